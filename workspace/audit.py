@@ -33,6 +33,11 @@ from .plain_files import read_plain
 
 HEAD_FILE = "audit.head"
 MOST_HEAD_BYTES = 1 << 12
+REPAIR = "rows were added or seals removed by other means. Nothing is written; see sfumato audit verify"
+BEFORE = "runs_before"
+"""What the first row with a seal says: the highest number of a run that was there already, and has none."""
+SEALED = "seal"
+"""The detail by which a row shows that its workspace sealed what it did."""
 
 
 class Act(StrEnum):
@@ -187,9 +192,6 @@ def check_extends(connection: sqlite3.Connection, before: Head, keys: Mapping[st
         raise BrokenHistory(f"row {before.number}, the last of the audit log, has no valid seal: {REPAIR}")
 
 
-REPAIR = "rows were added or seals removed by other means. Nothing is written; see sfumato audit verify"
-
-
 def only_stops(connection: sqlite3.Connection, after: int) -> bool:
     """Whether nothing was entered after this row but that runs were stopped."""
     return all(row[0] in STOPS for row in connection.execute("SELECT act FROM audit WHERE number > ?", (after,)))
@@ -202,12 +204,6 @@ def _seal(key: bytes, hashed: str) -> str:
 def seals_of(connection: sqlite3.Connection) -> dict[int, tuple[str, str]]:
     """The seal of each row that has one, by number: which key, and the HMAC."""
     return {int(row[0]): (row[1], row[2]) for row in connection.execute("SELECT number, key, seal FROM audit_seal")}
-
-
-BEFORE = "runs_before"
-"""What the first row with a seal says: the highest number of a run that was there already, and has none."""
-SEALED = "seal"
-"""The detail by which a row shows that its workspace sealed what it did."""
 
 
 def sealed_before(rows: Sequence[AuditRow]) -> bool:

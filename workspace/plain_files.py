@@ -23,6 +23,8 @@ _KINDS = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
 )
+DIRECTORIES = ("tables", "logs")
+FILES = ("workspace.db", "workspace.db-wal", "workspace.db-shm", "workspace.db-journal", "audit.head", "app-state.json")
 
 
 def is_hash(name: object) -> bool:
@@ -87,10 +89,6 @@ def open_to_add(path: Path) -> int:
         os.close(handle)
         raise StrangeFile(path, kind or "a file of another user")
     return handle
-
-
-DIRECTORIES = ("tables", "logs")
-FILES = ("workspace.db", "workspace.db-wal", "workspace.db-shm", "workspace.db-journal", "audit.head", "app-state.json")
 
 
 def check_layout(directory: Path) -> None:

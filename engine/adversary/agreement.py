@@ -28,6 +28,8 @@ BLOCK = 1 << 22
 PIECE, FEWEST_ROWS = 1 << 16, 1 << 10
 """Cells that are compared at a time, and rows of one person at least."""
 TOPS = (8, 13, 25, 60, 200, 700, 2500)
+Compared = tuple[NDArray[np.int32], Singles | None]
+"""A column's codes (r,), and places unless it is of levels."""
 
 
 def targets(order: Integers, rows: NDArray[np.uint64], released: int, columns: int) -> list[tuple[str, Integers]]:
@@ -69,10 +71,6 @@ def best_scores(columns: Sequence[Coded], release: int, some: Integers, others: 
 
     side_by_side(look, range(0, len(some), step))
     return by_release, by_others
-
-
-Compared = tuple[NDArray[np.int32], Singles | None]
-"""A column's codes (r,), and places unless it is of levels."""
 
 
 def _best(

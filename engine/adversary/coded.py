@@ -25,6 +25,10 @@ Singles = NDArray[np.float32]
 BINS = 20
 """Parts of a number's distribution that count as its values where people are ranked by how rare they are."""
 UNKNOWN = -1
+FEWEST_WITH_LEVEL = 5
+"""Levels of fewer records of the joint table are joined: a hold-out of a fifth has all of four of them once in 600 times, of one once in five."""
+MOST_WITH_RARE_LEVELS = 0.2
+"""Columns in which more records have such levels are as good as numbers: whoever releases their values releases those of single people."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +98,6 @@ class Column:
         return None if self.numbers is None else self.ordered.places_of(self.ordered)
 
 
-FEWEST_WITH_LEVEL = 5
-"""Levels of fewer records of the joint table are joined: a hold-out of a fifth has all of four of them once in 600 times, of one once in five."""
-MOST_WITH_RARE_LEVELS = 0.2
-"""Columns in which more records have such levels are as good as numbers: whoever releases their values releases those of single people."""
 RARE = np.uint64(0xD1B54A32D192ED03)
 
 

@@ -45,6 +45,8 @@ OTHER_WEIGHT = 0.8
 """What the level of the permutation test is multiplied by, by the p of the rows alone. The average over a uniform p is .997, at most 1.
 
 With the largest a hold-out that is too small to say anything does not contradict; one that is found as often as members does."""
+MOST_COMPARED = 100_000
+"""People up to whom two tests are compared for whether they find the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,10 +300,6 @@ def strongest_rows(tests: Sequence[RowTest]) -> RowEvidence | None:
             if best is None or p < best.p:
                 best = RowEvidence(one, p)
     return best
-
-
-MOST_COMPARED = 100_000
-"""People up to whom two tests are compared for whether they find the same."""
 
 
 def fewest_copies(pairs: int, members: int, records: int, level: float) -> int | None:

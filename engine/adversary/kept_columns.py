@@ -38,6 +38,9 @@ REPLACED_SHARE = 0.5
 LEAST_BITS = 1e-9
 MOST_RECORDS = 200_000
 """A plan is made on a sample of so many records. Classes of a sample are smaller, so that the plan protects the whole table too."""
+Form = Recode | Literal["exact", "replaced"]
+"""How a plan shows a column: by a rule, exactly, or not at all."""
+_Rank = tuple[float, int, float, str, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,11 +286,6 @@ def list_levers(data: Microdata, names: Sequence[str], limits: KeptColumnLimits)
             found.append(min(rules, key=lambda lever: lever.people))
         found.append(Lever(name, None, search.people_with(name, None)))
     return sorted(found, key=lambda lever: (lever.people, lever.rule is None, lever.variable))
-
-
-Form = Recode | Literal["exact", "replaced"]
-"""How a plan shows a column: by a rule, exactly, or not at all."""
-_Rank = tuple[float, int, float, str, int]
 
 
 class _Protection:

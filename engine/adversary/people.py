@@ -28,6 +28,9 @@ MOST_LEFT_OUT = 10
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 FEW = (25, 60)
 """The rarest people that are looked at apart: so many, and these shares of them."""
+TIMES = (2, 3, 5, 10, 20, 50)
+"""A row of a person is looked for that a dataset repeats so many times or more."""
+ALONE = "who are alone with their values in"
 
 
 @dataclass(frozen=True)
@@ -118,10 +121,6 @@ def strata(records: int) -> list[tuple[str, int]]:
     """Return the strata of people in the order of their rarity, rarest first: some numbers of them, some shares of them, all."""
     sizes = {size for size in (*FEW, *(round(share * records) for share in SHARES)) if 20 <= size <= records // 2}
     return [*((f"the {size:,} rarest people", size) for size in sorted(sizes)), (f"all {records:,} people", records)]
-
-
-TIMES = (2, 3, 5, 10, 20, 50)
-"""A row of a person is looked for that a dataset repeats so many times or more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,9 +233,6 @@ def _looks_at_groups(
         Look(f"the people {one.what}", f"{ALONE} {what} stand in the release", one.records[is_found[one.records]], one.records[is_alone[one.records]], True)
         for one in groups
     ]  # fmt: skip
-
-
-ALONE = "who are alone with their values in"
 
 
 def _by_rarity(places: Integers, records: int) -> Integers:

@@ -23,6 +23,9 @@ from scipy.special import ndtri
 from ..statistics.score_interval import score_interval
 
 LEVEL, POWER = 0.05, 0.8
+FAMILY_ERRORS = 1.65
+"""How many times larger the detectable area of the best of a family is than that of one attacker: 1.49 to 1.63 of 12 to 30 simulated ones
+(``tests/engine/adversary/test_calibration.py``)."""
 
 
 def deviates(level: float = LEVEL, power: float = POWER) -> float:
@@ -64,11 +67,6 @@ def excess_from_spread(spread: float, level: float = LEVEL, power: float = POWER
 def area_error(targets: int, controls: int) -> float:
     """The standard error of the area under the ROC curve without a leak and without ties."""
     return math.sqrt((targets + controls + 1) / (12 * targets * controls))
-
-
-FAMILY_ERRORS = 1.65
-"""How many times larger the detectable area of the best of a family is than that of one attacker: 1.49 to 1.63 of 12 to 30 simulated ones
-(``tests/engine/adversary/test_calibration.py``)."""
 
 
 def detectable_family_area(targets: int, controls: int) -> float:

@@ -24,6 +24,8 @@ from ..methods.spec import Param, Variant
 from ..partition.equivalence_classes import Limits
 from ._partition import SIZES, anonymised_table, class_values, notes_of, require_complete, require_records
 
+ORDERED = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.ORDINAL, Kind.BINARY)
+
 
 def mdav_groups(points: Floats, k: int, report: Callable[[int], None] = lambda grouped: None) -> Integers:
     """The group of each of n >= k points (n, d), from 0. Costs O(n² d / k).
@@ -68,9 +70,6 @@ def _nearest(distances: Floats, start: int, k: int) -> Integers:
     if start not in near:
         near[-1] = start
     return near
-
-
-ORDERED = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.ORDINAL, Kind.BINARY)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -46,6 +46,11 @@ from ._partition import (
 )
 from ._recoding import Widths, check_levels, check_named, check_widths, height, recoded, tree_with_rows
 
+FEWEST_SUPPRESSED = 0.01
+"""Share of the records that a drafted recoding may suppress, so that single odd records do not coarsen all others."""
+MOST_UNFINISHED = 0.05
+"""Share of the records that it leaves to a step of local suppression."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OptimalRecodingSpec(AnonymisationSpec):
@@ -149,12 +154,6 @@ def check(data: Microdata, target: str, spec: OptimalRecodingSpec, place: str) -
     require_complete(data, spec.keys(data.schema), place)
     check_hierarchies(data, spec.hierarchies, spec.keys(data.schema), place)
     check_diverse(data, spec, place)
-
-
-FEWEST_SUPPRESSED = 0.01
-"""Share of the records that a drafted recoding may suppress, so that single odd records do not coarsen all others."""
-MOST_UNFINISHED = 0.05
-"""Share of the records that it leaves to a step of local suppression."""
 
 
 def _offer(case: Case) -> Offer | Declined | None:

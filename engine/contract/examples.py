@@ -58,6 +58,7 @@ SCHEMA = Schema(
         Variable("number", Kind.COUNT, Role.IDENTIFIER),
     )
 )
+LACKING = ("region", "size", "visits", "days", "income", "illness", "joined")
 
 
 @functools.cache
@@ -230,9 +231,6 @@ def without_identifiers(data: Microdata) -> Microdata:
     """The same table without the variables that identify a record."""
     schema = Schema(tuple(v for v in data.schema if v.role is not Role.IDENTIFIER))
     return Microdata(schema, data.frame[list(schema.names)])
-
-
-LACKING = ("region", "size", "visits", "days", "income", "illness", "joined")
 
 
 def with_missing(data: Microdata, seed: int) -> Microdata:

@@ -40,6 +40,8 @@ from .examples import (
 )  # fmt: skip
 
 Change = Callable[[Microdata], Microdata]
+ORDER = "confidential value"
+"""What every refusal for the order of synthesis says."""
 
 
 def _covers_ends(method: Method, target: str, data: Microdata, kind: Kind) -> bool:
@@ -297,10 +299,6 @@ def test_k_holds_and_other_columns_are_kept(method: Method, change: Change, conf
     for name in data.schema.names:
         if found.data.schema[name].kind.has_levels and name not in recipe.generalised:
             assert set(found.data.frame[name].dropna()) <= set(data.frame[name])
-
-
-ORDER = "confidential value"
-"""What every refusal for the order of synthesis says."""
 
 
 def naming(info: ParamInfo, name: str) -> list[Any]:

@@ -40,6 +40,7 @@ MUCH_NOISE = 0.01
 FIFTHS = 5
 
 every_private_synthesis = pytest.mark.sfumato_contract("synthesis", private=True)
+MOST_TARGETS = 3
 
 
 @dataclass(frozen=True)
@@ -240,7 +241,6 @@ DECLARED = Schema(
     )
 )
 """A schema that declares all of a release. Recipes have the first variables of kinds that a method makes."""
-MOST_TARGETS = 3
 
 
 def private_table(method: Method) -> dict[str, Any]:

@@ -39,6 +39,7 @@ _PLAIN = r"(?!->)[^\s'\"`<>=!&|()]"
 _TOKEN = re.compile(
     rf"""(?P<space>\s+)|(?P<quoted>'[^']*'|"[^"]*"|`[^`]*`)|(?P<sign>->|<=|>=|!=|==|[<>=&|()])|(?P<word>{_PLAIN}(?:{_PLAIN}|\([^\s'"`<>=!&|()]*\))*)"""
 )
+ConstraintSource = Literal["declared", "data"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,9 +288,6 @@ def number_of(atom: Atom) -> float | None:
         return _number(atom)
     except ValueError:
         return None
-
-
-ConstraintSource = Literal["declared", "data"]
 
 
 @dataclass(frozen=True, slots=True)

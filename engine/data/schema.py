@@ -15,6 +15,8 @@ from .intervals import SHARE, Range
 
 Origin = Literal["confidential", "synthetic", "anonymised"]
 """What a table is."""
+SURVEY_SETTING = "survey"
+"""The parameter of a row that says by which survey design it was weighted."""
 
 
 class Kind(StrEnum):
@@ -56,10 +58,6 @@ class DesignPart(StrEnum):
     STRATA = "strata"
     CLUSTERS = "clusters"
     POPULATION = "population"
-
-
-SURVEY_SETTING = "survey"
-"""The parameter of a row that says by which survey design it was weighted."""
 
 
 class MissingPolicy(StrEnum):

@@ -8,6 +8,8 @@ from typing import Any
 
 from ..errors import BadInput
 
+DEEPEST = 50
+
 
 def read_toml(text: str) -> dict[str, Any]:
     """The table of a TOML text; BadInput with the line where it is not TOML."""
@@ -18,9 +20,6 @@ def read_toml(text: str) -> dict[str, Any]:
     if _deeper(table, DEEPEST):
         raise BadInput("recipe", f"tables and lists are nested deeper than {DEEPEST}; no recipe needs that")
     return table
-
-
-DEEPEST = 50
 
 
 def _deeper(table: Any, most: int) -> bool:

@@ -40,6 +40,7 @@ _WRITTEN = re.compile(
     rf"|at\s+(?P<cuts>{_NUMBER}(?:\s*,\s*{_NUMBER})*))\s*"
 )
 _FORMS = '"10 equal count", "10 equal width", "width 5" or "at 18, 30, 65"'
+_AS_WRITTEN = 'by variable: "width 5", "at 18, 65", "10 equal count" or "10 equal width" (both learned from the confidential data)'
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +141,6 @@ class Bins:
         codes, missing = self.codes(values), np.isnan(values)
         return np.where(missing, np.nan, first[codes]), np.where(missing, np.nan, last[codes])
 
-
-_AS_WRITTEN = 'by variable: "width 5", "at 18, 65", "10 equal count" or "10 equal width" (both learned from the confidential data)'
 
 BinsOfKey = Annotated[
     Mapping[str, Binning],

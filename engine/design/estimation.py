@@ -50,6 +50,16 @@ _NEGLIGIBLE = 1e-10
 _WIDEST_GAP = 30
 _NEARLY_COLLINEAR = 1e-12
 """Of a column's length, what is left of one that ``independent_columns`` took for independent, however rounding goes."""
+Answer = IntervalEstimate | NotComputable
+"""An estimate, or why it cannot be computed."""
+_WRITTEN = re.compile(r"\s*(?:(linear|logit)\s*:)?([^~]+)~([^~]+)")
+_CONDITION = re.compile(
+    r"(?P<column>.+?)\s*(?P<sign>[<>]=?)\s*(?P<limit>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+)
+_SIGNS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+_SURVEY_FITS = {"linear": survey_linear_coefficients, "logit": survey_logistic_coefficients}
+_NUMBERS = (Kind.COUNT, Kind.CONTINUOUS)
+_RESPONSES = {"linear": _NUMBERS, "logit": (Kind.BINARY,)}
 
 
 @dataclass(frozen=True)
@@ -195,18 +205,7 @@ def _with_intervals(fit: LogisticFit | LogisticCoefficients, confidence: float) 
     return [symmetric(float(b), float(e), np.inf, confidence) for b, e in found]
 
 
-Answer = IntervalEstimate | NotComputable
-"""An estimate, or why it cannot be computed."""
-
-_WRITTEN = re.compile(r"\s*(?:(linear|logit)\s*:)?([^~]+)~([^~]+)")
-_CONDITION = re.compile(
-    r"(?P<column>.+?)\s*(?P<sign>[<>]=?)\s*(?P<limit>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
-)
-_SIGNS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 _FITS = {"linear": linear_coefficients, "logit": logistic_coefficients}
-_SURVEY_FITS = {"linear": survey_linear_coefficients, "logit": survey_logistic_coefficients}
-_NUMBERS = (Kind.COUNT, Kind.CONTINUOUS)
-_RESPONSES = {"linear": _NUMBERS, "logit": (Kind.BINARY,)}
 
 
 @dataclass(frozen=True, slots=True)

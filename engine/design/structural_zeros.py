@@ -24,6 +24,7 @@ from ..errors import BadInput
 from .categories import Categories
 
 Mask = NDArray[np.bool_]
+_COMPARED = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +96,6 @@ class ImpossibleTerm:
             value = np.floor(value) + 1
         below = _within(first, past, -np.inf, value, self.column, place)
         return below if self.sign in ("<", "<=") else np.asarray(~below)
-
-
-_COMPARED = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 
 
 def _within(

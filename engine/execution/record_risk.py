@@ -19,6 +19,9 @@ from ..methods.outputs import RecordArray
 from ..partition.grouping import Values
 from ..recipe.recipe import Recipe
 
+Arrays = Mapping[str, NDArray[Any]]
+_NEEDED = ({"candidates", "hit"}, {"probability"})
+
 
 def candidates_without(keys: Sequence[Exact | Within], records: Sequence[int]) -> NDArray[np.int64]:
     """For each chosen confidential record, the released records that match it when one variable is not asked for.
@@ -72,10 +75,6 @@ def _agreeing(agrees: Sequence[NDArray[np.bool_]]) -> NDArray[np.int16]:
     for agree in agrees:
         agreeing += agree
     return agreeing
-
-
-Arrays = Mapping[str, NDArray[Any]]
-_NEEDED = ({"candidates", "hit"}, {"probability"})
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,6 +49,10 @@ NOT_MADE_OF = (
 
 NOT_OF_VARIABLES = ("title", "labels", "missing")
 """What a recipe says of a variable that changes no dataset; codes of missing values have been read."""
+NOT_OF_DATASETS = ("order", "audience", "public_figures", "public_figures_epsilon")
+"""Keys of [release] that change no dataset: with other public figures a run makes the same ones, and no second release of them costs more."""
+NOT_COMPUTED = "not computed"
+"""The one array of a block that has no answer."""
 
 
 def synthesis_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Randomness:
@@ -72,10 +76,6 @@ def measurement_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> 
 def _weights(confidential: Microdata) -> tuple[str, ...]:
     weights = confidential.weights
     return () if weights is None else (hashlib.sha256(weights.astype("<f8").tobytes()).hexdigest(),)
-
-
-NOT_OF_DATASETS = ("order", "audience", "public_figures", "public_figures_epsilon")
-"""Keys of [release] that change no dataset: with other public figures a run makes the same ones, and no second release of them costs more."""
 
 
 def _making(recipe: Recipe) -> str:
@@ -168,10 +168,6 @@ def points_of(recipe: Recipe, item: int, task: str) -> tuple[float, ...]:
     """The points of study ``item`` that the task of this name computes."""
     first, _, last = task.rpartition("/")[2].partition("-")
     return recipe.studies[item].spec.grid()[int(first) : int(last or first) + 1]
-
-
-NOT_COMPUTED = "not computed"
-"""The one array of a block that has no answer."""
 
 
 def block_name(item: int, block: float) -> str:

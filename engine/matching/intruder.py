@@ -28,6 +28,9 @@ NoiseModel = Literal["log_normal", "log_relative", "log_normal_constant", "relat
 NoiseOnNumbers = Callable[[Floats, float, np.random.Generator, bool], Floats]
 
 _LARGEST_EXPONENT = 700.0
+LARGEST = np.finfo(np.float64).max
+WINDOWS = (0.5, 1.0, 2.0, 3.0)
+"""How many standard deviations of the uncertainty an intruder looks around a belief; 0, the belief alone, is the papers' exact match."""
 
 
 def log_normal(values: Floats, level: float, rng: np.random.Generator, whole: bool) -> Floats:
@@ -127,9 +130,6 @@ def _refuse_negative(values: Floats) -> None:
 def _refuse_above_one(level: float) -> None:
     if level > 1:
         raise ValueError(f"the level of this model is a probability, at most 1, not {level:g}")
-
-
-LARGEST = np.finfo(np.float64).max
 
 
 class Nearness(Protocol):
@@ -271,10 +271,6 @@ def _window(radius: Nearness, centre: Floats) -> tuple[Floats, Floats]:
     """The window around each value, (n,) and (n,), of finite numbers; NaN where the value is missing."""
     lower, upper = radius.window(centre)
     return lower, np.minimum(upper, LARGEST)
-
-
-WINDOWS = (0.5, 1.0, 2.0, 3.0)
-"""How many standard deviations of the uncertainty an intruder looks around a belief; 0, the belief alone, is the papers' exact match."""
 
 
 def belief(

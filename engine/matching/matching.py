@@ -40,6 +40,8 @@ CELLS_PER_KEY = 4
 
 MOST_CELLS = 2**62
 """Keys below it are whole numbers of 64 bits, and so are their sums with another."""
+AT_ONCE = 1 << 20
+"""Records of both tables that are counted together. Larger tables are counted in parts of whole groups; a group that is larger still is one part."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,10 +296,6 @@ def _count_ranks_between(
                 last[rows] = np.where(go_right, zeros_before[-1] + last[rows] - zero_last, zero_last)
         ranks = np.concatenate([ranks[~ones], ranks[ones]])
     return found
-
-
-AT_ONCE = 1 << 20
-"""Records of both tables that are counted together. Larger tables are counted in parts of whole groups; a group that is larger still is one part."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,6 +29,9 @@ BETTER = 1e-12
 Subset = frozenset[str]
 Key = Exact | Within
 T = TypeVar("T")
+PAIRS_COMPARED = 1 << 22
+"""Up to so many pairs of a target and a released record of its group are compared one by one."""
+Found = tuple[tuple[float, Subset], tuple[float, Subset]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,10 +242,6 @@ def count_candidates(held: Held, windows: Sequence[Within], rows: Integers) -> I
     return np.asarray(held.candidates(windows)[rows], dtype=np.int64)
 
 
-PAIRS_COMPARED = 1 << 22
-"""Up to so many pairs of a target and a released record of its group are compared one by one."""
-
-
 @dataclass(frozen=True, eq=False)
 class _PairsInGroups:
     """Pairs of a target and a released record with the same exact keys.
@@ -297,9 +296,6 @@ def _summaries(matches: Matches) -> tuple[float, float]:
     expected = float(np.sum(1.0 / matches.candidates[matches.hit]))
     certain = np.count_nonzero((matches.candidates == 1) & matches.hit)
     return expected, certain / max(len(matches.hit), 1)
-
-
-Found = tuple[tuple[float, Subset], tuple[float, Subset]]
 
 
 def _search_all(counter: _SubsetCounter, names: Sequence[str]) -> Found:

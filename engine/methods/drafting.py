@@ -29,6 +29,7 @@ ALTERNATIVE, GENERAL, SUITED = -10, 0, 10
 """Ranks: a search may try it in place of another; it can do any variable of its kinds; this one looks as its model says."""
 OURS = "a choice of ours; no rule of the field has a number"
 """The source of a limit that has no other."""
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,6 @@ class Declined:
 
 
 Offers = Callable[[Case], Offer | Declined | None]
-F = TypeVar("F", bound=Callable[..., Any])
 _ATTRIBUTE, _RATE = "__sfumato_drafts__", "__sfumato_rate__"
 
 

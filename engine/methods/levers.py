@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Literal
 
 Turn = Literal["more", "less", "on", "other"]
+CONSTRAINTS = ("add the rule to the constraints that are kept during synthesis", "check whether the rule is right")
+OTHER_MEASURE = ("set another threshold", "judge by another measure of data quality")
 
 
 class Advice(str):
@@ -75,6 +77,4 @@ PRIVATE_FIDELITY = (Advice("raise epsilon", epsilon="more"), "use fewer or coars
 LESS_EPSILON = (Advice("lower epsilon", epsilon="less"), FEWER_DATASETS, "release fewer records")
 COARSENING = (Advice("lower k", k="less"), "use finer hierarchies", "name fewer quasi-identifiers")
 SAMPLE = (Advice("lower k", k="less"), "relax the limits of data quality", "name fewer quasi-identifiers")
-CONSTRAINTS = ("add the rule to the constraints that are kept during synthesis", "check whether the rule is right")
 MORE_DRAWS = (Advice("raise the number of draws", draws="more"), "let the intruder lack fewer records")
-OTHER_MEASURE = ("set another threshold", "judge by another measure of data quality")

@@ -143,6 +143,8 @@ CONCENTRATED = (
     ),
 )
 """The measures of a synthesis method whose noise is Gaussian."""
+MOST_EXPONENT = 700.0
+"""Beyond it exp is no double any more; fewer virtual records than then are never taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,10 +290,6 @@ class NoAccount:
     def estimates(self) -> tuple[Estimate, ...]:
         """Every measure of ``ACCOUNT``, not computed."""
         return tuple(Estimate.not_computed(output.name, self.reason) for output in ACCOUNT)
-
-
-MOST_EXPONENT = 700.0
-"""Beyond it exp is no double any more; fewer virtual records than then are never taken."""
 
 
 def virtual_records(epsilon: float, features: int, largest: float = 1.0) -> float:

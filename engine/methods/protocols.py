@@ -34,6 +34,7 @@ MEASURES = ("utility", "quality", "risk")
 FAMILIES = ("synthesis", "anonymisation", *MEASURES, "studies")
 GROUP = "sfumato.methods"
 """The entry points by which other distributions offer methods."""
+S_contra = TypeVar("S_contra", bound=Spec, contravariant=True)
 
 
 def method_keys() -> tuple[str, ...]:
@@ -45,9 +46,6 @@ def method_keys() -> tuple[str, ...]:
         if not info.name.startswith("_")
     ]
     return (*own, *sorted(entry.name for entry in entry_points(group=GROUP)))
-
-
-S_contra = TypeVar("S_contra", bound=Spec, contravariant=True)
 
 
 class SynthesisMethod(Protocol[S_contra]):

@@ -40,6 +40,11 @@ from .spec import Spec
 if TYPE_CHECKING:
     from ..data.microdata import Microdata
 
+MOST_RECORDS = 100_000_000
+Order = Literal["original", "shuffled"]
+Unmet = Literal["fail", "keep"]
+PublicFigures = Literal["internal", "rounded", "paid"]
+
 
 @dataclass(frozen=True, eq=False)
 class Anonymised:
@@ -138,11 +143,7 @@ def as_micro_aggregated(variable: Variable) -> Variable:
     return variable
 
 
-MOST_RECORDS = 100_000_000
 REDRAWS, MOST_REDRAWS = 50, 10_000
-Order = Literal["original", "shuffled"]
-Unmet = Literal["fail", "keep"]
-PublicFigures = Literal["internal", "rounded", "paid"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 Goal = Literal["low", "high", "one", "none"]
 """Which values of a measure are better: lower ones, higher ones, those near 1 of a ratio that both sides may leave, or none."""
+LOG_POSTERIOR = "log posterior"
+"""The name under which the log posterior density stands last among the parameters, less its largest value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +107,6 @@ class StudyPoint:
 
     confidential: Measure | None
     releases: tuple[Measure, ...]
-
-
-LOG_POSTERIOR = "log posterior"
-"""The name under which the log posterior density stands last among the parameters, less its largest value."""
 
 
 @dataclass(frozen=True, eq=False)

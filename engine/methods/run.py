@@ -15,6 +15,10 @@ from numpy.typing import DTypeLike, NDArray
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
+PUBLIC = b""
+"""No key: streams that anybody who has the seed can repeat."""
+STREAM = "sfumato stream"
+"""Keeps what is derived for streams apart from all else that is derived from a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +31,6 @@ class Progress:
 
 
 def silent(progress: Progress) -> None: ...
-
-
-PUBLIC = b""
-"""No key: streams that anybody who has the seed can repeat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,6 @@ class Randomness:
             return np.random.Generator(np.random.Philox(KeyedSeed(hmac.digest(self.key, said, "sha256"))))  # type: ignore[arg-type]
         spawn_key = tuple(part if isinstance(part, int) else _word_key(part) for part in path)
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=spawn_key))
-
-
-STREAM = "sfumato stream"
-"""Keeps what is derived for streams apart from all else that is derived from a key."""
 
 
 class KeyedSeed(ISpawnableSeedSequence):

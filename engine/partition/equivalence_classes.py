@@ -29,6 +29,12 @@ from ..data.schema import Kind
 from .grouping import Values, numbered, ranked
 from .partitioning import Rule
 
+DENSE = 4
+DECIMALS = 12
+Booleans = NDArray[np.bool_]
+Diversity = Literal["distinct", "entropy", "recursive"]
+ORDERED = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.ORDINAL)
+
 
 def equivalence_classes(columns: Sequence[Values], records: int) -> Integers:
     """The class of each record (n,), numbered from 0 as they appear; one class where there are no columns.
@@ -56,10 +62,6 @@ def class_ends(values: Floats, classes: Integers, count: int) -> tuple[Floats, F
     np.minimum.at(low, classes, values)
     np.maximum.at(high, classes, values)
     return low, high
-
-
-DENSE = 4
-DECIMALS = 12
 
 
 def shares_of(codes: Integers, values: int) -> Floats:
@@ -149,12 +151,6 @@ class Composition:
         stretch = P * (2 * cross - self.value - end) - (2 * before[cross] - before[self.value] - before[end])
         total = self._sum(stretch) + before[self.value[first]]
         return np.asarray(np.maximum(total / (len(q) - 1), 0.0))
-
-
-Booleans = NDArray[np.bool_]
-Diversity = Literal["distinct", "entropy", "recursive"]
-
-ORDERED = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.ORDINAL)
 
 
 @dataclass(frozen=True, eq=False)

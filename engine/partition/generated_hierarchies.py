@@ -43,6 +43,10 @@ FEWEST_CODES = 6
 MOST_ODD_CODES = 0.1
 """Share of the values that may be no codes, such as "unknown", where the others are; they stay what they are up to the root."""
 OTHER = "other"
+VALUES_LEARNT = "the values are those that occur in the records"
+Step = tuple[int, int]
+"""A number of one digit, 1, 2 or 5, and the power of ten that it is multiplied with."""
+WIDTHS_LEARNT = "the widths follow how far the middle nine tenths of the records reach; give the variable bounds, and they follow those"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +89,6 @@ def proposals(data: Microdata, name: str) -> tuple[Proposal, ...]:
     return of_categories(counts, learnt=learnt)
 
 
-VALUES_LEARNT = "the values are those that occur in the records"
-
-
 def readable_widths(span: float, finest: float = 0.0) -> tuple[float, ...]:
     """Widths 1, 2 or 5 times a power of ten, each a multiple of the one before, ascending; none where ``span`` has no room.
 
@@ -101,10 +102,6 @@ def readable_widths(span: float, finest: float = 0.0) -> tuple[float, ...]:
         found.append(_number(step))
         step = _next_step(step)
     return tuple(found)
-
-
-Step = tuple[int, int]
-"""A number of one digit, 1, 2 or 5, and the power of ten that it is multiplied with."""
 
 
 def _number(step: Step) -> float:
@@ -136,9 +133,6 @@ def of_numbers(
     if declared:
         return Proposal("intervals", f"intervals {said} wide, for the bounds {low:.15g} to {high:.15g}", widths=widths)
     return Proposal("intervals", f"intervals {said} wide", widths=widths, learnt=WIDTHS_LEARNT)
-
-
-WIDTHS_LEARNT = "the widths follow how far the middle nine tenths of the records reach; give the variable bounds, and they follow those"
 
 
 def _middle(numbers: Floats) -> tuple[float, float]:

@@ -41,6 +41,10 @@ ONE_SIDED = re.compile(rf"(<=|>=|<|>|\u2264|\u2265)\s*({DATE}|{NUMBER})")
 AND_MORE = re.compile(rf"({NUMBER})\s*\+")
 GROUP = re.compile(r"\{(.*)\}")
 UNBOUNDED = {"-inf": -math.inf, "-\u221e": -math.inf, "inf": math.inf, "+inf": math.inf, "\u221e": math.inf}
+ROOT = "*"
+ROUNDING = 1e-9
+EXACT = 2.0**53
+"""Up to here every whole number is one of floating point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +157,6 @@ def contained(label: str, values: Floats, kind: Kind, levels: Sequence[str]) -> 
     if not codes or None in codes:
         return None
     return np.isin(values, np.array(codes, dtype=np.float64))
-
-
-ROOT = "*"
-ROUNDING = 1e-9
-EXACT = 2.0**53
-"""Up to here every whole number is one of floating point."""
 
 
 @dataclass(frozen=True)

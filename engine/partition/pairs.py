@@ -26,6 +26,7 @@ from .hierarchies import ROOT, Hierarchy, flat, members
 NUMBERS = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.BINARY)
 CATEGORIES = (Kind.CATEGORICAL, Kind.ORDINAL)
 MISSING = "(missing)"
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,9 +123,6 @@ def quasi_identifiers(schema: Schema, released: Sequence[str]) -> tuple[str, ...
     """The variables of role known; without any, the released ones; without those, all but the identifiers."""
     known = tuple(v.name for v in schema if v.role is Role.QUASI_IDENTIFIER)
     return known or tuple(released) or schema.but_identifiers
-
-
-Flags = NDArray[np.bool_]
 
 
 def class_ranges(values: Floats, classes: Integers) -> Floats:

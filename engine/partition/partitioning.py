@@ -19,6 +19,11 @@ from .grouping import ranked
 Codes = NDArray[np.int32]
 
 DENSE = 4
+Booleans = NDArray[np.bool_]
+Allowed = Callable[[Integers, Integers, int], Booleans]
+"""(rows (a,), part of each row (a,), parts) -> which parts may be classes, (parts,)."""
+Rule = Callable[[Integers], Allowed]
+"""records (a,) of which a table consists -> which parts of it may be classes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,14 +85,6 @@ def _medians(codes: Codes, segments: Segments, low: Codes, high: Codes) -> tuple
     key = keys[middle]
     median = key - np.arange(len(key)) * width
     return median, np.searchsorted(keys, key, "left") - starts, np.searchsorted(keys, key, "right") - starts
-
-
-Booleans = NDArray[np.bool_]
-
-Allowed = Callable[[Integers, Integers, int], Booleans]
-"""(rows (a,), part of each row (a,), parts) -> which parts may be classes, (parts,)."""
-Rule = Callable[[Integers], Allowed]
-"""records (a,) of which a table consists -> which parts of it may be classes."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,21 @@ from ..methods.run import Progress, legacy_state
 from .continued import grown, run_until_converged
 from .laplace import Posterior, StudentT, Target, find_mode, require_converged
 
+MOST_POINTS = 500
+MOST_CHAINS = 4
+GROUPS = 2
+RANK_BINS = 20
+VALUE_BINS = 96
+MOST_LAGS = 200
+BAND = (0.05, 0.5, 0.95)
+LARGEST_R_HAT = 1.01
+SMALLEST_SIZE = 400.0
+MOST_STEPS = 20_000
+_BURN_IN = 0.2
+_BLOCK = 50
+_FIRST_CHECK = 400
+_BETWEEN_CHECKS = 1.4
+
 
 def rank_normalised_split_r_hat(chains: Floats) -> float:
     """The larger of the R-hats of the ranks (location) and of the folded ranks (scale), section 4.
@@ -94,15 +109,6 @@ def _autocovariance(chains: Floats) -> Floats:
     return np.asarray(irfft(np.abs(spectrum) ** 2, length, axis=1)[:, :steps] / steps)
 
 
-MOST_POINTS = 500
-MOST_CHAINS = 4
-GROUPS = 2
-RANK_BINS = 20
-VALUE_BINS = 96
-MOST_LAGS = 200
-BAND = (0.05, 0.5, 0.95)
-
-
 def chain_trace(
     theta: Floats, log_density: Floats, names: Sequence[str], burn_in: int, density: str = LOG_POSTERIOR
 ) -> ChainTrace:
@@ -171,15 +177,6 @@ def _autocorrelation(chains: Floats) -> Floats:
 
 def _stacked(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return np.stack(columns, axis=-1)
-
-
-LARGEST_R_HAT = 1.01
-SMALLEST_SIZE = 400.0
-MOST_STEPS = 20_000
-_BURN_IN = 0.2
-_BLOCK = 50
-_FIRST_CHECK = 400
-_BETWEEN_CHECKS = 1.4
 
 
 def sample_emcee(

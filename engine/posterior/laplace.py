@@ -23,6 +23,16 @@ from ..errors import NotConverged
 from ..methods.results import LOG_POSTERIOR, Chains, Diagnostic, Fit, ImportanceTrace, Trace
 from ..methods.run import Progress
 
+_SMALLEST_TAIL = 5
+_LOG_TINY = float(np.log(np.finfo(float).tiny))
+LARGEST_PARETO_K = 0.7
+_SATISFACTORY_PARETO_K = 0.5
+_MOST_REFITS = 3
+_FEWEST_PROPOSALS = 2000
+_FREEDOM = 5.0
+_BATCH = 500
+_MOST_KEPT = 4000
+
 
 class Target(Protocol):
     """A smooth log density of theta (d,)."""
@@ -56,10 +66,6 @@ def require_converged(diagnostics: Iterable[Diagnostic], left: Fit, reached: str
     for found in diagnostics:
         if found.passed is False and found.value is not None:
             raise NotConverged(found.parameter, found.name, found.value, f"must be {found.rule}{reached}", left)
-
-
-_SMALLEST_TAIL = 5
-_LOG_TINY = float(np.log(np.finfo(float).tiny))
 
 
 def generalised_pareto(excess: Floats) -> tuple[float, float]:
@@ -118,15 +124,6 @@ def _quantile(p: Floats, shape: float, scale: float) -> Floats:
 def weights_sample_size(weights: Floats) -> float:
     """Effective sample size 1 / sum w^2 of normalised weights (S,) (Kong 1992)."""
     return float(1 / np.sum(weights**2))
-
-
-LARGEST_PARETO_K = 0.7
-_SATISFACTORY_PARETO_K = 0.5
-_MOST_REFITS = 3
-_FEWEST_PROPOSALS = 2000
-_FREEDOM = 5.0
-_BATCH = 500
-_MOST_KEPT = 4000
 
 
 @dataclass(frozen=True)

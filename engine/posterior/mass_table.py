@@ -22,6 +22,17 @@ from scipy.special import gammaln, logsumexp
 from ..data.arrays import Floats
 from .poisson_lognormal import Derivatives, rate_quadrature
 
+Indices = NDArray[np.intp]
+_DEGREE = 5
+_TOLERANCE = 1e-9
+_TOLERANCE_OF_DERIVATIVES = 1e-7
+_WIDEST = 0.4
+_MARGIN = 1e-6  # keeps what lies at the ends of a range off the ends of the panels
+_BLOCK = 0.8  # in log tau
+_MOST_PANELS_OF_BLOCK = 1000
+_WORTHWHILE = 4000  # pairs of one count from which a table for one tau takes less time than their own integrals
+_PAIRS_A_PANEL = 20  # there is at most one panel for so many pairs
+
 
 def gauss_rules(x: Floats, weights: Floats, counts: NDArray[np.intp], m: int) -> tuple[Floats, Floats]:
     """Nodes and weights, (n, m) each, of the m-point rules for n measures whose points ``x`` (N,) lie end to end.
@@ -62,20 +73,7 @@ def _times(power: NDArray[np.intp], logarithm: Floats) -> Floats:
     return np.where(power == 0, 0.0, power * np.where(power == 0, 0.0, logarithm))
 
 
-Indices = NDArray[np.intp]
-
-_DEGREE = 5
-_TOLERANCE = 1e-9
 _LEAST_LOG_MASS, _TOLERANCE_BELOW = -40.0, 1e-3  # of zeros: a less likely one is an inflated one
-_TOLERANCE_OF_DERIVATIVES = 1e-7
-_WIDEST = 0.4
-_MARGIN = 1e-6  # keeps what lies at the ends of a range off the ends of the panels
-
-_BLOCK = 0.8  # in log tau
-_MOST_PANELS_OF_BLOCK = 1000
-
-_WORTHWHILE = 4000  # pairs of one count from which a table for one tau takes less time than their own integrals
-_PAIRS_A_PANEL = 20  # there is at most one panel for so many pairs
 
 
 def _chebyshev(n: int) -> Floats:

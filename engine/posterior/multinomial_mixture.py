@@ -45,6 +45,11 @@ STEPS = 8
 """Of expectation and maximisation, from a start to the parts that are proposed."""
 ALIKE = 0.8
 """Probability of the levels of the record that a part starts from."""
+PILOT = 0.125
+"""Share of the burn-in after which one of several starts of a chain is chosen."""
+FEW = 32
+"""Records of a row, up to which each draws its own class; more draw a multinomial."""
+BETWEEN_REPORTS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,11 +161,6 @@ def split_or_merged(
     return apart if split else together, levels, True
 
 
-PILOT = 0.125
-"""Share of the burn-in after which one of several starts of a chain is chosen."""
-FEW = 32
-"""Records of a row, up to which each draws its own class; more draw a multinomial."""
-BETWEEN_REPORTS = 20
 OCCUPIED, ALPHA, LOG_LIKELIHOOD = "occupied classes", "alpha", "log likelihood"
 
 

@@ -24,6 +24,12 @@ from ..data.arrays import Floats
 from ..errors import BadInput
 from .truncated_poisson import draw, log_normaliser, log_pmf, mean_and_variance
 
+Indices = NDArray[np.intp]
+_DROP = 36.0  # what lies more than this many log units below the mode is left out
+_LARGEST_TABLE = 50_000
+Counts = NDArray[np.int64]
+RandomEffect = Literal["new", "record"]
+
 
 def log_joint(y: Floats, g: Floats, eta: Floats, tau: float, bound: int | None) -> Floats:
     """Log of f(y | g) N(g; eta, tau)."""
@@ -107,12 +113,6 @@ class _Hull:
 def _tangent(y: Floats, g: Floats, eta: Floats, tau: float, bound: int | None) -> tuple[Floats, Floats]:
     slope = y - mean_and_variance(g, bound)[0] - (g - eta) / tau**2
     return log_joint(y, g, eta, tau, bound), slope
-
-
-Indices = NDArray[np.intp]
-
-_DROP = 36.0  # what lies more than this many log units below the mode is left out
-_LARGEST_TABLE = 50_000
 
 
 @dataclass(frozen=True)
@@ -238,10 +238,6 @@ def _edge(
 def _height(y: Floats, k: Floats, eta: Floats, tau: Floats | float, lattice: _Lattice) -> Floats:
     g = k * lattice.spacing
     return y * g - lattice.log_normaliser(k) - 0.5 * ((g - eta) / tau) ** 2
-
-
-Counts = NDArray[np.int64]
-RandomEffect = Literal["new", "record"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,6 +39,16 @@ Indices = NDArray[np.intp]
 _FEWEST_NODES, _MOST_NODES = 3, 16
 _LARGEST_TILT = 2.0  # in standard deviations of g; 16 nodes are exact to 1e-12 there
 _TOLERANCE = 1e-11
+_DEVIATIONS = 8.0  # the region: this many posterior standard deviations of every eta and of log tau
+_RUNG = 0.15  # largest distance in log tau from a rule's reference
+_MOST_RULES = 24
+_CHUNK = 16
+_DEVIATIONS_OF_TABLE = 8.0, 6.0  # the same of what is tabulated, of every eta and of log tau
+_MOST_INTEGRALS = 5000  # at a time
+_LARGEST_DESIGN = 500_000  # numbers in the rows of all pairs
+_FEWEST_SHARING = 500  # pairs of one count from which its mass is tabulated
+LOG_TAU_RANGE = (-10.0, 3.0)  # where the posterior is kept: rates that vary by a factor of exp(20) are no data
+_TINY = 1e-290  # what is smaller has lost digits
 
 
 @dataclass(frozen=True)
@@ -123,16 +133,6 @@ def _compressed(
         tuple(z[k, :n] for k, n in enumerate(lengths)),
         tuple(log_weights[k, :n] for k, n in enumerate(lengths)),
     )
-
-
-_DEVIATIONS = 8.0  # the region: this many posterior standard deviations of every eta and of log tau
-_RUNG = 0.15  # largest distance in log tau from a rule's reference
-_MOST_RULES = 24
-_CHUNK = 16
-_DEVIATIONS_OF_TABLE = 8.0, 6.0  # the same of what is tabulated, of every eta and of log tau
-_MOST_INTEGRALS = 5000  # at a time
-_LARGEST_DESIGN = 500_000  # numbers in the rows of all pairs
-_FEWEST_SHARING = 500  # pairs of one count from which its mass is tabulated
 
 
 @dataclass(frozen=True)
@@ -242,12 +242,6 @@ def _surface(model: ZeroInflatedPoisson, pairs: Indices, centre: Floats, covaria
     etas = float(np.min(eta - reach)), float(np.max(eta + reach))
     log_taus = float(centre[-1]) - half_range, float(centre[-1]) + half_range
     return MassSurface(float(model.y[pairs[0]]), etas, log_taus, model.bound)
-
-
-LOG_TAU_RANGE = (-10.0, 3.0)  # where the posterior is kept: rates that vary by a factor of exp(20) are no data
-
-
-_TINY = 1e-290  # what is smaller has lost digits
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,11 @@ from ..partition.pairs import NUMBERS, Pairs, quasi_identifiers
 from ..statistics.combining import monte_carlo_mean
 from ..statistics.estimated import Estimated, simultaneous
 
+EntropyEstimate = Literal["plug_in", "nearest_neighbour"]
+SAMPLE_SIZE = 10_000
+Score = Callable[[Floats, Floats], Sequence[float | Estimated]]
+Divisor = Literal["original", "released"]
+
 
 def numerical(case: Case) -> list[str]:
     """The numerical quasi-identifiers of a drafted anonymisation; none of any other plan."""
@@ -54,11 +59,6 @@ def plug_in_entropy(values: NDArray[np.generic]) -> float:
     """
     shares = np.unique(values, return_counts=True)[1] / len(values)
     return float(-(shares @ np.log(shares))) + 0.0
-
-
-EntropyEstimate = Literal["plug_in", "nearest_neighbour"]
-
-SAMPLE_SIZE = 10_000
 
 
 def nearest_neighbour_information(x: Floats, y: Floats, neighbours: int, rng: np.random.Generator) -> float:
@@ -138,9 +138,6 @@ def _samples(
         yield child.choice(n, SAMPLE_SIZE, replace=False), child
 
 
-Score = Callable[[Floats, Floats], Sequence[float | Estimated]]
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ColumnsSpec(Spec):
     """Columns to score, and whether suppressed records count against them."""
@@ -204,9 +201,6 @@ def _present(original: Floats, released: Floats) -> tuple[Floats, Floats]:
     if present.sum() < 2:
         raise NotComputable("fewer than two records have both values")
     return original[present], released[present]
-
-
-Divisor = Literal["original", "released"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

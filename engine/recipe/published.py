@@ -27,6 +27,10 @@ from ..methods.rows import Row
 if TYPE_CHECKING:
     from ..methods.rows import Row
 
+CONFIDENTIAL = "confidential"
+MISSING = "the run has no such row"
+Series = tuple[Any, ...]
+
 
 def _source(value: object) -> str:
     if not isinstance(value, str):
@@ -128,11 +132,6 @@ def included(wanted: object, found: object) -> bool:
         same = isinstance(found, (list, tuple)) and len(found) == len(wanted)
         return same and all(map(included, wanted, found))  # type: ignore[call-overload]
     return bool(wanted == found) and isinstance(wanted, bool) == isinstance(found, bool)
-
-
-CONFIDENTIAL = "confidential"
-MISSING = "the run has no such row"
-Series = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,16 @@ from .text_format import TextFormat
 from .thresholds import Threshold, ThresholdTable
 from .weights import Weighting
 
+SECTIONS: Mapping[str, tuple[type[Section], ...]] = {
+    "data": (DataSource,), "weights": (Weighting,), "variables": (Variable,), "release": (Datasets, ReleaseForm),
+    "synthesis": (), "anonymisation": (), "measure": (), "study": (), "threshold": (ThresholdTable,), "published": (Published,),
+    "constraints": (ConstraintTable,), "search": (SearchTable,),
+}  # fmt: skip
+"""The sections of a recipe, each with what declares its keys; those of steps are their methods'."""
+MAKERS = ("synthesis", "anonymisation")
+AS_A_METHOD = {"synthesis": "cart", "anonymisation": "mondrian", "studies": "studies.intruder_uncertainty"}
+"""A method of a family as a step names it, for whoever has named none."""
+
 
 def _recipe_name(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
@@ -51,14 +61,6 @@ class Heading(Section):
     ] = ()
 
 
-SECTIONS: Mapping[str, tuple[type[Section], ...]] = {
-    "data": (DataSource,), "weights": (Weighting,), "variables": (Variable,), "release": (Datasets, ReleaseForm),
-    "synthesis": (), "anonymisation": (), "measure": (), "study": (), "threshold": (ThresholdTable,), "published": (Published,),
-    "constraints": (ConstraintTable,), "search": (SearchTable,),
-}  # fmt: skip
-"""The sections of a recipe, each with what declares its keys; those of steps are their methods'."""
-
-
 def recipe_params(section: str) -> tuple[ParamInfo, ...]:
     """What declares the keys of a section, such as ``release`` or ``data.format``; ``recipe`` is the top level. Raises LookupError."""
     declaring = {"recipe": (Heading,), "data.format": (TextFormat,), **SECTIONS}[section]
@@ -70,11 +72,6 @@ def recipe_params(section: str) -> tuple[ParamInfo, ...]:
 def recipe_keys(section: str) -> tuple[str, ...]:
     """The keys of a section. Raises LookupError for one that declares none."""
     return (*(info.name for info in recipe_params(section)), *(SECTIONS if section == "recipe" else ()))
-
-
-MAKERS = ("synthesis", "anonymisation")
-AS_A_METHOD = {"synthesis": "cart", "anonymisation": "mondrian", "studies": "studies.intruder_uncertainty"}
-"""A method of a family as a step names it, for whoever has named none."""
 
 
 @dataclass(frozen=True)

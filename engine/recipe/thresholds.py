@@ -39,6 +39,7 @@ BOUNDS: tuple[Bound, ...] = get_args(Bound)
 
 Judged = Sequence[tuple[Method, Mapping[str, Any]]]
 """What a recipe measures: each step's method and settings (``Spec.settings``)."""
+INSTEAD = "use max_increase in place of max_ratio"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,6 +337,3 @@ class _Judge:
         if not is_above(power.value, allowed):
             return ""
         return f"the measure finds a leak of {power.value:.4g} or more only; limit {allowed:.4g}"
-
-
-INSTEAD = "use max_increase in place of max_ratio"

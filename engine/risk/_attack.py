@@ -59,6 +59,12 @@ ADDED, DETECTABLE_ADDED = "added_risk", "detectable_added_risk"
 
 OF_RANDOM_PEOPLE = (("people", "random"), ("guesses", "all"))
 """What a row of an attack is about that does not say it."""
+WITHOUT_CONTROLS = (
+    "an attack is compared with what it finds of people who are not in the data, and no records are held out"
+)
+MOST_EXCESS = 0.05
+MOST_ATTACKED = 2000
+"""People that an attack asks about by default, and controls."""
 
 
 def residual_output(name: str, meaning: str, *, short: str, detectable: str, risk: RiskOutput, label: Label) -> Output:
@@ -215,14 +221,6 @@ def attack_outputs(
         ),
         *((p_value,) if exact else ()),
     )
-
-
-WITHOUT_CONTROLS = (
-    "an attack is compared with what it finds of people who are not in the data, and no records are held out"
-)
-MOST_EXCESS = 0.05
-MOST_ATTACKED = 2000
-"""People that an attack asks about by default, and controls."""
 
 
 def whole_limits(

@@ -305,6 +305,14 @@ BELIEFS = Beliefs(
     prior="prior",
     unknowing="uniform",
 )
+OWN = ("step_error", "remarks")
+CELLS = 200_000
+"""Guesses times datasets that are weighed at a time."""
+SHOWN = 5
+"""The guesses of a record that are kept."""
+FIRST_LOOK = 32
+NEGLIGIBLE = 5.0
+"""A guess whose logarithm lies so far below the most likely one has a posterior below a hundredth of its."""
 
 
 def summarised(
@@ -389,9 +397,6 @@ def summarised(
     return WholeMeasure(
         Measure(tuple(estimates), _per_record(data, found, found["probability"], found["candidates"])), datasets, kept
     )
-
-
-OWN = ("step_error", "remarks")
 
 
 def _per_record(data: Microdata, found: Arrays, probability: Floats, candidates: NDArray[Any]) -> Arrays:
@@ -529,12 +534,6 @@ def own_record_right(models: Sequence[ReleaseModel], opened: OpenGuesses, prior:
         "own_first_right": share_right(prior[..., None] + likelihood.cumsum(axis=2), opened.truth),
         "own_alone_right": share_right(prior[..., None] + likelihood, opened.truth),
     }
-
-
-CELLS = 200_000
-"""Guesses times datasets that are weighed at a time."""
-SHOWN = 5
-"""The guesses of a record that are kept."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -722,11 +721,6 @@ class _Intruder:
         asked = [kernels.alone, kernels.first, *([kernels.prior[..., None]] if self.spec.prior != "uniform" else [])]
         above = [(one > one[:, :1] + SAME).sum(axis=1).min(axis=1) for one in asked]
         return np.asarray(np.min(above, axis=0) >= (self.spec.stop_after or np.inf))
-
-
-FIRST_LOOK = 32
-NEGLIGIBLE = 5.0
-"""A guess whose logarithm lies so far below the most likely one has a posterior below a hundredth of its."""
 
 
 def _effective(first: Sequence[Floats], truth: NDArray[np.intp]) -> Floats:

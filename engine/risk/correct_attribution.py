@@ -59,6 +59,15 @@ from ..partition.equivalence_classes import joint_classes
 from ..wording import agree, counted
 from ._compared import compared
 
+LARGEST = ("dcap", "disco", "disco_beyond")
+"""What an intruder who chooses which keys to use is judged by. ``tcap`` is no such risk: of a subset of keys that one released record
+has alone it is 0 or 1, whoever else is found."""
+GROUPED = 20
+"""A number with more different values is drafted in ten groups."""
+_BASELINE = "its baseline is that of values drawn from the confidential margin"
+MARGINS = "values drawn from the confidential margins"
+FEWER = "Good is no more than values drawn from the margins would give."
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CorrectAttributionSpec(Spec):
@@ -107,18 +116,10 @@ class CorrectAttributionSpec(Spec):
         check_binning(self.bins, {n: schema[n].kind for n in used if schema[n].kind in BINNED}, f"{place}.bins")
 
 
-LARGEST = ("dcap", "disco", "disco_beyond")
-"""What an intruder who chooses which keys to use is judged by. ``tcap`` is no such risk: of a subset of keys that one released record
-has alone it is 0 or 1, whoever else is found."""
 OF_TARGETS = ("cap", "dcap", "tcap", "disco", "disco_beyond", *(f"largest_{name}" for name in LARGEST))
 """The outputs of each target; ``shared_keys`` speaks of the keys alone."""
-GROUPED = 20
-"""A number with more different values is drafted in ten groups."""
-_BASELINE = "its baseline is that of values drawn from the confidential margin"
 
 
-MARGINS = "values drawn from the confidential margins"
-FEWER = "Good is no more than values drawn from the margins would give."
 LABELS = {
     "dcap": Label(
         "Right attributions from equal keys (DCAP)",

@@ -149,6 +149,7 @@ LARGEST_OUTPUTS = (
         ),
     ),
 )
+MOST_FOUND = 0.05
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -254,9 +255,6 @@ def check(data: Microdata, target: str, spec: IdentificationSpec, place: str) ->
     if spec.external is not None and spec.key is not None:
         names = [name for name in spec.external.columns if name in data.schema.names and name != spec.key]
         check_log_scale(spec.external.held_against(data, names, spec.key, place).file, spec.radius, f"{place}.external")
-
-
-MOST_FOUND = 0.05
 
 
 def _offer(case: Case) -> Offer | Declined | None:

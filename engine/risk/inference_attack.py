@@ -64,6 +64,11 @@ from ._compared import compared
 
 Codes = Sequence[Integers]
 """A code a record for each known variable, equal for equal values of either table."""
+ATTACK = "inference attack"
+LEAST = "least_"
+MOST_SUBSETS = {"nearest": 6, "all": 12}
+"""Up to so many known variables all subsets are tried: to ask the nearest by k variables takes up to 2^k groupings, so all subsets take 3^k."""
+_GUESS = "an intruder infers who has the release and knows nothing of a person"
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,13 +230,6 @@ def check(data: Microdata, target: str, spec: InferenceAttackSpec, place: str) -
     """BadInput where the confidential values do not suit a radius on the log scale."""
     if spec.within is not None:
         check_log_scale(data, {spec.sensitive: spec.within}, place)
-
-
-ATTACK = "inference attack"
-LEAST = "least_"
-MOST_SUBSETS = {"nearest": 6, "all": 12}
-"""Up to so many known variables all subsets are tried: to ask the nearest by k variables takes up to 2^k groupings, so all subsets take 3^k."""
-_GUESS = "an intruder infers who has the release and knows nothing of a person"
 
 
 @measure_method(

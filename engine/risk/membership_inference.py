@@ -58,6 +58,7 @@ REFERENCE, FALSE_POSITIVES = 0.5, 0.01
 """The share of the controls that are the reference, and the share of those scored that may be taken for records of the data."""
 LEAST_SCORED = 2 * LEAST
 """The fewest scored controls of which one may be taken for a record of the data; the family of attackers needs as many."""
+NO_LEAK = 0.5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,7 +128,6 @@ class _FalsePositives(Rate):
         return min(self.value, low), max(self.value, float(beta.ppf(0.975, max(j, 1), k + 1 - max(j, 1))))
 
 
-NO_LEAK = 0.5
 FAMILY = (
     Output(
         "family_auc",

@@ -89,6 +89,14 @@ from ._compared import keeps_keys
 
 Sides = tuple[Floats, Floats, Floats]
 """h of some x, and its first and second derivative by x."""
+STARTS = (0.05, 0.35, 0.65, 0.95)
+LARGEST = 1e6
+"""How many times the records θ may be: beyond, the classes say nothing of their sizes in the population."""
+MOST_CELLS = 1_000_000
+REJECTED = 1.96
+MAIN_EFFECTS_RECORDS = 5
+"""Records that a model of main effects must have for each parameter."""
+MODELS: dict[Order, str] = {1: "main effects", 2: "two-way"}
 
 
 def still_unique(x: Floats) -> Sides:
@@ -186,11 +194,6 @@ class KeyModel:
         return float(bias) / math.sqrt(variance) if variance > 1e-16 * scale and scale > 0 else None
 
 
-STARTS = (0.05, 0.35, 0.65, 0.95)
-LARGEST = 1e6
-"""How many times the records θ may be: beyond, the classes say nothing of their sizes in the population."""
-
-
 def pitman_log_likelihood(alpha: float, theta: float, sizes: Integers) -> tuple[float, float, float]:
     """Log likelihood of class sizes (u,), and its derivatives by α and θ; 0 <= α < 1, θ > -α."""
     n, i = int(sizes.sum()), np.arange(1, len(sizes))
@@ -251,11 +254,6 @@ def zayatz_share(sizes: Integers, population: float) -> float:
     return float(s[0] * chance[0] / (s * chance).sum())
 
 
-MOST_CELLS = 1_000_000
-REJECTED = 1.96
-MAIN_EFFECTS_RECORDS = 5
-"""Records that a model of main effects must have for each parameter."""
-MODELS: dict[Order, str] = {1: "main effects", 2: "two-way"}
 SPECIFICATION = {UNIQUES.name: "specification_uniques", MATCHES.name: "specification_matches"}
 
 

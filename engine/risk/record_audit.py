@@ -66,6 +66,15 @@ from ..wording import counted
 _TARGETS = 20
 TOGETHER, AT_ONCE = 50, 100_000
 """Shadows that are made together, and the records of all of them."""
+NO_LEAK = 0.5
+COUNTED = "counts of the published tables"
+LEVERS = (
+    *MEMBERSHIP[:2],
+    "group rare values of the variables that give the person away",
+    "give the person's record less weight ([weights])",
+    MEMBERSHIP[2],
+)
+ROW = (("people", "random"),)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -119,15 +128,6 @@ class RecordAuditSpec(Spec):
             raise BadInput(f"{place}.known", "the release changes none of these variables; name one that it changes")
 
 
-NO_LEAK = 0.5
-COUNTED = "counts of the published tables"
-LEVERS = (
-    *MEMBERSHIP[:2],
-    "group rare values of the variables that give the person away",
-    "give the person's record less weight ([weights])",
-    MEMBERSHIP[2],
-)
-ROW = (("people", "random"),)
 AREAS = (
     Output(
         "auc",

@@ -69,6 +69,10 @@ from ..methods.spec import Param, Spec, Variant
 from ._best_strategy import tried_subsets
 from ._link_calibration import calibrated
 
+NORMAL_FROM = 1e6
+"""From so many links by chance on, in units of their dispersion, their number is as good as normal."""
+_BASELINE = "its baseline is a released record of the block picked at random"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecordLinkageSpec(Spec):
@@ -126,11 +130,6 @@ class RecordLinkageSpec(Spec):
 def check(data: Microdata, target: str, spec: RecordLinkageSpec, place: str) -> None:
     """BadInput where the confidential values do not suit a radius."""
     check_log_scale(data, spec.radius, place)
-
-
-NORMAL_FROM = 1e6
-"""From so many links by chance on, in units of their dispersion, their number is as good as normal."""
-_BASELINE = "its baseline is a released record of the block picked at random"
 
 
 @measure_method(

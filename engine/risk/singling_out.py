@@ -72,6 +72,13 @@ CELLS = 4_000_000
 """Predicates times records that are looked at together."""
 PIECES, FEWEST = 64, 500
 """Pieces of a table at most, and records of a piece at least, after each of which predicates that hold of too many are left."""
+TRIES = 10
+"""Multivariate predicates that are tried for each that is wanted."""
+DEALS = 1000
+FEW = 10
+"""With fewer right guesses than this, of people and controls together, permutations say too little."""
+LARGEST = 40
+"""A predicate that holds of more records, of as many confidential ones and controls, singles nobody out in any permutation (40 / 2^40)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,15 +263,6 @@ def guessed(
     number = np.where(whole[at], np.rint(number), number)
     value = np.where(levels[at] > 0, level, number)
     return Predicates(at, like.operation, np.where(like.operation == MISSING, np.nan, value))
-
-
-TRIES = 10
-"""Multivariate predicates that are tried for each that is wanted."""
-DEALS = 1000
-FEW = 10
-"""With fewer right guesses than this, of people and controls together, permutations say too little."""
-LARGEST = 40
-"""A predicate that holds of more records, of as many confidential ones and controls, singles nobody out in any permutation (40 / 2^40)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

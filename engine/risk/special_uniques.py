@@ -66,6 +66,8 @@ Unique = tuple[tuple[int, ...], Integers]
 
 MOST_SETS = 2**18
 MOST_BYTES = 2**29
+MOST_KEYS = 20
+MISSING = "missing value"
 
 
 def minimal_sample_uniques(codes: Integers, largest: int) -> Iterator[Unique]:
@@ -149,10 +151,6 @@ class _Search:
     def _rivals(group: Integers, candidates: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The records, (r,), in whose group somebody may still be found unique."""
         return (np.bincount(group[candidates], minlength=int(group.max(initial=-1)) + 1) > 0)[group]
-
-
-MOST_KEYS = 20
-MISSING = "missing value"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -34,6 +34,8 @@ FEWEST, SHARE = 1000, 16
 FINALISTS = 5
 FEWEST_COMPARED = 4 * FINALISTS
 """Looks of a search at least that compares its finalists on all records: one with fewer has them for trying plans."""
+EQUAL = 0.1
+"""Share of the larger of two losses by which they differ at least where one is called better: less is chance."""
 
 
 def judged_among(place: int, finalists: int) -> int:
@@ -76,10 +78,6 @@ class Found:
             math.inf if self.penalty is None else round(self.penalty, 9),
             math.inf if self.cost is None else self.cost,
         )
-
-
-EQUAL = 0.1
-"""Share of the larger of two losses by which they differ at least where one is called better: less is chance."""
 
 
 def votes(ours: Sequence[float | None], theirs: Sequence[float | None]) -> int:

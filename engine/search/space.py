@@ -31,6 +31,15 @@ Move = tuple[int, int]
 """A lever by its number, and the way in which it is turned: 1 to the next option, -1 to the one before, 0 to any other."""
 Asks = tuple[tuple[Move, ...], ...]
 """By limit that a plan misses, that of the largest miss first, the moves which it asks for, the strongest first."""
+Turned = tuple[Step, str, LeverValues]
+"""A step, a field of its parameters, and the values of its lever."""
+ORDER = "order of synthesis"
+LONGEST_ORDER = 6
+"""Steps of the longest synthesis whose steps are each tried as the first."""
+PREDICTORS = "predictors"
+UNCHANGED = "unchanged"
+MOST_POINTS = 4096
+"""Points of the Sobol sequence at most: where few plans differ, fewer are found than asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +89,6 @@ def declared_levers(
             name = f"{method.name}.{field}" if len(methods) == 1 else field
             found.append(_lever(name, tuple(methods.values()), field, lever, now, variables))
     return narrowed_levers([lever for lever in found if lever is not None], narrowed or {})
-
-
-Turned = tuple[Step, str, LeverValues]
-"""A step, a field of its parameters, and the values of its lever."""
 
 
 def _by_lever(steps: Sequence[Step], recipe: Recipe) -> list[list[Turned]]:
@@ -165,11 +170,6 @@ def _word(value: Any) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-ORDER = "order of synthesis"
-LONGEST_ORDER = 6
-"""Steps of the longest synthesis whose steps are each tried as the first."""
-
-
 def order_lever(recipe: Recipe) -> Lever | None:
     """The order in which variables are synthesised: as in the plan, reversed, each in turn as the first; None where there is no other order.
 
@@ -195,9 +195,6 @@ def order_lever(recipe: Recipe) -> Lever | None:
 
     options = tuple(option(label, order) for label, order in orders.items())
     return Lever(ORDER, options, 0, rising=False, setting="order", variables=frozenset(names))
-
-
-PREDICTORS = "predictors"
 
 
 def _fields(method: Method) -> set[str]:
@@ -283,19 +280,12 @@ def _written(table: Mapping[str, Any]) -> str:
     return json.dumps(table, sort_keys=True, default=str)
 
 
-UNCHANGED = "unchanged"
-
-
 def described(levers: Sequence[Lever], choice: Choice) -> str:
     """What a choice changes in the plan, such as ``cart.minbucket 40, m 3``; ``UNCHANGED`` where nothing."""
     moved = [
         f"{lever.name} {lever.options[at].label}" for lever, at in zip(levers, choice, strict=True) if at != lever.now
     ]
     return ", ".join(moved) or UNCHANGED
-
-
-MOST_POINTS = 4096
-"""Points of the Sobol sequence at most: where few plans differ, fewer are found than asked for."""
 
 
 def screened(

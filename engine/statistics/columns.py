@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats
 
+OWN_LEVEL = -1.0
+
 
 @dataclass(frozen=True, slots=True)
 class Factors:
@@ -84,9 +86,6 @@ def independent_columns(x: Floats, tolerance: float = 1e-10) -> NDArray[np.bool_
         if kept[k]:
             basis = np.column_stack([basis, rest / length])
     return kept
-
-
-OWN_LEVEL = -1.0
 
 
 def with_own_level(codes: Floats) -> Floats:

@@ -48,6 +48,9 @@ from ..data.arrays import Floats
 from ..data.intervals import UNBOUNDED, Range, bounded_interval
 
 _NORMAL_DEGREES = 1e9
+_FEW = 4
+_ROUNDING = 1e-9
+_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +137,6 @@ def monte_carlo_mean(
         return mean, None, None
     error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if min(values) < max(values) else 0.0
     return mean, *bounded_interval(mean, t_quantile(len(values) - 1, confidence) * error, within)
-
-
-_FEW = 4
-_ROUNDING = 1e-9
-_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..partition.pairs import NUMBERS, Pairs, class_ranges
 
+Groups = NDArray[np.bool_]
+
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
@@ -55,9 +57,6 @@ def agreement(pairs: Iterable[tuple[Difference, Difference]], alpha: float) -> A
         flipped = was and now and original.sign * anonymised.sign < 0
         total += Agreement(1, int(was and not now), int(now and not was), int(flipped))
     return total
-
-
-Groups = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

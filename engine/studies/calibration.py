@@ -48,6 +48,62 @@ from ..statistics.estimated import CONFIDENCE
 from ._anonymising import anonymised, anonymiser, narrowed, own_tables, require_present, scores
 from ._group_tests import Agreement, GroupTests
 
+ERRORS_ALLOWED = 0.05
+# Score: the data quality method and its output; §4.2 names the thresholds in use.
+SOURCES = {
+    "rho": ("quality.pearson", "rho"),
+    "rilm_numerical": ("quality.rilm", "numerical"),
+    "rilm_categorical": ("quality.rilm", "categorical"),
+    "nmi_v1": ("quality.nmi_v1", "nmi"),
+    "nmi_v2": ("quality.nmi_v2", "nmi"),
+    "one_minus_ilm": ("quality.ilm", "one_minus_ilm"),
+    "non_suppressed": ("quality.non_suppressed", "share"),
+}
+MEASURES_OF = {
+    "numerical": ("rho", "rilm_numerical", "nmi_v1", "nmi_v2", "one_minus_ilm", "non_suppressed"),
+    "categorical": ("rilm_categorical", "non_suppressed"),
+}
+THRESHOLDS = {
+    "rho": pearson.LIMIT.least,
+    "rilm_categorical": rilm.LIMIT.least,
+    "nmi_v1": nmi_v1.LIMIT.least,
+    "non_suppressed": non_suppressed.LIMIT.least,
+}
+SUMMARIES: Mapping[str, tuple[str, Goal]] = {
+    "generators": ("generators that were trained", "none"),
+    "originals": ("original tables that were generated", "none"),
+    "anonymisations": ("anonymised tables that were scored and tested", "none"),
+    "auc": ("chance that the measure scores a good label above a bad one: area under the ROC curve", "high"),
+    "average_precision": ("precision averaged over the recall that each score adds: area under the PR curve", "high"),
+    "good": ("labels that are good, as a share of all", "none"),
+    "suggested_threshold": ("smallest threshold below 1 that at most 5 % of the tests above it err", "none"),
+    "lost": ("tests significant on the original only (the paper's Type I)", "low"),
+    "spurious": ("tests significant on the anonymised table only (the paper's Type II)", "low"),
+    "sign_flip": ("tests significant on both, in opposite directions", "low"),
+    "errors": ("tests whose significance or sign differs from the original's", "low"),
+    "true_positive_rate": ("good labels that pass the threshold at this level: recall", "high"),
+    "false_positive_rate": ("bad labels that pass the threshold at this level", "low"),
+    "precision": ("good labels among those that pass the threshold at this level", "high"),
+    "error_rate": ("tests in error among those that pass the threshold at this level", "low"),
+}
+SHORT = {
+    "auc": "AUC",
+    "average_precision": "AP",
+    "suggested_threshold": "suggested",
+    "lost": "lost (Type I)",
+    "spurious": "spurious (Type II)",
+    "sign_flip": "sign flipped",
+    "errors": "any error",
+    "true_positive_rate": "recall",
+    "false_positive_rate": "false positives",
+    "error_rate": "error rate",
+}
+CURVES = ("true_positive_rate", "false_positive_rate", "precision", "error_rate")
+Tables = Callable[[int, np.random.Generator], Microdata]
+Settings = Sequence[tuple[str, int]]
+COUNTED = ("generators", "originals", "anonymisations")
+AREAS = ("auc", "average_precision")
+
 
 @dataclass(frozen=True, eq=False)
 class Curve:
@@ -100,59 +156,7 @@ def suggested_threshold(scores: Floats, tests: Floats, errors: Floats, limit: fl
     raise NotComputable(f"above no threshold below 1 are at most {limit:.0%} of the tests in error")
 
 
-ERRORS_ALLOWED = 0.05
-
-# Score: the data quality method and its output; §4.2 names the thresholds in use.
-SOURCES = {
-    "rho": ("quality.pearson", "rho"),
-    "rilm_numerical": ("quality.rilm", "numerical"),
-    "rilm_categorical": ("quality.rilm", "categorical"),
-    "nmi_v1": ("quality.nmi_v1", "nmi"),
-    "nmi_v2": ("quality.nmi_v2", "nmi"),
-    "one_minus_ilm": ("quality.ilm", "one_minus_ilm"),
-    "non_suppressed": ("quality.non_suppressed", "share"),
-}
-MEASURES_OF = {
-    "numerical": ("rho", "rilm_numerical", "nmi_v1", "nmi_v2", "one_minus_ilm", "non_suppressed"),
-    "categorical": ("rilm_categorical", "non_suppressed"),
-}
-THRESHOLDS = {
-    "rho": pearson.LIMIT.least,
-    "rilm_categorical": rilm.LIMIT.least,
-    "nmi_v1": nmi_v1.LIMIT.least,
-    "non_suppressed": non_suppressed.LIMIT.least,
-}
-
 SCORES = {name: f"{key}.{output} of a quasi-identifier of a simulated table" for name, (key, output) in SOURCES.items()}
-SUMMARIES: Mapping[str, tuple[str, Goal]] = {
-    "generators": ("generators that were trained", "none"),
-    "originals": ("original tables that were generated", "none"),
-    "anonymisations": ("anonymised tables that were scored and tested", "none"),
-    "auc": ("chance that the measure scores a good label above a bad one: area under the ROC curve", "high"),
-    "average_precision": ("precision averaged over the recall that each score adds: area under the PR curve", "high"),
-    "good": ("labels that are good, as a share of all", "none"),
-    "suggested_threshold": ("smallest threshold below 1 that at most 5 % of the tests above it err", "none"),
-    "lost": ("tests significant on the original only (the paper's Type I)", "low"),
-    "spurious": ("tests significant on the anonymised table only (the paper's Type II)", "low"),
-    "sign_flip": ("tests significant on both, in opposite directions", "low"),
-    "errors": ("tests whose significance or sign differs from the original's", "low"),
-    "true_positive_rate": ("good labels that pass the threshold at this level: recall", "high"),
-    "false_positive_rate": ("bad labels that pass the threshold at this level", "low"),
-    "precision": ("good labels among those that pass the threshold at this level", "high"),
-    "error_rate": ("tests in error among those that pass the threshold at this level", "low"),
-}
-SHORT = {
-    "auc": "AUC",
-    "average_precision": "AP",
-    "suggested_threshold": "suggested",
-    "lost": "lost (Type I)",
-    "spurious": "spurious (Type II)",
-    "sign_flip": "sign flipped",
-    "errors": "any error",
-    "true_positive_rate": "recall",
-    "false_positive_rate": "false positives",
-    "error_rate": "error rate",
-}
 LABELS = {
     "generators": Label("Generators trained", "The study trained {value} generators."),
     "originals": Label("Original tables generated", "The study generated {value} original tables."),
@@ -242,7 +246,6 @@ LABELS = {
         "share",
     ),
 }
-CURVES = ("true_positive_rate", "false_positive_rate", "precision", "error_rate")
 LEVELS = np.round(np.arange(0, 1.005, 0.05), 2)
 
 
@@ -432,10 +435,6 @@ def _agreement(row: Row) -> Agreement:
     return Agreement(*(int(row.params[name]) for name in ("tests", "lost", "spurious", "sign_flip")))
 
 
-Tables = Callable[[int, np.random.Generator], Microdata]
-Settings = Sequence[tuple[str, int]]
-
-
 def check_generator(
     key: str, settings: Mapping[str, int], schema: Schema, variables: Sequence[str], place: str
 ) -> None:
@@ -501,10 +500,6 @@ def _spec(method: Method, before: Sequence[str], settings: Settings, place: str)
     if any(info.name == "predictors" for info in method.spec.params()):
         table["predictors"] = list(before)
     return method.spec.from_table(table, place)
-
-
-COUNTED = ("generators", "originals", "anonymisations")
-AREAS = ("auc", "average_precision")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -42,6 +42,11 @@ from ..methods.spec import StudySpec, Variant
 from ..statistics.combining import monte_carlo_mean
 from ..wording import agree, counted
 
+MOST = 12
+VALUES = "subset_values"
+LOWER = 1e-9
+"""A risk that falls by less is the same risk."""
+
 
 def subset_risks(keys: Sequence[Exact | Within], shape: tuple[int, int]) -> tuple[Floats, Floats]:
     """Expected match risk and true match rate of each subset of p keys, (2^p,) and (2^p,), of ``shape`` confidential and released records."""
@@ -94,11 +99,7 @@ def _variables(values: Floats) -> int:
     return int(values.shape[-1]).bit_length() - 1
 
 
-MOST = 12
-VALUES = "subset_values"
 EXPECTED, RATE = "expected_match_risk", "true_match_rate"
-LOWER = 1e-9
-"""A risk that falls by less is the same risk."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

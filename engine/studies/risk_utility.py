@@ -70,6 +70,15 @@ STEP = "step"
 """How a recipe writes its own synthesis step."""
 Bins = tuple[tuple[str, Binning], ...]
 """How a study cuts numbers, by variable."""
+Answer = Literal["least_epsilon", "largest_epsilon"]
+State = Literal["within", "unclear", "beyond"]
+NO_EPSILON = "no epsilon of the study keeps it within the limit"
+ONE_DATASET = "one dataset at each epsilon cannot tell chance from epsilon: give the study replicates, 5 or more"
+NO_DIRECTION = "more of them is neither better nor worse, noise makes more too: it has no limit to keep"
+UTILITY = ("marginal", "conditional", "regression")
+RISK = ("misclassification", "mean_absolute_error", "exact_copies", "unique_records")
+RESAMPLES = 5
+"""Bootstrap samples of the attack's baseline, over all replicates or more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,13 +238,6 @@ def bins_key(bins: Mapping[str, Binning], variables: Sequence[str]) -> Bins:
     return tuple((name, rule) for name, rule in bins.items() if name in variables)
 
 
-Answer = Literal["least_epsilon", "largest_epsilon"]
-State = Literal["within", "unclear", "beyond"]
-NO_EPSILON = "no epsilon of the study keeps it within the limit"
-ONE_DATASET = "one dataset at each epsilon cannot tell chance from epsilon: give the study replicates, 5 or more"
-NO_DIRECTION = "more of them is neither better nor worse, noise makes more too: it has no limit to keep"
-
-
 def answers(rows: Sequence[Row], asked: Mapping[str, Answer], goals: Mapping[str, Goal]) -> list[Row]:
     """Of each curve and measure with a limit, the epsilon that keeps to it. ``asked`` says which, by measure."""
     found: dict[tuple[str, str], list[Row]] = {}
@@ -300,15 +302,11 @@ def told(points: Sequence[tuple[float, State]], asked: Answer) -> tuple[float | 
     return value, "; ".join(said)
 
 
-UTILITY = ("marginal", "conditional", "regression")
-RISK = ("misclassification", "mean_absolute_error", "exact_copies", "unique_records")
 ASKED: Mapping[str, Answer] = {
     **dict.fromkeys(UTILITY, "least_epsilon"),
     **dict.fromkeys(RISK, "largest_epsilon"),
 }
 """What a limit of each measure asks for."""
-RESAMPLES = 5
-"""Bootstrap samples of the attack's baseline, over all replicates or more."""
 
 DEFAULT = tuple(
     map(Synthesiser.parse, ("perturbed_gibbs", "perturbed_gibbs reset=true block=10", "perturbed_imputation"))

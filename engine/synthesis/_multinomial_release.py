@@ -53,6 +53,13 @@ from ..statistics.multinomial_logit import MultinomialLogit, fit, log_probabilit
 from ._changed_multinomial import Change, changed_coefficients, information_of, log_sums, sums_of
 from ._drawn_multinomial import DrawnMode, drawn_mode, other_columns
 
+MOST_STEPS = 60
+LONGEST = 4.0
+"""Of a step in a score."""
+NEAR = 1e-9
+CELLS = 4_000_000
+"""Numbers that are held at a time."""
+
 
 @dataclass(frozen=True, eq=False)
 class ReleasedRows:
@@ -178,12 +185,6 @@ class StratumRelease:
         return tuple(found)
 
 
-MOST_STEPS = 60
-LONGEST = 4.0
-"""Of a step in a score."""
-NEAR = 1e-9
-
-
 @dataclass(frozen=True, eq=False)
 class OwnRecord:
     """One record of a stratum: of K classes with ``coefficients`` (K, p) and H^-1 ``inverse`` (K, p, K, p), its columns ``x`` (p,), the place
@@ -244,10 +245,6 @@ def residuals(scores: Floats, leverage: Floats) -> Floats:
 def _chances(u: Floats) -> Floats:
     found = np.exp(u - u.max(axis=-1, keepdims=True))
     return np.asarray(found / found.sum(axis=-1, keepdims=True))
-
-
-CELLS = 4_000_000
-"""Numbers that are held at a time."""
 
 
 @dataclass(frozen=True, eq=False)

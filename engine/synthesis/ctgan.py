@@ -44,6 +44,9 @@ from ..methods.results import Diagnostic, Fit
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec
 
+CELLS = 1 << 22
+LARGEST_SEED = 2**31
+
 
 @dataclass(frozen=True, slots=True)
 class _Column:
@@ -147,9 +150,6 @@ def _column(data: Microdata, name: str) -> _Column:
     return _Column(0, missing, float(low), float(high), float(np.median(values)), unit, scale)
 
 
-CELLS = 1 << 22
-
-
 def nearest_donors(
     records: Floats, donors: Floats, discrete: NDArray[np.bool_], rng: np.random.Generator
 ) -> NDArray[np.intp]:
@@ -233,9 +233,6 @@ def _alone() -> Iterator[None]:
                 yield
         finally:
             torch.set_num_threads(threads)
-
-
-LARGEST_SEED = 2**31
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

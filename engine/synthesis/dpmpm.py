@@ -55,6 +55,8 @@ SMALLEST_SIZE = 100.0
 FEWEST_SWEEPS = 20
 MOST_NUMBERS = 20_000_000
 """Probabilities of levels in all classes, of one draw of the parameters."""
+HELD = ("r_hat", "effective_sample_size")
+"""What chains that may be used have to pass; what else is said is a warning."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -339,10 +341,6 @@ def dpmpm(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, run: Run, 
         "chain": sampled.chain,
     }
     return Fit(arrays, said, sampled.trace, chains)
-
-
-HELD = ("r_hat", "effective_sample_size")
-"""What chains that may be used have to pass; what else is said is a warning."""
 
 
 def _doubt(said: Iterable[Diagnostic]) -> Diagnostic | None:

@@ -51,6 +51,13 @@ WITHOUT, WITH = 2000, 4000
 """Posterior draws by which records are weighed where that is not closed: given the data alone, and given a dataset too."""
 NEGLIGIBLE = 1e-3
 """Of a release: the logarithm of the probability that bounds cut away from all its records, and the share of sigma^2 that rounding adds."""
+HEAP = 0.05
+"""A value that such a share of the records have is a heap, which no normal distribution has."""
+SYMMETRIC = 1.0
+"""The largest skewness at which a drafted regression takes values, or their logarithms, as normal."""
+EXACT = "its posterior draws are exact and independent"
+LARGEST_SHIFT = 0.5  # standard errors; a 95 % interval that is moved so far covers in 92 %
+LARGEST_WEIGHT = 0.5  # above, the prior says more than the records
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,11 +274,7 @@ def _log_normal(distance: Floats, sigma: Floats) -> Floats:
     return np.asarray(-0.5 * (distance / sigma) ** 2 - np.log(sigma))
 
 
-HEAP = 0.05
-"""A value that such a share of the records have is a heap, which no normal distribution has."""
 FEWEST_RECORDS, MOST_TERMS, MOST_LEVELS = 100, 6, 10
-SYMMETRIC = 1.0
-"""The largest skewness at which a drafted regression takes values, or their logarithms, as normal."""
 
 
 def offer(case: Case) -> Offer | None:
@@ -309,11 +312,6 @@ def _terms(case: Case) -> tuple[str, ...]:
             f"{logged}({name})" if logged and seen.long_tailed and f"{logged}({name})" not in case.table else name
         )
     return tuple(found[:MOST_TERMS])
-
-
-EXACT = "its posterior draws are exact and independent"
-LARGEST_SHIFT = 0.5  # standard errors; a 95 % interval that is moved so far covers in 92 %
-LARGEST_WEIGHT = 0.5  # above, the prior says more than the records
 
 
 def check(data: Microdata, target: str, spec: LinearRegressionSpec, place: str) -> None:

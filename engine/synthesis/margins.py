@@ -121,6 +121,8 @@ NOISY = (
     ),
 )
 """What a private fit says of the population and of itself."""
+FEW = 4
+"""Times the count at which a level is kept, below which records are too few for a draft."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -634,10 +636,6 @@ def _grouped_labels(labels: tuple[str, ...], groups: Integers) -> tuple[str, ...
         own = [label for label, at in zip(labels, groups, strict=True) if at == group]
         found.append(own[0] if len(own) == 1 else f"(others: {', '.join(own)})")
     return tuple(found)
-
-
-FEW = 4
-"""Times the count at which a level is kept, below which records are too few for a draft."""
 
 
 def offer(case: Case) -> Offer | Declined | None:

@@ -68,6 +68,7 @@ LEAST = 1e-8
 """Of the information in a direction, what is left at least."""
 ROUNDED = 1e-9
 """Of the records of a combination that its last one has left, what rounding leaves of their weights."""
+DIRECT = "coefficients are drawn from a normal distribution, or are the maximum itself"
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,9 +299,6 @@ def standard_normals(rng: np.random.Generator, width: int) -> Floats:
     from scipy.stats import qmc
 
     return np.asarray(ndtri(qmc.Sobol(width, rng=rng).random(DRAWS)))
-
-
-DIRECT = "coefficients are drawn from a normal distribution, or are the maximum itself"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

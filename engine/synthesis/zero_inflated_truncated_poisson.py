@@ -41,6 +41,11 @@ from ..recipe.checks import require_complete, require_full_rank
 from ..wording import agree, counted
 
 LARGEST_COUNT = 1e9
+DRAWS = 2000
+"""Posterior draws by which records are weighed, given the data alone and given each dataset too; half as many where effects are the records'
+own, whose densities take longer, and a release says more of a record than of them."""
+RECORDS_OFFERED = (200, 20_000)
+"""As few and as many records as a drafted regression is fitted to."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -126,11 +131,6 @@ def draw(
         return draw_counts(predicted, bound, "new", rng)
     observed = Predicted.of(theta, partial(linear_predictor, design, confidential))
     return draw_counts(predicted, bound, "record", rng, confidential.numbers(target), observed)
-
-
-DRAWS = 2000
-"""Posterior draws by which records are weighed, given the data alone and given each dataset too; half as many where effects are the records'
-own, whose densities take longer, and a release says more of a record than of them."""
 
 
 @dataclass(frozen=True)
@@ -283,8 +283,6 @@ def release_model(
     return InflatedRelease(data, target, spec, releases, tuple(map(int, run.rng.integers(2**63, size=4))))
 
 
-RECORDS_OFFERED = (200, 20_000)
-"""As few and as many records as a drafted regression is fitted to."""
 MORE_ZEROS, LARGEST_BOUND, MOST_TERMS, MOST_LEVELS = 0.05, 10_000, 4, 6
 
 

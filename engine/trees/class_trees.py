@@ -42,6 +42,12 @@ _MOST_CELLS = 4
 _ROUNDING = 1e-11
 
 Int32s = NDArray[np.int32]
+MOST_LEVELS = 10
+_MOST_COUNTS = 2_000_000
+DEEPEST = 30
+_NO_GAIN = 1e-10
+Branch = tuple[float, float, int, float]
+"""Complexity, errors of the leaves, splits, and errors as a leaf."""
 
 
 class Places(NamedTuple):
@@ -295,10 +301,6 @@ def _gain(left: Sequence[Int32s], nodes: Nodes, of_node: Integers, each: Integer
     return gain
 
 
-MOST_LEVELS = 10
-_MOST_COUNTS = 2_000_000
-
-
 class Rules(NamedTuple):
     """How a tree is grown: values of each predictor and whether they lack an order (P,), what a record of each class weighs
     (C, 1), and fewest records, or units, of a leaf.
@@ -508,10 +510,6 @@ def _gray_code(size: int) -> Booleans:
     """All sets of ``size`` levels without the last, but for the empty one, in the order of the Gray code: (2^(size - 1) - 1, size)."""
     number = np.arange(1, 2 ** (size - 1))[:, None]
     return np.asarray((number ^ (number >> 1)) >> np.arange(size) & 1 == 1)
-
-
-DEEPEST = 30
-_NO_GAIN = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
@@ -770,10 +768,6 @@ def _sons_in_order(tree: ClassTree, weights: Floats) -> tuple[list[int], list[in
     lower = mean[tree.left] < mean[tree.right]
     one, other = np.where(lower, tree.left, tree.right), np.where(lower, tree.right, tree.left)
     return one.tolist(), other.tolist()
-
-
-Branch = tuple[float, float, int, float]
-"""Complexity, errors of the leaves, splits, and errors as a leaf."""
 
 
 def _after_collapse(own: float, first: Branch, second: Branch) -> tuple[float, int]:

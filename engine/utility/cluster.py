@@ -41,6 +41,11 @@ from ..statistics.columns import column_scales, filled_with_mean, with_own_level
 from ..statistics.combining import monte_carlo_mean
 from ..wording import counted
 
+Merges = tuple[Integers, Integers, Floats]
+Watch = Callable[[int], None]
+ROWS_AT_ONCE = 64
+SHARE_WORTH_A_PASS = 1 / 8
+
 
 @dataclass(frozen=True)
 class Dendrogram:
@@ -65,13 +70,6 @@ class Dendrogram:
         while not np.array_equal(above := parent[parent], parent):
             parent = above
         return np.unique(parent, return_inverse=True)[1].astype(np.int64)
-
-
-Merges = tuple[Integers, Integers, Floats]
-Watch = Callable[[int], None]
-
-ROWS_AT_ONCE = 64
-SHARE_WORTH_A_PASS = 1 / 8
 
 
 def unwatched(clusters: int) -> None: ...

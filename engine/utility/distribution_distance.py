@@ -55,6 +55,8 @@ from ..partition.equivalence_classes import joint_classes
 
 LARGEST = 2.0
 """The squared distance of two distributions that share no value and have one each."""
+Weights = tuple[Floats, Floats]
+"""The survey weights of both tables, (n,) and (m,)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -162,10 +164,6 @@ def _values(
         return error
     remark = learned_words({name: rule} if rule else {})
     return _Values(*joint_classes([ours], [theirs]), remark)
-
-
-Weights = tuple[Floats, Floats]
-"""The survey weights of both tables, (n,) and (m,)."""
 
 
 def _marginal(name: str, values: _Values | NotComputable, weights: Weights | None) -> Estimate:

@@ -36,6 +36,7 @@ from ..methods.spec import Param, Spec
 from ..statistics.columns import left_out
 
 ORDERED = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.ORDINAL, Kind.BINARY)
+LARGEST_GAP = 0.05
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,9 +128,6 @@ def largest_gap(confidential: Floats, released: Floats) -> float:
     """
     shares = [np.cumsum(counts) / max(float(counts.sum()), 1.0) for counts in (confidential, released)]
     return float(np.abs(shares[0] - shares[1]).max(initial=0.0))
-
-
-LARGEST_GAP = 0.05
 
 
 def _offer(case: Case) -> Offer | None:

@@ -61,6 +61,16 @@ _MISSING = np.uint64(0x9E3779B97F4A7C15)
 _STEP = np.uint64(0xD1B54A32D192ED03)
 _MIXERS = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
 _LAST_SHIFT = np.uint64(31)
+Pmse = Callable[[Sequence[Floats]], list[float]]
+"""The pMSE of a classifier of each of some labels y (N,), 0 or 1."""
+RECORDS_AT_ONCE = 150_000
+"""Of permuted tables that are classified together: of small ones several, since each step of a tree takes a while however small."""
+MOST_COEFFICIENTS = 1000
+REPEATS = 0.5
+"""Below this s_pmse a release is nearer to the confidential records than one drawn from a model fitted to them usually is."""
+MENTIONED = 0.005
+PMSE: Range = (0.0, 0.25)
+"""c (1 - c) is at most 1/4."""
 
 
 def repeated_columns(ours: Sequence[Floats], theirs: Sequence[Floats]) -> list[bool]:
@@ -120,10 +130,6 @@ def _hashes(columns: Sequence[Floats], rows: slice) -> NDArray[np.uint64]:
     return found
 
 
-Pmse = Callable[[Sequence[Floats]], list[float]]
-"""The pMSE of a classifier of each of some labels y (N,), 0 or 1."""
-
-
 def mean_squared_distance(scores: Floats, y: Floats) -> float:
     """The pMSE, mean (p_i - c)^2, of scores (N,), c the share of y (N,) that is 1 (Woo et al. 2009)."""
     return float(np.mean((scores - y.mean()) ** 2))
@@ -167,10 +173,6 @@ def tree_pmse(x: Integers, labels: Sequence[Floats], levels: Sequence[int], minb
     return [mean_squared_distance(scores, y) for scores, y in zip(shares, labels, strict=True)]
 
 
-RECORDS_AT_ONCE = 150_000
-"""Of permuted tables that are classified together: of small ones several, since each step of a tree takes a while however small."""
-
-
 def permutation_null(pmse: Pmse, y: Floats, permutations: int, run: Run) -> tuple[float, list[float]]:
     """The pMSE of the labels y (N,), zeros first, and under ``permutations`` permutations of them times 1 - c, c the share of ones.
 
@@ -195,14 +197,6 @@ def _permuted(y: Floats, paired: bool, item: Any, rng: np.random.Generator) -> F
         return rng.permutation(y)
     exchanged = rng.random(len(y) // 2) < 0.5
     return np.where(np.tile(exchanged, 2), 1 - y, y)
-
-
-MOST_COEFFICIENTS = 1000
-REPEATS = 0.5
-"""Below this s_pmse a release is nearer to the confidential records than one drawn from a model fitted to them usually is."""
-MENTIONED = 0.005
-PMSE: Range = (0.0, 0.25)
-"""c (1 - c) is at most 1/4."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

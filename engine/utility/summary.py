@@ -23,6 +23,8 @@ from ..methods.run import Run
 from ..methods.spec import Param, Spec
 
 SUMMARISED = (Kind.COUNT, Kind.CONTINUOUS, Kind.CATEGORICAL, Kind.ORDINAL, Kind.BINARY)
+Weights = tuple[Floats | None, Floats | None]
+"""The survey weights of both tables, (n,) and (m,); None without a weight."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -145,10 +147,6 @@ def _bounds(confidential: Microdata, estimates: Sequence[Estimate]) -> Iterator[
     for found in estimates:
         if found.measure in ("mean", "quantile") and found.value is not None:
             yield from stated_bounds(range_of_values(confidential.schema[found.target]), found.target, found.params)
-
-
-Weights = tuple[Floats | None, Floats | None]
-"""The survey weights of both tables, (n,) and (m,); None without a weight."""
 
 
 def _weights(confidential: Microdata, released: Microdata, design: SurveyDesign | None) -> Weights:

@@ -23,6 +23,9 @@ SAFE = re.compile(r"[A-Za-z0-9_.,/@%+=\[\]-]+")
 """Words that no shell reads as anything but themselves (``[`` and ``]`` beside a file of that name)."""
 MOST_BYTES = 1 << 20
 RELEASE = ("m", "seed")
+BASH = """[[ $type == 'plain' && $value == *= ]] && compopt -o nospace
+        if [[ $type == 'dir' ]]"""
+"""In bash the value of a setting follows without a blank."""
 
 
 def _offered(words: Iterable[tuple[str, str]], typed: str) -> list[CompletionItem]:
@@ -124,11 +127,6 @@ def _paths(table: object, before: str) -> Iterator[str]:
             yield from _paths(item, f"{before}[{i}]")
     else:
         yield before
-
-
-BASH = """[[ $type == 'plain' && $value == *= ]] && compopt -o nospace
-        if [[ $type == 'dir' ]]"""
-"""In bash the value of a setting follows without a blank."""
 
 
 @click.command()

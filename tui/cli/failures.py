@@ -17,12 +17,6 @@ BAD_INPUT = 2
 INTERRUPTED = 3
 CLOSED_PIPE = 141
 """What a shell reports of a program that SIGPIPE has ended."""
-
-
-class ClosedPipe(Exception):
-    """The pipe that a command writes to has no reader."""
-
-
 GROUPS = {
     "Start": ("demo", "import", "draft", "recipes", "methods", "help"),
     "Work": ("run", "search", "evaluate", "plan", "again", "cancel", "resume", "worker", "constraints", "hierarchies"),
@@ -31,6 +25,10 @@ GROUPS = {
     "Workspace": ("init", "adopt", "delete", "audit", "key", "doctor", "keys", "completion", "new-method"),
 }
 """The commands by what they are for, in the order in which a new user needs them."""
+
+
+class ClosedPipe(Exception):
+    """The pipe that a command writes to has no reader."""
 
 
 class Listed(click.Group):

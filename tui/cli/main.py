@@ -57,6 +57,9 @@ if TYPE_CHECKING:
     from sfumato.workspace.service.prepare import PreparedRun
     from sfumato.workspace.store.workspace import Workspace
 
+OWN = 0o077
+"""The permissions that nobody else gets."""
+
 
 @click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="sfumato")
@@ -496,10 +499,6 @@ for command in (
     adopt, again, approve, constraints, audit, cancel, completion, delete, doctor, draft, examine, figures, hierarchies, key, keys, manual, plan, policy, release, report, runs, search, verify, worker,
 ):  # fmt: skip
     sfumato.add_command(command)
-
-
-OWN = 0o077
-"""The permissions that nobody else gets."""
 
 
 def main(arguments: list[str] | None = None) -> Any:

@@ -23,6 +23,7 @@ from sfumato.workspace.ingest.file_formats import formats
 
 WIDTH = 120
 BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n)(.*?)(<!-- end of generated -->\n)", re.DOTALL)
+SECTIONS_WITH_KEYS = ("recipe", "data", "data.format", "variables", "release", "weights", "threshold", "published")
 
 
 def _filled(text: str, indent: str = "") -> str:
@@ -112,8 +113,6 @@ def commands_block() -> str:
 
 
 # keys of a recipe
-
-SECTIONS_WITH_KEYS = ("recipe", "data", "data.format", "variables", "release", "weights", "threshold", "published")
 
 
 def recipe_block(section: str) -> str:

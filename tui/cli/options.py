@@ -41,6 +41,17 @@ JSON = click.option(
 JOBS = click.option(
     "--jobs", type=click.IntRange(1), default=computing.JOBS, show_default=True, help="Tasks at a time."
 )
+SEPARATORS = {
+    "tab": "\t",
+    "\\t": "\t",
+    "blank": " ",
+    "blanks": " ",
+    "space": " ",
+    "comma": ",",
+    "semicolon": ";",
+    "bar": "|",
+}
+SAID = "sfumato.workspace-said"
 
 
 def _settle(context: click.Context, option: click.Parameter, value: str | None) -> None:
@@ -101,18 +112,6 @@ RUN = click.argument("run_id", metavar="[RUN]", default="last", shell_complete=r
 """A run by its number or name, or ``last``."""
 RECIPE = click.argument("recipe", shell_complete=recipes)
 """A file, or the name of a recipe that ships."""
-
-
-SEPARATORS = {
-    "tab": "\t",
-    "\\t": "\t",
-    "blank": " ",
-    "blanks": " ",
-    "space": " ",
-    "comma": ",",
-    "semicolon": ";",
-    "bar": "|",
-}
 
 
 def _separator(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
@@ -207,9 +206,6 @@ def _said_unless_it_failed(directory: Path) -> None:
     failure = sys.exc_info()[1]
     if not isinstance(failure, Exception) or isinstance(failure, click.exceptions.Exit):
         echo(f"workspace: {directory}", err=True)
-
-
-SAID = "sfumato.workspace-said"
 
 
 def open_or_create(directory: Path | None, key: bytes | None = None) -> Workspace:

@@ -28,14 +28,6 @@ SCALES = {
     Kind.CONTINUOUS: "any numbers",
     Kind.DATE: "days, or moments of days",
 }
-
-
-def choose_kind(what: str, now: Kind) -> Letters[Kind]:
-    """Asks for a kind: its number, or enter on it."""
-    offers = [(str(place), kind, kind.value, SCALES[kind]) for place, kind in enumerate(Kind, 1)]
-    return Letters(f"Kind of {what}", offers, now)
-
-
 ROLES = {
     Role.QUASI_IDENTIFIER: ("i", "an intruder may know it"),
     Role.SENSITIVE: ("s", "an intruder wants to learn it"),
@@ -44,6 +36,12 @@ ROLES = {
     Role.OTHER: ("o", "neither"),
 }
 """The letter and the meaning of each role that a variable can be given."""
+
+
+def choose_kind(what: str, now: Kind) -> Letters[Kind]:
+    """Asks for a kind: its number, or enter on it."""
+    offers = [(str(place), kind, kind.value, SCALES[kind]) for place, kind in enumerate(Kind, 1)]
+    return Letters(f"Kind of {what}", offers, now)
 
 
 EXCLUDE, NEXT = "exclude", "next"

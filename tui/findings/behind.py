@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from sfumato.workspace.views.risk_utility import Axis
 
 Kind = Literal["records", "values", "quality", "study", "nothing"]
+POINT = (
+    "A point of a study is one number over all records, at one level; no single records stand behind it. "
+    "Records has those of the run's risks, at the plan's own settings"
+)
 
 
 @dataclass(frozen=True)
@@ -105,12 +109,6 @@ class LeadsBehind(Reads):
             await self.sfumato.open(Distributions(self._project_id, run_id, ground.variable))
         else:
             self.sfumato.say(ground.said)
-
-
-POINT = (
-    "A point of a study is one number over all records, at one level; no single records stand behind it. "
-    "Records has those of the run's risks, at the plan's own settings"
-)
 
 
 class SaysPoint(Widget):

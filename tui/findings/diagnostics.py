@@ -63,6 +63,16 @@ if TYPE_CHECKING:
 PLOTS = ("trace", "ranks", "density", "autocorrelation", "weights")
 EVERYTHING = "every chain"
 MOST_POINTS = 50
+EMPTY = "No model has been fitted in this run yet."
+NONE_BROKEN = "No statistic breaks its rule. Press f to see all."
+NO_SAMPLER = "No model has a sampler. Statistics (?) shows what is known of the fits."
+NONE_FLAGGED = "No parameter is outside a limit. Press f to see all."
+HINT = "left and right move the cursor"
+TRACE = (6, 18)
+"""Cells of a parameter's way in a line, on a narrow terminal and on a wide one."""
+FROM_ZERO = {"effective_sample_size", "acceptance", "autocorrelation_time", "pareto_k"}
+"""What is read from 0 up, and so drawn as bars; the others are points."""
+BROKEN = "rule broken"
 
 
 class Parameter(Dialog[None], Exports):
@@ -258,15 +268,6 @@ def read_traced(workspace: Workspace, run_id: int) -> Traced:
 
 
 PARAMETERS, TABLE, PLOT = "diagnostics-parameters", "diagnostics-table", "diagnostics-plot"
-EMPTY = "No model has been fitted in this run yet."
-NONE_BROKEN = "No statistic breaks its rule. Press f to see all."
-NO_SAMPLER = "No model has a sampler. Statistics (?) shows what is known of the fits."
-NONE_FLAGGED = "No parameter is outside a limit. Press f to see all."
-HINT = "left and right move the cursor"
-
-
-TRACE = (6, 18)
-"""Cells of a parameter's way in a line, on a narrow terminal and on a wide one."""
 
 
 def _with_trace(columns: Columns[ModelLine], width: int) -> Columns[ModelLine]:
@@ -501,11 +502,6 @@ class Diagnostics(Pane):
 
     def take_focus(self) -> None:
         self.query_one(f"#{self.view}").focus()
-
-
-FROM_ZERO = {"effective_sample_size", "acceptance", "autocorrelation_time", "pareto_k"}
-"""What is read from 0 up, and so drawn as bars; the others are points."""
-BROKEN = "rule broken"
 
 
 def by_statistic(lines: Sequence[Diagnostic]) -> Mapping[str, list[Diagnostic]]:

@@ -66,6 +66,12 @@ if TYPE_CHECKING:
 
 
 WIDTH = 14
+NONE = "This project has no data yet."
+HINT = "arrows move · + - zoom, 0 all · } second variable · enter records · ? keys"
+MAPS = 4
+"""Ways to arrange maps: all three, or one of them."""
+UNIT = (0.0, 1.0)
+EVERYWHERE = (float("-inf"), float("inf"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,13 +156,7 @@ async def open_drilled(app: AppProtocol, dataset_id: int, run_id: int | None, fo
     await app.open(Confirm(question, CONSEQUENCE, "Show"), answered)
 
 
-NONE = "This project has no data yet."
-HINT = "arrows move · + - zoom, 0 all · } second variable · enter records · ? keys"
-MAPS = 4
-"""Ways to arrange maps: all three, or one of them."""
 LABEL_ROOM, AROUND = 10, 4
-UNIT = (0.0, 1.0)
-EVERYWHERE = (float("-inf"), float("inf"))
 PLOT, SIDE, MAP, NUMBERS = (f"distribution-{part}" for part in ("plot", "side", "map", "numbers"))
 
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from sfumato.engine.recipe.thresholds import Verdict
 
 Change = Callable[[Any], Any]
+MAKERS = ("synthesis", "anonymisation")
+FIRST_WIDTHS = {"count": 5, "date": 7}
+"""Steps that a kept quasi-identifier has first: whole numbers of 5, weeks."""
 
 
 def _doubled(value: Any) -> Any:
@@ -38,7 +41,6 @@ def _unchanged(value: Any) -> Any:
 
 
 CHANGES: Mapping[Turn, Change] = {"more": _doubled, "less": _halved, "on": _on, "other": _unchanged}
-MAKERS = ("synthesis", "anonymisation")
 
 
 @dataclass(frozen=True)
@@ -83,10 +85,6 @@ def _with_setting(toml: str, setting: str, change: Change, target: str, table: M
         if value is not None and (after := change(value)) != value:
             toml = with_step(toml, place, {**step, setting: after})
     return toml
-
-
-FIRST_WIDTHS = {"count": 5, "date": 7}
-"""Steps that a kept quasi-identifier has first: whole numbers of 5, weeks."""
 
 
 def _wider(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 Limit = tuple[str, float]
 """``max`` or ``min``, and the value that a threshold sets."""
+NONE = "No run of this project is done and has two numbers to place it by."
 
 
 def limits_on(verdicts: Sequence[Verdict], axis: Axis, own: float | None) -> list[Limit]:
@@ -85,9 +86,6 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
     low, high = min(values), max(values)
     room = 0.0 if high > low else abs(low) / 2 or 1.0
     return low - room, high + room
-
-
-NONE = "No run of this project is done and has two numbers to place it by."
 
 
 def numbers_table(here: int | None) -> Table[Point]:

@@ -48,6 +48,11 @@ NAME, WITHIN, WITHOUT = 24, 18, 18
 VALUE = 14
 NOBODY = "No released record of this dataset matches all that is known; who ignores some of it may find one."
 Values = Mapping[str, str | int | float]
+MOST_MATCHING = 20
+NO_MORE = "{} says no more of a single record than stands in the list"
+DRIVEN = 50
+"""For how many records the driver is worked out; the others have it when they are opened."""
+NONE = "This run keeps no values of single records. Press d in Runs to make a plan of its recipe, and add a risk to its measures."
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,19 +222,10 @@ def seen_beside(found: Candidates, datasets: int, records: int, width: int) -> C
     return Content("\n").join([head, explanation(found, records, None, width), Content(""), said])
 
 
-MOST_MATCHING = 20
-
-
 def measure_name(key: str) -> str:
     """What a measure is called; its key where this version does not have it."""
     method = method_called(key)
     return key if method is None else method.title
-
-
-NO_MORE = "{} says no more of a single record than stands in the list"
-DRIVEN = 50
-"""For how many records the driver is worked out; the others have it when they are opened."""
-NONE = "This run keeps no values of single records. Press d in Runs to make a plan of its recipe, and add a risk to its measures."
 
 
 def record_table(records: OpenRecords, drivers: Mapping[int, str]) -> Table[RecordLine]:

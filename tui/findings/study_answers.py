@@ -30,6 +30,8 @@ from .study_views import Numbers, StudyView, figure_of
 
 NAME, LEVEL = 26, 9
 """Cells of a curve's name and of a point of the axis."""
+NOWHERE = float("nan")
+UNIT = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -164,10 +166,6 @@ def _stop(series: Series, x: float, label: str) -> str:
     place = min(range(len(series.stops)), key=lambda i: abs(float(series.x[i]) - x))
     stop = series.stops[place]
     return f"{series.name} {number(float(series.y[place]))}{f', {label} {stop}' if stop else ''}"
-
-
-NOWHERE = float("nan")
-UNIT = (0.0, 1.0)
 
 
 @dataclass(frozen=True)

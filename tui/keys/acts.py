@@ -13,6 +13,9 @@ from textual.binding import Binding
 
 KEYLESS = "act:"
 """What the binding of an act without a key has in place of one: no terminal sends such a key."""
+TYPED = ".typed"
+"""Ends the name of a binding where text is typed: it has those of its act's keys that are no characters, whatever ``keys.toml`` says."""
+CHARACTERS = frozenset({"asterisk", "slash", "plus", "minus", "colon", "at", "space", "comma"})
 
 
 @dataclass(frozen=True)
@@ -190,8 +193,6 @@ ACTS: tuple[Act, ...] = (
 )  # fmt: skip
 BY_NAME: Mapping[str, Act] = {act.name: act for act in ACTS}
 BY_KEY: Mapping[str, Act] = {key: act for act in ACTS for key in act.keys}
-TYPED = ".typed"
-"""Ends the name of a binding where text is typed: it has those of its act's keys that are no characters, whatever ``keys.toml`` says."""
 
 
 def bind(
@@ -222,9 +223,6 @@ def bind(
 def is_typed(key: str) -> bool:
     """Whether a key is a character, which a field takes as text."""
     return len(key) == 1 or key.endswith(("_mark", "_sign", "_bracket")) or key in CHARACTERS
-
-
-CHARACTERS = frozenset({"asterisk", "slash", "plus", "minus", "colon", "at", "space", "comma"})
 
 
 def act_of(binding: Binding) -> Act | None:

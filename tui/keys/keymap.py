@@ -29,6 +29,14 @@ from .own_keys import MODIFIERS
 BLANKS = {",": "comma", " ": "space"}
 """What a list of keys is written with."""
 NAMED = frozenset(key.value for key in Keys)
+SAME = {"ctrl+i": "tab", "ctrl+m": "enter", "ctrl+h": "backspace", "ctrl+j": "enter", "ctrl+[": "escape"}
+"""Keys that terminals cannot tell from others."""
+MOST_BYTES = 100_000
+OLD_NAME = re.compile(r"[a-z_]+\.[a-z_]+")
+OLD = (
+    'keys belong to acts that mean the same everywhere, no longer to screens, so there is no "{}": '
+    "sfumato keys lists the acts by name"
+)
 
 
 def long_name(key: str) -> str:
@@ -42,16 +50,6 @@ def is_key(key: str) -> bool:
     *modifiers, name = key.split("+") if len(key) > 1 else [key]
     known = len(name) == 1 or name in NAMED or key in NAMED or len(format_key(name)) == 1
     return known and all(modifier in MODIFIERS for modifier in modifiers)
-
-
-SAME = {"ctrl+i": "tab", "ctrl+m": "enter", "ctrl+h": "backspace", "ctrl+j": "enter", "ctrl+[": "escape"}
-"""Keys that terminals cannot tell from others."""
-MOST_BYTES = 100_000
-OLD_NAME = re.compile(r"[a-z_]+\.[a-z_]+")
-OLD = (
-    'keys belong to acts that mean the same everywhere, no longer to screens, so there is no "{}": '
-    "sfumato keys lists the acts by name"
-)
 
 
 class BadKeymap(Exception):

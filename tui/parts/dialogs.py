@@ -31,6 +31,9 @@ from .page import Dialog
 
 DESTROYING = frozenset({"Delete", "Interrupt", "Discard"})
 """Acts whose button is red."""
+Answer = TypeVar("Answer")
+RECIPE = "or a recipe file, such as survey.toml; right completes the path"
+DATA = "data file, where the recipe's own is not meant; right completes the path"
 
 
 class Confirm(Dialog[bool]):
@@ -187,9 +190,6 @@ class Choose(Dialog[int]):
             self.dismiss(event.row[-1])
 
 
-Answer = TypeVar("Answer")
-
-
 class Letters(Dialog[Answer], Generic[Answer]):
     """Answers one of a few: its letter, or enter on it. ``offers`` are (letter, answer, name, what it is)."""
 
@@ -241,10 +241,6 @@ class Notices(Dialog[None]):
     def compose(self) -> ComposeResult:
         with Box("Messages", "q closes", tall=True):
             yield Scroll("\n\n".join(reversed(self._notices)) or "Nothing has been said yet.")
-
-
-RECIPE = "or a recipe file, such as survey.toml; right completes the path"
-DATA = "data file, where the recipe's own is not meant; right completes the path"
 
 
 class NewRun(Dialog[tuple[str, str | None]]):

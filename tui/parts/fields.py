@@ -13,6 +13,8 @@ from sfumato.engine.errors import BadInput
 from .offers import Offer
 
 FieldKind = Literal["text", "value", "list", "table"]
+NUMBER = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
+QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 @dataclass(frozen=True)
@@ -150,10 +152,6 @@ def _closes_last(text: str) -> bool:
         if depth == 0:
             return at == len(text) - 1
     return False
-
-
-NUMBER = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
-QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 def _pair(item: str, name: str) -> tuple[str, Any]:

@@ -6,6 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+Rank = tuple[int, int]
+LONGEST_SPAN = 20
+"""Letters of the words beside a value within which those of a text stand in their order."""
+
 
 @dataclass(frozen=True, slots=True)
 class Offer:
@@ -16,10 +20,7 @@ class Offer:
     more: str = ""
 
 
-Rank = tuple[int, int]
 BEGINS, BEGINS_WORD, INSIDE, IN_ORDER, IN_ORDER_BESIDE = range(5)
-LONGEST_SPAN = 20
-"""Letters of the words beside a value within which those of a text stand in their order."""
 
 
 def found(sought: str, offers: Sequence[Offer]) -> list[Offer]:

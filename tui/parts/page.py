@@ -46,6 +46,10 @@ from ..terminal.painting import Backdrop, SinglePaintScreen
 
 NOTHING = "There is nothing here to write or to copy"
 NOT_PUBLIC = "Nothing of this may leave: it is as confidential as the data"
+Answer = TypeVar("Answer")
+Part = TypeVar("Part")
+ScreenResult = TypeVar("ScreenResult")
+KINDS = {".csv": ".csv          the numbers", ".svg": ".svg or .png  the plot"}
 
 
 class Exports(Widget):
@@ -112,11 +116,6 @@ def grid_exportable(grid: Grid, name: str) -> Exportable | None:
     """The table that a grid shows; None when it has no rows."""
     source = grid.source
     return None if source is None or not grid.count else Exportable(name, partial(of_pages, source))
-
-
-Answer = TypeVar("Answer")
-Part = TypeVar("Part")
-ScreenResult = TypeVar("ScreenResult")
 
 
 class TellsErrors(MessagePump):
@@ -382,9 +381,6 @@ class Dialog(SinglePaintScreen[ScreenResult], Reads, ModalScreen[ScreenResult]):
 
     def action_close(self) -> None:
         self.dismiss(None)
-
-
-KINDS = {".csv": ".csv          the numbers", ".svg": ".svg or .png  the plot"}
 
 
 class Export(Dialog[tuple[Exportable, Path]]):

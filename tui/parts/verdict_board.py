@@ -41,6 +41,18 @@ if TYPE_CHECKING:
 
 GAUGE = 18
 """Cells of a gauge, its two ends among them."""
+STYLES = {
+    "met": "bold",
+    "not met": "$error bold",
+    "undecided": "$warning bold",
+    "not computed": "$text-muted bold",
+}
+NAME_LEAST = 30
+GAP = 2
+AROUND = 5
+"""Lines of a board that are neither verdicts nor groups."""
+LEAST_LINES = 24
+"""In a lower board a verdict is one line."""
 
 
 def gauge(verdict: Verdict, style: str, width: int = GAUGE) -> Content:
@@ -72,18 +84,6 @@ def gauge(verdict: Verdict, style: str, width: int = GAUGE) -> Content:
     return Content.assemble(*parts, (mark("to"), "$text-muted"))
 
 
-STYLES = {
-    "met": "bold",
-    "not met": "$error bold",
-    "undecided": "$warning bold",
-    "not computed": "$text-muted bold",
-}
-NAME_LEAST = 30
-GAP = 2
-AROUND = 5
-"""Lines of a board that are neither verdicts nor groups."""
-LEAST_LINES = 24
-"""In a lower board a verdict is one line."""
 MOST_OF_LIMIT, LEAST_OF_LIMIT = 34, 18
 """Cells for a limit, which may name what it compares with, and where there is little room."""
 
@@ -230,8 +230,8 @@ class BoardFold(Enum):
     NUMBERS = "numbers"
 
 
-if TYPE_CHECKING:
-    Entry: TypeAlias = Finding | Verdict | BoardFold  # what the cursor can stand on
+Entry: TypeAlias = "Finding | Verdict | BoardFold"
+"""What the cursor can stand on."""
 
 
 class VerdictBoard(Scroll):

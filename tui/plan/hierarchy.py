@@ -39,6 +39,7 @@ NODE, BESIDE = 30, 40
 """Cells of the columns beside the nodes."""
 NONE_TO_EDIT = "No step of the plan takes a hierarchy: a adds one of anonymisation, whose quasi-identifiers have a tree or intervals each"
 LEAVE = "Not saved yet: enter saves, q again discards the changes"
+Save = Callable[["OpenHierarchy"], None]
 
 
 class Hierarchy(TableScreen["TreeLine"], Dialog["OpenHierarchy"]):
@@ -295,9 +296,6 @@ def _refuse(attempt: Callable[[], object], place: str) -> None:
 def _positive(widths: Sequence[float]) -> None:
     if any(width <= 0 for width in widths):
         raise ValueError("a width is above 0")
-
-
-Save = Callable[["OpenHierarchy"], None]
 
 
 def saved_text(opened: OpenHierarchy) -> Callable[[str], str]:

@@ -63,6 +63,19 @@ if TYPE_CHECKING:
 
     from .search import Answer
 
+MOST_CHANGES = 8
+WIDTH = 54
+"""Cells of a line in the dialog."""
+SETTINGS = "settings"
+LONGEST_METHOD = 30
+"""Cells of a method's name in a list that has room for it; settings have the rest."""
+LEAST_LINES = 12
+"""A pane with fewer has no room for a step in full below the list."""
+NONE = "This project has no data to plan for. Press n in Runs to run a recipe, or in a shell: sfumato import FILE"
+TYPING_SECONDS = 1.0
+UNSAVED = "The text of the plan cannot be read yet, so it is not saved."
+MEND = "The TOML cannot be read; fix it first, or press u to undo what was typed"
+
 
 class EditQueue(EditsPlan):
     """Edits one after the other, and what else is asked for in between."""
@@ -141,11 +154,6 @@ class EditQueue(EditsPlan):
         self.run_next()
 
 
-MOST_CHANGES = 8
-WIDTH = 54
-"""Cells of a line in the dialog."""
-
-
 def run_text(view: PlanView, cost: str = "") -> str:
     """What running would compute, and what it would cost in differential privacy where it does."""
     release = _section(view.table.get("release"))
@@ -214,15 +222,12 @@ class RunPlan(Confirm):
             self.query_one("#run-changes", Static).update(f"\n{answer}")
 
 
-SETTINGS = "settings"
 COLUMNS: Columns[Keyed] = (
     TableColumn("mark", "", 1),
     TableColumn("section", "step", 9),
     TableColumn("method", "method", 24, grows=2),
     TableColumn("settings", "settings", 14, spare=1, grows=1),
 )
-LONGEST_METHOD = 30
-"""Cells of a method's name in a list that has room for it; settings have the rest."""
 
 
 def _laid_out(columns: Columns[Keyed], width: int) -> Columns[Keyed]:
@@ -233,8 +238,6 @@ def _laid_out(columns: Columns[Keyed], width: int) -> Columns[Keyed]:
 
 
 TABLE: Table[Keyed] = Table(COLUMNS, lambda row: row[0], lambda row: row[1], fit=_laid_out)
-LEAST_LINES = 12
-"""A pane with fewer has no room for a step in full below the list."""
 LEAST_STEP, MOST_LIST = 4, 0.7
 """Lines of a step in full, and the share of the lines that a long list keeps."""
 
@@ -275,12 +278,6 @@ def _listed(key: str, section: str, words: StepWords, *, wrong: bool) -> ListedS
 def section_of(value: object) -> Mapping[str, Any]:
     """A section of a plan; empty where it is none."""
     return value if isinstance(value, Mapping) else {}
-
-
-NONE = "This project has no data to plan for. Press n in Runs to run a recipe, or in a shell: sfumato import FILE"
-TYPING_SECONDS = 1.0
-UNSAVED = "The text of the plan cannot be read yet, so it is not saved."
-MEND = "The TOML cannot be read; fix it first, or press u to undo what was typed"
 
 
 class StepGrid(LiveGrid):

@@ -38,6 +38,10 @@ from ..parts.offers import Offer
 from ..parts.pick_list import PickList
 
 MEASURING = ("synthesis", "measure", "study")
+DATA_KEYS = ("file", "where", "sample", "holdout", "missing")
+Edit = Callable[[Callable[[str], str], str | None], None]
+Opened = tuple[Form, Callable[[dict[str, Any] | None], None]]
+IN_SHORT = ("synthesis", "anonymisation")
 
 
 def _steps(table: Mapping[str, Any]) -> list[tuple[Method, Mapping[str, Any]]]:
@@ -272,9 +276,6 @@ def check_step(toml: str, place: StepPlace, step: Mapping[str, Any]) -> None:
         method_of(place, step).spec.from_table(given, "")
 
 
-DATA_KEYS = ("file", "where", "sample", "holdout", "missing")
-
-
 def _release_keys(table: Mapping[str, Any]) -> tuple[str, ...]:
     """The keys of ``[release]`` that the form has; redraws only where a plan has constraints, public rules where it synthesises."""
     constrained = ("redraws", "unmet") if table.get("constraints") else ()
@@ -313,11 +314,6 @@ def check_settings(toml: str, sections: Mapping[str, Any]) -> None:
     except BadInput as error:
         if error.place.partition(".")[0] in ("title", "data", "release"):
             raise
-
-
-Edit = Callable[[Callable[[str], str], str | None], None]
-Opened = tuple[Form, Callable[[dict[str, Any] | None], None]]
-IN_SHORT = ("synthesis", "anonymisation")
 
 
 def new_step(view: PlanView, key: str) -> tuple[StepPlace, Mapping[str, Any]]:

@@ -15,6 +15,9 @@ from sfumato.workspace.plan.drafts import Draft
 
 from ..parts.page import PlanPane
 
+NOTHING_TO_UNDO = "There is no edit to take back"
+NOTHING_TO_REDO = "There is no edit that was taken back"
+
 
 @dataclass(frozen=True)
 class PlanHistory:
@@ -41,10 +44,6 @@ class PlanHistory:
 
 def _same(one: Draft, other: Draft) -> bool:
     return (one.toml, one.dataset_id, one.drawn_from) == (other.toml, other.dataset_id, other.drawn_from)
-
-
-NOTHING_TO_UNDO = "There is no edit to take back"
-NOTHING_TO_REDO = "There is no edit that was taken back"
 
 
 class EditsPlan(PlanPane):

@@ -73,6 +73,19 @@ SHOWN = {
 their unit.
 """
 APPROVED = "The release is approved as it was asked for; to waive more, ask for it anew"
+GateRow: TypeAlias = "Finding | FoldedRow"
+WHY = "Justify the release as a whole here, or each finding in step 1. The audit log keeps the reasons."
+UNEXAMINED = "The gate could not look at the tables: nothing can be released"
+NO_THRESHOLDS = "The recipe sets no thresholds: nothing has been judged."
+BESIDE_COUNT = 50
+"""Cells of the frame's upper edge that are not for what the place counts: its name and its steps."""
+CONFIRM_KEYS = "enter asks to release, tab goes to the next field, esc leaves"
+LOOKING = "reason; the gate is still looking"
+FOLDERS = "Written to {}: its folder public/ leaves the building, its folder internal/ stays."
+STEPS = {"findings": "1 Findings", "leaves": "2 What leaves", "confirm": "3 Confirm"}
+"""The steps of a release, in their order."""
+EXPLAINED_FROM = 116
+"""Columns of a terminal from which on a finding is explained beside the list: 76 for status, finding, value and limit, 38 for it."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +94,6 @@ class FoldedRow:
 
     text: str
     check: str = "passes"
-
-
-GateRow: TypeAlias = "Finding | FoldedRow"
 
 
 def _table(waived: Container[str], witnesses: Callable[[str], Sequence[Finding]]) -> Table[GateRow]:
@@ -139,23 +149,7 @@ class Explained(Dialog[None]):
         pane.show(Content("\n").join(lines))
 
 
-WHY = "Justify the release as a whole here, or each finding in step 1. The audit log keeps the reasons."
-UNEXAMINED = "The gate could not look at the tables: nothing can be released"
-NO_THRESHOLDS = "The recipe sets no thresholds: nothing has been judged."
 REASON, DIRECTORY, WAIVER = "release-reason", "release-directory", "release-waiver"
-BESIDE_COUNT = 50
-"""Cells of the frame's upper edge that are not for what the place counts: its name and its steps."""
-CONFIRM_KEYS = "enter asks to release, tab goes to the next field, esc leaves"
-LOOKING = "reason; the gate is still looking"
-
-
-FOLDERS = "Written to {}: its folder public/ leaves the building, its folder internal/ stays."
-STEPS = {"findings": "1 Findings", "leaves": "2 What leaves", "confirm": "3 Confirm"}
-"""The steps of a release, in their order."""
-
-
-EXPLAINED_FROM = 116
-"""Columns of a terminal from which on a finding is explained beside the list: 76 for status, finding, value and limit, 38 for it."""
 
 
 class FindingGrid(LiveGrid):

@@ -51,6 +51,8 @@ VIEWS = ("numbers", "verdicts", "only one run", "plans")
 WORDS_FROM = 90
 """Cells from which on each row says in words which run is better."""
 NONE = "There is nothing of this kind. Press m for another view."
+Shown = tuple[Table[int], int]
+"""A table of places, and how many there are."""
 
 
 class CompareGrid(LiveGrid):
@@ -228,10 +230,6 @@ def _tally_of_one(found: RunComparison) -> str:
     return ", ".join(
         f"{counted(len(found.only(place)), 'number')} of run {run}" for place, run in enumerate(found.numbers)
     )
-
-
-Shown = tuple[Table[int], int]
-"""A table of places, and how many there are."""
 
 
 def _table(

@@ -46,6 +46,19 @@ if TYPE_CHECKING:
     from sfumato.workspace.reporting.plan_steps import Facts
     from sfumato.workspace.service.reweighting import Weighable
 
+FIELDS = {
+    "name": f"stands for the run's number wherever a run is asked for; at most {LONGEST_NAME} characters, empty for none",
+    "note": f"what the run is for, in a line of at most {LONGEST_NOTE} characters. Neither name nor note ever goes into a public file",
+}
+LEAST_HEIGHT = 14
+"""With fewer lines all are for the table."""
+LEAST_SPARE = 6
+"""Beside the run in full its plan stands below the list where that leaves so many lines."""
+MOST_MARKED = 6
+"""So many of the marked runs, those marked last, lie over each other."""
+MOST_ROWS = 200
+"""So many of a run's rows are read to stand beside the list of runs; Results has all."""
+
 
 def weighing_form(found: Weighable) -> Form:
     """Asks by which measure records are at risk, and how much less they say. Its answer is part of ``[weights]``."""
@@ -58,12 +71,6 @@ def weighing_form(found: Weighable) -> Form:
     return Form(
         f"Less influence for the records at risk in run {found.run_id}", fields, found.check, topic="recipe weights"
     )
-
-
-FIELDS = {
-    "name": f"stands for the run's number wherever a run is asked for; at most {LONGEST_NAME} characters, empty for none",
-    "note": f"what the run is for, in a line of at most {LONGEST_NOTE} characters. Neither name nor note ever goes into a public file",
-}
 
 
 def naming_form(run: Run) -> Form:
@@ -116,16 +123,6 @@ COLUMNS: Columns[RunLine] = (
     TableColumn("verdicts", "verdicts", 17, cell=_verdicts),
 )
 TABLE = Table(COLUMNS, key=lambda line: line.run.id, words=_words)
-LEAST_HEIGHT = 14
-"""With fewer lines all are for the table."""
-LEAST_SPARE = 6
-"""Beside the run in full its plan stands below the list where that leaves so many lines."""
-MOST_MARKED = 6
-"""So many of the marked runs, those marked last, lie over each other."""
-
-
-MOST_ROWS = 200
-"""So many of a run's rows are read to stand beside the list of runs; Results has all."""
 
 
 class RunGrid(MarkedGrid):

@@ -19,6 +19,8 @@ from sfumato.workspace.store.workspace import Workspace
 if TYPE_CHECKING:
     pass
 
+PROGRESS_SECONDS = 5.0
+
 
 def wait_for(
     workspace: Workspace,
@@ -83,9 +85,6 @@ def task_words(key: str, recipe: Recipe) -> str:
     except (IndexError, ValueError):
         return key
     return "combining the results" if kind == "combine" else key
-
-
-PROGRESS_SECONDS = 5.0
 
 
 class Progress:

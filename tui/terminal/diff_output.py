@@ -38,6 +38,12 @@ Cell = tuple[str, str]
 """A character with what has no width of its own, empty in the second half of a wide one; and the codes of its style."""
 BRIDGE = 6
 """Unchanged cells between changed ones that are sent again: moving the cursor would take more bytes."""
+JOINER = "\u200d"
+"""Makes one sign of several, such as a family; it neither hides nor turns anything."""
+COLOURS = {"5": 3, "2": 5}
+"""How many codes a colour has by its second one: a number of the palette, or red, green and blue."""
+SEEN_ON_BLANKS = frozenset({"4", "5", "6", "7", "9", "21", "51", "52", "53"})
+"""Lines above, through, below and around a character, and what swaps its colour with that behind it."""
 
 
 class TerminalImage:
@@ -113,10 +119,6 @@ def _seen(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c == JOINER else (" " if c.isspace() else "?") * cell_len(c) for c in text)
-
-
-JOINER = "\u200d"
-"""Makes one sign of several, such as a family; it neither hides nor turns anything."""
 
 
 class PrintableFilter(LineFilter):
@@ -255,12 +257,6 @@ def _joined(places: Sequence[int]) -> Iterator[tuple[int, int]]:
         start, stop = place if start < 0 else start, place + 1
     if start >= 0:
         yield start, stop
-
-
-COLOURS = {"5": 3, "2": 5}
-"""How many codes a colour has by its second one: a number of the palette, or red, green and blue."""
-SEEN_ON_BLANKS = frozenset({"4", "5", "6", "7", "9", "21", "51", "52", "53"})
-"""Lines above, through, below and around a character, and what swaps its colour with that behind it."""
 
 
 class Codes(NamedTuple):

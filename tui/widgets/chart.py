@@ -38,6 +38,8 @@ FEW_POINTS = 60
 """So many points, or fewer, get a mark each; more become single dots."""
 _PATTERNS = ("1", "11100", "100", "1111100100", "10000", "110000", "1111111001001000", "111111000000")
 DASHES = tuple(tuple(dot == "1" for dot in pattern) for pattern in _PATTERNS)
+PALETTE = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#f0e442", "#0072b2")
+"""Okabe and Ito's colours, told apart by all common kinds of colour vision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,10 +194,6 @@ def sample(one: Series, order: int, series: Sequence[Series], look: Look) -> str
     else:
         mask = line_dots(ends, middle, shape, _dash(order, look))
     return "".join(glyphs.encode(mask)[0])
-
-
-PALETTE = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#f0e442", "#0072b2")
-"""Okabe and Ito's colours, told apart by all common kinds of colour vision."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,15 @@ from textual.widgets import Input, OptionList, TextArea
 from sfumato.tui.keys.acts import bind
 from sfumato.tui.widgets.panel import SECOND
 
+WORD = re.compile(r"[^\s,:()=\[\]{}\"]*$")
+TOML = re.compile(
+    r"(?P<comment>#.*)|(?P<string>\"(?:[^\"\\\\]|\\\\.)*\"|'[^']*')|(?P<header>^\s*\[\[?[^\]=]*\]\]?(?=\s*(?:#|$)))"
+    r"|(?P<key>(?:[A-Za-z0-9_.-]+|\"[^\"]*\")(?=\s*=))"
+)
+"""What has a colour of its own in a line of TOML; strings of several lines have none."""
+LEAST_OF_TABLE = 6
+"""Lines of a table that are in view with its head."""
+
 
 class Entry(Input):
     """A field that is styled once, in its place: Textual styles one that is told to be compact before it has a place.
@@ -67,9 +76,6 @@ class Filter(Entry):
     def action_leave(self) -> None:
         """Say that the user does not want to filter after all."""
         self.post_message(self.Left())
-
-
-WORD = re.compile(r"[^\s,:()=\[\]{}\"]*$")
 
 
 class LastWord(Suggester):
@@ -169,13 +175,6 @@ class Choice(Widget, can_focus=True):
         self.post_message(self.Changed(self))
 
 
-TOML = re.compile(
-    r"(?P<comment>#.*)|(?P<string>\"(?:[^\"\\\\]|\\\\.)*\"|'[^']*')|(?P<header>^\s*\[\[?[^\]=]*\]\]?(?=\s*(?:#|$)))"
-    r"|(?P<key>(?:[A-Za-z0-9_.-]+|\"[^\"]*\")(?=\s*=))"
-)
-"""What has a colour of its own in a line of TOML; strings of several lines have none."""
-
-
 class Options(OptionList):
     """A list to choose from that can be paged in a terminal that has no line for it: Textual's fails there."""
 
@@ -186,10 +185,6 @@ class Options(OptionList):
     def action_page_up(self) -> None:
         if self.scrollable_content_region:
             super().action_page_up()  # type: ignore[no-untyped-call]
-
-
-LEAST_OF_TABLE = 6
-"""Lines of a table that are in view with its head."""
 
 
 class TomlText(TextArea):

@@ -16,6 +16,10 @@ from sfumato.workspace.plots.series import Series
 from sfumato.workspace.visible_text import printable
 
 Shade = Literal["background", "dots"]
+LEAST_NAME = 4
+"""Cells of the name of a place on an axis, the sign that it goes on among them."""
+CLOSEST = 1e-9
+"""The narrowest view, as a share of the whole."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +32,6 @@ class Look:
 
 
 LEAST_ROWS, LEAST_COLUMNS = 3, 10
-LEAST_NAME = 4
-"""Cells of the name of a place on an axis, the sign that it goes on among them."""
 SAMPLE, VALUE, BAND, LONGEST_NAME = 4, 8, 19, 24
 
 
@@ -214,10 +216,6 @@ def _told_apart(names: Sequence[str], room: int, ellipsis: str) -> list[str]:
         ends = {name: window(f"{ellipsis}{name[begin:]}", 0, room).rstrip() for name in alike if room > 2}
         cuts = [ends.get(name, one) for name, one in zip(names, cuts, strict=True)]
     return cuts
-
-
-CLOSEST = 1e-9
-"""The narrowest view, as a share of the whole."""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,16 @@ from sfumato.tui.keys.acts import KEYLESS, TYPED, bind
 
 END = 1 << 30
 """A line after the last one of every text."""
+GAP = " "
+SHORT = {
+    "Distributions": "Plots",
+    "Strongest intruder": "Intruder",
+    "Studies: curves": "Curves",
+    "Studies: limits": "Limits",
+}
+"""What stands for long words where there is no room for them."""
+LAST = {"export": 1, "release_run": 2, "keys": 3, "close": 4}
+"""Acts that stand last among the keys, in this order."""
 
 
 class Line(Static):
@@ -165,16 +175,6 @@ class TabLine(Widget, can_focus=True):
             start += len(text) + 1
 
 
-GAP = " "
-SHORT = {
-    "Distributions": "Plots",
-    "Strongest intruder": "Intruder",
-    "Studies: curves": "Curves",
-    "Studies: limits": "Limits",
-}
-"""What stands for long words where there is no room for them."""
-
-
 def fitting(named: Sequence[Named], width: int) -> Sequence[Named]:
     """The keys that there is room for in ``width`` cells.
 
@@ -199,10 +199,6 @@ def fitting(named: Sequence[Named], width: int) -> Sequence[Named]:
             break
         found.remove(one)
     return found
-
-
-LAST = {"export": 1, "release_run": 2, "keys": 3, "close": 4}
-"""Acts that stand last among the keys, in this order."""
 
 
 @dataclass(frozen=True, slots=True)

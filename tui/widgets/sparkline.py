@@ -9,6 +9,8 @@ from itertools import pairwise
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 ASCII = " .:-=+*%#"
+COURSE = "▁▂▃▄▅▆▇█"
+COURSE_ASCII = "_.-~^"
 
 
 def sparkline(counts: Sequence[int], cells: int) -> str:
@@ -21,10 +23,6 @@ def sparkline(counts: Sequence[int], cells: int) -> str:
     most = max(sums)
     signs = ASCII if os.environ.get("SFUMATO_GLYPHS") == "ascii" else BLOCKS
     return "".join(signs[-(-value * 8 // most)] if most else " " for value in sums)
-
-
-COURSE = "▁▂▃▄▅▆▇█"
-COURSE_ASCII = "_.-~^"
 
 
 def trend(values: Sequence[float], cells: int) -> str:

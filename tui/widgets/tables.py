@@ -12,6 +12,10 @@ from .pages import TableRow
 
 Row = TypeVar("Row")
 Row_co = TypeVar("Row_co", covariant=True)
+Cells = Mapping[str, object]
+"""The cells of a row, by the names of the columns."""
+Keyed = tuple[Hashable, Cells]
+"""A row that is its key and its cells."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +35,6 @@ def columns_of(columns: Iterable[Column]) -> tuple[TableColumn[Any], ...]:
         TableColumn(one.name, one.title, one.width, one.align, one.spare, one.grows, one.full, one.page)
         for one in columns
     )
-
-
-Cells = Mapping[str, object]
-"""The cells of a row, by the names of the columns."""
 
 
 def _nothing(_: object) -> Cells:
@@ -104,10 +104,6 @@ class TablePages(Generic[Row]):
 
     def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
         return [self.table.cells(self.columns, row) for row in self.source.lines(offset, limit)]
-
-
-Keyed = tuple[Hashable, Cells]
-"""A row that is its key and its cells."""
 
 
 def keyed_table(columns: Columns[Keyed]) -> Table[Keyed]:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from ..gate.gate import Finding
 
 _SIZE = re.compile(r" \(\d[\d,]* datasets? of [^()]*\)")
+ABOVE = "as said above"
 
 
 def by_advice(groups: Sequence[list[Finding]]) -> list[list[list[Finding]]]:
@@ -26,9 +27,6 @@ def by_advice(groups: Sequence[list[Finding]]) -> list[list[list[Finding]]]:
 def briefly(said: str) -> str:
     """What was found, without how many datasets were compared, which stands in the summary and in the annex."""
     return _SIZE.sub("", said)
-
-
-ABOVE = "as said above"
 
 
 class Said:

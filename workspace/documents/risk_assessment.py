@@ -71,6 +71,17 @@ READING = (
     "measures take it that the intruder knows who is in the file. Where it is a sample and the intruder does not "
     "know that, linking succeeds less often than they say."
 )
+ANNEX = "Annex"
+TO_COMPLETE = f"What is to be completed only a person can say: in {ASSESSMENT_FILE}, under the key in brackets."
+BY_ACTOR = (
+    "Limits are those of the gate, which every release passes before it leaves. A verdict covers what was measured of an actor alone. "
+    "Not measured is not safe: the risk may be large."
+)
+NOT_MEASURED = (
+    "NOT MEASURED. No measure of this recipe answers the question. That says nothing about the risk: it may be large. "
+    "Whoever approves the release does so without knowing it."
+)
+OPEN = "What was measured does not answer the question: the risk may be larger than these numbers."
 
 
 def risk_assessment(dossier: Dossier, written: Sequence[Written]) -> dict[str, bytes]:
@@ -93,14 +104,6 @@ def answer(dossier: Dossier, asked: Asked) -> Words:
 
 def _answers(dossier: Dossier, asked: Sequence[Asked]) -> Terms:
     return Terms([(one.title, answer(dossier, one)) for one in asked])
-
-
-ANNEX = "Annex"
-TO_COMPLETE = f"What is to be completed only a person can say: in {ASSESSMENT_FILE}, under the key in brackets."
-BY_ACTOR = (
-    "Limits are those of the gate, which every release passes before it leaves. A verdict covers what was measured of an actor alone. "
-    "Not measured is not safe: the risk may be large."
-)
 
 
 def _summary(dossier: Dossier) -> Chapter:
@@ -271,15 +274,6 @@ def _questions(dossier: Dossier) -> Chapter:
         note = Paragraph("Their methods do not say which of the four questions these answer.")
         parts.append(Chapter("Other measurements", (note, _lines(dossier, unsaid))))
     return Chapter("Measurements by question", parts)
-
-
-NOT_MEASURED = (
-    "NOT MEASURED. No measure of this recipe answers the question. That says nothing about the risk: it may be large. "
-    "Whoever approves the release does so without knowing it."
-)
-
-
-OPEN = "What was measured does not answer the question: the risk may be larger than these numbers."
 
 
 def _question(dossier: Dossier, question: Question) -> Chapter:

@@ -12,6 +12,9 @@ from ..visible_text import visible
 if TYPE_CHECKING:
     from ..release.dossier import Dossier
 
+Document: TypeAlias = "Callable[[Dossier, Sequence[Written]], Mapping[str, bytes]]"
+"""From a dossier, and the files that were written before, to the contents of files by name. The same values give the same bytes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Written:
@@ -21,10 +24,6 @@ class Written:
     name: str
     bytes: int
     sha256: str
-
-
-Document: TypeAlias = "Callable[[Dossier, Sequence[Written]], Mapping[str, bytes]]"
-"""From a dossier, and the files that were written before, to the contents of files by name. The same values give the same bytes."""
 
 
 def json_document(table: Mapping[str, Any]) -> bytes:

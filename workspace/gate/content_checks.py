@@ -40,6 +40,8 @@ MOST_IN_OWN_ROWS = 0.5
 """And where so much of those who have their own values in their own rows do for the rows being theirs."""
 NOT_DRAWN = "records of an anonymised table are protected by their classes"
 NO_HOLDOUT = "no record was held out of the run, so that nothing shows whom a release finds that never saw them; hold out some under [data]"
+FITTED = 0.5
+"""An s_pmse below it shows that records are repeated (METHODS: two sides of s_pmse)."""
 
 
 def _drawn(case: Case) -> tuple[str, ...]:
@@ -376,9 +378,6 @@ def _memorised(case: Case) -> Sighting:
     )
     return Sighting(said, value, 1.0, value if upper < 1 else max(value, FITTED))
 
-
-FITTED = 0.5
-"""An s_pmse below it shows that records are repeated (METHODS: two sides of s_pmse)."""
 
 CONTENT_CHECKS = (
     Check(

@@ -32,14 +32,14 @@ INFERRED = 0.2
 """The share of the records from which on drawn values beside kept ones block, as of attribute inference."""
 NEAR = "1%"
 """How near the mean of m values has to be where the recipe names no radius."""
+WEIGHT_ALONE = "nothing but the survey weight is drawn"
+OURS = "a choice of ours; no rule of the field has a number"
+MORE_ROOM = "larger leaves (minbucket), smoothing = true for trees, a model instead of donors, or fewer variables"
 
 
 def _of_people(case: Case, count: int, people: int) -> str:
     """Return ``88 of 20,190 people (0.4 %)``, or what else the records are."""
     return f"{count:,} of {people:,} {case.noun} ({percent_of(count / people)})"
-
-
-WEIGHT_ALONE = "nothing but the survey weight is drawn"
 
 
 def _facts(case: Case) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -296,9 +296,6 @@ def _formulas(case: Case) -> Sighting:
     said = f"levels that a spreadsheet may take for a formula: {', '.join(sorted(found)) or 'none'}"
     return Sighting(said, len(found))
 
-
-OURS = "a choice of ours; no rule of the field has a number"
-MORE_ROOM = "larger leaves (minbucket), smoothing = true for trees, a model instead of donors, or fewer variables"
 
 DATA_CHECKS = (
     Check(

@@ -19,6 +19,8 @@ from .checks import Case, Check, DoesNotApply, Sighting, Undecided, numbered
 from .earlier import Cost, Earlier, cost_of
 
 ELSEWHERE = "releases from other workspaces are not known here"
+SAME_COST = 1e-12
+"""Below it two costs that were added up in another order are the same."""
 
 
 def _differencing(case: Case) -> Sighting:
@@ -103,10 +105,6 @@ def _intersection(own: Integers, others: Sequence[tuple[int, Integers]]) -> Sigh
     )
     few = both[sizes[joint] < least]
     return Sighting(said, smallest, least, smallest / least, numbered(few), limit=least)
-
-
-SAME_COST = 1e-12
-"""Below it two costs that were added up in another order are the same."""
 
 
 def _cost_of_datasets(cost: Cost) -> float:

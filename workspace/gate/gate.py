@@ -56,6 +56,16 @@ IN_MEMBERSHIP_EVIDENCE = frozenset(
 """Keys of checks of older versions, whose looks are part of ``membership_evidence``."""
 MOST_RECORDS = 1000
 """So many record numbers a finding holds; its words say how many there are."""
+STATES: Mapping[Status, str] = {
+    "block": "blocks",
+    "warn": "to be judged",
+    "pass": "passes",
+    "not checked": "not checked",
+}
+DOES_NOT_APPLY = "does not apply"
+ALL: Literal["*"] = "*"
+SAME_PEOPLE_SHARE = 0.5
+"""Two findings are of one leak where so large a share of all people that either is about are in both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +110,6 @@ class Finding:
         return STATES[self.status] if self.applies else DOES_NOT_APPLY
 
 
-STATES: Mapping[Status, str] = {
-    "block": "blocks",
-    "warn": "to be judged",
-    "pass": "passes",
-    "not checked": "not checked",
-}
-DOES_NOT_APPLY = "does not apply"
-
-
 @dataclass(frozen=True, slots=True)
 class Waiver:
     """Who lets a finding that blocks pass all the same, and why. ``check`` is ALL for a reason that is the whole release's."""
@@ -116,9 +117,6 @@ class Waiver:
     check: str
     reason: str
     user: str
-
-
-ALL: Literal["*"] = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,10 +245,6 @@ def _looked_at(check: Check, case: Case) -> tuple[Finding, Sequence[int]]:
     if case.noun != "people" and "people" in finding.unit:
         finding = replace(finding, unit=finding.unit.replace("people", case.noun, 1))
     return finding, records
-
-
-SAME_PEOPLE_SHARE = 0.5
-"""Two findings are of one leak where so large a share of all people that either is about are in both."""
 
 
 def name_leaks(found: Sequence[tuple[Finding, Sequence[int]]]) -> tuple[Finding, ...]:

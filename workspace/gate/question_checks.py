@@ -40,6 +40,32 @@ from .kept_column_checks import kept_columns_of
 
 FoundBy = Callable[[Sequence[str], int], tuple[float, float]]
 """How many of so many people are picked by some columns alone, and how many are alone in them, as shares."""
+EXCESS = "excess (0 by chance, 1 for certain)"
+"""The unit of what an attack gets right beyond its baseline, as a part of what the baseline leaves."""
+_CHOICE = "a choice of ours; no rule of the field has a number"
+_WHY: dict[Question, tuple[str, str, str]] = {
+    "singling out": (
+        "singling out people",
+        "a person who can be singled out can be found",
+        "singling out, Article 29 Working Party (WP216); residual risk: Giomi et al. (2023), eq. 3",
+    ),
+    "linkability": (
+        "linking the records of people",
+        "a record that is linked rightly gives all of it away",
+        "linkability, Article 29 Working Party (WP216); linkage beside chance: Domingo-Ferrer & Torra (2001)",
+    ),
+    "inference": (
+        "inferring values of people",
+        "what is inferred of people who were not in the data too is no disclosure, what is inferred beyond it is; "
+        "without controls an attribution does not show which, so it only warns",
+        "inference, Article 29 Working Party (WP216); Giomi et al. (2023), eq. 3; Raab, Nowok & Dibben (2024)",
+    ),
+    "membership": (
+        "telling who is in the data",
+        "that somebody is in the data may be what must not be known",
+        "consensus on measuring disclosure of synthetic data: Pilgram et al. (2025)",
+    ),
+}
 
 
 def _rows(case: Case) -> list[Row]:
@@ -252,33 +278,6 @@ def _weighted(case: Case) -> Sighting:
     said = f"the run is weighted: {lines[0]}. What it measured is of its own release; what the weights give away themselves no number says"
     return Sighting(said, 1)
 
-
-EXCESS = "excess (0 by chance, 1 for certain)"
-"""The unit of what an attack gets right beyond its baseline, as a part of what the baseline leaves."""
-_CHOICE = "a choice of ours; no rule of the field has a number"
-_WHY: dict[Question, tuple[str, str, str]] = {
-    "singling out": (
-        "singling out people",
-        "a person who can be singled out can be found",
-        "singling out, Article 29 Working Party (WP216); residual risk: Giomi et al. (2023), eq. 3",
-    ),
-    "linkability": (
-        "linking the records of people",
-        "a record that is linked rightly gives all of it away",
-        "linkability, Article 29 Working Party (WP216); linkage beside chance: Domingo-Ferrer & Torra (2001)",
-    ),
-    "inference": (
-        "inferring values of people",
-        "what is inferred of people who were not in the data too is no disclosure, what is inferred beyond it is; "
-        "without controls an attribution does not show which, so it only warns",
-        "inference, Article 29 Working Party (WP216); Giomi et al. (2023), eq. 3; Raab, Nowok & Dibben (2024)",
-    ),
-    "membership": (
-        "telling who is in the data",
-        "that somebody is in the data may be what must not be known",
-        "consensus on measuring disclosure of synthetic data: Pilgram et al. (2025)",
-    ),
-}
 
 QUESTION_CHECKS = (
     *(

@@ -43,6 +43,9 @@ SURE = 0.9
 """Above this probability, over all datasets, a record blocks where it is not chance and no policy says otherwise."""
 UNKNOWN = LIKELY + 1e-11
 """What a record is taken for that nobody asked about: above ``LIKELY`` by more than rounding."""
+NOT_ASKED = (
+    "the strongest intruder was not asked: no measure of the run tells what one who knows all other records believes"
+)
 
 
 def _rows(case: Case) -> list[Row]:
@@ -332,11 +335,6 @@ def _beside(worst: Sighting | None, inferred: Sighting | None) -> Sighting | Non
     if judged < inferred.held and judged > worst.held:
         why = f": the gate counts {number(inferred.held)} as just above {LIKELY:g}, which is to be judged and never blocks"
     return replace(worst, said=f"{worst.said}. {inferred.said}{why}", judged=judged)
-
-
-NOT_ASKED = (
-    "the strongest intruder was not asked: no measure of the run tells what one who knows all other records believes"
-)
 
 
 def _beliefs(case: Case) -> list[BeliefsFound]:

@@ -40,6 +40,8 @@ _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{1,2}:\d{2}(?::\d{2})?"
 )
 _WORD = re.compile(r"[\w][\w .()&/#@%+*'’!?°-]*", re.UNICODE)
+_COMMON_LETTERS = frozenset("äöüÄÖÜßéèêëàâáãåæçñóòôõøíìîïúùûýœÉÈÀÁÂÅÆÇÑÓÔØÍÎÚ€°§£’‘“”–«»ąćęłńśźżŁŚŻčďěňřšťůžČŘŠŽőűŐŰ")
+Parsed = tuple[list[list[str]], list[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +191,6 @@ def _eight_bit(content: bytes) -> Reason:
     return Reason("encoding", best, "not UTF-8; most letters beyond ASCII are usual ones in it", others)
 
 
-_COMMON_LETTERS = frozenset("äöüÄÖÜßéèêëàâáãåæçñóòôõøíìîïúùûýœÉÈÀÁÂÅÆÇÑÓÔØÍÎÚ€°§£’‘“”–«»ąćęłńśźżŁŚŻčďěňřšťůžČŘŠŽőűŐŰ")
-
-
 def _text(content: bytes, encoding: str) -> str:
     size = SAMPLE_BYTES * (4 if encoding.startswith("utf-32") else 2 if encoding.startswith("utf-16") else 1)
     text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(content[:size], final=len(content) <= size)
@@ -203,9 +202,6 @@ def _text(content: bytes, encoding: str) -> str:
 
 def _separator_line(text: str) -> re.Match[str] | None:
     return re.match(r'"?sep=(.)"?\n', text)
-
-
-Parsed = tuple[list[list[str]], list[int]]
 
 
 def _separated(text: str, said: str, quote_said: str | None) -> tuple[Reason, Reason, list[list[str]], list[int]]:

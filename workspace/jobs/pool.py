@@ -30,6 +30,10 @@ THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 ORPHAN_SECONDS = 0.5
 COMPUTES = "sfumato.workspace.jobs.run_task"
 """Imported by every process when it starts."""
+PATIENCE_SECONDS = 10
+ALONE_SECONDS = 30.0
+"""How long a cluster may be without a worker, or its scheduler silent, before it is given up."""
+LOOK_SECONDS = 2.0
 
 
 class Pool:
@@ -151,12 +155,6 @@ def _open(jobs: int, dask: str) -> Pool:
     if dask:
         return DaskPool(dask)
     return Pool() if jobs == IN_PROCESS else ProcessPool(jobs)
-
-
-PATIENCE_SECONDS = 10
-ALONE_SECONDS = 30.0
-"""How long a cluster may be without a worker, or its scheduler silent, before it is given up."""
-LOOK_SECONDS = 2.0
 
 
 class DaskPool(Pool):

@@ -27,6 +27,23 @@ LEASE_SECONDS = 30.0
 LOST_AT_MOST = 5
 LOST = f"the worker died {LOST_AT_MOST} times in the midst of one task; the machine may be short of memory"
 STUCK = "no task of it can ever be ready: the workspace was changed by other means than Sfumato; enter the run anew"
+CLOCK_SECONDS = 2 * 86_400.0
+"""A lease that ends later than this from now was never given: clocks are set back by less. It counts as run out."""
+_RUN_OUT = "(lease_until < :now OR lease_until > :never)"
+LOOKED_AT = 64
+"""Ready tasks among which one that fits is looked for."""
+_READY = f"""SELECT task.id, task.run_id, task.key, task.kind, task.item FROM task JOIN run ON run.id = task.run_id
+            WHERE run.state IN ('queued', 'running') AND task.blockers = 0
+              AND (task.state = 'waiting' OR (task.state = 'running' AND {_RUN_OUT}))
+            ORDER BY task.run_id, task.id LIMIT {LOOKED_AT}"""
+_STUCK = """SELECT id FROM run WHERE state IN ('queued', 'running') AND NOT EXISTS (
+              SELECT 1 FROM task WHERE run_id = run.id AND (state = 'running' OR (state = 'waiting' AND blockers = 0)))"""
+_END = {
+    RunState.DONE: Act.RUN_FINISHED,
+    RunState.FAILED: Act.RUN_FAILED,
+    RunState.INTERRUPTED: Act.RUN_INTERRUPTED,
+    RunState.CANCELLED: Act.RUN_CANCELLED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +88,6 @@ class Waiting:
     @classmethod
     def of(cls, claim: Claim) -> Waiting:
         return cls(claim.task_id, claim.run_id, claim.key, claim.kind, claim.item)
-
-
-CLOCK_SECONDS = 2 * 86_400.0
-"""A lease that ends later than this from now was never given: clocks are set back by less. It counts as run out."""
-_RUN_OUT = "(lease_until < :now OR lease_until > :never)"
-LOOKED_AT = 64
-"""Ready tasks among which one that fits is looked for."""
-_READY = f"""SELECT task.id, task.run_id, task.key, task.kind, task.item FROM task JOIN run ON run.id = task.run_id
-            WHERE run.state IN ('queued', 'running') AND task.blockers = 0
-              AND (task.state = 'waiting' OR (task.state = 'running' AND {_RUN_OUT}))
-            ORDER BY task.run_id, task.id LIMIT {LOOKED_AT}"""
-_STUCK = """SELECT id FROM run WHERE state IN ('queued', 'running') AND NOT EXISTS (
-              SELECT 1 FROM task WHERE run_id = run.id AND (state = 'running' OR (state = 'waiting' AND blockers = 0)))"""
 
 
 def claim(workspace: Workspace, worker: str, fits: Callable[[Waiting], bool] = lambda _: True) -> Claim | None:
@@ -150,14 +154,6 @@ def _end_stuck(workspace: Workspace) -> None:
         with workspace.writing() as connection:
             for row in connection.execute(_STUCK).fetchall():
                 _end_run(workspace, row["id"], RunState.FAILED, STUCK)
-
-
-_END = {
-    RunState.DONE: Act.RUN_FINISHED,
-    RunState.FAILED: Act.RUN_FAILED,
-    RunState.INTERRUPTED: Act.RUN_INTERRUPTED,
-    RunState.CANCELLED: Act.RUN_CANCELLED,
-}
 
 
 def _end_run(workspace: Workspace, run_id: int, state: RunState, error: str = "") -> bool:

@@ -64,6 +64,13 @@ from .queue import NO_RESULT, Claim, TaskResult, progress, still_wanted
 
 P = ParamSpec("P")
 MOST_TABLES = 32
+RESET_PEAK = b"5"
+"""Written to ``clear_refs``, sets the peak to what is in use now (proc_pid_clear_refs(5))."""
+REPORT_SECONDS = 0.5
+NOTE_SECONDS = 10.0
+"""How often the log of a run says how far a task has come, while its phase is the same."""
+FITS_KEPT = 64
+Report = Callable[[Progress], None]
 
 
 class TablesKept:
@@ -99,10 +106,6 @@ class TablesKept:
             len(self._kept) > MOST_TABLES or sum(size for _, size in self._kept.values()) > self._most
         ):
             self._kept.popitem(last=False)
-
-
-RESET_PEAK = b"5"
-"""Written to ``clear_refs``, sets the peak to what is in use now (proc_pid_clear_refs(5))."""
 
 
 def forget_peak() -> None:
@@ -155,11 +158,6 @@ def task_input(workspace: Workspace, held: Claim) -> TaskInput:
     return TaskInput(held, run.recipe_toml, schema, dataset.table_sha256, tables, rows, run.key_fingerprint)
 
 
-REPORT_SECONDS = 0.5
-NOTE_SECONDS = 10.0
-"""How often the log of a run says how far a task has come, while its phase is the same."""
-
-
 class Reporter:
     """Writes progress twice a second at most, and stops the computation when nobody wants the run any more."""
 
@@ -209,8 +207,6 @@ def _workspace_of_thread(directory: Path, thread: int) -> Workspace:
 
 
 CONFIDENTIAL, RELEASED = TablesKept(256_000_000), TablesKept(128_000_000)
-FITS_KEPT = 64
-Report = Callable[[Progress], None]
 
 
 def compute_task(tables: Tables, given: TaskInput, report: Report, key: bytes) -> TaskResult:

@@ -46,6 +46,11 @@ from ..views.records import find_measure, record_measures, risk_of_records
 from ..views.results import result_rows, verdicts_of
 from .computing import check_runs
 
+VERSIONED = ("sfumato", "numpy", "scipy", "pandas", "pyarrow", "statsmodels", "scikit-learn", "emcee", "arviz-stats")
+_ROW_COLUMNS = (
+    "family, method, measure, target, dataset, draw, level, value, lower, upper, baseline, unit, status, reason, params"
+)
+
 
 def weights_for(workspace: Workspace, recipe: Recipe, data: Microdata) -> Floats | None:
     """The weights (n,) that a recipe asks for, by the stored risks of the run that it names or by what few records share; None where it asks for none.
@@ -95,9 +100,6 @@ def _risk_in_run(workspace: Workspace, run_id: int, name: str, data: Microdata) 
             "would ask about the same few again, which then look safer than the others are; have it ask about all records there",
         )
     return risk
-
-
-VERSIONED = ("sfumato", "numpy", "scipy", "pandas", "pyarrow", "statsmodels", "scikit-learn", "emcee", "arviz-stats")
 
 
 def enter_run(
@@ -281,11 +283,6 @@ def _enter_tasks(connection: sqlite3.Connection, run_id: int, tasks: Sequence[Ta
             "INSERT INTO task_need (task_id, needs_id) VALUES (?, ?)",
             [(ids[task.key], ids[need]) for need in task.needs],
         )
-
-
-_ROW_COLUMNS = (
-    "family, method, measure, target, dataset, draw, level, value, lower, upper, baseline, unit, status, reason, params"
-)
 
 
 def insert_rows(connection: sqlite3.Connection, run_id: int, task_id: int, rows: Sequence[Row]) -> None:

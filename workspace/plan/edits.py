@@ -17,6 +17,9 @@ from ..store.workspace import Workspace
 from .drafts import Draft, draft_of, plan_text, save_draft
 from .rewrite import PlanDocument
 
+SECTIONS = ("synthesis", "anonymisation", "measure", "study", "threshold")
+"""The lists of a recipe, in its order."""
+
 
 def step_targets(step: Mapping[str, Any]) -> list[str]:
     """The variables that a step of a recipe's table makes; none where it names none."""
@@ -67,10 +70,6 @@ def plan_view(toml: str) -> PlanView:
 def _line(place: StepPlace, step: Mapping[str, Any]) -> StepLine:
     method = "threshold" if place.section == "threshold" else str(step.get("method", ""))
     return StepLine(place, method, step)
-
-
-SECTIONS = ("synthesis", "anonymisation", "measure", "study", "threshold")
-"""The lists of a recipe, in its order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,8 @@ NO_TREE = (
     "is no tree: a line for each value, once, with as many nodes as the others have, the last of them one root for all"
 )
 QUASI_IDENTIFIERS = ("quasi_identifier", "known")
+MOST_LEAVES = 60
+"""A tree of more values is proposed where it is edited, not in a draft."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +171,6 @@ def _children(nodes: Sequence[Node]) -> dict[int, list[int]]:
             below[path[-1]].append(at)
         path.append(at)
     return below
-
-
-MOST_LEAVES = 60
-"""A tree of more values is proposed where it is edited, not in a draft."""
 
 
 def proposed_settings(data: Microdata, known: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -34,6 +34,7 @@ DEEPER = {"[": 1, "{": 1, "]": -1, "}": -1}
 BLANK = re.compile(r"(?:\s|#[^\n]*)*")
 REMARK = re.compile(r"[ \t]*#[^\n]*")
 Values = Mapping[str, Any]
+_STEPS = frozenset({"synthesis", "anonymisation", "measure", "study", "threshold", "published"})
 
 
 @dataclass(frozen=True)
@@ -249,9 +250,6 @@ def _text(root: str, table: Values, texts: Sequence[str], origin: int | None) ->
     held = document[root]
     _merge(held[0] if isinstance(held, AoT) else held, table)
     return tomlkit.dumps(document).rstrip("\n")
-
-
-_STEPS = frozenset({"synthesis", "anonymisation", "measure", "study", "threshold", "published"})
 
 
 def _merge(held: Any, new: Values) -> None:

@@ -15,6 +15,8 @@ Limits = tuple[float, float]
 
 LARGEST = 1e300
 UNITS = {3: "k", 6: "M", 9: "G", 12: "T"}
+AxisUnit = Literal["number", "log10", "date"]
+MONTHS = (1, 3, 6)
 
 
 def limits(values: Floats) -> Limits | None:
@@ -96,8 +98,6 @@ def short_number(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}g}" if 1e-4 <= size < 1e7 else f"{value:.{digits - 1}e}"
 
 
-AxisUnit = Literal["number", "log10", "date"]
-MONTHS = (1, 3, 6)
 YEARS = tuple(first * 10**power for power in range(5) for first in (1, 2, 5))
 
 

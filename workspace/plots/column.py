@@ -16,6 +16,12 @@ Floats = NDArray[np.float64]
 NO_VALUE = "(no value)"
 SHARE = "share of records"
 MOST_BINS = 16
+CURVE_POINTS = 400
+CELLS_PER_BANDWIDTH = 20
+MOST_CELLS = 200_000
+REACH = 5.0
+LEAST_RECORDS = 3
+"""A bar, or a stretch of a curve, speaks of at least so many confidential records."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +50,6 @@ class Column:
         """The share of records without a value: of the confidential data, or of dataset ``draw`` from 0."""
         values = self.confidential if draw is None else self.released[draw]
         return float(np.isnan(values).mean()) if values.size else 0.0
-
-
-CURVE_POINTS = 400
-CELLS_PER_BANDWIDTH = 20
-MOST_CELLS = 200_000
-REACH = 5.0
 
 
 def bandwidth(values: Floats) -> float:
@@ -103,10 +103,6 @@ def prefers_log(values: Floats) -> bool:
 def _skewness(values: Floats) -> float:
     centred = values - values.mean()
     return float(np.mean(centred**3) / np.mean(centred**2) ** 1.5)
-
-
-LEAST_RECORDS = 3
-"""A bar, or a stretch of a curve, speaks of at least so many confidential records."""
 
 
 def shown_counts(counts: NDArray[np.integer]) -> Floats:

@@ -34,6 +34,7 @@ Floats = NDArray[np.float64]
 MOST_LEVELS = 20
 KERNEL_REACH = 3.0
 SUPPRESSED = f"Bars of fewer than {LEAST_RECORDS} confidential records are left out."
+_DENSITY = "Gaussian kernel; the confidential curve is drawn where at least three records lie within three bandwidths."
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +106,6 @@ def _as_shares(figure: Figure, confidential: Microdata, groups: Sequence[Group])
         series = (ours, *(replace(one, y=one.y / max(1, len(released))) for one, released in pairs))
         panels.append(replace(panel, series=series, y_label=SHARE))
     return replace(figure, panels=tuple(panels))
-
-
-_DENSITY = "Gaussian kernel; the confidential curve is drawn where at least three records lie within three bandwidths."
 
 
 def _which(groups: Sequence[Group], *, public: bool) -> str:

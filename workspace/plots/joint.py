@@ -20,6 +20,7 @@ from sfumato.workspace.plots.series import Series
 Floats = NDArray[np.float64]
 LEADING = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 MOST_POINTS = 2000
+MOST_VARIABLES = 3
 
 
 @dataclass(frozen=True)
@@ -220,7 +221,6 @@ def _sampled(records: NDArray[np.intp], streams: Randomness | None) -> NDArray[n
     return np.asarray(rng.choice(records, MOST_POINTS, replace=False))
 
 
-MOST_VARIABLES = 3
 ACROSS, UP = 30, 20
 
 

@@ -35,6 +35,13 @@ MOST_LEVELS = 40
 STEP_POINTS = 1500
 MOST_STRETCHED = 3 * MOST_BINS
 """Bins of the width that the report has; where a few values far out would make more, they are wider."""
+TITLES = {
+    "histogram": "Histogram",
+    "density": "Density",
+    "ecdf": "Distribution function",
+    "difference": "Difference of distribution functions",
+    "shares": "Shares",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,15 +95,6 @@ def marginal(
     kind = "ecdf" if picture == "difference" else picture
     drawn = Panel("", tuple(series), panel.x_label, panel.y_label, panel.x_names, panel.bar, x_unit=data.unit)
     return Marginal(Figure(f"{TITLES[picture]} of {column.name}", kind, (drawn,)), tuple(notes))
-
-
-TITLES = {
-    "histogram": "Histogram",
-    "density": "Density",
-    "ecdf": "Distribution function",
-    "difference": "Difference of distribution functions",
-    "shares": "Shares",
-}
 
 
 def _drawable(column: Column, *, log: bool) -> _Drawable:

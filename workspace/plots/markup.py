@@ -9,13 +9,11 @@ from typing import TypeAlias
 from ..visible_text import visible
 
 VOID = frozenset({"meta", "br", "hr", "col"})
+Child: TypeAlias = "str | Iterable[Child]"
 
 
 class Markup(str):
     __slots__ = ()
-
-
-Child: TypeAlias = "str | Iterable[Child]"
 
 
 def text(value: str) -> Markup:

@@ -22,6 +22,13 @@ MANY = ("#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#0851
 """ColorBrewer's blues (Harrower and Brewer 2003)."""
 MORE = ("#fdd0a2", "#fd8d3c", "#d94801", "#7f2704")
 FEWER = ("#c6dbef", "#6baed6", "#2171b5", "#08306b")
+Floats = NDArray[np.float64]
+WIDTH = 760.0
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#aa4499", "#56b4e9", "#997700")
+"""After Okabe and Ito, darkened where a line on white would be too pale; the confidential data are black."""
+DASHES = ("7 3", "2 2", "9 3 2 3", "4 2 1 2", "12 4", "1 3")
+HATCHES = ("M-1,1 l2,-2 M0,6 l6,-6 M5,7 l2,-2", "M-1,5 l2,2 M0,0 l6,6 M5,-1 l2,2", "M0,3 h6", "M3,0 v6")
+LEGEND_ROW = 20.0
 
 
 def colour_of(step: int, *, signed: bool) -> str:
@@ -58,9 +65,6 @@ def shade_legend(shades: Shading, x: float, y: float) -> Iterator[Markup]:
         fill = colour_of(step, signed=shades.signed)
         yield element("rect", x=start + 16 * place, y=y, width=16, height=12, fill=fill)
     yield element("text", high, x=start + 16 * len(steps) + 6, y=y + 10, font_size=10)
-
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -128,13 +132,7 @@ def y_scale(figure: Figure, panel: Panel, start: float, end: float) -> Scale:
     return Scale(low if from_zero else low - margin, high + margin, start, end, unit=panel.y_unit)
 
 
-WIDTH = 760.0
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#aa4499", "#56b4e9", "#997700")
-"""After Okabe and Ito, darkened where a line on white would be too pale; the confidential data are black."""
-DASHES = ("7 3", "2 2", "9 3 2 3", "4 2 1 2", "12 4", "1 3")
-HATCHES = ("M-1,1 l2,-2 M0,6 l6,-6 M5,7 l2,-2", "M-1,5 l2,2 M0,0 l6,6 M5,-1 l2,2", "M0,3 h6", "M3,0 v6")
 LEFT, RIGHT, TOP, BOTTOM, GAP = 56.0, 20.0, 26.0, 44.0, 14.0
-LEGEND_ROW = 20.0
 LETTER, BOLD = 6.6, 7.0
 FAINT, INK = "#d9d9d9", "#333333"
 

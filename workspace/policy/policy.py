@@ -55,6 +55,14 @@ from .disclosure import DisclosureRules
 
 POLICY_FILE = "policy.toml"
 MOST_POLICY_BYTES = 1 << 20
+TABLES = {
+    "approval": ("second_person", "approvers", "waivers", "directory"),
+    "privacy": ("epsilon",),
+    "seal": ("key",),
+    "audit": ("heads",),
+}
+PLAIN = ("name", "audience", "smallest_cell", "rounding", "digits")
+LEAST = {"smallest_cell": 1, "rounding": 1, "digits": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +153,6 @@ class Policy:
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
-TABLES = {
-    "approval": ("second_person", "approvers", "waivers", "directory"),
-    "privacy": ("epsilon",),
-    "seal": ("key",),
-    "audit": ("heads",),
-}
-PLAIN = ("name", "audience", "smallest_cell", "rounding", "digits")
-
-
 def policy_of(directory: Path) -> Policy:
     """The policy of the workspace in ``directory``; the default where it has none. Raises BadInput and StrangeFile."""
     try:
@@ -206,9 +205,6 @@ def _table(value: object, place: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise BadInput(f"{POLICY_FILE}: {place}", "must be a table of keys and values")
     return value
-
-
-LEAST = {"smallest_cell": 1, "rounding": 1, "digits": 1}
 
 
 def _checked(name: str, value: Any, place: str) -> Any:

@@ -24,6 +24,9 @@ LABEL = "sfumato commitment"
 ALGORITHM = "HMAC-SHA-256"
 IN_MANIFEST = "commitment"
 """The key of the public manifest under which it stands."""
+NO_COMMITMENT = (
+    "the run has a public key, so that an HMAC by it would commit to nothing and show guesses right or wrong"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +102,6 @@ def committed(
         weights_sha256,
         controls_sha256,
     )
-
-
-NO_COMMITMENT = (
-    "the run has a public key, so that an HMAC by it would commit to nothing and show guesses right or wrong"
-)
 
 
 def commitments_table(found: Committed, value: str | None) -> dict[str, Any]:

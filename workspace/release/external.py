@@ -49,6 +49,19 @@ from ..ingest.sources import Source
 from ..visible_text import plain_cell
 from .tables import level_names
 
+SUPPRESSED = ROOT
+Places = NDArray[np.intp]
+Flags = NDArray[np.bool_]
+UNPAIRED = (
+    'keep the records in the original\'s order, name an identifier that both files have, [release] link = "id", or say '
+    'order = "shuffled" there: what compares record with record is then not computed'
+)
+UNWRITTEN = (
+    "write its values in full, or keep the records in the original's order, or name an identifier that both files have, "
+    '[release] link = "id"'
+)
+Floats = NDArray[np.float64]
+
 
 def with_codes(frame: pd.DataFrame, schema: Schema, place: str = "variables") -> pd.DataFrame:
     """A released table as it was read, (n, k), whose listed levels are codes where their names stand; heads without apostrophes.
@@ -90,19 +103,6 @@ def _coded(values: pd.Series, variable: Variable, place: str) -> pd.Series:
             place, "its levels may be codes, or labels that several codes have; write codes in place of labels"
         )
     return texts.map(lambda text: next(iter(meant.get(str(text), {text}))), na_action="ignore")
-
-
-SUPPRESSED = ROOT
-Places = NDArray[np.intp]
-Flags = NDArray[np.bool_]
-UNPAIRED = (
-    'keep the records in the original\'s order, name an identifier that both files have, [release] link = "id", or say '
-    'order = "shuffled" there: what compares record with record is then not computed'
-)
-UNWRITTEN = (
-    "write its values in full, or keep the records in the original's order, or name an identifier that both files have, "
-    '[release] link = "id"'
-)
 
 
 def read_external(source: Source, recipe: Recipe, data: Microdata) -> Microdata:
@@ -256,7 +256,6 @@ def _check_labels(table: Microdata, places: Places, data: Microdata, recipe: Rec
             raise BadInput(f"{place}: {name}", f"{words}; {UNPAIRED}")
 
 
-Floats = NDArray[np.float64]
 DAY, HOUR, MINUTE = 86_400, 3_600, 60
 DIGITS_THAT_TELL = 1 - round(np.log10(LARGEST_ERROR))
 

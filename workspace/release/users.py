@@ -30,6 +30,7 @@ from ..reporting.worked_example import BoundedMean, CombinedMean, bounded_mean, 
 from ..visible_text import plain_cell
 
 NUMBERS = (Kind.CONTINUOUS, Kind.COUNT)
+HEADS = ("measure", "of", "settings", "dataset", "value", "lower", "upper", "baseline", "better", "meaning")
 
 
 def public_release(
@@ -139,9 +140,6 @@ def privacy_table(privacy: PrivacyPromise) -> dict[str, Any]:
         "not_covered": list(privacy.reasons),
         "said": promise(privacy),
     }
-
-
-HEADS = ("measure", "of", "settings", "dataset", "value", "lower", "upper", "baseline", "better", "meaning")
 
 
 def utility_csv(release: PublicRelease) -> bytes:

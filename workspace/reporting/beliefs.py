@@ -19,6 +19,9 @@ from .words import interval, number, params_text
 
 Values = Mapping[str, str | int | float]
 ONLY = "Only records that were asked about count. A record of which nothing is said here is not a record without risk."
+MOST = 20
+"""So many records a report ranks."""
+ABOVE = "Above the diagonal the truth has become more probable."
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,8 +192,6 @@ RANKED = (
     Column("before", "before the release", align="right"),
     Column("ratio", "times as likely", align="right"),
 )
-MOST = 20
-"""So many records a report ranks."""
 
 
 def ranking_table(found: BeliefsFound) -> Table:
@@ -209,9 +210,6 @@ def belief_figure(found: BeliefsFound) -> Figure:
     values = [(float(m), row.value, row.lower, row.upper) for m, row in sorted(found.first.items())]
     panels = (moved_panel(found.prior, found.posterior), first_panel(values, found.before.value))
     return Figure(f"{found.title}: {found.uses}", "map", panels, f"Of {found.over}. {ABOVE} {sure(found)}")
-
-
-ABOVE = "Above the diagonal the truth has become more probable."
 
 
 def sure(found: BeliefsFound) -> str:

@@ -14,6 +14,15 @@ from .tables import Cell, Table, table
 if TYPE_CHECKING:
     from sfumato.engine.constraints.redraw_counts import Redrawn
 
+MOST_LETTERS = 120
+Redraws = Mapping[int, "Sequence[Redrawn]"]
+"""What each dataset drew anew, by its number."""
+REDRAWS_READ = (
+    "Records of a dataset that broke a rule when a step had drawn them and were drawn anew by the same model, on average over the datasets and at most; how often "
+    "that was done in all datasets; records of a dataset that break it in the end. What is accepted has the model's distribution given the rules: where many "
+    "records are redrawn, the model did not know the rule."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class RuleLine:
@@ -42,9 +51,6 @@ class RulesView:
     records: int
     said: tuple[RuleLine, ...]
     found: tuple[RuleLine, ...] = ()
-
-
-MOST_LETTERS = 120
 
 
 def _short(rule: str) -> Cell:
@@ -87,10 +93,6 @@ def kept_text(view: RulesView) -> str:
         return f"{counted(view.records, 'record')}; none breaks one of {rules}"
     said = ", ".join(f"{printable(line.name)}: {line.broken:,}" for line in broken)
     return f"{counted(view.records, 'record')}; {len(broken)} of {rules} broken ({said})"
-
-
-Redraws = Mapping[int, "Sequence[Redrawn]"]
-"""What each dataset drew anew, by its number."""
 
 
 def redraws_text(redraws: Redraws) -> str:
@@ -154,13 +156,6 @@ def redraws_table(redraws: Redraws) -> Table | None:
     ]
     heads = ("step", "variables", "constraint", "records", "redrawn", "at most", "redraws", "left")
     return table(heads, rows, right=(3, 4, 5, 6, 7), spare=(6, 3))
-
-
-REDRAWS_READ = (
-    "Records of a dataset that broke a rule when a step had drawn them and were drawn anew by the same model, on average over the datasets and at most; how often "
-    "that was done in all datasets; records of a dataset that break it in the end. What is accepted has the model's distribution given the rules: where many "
-    "records are redrawn, the model did not know the rule."
-)
 
 
 def redraws_objects(redraws: Redraws) -> list[dict[str, Any]]:

@@ -22,6 +22,10 @@ _STATISTICS = {
     "acceptance": "acceptance",
     "pareto_k": "pareto_k",
 }
+CAPTION = "Convergence: R-hat at most 1.01, effective sample sizes at least 400, Pareto k at most 0.7 (Vehtari et al. 2021, 2024)"
+OLD = "an earlier version fitted it; run its recipe again"
+Shapes = Mapping[tuple[str, str], Sequence[float]]
+"""What a line draws of each parameter, by model and parameter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +158,7 @@ PARAMETER_COLUMNS = (
     Column("sampler", "sampler", 11, spare=1),
     Column("verdict", "verdict", 22),
 )
-CAPTION = "Convergence: R-hat at most 1.01, effective sample sizes at least 400, Pareto k at most 0.7 (Vehtari et al. 2021, 2024)"
 WITHIN, NOTHING, NO_TRACE = "within limits", "no convergence check", "no trace kept"
-OLD = "an earlier version fitted it; run its recipe again"
-Shapes = Mapping[tuple[str, str], Sequence[float]]
-"""What a line draws of each parameter, by model and parameter."""
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,14 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: .8rem; backgrou
 )
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 OPEN = "To be completed"
+Words: TypeAlias = "str | Open"
+Part: TypeAlias = "Paragraph | Terms | Items | Table | Signatures | Drawing | Verbatim | Chapter"
+SIGNED = ("role", "name", "date", "signature")
+_ACTIVE = re.compile(r"([\\`*\[\]<>#|~&$@{}]|(?<![^\W_])_|_(?![^\W_]))")
+"""Signs that a parser acts upon; an underscore between letters or digits does nothing, nor does ``!`` where ``[`` is escaped."""
+_FIRST = re.compile(r"^(?:(?=[-+=](?![\w.]))|(\d+)(?=[.)](?:\s|$)))")
+"""What begins a list, or underlines the line above; a number such as -0.5 does neither."""
+_LINKS = re.compile(r"(?i)(https?|ftp|mailto|www)(?=[:.])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +51,6 @@ class Open:
     @property
     def words(self) -> str:
         return f"{self.asked} ({self.where})" if self.where else self.asked
-
-
-Words: TypeAlias = "str | Open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +110,6 @@ class Chapter:
     def ident(self) -> str:
         """What a list of contents links to."""
         return re.sub("[^a-z0-9]+", "-", self.title.lower()).strip("-") or "chapter"
-
-
-Part: TypeAlias = "Paragraph | Terms | Items | Table | Signatures | Drawing | Verbatim | Chapter"
-SIGNED = ("role", "name", "date", "signature")
 
 
 @dataclass(frozen=True)
@@ -204,13 +205,6 @@ def _html(part: Part, level: int, *, linked: bool = False) -> Markup:
             return element("section", heading, inner, id=part.ident if linked else None)
         case Table():
             return element("div", html(part), class_="wide")
-
-
-_ACTIVE = re.compile(r"([\\`*\[\]<>#|~&$@{}]|(?<![^\W_])_|_(?![^\W_]))")
-"""Signs that a parser acts upon; an underscore between letters or digits does nothing, nor does ``!`` where ``[`` is escaped."""
-_FIRST = re.compile(r"^(?:(?=[-+=](?![\w.]))|(\d+)(?=[.)](?:\s|$)))")
-"""What begins a list, or underlines the line above; a number such as -0.5 does neither."""
-_LINKS = re.compile(r"(?i)(https?|ftp|mailto|www)(?=[:.])")
 
 
 def plain(text: str) -> str:

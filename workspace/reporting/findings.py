@@ -32,6 +32,12 @@ MOST_HELD = 1000
 """Record numbers that a finding holds at most (``gate.MOST_RECORDS``)."""
 MOST_NAMED = 24
 """So many record numbers are said."""
+_STATES = (
+    ("block", ("blocks", "block")),
+    ("warn", ("to be judged", "to be judged")),
+    ("not checked", ("not checked", "not checked")),
+    ("pass", ("passes", "pass")),
+)
 
 
 class Found(Protocol):
@@ -313,11 +319,3 @@ def _counts(findings: Sequence[Found]) -> list[str]:
     counts = [(sum(one.status == status and one.applies for one in findings), words) for status, words in _STATES]
     counts.append((sum(not one.applies for one in findings), ("does not apply", "do not apply")))
     return [f"{count} {agree(count, *words)}" for count, words in counts if count]
-
-
-_STATES = (
-    ("block", ("blocks", "block")),
-    ("warn", ("to be judged", "to be judged")),
-    ("not checked", ("not checked", "not checked")),
-    ("pass", ("passes", "pass")),
-)

@@ -60,6 +60,12 @@ READING = (
     "A value that could not be computed says so and is never 0. No values of a confidential record are shown: "
     "figures of values leave out bars and curves that fewer than three confidential records make up."
 )
+NO_MEASURE = (
+    "A question that is not measured is open: no number on this page says that the risk is small. What was measured holds for an "
+    "intruder who knows what the lines below say, and no more."
+)
+UNDECIDED = "This report was written without a release: nothing has been decided by it."
+REPEATABLE = "whoever has the seed can repeat the random numbers, and so take the datasets apart"
 
 
 @dataclass(frozen=True)
@@ -146,13 +152,6 @@ def _summary_section(run: ReportedRun, decision: Decision | None, answer: Sequen
     )
     first = [Paragraph(line, strong=at == 0) for at, line in enumerate(answer)]
     return Chapter("Summary", [*first, Items(lines), Paragraph(f"{NO_MEASURE} {READING}")])
-
-
-NO_MEASURE = (
-    "A question that is not measured is open: no number on this page says that the risk is small. What was measured holds for an "
-    "intruder who knows what the lines below say, and no more."
-)
-UNDECIDED = "This report was written without a release: nothing has been decided by it."
 
 
 def _decision_section(decision: Decision | None) -> Chapter:
@@ -283,9 +282,6 @@ def _release_section(run: ReportedRun, beside: Sequence[ReportedRun]) -> Chapter
 def _datasets(run: ReportedRun) -> str:
     records = RecordCount(run.recipe.form.records or run.records, run.recipe.data.rows)
     return f"m = {run.recipe.m}, of {count_records(records)} {'before suppression' if run.recipe.anonymisation else 'each'}"
-
-
-REPEATABLE = "whoever has the seed can repeat the random numbers, and so take the datasets apart"
 
 
 def _steps(recipe: Recipe) -> Part:

@@ -28,6 +28,10 @@ ASKS: Mapping[Question, str] = MappingProxyType(
         "membership": "Can it be told from the release that a person is among the confidential records?",
     }
 )
+NO_LIMITS: Mapping[Question, float | None] = MappingProxyType({})
+KNOWN = ("known", "synthesised", "keys", "quasi_identifiers", "variables")
+"""The parameters of measures that name what the intruder knows."""
+NOT_ASKED = "Strongest intruder: NOT ASKED. No number says what somebody learns of a person from the release who knows all other records and how it was made."
 
 
 def questions_of(row: Row) -> tuple[Question, ...]:
@@ -50,9 +54,6 @@ def answering(rows: Iterable[Row], question: Question) -> list[Row]:
 
 WARNS, BLOCKS = 0.05, 0.2
 """From where on the gate warns and blocks, as a share of the remaining risk beyond the baseline, where a policy has no limits of its own."""
-NO_LIMITS: Mapping[Question, float | None] = MappingProxyType({})
-KNOWN = ("known", "synthesised", "keys", "quasi_identifiers", "variables")
-"""The parameters of measures that name what the intruder knows."""
 
 
 def would_answer(question: Question) -> tuple[str, ...]:
@@ -155,9 +156,6 @@ def _said(rows: list[Row], recipe: Recipe, question: Question, limit: float | No
     if methods:
         return f"measured by {'; '.join(methods)}"
     return f"OPEN: {reason}" if answering(rows, question) else "NOT MEASURED"
-
-
-NOT_ASKED = "Strongest intruder: NOT ASKED. No number says what somebody learns of a person from the release who knows all other records and how it was made."
 
 
 def strongest_intruder(rows: Iterable[Row]) -> list[str]:

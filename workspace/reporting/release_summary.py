@@ -23,6 +23,7 @@ from .words import limit_text, observed_text, thresholds_text
 PREPARED, OWNER, APPROVED = "Prepared by", "Owner of the data", "Approved by"
 ROLES = (PREPARED, OWNER, "Data protection officer")
 """Who signs where nobody is named."""
+RECODED = "Risks apply this rule to what an intruder knows; utility and data quality compare with the exact values."
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +68,6 @@ def fates(recipe: Recipe) -> dict[str, list[str]]:
         "Left out": list(out),
     }
     return {words: names for words, names in parts.items() if names}
-
-
-RECODED = "Risks apply this rule to what an intruder knows; utility and data quality compare with the exact values."
 
 
 def release_overview(recipe: Recipe, datasets: int, records: int | None = None) -> str:

@@ -39,6 +39,10 @@ from .words import (
     whole_name,
 )
 
+NAMING = ("variable", "model")
+"""Parameters that name a use of a study (``Axis.uses``)."""
+NONE_BESIDE: Mapping[int, float] = MappingProxyType({})
+
 
 def together_tables(method: Method, rows: Sequence[Row]) -> list[Table]:
     """What the limits ask for, then a table for every heading under which measures are drawn along the axis."""
@@ -126,8 +130,6 @@ ROW_COLUMNS = (
     Column("status", "status", 12),
 )
 """How single rows are listed."""
-NAMING = ("variable", "model")
-"""Parameters that name a use of a study (``Axis.uses``)."""
 
 
 def row_cells(row: Row, apart: Apart = NOTHING) -> dict[str, str]:
@@ -339,9 +341,6 @@ def method_title(key: str) -> str:
     """The title of a method; its key where this version does not have it."""
     method = method_called(key)
     return key if method is None else method.title
-
-
-NONE_BESIDE: Mapping[int, float] = MappingProxyType({})
 
 
 class Told(Protocol):

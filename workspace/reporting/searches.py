@@ -14,6 +14,11 @@ from sfumato.engine.wording import counted
 from .tables import Table, table
 from .words import limit_text, observed_text
 
+Limit = tuple[object, ...]
+FINALISTS = ("run", "plan", "limits", "gate", "utility in the search", "utility on all records")
+WORDS_OF_VOTES = {1: "better", -1: "worse", 0: "no different"}
+MOST_RELAXED = 3
+
 
 @dataclass(frozen=True)
 class Finalist:
@@ -131,15 +136,9 @@ class Outcome:
         return sorted(found, key=lambda one: one.size)
 
 
-Limit = tuple[object, ...]
-
-
 def limit_of(verdict: Verdict) -> Limit:
     """What a verdict is about: the same of each plan."""
     return verdict.value, verdict.target, verdict.level, verdict.bound, verdict.limit, str(verdict.params)
-
-
-FINALISTS = ("run", "plan", "limits", "gate", "utility in the search", "utility on all records")
 
 
 def finalist_cells(one: Finalist) -> list[str]:
@@ -208,9 +207,6 @@ def gained(found: Outcome) -> list[str]:
     return [f"In place of the unchanged plan (run {start.run_id}{fails}): {'; '.join(said)}."] if said else []
 
 
-WORDS_OF_VOTES = {1: "better", -1: "worse", 0: "no different"}
-
-
 def _change(one: Gain) -> str:
     name = name_called(one.key)
     return f"{name[:1].lower()}{name[1:]} {one.before:.3g} -> {one.after:.3g}"
@@ -241,9 +237,6 @@ def relaxed(found: Outcome) -> list[str]:
         utility = "" if one.finalist.fresh is None else f" (utility {one.finalist.fresh:.4g})"
         lines.append(f"  run {one.finalist.run_id}{utility}: {limits}")
     return lines
-
-
-MOST_RELAXED = 3
 
 
 def rounded_outward(bound: str, limit: float) -> float:

@@ -21,6 +21,8 @@ _SIGNS = {
     "met": "✓", "not met": "✗", "undecided": "~",
     "warn": "!", "block": "✗", "not checked": "?", "does not apply": "–",
 }  # fmt: skip
+Line = Sequence["Cell | str"]
+"""The cells of a row, one a column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +56,6 @@ class Cell:
 def outcome_cell(outcome: str) -> Cell:
     """The outcome of a verdict, or the status of a check, with its sign."""
     return Cell(outcome, outcome)
-
-
-Line = Sequence["Cell | str"]
-"""The cells of a row, one a column."""
 
 
 @dataclass(frozen=True)

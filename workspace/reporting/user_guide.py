@@ -29,6 +29,7 @@ FULL = (
     "degree of freedom, take u with a normal interval, times the released records for each confidential one where these differ in "
     "number (Reiter 2002)"
 )
+UTILITY_HEADS = ("measure", "of", "value", "interval", "without a difference", "better")
 
 
 @dataclass(frozen=True)
@@ -242,9 +243,6 @@ def _reading(release: PublicRelease) -> list[Part]:
         more = f" Of {counted(left, 'record')} more nothing can be said." if left else ""
         parts.append(Chapter(f"Worked out on these data: the mean of {found.variable}", [Paragraph(said + more)]))
     return parts
-
-
-UTILITY_HEADS = ("measure", "of", "value", "interval", "without a difference", "better")
 
 
 def _kept(release: PublicRelease) -> list[Part]:

@@ -57,6 +57,14 @@ ASCII_MARKS = {
     "at least": ">=", "at most": "<=",
     "cursor": ">", "bar": "=", "track": "-", "limit": "|", "value": "#", "from": "[", "to": "]",
 }  # fmt: skip
+UNMET = ("not met", "undecided", "not computed")
+"""The outcomes other than ``met``, in the order in which they are counted."""
+Apart = Mapping[str, Mapping[str, Any]]
+"""By method key the settings in which its uses differ, each with its default."""
+NOTHING: Apart = MappingProxyType({})
+LEAST_OF_A_NAME = 7
+"""Cells of the beginning of a name that are left, however long what follows."""
+SEAL = "seal"
 
 
 def mark(name: str) -> str:
@@ -153,10 +161,6 @@ def judged_interval(verdict: Verdict) -> str:
     return f"{ends[0].removesuffix(' %')} .. {ends[1]}"
 
 
-UNMET = ("not met", "undecided", "not computed")
-"""The outcomes other than ``met``, in the order in which they are counted."""
-
-
 def tally_text(counts: Mapping[str, int], sign: Callable[[str], str] = mark) -> str:
     """``✓ 7 met``, ``✗ 2 of 7 not met, ~ 1 undecided``; empty without verdicts."""
     total = sum(counts.values())
@@ -182,11 +186,6 @@ def thresholds_text(verdicts: Sequence[Verdict]) -> str:
 def method_of(key: str) -> str:
     """``family.method`` of a measure's key."""
     return key.rpartition(".")[0]
-
-
-Apart = Mapping[str, Mapping[str, Any]]
-"""By method key the settings in which its uses differ, each with its default."""
-NOTHING: Apart = MappingProxyType({})
 
 
 def differing(key: str, tables: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -275,10 +274,6 @@ def row_settings(key: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
     from sfumato.engine.methods.registry import method_called
 
     return own_params(method_called(key), params)
-
-
-LEAST_OF_A_NAME = 7
-"""Cells of the beginning of a name that are left, however long what follows."""
 
 
 def shortened(names: Iterable[str], width: int) -> dict[str, str]:
@@ -391,9 +386,6 @@ def settings_text(params: Mapping[str, Any], apart: Mapping[str, Any] = NOTHING)
         for key, value in told.items()
         if value not in ("", [], {}, None)
     )
-
-
-SEAL = "seal"
 
 
 def details_text(details: str) -> str:

@@ -32,6 +32,8 @@ from ..store.keys import PUBLIC_NAME
 from ..store.runs import find_run
 from ..store.workspace import Dataset, Workspace
 
+SHARED_SETTINGS = ("data.", "variables.", "release.")
+
 
 class PreparedRun(Entry):
     """A run whose recipe and data have been checked against each other."""
@@ -243,9 +245,6 @@ def run_plan(workspace: Workspace, draft: Draft) -> int:
     prepared = prepare_plan(workspace, draft)
     name = workspace.connection.execute("SELECT name FROM project WHERE id = ?", (draft.project_id,)).fetchone()[0]
     return prepared.enter(workspace, str(name))
-
-
-SHARED_SETTINGS = ("data.", "variables.", "release.")
 
 
 def prepare_companions(

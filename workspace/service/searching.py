@@ -71,6 +71,10 @@ IDLE_BETWEEN = 30.0
 """Seconds that a worker waits for the next looks, while the gate is asked of those that have ended."""
 THRESHOLDS = "unmet_thresholds"
 """The check of the gate that counts limits which are not met: a search counts them itself."""
+SEEDS: Mapping[Stage, int] = {"judge": 0, "compare": 2}
+"""What looks of a stage add to the seed; the others 1. Comparisons and judgements have random numbers that no look before them had."""
+_ANSWERS: dict[tuple[str, int, str], tuple[str, ...]] = {}
+"""The answer for the winner that was asked for last: the app asks again and again while a search is on the screen."""
 
 
 def begin_search(
@@ -165,10 +169,6 @@ def _planned(recipe_toml: str, offered: str, records: int) -> tuple[Table, Recip
 def _drawn(recipe: Recipe) -> bool:
     """Whether the seed draws the hold-out, so that no look may have another."""
     return isinstance(recipe.data.holdout, int | float)
-
-
-SEEDS: Mapping[Stage, int] = {"judge": 0, "compare": 2}
-"""What looks of a stage add to the seed; the others 1. Comparisons and judgements have random numbers that no look before them had."""
 
 
 @dataclass(frozen=True)
@@ -487,10 +487,6 @@ def _answer_lines(workspace: Workspace, run_id: int) -> tuple[str, ...]:
         _ANSWERS.clear()
         _ANSWERS[key] = () if answer is None else answer.lines
     return _ANSWERS[key]
-
-
-_ANSWERS: dict[tuple[str, int, str], tuple[str, ...]] = {}
-"""The answer for the winner that was asked for last: the app asks again and again while a search is on the screen."""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,14 @@ from .runs import find_run
 from .tables import Tables
 from .workspace import Workspace
 
+GUESSED = "top."
+"""What stands before a variable's name where the values of the most likely guesses are stored, (t, guesses)."""
+WEIGHTS = "weights"
+"""The artefact that has the influence of every confidential record on the models of the run, where its recipe weighs them."""
+CONTROLS = "controls"
+"""The artefact that has the records which were held out of the run, where its recipe holds some out: as confidential as the others."""
+KIND = "kind"
+
 
 def classes_name(draw: int) -> str:
     """The artefact that has the equivalence class of each confidential record in dataset ``draw`` (from 1)."""
@@ -77,13 +85,6 @@ def guesses_name(item: int) -> str:
     return f"guesses/{item}"
 
 
-GUESSED = "top."
-"""What stands before a variable's name where the values of the most likely guesses are stored, (t, guesses)."""
-
-WEIGHTS = "weights"
-"""The artefact that has the influence of every confidential record on the models of the run, where its recipe weighs them."""
-
-
 def write_weights(tables: Tables, weights: NDArray[Any]) -> str:
     """Store weights (n,) exactly; returns the hash of the table."""
     return tables.write_arrays({WEIGHTS: weights})
@@ -105,10 +106,6 @@ def released_hash(workspace: Workspace, run_id: int, draw: int) -> str:
 def weights_hash(workspace: Workspace, run_id: int) -> str:
     """The hash of the weights of a run; empty where its records have none."""
     return _hash_of(workspace, run_id, WEIGHTS)
-
-
-CONTROLS = "controls"
-"""The artefact that has the records which were held out of the run, where its recipe holds some out: as confidential as the others."""
 
 
 def read_controls(tables: Tables, sha256: str, data: Microdata) -> Microdata:
@@ -157,7 +154,6 @@ def _small(values: NDArray[Any]) -> NDArray[Any]:
     return values.astype(np.result_type(np.min_scalar_type(values.min()), np.min_scalar_type(values.max())))
 
 
-KIND = "kind"
 _KINDS: Mapping[str, type[Trace]] = {kind.__name__: kind for kind in (ChainTrace, ImportanceTrace, NoTrace)}
 
 

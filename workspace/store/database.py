@@ -22,6 +22,16 @@ from ..plain_files import synchronise
 
 DATABASE = "workspace.db"
 BUSY_SECONDS = 5.0
+_COMPUTED = """SELECT name FROM sqlite_schema WHERE type = 'view' OR sql LIKE '%VIRTUAL TABLE%' OR sql LIKE '%GENERATED%'
+               OR (type = 'table' AND sql LIKE '%) AS (%') LIMIT 1"""
+_TYPES: Mapping[str, str] = {"INTEGER": "integer", "REAL": "real", "TEXT": "text", "BLOB": "blob"}
+UNCHECKED = "result"
+"""The table whose rows are checked where they are read: it is the only one that may be large."""
+_ANY_NUMBER = frozenset({("run", "seed"), ("task", "lease_until"), ("worker", "heartbeat")})
+"""Columns without a range: a seed may be any number, and whoever reads a lease or a heartbeat bounds it."""
+_ANY_REAL = frozenset({"point", "value"})
+Migration = Callable[[sqlite3.Connection], None]
+MIGRATIONS: list[Migration] = []
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -50,10 +60,6 @@ def open_to_look(path: Path) -> sqlite3.Connection:
     return connection
 
 
-_COMPUTED = """SELECT name FROM sqlite_schema WHERE type = 'view' OR sql LIKE '%VIRTUAL TABLE%' OR sql LIKE '%GENERATED%'
-               OR (type = 'table' AND sql LIKE '%) AS (%') LIMIT 1"""
-
-
 def check_stored(connection: sqlite3.Connection) -> None:
     """Raises NotAWorkspace where something in the database is computed when it is read, by whoever made it: it may never end."""
     if row := connection.execute(_COMPUTED).fetchone():
@@ -62,14 +68,8 @@ def check_stored(connection: sqlite3.Connection) -> None:
         )
 
 
-_TYPES: Mapping[str, str] = {"INTEGER": "integer", "REAL": "real", "TEXT": "text", "BLOB": "blob"}
-UNCHECKED = "result"
-"""The table whose rows are checked where they are read: it is the only one that may be large."""
 LARGEST, LATEST = 1 << 53, 253_402_300_799
 """The largest number of anything, and the last second of the year 9999."""
-_ANY_NUMBER = frozenset({("run", "seed"), ("task", "lease_until"), ("worker", "heartbeat")})
-"""Columns without a range: a seed may be any number, and whoever reads a lease or a heartbeat bounds it."""
-_ANY_REAL = frozenset({"point", "value"})
 
 
 @lru_cache(maxsize=1)
@@ -169,10 +169,6 @@ def back_up(connection: sqlite3.Connection, version: int) -> Path | None:
     finally:
         for leftover in source.parent.glob(f"{aside.name}*"):
             leftover.unlink(missing_ok=True)
-
-
-Migration = Callable[[sqlite3.Connection], None]
-MIGRATIONS: list[Migration] = []
 
 
 def migration(func: Migration) -> Migration:

@@ -19,6 +19,18 @@ ALWAYS_BYTES = 32 << 20
 RECORD_BYTES = 40
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 CLOSED = {errno.EROFS, errno.EACCES, errno.EPERM}
+NO_SPACE = "the workspace's disk is full, or a quota on it is used up; free some space, then resume the run"
+NO_RIGHT = "the workspace cannot be written: it is read-only here, or belongs to somebody else"
+BAD_DISK = "the workspace's disk reports an input/output error, or is full; look at it with sfumato doctor"
+DISK_ERRORS: Mapping[int, str] = {73: NO_SPACE, 74: BAD_DISK, 77: NO_RIGHT}
+"""Exit statuses of a worker that its disk has stopped (sysexits.h), and what they mean: its log cannot say it then."""
+_DATABASE = {
+    sqlite3.SQLITE_FULL: NO_SPACE,
+    sqlite3.SQLITE_READONLY: NO_RIGHT,
+    sqlite3.SQLITE_CANTOPEN: NO_RIGHT,
+    sqlite3.SQLITE_PERM: NO_RIGHT,
+    sqlite3.SQLITE_IOERR: BAD_DISK,
+}
 
 
 class NotEnoughDisk(WorkspaceError):
@@ -62,21 +74,6 @@ def disk_error(error: BaseException) -> str:
     if error.errno in FULL:
         return NO_SPACE
     return NO_RIGHT if error.errno in CLOSED else BAD_DISK if error.errno == errno.EIO else ""
-
-
-NO_SPACE = "the workspace's disk is full, or a quota on it is used up; free some space, then resume the run"
-NO_RIGHT = "the workspace cannot be written: it is read-only here, or belongs to somebody else"
-BAD_DISK = "the workspace's disk reports an input/output error, or is full; look at it with sfumato doctor"
-DISK_ERRORS: Mapping[int, str] = {73: NO_SPACE, 74: BAD_DISK, 77: NO_RIGHT}
-"""Exit statuses of a worker that its disk has stopped (sysexits.h), and what they mean: its log cannot say it then."""
-
-_DATABASE = {
-    sqlite3.SQLITE_FULL: NO_SPACE,
-    sqlite3.SQLITE_READONLY: NO_RIGHT,
-    sqlite3.SQLITE_CANTOPEN: NO_RIGHT,
-    sqlite3.SQLITE_PERM: NO_RIGHT,
-    sqlite3.SQLITE_IOERR: BAD_DISK,
-}
 
 
 def status_of(trouble: str) -> int:

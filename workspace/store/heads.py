@@ -37,6 +37,10 @@ from .places import state_directory
 FOLDER = "heads"
 MOST_BYTES = 1 << 10
 BLOCK_BYTES = 1 << 16
+ADVICE = (
+    "An older copy or another history was put in its place. If you restored a backup on purpose: sfumato audit accept-rollback "
+    "--reason TEXT. To work on a copy: sfumato adopt"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,12 +223,6 @@ def disagreement(directory: Path, connection: sqlite3.Connection, places: Sequen
         if known.head is not None and (why := _off(connection, known.head)):
             return f"the audit log of {directory} {why}, as recorded in {place}. {ADVICE}"
     return ""
-
-
-ADVICE = (
-    "An older copy or another history was put in its place. If you restored a backup on purpose: sfumato audit accept-rollback "
-    "--reason TEXT. To work on a copy: sfumato adopt"
-)
 
 
 def _off(connection: sqlite3.Connection, head: Head) -> str:

@@ -18,15 +18,14 @@ MOST_BYTES = 1 << 20
 READ_BYTES = 1 << 18
 """Of a log so much is read, from its end."""
 LONGEST_LINE = 400
+FOLLOWS = "\n    "
+"""Before each further line of an entry, so that none can be taken for an entry of its own."""
+_ENTRY = re.compile(r"(?P<time>\S+T\S+) (?:(?P<task>\S+) \(attempt (?P<attempt>\d{1,9}), \S+\): )?(?P<text>.*)")
 
 
 def run_log(directory: Path, run_id: int) -> Path:
     """Where the log of a run lies in its workspace; what was before its last megabyte in the same name with ``.1``."""
     return directory / "logs" / f"run-{run_id}.log"
-
-
-FOLLOWS = "\n    "
-"""Before each further line of an entry, so that none can be taken for an entry of its own."""
 
 
 def note(directory: Path, run_id: int, text: str) -> None:
@@ -61,9 +60,6 @@ class LogEntry:
     task: str
     attempt: int
     lines: tuple[str, ...]
-
-
-_ENTRY = re.compile(r"(?P<time>\S+T\S+) (?:(?P<task>\S+) \(attempt (?P<attempt>\d{1,9}), \S+\): )?(?P<text>.*)")
 
 
 def read_log(directory: Path, run_id: int) -> Sequence[LogEntry]:

@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 
 installed_version = cache(version)
 """The version of an installed package, which is that of the code that is loaded. Raises PackageNotFoundError."""
+RECIPES_KEPT = 32
+_RUN = f"""SELECT run.*, substr(coalesce(run_name.name, ''), 1, {LONGEST_NAME}) AS name,
+          substr(coalesce(note, ''), 1, {LONGEST_NOTE}) AS note, (SELECT count(*) FROM task WHERE run_id = run.id) AS tasks_total,
+          (SELECT count(*) FROM task WHERE run_id = run.id AND state = 'done') AS tasks_done
+          FROM run LEFT JOIN run_name ON run_name.run_id = run.id"""
+HEARTBEAT_LOST_SECONDS = 30.0
+WORKER_STARTS_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +90,6 @@ def seconds_left(connection: sqlite3.Connection, run_id: int, now: float) -> flo
         for kind, started, far, total in under_way
     ]
     return estimate_left(done, running, waiting)
-
-
-RECIPES_KEPT = 32
 
 
 class RunState(StrEnum):
@@ -182,12 +186,6 @@ def _recipe(text: str) -> Recipe:
     return Recipe.from_toml(text, stored=True)
 
 
-_RUN = f"""SELECT run.*, substr(coalesce(run_name.name, ''), 1, {LONGEST_NAME}) AS name,
-          substr(coalesce(note, ''), 1, {LONGEST_NOTE}) AS note, (SELECT count(*) FROM task WHERE run_id = run.id) AS tasks_total,
-          (SELECT count(*) FROM task WHERE run_id = run.id AND state = 'done') AS tasks_done
-          FROM run LEFT JOIN run_name ON run_name.run_id = run.id"""
-
-
 @record("a run")
 def _run(workspace: Workspace, row: sqlite3.Row) -> Run:
     check_texts(
@@ -257,10 +255,6 @@ def _task_row(row: sqlite3.Row) -> TaskRow:
     check_whole(task.id, task.attempt, task.done, task.total, task.peak_bytes)
     check_numbers(task.seconds, task.started)
     return task
-
-
-HEARTBEAT_LOST_SECONDS = 30.0
-WORKER_STARTS_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from ..errors import NotFound
 from .workspace import Workspace
 
 Item = TypeVar("Item")
+LONGEST_PAUSE = 60.0
+"""Seconds between two tasks up to which a search counts as carried out all the while: it prepares looks and asks the gate then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +90,6 @@ def looks_of(workspace: Workspace, search_id: int) -> dict[int, StoredLook]:
         for row in rows
     )
     return {look.number: look for look in looks}
-
-
-LONGEST_PAUSE = 60.0
-"""Seconds between two tasks up to which a search counts as carried out all the while: it prepares looks and asks the gate then."""
 
 
 def seconds_worked(workspace: Workspace, search_id: int, look: int | None = None) -> float:

@@ -36,6 +36,12 @@ FOOTER = 1 << 16
 """How much the library reads at the end of a file before it knows how long the footer is."""
 
 Span = tuple[int, int]
+ASIDE = ".writing-"
+DAY_SECONDS = 86_400.0
+KIND_OF = "kind of missing: "
+"""What comes before the name of a column that says which code each missing value of a variable was."""
+MISSING_LEVEL = -1
+"""The code that pandas gives a missing value of a categorical."""
 
 
 class HashingFile:
@@ -166,14 +172,6 @@ def _joined(spans: list[Span]) -> list[Span]:
         else:
             found.append((low, high))
     return found
-
-
-ASIDE = ".writing-"
-DAY_SECONDS = 86_400.0
-KIND_OF = "kind of missing: "
-"""What comes before the name of a column that says which code each missing value of a variable was."""
-MISSING_LEVEL = -1
-"""The code that pandas gives a missing value of a categorical."""
 
 
 class Tables:

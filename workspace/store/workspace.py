@@ -56,6 +56,9 @@ if TYPE_CHECKING:
 
     from .tables import Tables
 
+_CHECKED: dict[Path, tuple[tuple[int, ...], ...]] = {}
+"""By workspace: its database files as they were when this process last looked at all values."""
+
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
@@ -71,10 +74,6 @@ class Dataset:
     records: int
     dropped: int
     created: str
-
-
-_CHECKED: dict[Path, tuple[tuple[int, ...], ...]] = {}
-"""By workspace: its database files as they were when this process last looked at all values."""
 
 
 class Workspace:

@@ -45,6 +45,24 @@ from ..store.workspace import Workspace
 from ..views.results import numbered_rows, result_rows, verdicts_of
 
 MOST_NAMED = 5
+_STATES = {
+    Act.RUN_ENTERED: ("queued", "running"),
+    Act.RUN_RESUMED: ("queued", "running"),
+    Act.RUN_FINISHED: ("done",),
+    Act.RUN_FAILED: ("failed",),
+    Act.RUN_INTERRUPTED: ("interrupted",),
+    Act.RUN_CANCELLED: ("cancelled",),
+}
+"""The states that a run may have after the last of these acts."""
+_ORPHANED = """SELECT task.key FROM result LEFT JOIN task ON task.id = result.task_id AND task.run_id = result.run_id
+               WHERE result.run_id = ? AND task.state IS NOT 'done' LIMIT 1"""
+_STORED = {
+    Act.DATASET_IMPORTED: (
+        "dataset",
+        "id, project_id, name, origin, source_sha256, table_sha256, schema, records, dropped, created",
+    ),
+    Act.PROJECT_MADE: ("project", "id, name, created"),
+}
 
 
 class NotAsSealed(WorkspaceError):
@@ -73,17 +91,6 @@ class RunSeal:
     def said(self) -> str:
         """What a reader must know who is shown the run all the same; empty where all agrees."""
         return f"run {self.run_id} is not sealed: {self.unsealed}" if self.unsealed else ""
-
-
-_STATES = {
-    Act.RUN_ENTERED: ("queued", "running"),
-    Act.RUN_RESUMED: ("queued", "running"),
-    Act.RUN_FINISHED: ("done",),
-    Act.RUN_FAILED: ("failed",),
-    Act.RUN_INTERRUPTED: ("interrupted",),
-    Act.RUN_CANCELLED: ("cancelled",),
-}
-"""The states that a run may have after the last of these acts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,10 +259,6 @@ def _wrong_parts(
         yield "its parts are not those that were sealed together"
     if orphaned := workspace.connection.execute(_ORPHANED, (run.id,)).fetchone():
         yield f"result rows of {orphaned[0] or 'no task'}, which has not ended"
-
-
-_ORPHANED = """SELECT task.key FROM result LEFT JOIN task ON task.id = result.task_id AND task.run_id = result.run_id
-               WHERE result.run_id = ? AND task.state IS NOT 'done' LIMIT 1"""
 
 
 def _parts(workspace: Workspace, run_id: int, quick: bool, sealers: Sequence[Sealer]) -> dict[str, dict[str, Part]]:
@@ -441,15 +444,6 @@ def _own_schema(version: int) -> Mapping[str, tuple[str, str]]:
 def _schema(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
     query = "SELECT name, type, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%'"
     return {row[0]: (row[1], re.sub(r"\s+", " ", row[2] or "")) for row in connection.execute(query)}
-
-
-_STORED = {
-    Act.DATASET_IMPORTED: (
-        "dataset",
-        "id, project_id, name, origin, source_sha256, table_sha256, schema, records, dropped, created",
-    ),
-    Act.PROJECT_MADE: ("project", "id, name, created"),
-}
 
 
 def _stored(workspace: Workspace, chain: Chain) -> Iterator[str]:

@@ -26,6 +26,8 @@ from .integrity import verify_workspace
 
 AGE_SECONDS = 3_600.0
 """A table younger than this may be that of a task whose result is not recorded yet."""
+NETWORK_FILESYSTEMS = {"nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "fuse.sshfs", "9p", "afs"}
+LITTLE_SPACE = 1 << 30
 
 
 def known_tables(workspace: Workspace) -> set[str]:
@@ -86,10 +88,6 @@ def accept_rollback(workspace: Workspace, reason: str) -> Head:
     with workspace.writing(accept_rollback=True) as connection:
         append(connection, Act.ROLLBACK_ACCEPTED, "workspace", reason=text, recorded=recorded)
     return head_of(workspace.connection)
-
-
-NETWORK_FILESYSTEMS = {"nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "fuse.sshfs", "9p", "afs"}
-LITTLE_SPACE = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,10 @@ _BY_MEASURE = """CASE result.family WHEN 'synthesis' THEN -1 WHEN 'utility' THEN
 SHARE_OF_BAND = """result.level IS NOT NULL AND instr(result.params, '"of":') > 0
                    AND json_extract(result.params, '$.of') IS NOT NULL"""
 """Of a row: it says what the interval ``of`` another measure is made of, and is no curve of its own."""
+_KEY = "(result.family || '.' || result.method || '.' || result.measure)"
+_TEXT = """lower(result.family || '.' || result.method || '.' || result.measure || ' ' || result.target || ' '
+           || result.dataset || ' ' || result.status || ' ' || result.params)"""
+MOST_KEPT = 24
 
 
 @dataclass(frozen=True)
@@ -63,11 +67,6 @@ def has_averages(workspace: Workspace, run_id: int) -> bool:
     query = """SELECT EXISTS (SELECT 1 FROM result JOIN task ON task.id = result.task_id
                               WHERE result.run_id = ? AND task.kind = 'combine')"""
     return bool(workspace.connection.execute(query, (run_id,)).fetchone()[0])
-
-
-_KEY = "(result.family || '.' || result.method || '.' || result.measure)"
-_TEXT = """lower(result.family || '.' || result.method || '.' || result.measure || ' ' || result.target || ' '
-           || result.dataset || ' ' || result.status || ' ' || result.params)"""
 
 
 def _where(workspace: Workspace, selection: Selection) -> tuple[str, list[object]]:
@@ -293,9 +292,6 @@ def _diagnostic(
     check_numbers(value)
     check_whole(passed)
     return Diagnostic(name, parameter, value, rule, None if passed is None else bool(passed), target)
-
-
-MOST_KEPT = 24
 
 
 class ResultOrders:

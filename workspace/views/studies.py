@@ -21,6 +21,9 @@ from .results import SHARE_OF_BAND, has_averages, study_averages
 if TYPE_CHECKING:
     from sfumato.engine.recipe.recipe import Recipe, Step
 
+_Place = TypeVar("_Place")
+_Shares = Mapping[tuple[object, ...], tuple[float, ...]]
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -78,10 +81,6 @@ def _without_curve(workspace: Workspace, run_id: int) -> list[str]:
         for output in method.outputs
         if method.answers or output not in method.curves
     ]
-
-
-_Place = TypeVar("_Place")
-_Shares = Mapping[tuple[object, ...], tuple[float, ...]]
 
 
 def _shares_of_bands(workspace: Workspace, run_id: int) -> _Shares:
