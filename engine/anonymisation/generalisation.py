@@ -23,6 +23,12 @@ from ._partition import anonymised_table, check_hierarchies, notes_of, require_c
 from ._recoding import Widths, check_levels, check_named, check_widths, recoded
 
 
+def check(data: Microdata, target: str, spec: GeneralisationSpec, place: str) -> None:
+    """BadInput when values are missing, or a tree lacks a value of the data."""
+    require_complete(data, spec.changed(data.schema), place)
+    check_hierarchies(data, spec.hierarchies, spec.keys(data.schema), place)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GeneralisationSpec(AnonymisationSpec):
     """How far each quasi-identifier is recoded, and along which tree."""
@@ -55,12 +61,6 @@ class GeneralisationSpec(AnonymisationSpec):
         check_named(given, self.keys(schema), place)
         check_levels(self.levels, self, schema, f"{place}.levels")
         check_widths(self, place)
-
-
-def check(data: Microdata, target: str, spec: GeneralisationSpec, place: str) -> None:
-    """BadInput when values are missing, or a tree lacks a value of the data."""
-    require_complete(data, spec.changed(data.schema), place)
-    check_hierarchies(data, spec.hierarchies, spec.keys(data.schema), place)
 
 
 @anonymisation_method(

@@ -40,6 +40,48 @@ MOST_KEYS = 62
 """Sets of variables are bits of a whole number."""
 
 
+def check(data: Microdata, target: str, spec: LocalSuppressionSpec, place: str) -> None:
+    """BadInput when there are fewer than k records."""
+    require_records(data, spec.k, place)
+
+
+def _ranks(column: pd.Series) -> Integers:
+    """Ranks of the values by themselves, whatever order their levels have; ``MISSING`` for none: (n,)."""
+    found, labels = pd.factorize(column, use_na_sentinel=True)
+    order = np.argsort(np.array([str(one) for one in labels]) if column.dtype == "category" else np.asarray(labels))
+    rank = np.empty(len(order) + 1, dtype=np.int64)
+    rank[order], rank[-1] = np.arange(len(order)), MISSING
+    return np.asarray(rank[found])
+
+
+def _drawn_order(data: Microdata, run: Run) -> Integers:
+    """A random rank of each record, (n,), that depends on its values and the run's stream, not on its place."""
+    canonical = np.lexsort([_ranks(data.frame[name]) for name in data.schema.names])
+    rank = np.empty(len(data), dtype=np.int64)
+    rank[canonical] = run.rng.permutation(len(data))
+    return rank
+
+
+def _without(data: Microdata, name: str, cells: Booleans, codes: Integers) -> pd.Series:
+    """A column without the values of some records, (n,), and without levels that only they had."""
+    kept = ~cells & (codes != MISSING)
+    if not kept.any():
+        raise BadInput(
+            "anonymisation.quasi_identifiers",
+            f'"{name}" loses all its values; leave the variable out, or generalise the quasi-identifiers first',
+        )
+    values, kind = data.frame[name], data.schema[name].kind
+    if kind is Kind.COUNT:
+        values = values.astype("float64")
+    shown = values.mask(cells)
+    if not kind.has_levels:
+        return shown
+    lost = set(values.cat.categories[np.unique(values.cat.codes[cells])]) - set(
+        shown.cat.categories[np.unique(shown.cat.codes[kept])]
+    )
+    return shown.cat.remove_categories(list(lost))
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LocalSuppressionSpec(AnonymisationSpec):
     """How many records must share a combination, what a missing value means, and which values are deleted last."""
@@ -86,11 +128,6 @@ class LocalSuppressionSpec(AnonymisationSpec):
             raise BadInput(f"{place}.quasi_identifiers", f"more than {MOST_KEYS} are too many; leave some out")
         if not self.changed(schema):
             raise BadInput(f"{place}.never_suppressed", "no quasi-identifier is left to suppress; name fewer")
-
-
-def check(data: Microdata, target: str, spec: LocalSuppressionSpec, place: str) -> None:
-    """BadInput when there are fewer than k records."""
-    require_records(data, spec.k, place)
 
 
 def _offer(case: Case) -> Offer | Declined | None:
@@ -154,40 +191,3 @@ def local_suppression(data: Microdata, spec: LocalSuppressionSpec, run: Run) -> 
         Diagnostic("proven_fewest", "release", float(found.proven)),
     )
     return anonymised_table(data, spec, classes, columns, notes)
-
-
-def _ranks(column: pd.Series) -> Integers:
-    """Ranks of the values by themselves, whatever order their levels have; ``MISSING`` for none: (n,)."""
-    found, labels = pd.factorize(column, use_na_sentinel=True)
-    order = np.argsort(np.array([str(one) for one in labels]) if column.dtype == "category" else np.asarray(labels))
-    rank = np.empty(len(order) + 1, dtype=np.int64)
-    rank[order], rank[-1] = np.arange(len(order)), MISSING
-    return np.asarray(rank[found])
-
-
-def _drawn_order(data: Microdata, run: Run) -> Integers:
-    """A random rank of each record, (n,), that depends on its values and the run's stream, not on its place."""
-    canonical = np.lexsort([_ranks(data.frame[name]) for name in data.schema.names])
-    rank = np.empty(len(data), dtype=np.int64)
-    rank[canonical] = run.rng.permutation(len(data))
-    return rank
-
-
-def _without(data: Microdata, name: str, cells: Booleans, codes: Integers) -> pd.Series:
-    """A column without the values of some records, (n,), and without levels that only they had."""
-    kept = ~cells & (codes != MISSING)
-    if not kept.any():
-        raise BadInput(
-            "anonymisation.quasi_identifiers",
-            f'"{name}" loses all its values; leave the variable out, or generalise the quasi-identifiers first',
-        )
-    values, kind = data.frame[name], data.schema[name].kind
-    if kind is Kind.COUNT:
-        values = values.astype("float64")
-    shown = values.mask(cells)
-    if not kind.has_levels:
-        return shown
-    lost = set(values.cat.categories[np.unique(values.cat.codes[cells])]) - set(
-        shown.cat.categories[np.unique(shown.cat.codes[kept])]
-    )
-    return shown.cat.remove_categories(list(lost))

@@ -72,6 +72,17 @@ def _nearest(distances: Floats, start: int, k: int) -> Integers:
     return near
 
 
+def check(data: Microdata, target: str, spec: MicroaggregationSpec, place: str) -> None:
+    """BadInput when there are fewer than k records, or values are missing."""
+    require_records(data, spec.k, place)
+    require_complete(data, spec.keys(data.schema), place)
+
+
+def _standardised(values: Floats) -> Floats:
+    spread = float(values.std())
+    return np.asarray((values - values.mean()) / spread) if spread > 0 else np.zeros(len(values))
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MicroaggregationSpec(AnonymisationSpec):
     """Group size and quasi-identifiers."""
@@ -102,12 +113,6 @@ class MicroaggregationSpec(AnonymisationSpec):
                 )
 
 
-def check(data: Microdata, target: str, spec: MicroaggregationSpec, place: str) -> None:
-    """BadInput when there are fewer than k records, or values are missing."""
-    require_records(data, spec.k, place)
-    require_complete(data, spec.keys(data.schema), place)
-
-
 @anonymisation_method(
     "Microaggregation (MDAV)",
     spec=MicroaggregationSpec,
@@ -126,8 +131,3 @@ def microaggregation(data: Microdata, spec: MicroaggregationSpec, run: Run) -> A
     classes = mdav_groups(points, spec.k, report)
     columns = {name: class_values(data, name, classes) for name in keys}
     return anonymised_table(data, spec, classes, columns, notes_of(classes, spec.k, 0))
-
-
-def _standardised(values: Floats) -> Floats:
-    spread = float(values.std())
-    return np.asarray((values - values.mean()) / spread) if spread > 0 else np.zeros(len(values))

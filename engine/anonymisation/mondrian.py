@@ -36,6 +36,12 @@ from ._partition import (
 )
 
 
+def check(data: Microdata, target: str, spec: MondrianSpec, place: str) -> None:
+    """BadInput when there are too few records, a tree lacks a value, or the whole table is not diverse."""
+    check_partition(data, spec, place)
+    check_diverse(data, spec, place)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MondrianSpec(PartitionSpec):
     """Class size, quasi-identifiers, and what a class must keep of the sensitive variables."""
@@ -54,12 +60,6 @@ class MondrianSpec(PartitionSpec):
         """BadInput also where recursive diversity lacks c or a whole l, or c is given to another."""
         PartitionSpec.check(self, schema, place)
         check_diversity(self, place)
-
-
-def check(data: Microdata, target: str, spec: MondrianSpec, place: str) -> None:
-    """BadInput when there are too few records, a tree lacks a value, or the whole table is not diverse."""
-    check_partition(data, spec, place)
-    check_diverse(data, spec, place)
 
 
 def _offer(case: Case) -> Offer | Declined | None:

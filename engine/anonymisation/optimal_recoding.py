@@ -52,6 +52,21 @@ MOST_UNFINISHED = 0.05
 """Share of the records that it leaves to a step of local suppression."""
 
 
+def check(data: Microdata, target: str, spec: OptimalRecodingSpec, place: str) -> None:
+    """BadInput when there are too few records, values are missing, a tree lacks a value, or the whole table is not diverse."""
+    require_records(data, spec.k, place)
+    require_complete(data, spec.keys(data.schema), place)
+    check_hierarchies(data, spec.hierarchies, spec.keys(data.schema), place)
+    check_diverse(data, spec, place)
+
+
+def _levels(case: Case, name: str) -> int:
+    """The levels of a quasi-identifier in the trees and widths of a case."""
+    if name in case.hierarchies:
+        return Hierarchy.parse(case.hierarchies[name]).height + 1
+    return len(case.widths.get(name, ())) + 2
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OptimalRecodingSpec(AnonymisationSpec):
     """What classes must have, what is lost least, and between which levels."""
@@ -148,14 +163,6 @@ class OptimalRecodingSpec(AnonymisationSpec):
         check_sensitive(sensitive, keys, f"{place}.sensitive", constrains=self.sought.on_values)
 
 
-def check(data: Microdata, target: str, spec: OptimalRecodingSpec, place: str) -> None:
-    """BadInput when there are too few records, values are missing, a tree lacks a value, or the whole table is not diverse."""
-    require_records(data, spec.k, place)
-    require_complete(data, spec.keys(data.schema), place)
-    check_hierarchies(data, spec.hierarchies, spec.keys(data.schema), place)
-    check_diverse(data, spec, place)
-
-
 def _offer(case: Case) -> Offer | Declined | None:
     """The levels that lose least, where classes of k records are asked for; also l values or a distance t."""
     if case.want != "anonymisation" or not case.known or (case.p is not None and case.l is None and case.t is None):
@@ -179,13 +186,6 @@ def _offer(case: Case) -> Offer | Declined | None:
     trees, said = hierarchies_for(case)
     unfinished = {} if of_values else {"below": "keep", "max_suppressed": MOST_UNFINISHED}
     return Offer(f"{why}{said}", settings | trees, ALTERNATIVE, missed=missed, unfinished=unfinished)
-
-
-def _levels(case: Case, name: str) -> int:
-    """The levels of a quasi-identifier in the trees and widths of a case."""
-    if name in case.hierarchies:
-        return Hierarchy.parse(case.hierarchies[name]).height + 1
-    return len(case.widths.get(name, ())) + 2
 
 
 @anonymisation_method(

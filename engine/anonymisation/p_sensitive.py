@@ -22,6 +22,14 @@ from ..wording import counted
 from ._partition import PartitionSpec, check_partition, partitioned
 
 
+def check(data: Microdata, target: str, spec: PSensitiveSpec, place: str) -> None:
+    """BadInput when there are too few records, a tree lacks a value, or a sensitive variable has fewer than p values."""
+    check_partition(data, spec, place)
+    for name in spec.constrained(data.schema):
+        if (values := Sensitive.of(data, name).values) < spec.p:
+            raise BadInput(f"{place}.p", f'"{name}" has {values} different values, fewer than p = {spec.p}')
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PSensitiveSpec(PartitionSpec):
     """Class size, quasi-identifiers, and how many sensitive values a class has."""
@@ -38,14 +46,6 @@ class PSensitiveSpec(PartitionSpec):
         PartitionSpec.check(self, schema, place)
         if self.p > self.k:
             raise BadInput(f"{place}.p", f"must be at most k = {self.k}")
-
-
-def check(data: Microdata, target: str, spec: PSensitiveSpec, place: str) -> None:
-    """BadInput when there are too few records, a tree lacks a value, or a sensitive variable has fewer than p values."""
-    check_partition(data, spec, place)
-    for name in spec.constrained(data.schema):
-        if (values := Sensitive.of(data, name).values) < spec.p:
-            raise BadInput(f"{place}.p", f'"{name}" has {values} different values, fewer than p = {spec.p}')
 
 
 def _offer(case: Case) -> Offer | Declined | None:

@@ -22,6 +22,11 @@ from ..partition.equivalence_classes import Limits, class_sizes, equivalence_cla
 from ._partition import ClassSize, anonymised_table, notes_of, require_records
 
 
+def check(data: Microdata, target: str, spec: SuppressionSpec, place: str) -> None:
+    """BadInput when there are fewer than k records."""
+    require_records(data, spec.k, place)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SuppressionSpec(AnonymisationSpec):
     """Class size, quasi-identifiers, and how much may go."""
@@ -42,11 +47,6 @@ class SuppressionSpec(AnonymisationSpec):
         """BadInput where there are no quasi-identifiers."""
         AnonymisationSpec.check(self, schema, place)
         self.check_keys(schema, place)
-
-
-def check(data: Microdata, target: str, spec: SuppressionSpec, place: str) -> None:
-    """BadInput when there are fewer than k records."""
-    require_records(data, spec.k, place)
 
 
 @anonymisation_method("Record suppression", spec=SuppressionSpec, source="Samarati & Sweeney (1998)", check=check)

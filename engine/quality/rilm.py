@@ -30,6 +30,13 @@ from ._columns import minimum
 LIMIT = Limit(0.90, "Lighthouse")
 
 
+def _column(measure: str, name: str, loss: Callable[[str], float], factor: float) -> Estimate:
+    try:
+        return Estimate(measure, factor * (1 - loss(name)), name)
+    except NotComputable as error:
+        return Estimate.not_computed(measure, error.reason, name)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RilmSpec(Spec):
     """Columns to score, what makes an equivalence class, and the geometric sizes of generalised nodes."""
@@ -167,10 +174,3 @@ def rilm(confidential: Microdata, released: Microdata, spec: RilmSpec, run: Run)
         columns = [_column(measure, name, loss, factor) for name in names]
         estimates += [*columns, *([minimum(f"minimum_{measure}", columns)] if columns else [])]
     return Measure(tuple(estimates))
-
-
-def _column(measure: str, name: str, loss: Callable[[str], float], factor: float) -> Estimate:
-    try:
-        return Estimate(measure, factor * (1 - loss(name)), name)
-    except NotComputable as error:
-        return Estimate.not_computed(measure, error.reason, name)

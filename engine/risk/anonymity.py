@@ -35,6 +35,33 @@ from ..partition.equivalence_classes import Composition, Sensitive, class_sizes,
 from ..partition.partial_matches import class_patterns, composition_of_matches, match_counts
 
 
+def _by_record(confidential: Microdata, released: Microdata, sizes: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+    """The class size of each confidential record, where it is known which released record is its own."""
+    if not released.linked or len(released.records) != len(released) or len(released) > len(confidential):
+        return {}
+    per_record = np.zeros(len(confidential), dtype=np.int64)
+    per_record[released.records] = sizes
+    return {"class_size": per_record}
+
+
+def _of_variable(
+    variable: Sensitive,
+    found: Composition,
+    l: int,  # noqa: E741
+) -> Iterator[Estimate]:
+    yield Estimate("l_distinct", float(found.distinct().min()), variable.name)
+    yield Estimate("l_entropy", float(found.effective_values().min()), variable.name)
+    yield _recursive(found, variable.name, l)
+    yield Estimate("t", float(variable.closeness(found).max()), variable.name)
+
+
+def _recursive(found: Composition, name: str, l: int) -> Estimate:  # noqa: E741
+    if few := int(np.sum(found.distinct() < l)):
+        reason = f"{few:,} of {len(found.sizes):,} classes have fewer than l = {l} different values: no c holds"
+        return Estimate("c_recursive", None, name, reason=reason)
+    return Estimate("c_recursive", float(found.recursive_ratio(l).max()), name)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnonymitySpec(Spec):
     """What makes a class, and what must vary in it."""
@@ -242,30 +269,3 @@ def anonymity(confidential: Microdata, released: Microdata, spec: AnonymitySpec,
     for variable, composition in found:
         estimates.extend(_of_variable(variable, composition, spec.l))
     return Measure(tuple(estimates), _by_record(confidential, released, sizes[classes]))
-
-
-def _by_record(confidential: Microdata, released: Microdata, sizes: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-    """The class size of each confidential record, where it is known which released record is its own."""
-    if not released.linked or len(released.records) != len(released) or len(released) > len(confidential):
-        return {}
-    per_record = np.zeros(len(confidential), dtype=np.int64)
-    per_record[released.records] = sizes
-    return {"class_size": per_record}
-
-
-def _of_variable(
-    variable: Sensitive,
-    found: Composition,
-    l: int,  # noqa: E741
-) -> Iterator[Estimate]:
-    yield Estimate("l_distinct", float(found.distinct().min()), variable.name)
-    yield Estimate("l_entropy", float(found.effective_values().min()), variable.name)
-    yield _recursive(found, variable.name, l)
-    yield Estimate("t", float(variable.closeness(found).max()), variable.name)
-
-
-def _recursive(found: Composition, name: str, l: int) -> Estimate:  # noqa: E741
-    if few := int(np.sum(found.distinct() < l)):
-        reason = f"{few:,} of {len(found.sizes):,} classes have fewer than l = {l} different values: no c holds"
-        return Estimate("c_recursive", None, name, reason=reason)
-    return Estimate("c_recursive", float(found.recursive_ratio(l).max()), name)

@@ -27,6 +27,43 @@ from ..methods.spec import Spec, Variant
 from ..wording import number
 
 
+def check(data: Microdata, target: str, spec: AttributeSpec, place: str) -> None:
+    """BadInput where the confidential values do not suit a radius."""
+    check_log_scale(data, spec.radius, place)
+
+
+def _learnt(spec: AttributeSpec) -> tuple[str, ...]:
+    """Return the variables that the intruder learns one by one, then an empty name for all together where there are several."""
+    return (*spec.sensitive, "") if len(spec.sensitive) > 1 else spec.sensitive
+
+
+def _grouped(keys: Iterable[Exact | Within], shape: tuple[int, int]) -> tuple[Matcher, list[Within]]:
+    exact, within = split_keys(keys)
+    return Matcher.of(exact, shape), within
+
+
+def _best_strategies(
+    known: Mapping[str, Exact | Within],
+    sensitive: Mapping[str, Exact | Within],
+    spec: AttributeSpec,
+    shape: tuple[int, int],
+) -> dict[str, tuple[float, Strategy]]:
+    """Return the largest risk over the subsets of the known variables and its strategy, of each of ``_learnt`` in its order."""
+    rows = np.arange(shape[0])
+
+    def risks(chosen: Subset) -> dict[str, float]:
+        matcher, within = _grouped((known[name] for name in known if name in chosen), shape)
+        members = np.maximum(count_candidates(Held(matcher, within), (), rows), 1)
+        found = {}
+        for name in _learnt(spec):
+            exact, near = split_keys([sensitive[name]] if name else sensitive.values())
+            held = Held(matcher.refined(*exact), within)
+            found[name] = float(np.sum(count_candidates(held, near, rows) / members))
+        return found
+
+    return best_subset(list(known), risks)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttributeSpec(Spec):
     """What the intruder knows, what the intruder wants to learn, and how near counts as learnt."""
@@ -57,11 +94,6 @@ class AttributeSpec(Spec):
             if name in full.known:
                 raise BadInput(f"{place}.sensitive", f'"{name}" is among the known variables')
         check_radii(schema, released, (*full.known, *full.sensitive), self.radius, place)
-
-
-def check(data: Microdata, target: str, spec: AttributeSpec, place: str) -> None:
-    """BadInput where the confidential values do not suit a radius."""
-    check_log_scale(data, spec.radius, place)
 
 
 def _offer(case: Case) -> Offer | None:
@@ -178,35 +210,3 @@ def attribute(confidential: Microdata, released: Microdata, spec: AttributeSpec,
     for name, (value, strategy) in best.items():
         estimates.append(Estimate("largest_risk", value, name, reason=strategy.words))
     return Measure(tuple(estimates), {"matched": matched.candidates, "probability": probability})
-
-
-def _learnt(spec: AttributeSpec) -> tuple[str, ...]:
-    """Return the variables that the intruder learns one by one, then an empty name for all together where there are several."""
-    return (*spec.sensitive, "") if len(spec.sensitive) > 1 else spec.sensitive
-
-
-def _grouped(keys: Iterable[Exact | Within], shape: tuple[int, int]) -> tuple[Matcher, list[Within]]:
-    exact, within = split_keys(keys)
-    return Matcher.of(exact, shape), within
-
-
-def _best_strategies(
-    known: Mapping[str, Exact | Within],
-    sensitive: Mapping[str, Exact | Within],
-    spec: AttributeSpec,
-    shape: tuple[int, int],
-) -> dict[str, tuple[float, Strategy]]:
-    """Return the largest risk over the subsets of the known variables and its strategy, of each of ``_learnt`` in its order."""
-    rows = np.arange(shape[0])
-
-    def risks(chosen: Subset) -> dict[str, float]:
-        matcher, within = _grouped((known[name] for name in known if name in chosen), shape)
-        members = np.maximum(count_candidates(Held(matcher, within), (), rows), 1)
-        found = {}
-        for name in _learnt(spec):
-            exact, near = split_keys([sensitive[name]] if name else sensitive.values())
-            held = Held(matcher.refined(*exact), within)
-            found[name] = float(np.sum(count_candidates(held, near, rows) / members))
-        return found
-
-    return best_subset(list(known), risks)

@@ -321,109 +321,9 @@ def sought(
     return Numbers(offered, windows(offered, radius), own, windows(own, radius)), rows[0], rows[1]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AttributeInferenceSpec(Spec):
-    """What the intruder knows and guesses, how near a guess is right, and from how many records it is made."""
-
-    known: Annotated[
-        Known, Variant("variables the intruder knows; default: the quasi-identifiers that are not guessed")
-    ] = ()
-    sensitive: Annotated[
-        SensitiveVariables,
-        Variant(
-            "variables that are guessed, each by itself; default: the sensitive ones",
-            selects=True,
-        ),
-    ] = ()
-    radius: Annotated[
-        Radii,
-        Variant(
-            'how near a guess is right, by variable: 5, "5%" or "log 5%"; without one, it must be equal', told=False
-        ),
-    ] = field(default_factory=dict)
-    neighbours: Annotated[int, Param("nearest released records that a guess is made from", ge=1)] = 1
-    confident: Annotated[
-        float, Param("share of the guesses, the most confident, that are reported separately too", gt=0, lt=1)
-    ] = 0.1
-    records: Annotated[int, Param("most targets of a kind, and most controls; of more, a random sample", ge=1)] = 2000
-    people: TargetKinds = BOTH
-    vulnerable: Vulnerable = None
-
-    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Known and sensitive variables filled in by role."""
-        known = self.known or tuple(
-            name for name in schema.of_role(Role.QUASI_IDENTIFIER) if name not in self.sensitive
-        )
-        sensitive = self.sensitive or tuple(name for name in schema.of_role(Role.SENSITIVE) if name not in known)
-        return replace(self, known=known, sensitive=sensitive)
-
-    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when nothing is known or guessed, a variable is both, or a radius is missing or out of place."""
-        full = self.for_release(schema, released)
-        if not full.known:
-            raise BadInput(
-                f"{place}.known", 'the intruder knows no variable; name some, or give them the role "quasi_identifier"'
-            )
-        if not full.sensitive:
-            raise BadInput(
-                f"{place}.sensitive", 'nothing is guessed; name variables, or give them the role "sensitive"'
-            )
-        for name in full.sensitive:
-            if name in full.known:
-                raise BadInput(f"{place}.sensitive", f'"{name}" is among the known variables')
-            if schema[name].kind is Kind.CONTINUOUS and name not in self.radius:
-                raise BadInput(f"{place}.radius", f'"{name}" is continuous; say how near is right: {name} = "5%"')
-        for name, radius in self.radius.items():
-            if name not in full.sensitive:
-                raise BadInput(
-                    f"{place}.radius.{name}", f'"{name}" is not guessed here; guessed: {", ".join(full.sensitive)}'
-                )
-            if schema[name].kind is Kind.DATE and radius.kind != "absolute":
-                raise BadInput(f"{place}.radius.{name}", "a date has no share; give the radius in days, such as 5")
-
-
 def check(data: Microdata, target: str, spec: AttributeInferenceSpec, place: str) -> None:
     """BadInput where the confidential values do not suit a radius."""
     check_log_scale(data, spec.radius, place)
-
-
-OUTPUTS = (
-    *attack_outputs("attribute inference", "guesses", "are right", ("inference",), INFERENCE),
-    *largest_excess_output("attribute inference", ("inference",), INFERENCE),
-    Output(
-        "from_controls",
-        "share of the records that the release was made of whose value the same attack guesses rightly from the control records "
-        "in place of the release",
-        "none",
-        "share",
-        range=SHARE,
-        estimated=True,
-        label=Label(
-            "Right guesses from controls alone",
-            "For {value}, the same attack guesses rightly from the control records in place of the release.",
-            counts="share",
-        ),
-    ),
-)
-
-
-def _offer(case: Case) -> Offer | Declined | None:
-    """Whether sensitive values are guessed better of those in the data than of others."""
-    guessed = [name for name in case.guessed if name not in case.known]
-    if case.want != "synthesis":
-        return None
-    if not case.holdout:
-        return Declined(WITHOUT_CONTROLS)
-    if not case.known or not guessed:
-        return Declined(
-            "no variable is a quasi-identifier, or none is sensitive: there is nothing to guess from, or nothing to guess"
-        )
-    radius, alike = radii_for(case, tuple(guessed))
-    settings = {"known": list(case.known), "sensitive": guessed, **({"radius": radius} if radius else {})}
-    why = (
-        f"whether {', '.join(guessed)} can be guessed better of people whose records were used than of others. {alike}"
-    )
-    return Offer(why.strip(), settings, limits=_limits(case, guessed))
 
 
 def _limits(case: Case, guessed: Sequence[str]) -> tuple[OfferedLimit, ...]:
@@ -434,85 +334,6 @@ def _limits(case: Case, guessed: Sequence[str]) -> tuple[OfferedLimit, ...]:
     if len(guessed) == 1 or all(one.detectable is None or one.detectable <= one.limit for one in found):
         return (max(found, key=lambda one: one.detectable or 0.0),)
     return tuple(replace(one, target=name) for name, one in zip(guessed, found, strict=True))
-
-
-@measure_method(
-    "Attribute inference",
-    spec=AttributeInferenceSpec,
-    source="Giomi, Boenisch, Wehmeyer & Tasnádi (2022), §3.1 and §4.3; Francis & Wagner (2025)",
-    outputs=OUTPUTS,
-    confidential=True,
-    controls=True,
-    check=check,
-    combine=combined,
-    per_record=(
-        RecordArray(
-            "candidates",
-            "released records that agree with the record on all known variables",
-            "records",
-            "low",
-            "candidates",
-        ),
-        RecordArray(
-            "right",
-            "the chance that the value guessed of the record is its own, of the variable with the largest",
-            "share",
-            "high",
-            "probability",
-        ),
-        RecordArray(
-            "from_controls",
-            "the same chance, of that variable, with the control records in place of the release",
-            "share",
-            "none",
-            "prior",
-        ),
-    ),
-)
-@drafts(_offer)
-def attribute_inference(
-    confidential: Microdata, released: Microdata, spec: AttributeInferenceSpec, run: Run
-) -> Measure:
-    """The attack on each sensitive variable, of all guesses and of the most confident ones (``guesses`` in the parameters).
-
-    ``per_record``: ``candidates``, ``right`` and ``from_controls``, (n,) each, NaN of records that are not attacked; of the variable whose
-    guess is the most probably right, of equal ones that of which the controls say least.
-    """
-    assert confidential.controls is not None
-    rng = run.for_all
-    estimates, (right, before, candidates) = list[Estimate](), np.full((3, len(confidential)), np.nan)
-    tables = confidential.controls, released
-    choices = _choices(confidential, released, spec.known)
-    attacks = [
-        (kind, rows, sides, name)
-        for kind, rows in _targets(confidential, confidential.controls, spec, rng).items()
-        for sides in [_Sides.from_rows(confidential, *rows, *tables, stream_aside(rng))]
-        for name in spec.sensitive
-    ]
-    for kind, (own, others), sides, name in attacks:
-        params = {} if kind == "random" else {"people": kind}
-        try:
-            if not len(others):
-                raise NotComputable("no control record is as vulnerable as the people who are attacked")
-            found = sides.attacked(name, spec, choices)
-        except NotComputable as error:
-            estimates += [Estimate.not_computed(output.name, error.reason, name, **params) for output in OUTPUTS]
-            continue
-        if kind == "random":
-            said = [_sampled("records", own, confidential), _sampled("controls", others, confidential.controls)]
-        else:
-            said = [
-                f"the {len(own):,} most vulnerable of {len(confidential):,} records, and {len(others):,} controls as vulnerable"
-            ]
-        share = spec.confident if kind == "random" else None
-        estimates += found.estimates(name, share, [*said, *sides.left_out(name)], params, rng.spawn(1)[0])
-        at = own[found.rows]
-        chance = found.training.right
-        worse = ~(right[at] > chance) & ~((right[at] == chance) & (before[at] <= found.from_controls))
-        right[at[worse]], before[at[worse]] = chance[worse], found.from_controls[worse]
-        candidates[at] = found.training.candidates
-    arrays = {"candidates": candidates, "right": right, "from_controls": before}
-    return Measure(tuple(estimates), {} if np.isnan(right).all() else arrays)
 
 
 def _choices(confidential: Microdata, released: Microdata, known: Sequence[str]) -> tuple[Strategy, ...]:
@@ -700,3 +521,182 @@ class _Sides:
         for what, data in sides:
             if words := left_out(int(data.missing(name).sum()), len(data)):
                 yield f"{what}: {words}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttributeInferenceSpec(Spec):
+    """What the intruder knows and guesses, how near a guess is right, and from how many records it is made."""
+
+    known: Annotated[
+        Known, Variant("variables the intruder knows; default: the quasi-identifiers that are not guessed")
+    ] = ()
+    sensitive: Annotated[
+        SensitiveVariables,
+        Variant(
+            "variables that are guessed, each by itself; default: the sensitive ones",
+            selects=True,
+        ),
+    ] = ()
+    radius: Annotated[
+        Radii,
+        Variant(
+            'how near a guess is right, by variable: 5, "5%" or "log 5%"; without one, it must be equal', told=False
+        ),
+    ] = field(default_factory=dict)
+    neighbours: Annotated[int, Param("nearest released records that a guess is made from", ge=1)] = 1
+    confident: Annotated[
+        float, Param("share of the guesses, the most confident, that are reported separately too", gt=0, lt=1)
+    ] = 0.1
+    records: Annotated[int, Param("most targets of a kind, and most controls; of more, a random sample", ge=1)] = 2000
+    people: TargetKinds = BOTH
+    vulnerable: Vulnerable = None
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """Known and sensitive variables filled in by role."""
+        known = self.known or tuple(
+            name for name in schema.of_role(Role.QUASI_IDENTIFIER) if name not in self.sensitive
+        )
+        sensitive = self.sensitive or tuple(name for name in schema.of_role(Role.SENSITIVE) if name not in known)
+        return replace(self, known=known, sensitive=sensitive)
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when nothing is known or guessed, a variable is both, or a radius is missing or out of place."""
+        full = self.for_release(schema, released)
+        if not full.known:
+            raise BadInput(
+                f"{place}.known", 'the intruder knows no variable; name some, or give them the role "quasi_identifier"'
+            )
+        if not full.sensitive:
+            raise BadInput(
+                f"{place}.sensitive", 'nothing is guessed; name variables, or give them the role "sensitive"'
+            )
+        for name in full.sensitive:
+            if name in full.known:
+                raise BadInput(f"{place}.sensitive", f'"{name}" is among the known variables')
+            if schema[name].kind is Kind.CONTINUOUS and name not in self.radius:
+                raise BadInput(f"{place}.radius", f'"{name}" is continuous; say how near is right: {name} = "5%"')
+        for name, radius in self.radius.items():
+            if name not in full.sensitive:
+                raise BadInput(
+                    f"{place}.radius.{name}", f'"{name}" is not guessed here; guessed: {", ".join(full.sensitive)}'
+                )
+            if schema[name].kind is Kind.DATE and radius.kind != "absolute":
+                raise BadInput(f"{place}.radius.{name}", "a date has no share; give the radius in days, such as 5")
+
+
+OUTPUTS = (
+    *attack_outputs("attribute inference", "guesses", "are right", ("inference",), INFERENCE),
+    *largest_excess_output("attribute inference", ("inference",), INFERENCE),
+    Output(
+        "from_controls",
+        "share of the records that the release was made of whose value the same attack guesses rightly from the control records "
+        "in place of the release",
+        "none",
+        "share",
+        range=SHARE,
+        estimated=True,
+        label=Label(
+            "Right guesses from controls alone",
+            "For {value}, the same attack guesses rightly from the control records in place of the release.",
+            counts="share",
+        ),
+    ),
+)
+
+
+def _offer(case: Case) -> Offer | Declined | None:
+    """Whether sensitive values are guessed better of those in the data than of others."""
+    guessed = [name for name in case.guessed if name not in case.known]
+    if case.want != "synthesis":
+        return None
+    if not case.holdout:
+        return Declined(WITHOUT_CONTROLS)
+    if not case.known or not guessed:
+        return Declined(
+            "no variable is a quasi-identifier, or none is sensitive: there is nothing to guess from, or nothing to guess"
+        )
+    radius, alike = radii_for(case, tuple(guessed))
+    settings = {"known": list(case.known), "sensitive": guessed, **({"radius": radius} if radius else {})}
+    why = (
+        f"whether {', '.join(guessed)} can be guessed better of people whose records were used than of others. {alike}"
+    )
+    return Offer(why.strip(), settings, limits=_limits(case, guessed))
+
+
+@measure_method(
+    "Attribute inference",
+    spec=AttributeInferenceSpec,
+    source="Giomi, Boenisch, Wehmeyer & Tasnádi (2022), §3.1 and §4.3; Francis & Wagner (2025)",
+    outputs=OUTPUTS,
+    confidential=True,
+    controls=True,
+    check=check,
+    combine=combined,
+    per_record=(
+        RecordArray(
+            "candidates",
+            "released records that agree with the record on all known variables",
+            "records",
+            "low",
+            "candidates",
+        ),
+        RecordArray(
+            "right",
+            "the chance that the value guessed of the record is its own, of the variable with the largest",
+            "share",
+            "high",
+            "probability",
+        ),
+        RecordArray(
+            "from_controls",
+            "the same chance, of that variable, with the control records in place of the release",
+            "share",
+            "none",
+            "prior",
+        ),
+    ),
+)
+@drafts(_offer)
+def attribute_inference(
+    confidential: Microdata, released: Microdata, spec: AttributeInferenceSpec, run: Run
+) -> Measure:
+    """The attack on each sensitive variable, of all guesses and of the most confident ones (``guesses`` in the parameters).
+
+    ``per_record``: ``candidates``, ``right`` and ``from_controls``, (n,) each, NaN of records that are not attacked; of the variable whose
+    guess is the most probably right, of equal ones that of which the controls say least.
+    """
+    assert confidential.controls is not None
+    rng = run.for_all
+    estimates, (right, before, candidates) = list[Estimate](), np.full((3, len(confidential)), np.nan)
+    tables = confidential.controls, released
+    choices = _choices(confidential, released, spec.known)
+    attacks = [
+        (kind, rows, sides, name)
+        for kind, rows in _targets(confidential, confidential.controls, spec, rng).items()
+        for sides in [_Sides.from_rows(confidential, *rows, *tables, stream_aside(rng))]
+        for name in spec.sensitive
+    ]
+    for kind, (own, others), sides, name in attacks:
+        params = {} if kind == "random" else {"people": kind}
+        try:
+            if not len(others):
+                raise NotComputable("no control record is as vulnerable as the people who are attacked")
+            found = sides.attacked(name, spec, choices)
+        except NotComputable as error:
+            estimates += [Estimate.not_computed(output.name, error.reason, name, **params) for output in OUTPUTS]
+            continue
+        if kind == "random":
+            said = [_sampled("records", own, confidential), _sampled("controls", others, confidential.controls)]
+        else:
+            said = [
+                f"the {len(own):,} most vulnerable of {len(confidential):,} records, and {len(others):,} controls as vulnerable"
+            ]
+        share = spec.confident if kind == "random" else None
+        estimates += found.estimates(name, share, [*said, *sides.left_out(name)], params, rng.spawn(1)[0])
+        at = own[found.rows]
+        chance = found.training.right
+        worse = ~(right[at] > chance) & ~((right[at] == chance) & (before[at] <= found.from_controls))
+        right[at[worse]], before[at[worse]] = chance[worse], found.from_controls[worse]
+        candidates[at] = found.training.candidates
+    arrays = {"candidates": candidates, "right": right, "from_controls": before}
+    return Measure(tuple(estimates), {} if np.isnan(right).all() else arrays)

@@ -64,233 +64,6 @@ NEAR = 0.05
 MOST_HEAVY = 0.5
 """Of the records, above which nothing is said of any."""
 
-OUTPUTS = (
-    Output(
-        "posterior_risk",
-        "share of the records whose truth is the most likely guess once the release is known (R)",
-        "low",
-        "share",
-        range=SHARE,
-        short="R",
-        risk=RiskOutput(questions=("inference",), ratio_to=BEFORE),
-        estimated=True,
-        label=Label(
-            "Guessed right from the release",
-            "With the release, the strongest intruder guesses the true values of {value}.",
-            "Good is no more than without the release.",
-            "The release lets the strongest intruder guess too many people's true values.",
-            INFERENCE,
-            counts="people",
-            baseline="without the release",
-        ),
-    ),
-    Output(
-        "prior_risk",
-        "share of the records whose truth is the most likely guess before (PR)",
-        "none",
-        "share",
-        range=SHARE,
-        short="PR",
-        estimated=True,
-        label=Label(
-            "Guessed right without the release",
-            "Without the release, the strongest intruder guesses the true values of {value}.",
-            counts="people",
-        ),
-    ),
-    Output(
-        "posterior_of_truth",
-        "probability of the truth once the release is known, mean of the records",
-        "low",
-        range=SHARE,
-        risk=RiskOutput(questions=("inference",), ratio_to=BEFORE),
-        estimated=True,
-        label=Label(
-            "Mean probability of the true values",
-            "With the release, the true values of a person have a probability of {value} on average.",
-            "Good is no more than without the release.",
-            "The release makes the true values too probable to the strongest intruder.",
-            INFERENCE,
-            counts="share",
-            baseline="without the release",
-        ),
-    ),
-    Output(
-        "nearly_certain",
-        f"share of the records whose truth has a posterior probability of {NEARLY} or more",
-        "low",
-        "share",
-        range=SHARE,
-        risk=RiskOutput(questions=("inference",), ratio_to=BEFORE),
-        estimated=True,
-        label=Label(
-            "True values nearly certain",
-            "The strongest intruder is nearly certain of the true values of {value}.",
-            "Lower is better; at 0 the intruder is certain of no one's values.",
-            "The strongest intruder is nearly certain of too many people's true values.",
-            INFERENCE,
-            counts="people",
-            baseline="without the release",
-        ),
-    ),
-    Output(
-        "right_both",
-        "records guessed right before and after the release",
-        "none",
-        "records",
-        range=NON_NEGATIVE,
-        estimated=True,
-        label=Label(
-            "Guessed right before and after the release",
-            "The intruder guesses {value} rightly without the release and with it.",
-            counts="people",
-        ),
-    ),
-    Output(
-        "gained",
-        "records guessed wrong before the release and right after it",
-        "low",
-        "records",
-        range=NON_NEGATIVE,
-        estimated=True,
-        label=Label(
-            "Guessed right only because of the release",
-            "The intruder guesses {value} rightly with the release, and wrongly without it.",
-            "Fewer are better; at 0 the release adds no right guess.",
-            "The release turns too many wrong guesses into right ones.",
-            INFERENCE,
-            counts="people",
-        ),
-    ),
-    Output(
-        "lost",
-        "records guessed right before the release and wrong after it",
-        "none",
-        "records",
-        range=NON_NEGATIVE,
-        estimated=True,
-        label=Label(
-            "Guessed right only without the release",
-            "The release misleads the intruder about {value}.",
-            counts="people",
-        ),
-    ),
-    Output(
-        "wrong_both",
-        "records guessed wrong before and after the release",
-        "none",
-        "records",
-        range=NON_NEGATIVE,
-        estimated=True,
-        label=Label(
-            "Guessed wrong before and after the release",
-            "The intruder guesses {value} wrongly without the release and with it.",
-            counts="people",
-        ),
-    ),
-    Output(
-        "risk_ratio",
-        "posterior over prior probability of the truth, geometric mean of the records that are guessed right",
-        "low",
-        range=NON_NEGATIVE,
-        statbarn="CalculatedRatios",
-        estimated=True,
-        label=Label(
-            "Mean gain in probability of right guesses",
-            "Where the intruder is right, the release makes the true values {value} times as probable (geometric mean).",
-            "Good is 1: the release adds nothing.",
-            "The release makes right guesses too much more probable.",
-            INFERENCE,
-        ),
-    ),
-    Output(
-        "largest_risk_ratio",
-        "posterior over prior probability of the truth, largest of a record",
-        "low",
-        range=NON_NEGATIVE,
-        statbarn="Endpoints",
-        estimated=True,
-        label=Label(
-            "Largest gain in probability for a person",
-            "For one person, the release makes the true values {value} times as probable.",
-            "Good is 1: the release adds nothing about anybody.",
-            "For at least one person the release adds too much.",
-            INFERENCE,
-        ),
-    ),
-    Output(
-        "expected_difference",
-        "distance of a number's posterior mean from the truth, mean of the records",
-        "high",
-        range=NON_NEGATIVE,
-        estimated=True,
-        label=Label(
-            "Mean distance of the best guess",
-            "The intruder's expectation of {variable} is {value} away from the truth on average.",
-            "Higher is better: guesses are far from the truth.",
-            "The intruder's expectation is too near the true values.",
-            INFERENCE,
-        ),
-    ),
-    Output(
-        "posterior_risk_of_first",
-        "R by the first datasets of the release, for this many of them",
-        "low",
-        "share",
-        range=SHARE,
-        short="R of first",
-        risk=RiskOutput(ratio_to=BEFORE),
-        estimated=True,
-        label=Label(
-            "Guessed right from the first datasets",
-            "With the first datasets alone, the strongest intruder guesses the true values of {value}.",
-            "Good is no more than without the release.",
-            "The first datasets alone let an intruder guess too many true values.",
-            INFERENCE,
-            counts="people",
-            baseline="without the release",
-        ),
-    ),
-    Output(
-        "own_record_risk",
-        "R of an intruder who looks at what was released of the record itself alone; how safe a release is it does not say, since others look at all of it",
-        "none",
-        "share",
-        range=SHARE,
-        short="R own",
-        estimated=True,
-        label=Label(
-            "Guessed right from the own record alone",
-            "From the released record of a person alone, an intruder guesses the true values of {value}.",
-            counts="people",
-        ),
-    ),
-    Output(
-        "step_error",
-        "error of the log posterior of the truth by steps from the fit, largest of some records at which the models were fitted again",
-        "none",
-        range=NON_NEGATIVE,
-        estimated=True,
-        label=Label(
-            "Error of the approximate posterior",
-            "The log posterior of the truth, found by steps, differs by at most {value} from models that are fitted again.",
-        ),
-    ),
-    Output(
-        "effective_draws",
-        "draws of the other lacking records that bear the posterior, mean of the records",
-        "high",
-        range=AT_LEAST_ONE,
-        estimated=True,
-        label=Label(
-            "Draws that support the posterior",
-            "On average, {value} draws of the unknown records support the posterior of a person.",
-            "More are better: the posterior is computed precisely.",
-            "The posterior rests on too few draws to be trusted.",
-            MORE_DRAWS,
-        ),
-    ),
-)
 
 BELIEFS = Beliefs(
     after="posterior_risk",
@@ -536,83 +309,6 @@ def own_record_right(models: Sequence[ReleaseModel], opened: OpenGuesses, prior:
     }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BayesianPosteriorSpec(Spec):
-    """The intruder's prior and guesses, whose records are asked about, and how many the intruder lacks."""
-
-    prior: Annotated[
-        Literal["model", "marginal", "uniform"],
-        Param(
-            "what the intruder believes before: what the models predict from all other records, how many other records have "
-            "the guess (and one more, shared by all guesses), or nothing",
-            told=True,
-        ),
-    ] = "model"
-    guesses: Annotated[
-        Space,
-        Param(
-            "combinations that records have, within the strata; all combinations; or those that differ from the truth in one variable"
-        ),
-    ] = "observed"
-    strata: Annotated[
-        tuple[str, ...],
-        Param("kept variables: a record is guessed among the combinations of its own stratum", names="variables"),
-    ] = ()
-    by: Annotated[
-        str | None, Param("variable by whose true values, or groups of them, R and PR are also told", names="variables")
-    ] = None
-    groups: Annotated[Mapping[str, tuple[str, ...]], Param("levels of by that are joined, by a name each")] = field(
-        default_factory=dict
-    )
-    points: Annotated[int, Param("guesses at a number", ge=2, le=1000)] = 25
-    largest: Annotated[int, Param("most guesses at a record", ge=2, selects=True)] = 5000
-    records: Annotated[int | None, Param("number of targets, a random sample of the records; default: all", ge=1)] = (
-        None
-    )
-    lacks: Annotated[int, Param("records that the intruder does not know, the one asked about among them", ge=1)] = 1
-    draws: Annotated[int, Param("draws of the possible values of other missing records", ge=2, le=10_000)] = 50
-    stop_after: Annotated[
-        int | None,
-        Param(
-            "a record is finished once this many guesses are more likely than the truth, before and after: its posterior is then an upper bound",
-            ge=1,
-        ),
-    ] = None
-    leaders: Annotated[
-        int, Param("most likely guesses of a record that are weighed nearer, where a model takes a step", ge=0)
-    ] = 3
-    own_record: Annotated[
-        bool,
-        Param("also report R of an intruder who uses the record's own released values only"),
-    ] = False
-    refits: Annotated[
-        int,
-        Param(
-            "records at which models that take a step are fitted again, to report the error of the step",
-            ge=0,
-            selects=True,
-        ),
-    ] = 16
-    blocks: Annotated[int, Param("tasks that the records are divided among", ge=1, le=1000, selects=True)] = 8
-
-    def grid(self) -> tuple[float, ...]:
-        return tuple(map(float, range(self.blocks)))
-
-    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when strata are not kept, or settings contradict each other."""
-        for i, name in enumerate(self.strata):
-            if name in released:
-                raise BadInput(f"{place}.strata[{i}]", f'"{name}" is made anew; name kept variables')
-        if self.groups and self.by is None:
-            raise BadInput(f"{place}.groups", "are groups of the values of by: name a variable there")
-        if self.own_record and (self.lacks > 1 or self.stop_after is not None):
-            raise BadInput(f"{place}.own_record", "needs all guesses at a record and lacks = 1; leave stop_after out")
-        if self.guesses == "neighbours" and self.prior == "marginal":
-            raise BadInput(
-                f"{place}.prior", 'neighbours have no marginal counts; use "model" or "uniform", or other guesses'
-            )
-
-
 def check(data: Microdata, targets: tuple[str, ...], spec: BayesianPosteriorSpec, place: str) -> None:
     """BadInput where a record would have too many guesses at the ``targets`` whose models can be asked."""
     if not targets:
@@ -808,51 +504,6 @@ def gather(
     return summarised(confidential, parts, numbers, groups, drawn, guessed=spec.lacks > 1)
 
 
-@measure_method(
-    "Strongest intruder",
-    spec=BayesianPosteriorSpec,
-    source="Reiter, Wang & Zhang, eq. 1-15",
-    outputs=OUTPUTS,
-    gather=gather,
-    check=check,
-    per_record=(
-        RecordArray("probability", "posterior probability of the truth", worse="high", part="probability"),
-        RecordArray("candidates", "guesses that are at least as likely as the truth", "guesses", "low", "candidates"),
-        RecordArray("prior", "probability of the truth before the release", part="prior"),
-    ),
-    beliefs=BELIEFS,
-)
-def bayesian_posterior(
-    confidential: Microdata,
-    releases: Sequence[Microdata],
-    models: Models,
-    spec: BayesianPosteriorSpec,
-    block: int,
-    run: Run,
-) -> Mapping[str, NDArray[Any]]:
-    """The records of one block: arrays with one row a record, and ``step_error`` (r,) of those at which models were fitted anew."""
-    choosing, *own = run.rng.spawn(1 + spec.blocks)
-    rng = own[block]
-    n = len(confidential)
-    chosen = np.arange(n)
-    if spec.records is not None and spec.records < n:
-        chosen = np.sort(choosing.choice(n, spec.records, replace=False))
-    records = np.array_split(chosen, spec.blocks)[block]
-    fitted = models(confidential)
-    names = tuple(name for model in fitted for name in model.targets)
-    space = GuessSpace.of(confidential, names, spec.guesses, spec.points, spec.strata, spec.largest)
-    intruder = _Intruder(spec, tuple(_backgrounds(fitted, space, records, spec, rng)))
-    cells = CELLS // (len(releases) * len(intruder.models))
-    found, done = [], 0
-    for group in space.groups(records, cells):
-        found.append(intruder.scored(space.at(group)))
-        run.report(Progress(done := done + len(group), len(records), "records"))
-    errors = _step_errors(intruder, space, records[rng.permutation(len(records))], spec)
-    remarks = np.array(tuple(dict.fromkeys(remark for model in fitted for remark in model.remarks)), dtype=str)
-    arrays = {name: np.concatenate([one[name] for one in found]) for name in found[0]} if found else {}
-    return {**arrays, "step_error": errors, "remarks": remarks}
-
-
 def _backgrounds(
     fitted: tuple[ReleaseModel, ...],
     space: GuessSpace,
@@ -924,3 +575,354 @@ def _anew(fitted: tuple[ReleaseModel, ...], data: Microdata, guesses: Guesses) -
             back = weighed(anew, pair).likelihood[0].sum(axis=1)
             found.append(found[0] + float(back[1] - back[0]))
     return np.array(found)
+
+
+OUTPUTS = (
+    Output(
+        "posterior_risk",
+        "share of the records whose truth is the most likely guess once the release is known (R)",
+        "low",
+        "share",
+        range=SHARE,
+        short="R",
+        risk=RiskOutput(questions=("inference",), ratio_to=BEFORE),
+        estimated=True,
+        label=Label(
+            "Guessed right from the release",
+            "With the release, the strongest intruder guesses the true values of {value}.",
+            "Good is no more than without the release.",
+            "The release lets the strongest intruder guess too many people's true values.",
+            INFERENCE,
+            counts="people",
+            baseline="without the release",
+        ),
+    ),
+    Output(
+        "prior_risk",
+        "share of the records whose truth is the most likely guess before (PR)",
+        "none",
+        "share",
+        range=SHARE,
+        short="PR",
+        estimated=True,
+        label=Label(
+            "Guessed right without the release",
+            "Without the release, the strongest intruder guesses the true values of {value}.",
+            counts="people",
+        ),
+    ),
+    Output(
+        "posterior_of_truth",
+        "probability of the truth once the release is known, mean of the records",
+        "low",
+        range=SHARE,
+        risk=RiskOutput(questions=("inference",), ratio_to=BEFORE),
+        estimated=True,
+        label=Label(
+            "Mean probability of the true values",
+            "With the release, the true values of a person have a probability of {value} on average.",
+            "Good is no more than without the release.",
+            "The release makes the true values too probable to the strongest intruder.",
+            INFERENCE,
+            counts="share",
+            baseline="without the release",
+        ),
+    ),
+    Output(
+        "nearly_certain",
+        f"share of the records whose truth has a posterior probability of {NEARLY} or more",
+        "low",
+        "share",
+        range=SHARE,
+        risk=RiskOutput(questions=("inference",), ratio_to=BEFORE),
+        estimated=True,
+        label=Label(
+            "True values nearly certain",
+            "The strongest intruder is nearly certain of the true values of {value}.",
+            "Lower is better; at 0 the intruder is certain of no one's values.",
+            "The strongest intruder is nearly certain of too many people's true values.",
+            INFERENCE,
+            counts="people",
+            baseline="without the release",
+        ),
+    ),
+    Output(
+        "right_both",
+        "records guessed right before and after the release",
+        "none",
+        "records",
+        range=NON_NEGATIVE,
+        estimated=True,
+        label=Label(
+            "Guessed right before and after the release",
+            "The intruder guesses {value} rightly without the release and with it.",
+            counts="people",
+        ),
+    ),
+    Output(
+        "gained",
+        "records guessed wrong before the release and right after it",
+        "low",
+        "records",
+        range=NON_NEGATIVE,
+        estimated=True,
+        label=Label(
+            "Guessed right only because of the release",
+            "The intruder guesses {value} rightly with the release, and wrongly without it.",
+            "Fewer are better; at 0 the release adds no right guess.",
+            "The release turns too many wrong guesses into right ones.",
+            INFERENCE,
+            counts="people",
+        ),
+    ),
+    Output(
+        "lost",
+        "records guessed right before the release and wrong after it",
+        "none",
+        "records",
+        range=NON_NEGATIVE,
+        estimated=True,
+        label=Label(
+            "Guessed right only without the release",
+            "The release misleads the intruder about {value}.",
+            counts="people",
+        ),
+    ),
+    Output(
+        "wrong_both",
+        "records guessed wrong before and after the release",
+        "none",
+        "records",
+        range=NON_NEGATIVE,
+        estimated=True,
+        label=Label(
+            "Guessed wrong before and after the release",
+            "The intruder guesses {value} wrongly without the release and with it.",
+            counts="people",
+        ),
+    ),
+    Output(
+        "risk_ratio",
+        "posterior over prior probability of the truth, geometric mean of the records that are guessed right",
+        "low",
+        range=NON_NEGATIVE,
+        statbarn="CalculatedRatios",
+        estimated=True,
+        label=Label(
+            "Mean gain in probability of right guesses",
+            "Where the intruder is right, the release makes the true values {value} times as probable (geometric mean).",
+            "Good is 1: the release adds nothing.",
+            "The release makes right guesses too much more probable.",
+            INFERENCE,
+        ),
+    ),
+    Output(
+        "largest_risk_ratio",
+        "posterior over prior probability of the truth, largest of a record",
+        "low",
+        range=NON_NEGATIVE,
+        statbarn="Endpoints",
+        estimated=True,
+        label=Label(
+            "Largest gain in probability for a person",
+            "For one person, the release makes the true values {value} times as probable.",
+            "Good is 1: the release adds nothing about anybody.",
+            "For at least one person the release adds too much.",
+            INFERENCE,
+        ),
+    ),
+    Output(
+        "expected_difference",
+        "distance of a number's posterior mean from the truth, mean of the records",
+        "high",
+        range=NON_NEGATIVE,
+        estimated=True,
+        label=Label(
+            "Mean distance of the best guess",
+            "The intruder's expectation of {variable} is {value} away from the truth on average.",
+            "Higher is better: guesses are far from the truth.",
+            "The intruder's expectation is too near the true values.",
+            INFERENCE,
+        ),
+    ),
+    Output(
+        "posterior_risk_of_first",
+        "R by the first datasets of the release, for this many of them",
+        "low",
+        "share",
+        range=SHARE,
+        short="R of first",
+        risk=RiskOutput(ratio_to=BEFORE),
+        estimated=True,
+        label=Label(
+            "Guessed right from the first datasets",
+            "With the first datasets alone, the strongest intruder guesses the true values of {value}.",
+            "Good is no more than without the release.",
+            "The first datasets alone let an intruder guess too many true values.",
+            INFERENCE,
+            counts="people",
+            baseline="without the release",
+        ),
+    ),
+    Output(
+        "own_record_risk",
+        "R of an intruder who looks at what was released of the record itself alone; how safe a release is it does not say, since others look at all of it",
+        "none",
+        "share",
+        range=SHARE,
+        short="R own",
+        estimated=True,
+        label=Label(
+            "Guessed right from the own record alone",
+            "From the released record of a person alone, an intruder guesses the true values of {value}.",
+            counts="people",
+        ),
+    ),
+    Output(
+        "step_error",
+        "error of the log posterior of the truth by steps from the fit, largest of some records at which the models were fitted again",
+        "none",
+        range=NON_NEGATIVE,
+        estimated=True,
+        label=Label(
+            "Error of the approximate posterior",
+            "The log posterior of the truth, found by steps, differs by at most {value} from models that are fitted again.",
+        ),
+    ),
+    Output(
+        "effective_draws",
+        "draws of the other lacking records that bear the posterior, mean of the records",
+        "high",
+        range=AT_LEAST_ONE,
+        estimated=True,
+        label=Label(
+            "Draws that support the posterior",
+            "On average, {value} draws of the unknown records support the posterior of a person.",
+            "More are better: the posterior is computed precisely.",
+            "The posterior rests on too few draws to be trusted.",
+            MORE_DRAWS,
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BayesianPosteriorSpec(Spec):
+    """The intruder's prior and guesses, whose records are asked about, and how many the intruder lacks."""
+
+    prior: Annotated[
+        Literal["model", "marginal", "uniform"],
+        Param(
+            "what the intruder believes before: what the models predict from all other records, how many other records have "
+            "the guess (and one more, shared by all guesses), or nothing",
+            told=True,
+        ),
+    ] = "model"
+    guesses: Annotated[
+        Space,
+        Param(
+            "combinations that records have, within the strata; all combinations; or those that differ from the truth in one variable"
+        ),
+    ] = "observed"
+    strata: Annotated[
+        tuple[str, ...],
+        Param("kept variables: a record is guessed among the combinations of its own stratum", names="variables"),
+    ] = ()
+    by: Annotated[
+        str | None, Param("variable by whose true values, or groups of them, R and PR are also told", names="variables")
+    ] = None
+    groups: Annotated[Mapping[str, tuple[str, ...]], Param("levels of by that are joined, by a name each")] = field(
+        default_factory=dict
+    )
+    points: Annotated[int, Param("guesses at a number", ge=2, le=1000)] = 25
+    largest: Annotated[int, Param("most guesses at a record", ge=2, selects=True)] = 5000
+    records: Annotated[int | None, Param("number of targets, a random sample of the records; default: all", ge=1)] = (
+        None
+    )
+    lacks: Annotated[int, Param("records that the intruder does not know, the one asked about among them", ge=1)] = 1
+    draws: Annotated[int, Param("draws of the possible values of other missing records", ge=2, le=10_000)] = 50
+    stop_after: Annotated[
+        int | None,
+        Param(
+            "a record is finished once this many guesses are more likely than the truth, before and after: its posterior is then an upper bound",
+            ge=1,
+        ),
+    ] = None
+    leaders: Annotated[
+        int, Param("most likely guesses of a record that are weighed nearer, where a model takes a step", ge=0)
+    ] = 3
+    own_record: Annotated[
+        bool,
+        Param("also report R of an intruder who uses the record's own released values only"),
+    ] = False
+    refits: Annotated[
+        int,
+        Param(
+            "records at which models that take a step are fitted again, to report the error of the step",
+            ge=0,
+            selects=True,
+        ),
+    ] = 16
+    blocks: Annotated[int, Param("tasks that the records are divided among", ge=1, le=1000, selects=True)] = 8
+
+    def grid(self) -> tuple[float, ...]:
+        return tuple(map(float, range(self.blocks)))
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when strata are not kept, or settings contradict each other."""
+        for i, name in enumerate(self.strata):
+            if name in released:
+                raise BadInput(f"{place}.strata[{i}]", f'"{name}" is made anew; name kept variables')
+        if self.groups and self.by is None:
+            raise BadInput(f"{place}.groups", "are groups of the values of by: name a variable there")
+        if self.own_record and (self.lacks > 1 or self.stop_after is not None):
+            raise BadInput(f"{place}.own_record", "needs all guesses at a record and lacks = 1; leave stop_after out")
+        if self.guesses == "neighbours" and self.prior == "marginal":
+            raise BadInput(
+                f"{place}.prior", 'neighbours have no marginal counts; use "model" or "uniform", or other guesses'
+            )
+
+
+@measure_method(
+    "Strongest intruder",
+    spec=BayesianPosteriorSpec,
+    source="Reiter, Wang & Zhang, eq. 1-15",
+    outputs=OUTPUTS,
+    gather=gather,
+    check=check,
+    per_record=(
+        RecordArray("probability", "posterior probability of the truth", worse="high", part="probability"),
+        RecordArray("candidates", "guesses that are at least as likely as the truth", "guesses", "low", "candidates"),
+        RecordArray("prior", "probability of the truth before the release", part="prior"),
+    ),
+    beliefs=BELIEFS,
+)
+def bayesian_posterior(
+    confidential: Microdata,
+    releases: Sequence[Microdata],
+    models: Models,
+    spec: BayesianPosteriorSpec,
+    block: int,
+    run: Run,
+) -> Mapping[str, NDArray[Any]]:
+    """The records of one block: arrays with one row a record, and ``step_error`` (r,) of those at which models were fitted anew."""
+    choosing, *own = run.rng.spawn(1 + spec.blocks)
+    rng = own[block]
+    n = len(confidential)
+    chosen = np.arange(n)
+    if spec.records is not None and spec.records < n:
+        chosen = np.sort(choosing.choice(n, spec.records, replace=False))
+    records = np.array_split(chosen, spec.blocks)[block]
+    fitted = models(confidential)
+    names = tuple(name for model in fitted for name in model.targets)
+    space = GuessSpace.of(confidential, names, spec.guesses, spec.points, spec.strata, spec.largest)
+    intruder = _Intruder(spec, tuple(_backgrounds(fitted, space, records, spec, rng)))
+    cells = CELLS // (len(releases) * len(intruder.models))
+    found, done = [], 0
+    for group in space.groups(records, cells):
+        found.append(intruder.scored(space.at(group)))
+        run.report(Progress(done := done + len(group), len(records), "records"))
+    errors = _step_errors(intruder, space, records[rng.permutation(len(records))], spec)
+    remarks = np.array(tuple(dict.fromkeys(remark for model in fitted for remark in model.remarks)), dtype=str)
+    arrays = {name: np.concatenate([one[name] for one in found]) for name in found[0]} if found else {}
+    return {**arrays, "step_error": errors, "remarks": remarks}

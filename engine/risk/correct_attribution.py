@@ -69,53 +69,6 @@ MARGINS = "values drawn from the confidential margins"
 FEWER = "Good is no more than values drawn from the margins would give."
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CorrectAttributionSpec(Spec):
-    """What the intruder knows, what is attributed, and what would be known anyway."""
-
-    keys: Known = ()
-    sensitive: Annotated[
-        SensitiveVariables,
-        Variant("variables whose value is attributed, each by itself; default: the sensitive ones", selects=True),
-    ] = ()
-    bins: BinsToAgree = field(default_factory=dict)
-    obvious: Annotated[
-        float,
-        Param(
-            "an attribution is known anyway where more than this share of all confidential records have the value, or of "
-            "those with the same value of one key",
-            gt=0,
-            le=1,
-        ),
-    ] = 0.9
-    obvious_records: Annotated[
-        int, Param("fewest records with the same value of a key that make its share count", ge=2)
-    ] = 5
-
-    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Keys and sensitive variables filled in by role."""
-        keys = self.keys or tuple(name for name in schema.of_role(Role.QUASI_IDENTIFIER) if name not in self.sensitive)
-        sensitive = self.sensitive or tuple(name for name in schema.of_role(Role.SENSITIVE) if name not in keys)
-        return replace(self, keys=keys, sensitive=sensitive)
-
-    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when nothing is known or attributed, a variable is both, or a bin is out of place."""
-        full = self.for_release(schema, released)
-        if not full.keys:
-            raise BadInput(
-                f"{place}.keys", 'the intruder knows no variable; name some, or give them the role "quasi_identifier"'
-            )
-        if not full.sensitive:
-            raise BadInput(
-                f"{place}.sensitive", 'nothing is attributed; name variables, or give them the role "sensitive"'
-            )
-        for name in full.sensitive:
-            if name in full.keys:
-                raise BadInput(f"{place}.sensitive", f'"{name}" is among the keys')
-        used = (*full.keys, *full.sensitive)
-        check_binning(self.bins, {n: schema[n].kind for n in used if schema[n].kind in BINNED}, f"{place}.bins")
-
-
 OF_TARGETS = ("cap", "dcap", "tcap", "disco", "disco_beyond", *(f"largest_{name}" for name in LARGEST))
 """The outputs of each target; ``shared_keys`` speaks of the keys alone."""
 
@@ -207,112 +160,6 @@ def _output(name: str, meaning: str, goal: Goal = "low") -> Output:
         ),
         label=LABELS[name],
     )
-
-
-def _offer(case: Case) -> Offer | None:
-    """What a release gives away of sensitive values by equal keys, where no records are held out to attack it with."""
-    guessed = [name for name in case.guessed if name not in case.known]
-    if case.want == "anonymisation" or case.holdout or not case.known or not guessed:
-        return None
-    numbers = [
-        name
-        for name in (*case.known, *guessed)
-        if case.table[name].variable.kind in BINNED and case.table[name].distinct > GROUPED
-    ]
-    settings: dict[str, object] = {"keys": list(case.known), "sensitive": guessed}
-    if numbers:
-        settings["bins"] = dict.fromkeys(numbers, "10 equal count")
-    return Offer(
-        f"whether the release gives {', '.join(guessed)} of those away who have the same {', '.join(case.known)}",
-        settings,
-    )
-
-
-@measure_method(
-    "Correct attribution",
-    spec=CorrectAttributionSpec,
-    source="Elliot (2014); Taub, Elliot, Pampaka & Smith (2018); Taub & Elliot (2019); Raab, Nowok & Dibben (2024)",
-    outputs=(
-        _output(
-            "dcap",
-            "share of the confidential records to which the value of a released record with the same keys, picked at "
-            f"random, is attributed rightly; {_BASELINE}",
-        ),
-        _output(
-            "tcap",
-            "where all released records with the same keys have one value, the share of the confidential records with those "
-            f"keys that have it, averaged over the released records (Taub & Elliot 2019; synthpop's TCAP is another number, disco / shared_keys); {_BASELINE}",
-        ),
-        _output(
-            "disco",
-            "share of the confidential records whose value is that of all released records with the same keys (disclosive "
-            f"in synthetic, correct in original); {_BASELINE}",
-        ),
-        _output("disco_beyond", f"the same without what the margin or a single key gives away anyway; {_BASELINE}"),
-        *(
-            _output(
-                f"largest_{name}",
-                f"largest {name} over the keys that the intruder may choose to use; {_BASELINE}, for the same keys",
-            )
-            for name in LARGEST
-        ),
-        _output(
-            "cap",
-            "share of the table's own records to which the value of one with the same keys, picked at random, is "
-            "attributed rightly",
-            "none",
-        ),
-        _output("shared_keys", "share of the confidential records whose keys a released record has", "none"),
-    ),
-    confidential=True,
-    per_record=(
-        RecordArray("matched", "released records with the record's keys", "records", "low", "candidates"),
-        RecordArray(
-            "attributed",
-            "the share of these that have the record's own value, of the target with the largest",
-            "share",
-            "high",
-            "probability",
-        ),
-    ),
-)
-@drafts(_offer)
-def correct_attribution(
-    confidential: Microdata, released: Microdata, spec: CorrectAttributionSpec, run: Run
-) -> Measure:
-    """All of them for each target.
-
-    ``per_record``, whosever the released records are: ``matched`` s_q and ``attributed`` s_tq / s_q, 0 where s_q is 0, of the
-    target where it is largest: (n,) each. Raises NotComputable where a release shows labels or means in place of values, or no
-    released value of a key equals a confidential one. Rows of a target of which that holds are not computed.
-    """
-    for name in spec.keys:
-        if reason := _never_repeated(confidential, released, name, spec):
-            raise NotComputable(reason)
-    keys = compared(confidential, released, sorted(spec.keys), spec.bins)
-    pairs = {name: compared(confidential, released, [name], spec.bins) for name in spec.keys}
-    single = [ours for ours, _ in pairs.values()]
-    remark = learned_words(spec.bins)
-    itself = released.origin == "confidential"
-    attributed, estimates = np.zeros(len(confidential)), list[Estimate]()
-    for name in spec.sensitive:
-        if reason := _never_repeated(confidential, released, name, spec):
-            estimates += [Estimate.not_computed(measure, reason, name) for measure in OF_TARGETS]
-            continue
-        words = "; ".join(filter(None, (remark, _unrepeated(confidential, name, spec))))
-        values = compared(confidential, released, [name], spec.bins)
-        table = _Table.of(keys, values)
-        known = _known_anyway(table, single, values[0], spec)
-        own = table.share[table.place]
-        attributed = np.maximum(attributed, own)
-        estimates.append(Estimate("cap", table.cap, name, reason=words))
-        for found in _attacks(table, known):
-            estimates.append(found.estimate(name, words, interval=not itself))
-        estimates += _largest(pairs, values, spec, name, words, interval=not itself)
-    _, first = keys
-    matched = np.bincount(first, minlength=int(max(map(np.max, keys))) + 1)[keys[0]]
-    estimates.append(Estimate("shared_keys", float(np.mean(matched > 0)), reason=remark))
-    return Measure(tuple(estimates), {"matched": matched, "attributed": attributed})
 
 
 def _largest(
@@ -491,3 +338,156 @@ def _known_anyway(
         size = np.bincount(codes)[codes]
         known |= ((times[inverse] > spec.obvious * size) & (size >= spec.obvious_records))[first]
     return known
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CorrectAttributionSpec(Spec):
+    """What the intruder knows, what is attributed, and what would be known anyway."""
+
+    keys: Known = ()
+    sensitive: Annotated[
+        SensitiveVariables,
+        Variant("variables whose value is attributed, each by itself; default: the sensitive ones", selects=True),
+    ] = ()
+    bins: BinsToAgree = field(default_factory=dict)
+    obvious: Annotated[
+        float,
+        Param(
+            "an attribution is known anyway where more than this share of all confidential records have the value, or of "
+            "those with the same value of one key",
+            gt=0,
+            le=1,
+        ),
+    ] = 0.9
+    obvious_records: Annotated[
+        int, Param("fewest records with the same value of a key that make its share count", ge=2)
+    ] = 5
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """Keys and sensitive variables filled in by role."""
+        keys = self.keys or tuple(name for name in schema.of_role(Role.QUASI_IDENTIFIER) if name not in self.sensitive)
+        sensitive = self.sensitive or tuple(name for name in schema.of_role(Role.SENSITIVE) if name not in keys)
+        return replace(self, keys=keys, sensitive=sensitive)
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when nothing is known or attributed, a variable is both, or a bin is out of place."""
+        full = self.for_release(schema, released)
+        if not full.keys:
+            raise BadInput(
+                f"{place}.keys", 'the intruder knows no variable; name some, or give them the role "quasi_identifier"'
+            )
+        if not full.sensitive:
+            raise BadInput(
+                f"{place}.sensitive", 'nothing is attributed; name variables, or give them the role "sensitive"'
+            )
+        for name in full.sensitive:
+            if name in full.keys:
+                raise BadInput(f"{place}.sensitive", f'"{name}" is among the keys')
+        used = (*full.keys, *full.sensitive)
+        check_binning(self.bins, {n: schema[n].kind for n in used if schema[n].kind in BINNED}, f"{place}.bins")
+
+
+def _offer(case: Case) -> Offer | None:
+    """What a release gives away of sensitive values by equal keys, where no records are held out to attack it with."""
+    guessed = [name for name in case.guessed if name not in case.known]
+    if case.want == "anonymisation" or case.holdout or not case.known or not guessed:
+        return None
+    numbers = [
+        name
+        for name in (*case.known, *guessed)
+        if case.table[name].variable.kind in BINNED and case.table[name].distinct > GROUPED
+    ]
+    settings: dict[str, object] = {"keys": list(case.known), "sensitive": guessed}
+    if numbers:
+        settings["bins"] = dict.fromkeys(numbers, "10 equal count")
+    return Offer(
+        f"whether the release gives {', '.join(guessed)} of those away who have the same {', '.join(case.known)}",
+        settings,
+    )
+
+
+@measure_method(
+    "Correct attribution",
+    spec=CorrectAttributionSpec,
+    source="Elliot (2014); Taub, Elliot, Pampaka & Smith (2018); Taub & Elliot (2019); Raab, Nowok & Dibben (2024)",
+    outputs=(
+        _output(
+            "dcap",
+            "share of the confidential records to which the value of a released record with the same keys, picked at "
+            f"random, is attributed rightly; {_BASELINE}",
+        ),
+        _output(
+            "tcap",
+            "where all released records with the same keys have one value, the share of the confidential records with those "
+            f"keys that have it, averaged over the released records (Taub & Elliot 2019; synthpop's TCAP is another number, disco / shared_keys); {_BASELINE}",
+        ),
+        _output(
+            "disco",
+            "share of the confidential records whose value is that of all released records with the same keys (disclosive "
+            f"in synthetic, correct in original); {_BASELINE}",
+        ),
+        _output("disco_beyond", f"the same without what the margin or a single key gives away anyway; {_BASELINE}"),
+        *(
+            _output(
+                f"largest_{name}",
+                f"largest {name} over the keys that the intruder may choose to use; {_BASELINE}, for the same keys",
+            )
+            for name in LARGEST
+        ),
+        _output(
+            "cap",
+            "share of the table's own records to which the value of one with the same keys, picked at random, is "
+            "attributed rightly",
+            "none",
+        ),
+        _output("shared_keys", "share of the confidential records whose keys a released record has", "none"),
+    ),
+    confidential=True,
+    per_record=(
+        RecordArray("matched", "released records with the record's keys", "records", "low", "candidates"),
+        RecordArray(
+            "attributed",
+            "the share of these that have the record's own value, of the target with the largest",
+            "share",
+            "high",
+            "probability",
+        ),
+    ),
+)
+@drafts(_offer)
+def correct_attribution(
+    confidential: Microdata, released: Microdata, spec: CorrectAttributionSpec, run: Run
+) -> Measure:
+    """All of them for each target.
+
+    ``per_record``, whosever the released records are: ``matched`` s_q and ``attributed`` s_tq / s_q, 0 where s_q is 0, of the
+    target where it is largest: (n,) each. Raises NotComputable where a release shows labels or means in place of values, or no
+    released value of a key equals a confidential one. Rows of a target of which that holds are not computed.
+    """
+    for name in spec.keys:
+        if reason := _never_repeated(confidential, released, name, spec):
+            raise NotComputable(reason)
+    keys = compared(confidential, released, sorted(spec.keys), spec.bins)
+    pairs = {name: compared(confidential, released, [name], spec.bins) for name in spec.keys}
+    single = [ours for ours, _ in pairs.values()]
+    remark = learned_words(spec.bins)
+    itself = released.origin == "confidential"
+    attributed, estimates = np.zeros(len(confidential)), list[Estimate]()
+    for name in spec.sensitive:
+        if reason := _never_repeated(confidential, released, name, spec):
+            estimates += [Estimate.not_computed(measure, reason, name) for measure in OF_TARGETS]
+            continue
+        words = "; ".join(filter(None, (remark, _unrepeated(confidential, name, spec))))
+        values = compared(confidential, released, [name], spec.bins)
+        table = _Table.of(keys, values)
+        known = _known_anyway(table, single, values[0], spec)
+        own = table.share[table.place]
+        attributed = np.maximum(attributed, own)
+        estimates.append(Estimate("cap", table.cap, name, reason=words))
+        for found in _attacks(table, known):
+            estimates.append(found.estimate(name, words, interval=not itself))
+        estimates += _largest(pairs, values, spec, name, words, interval=not itself)
+    _, first = keys
+    matched = np.bincount(first, minlength=int(max(map(np.max, keys))) + 1)[keys[0]]
+    estimates.append(Estimate("shared_keys", float(np.mean(matched > 0)), reason=remark))
+    return Measure(tuple(estimates), {"matched": matched, "attributed": attributed})

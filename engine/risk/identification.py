@@ -33,6 +33,119 @@ from ..methods.spec import Param, Spec
 from ..statistics.score_interval import score_interval
 from ..wording import number, percent
 
+BEST_INTRUDER = {
+    "largest_expected_match_risk": "expected_match_risk",
+    "largest_true_match_rate": "true_match_rate",
+}
+"""The outputs of the intruder who chooses what to match on, and what each is the largest of."""
+
+MOST_FOUND = 0.05
+
+
+def check(data: Microdata, target: str, spec: IdentificationSpec, place: str) -> None:
+    """BadInput where the confidential values do not suit a radius, nobody is a target, or the intruder's file is not of these data."""
+    check_log_scale(data, spec.radius, place)
+    chosen(data, spec.among, spec.targets, np.random.default_rng(0), place)
+    if spec.external is not None and spec.key is not None:
+        names = [name for name in spec.external.columns if name in data.schema.names and name != spec.key]
+        check_log_scale(spec.external.held_against(data, names, spec.key, place).file, spec.radius, f"{place}.external")
+
+
+def _matched(keys: Mapping[str, Exact | Within], shape: tuple[int, int], own: Integers | None = None) -> Matches:
+    """Return candidates and hits of all records by all keys; ``own`` as ``Matcher.match`` has it."""
+    exact = [key for key in keys.values() if isinstance(key, Exact)]
+    return Matcher.of(exact, shape).match([key for key in keys.values() if isinstance(key, Within)], own)
+
+
+def _cases(drawn: int, sought: int) -> float:
+    """As many independent records as ``drawn`` of those ``sought``, without replacement, are worth; infinite where all are."""
+    return math.inf if drawn >= sought else drawn * (sought - 1) / (sought - drawn)
+
+
+WITHOUT, WITH = "knows the confidential values", "has the file"
+
+
+def _held(
+    confidential: Microdata, targets: NDArray[np.intp], spec: IdentificationSpec, rng: np.random.Generator
+) -> IntruderRecords:
+    if spec.external is not None and spec.key is not None:
+        return spec.external.held_against(confidential, spec.matched, spec.key, "measure")
+    return simulated_file(confidential, targets, spec.coverage, spec.errors, rng)
+
+
+def _by_record(data: Microdata, records: NDArray[np.intp], matches: Matches) -> dict[str, NDArray[Any]]:
+    """Candidates and hits of some records at their places, NaN at those of the others, (n,)."""
+    found: dict[str, NDArray[Any]] = {}
+    for name, values in zip(("candidates", "hit"), matches, strict=True):
+        found[name] = np.full(len(data), np.nan)
+        found[name][records] = values
+    return found
+
+
+def _estimates(
+    matches: Matches, best: tuple[Best[Matches], Best[Matches]], said: str, cases: float, intruder: str = ""
+) -> Iterator[Estimate]:
+    """Yield the papers' four summaries and the largest over strategies, with what is ``said`` of how many they speak of.
+
+    They rest on so many independent ``cases``, infinite where on all. The reason of a summary says what a better strategy finds.
+    """
+    params = {"intruder": intruder} if intruder else {}
+    largest = dict(zip(BEST_INTRUDER.values(), best, strict=True))
+    for name in IDENTIFICATION_SUMMARIES:
+        estimate = _estimate(name, name, matches, said, cases, params)
+        better = largest.get(name)
+        if better is not None and estimate.value is not None and better.value > estimate.value * (1 + BETTER):
+            reason = "; ".join(filter(None, (what_ignoring_finds(name, better), said)))
+            estimate = replace(estimate, reason=reason)
+        yield estimate
+    for name, summary in BEST_INTRUDER.items():
+        found = largest[summary]
+        words = "; ".join(filter(None, (found.strategy.words, said)))
+        yield _estimate(name, summary, found.result, words, cases, params)
+
+
+def what_ignoring_finds(summary: str, best: Best[Any]) -> str:
+    """Return in words what the best strategy finds: ``an intruder who ignores income finds 11.1 %``."""
+    value = percent(best.value) if summary == "true_match_rate" else f"{number(best.value)} on average"
+    return f"an intruder who ignores {', '.join(best.strategy.ignored)} finds {value}"
+
+
+def _estimate(
+    name: str, summary: str, matches: Matches, said: str, cases: float, params: Mapping[str, str]
+) -> Estimate:
+    """Return a summary of some matches as the output ``name``."""
+    try:
+        value = IDENTIFICATION_SUMMARIES[summary](matches)
+    except NotComputable as error:
+        return Estimate.not_computed(name, "; ".join(filter(None, (error.reason, said))), **params)
+    lower, upper = sampled_limits(summary, value, matches, cases)
+    return Estimate(name, value, "", lower, upper, reason=said, params=params)
+
+
+def sampled_limits(name: str, value: float, matches: Matches, cases: float) -> tuple[float, float]:
+    """The 95 % limits of a summary of so many targets, as an estimate of what it is of all who are sought; the value itself where all are.
+
+    Each target adds between 0 and 1, so a share has a variance of p (1 - p) at most: Wilson's limits, by ``cases`` in place of the number of targets.
+    """
+    targets = len(matches.candidates)
+    if math.isinf(cases) or not targets:
+        return value, value
+    if name == "false_match_rate":
+        unique = np.count_nonzero(matches.candidates == 1)
+        return score_interval(value, cases * unique / targets)
+    scale = 1 if name == "true_match_rate" else targets
+    low, high = score_interval(value / scale, cases)
+    return scale * low, scale * high
+
+
+def candidates_of(
+    confidential: Microdata, released: Microdata, spec: IdentificationSpec, records: Sequence[int]
+) -> list[NDArray[np.intp]]:
+    """For each chosen confidential record the rows of the released ones that match it; ``spec`` as ``for_release`` gives it."""
+    exact, within = Knowledge.of(confidential, spec.matched, spec.radius).against(released)
+    return Matcher.of(exact, (len(confidential), len(released))).members(within, records)
+
+
 OUTPUTS = (
     Output(
         "expected_match_risk",
@@ -103,13 +216,10 @@ OUTPUTS = (
         ),
     ),
 )
+
+
 """What the papers compute: the intruder uses all that is known."""
 
-BEST_INTRUDER = {
-    "largest_expected_match_risk": "expected_match_risk",
-    "largest_true_match_rate": "true_match_rate",
-}
-"""The outputs of the intruder who chooses what to match on, and what each is the largest of."""
 
 LARGEST_OUTPUTS = (
     Output(
@@ -149,7 +259,6 @@ LARGEST_OUTPUTS = (
         ),
     ),
 )
-MOST_FOUND = 0.05
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -246,15 +355,6 @@ class IdentificationSpec(Spec):
                     f"{place}.external",
                     f'has no column "{name}"; leave it out of what is matched: {", ".join(matched)}',
                 )
-
-
-def check(data: Microdata, target: str, spec: IdentificationSpec, place: str) -> None:
-    """BadInput where the confidential values do not suit a radius, nobody is a target, or the intruder's file is not of these data."""
-    check_log_scale(data, spec.radius, place)
-    chosen(data, spec.among, spec.targets, np.random.default_rng(0), place)
-    if spec.external is not None and spec.key is not None:
-        names = [name for name in spec.external.columns if name in data.schema.names and name != spec.key]
-        check_log_scale(spec.external.held_against(data, names, spec.key, place).file, spec.radius, f"{place}.external")
 
 
 def _offer(case: Case) -> Offer | Declined | None:
@@ -354,98 +454,3 @@ def identification(confidential: Microdata, released: Microdata, spec: Identific
         _estimates(found, best_found, of_file, looked_at, WITH),
     )
     return Measure((*known, *by_the_file), arrays)
-
-
-def _matched(keys: Mapping[str, Exact | Within], shape: tuple[int, int], own: Integers | None = None) -> Matches:
-    """Return candidates and hits of all records by all keys; ``own`` as ``Matcher.match`` has it."""
-    exact = [key for key in keys.values() if isinstance(key, Exact)]
-    return Matcher.of(exact, shape).match([key for key in keys.values() if isinstance(key, Within)], own)
-
-
-def _cases(drawn: int, sought: int) -> float:
-    """As many independent records as ``drawn`` of those ``sought``, without replacement, are worth; infinite where all are."""
-    return math.inf if drawn >= sought else drawn * (sought - 1) / (sought - drawn)
-
-
-WITHOUT, WITH = "knows the confidential values", "has the file"
-
-
-def _held(
-    confidential: Microdata, targets: NDArray[np.intp], spec: IdentificationSpec, rng: np.random.Generator
-) -> IntruderRecords:
-    if spec.external is not None and spec.key is not None:
-        return spec.external.held_against(confidential, spec.matched, spec.key, "measure")
-    return simulated_file(confidential, targets, spec.coverage, spec.errors, rng)
-
-
-def _by_record(data: Microdata, records: NDArray[np.intp], matches: Matches) -> dict[str, NDArray[Any]]:
-    """Candidates and hits of some records at their places, NaN at those of the others, (n,)."""
-    found: dict[str, NDArray[Any]] = {}
-    for name, values in zip(("candidates", "hit"), matches, strict=True):
-        found[name] = np.full(len(data), np.nan)
-        found[name][records] = values
-    return found
-
-
-def _estimates(
-    matches: Matches, best: tuple[Best[Matches], Best[Matches]], said: str, cases: float, intruder: str = ""
-) -> Iterator[Estimate]:
-    """Yield the papers' four summaries and the largest over strategies, with what is ``said`` of how many they speak of.
-
-    They rest on so many independent ``cases``, infinite where on all. The reason of a summary says what a better strategy finds.
-    """
-    params = {"intruder": intruder} if intruder else {}
-    largest = dict(zip(BEST_INTRUDER.values(), best, strict=True))
-    for name in IDENTIFICATION_SUMMARIES:
-        estimate = _estimate(name, name, matches, said, cases, params)
-        better = largest.get(name)
-        if better is not None and estimate.value is not None and better.value > estimate.value * (1 + BETTER):
-            reason = "; ".join(filter(None, (what_ignoring_finds(name, better), said)))
-            estimate = replace(estimate, reason=reason)
-        yield estimate
-    for name, summary in BEST_INTRUDER.items():
-        found = largest[summary]
-        words = "; ".join(filter(None, (found.strategy.words, said)))
-        yield _estimate(name, summary, found.result, words, cases, params)
-
-
-def what_ignoring_finds(summary: str, best: Best[Any]) -> str:
-    """Return in words what the best strategy finds: ``an intruder who ignores income finds 11.1 %``."""
-    value = percent(best.value) if summary == "true_match_rate" else f"{number(best.value)} on average"
-    return f"an intruder who ignores {', '.join(best.strategy.ignored)} finds {value}"
-
-
-def _estimate(
-    name: str, summary: str, matches: Matches, said: str, cases: float, params: Mapping[str, str]
-) -> Estimate:
-    """Return a summary of some matches as the output ``name``."""
-    try:
-        value = IDENTIFICATION_SUMMARIES[summary](matches)
-    except NotComputable as error:
-        return Estimate.not_computed(name, "; ".join(filter(None, (error.reason, said))), **params)
-    lower, upper = sampled_limits(summary, value, matches, cases)
-    return Estimate(name, value, "", lower, upper, reason=said, params=params)
-
-
-def sampled_limits(name: str, value: float, matches: Matches, cases: float) -> tuple[float, float]:
-    """The 95 % limits of a summary of so many targets, as an estimate of what it is of all who are sought; the value itself where all are.
-
-    Each target adds between 0 and 1, so a share has a variance of p (1 - p) at most: Wilson's limits, by ``cases`` in place of the number of targets.
-    """
-    targets = len(matches.candidates)
-    if math.isinf(cases) or not targets:
-        return value, value
-    if name == "false_match_rate":
-        unique = np.count_nonzero(matches.candidates == 1)
-        return score_interval(value, cases * unique / targets)
-    scale = 1 if name == "true_match_rate" else targets
-    low, high = score_interval(value / scale, cases)
-    return scale * low, scale * high
-
-
-def candidates_of(
-    confidential: Microdata, released: Microdata, spec: IdentificationSpec, records: Sequence[int]
-) -> list[NDArray[np.intp]]:
-    """For each chosen confidential record the rows of the released ones that match it; ``spec`` as ``for_release`` gives it."""
-    exact, within = Knowledge.of(confidential, spec.matched, spec.radius).against(released)
-    return Matcher.of(exact, (len(confidential), len(released))).members(within, records)

@@ -176,6 +176,112 @@ UNEQUAL = Binning.parse("10 equal count")
 """Of continuous values that are synthesised none is met again, so that they are known in bins."""
 
 
+def check(data: Microdata, target: str, spec: InferenceAttackSpec, place: str) -> None:
+    """BadInput where the confidential values do not suit a radius on the log scale."""
+    if spec.within is not None:
+        check_log_scale(data, {spec.sensitive: spec.within}, place)
+
+
+def _least_errors(
+    target: _Levels | _Numbers, known: _Known, names: Sequence[str], guessed: _Attack
+) -> dict[str, tuple[float, Strategy]]:
+    """Return the least error of each measure over subsets of the known variables ``names``, and the strategy that has it."""
+
+    def results(chosen: Subset) -> dict[str, float]:
+        at = [place for place, name in enumerate(names) if name in chosen]
+        some = _Known([known.ours[k] for k in at], [known.theirs[k] for k in at], nearest=known.nearest)
+        attack = target.attacked(some) if at else guessed
+        return {measure: -error for measure, error in attack.errors.items()}
+
+    found = best_subset(names, results, MOST_SUBSETS["nearest" if known.nearest else "all"])
+    return {measure: (max(0.0, -value), strategy) for measure, (value, strategy) in found.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """The known variables of both tables as codes, and whether the nearest are asked where no record agrees on all."""
+
+    ours: Codes
+    theirs: Codes
+    nearest: bool = True
+
+    def offered(self, rows: Integers | None) -> Codes:
+        """Those of the released records, or of a sample that has these confidential ``rows`` (m,)."""
+        return self.theirs if rows is None else [codes[rows] for codes in self.ours]
+
+
+@dataclass(frozen=True, eq=False)
+class _Attack:
+    """What an attack comes to: its errors by measure, and arrays (n,) by name of what it is record by record."""
+
+    errors: Mapping[str, float]
+    per_record: Mapping[str, Floats | Integers]
+
+
+@dataclass(frozen=True, eq=False)
+class _Levels:
+    """Values that have levels as codes, equal for equal ones of both tables: (n,) and (m,). A missing one is a level."""
+
+    ours: Integers
+    theirs: Integers
+    remark: str = ""
+
+    def attacked(self, known: _Known, rows: Integers | None = None) -> _Attack:
+        """The attack on all confidential records by the release, or by a sample that has these of them."""
+        values = self.theirs if rows is None else self.ours[rows]
+        features = indicators(values, int(max(self.ours.max(), self.theirs.max())) + 1)
+        agreeing = Agreeing.of(known.ours, known.offered(rows), features, nearest=known.nearest)
+        right = agreeing.probability_of_mode(self.ours)
+        wrong = max(0.0, 1 - float(np.mean(np.sort(right))))
+        return _Attack({"misclassification": wrong}, {"candidates": agreeing.candidates, "right": right})
+
+
+@dataclass(frozen=True, eq=False)
+class _Numbers:
+    """Numbers of both tables, (n,) and (m,), NaN where they are missing; ``window``, if asked, what is near enough: (n,), (n,)."""
+
+    ours: Floats
+    theirs: Floats
+    window: tuple[Floats, Floats] | None
+    remark: str = ""
+
+    def attacked(self, known: _Known, rows: Integers | None = None) -> _Attack:
+        """As of levels; nothing where no record has a number to infer from."""
+        values = self.theirs if rows is None else self.ours[rows]
+        there, attacked = ~np.isnan(values), ~np.isnan(self.ours)
+        if not there.any():
+            return _Attack({}, {})
+        scale = float(column_scales(np.concatenate([self.ours[attacked], values[there]])))
+        offered = [codes[there] for codes in known.offered(rows)]
+        agreeing = Agreeing.of(known.ours, offered, number(values[there] / scale), nearest=known.nearest)
+        inferred = agreeing.means()
+        error = np.abs(inferred - self.ours / scale)
+        errors = {"mean_absolute_error": float(np.mean(np.sort(error[attacked]))) * scale}
+        arrays: dict[str, Floats | Integers] = {"candidates": agreeing.candidates, "error": error * scale}
+        if self.window is not None:
+            right = (self.window[0] <= inferred * scale) & (inferred * scale <= self.window[1])
+            errors["misclassification"] = 1 - float(np.mean(right[attacked]))
+            arrays["right"] = right.astype(np.float64)
+        return _Attack(errors, arrays)
+
+
+def _target(confidential: Microdata, released: Microdata, spec: InferenceAttackSpec) -> _Levels | _Numbers:
+    name = spec.sensitive
+    if confidential.schema[name].kind.has_levels:
+        ours, theirs = as_categories(confidential, released, name, None)
+        return _Levels(*joint_classes([ours], [theirs]))
+    own, drawn = confidential.numbers(name), released.numbers(name)
+    if np.isnan(drawn).all():
+        raise NotComputable(f'no released record has a value of "{name}"')
+    said = [
+        f"{table}: {words}"
+        for table, values in (("confidential", own), ("released", drawn))
+        if (words := left_out(int(np.isnan(values).sum()), len(values)))
+    ]
+    window = None if spec.within is None else spec.within.window(own)
+    return _Numbers(own, drawn, window, "; ".join(said))
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InferenceAttackSpec(Spec):
     """What the intruder knows, wants to learn, and does where nobody agrees."""
@@ -224,12 +330,6 @@ class InferenceAttackSpec(Spec):
             raise BadInput(f"{place}.within", f'"{self.sensitive}" has levels, which are right or wrong')
         if self.within is not None and schema[self.sensitive].kind is Kind.DATE and self.within.kind != "absolute":
             raise BadInput(f"{place}.within", "a date has no share; give the radius in days, such as 5")
-
-
-def check(data: Microdata, target: str, spec: InferenceAttackSpec, place: str) -> None:
-    """BadInput where the confidential values do not suit a radius on the log scale."""
-    if spec.within is not None:
-        check_log_scale(data, {spec.sensitive: spec.within}, place)
 
 
 @measure_method(
@@ -369,103 +469,3 @@ def inference_attack(confidential: Microdata, released: Microdata, spec: Inferen
         estimates.append(Estimate(f"{LEAST}{measure}", error, spec.sensitive, reason=said))
     anyway = {"guessed": guessed.per_record["right"]} if "right" in guessed.per_record else {}
     return Measure(tuple(estimates), {**found.per_record, **anyway})
-
-
-def _least_errors(
-    target: _Levels | _Numbers, known: _Known, names: Sequence[str], guessed: _Attack
-) -> dict[str, tuple[float, Strategy]]:
-    """Return the least error of each measure over subsets of the known variables ``names``, and the strategy that has it."""
-
-    def results(chosen: Subset) -> dict[str, float]:
-        at = [place for place, name in enumerate(names) if name in chosen]
-        some = _Known([known.ours[k] for k in at], [known.theirs[k] for k in at], nearest=known.nearest)
-        attack = target.attacked(some) if at else guessed
-        return {measure: -error for measure, error in attack.errors.items()}
-
-    found = best_subset(names, results, MOST_SUBSETS["nearest" if known.nearest else "all"])
-    return {measure: (max(0.0, -value), strategy) for measure, (value, strategy) in found.items()}
-
-
-@dataclass(frozen=True, eq=False)
-class _Known:
-    """The known variables of both tables as codes, and whether the nearest are asked where no record agrees on all."""
-
-    ours: Codes
-    theirs: Codes
-    nearest: bool = True
-
-    def offered(self, rows: Integers | None) -> Codes:
-        """Those of the released records, or of a sample that has these confidential ``rows`` (m,)."""
-        return self.theirs if rows is None else [codes[rows] for codes in self.ours]
-
-
-@dataclass(frozen=True, eq=False)
-class _Attack:
-    """What an attack comes to: its errors by measure, and arrays (n,) by name of what it is record by record."""
-
-    errors: Mapping[str, float]
-    per_record: Mapping[str, Floats | Integers]
-
-
-@dataclass(frozen=True, eq=False)
-class _Levels:
-    """Values that have levels as codes, equal for equal ones of both tables: (n,) and (m,). A missing one is a level."""
-
-    ours: Integers
-    theirs: Integers
-    remark: str = ""
-
-    def attacked(self, known: _Known, rows: Integers | None = None) -> _Attack:
-        """The attack on all confidential records by the release, or by a sample that has these of them."""
-        values = self.theirs if rows is None else self.ours[rows]
-        features = indicators(values, int(max(self.ours.max(), self.theirs.max())) + 1)
-        agreeing = Agreeing.of(known.ours, known.offered(rows), features, nearest=known.nearest)
-        right = agreeing.probability_of_mode(self.ours)
-        wrong = max(0.0, 1 - float(np.mean(np.sort(right))))
-        return _Attack({"misclassification": wrong}, {"candidates": agreeing.candidates, "right": right})
-
-
-@dataclass(frozen=True, eq=False)
-class _Numbers:
-    """Numbers of both tables, (n,) and (m,), NaN where they are missing; ``window``, if asked, what is near enough: (n,), (n,)."""
-
-    ours: Floats
-    theirs: Floats
-    window: tuple[Floats, Floats] | None
-    remark: str = ""
-
-    def attacked(self, known: _Known, rows: Integers | None = None) -> _Attack:
-        """As of levels; nothing where no record has a number to infer from."""
-        values = self.theirs if rows is None else self.ours[rows]
-        there, attacked = ~np.isnan(values), ~np.isnan(self.ours)
-        if not there.any():
-            return _Attack({}, {})
-        scale = float(column_scales(np.concatenate([self.ours[attacked], values[there]])))
-        offered = [codes[there] for codes in known.offered(rows)]
-        agreeing = Agreeing.of(known.ours, offered, number(values[there] / scale), nearest=known.nearest)
-        inferred = agreeing.means()
-        error = np.abs(inferred - self.ours / scale)
-        errors = {"mean_absolute_error": float(np.mean(np.sort(error[attacked]))) * scale}
-        arrays: dict[str, Floats | Integers] = {"candidates": agreeing.candidates, "error": error * scale}
-        if self.window is not None:
-            right = (self.window[0] <= inferred * scale) & (inferred * scale <= self.window[1])
-            errors["misclassification"] = 1 - float(np.mean(right[attacked]))
-            arrays["right"] = right.astype(np.float64)
-        return _Attack(errors, arrays)
-
-
-def _target(confidential: Microdata, released: Microdata, spec: InferenceAttackSpec) -> _Levels | _Numbers:
-    name = spec.sensitive
-    if confidential.schema[name].kind.has_levels:
-        ours, theirs = as_categories(confidential, released, name, None)
-        return _Levels(*joint_classes([ours], [theirs]))
-    own, drawn = confidential.numbers(name), released.numbers(name)
-    if np.isnan(drawn).all():
-        raise NotComputable(f'no released record has a value of "{name}"')
-    said = [
-        f"{table}: {words}"
-        for table, values in (("confidential", own), ("released", drawn))
-        if (words := left_out(int(np.isnan(values).sum()), len(values)))
-    ]
-    window = None if spec.within is None else spec.within.window(own)
-    return _Numbers(own, drawn, window, "; ".join(said))

@@ -56,140 +56,6 @@ TOO_FEW_LINKED = 0.01
 """Variables that so many people have in common that at most this share of the people is linked by chance are not tried: their excess is no larger."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LinkabilitySpec(Spec):
-    """The two sets of variables, and how many released records are nearest."""
-
-    known: Annotated[
-        Known,
-        Variant("variables known of a person from one place; default: the quasi-identifiers that are not in the other"),
-    ] = ()
-    other: Annotated[
-        tuple[str, ...],
-        Param(
-            "variables known of a person from another place; default: all others but identifiers",
-            names="variables",
-            told=True,
-        ),
-    ] = ()
-    neighbours: Annotated[int, Param("released records that are nearest in each set of variables", ge=1)] = 1
-    records: Annotated[int, Param("most targets of a kind, and most controls; of more, a random sample", ge=1)] = 2000
-    people: TargetKinds = BOTH
-    vulnerable: Vulnerable = None
-
-    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Quasi-identifiers on one side and all others but identifiers on the other, where none are named."""
-        known = self.known or tuple(n for n in schema.of_role(Role.QUASI_IDENTIFIER) if n not in self.other)
-        other = self.other or tuple(name for name in schema.but_identifiers if name not in known)
-        return replace(self, known=known, other=other)
-
-    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when a side has no variable, or a variable is on both."""
-        full = self.for_release(schema, released)
-        if not full.known:
-            raise BadInput(
-                f"{place}.known",
-                'nothing is known from the first place; name variables, or give some the role "quasi_identifier"',
-            )
-        if not full.other:
-            raise BadInput(f"{place}.other", "nothing is known from the other place; name variables")
-        for name in full.other:
-            if name in full.known:
-                raise BadInput(f"{place}.other", f'"{name}" is among the known variables')
-
-
-def _offer(case: Case) -> Offer | Declined | None:
-    """Whether people in the data can be linked through the release more often than others."""
-    if case.want != "synthesis":
-        return None
-    if not case.holdout:
-        return Declined(WITHOUT_CONTROLS)
-    other = [name for name in case.compared if name not in case.known]
-    if not case.known or not other:
-        return Declined("all variables are quasi-identifiers, or none is: there are no two sets of variables to link")
-    return Offer(
-        "whether quasi-identifiers and other variables of people in the data can be linked through the release more often than those of others",
-        {"known": list(case.known)},
-        limits=whole_limits("linkability", case, 0.05, output=LARGEST_ADDED),
-    )
-
-
-OUTPUTS = (
-    *attack_outputs("linkage", "guesses", "are linked rightly", ("linkability",), IDENTITY),
-    *largest_excess_output("linkage", ("linkability",), IDENTITY),
-)
-
-
-@measure_method(
-    "Linkability",
-    spec=LinkabilitySpec,
-    source="Giomi, Boenisch, Wehmeyer & Tasnádi (2022), arXiv 2211.10459, §3.1 and §4.3",
-    outputs=OUTPUTS,
-    confidential=True,
-    controls=True,
-    combine=combined,
-)
-@drafts(_offer)
-def linkability(confidential: Microdata, released: Microdata, spec: LinkabilitySpec, run: Run) -> Measure:
-    """The attack on people at random and on the most vulnerable. Raises NotComputable where a variable is generalised."""
-    assert confidential.controls is not None
-    rng, controls = run.for_all, confidential.controls
-    kinds: dict[TargetKind, tuple[Integers, Integers]] = {
-        "random": (drawn(confidential, spec.records, rng), drawn(controls, spec.records, rng))
-    }
-    if "vulnerable" in spec.people:
-        kinds["vulnerable"] = vulnerable_rows(confidential, controls, spec.vulnerable, spec.records, rng)
-    k = min(spec.neighbours, len(released))
-    choices = _Choices.of(confidential, released, spec)
-    shown = {names: (gower := Gower.of([released], names), gower.places(released)) for names in choices.sides}
-    found: list[Estimate] = []
-    for kind, (own, others) in kinds.items():
-        if kind not in spec.people:
-            continue
-        params = {} if kind == "random" else {"people": kind}
-        if not len(others):
-            why = "no control record is as vulnerable as the people who are attacked"
-            found += [Estimate.not_computed(output.name, why, **params) for output in OUTPUTS]
-            continue
-        near: list[dict[tuple[str, ...], _Neighbours]] = []
-        for data, rows in ((confidential, own), (controls, others)):
-            some = of_rows(data, rows)
-            near.append({n: _Neighbours.of(g, g.places(some), table, k) for n, (g, table) in shown.items()})
-        tried = [
-            at
-            for at, pair in enumerate(choices.pairs)
-            if not at or min(near[0][side].most_linked for side in pair) > TOO_FEW_LINKED
-        ]
-        chances = [
-            np.stack([linked(*(nearest[side].of_people() for side in choices.pairs[at])) for at in tried])
-            for nearest in near
-        ]
-        rates = [Rate(float(np.sum(of_group[0])), of_group.shape[1]) for of_group in chances]
-        side = stream_aside(rng)
-        first = half_by_values(controls, side)
-        of_half = half_by_values(of_rows(confidential, own), side), first[others]
-        without = [
-            _linked_through(controls, first, choices.pairs[0], spec.neighbours, data, rows, second)
-            for data, rows, second in ((confidential, own, of_half[0]), (controls, others, of_half[1]))
-        ]
-        by_chance = Rate(len(own) * _at_random(k, len(released)), len(own))
-        words = f"{counted(len(own), 'record')} and {len(others):,} controls are attacked"
-        chance = rng.spawn(1)[0]
-        p_value = exact_p(chances[0][0], chances[1][0], chance)
-        gain = Gain.from_differences(chances[0][0] - without[0], chances[1][0] - without[1], side)
-        result = AttackResult(rates[0], by_chance, rates[1], p_value=p_value, gain=gain)
-        found += result.estimates(reason=words, **params)
-        strategies = [choices.strategies[at] for at in tried]
-        # those that are left out as too coarse cannot be the best
-        possible = choices.possible if choices.possible > len(choices.pairs) else len(tried)
-        stream = chance.spawn(1)[0]
-        found += largest_excess(
-            chances[0], chances[1], strategies, stream,
-            choices=possible, without=(without[0], without[1]), params=params,
-        )  # fmt: skip
-    return Measure(tuple(found))
-
-
 def _linked_through(
     controls: Microdata,
     first: Booleans,
@@ -346,3 +212,137 @@ def _at_random(k: int, records: int) -> float:
     if 2 * k > records:
         return 1.0
     return float(1 - np.exp(_log_choose(records - k, k) - _log_choose(records, k)))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LinkabilitySpec(Spec):
+    """The two sets of variables, and how many released records are nearest."""
+
+    known: Annotated[
+        Known,
+        Variant("variables known of a person from one place; default: the quasi-identifiers that are not in the other"),
+    ] = ()
+    other: Annotated[
+        tuple[str, ...],
+        Param(
+            "variables known of a person from another place; default: all others but identifiers",
+            names="variables",
+            told=True,
+        ),
+    ] = ()
+    neighbours: Annotated[int, Param("released records that are nearest in each set of variables", ge=1)] = 1
+    records: Annotated[int, Param("most targets of a kind, and most controls; of more, a random sample", ge=1)] = 2000
+    people: TargetKinds = BOTH
+    vulnerable: Vulnerable = None
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """Quasi-identifiers on one side and all others but identifiers on the other, where none are named."""
+        known = self.known or tuple(n for n in schema.of_role(Role.QUASI_IDENTIFIER) if n not in self.other)
+        other = self.other or tuple(name for name in schema.but_identifiers if name not in known)
+        return replace(self, known=known, other=other)
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when a side has no variable, or a variable is on both."""
+        full = self.for_release(schema, released)
+        if not full.known:
+            raise BadInput(
+                f"{place}.known",
+                'nothing is known from the first place; name variables, or give some the role "quasi_identifier"',
+            )
+        if not full.other:
+            raise BadInput(f"{place}.other", "nothing is known from the other place; name variables")
+        for name in full.other:
+            if name in full.known:
+                raise BadInput(f"{place}.other", f'"{name}" is among the known variables')
+
+
+def _offer(case: Case) -> Offer | Declined | None:
+    """Whether people in the data can be linked through the release more often than others."""
+    if case.want != "synthesis":
+        return None
+    if not case.holdout:
+        return Declined(WITHOUT_CONTROLS)
+    other = [name for name in case.compared if name not in case.known]
+    if not case.known or not other:
+        return Declined("all variables are quasi-identifiers, or none is: there are no two sets of variables to link")
+    return Offer(
+        "whether quasi-identifiers and other variables of people in the data can be linked through the release more often than those of others",
+        {"known": list(case.known)},
+        limits=whole_limits("linkability", case, 0.05, output=LARGEST_ADDED),
+    )
+
+
+OUTPUTS = (
+    *attack_outputs("linkage", "guesses", "are linked rightly", ("linkability",), IDENTITY),
+    *largest_excess_output("linkage", ("linkability",), IDENTITY),
+)
+
+
+@measure_method(
+    "Linkability",
+    spec=LinkabilitySpec,
+    source="Giomi, Boenisch, Wehmeyer & Tasnádi (2022), arXiv 2211.10459, §3.1 and §4.3",
+    outputs=OUTPUTS,
+    confidential=True,
+    controls=True,
+    combine=combined,
+)
+@drafts(_offer)
+def linkability(confidential: Microdata, released: Microdata, spec: LinkabilitySpec, run: Run) -> Measure:
+    """The attack on people at random and on the most vulnerable. Raises NotComputable where a variable is generalised."""
+    assert confidential.controls is not None
+    rng, controls = run.for_all, confidential.controls
+    kinds: dict[TargetKind, tuple[Integers, Integers]] = {
+        "random": (drawn(confidential, spec.records, rng), drawn(controls, spec.records, rng))
+    }
+    if "vulnerable" in spec.people:
+        kinds["vulnerable"] = vulnerable_rows(confidential, controls, spec.vulnerable, spec.records, rng)
+    k = min(spec.neighbours, len(released))
+    choices = _Choices.of(confidential, released, spec)
+    shown = {names: (gower := Gower.of([released], names), gower.places(released)) for names in choices.sides}
+    found: list[Estimate] = []
+    for kind, (own, others) in kinds.items():
+        if kind not in spec.people:
+            continue
+        params = {} if kind == "random" else {"people": kind}
+        if not len(others):
+            why = "no control record is as vulnerable as the people who are attacked"
+            found += [Estimate.not_computed(output.name, why, **params) for output in OUTPUTS]
+            continue
+        near: list[dict[tuple[str, ...], _Neighbours]] = []
+        for data, rows in ((confidential, own), (controls, others)):
+            some = of_rows(data, rows)
+            near.append({n: _Neighbours.of(g, g.places(some), table, k) for n, (g, table) in shown.items()})
+        tried = [
+            at
+            for at, pair in enumerate(choices.pairs)
+            if not at or min(near[0][side].most_linked for side in pair) > TOO_FEW_LINKED
+        ]
+        chances = [
+            np.stack([linked(*(nearest[side].of_people() for side in choices.pairs[at])) for at in tried])
+            for nearest in near
+        ]
+        rates = [Rate(float(np.sum(of_group[0])), of_group.shape[1]) for of_group in chances]
+        side = stream_aside(rng)
+        first = half_by_values(controls, side)
+        of_half = half_by_values(of_rows(confidential, own), side), first[others]
+        without = [
+            _linked_through(controls, first, choices.pairs[0], spec.neighbours, data, rows, second)
+            for data, rows, second in ((confidential, own, of_half[0]), (controls, others, of_half[1]))
+        ]
+        by_chance = Rate(len(own) * _at_random(k, len(released)), len(own))
+        words = f"{counted(len(own), 'record')} and {len(others):,} controls are attacked"
+        chance = rng.spawn(1)[0]
+        p_value = exact_p(chances[0][0], chances[1][0], chance)
+        gain = Gain.from_differences(chances[0][0] - without[0], chances[1][0] - without[1], side)
+        result = AttackResult(rates[0], by_chance, rates[1], p_value=p_value, gain=gain)
+        found += result.estimates(reason=words, **params)
+        strategies = [choices.strategies[at] for at in tried]
+        # those that are left out as too coarse cannot be the best
+        possible = choices.possible if choices.possible > len(choices.pairs) else len(tried)
+        stream = chance.spawn(1)[0]
+        found += largest_excess(
+            chances[0], chances[1], strategies, stream,
+            choices=possible, without=(without[0], without[1]), params=params,
+        )  # fmt: skip
+    return Measure(tuple(found))

@@ -61,37 +61,6 @@ LEAST_SCORED = 2 * LEAST
 NO_LEAK = 0.5
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MembershipInferenceSpec(Spec):
-    """What the intruder has of a person, how densities are found, and how the controls are used."""
-
-    known: Annotated[Known, Variant("variables the intruder has of a person; default: all but identifiers")] = ()
-    neighbours: Annotated[int, Param("which nearest record tells how dense a table is", ge=1)] = 1
-    reference: Annotated[
-        float, Param("share of the controls that the intruder has; the others are scored", gt=0, lt=1)
-    ] = REFERENCE
-    false_positives: Annotated[
-        float, Param("share of the scored controls that may be taken for records of the data", gt=0, lt=1)
-    ] = FALSE_POSITIVES
-    records: Annotated[int, Param("most targets of a kind, and most controls; of more, a random sample", ge=1)] = 2000
-    people: TargetKinds = BOTH
-    vulnerable: Vulnerable = None
-    blocks: Annotated[int, Param("tasks that the records are divided among", ge=1, le=1000, selects=True)] = 4
-
-    def grid(self) -> tuple[float, ...]:
-        return tuple(map(float, range(self.blocks)))
-
-    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """With all variables but identifiers where none is named."""
-        return replace(self, known=self.known or schema.but_identifiers)
-
-    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when the intruder has nothing of a person."""
-        known = self.for_release(schema, released).known
-        if not known:
-            raise BadInput(f"{place}.known", "all variables are identifiers; name what the intruder has of a person")
-
-
 @dataclass(frozen=True, eq=False)
 class _Scored:
     """Scores of q records as ``log_ratio`` gives them: ``score`` (1 + m, q, 2), first by all datasets together, and ``alone`` (q,) without any.
@@ -128,106 +97,6 @@ class _FalsePositives(Rate):
         return min(self.value, low), max(self.value, float(beta.ppf(0.975, max(j, 1), k + 1 - max(j, 1))))
 
 
-FAMILY = (
-    Output(
-        "family_auc",
-        "chance that the best of a family of attackers takes a record of the data for one rather than a control record; 0.5 where nothing is told. "
-        "Its baseline is the chance without the release, where that is above 0.5",
-        "low",
-        "share",
-        range=SHARE,
-        short="AUC of the family",
-        estimated=True,
-        detectable="detectable_auc",
-        row_defaults=(("people", "random"),),
-        risk=RiskOutput(gate_reference="chance", questions=("membership",), area=True),
-        label=Label(
-            "Members distinguished, best attacker (AUC)",
-            "The best of several attackers distinguishes a member from another person in {value} of pairs; 50 % is chance.",
-            "Good is 50 %: no attacker distinguishes members from other people.",
-            "At least one attacker finds out who is in the data.",
-            MEMBERSHIP,
-            counts="share",
-        ),
-    ),
-    Output(
-        "family_tpr",
-        "share of the records of the data that the best of a family of attackers finds at the false positives asked for",
-        "low",
-        "share",
-        range=SHARE,
-        short="found by the family",
-        estimated=True,
-        risk=RiskOutput(questions=("membership",)),
-        label=Label(
-            "Members found by the best attacker",
-            "At the allowed rate of false alarms, the best of several attackers finds {value} of the members asked about.",
-            "Good is no more than the rate of false alarms.",
-            "The best attacker finds too many members.",
-            MEMBERSHIP,
-            counts="share",
-        ),
-    ),
-    Output(
-        "p_value",
-        "chance to find as much by the best of the family where nothing is told, by permuted labels",
-        "none",
-        range=SHARE,
-        short="p",
-        estimated=True,
-        label=Label(
-            "Chance of such a membership finding",
-            "If the release revealed nothing, the best attacker would do as well with probability {value}.",
-            counts="share",
-        ),
-    ),
-    Output(
-        "detectable_auc",
-        "smallest AUC of the family that would have been found with 80 % power",
-        "none",
-        "share",
-        range=SHARE,
-        short="detectable AUC",
-        estimated=True,
-        label=Label(
-            "Smallest AUC that the best attacker shows",
-            "With a power of 80 %, the test finds an AUC of {value} or more.",
-            counts="share",
-        ),
-    ),
-)
-OUTPUTS = (
-    Output(
-        "auc",
-        "chance that a record of the data looks more like one of the release than a control record does; 0.5 where nothing is told",
-        "low",
-        "share",
-        range=SHARE,
-        short="AUC",
-        estimated=True,
-        risk=RiskOutput(questions=("membership",)),
-        statbarn="StatisticalHypothesisTests",
-        label=Label(
-            "Members distinguished from others (AUC)",
-            "A member looks more like the release than another person does in {value} of pairs; 50 % is chance.",
-            "Good is 50 %: members look like anybody else.",
-            "The release reveals who is in the data.",
-            MEMBERSHIP,
-            counts="share",
-        ),
-    ),
-    *attack_outputs(
-        "membership",
-        "guesses",
-        "take a person for one of the data, at the false positives asked for,",
-        ("membership",),
-        MEMBERSHIP,
-        exact=False,
-    ),
-    *FAMILY,
-)
-
-
 def gather(
     confidential: Microdata,
     releases: Sequence[Microdata],
@@ -260,83 +129,6 @@ def gather(
     lower, upper = (np.searchsorted(controls, own, side) for side in ("left", "right"))
     above[scored.row[scored.training]] = (lower + upper) / (2 * len(controls))
     return WholeMeasure(replace(whole, per_record={"above_controls": above}), tuple(alone))
-
-
-def _offer(case: Case) -> Offer | Declined | None:
-    """Whether the release says who is in the data."""
-    if case.want != "synthesis":
-        return None
-    if not case.holdout:
-        return Declined(WITHOUT_CONTROLS)
-    # The measure takes one control where there are fewer, but a draft holds out enough for the false positives that it asks for.
-    limits, sizes = whole_limits("membership", case, FALSE_POSITIVES, scored=REFERENCE), asked_about(case, REFERENCE)
-    if (
-        case.controls is not None
-        and _allowed(FALSE_POSITIVES, case.controls - _of_reference(case.controls, REFERENCE)) < 1
-    ):
-        limits = tuple(replace(limit, detectable=1.0) for limit in limits)
-    if limits and sizes is not None:
-        family = OfferedLimit(
-            "family_auc", "max", NO_LEAK + (1 - NO_LEAK) * MOST_EXCESS, OURS, "membership", params={"people": "random"},
-            detectable=detectable_family_area(*sizes), baseline=NO_LEAK, extra=True,
-        )  # fmt: skip
-        limits = (*limits, family)
-    return Offer("whether it can be told who is in the data and who is not", limits=limits)
-
-
-@measure_method(
-    "Membership inference",
-    spec=MembershipInferenceSpec,
-    source="van Breugel, Sun, Qian & van der Schaar (2023); Carlini et al. (2022); Newcombe (2006)",
-    outputs=OUTPUTS,
-    gather=gather,
-    controls=True,
-    per_record=(
-        RecordArray(
-            "above_controls",
-            "share of the scored controls that look less like a record of the release, equal ones counting half",
-            "share",
-            "high",
-        ),
-    ),
-)
-@drafts(_offer)
-def membership_inference(
-    confidential: Microdata,
-    releases: Sequence[Microdata],
-    models: Models,
-    spec: MembershipInferenceSpec,
-    block: int,
-    run: Run,
-) -> dict[str, NDArray[Any]]:
-    """The scores of one block of records and controls, as ``_Scored`` has them. Raises NotComputable where there are too few controls."""
-    assert confidential.controls is not None
-    reference, controls = _divided(confidential.controls, spec, run.rng)
-    own = drawn(confidential, spec.records, run.rng)
-    attack = _Attack.of(confidential, releases, reference, spec)
-    drawn_halves = halves(len(spec.known), run.rng)
-    seed = run.rng.integers(2**63)
-    sides = attack.side(own, controls, block, spec.blocks)
-    inside = []
-    for done, places in enumerate(attack.released, start=1):
-        inside.append(Near.of(attack.gower, sides.places, places, spec.neighbours))
-        run.report(Progress(done, len(releases), "datasets"))
-    elsewhere = Near.of(attack.gower, sides.places, attack.reference, spec.neighbours)
-    score = density_scores(inside, elsewhere, len(attack.gower.names), spec.neighbours)
-    found = {
-        "which": sides.which,
-        "row": sides.row,
-        "training": sides.training,
-        "score": score,
-        "alone": elsewhere.reach,
-    }
-    if "random" in spec.people:
-        family = attack.family(drawn_halves)
-        found["family"] = family.scores(attack.gower, sides.places, attack.released, attack.reference, score)
-        found["unreleased"] = family.scores_without(attack.gower, sides.places, attack.reference)
-    if "vulnerable" in spec.people:
-        found |= attack.vulnerable(spec, block, drawn_halves, run.rng)
-    return {**found, "halves": drawn_halves, "seed": np.asarray(seed)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -515,3 +307,213 @@ def _of_family(
     )  # fmt: skip
     yield Estimate("p_value", found.p_value, "", reason=words, params=params)
     yield Estimate("detectable_auc", found.detectable, "", reason=words, params=params)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MembershipInferenceSpec(Spec):
+    """What the intruder has of a person, how densities are found, and how the controls are used."""
+
+    known: Annotated[Known, Variant("variables the intruder has of a person; default: all but identifiers")] = ()
+    neighbours: Annotated[int, Param("which nearest record tells how dense a table is", ge=1)] = 1
+    reference: Annotated[
+        float, Param("share of the controls that the intruder has; the others are scored", gt=0, lt=1)
+    ] = REFERENCE
+    false_positives: Annotated[
+        float, Param("share of the scored controls that may be taken for records of the data", gt=0, lt=1)
+    ] = FALSE_POSITIVES
+    records: Annotated[int, Param("most targets of a kind, and most controls; of more, a random sample", ge=1)] = 2000
+    people: TargetKinds = BOTH
+    vulnerable: Vulnerable = None
+    blocks: Annotated[int, Param("tasks that the records are divided among", ge=1, le=1000, selects=True)] = 4
+
+    def grid(self) -> tuple[float, ...]:
+        return tuple(map(float, range(self.blocks)))
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """With all variables but identifiers where none is named."""
+        return replace(self, known=self.known or schema.but_identifiers)
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when the intruder has nothing of a person."""
+        known = self.for_release(schema, released).known
+        if not known:
+            raise BadInput(f"{place}.known", "all variables are identifiers; name what the intruder has of a person")
+
+
+FAMILY = (
+    Output(
+        "family_auc",
+        "chance that the best of a family of attackers takes a record of the data for one rather than a control record; 0.5 where nothing is told. "
+        "Its baseline is the chance without the release, where that is above 0.5",
+        "low",
+        "share",
+        range=SHARE,
+        short="AUC of the family",
+        estimated=True,
+        detectable="detectable_auc",
+        row_defaults=(("people", "random"),),
+        risk=RiskOutput(gate_reference="chance", questions=("membership",), area=True),
+        label=Label(
+            "Members distinguished, best attacker (AUC)",
+            "The best of several attackers distinguishes a member from another person in {value} of pairs; 50 % is chance.",
+            "Good is 50 %: no attacker distinguishes members from other people.",
+            "At least one attacker finds out who is in the data.",
+            MEMBERSHIP,
+            counts="share",
+        ),
+    ),
+    Output(
+        "family_tpr",
+        "share of the records of the data that the best of a family of attackers finds at the false positives asked for",
+        "low",
+        "share",
+        range=SHARE,
+        short="found by the family",
+        estimated=True,
+        risk=RiskOutput(questions=("membership",)),
+        label=Label(
+            "Members found by the best attacker",
+            "At the allowed rate of false alarms, the best of several attackers finds {value} of the members asked about.",
+            "Good is no more than the rate of false alarms.",
+            "The best attacker finds too many members.",
+            MEMBERSHIP,
+            counts="share",
+        ),
+    ),
+    Output(
+        "p_value",
+        "chance to find as much by the best of the family where nothing is told, by permuted labels",
+        "none",
+        range=SHARE,
+        short="p",
+        estimated=True,
+        label=Label(
+            "Chance of such a membership finding",
+            "If the release revealed nothing, the best attacker would do as well with probability {value}.",
+            counts="share",
+        ),
+    ),
+    Output(
+        "detectable_auc",
+        "smallest AUC of the family that would have been found with 80 % power",
+        "none",
+        "share",
+        range=SHARE,
+        short="detectable AUC",
+        estimated=True,
+        label=Label(
+            "Smallest AUC that the best attacker shows",
+            "With a power of 80 %, the test finds an AUC of {value} or more.",
+            counts="share",
+        ),
+    ),
+)
+
+
+OUTPUTS = (
+    Output(
+        "auc",
+        "chance that a record of the data looks more like one of the release than a control record does; 0.5 where nothing is told",
+        "low",
+        "share",
+        range=SHARE,
+        short="AUC",
+        estimated=True,
+        risk=RiskOutput(questions=("membership",)),
+        statbarn="StatisticalHypothesisTests",
+        label=Label(
+            "Members distinguished from others (AUC)",
+            "A member looks more like the release than another person does in {value} of pairs; 50 % is chance.",
+            "Good is 50 %: members look like anybody else.",
+            "The release reveals who is in the data.",
+            MEMBERSHIP,
+            counts="share",
+        ),
+    ),
+    *attack_outputs(
+        "membership",
+        "guesses",
+        "take a person for one of the data, at the false positives asked for,",
+        ("membership",),
+        MEMBERSHIP,
+        exact=False,
+    ),
+    *FAMILY,
+)
+
+
+def _offer(case: Case) -> Offer | Declined | None:
+    """Whether the release says who is in the data."""
+    if case.want != "synthesis":
+        return None
+    if not case.holdout:
+        return Declined(WITHOUT_CONTROLS)
+    # The measure takes one control where there are fewer, but a draft holds out enough for the false positives that it asks for.
+    limits, sizes = whole_limits("membership", case, FALSE_POSITIVES, scored=REFERENCE), asked_about(case, REFERENCE)
+    if (
+        case.controls is not None
+        and _allowed(FALSE_POSITIVES, case.controls - _of_reference(case.controls, REFERENCE)) < 1
+    ):
+        limits = tuple(replace(limit, detectable=1.0) for limit in limits)
+    if limits and sizes is not None:
+        family = OfferedLimit(
+            "family_auc", "max", NO_LEAK + (1 - NO_LEAK) * MOST_EXCESS, OURS, "membership", params={"people": "random"},
+            detectable=detectable_family_area(*sizes), baseline=NO_LEAK, extra=True,
+        )  # fmt: skip
+        limits = (*limits, family)
+    return Offer("whether it can be told who is in the data and who is not", limits=limits)
+
+
+@measure_method(
+    "Membership inference",
+    spec=MembershipInferenceSpec,
+    source="van Breugel, Sun, Qian & van der Schaar (2023); Carlini et al. (2022); Newcombe (2006)",
+    outputs=OUTPUTS,
+    gather=gather,
+    controls=True,
+    per_record=(
+        RecordArray(
+            "above_controls",
+            "share of the scored controls that look less like a record of the release, equal ones counting half",
+            "share",
+            "high",
+        ),
+    ),
+)
+@drafts(_offer)
+def membership_inference(
+    confidential: Microdata,
+    releases: Sequence[Microdata],
+    models: Models,
+    spec: MembershipInferenceSpec,
+    block: int,
+    run: Run,
+) -> dict[str, NDArray[Any]]:
+    """The scores of one block of records and controls, as ``_Scored`` has them. Raises NotComputable where there are too few controls."""
+    assert confidential.controls is not None
+    reference, controls = _divided(confidential.controls, spec, run.rng)
+    own = drawn(confidential, spec.records, run.rng)
+    attack = _Attack.of(confidential, releases, reference, spec)
+    drawn_halves = halves(len(spec.known), run.rng)
+    seed = run.rng.integers(2**63)
+    sides = attack.side(own, controls, block, spec.blocks)
+    inside = []
+    for done, places in enumerate(attack.released, start=1):
+        inside.append(Near.of(attack.gower, sides.places, places, spec.neighbours))
+        run.report(Progress(done, len(releases), "datasets"))
+    elsewhere = Near.of(attack.gower, sides.places, attack.reference, spec.neighbours)
+    score = density_scores(inside, elsewhere, len(attack.gower.names), spec.neighbours)
+    found = {
+        "which": sides.which,
+        "row": sides.row,
+        "training": sides.training,
+        "score": score,
+        "alone": elsewhere.reach,
+    }
+    if "random" in spec.people:
+        family = attack.family(drawn_halves)
+        found["family"] = family.scores(attack.gower, sides.places, attack.released, attack.reference, score)
+        found["unreleased"] = family.scores_without(attack.gower, sides.places, attack.reference)
+    if "vulnerable" in spec.people:
+        found |= attack.vulnerable(spec, block, drawn_halves, run.rng)
+    return {**found, "halves": drawn_halves, "seed": np.asarray(seed)}

@@ -257,6 +257,172 @@ def zayatz_share(sizes: Integers, population: float) -> float:
 SPECIFICATION = {UNIQUES.name: "specification_uniques", MATCHES.name: "specification_matches"}
 
 
+def check(data: Microdata, target: str, spec: PopulationUniquenessSpec, place: str) -> None:
+    """BadInput where a record has no sampling weight, or one that no record can have."""
+    spec = spec.for_release(data.schema, ())
+    if spec.weight is None:
+        return
+    if lacking := int(data.missing(spec.weight).sum()):
+        raise BadInput(
+            f"{place}.weight",
+            f"{counted(lacking, 'record')} {agree(lacking, 'has', 'have')} no weight; leave them out with [data] where",
+        )
+    if below := int((data.present(spec.weight) < 1).sum()):
+        raise BadInput(
+            f"{place}.weight",
+            f"{counted(below, 'record')} {agree(below, 'has', 'have')} a weight below 1; a weight says how many people of the population a record stands for, "
+            "itself among them; where weights are scaled to a mean of 1, say the fraction instead",
+        )
+
+
+def averages_of_one_sample(rows: Sequence[Row], records: int | None = None) -> list[Row]:
+    """The averages over the datasets, each with the average of their intervals, or without one where one dataset has none."""
+    return [_with_mean_interval(average(group, records), group) for group in by_series(rows)]
+
+
+def _with_mean_interval(row: Row, rows: Sequence[Row]) -> Row:
+    if row.measure in SPECIFICATION.values():
+        return row
+    ends = [(one.lower, one.upper) for one in rows if one.value is not None]
+    lower, upper = ([one for one in end if one is not None] for end in zip(*ends, strict=True)) if ends else ([], [])
+    if not ends or len(lower) < len(ends) or len(upper) < len(ends):
+        return replace(row, lower=None, upper=None)
+    return replace(row, lower=float(np.mean(lower)), upper=float(np.mean(upper)))
+
+
+def _sampling(confidential: Microdata, released: Microdata, spec: PopulationUniquenessSpec) -> tuple[Floats, float]:
+    """How many people each released record stands for, (n,), and how many the population has.
+
+    They add up to what the confidential records stand for, whatever a release suppresses or adds.
+    """
+    if spec.weight is None:
+        assert spec.fraction is not None
+        population = len(confidential) / spec.fraction
+        weights = np.full(len(released), population / len(released))
+    else:
+        population = float(confidential.numbers(spec.weight).sum())
+        weights = released.numbers(spec.weight)
+        if np.isnan(weights).any() or (weights <= 0).any():
+            raise NotComputable(f'released records have no weight above 0 in "{spec.weight}"')
+        weights = weights * (population / weights.sum())
+    if (weights < 1 - 1e-9).any():
+        raise NotComputable("released records stand for less than one person each")
+    return np.maximum(weights, 1.0), population
+
+
+def _of_sizes(name: str, sizes: Integers, population: float, remark: str) -> Estimate:
+    """The Pitman model's figure, or Zayatz's."""
+    uniques = int(np.sum(sizes == 1))
+    try:
+        if not uniques:
+            share = 0.0
+        elif name == "pitman_uniques":
+            share = pitman_share(*pitman_fit(sizes), int(sizes.sum()), population)
+        else:
+            share = zayatz_share(sizes, population)
+    except NotComputable as error:
+        return Estimate.not_computed(name, error.reason)
+    return Estimate(name, uniques * share, reason=remark)
+
+
+def _fitted(codes: list[Integers], weights: Floats, order: Order, least: int) -> KeyModel:
+    """The model of a key whose variables have the codes (n,) each, from at least so many records a parameter.
+
+    Raises:
+        NotComputable: where the table of the key has too many cells, or the model too many parameters.
+    """
+    if len(codes) <= order:
+        need = "two variables" if order == 1 else "three variables"
+        raise NotComputable(f"the model ({MODELS[order]}) needs {need} in the key that are not constant")
+    shape = tuple(int(code.max()) + 1 for code in codes)
+    if (count := math.prod(shape)) > MOST_CELLS:
+        raise NotComputable(
+            f"the key has {count:,} combinations of values, above the {MOST_CELLS:,} that a log-linear model is fitted to; put "
+            "numbers in bins, or name fewer keys"
+        )
+    parameters = sum(
+        math.prod(levels - 1 for levels in term) for size in range(order + 1) for term in combinations(shape, size)
+    )
+    if least * parameters > len(weights):
+        raise NotComputable(
+            f"the model ({MODELS[order]}) has {parameters:,} parameters and needs {counted(least, 'record')} for each, of {len(weights):,}; "
+            "put numbers in wider bins, or name fewer keys"
+        )
+    cell = np.ravel_multi_index(codes, shape)
+    counts = np.bincount(cell, minlength=count).astype(np.float64).reshape(shape)
+    people = np.bincount(cell, weights, minlength=count).astype(np.float64).reshape(shape)
+    present = np.divide(counts, people, out=np.zeros(shape), where=people > 0)
+    sample = LogLinear.of(counts, order)
+    if np.ptp(weights) == 0:
+        return KeyModel(counts, sample, sample.fitted * weights[0], present)
+    return KeyModel(counts, sample, LogLinear.of(people, order).fitted, present)
+
+
+def _off(found: list[float | None]) -> float:
+    return max((abs(one) for one in found if one is not None), default=0.0)
+
+
+def _chosen(found: Mapping[Order, list[float | None]]) -> Order:
+    """Main effects if the test does not reject them, else the model of the smaller statistics."""
+    if 1 in found and _off(found[1]) <= REJECTED:
+        return 1
+    return min(found, key=lambda order: _off(found[order]))
+
+
+def _rejection(order: Order, found: Mapping[Order, list[float | None]]) -> str:
+    """That the test rejects every fitted model, the chosen one with the smallest statistics; empty where one is not rejected.
+
+    It stands alone: an average shows the first reason that its datasets have.
+    """
+    if _off(found[order]) <= REJECTED:
+        return ""
+    largest = max((one for one in found[order] if one is not None), key=abs)
+    why = "terms are missing" if largest > 0 else "it has too many terms"
+    least = "the least rejected one, " if len(found) > 1 else ""
+    return (
+        f"rejected: the specification test rejects every log-linear model that is fitted; {least}of {MODELS[order]}, gives this "
+        f"point without an interval (statistic {largest:.1f}, limit {REJECTED:g}: {why})"
+    )
+
+
+def _tested(of: Expectation, order: Order, value: float | None, why: str, remark: str) -> Estimate:
+    reason = why or (remark if value is not None else "no residual of the model varies")
+    return Estimate(SPECIFICATION[of.name], value, reason=reason, params={"fitted": MODELS[order]})
+
+
+def _estimate(model: KeyModel, of: Expectation, words: str, *, interval: bool) -> Estimate:
+    value, uniques = model.expected(of), float(np.sum(model.counts == 1))
+    if not interval or uniques == 0:
+        return Estimate(of.name, value, reason=words)
+    lower, upper = bounded_interval(value, model.half_width(of), (0.0, uniques))
+    return Estimate(of.name, value, lower=lower, upper=upper, reason=words)
+
+
+def _per_record(
+    confidential: Microdata,
+    released: Microdata,
+    spec: PopulationUniquenessSpec,
+    model: KeyModel,
+    codes: list[Integers],
+) -> dict[str, Floats]:
+    """What the model says of each confidential record's released version, (n,) each."""
+    if not released.linked or (released.classes is None and len(released) != len(confidential)):
+        return {}
+    cell = np.ravel_multi_index(codes, model.counts.shape)
+    counts, others = model.counts.ravel()[cell], model.others.ravel()[cell]
+    _, first, which = np.unique(cell, return_index=True, return_inverse=True)
+    own = keeps_keys(confidential, released, spec.keys, spec.bins)
+    values = {
+        "frequency": counts,
+        "right_match": np.where(own, expected_inverse(counts[first], others[first])[which], 0.0),
+        "population_unique": np.where(own & (counts == 1), np.exp(-others), 0.0),
+    }
+    found = {name: np.full(len(confidential), np.nan) for name in values}
+    for name, value in values.items():
+        found[name][released.records] = value
+    return found
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PopulationUniquenessSpec(Spec):
     """The key, how the sample was drawn, and the model."""
@@ -321,39 +487,6 @@ class PopulationUniquenessSpec(Spec):
     def orders(self) -> tuple[Order, ...]:
         both: dict[str, tuple[Order, ...]] = {"main_effects": (1,), "two_way": (2,)}
         return both.get(self.model, (1, 2))
-
-
-def check(data: Microdata, target: str, spec: PopulationUniquenessSpec, place: str) -> None:
-    """BadInput where a record has no sampling weight, or one that no record can have."""
-    spec = spec.for_release(data.schema, ())
-    if spec.weight is None:
-        return
-    if lacking := int(data.missing(spec.weight).sum()):
-        raise BadInput(
-            f"{place}.weight",
-            f"{counted(lacking, 'record')} {agree(lacking, 'has', 'have')} no weight; leave them out with [data] where",
-        )
-    if below := int((data.present(spec.weight) < 1).sum()):
-        raise BadInput(
-            f"{place}.weight",
-            f"{counted(below, 'record')} {agree(below, 'has', 'have')} a weight below 1; a weight says how many people of the population a record stands for, "
-            "itself among them; where weights are scaled to a mean of 1, say the fraction instead",
-        )
-
-
-def averages_of_one_sample(rows: Sequence[Row], records: int | None = None) -> list[Row]:
-    """The averages over the datasets, each with the average of their intervals, or without one where one dataset has none."""
-    return [_with_mean_interval(average(group, records), group) for group in by_series(rows)]
-
-
-def _with_mean_interval(row: Row, rows: Sequence[Row]) -> Row:
-    if row.measure in SPECIFICATION.values():
-        return row
-    ends = [(one.lower, one.upper) for one in rows if one.value is not None]
-    lower, upper = ([one for one in end if one is not None] for end in zip(*ends, strict=True)) if ends else ([], [])
-    if not ends or len(lower) < len(ends) or len(upper) < len(ends):
-        return replace(row, lower=None, upper=None)
-    return replace(row, lower=float(np.mean(lower)), upper=float(np.mean(upper)))
 
 
 @measure_method(
@@ -512,136 +645,3 @@ def population_uniqueness(
     rejected = _rejection(order, found)
     estimates = [_estimate(model, of, rejected, interval=spec.weight is None and not rejected) for of in EXPECTATIONS]
     return Measure((*estimates, *tests, *others), _per_record(confidential, released, spec, model, cells))
-
-
-def _sampling(confidential: Microdata, released: Microdata, spec: PopulationUniquenessSpec) -> tuple[Floats, float]:
-    """How many people each released record stands for, (n,), and how many the population has.
-
-    They add up to what the confidential records stand for, whatever a release suppresses or adds.
-    """
-    if spec.weight is None:
-        assert spec.fraction is not None
-        population = len(confidential) / spec.fraction
-        weights = np.full(len(released), population / len(released))
-    else:
-        population = float(confidential.numbers(spec.weight).sum())
-        weights = released.numbers(spec.weight)
-        if np.isnan(weights).any() or (weights <= 0).any():
-            raise NotComputable(f'released records have no weight above 0 in "{spec.weight}"')
-        weights = weights * (population / weights.sum())
-    if (weights < 1 - 1e-9).any():
-        raise NotComputable("released records stand for less than one person each")
-    return np.maximum(weights, 1.0), population
-
-
-def _of_sizes(name: str, sizes: Integers, population: float, remark: str) -> Estimate:
-    """The Pitman model's figure, or Zayatz's."""
-    uniques = int(np.sum(sizes == 1))
-    try:
-        if not uniques:
-            share = 0.0
-        elif name == "pitman_uniques":
-            share = pitman_share(*pitman_fit(sizes), int(sizes.sum()), population)
-        else:
-            share = zayatz_share(sizes, population)
-    except NotComputable as error:
-        return Estimate.not_computed(name, error.reason)
-    return Estimate(name, uniques * share, reason=remark)
-
-
-def _fitted(codes: list[Integers], weights: Floats, order: Order, least: int) -> KeyModel:
-    """The model of a key whose variables have the codes (n,) each, from at least so many records a parameter.
-
-    Raises:
-        NotComputable: where the table of the key has too many cells, or the model too many parameters.
-    """
-    if len(codes) <= order:
-        need = "two variables" if order == 1 else "three variables"
-        raise NotComputable(f"the model ({MODELS[order]}) needs {need} in the key that are not constant")
-    shape = tuple(int(code.max()) + 1 for code in codes)
-    if (count := math.prod(shape)) > MOST_CELLS:
-        raise NotComputable(
-            f"the key has {count:,} combinations of values, above the {MOST_CELLS:,} that a log-linear model is fitted to; put "
-            "numbers in bins, or name fewer keys"
-        )
-    parameters = sum(
-        math.prod(levels - 1 for levels in term) for size in range(order + 1) for term in combinations(shape, size)
-    )
-    if least * parameters > len(weights):
-        raise NotComputable(
-            f"the model ({MODELS[order]}) has {parameters:,} parameters and needs {counted(least, 'record')} for each, of {len(weights):,}; "
-            "put numbers in wider bins, or name fewer keys"
-        )
-    cell = np.ravel_multi_index(codes, shape)
-    counts = np.bincount(cell, minlength=count).astype(np.float64).reshape(shape)
-    people = np.bincount(cell, weights, minlength=count).astype(np.float64).reshape(shape)
-    present = np.divide(counts, people, out=np.zeros(shape), where=people > 0)
-    sample = LogLinear.of(counts, order)
-    if np.ptp(weights) == 0:
-        return KeyModel(counts, sample, sample.fitted * weights[0], present)
-    return KeyModel(counts, sample, LogLinear.of(people, order).fitted, present)
-
-
-def _off(found: list[float | None]) -> float:
-    return max((abs(one) for one in found if one is not None), default=0.0)
-
-
-def _chosen(found: Mapping[Order, list[float | None]]) -> Order:
-    """Main effects if the test does not reject them, else the model of the smaller statistics."""
-    if 1 in found and _off(found[1]) <= REJECTED:
-        return 1
-    return min(found, key=lambda order: _off(found[order]))
-
-
-def _rejection(order: Order, found: Mapping[Order, list[float | None]]) -> str:
-    """That the test rejects every fitted model, the chosen one with the smallest statistics; empty where one is not rejected.
-
-    It stands alone: an average shows the first reason that its datasets have.
-    """
-    if _off(found[order]) <= REJECTED:
-        return ""
-    largest = max((one for one in found[order] if one is not None), key=abs)
-    why = "terms are missing" if largest > 0 else "it has too many terms"
-    least = "the least rejected one, " if len(found) > 1 else ""
-    return (
-        f"rejected: the specification test rejects every log-linear model that is fitted; {least}of {MODELS[order]}, gives this "
-        f"point without an interval (statistic {largest:.1f}, limit {REJECTED:g}: {why})"
-    )
-
-
-def _tested(of: Expectation, order: Order, value: float | None, why: str, remark: str) -> Estimate:
-    reason = why or (remark if value is not None else "no residual of the model varies")
-    return Estimate(SPECIFICATION[of.name], value, reason=reason, params={"fitted": MODELS[order]})
-
-
-def _estimate(model: KeyModel, of: Expectation, words: str, *, interval: bool) -> Estimate:
-    value, uniques = model.expected(of), float(np.sum(model.counts == 1))
-    if not interval or uniques == 0:
-        return Estimate(of.name, value, reason=words)
-    lower, upper = bounded_interval(value, model.half_width(of), (0.0, uniques))
-    return Estimate(of.name, value, lower=lower, upper=upper, reason=words)
-
-
-def _per_record(
-    confidential: Microdata,
-    released: Microdata,
-    spec: PopulationUniquenessSpec,
-    model: KeyModel,
-    codes: list[Integers],
-) -> dict[str, Floats]:
-    """What the model says of each confidential record's released version, (n,) each."""
-    if not released.linked or (released.classes is None and len(released) != len(confidential)):
-        return {}
-    cell = np.ravel_multi_index(codes, model.counts.shape)
-    counts, others = model.counts.ravel()[cell], model.others.ravel()[cell]
-    _, first, which = np.unique(cell, return_index=True, return_inverse=True)
-    own = keeps_keys(confidential, released, spec.keys, spec.bins)
-    values = {
-        "frequency": counts,
-        "right_match": np.where(own, expected_inverse(counts[first], others[first])[which], 0.0),
-        "population_unique": np.where(own & (counts == 1), np.exp(-others), 0.0),
-    }
-    found = {name: np.full(len(confidential), np.nan) for name in values}
-    for name, value in values.items():
-        found[name][released.records] = value
-    return found

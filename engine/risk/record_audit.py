@@ -77,293 +77,6 @@ LEVERS = (
 ROW = (("people", "random"),)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RecordAuditSpec(Spec):
-    """Who is asked about, how many shadows, and what the intruder knows."""
-
-    known: Annotated[Known, Variant("variables the intruder looks at; default: all but identifiers")] = ()
-    targets: Annotated[int, Param("targets of each kind", ge=1, le=1000, told=True)] = _TARGETS
-    people: TargetKinds = BOTH
-    shadows: Annotated[
-        int, Param("shadow releases of a target, about half of them with its record", ge=40, le=100_000)
-    ] = 500
-    background: Annotated[
-        Background,
-        Param(
-            "the other records of a shadow: a random half, so that all targets share the shadows; all; or all but the targets, "
-            "which coins decide (canaries): an audit of private steps in few shadows"
-        ),
-    ] = "half"
-    question: Annotated[
-        Question | None,
-        Param(
-            "without a person: another record in its place, or other values; default: values where variables are kept"
-        ),
-    ] = None
-    datasets: Annotated[int | None, Param("datasets of a shadow; default: as many as the release has", ge=1)] = None
-    false_positives: Annotated[
-        float, Param("share of the shadows without the person that may be taken for one with it", gt=0, lt=1)
-    ] = 0.01
-    exact: Annotated[bool, Param("use exact likelihood ratios where all models give them; needs background all")] = True
-    blocks: Annotated[int, Param("tasks that the shadows are divided among", ge=1, le=1000, selects=True)] = 8
-
-    def grid(self) -> tuple[float, ...]:
-        return tuple(map(float, range(self.blocks)))
-
-    def shadows_a_task(self) -> float:
-        """The shadows of a block."""
-        own = self.targets * len(self.people) if self.background == "all" else 1
-        return self.shadows * own / self.blocks
-
-    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """With all variables but identifiers where none is named."""
-        return replace(self, known=self.known or schema.but_identifiers)
-
-    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when the intruder has nothing of a person, or has none of what the release changes."""
-        known = self.for_release(schema, released).known
-        if not known:
-            raise BadInput(f"{place}.known", "all variables are identifiers; name what the intruder has of a person")
-        if released and not set(known) & set(released):
-            raise BadInput(f"{place}.known", "the release changes none of these variables; name one that it changes")
-
-
-AREAS = (
-    Output(
-        "auc",
-        "chance that a shadow release with the record of a target looks more like it than one without; mean over the targets",
-        "low",
-        "share",
-        range=SHARE,
-        short="AUC",
-        estimated=True,
-        detectable="detectable_auc",
-        row_defaults=ROW,
-        risk=RiskOutput(questions=("membership",)),
-        statbarn="StatisticalHypothesisTests",
-        label=Label(
-            "Audit: shadows distinguished (mean AUC)",
-            "Releases with a person are distinguished from releases without in {value} of pairs on average; 50 % is chance.",
-            "Good is 50 %: a release looks the same with a person and without.",
-            "Releases show whether single people are in the data.",
-            LEVERS,
-            counts="share",
-        ),
-    ),
-    Output(
-        "largest_auc",
-        "the same of the target that stands out most, with an interval that holds for all targets at once",
-        "low",
-        "share",
-        range=SHARE,
-        short="largest AUC",
-        estimated=True,
-        detectable="detectable_auc",
-        row_defaults=ROW,
-        risk=RiskOutput(gate_reference="chance", questions=("membership",), gate_lower=True),
-        statbarn="StatisticalHypothesisTests",
-        label=Label(
-            "Audit: most exposed person (AUC)",
-            "Of the person who stands out most, releases with and without are distinguished in {value} of pairs; 50 % is chance.",
-            "Good is an interval that contains 50 %.",
-            "At least one person can be recognised in the release.",
-            LEVERS,
-            counts="share",
-        ),
-    ),
-)
-OF_VALUES = tuple(
-    replace(
-        output,
-        name=f"values_{output.name}",
-        meaning=f"{output.meaning}; without means that the record has another's values",
-        short=f"{output.short} of values",
-        risk=replace(output.risk, questions=("inference",)),
-        label=replace(output.label, name=name, says=says, good=good, fails=fails),
-    )
-    for output, name, says, good, fails in (
-        (
-            AREAS[0],
-            "Audit: values distinguished (mean AUC)",
-            "Releases made of a person's own values are distinguished from others in {value} of pairs on average; 50 % is chance.",
-            "Good is 50 %: a release looks the same whatever a person's values are.",
-            "Releases show values of single people.",
-        ),
-        (
-            AREAS[1],
-            "Audit: most exposed values (AUC)",
-            "Of the person who stands out most, releases made of the own values are distinguished in {value} of pairs; 50 % is chance.",
-            "Good is an interval that contains 50 %.",
-            "Values of at least one person can be recognised in the release.",
-        ),
-    )
-)
-"""The areas where the question is about values."""
-OUTPUTS = (
-    *AREAS,
-    *OF_VALUES,
-    Output(
-        "given_away",
-        "targets of whom a release shows beyond chance whether they are in the data",
-        "low",
-        "records",
-        range=NON_NEGATIVE,
-        short="given away",
-        estimated=True,
-        row_defaults=ROW,
-        label=Label(
-            "Audit: people given away",
-            "The audit recognises {value} in the releases beyond chance.",
-            "Good is 0.",
-            "Some people can be recognised in the release.",
-            LEVERS,
-            counts="people",
-        ),
-    ),
-    Output(
-        "tpr",
-        "share of the shadows with the record that are found at the false positives asked for; mean over the targets",
-        "low",
-        "share",
-        range=SHARE,
-        short="found",
-        estimated=True,
-        label=Label(
-            "Audit: shadows found at few false alarms",
-            "At the allowed rate of false alarms, {value} of the releases with the person are found.",
-            "Good is no more than the rate of false alarms.",
-            "Releases with a person are found too often.",
-            LEVERS,
-        ),
-    ),
-    Output(
-        "advantage",
-        "true positives less false positives of the classifier, at a limit that other shadows of the target choose; mean over the targets",
-        "low",
-        range=(-1.0, 1.0),
-        short="advantage",
-        estimated=True,
-        label=Label(
-            "Audit: advantage of the attack",
-            "The attack is right by {value} more often than chance.",
-            "Good is 0 %.",
-            "The attack knows too often whether a person is in the data.",
-            LEVERS,
-            counts="share",
-        ),
-    ),
-    Output(
-        "reconstruction",
-        "share of a target's sensitive values guessed right from the nearest released records where its record is in the data",
-        "low",
-        "share",
-        range=SHARE,
-        short="reconstruction",
-        estimated=True,
-        label=Label(
-            "Audit: sensitive values guessed right",
-            "From the nearest released records, {value} of the targets' sensitive values are guessed right.",
-            "Good is no more than without the person in the data.",
-            "Sensitive values of the targets are guessed too often.",
-            LEVERS,
-            baseline="without the person in the data",
-        ),
-    ),
-    Output(
-        "memorisation",
-        "how much more often sensitive values are guessed right because the record is in the data",
-        "low",
-        range=(-1.0, 1.0),
-        short="memorisation",
-        estimated=True,
-        label=Label(
-            "Audit: memorisation",
-            "Being in the data raises the share of sensitive values guessed right by {value}.",
-            "Good is 0 %: values are guessed as well of people outside the data.",
-            "The release repeats values of single people.",
-            LEVERS,
-            counts="share",
-        ),
-    ),
-    Output(
-        "epsilon_lower",
-        "the largest privacy loss epsilon that the attack proves, of all targets together, with 95 % confidence",
-        "low",
-        range=NON_NEGATIVE,
-        short="epsilon at least",
-        estimated=True,
-        statbarn="none",
-        risk=RiskOutput(evidence="audit by shadow releases"),
-        label=Label(
-            "Audit: privacy loss, lower bound (epsilon)",
-            "The attack proves a privacy loss of at least {value}.",
-            "Good is a bound below the epsilon that is claimed.",
-            "The release loses more privacy than is claimed.",
-            LEVERS,
-            baseline="claimed epsilon",
-        ),
-    ),
-    Output(
-        "epsilon_guesses",
-        "the privacy loss epsilon that all guesses at all targets prove together, with 95 % confidence",
-        "low",
-        range=NON_NEGATIVE,
-        short="epsilon by guesses",
-        estimated=True,
-        statbarn="none",
-        label=Label(
-            "Audit: privacy loss by all guesses (epsilon)",
-            "All guesses together prove a privacy loss of at least {value}.",
-            "Good is a bound below the epsilon that is claimed.",
-            "The release loses more privacy than is claimed.",
-            LEVERS,
-            baseline="claimed epsilon",
-        ),
-    ),
-    Output(
-        "mu_lower",
-        "the same of Gaussian differential privacy: mu",
-        "none",
-        range=NON_NEGATIVE,
-        short="mu at least",
-        estimated=True,
-        statbarn="none",
-        label=Label(
-            "Audit: Gaussian privacy loss, at least (mu)",
-            "The attack proves a Gaussian privacy loss mu of at least {value}.",
-            baseline="claimed mu",
-        ),
-    ),
-    Output(
-        "p_value",
-        "chance of such a largest AUC where nothing is given away, by permuted labels",
-        "none",
-        range=SHARE,
-        short="p",
-        estimated=True,
-        label=Label(
-            "Audit: chance of such a finding",
-            "If the releases revealed nothing, some person would stand out as much with probability {value}.",
-            counts="share",
-        ),
-    ),
-    Output(
-        "detectable_auc",
-        "smallest AUC of one target that would have stood out with 80 % power",
-        "none",
-        "share",
-        range=SHARE,
-        short="detectable AUC",
-        estimated=True,
-        label=Label(
-            "Audit: smallest AUC that stands out",
-            "With a power of 80 %, the audit recognises a person with an AUC of {value} or more.",
-            counts="share",
-        ),
-    ),
-)
-
-
 @dataclass(frozen=True, eq=False)
 class _Audit:
     """The records in the order of their values, ``order`` (n,) of the file's rows; the rows of the T targets among them, and of which kind each is."""
@@ -653,6 +366,299 @@ class _Scored:
             counted_on = trained(x[first], x[second]) @ y[first]
         chosen = audit_bounds.thresholds(chosen_by, present[first], level, self.delta)
         return audit_bounds.counted(counted_on, present[second], chosen, level, self.delta)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecordAuditSpec(Spec):
+    """Who is asked about, how many shadows, and what the intruder knows."""
+
+    known: Annotated[Known, Variant("variables the intruder looks at; default: all but identifiers")] = ()
+    targets: Annotated[int, Param("targets of each kind", ge=1, le=1000, told=True)] = _TARGETS
+    people: TargetKinds = BOTH
+    shadows: Annotated[
+        int, Param("shadow releases of a target, about half of them with its record", ge=40, le=100_000)
+    ] = 500
+    background: Annotated[
+        Background,
+        Param(
+            "the other records of a shadow: a random half, so that all targets share the shadows; all; or all but the targets, "
+            "which coins decide (canaries): an audit of private steps in few shadows"
+        ),
+    ] = "half"
+    question: Annotated[
+        Question | None,
+        Param(
+            "without a person: another record in its place, or other values; default: values where variables are kept"
+        ),
+    ] = None
+    datasets: Annotated[int | None, Param("datasets of a shadow; default: as many as the release has", ge=1)] = None
+    false_positives: Annotated[
+        float, Param("share of the shadows without the person that may be taken for one with it", gt=0, lt=1)
+    ] = 0.01
+    exact: Annotated[bool, Param("use exact likelihood ratios where all models give them; needs background all")] = True
+    blocks: Annotated[int, Param("tasks that the shadows are divided among", ge=1, le=1000, selects=True)] = 8
+
+    def grid(self) -> tuple[float, ...]:
+        return tuple(map(float, range(self.blocks)))
+
+    def shadows_a_task(self) -> float:
+        """The shadows of a block."""
+        own = self.targets * len(self.people) if self.background == "all" else 1
+        return self.shadows * own / self.blocks
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """With all variables but identifiers where none is named."""
+        return replace(self, known=self.known or schema.but_identifiers)
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when the intruder has nothing of a person, or has none of what the release changes."""
+        known = self.for_release(schema, released).known
+        if not known:
+            raise BadInput(f"{place}.known", "all variables are identifiers; name what the intruder has of a person")
+        if released and not set(known) & set(released):
+            raise BadInput(f"{place}.known", "the release changes none of these variables; name one that it changes")
+
+
+AREAS = (
+    Output(
+        "auc",
+        "chance that a shadow release with the record of a target looks more like it than one without; mean over the targets",
+        "low",
+        "share",
+        range=SHARE,
+        short="AUC",
+        estimated=True,
+        detectable="detectable_auc",
+        row_defaults=ROW,
+        risk=RiskOutput(questions=("membership",)),
+        statbarn="StatisticalHypothesisTests",
+        label=Label(
+            "Audit: shadows distinguished (mean AUC)",
+            "Releases with a person are distinguished from releases without in {value} of pairs on average; 50 % is chance.",
+            "Good is 50 %: a release looks the same with a person and without.",
+            "Releases show whether single people are in the data.",
+            LEVERS,
+            counts="share",
+        ),
+    ),
+    Output(
+        "largest_auc",
+        "the same of the target that stands out most, with an interval that holds for all targets at once",
+        "low",
+        "share",
+        range=SHARE,
+        short="largest AUC",
+        estimated=True,
+        detectable="detectable_auc",
+        row_defaults=ROW,
+        risk=RiskOutput(gate_reference="chance", questions=("membership",), gate_lower=True),
+        statbarn="StatisticalHypothesisTests",
+        label=Label(
+            "Audit: most exposed person (AUC)",
+            "Of the person who stands out most, releases with and without are distinguished in {value} of pairs; 50 % is chance.",
+            "Good is an interval that contains 50 %.",
+            "At least one person can be recognised in the release.",
+            LEVERS,
+            counts="share",
+        ),
+    ),
+)
+
+
+OF_VALUES = tuple(
+    replace(
+        output,
+        name=f"values_{output.name}",
+        meaning=f"{output.meaning}; without means that the record has another's values",
+        short=f"{output.short} of values",
+        risk=replace(output.risk, questions=("inference",)),
+        label=replace(output.label, name=name, says=says, good=good, fails=fails),
+    )
+    for output, name, says, good, fails in (
+        (
+            AREAS[0],
+            "Audit: values distinguished (mean AUC)",
+            "Releases made of a person's own values are distinguished from others in {value} of pairs on average; 50 % is chance.",
+            "Good is 50 %: a release looks the same whatever a person's values are.",
+            "Releases show values of single people.",
+        ),
+        (
+            AREAS[1],
+            "Audit: most exposed values (AUC)",
+            "Of the person who stands out most, releases made of the own values are distinguished in {value} of pairs; 50 % is chance.",
+            "Good is an interval that contains 50 %.",
+            "Values of at least one person can be recognised in the release.",
+        ),
+    )
+)
+
+
+"""The areas where the question is about values."""
+
+
+OUTPUTS = (
+    *AREAS,
+    *OF_VALUES,
+    Output(
+        "given_away",
+        "targets of whom a release shows beyond chance whether they are in the data",
+        "low",
+        "records",
+        range=NON_NEGATIVE,
+        short="given away",
+        estimated=True,
+        row_defaults=ROW,
+        label=Label(
+            "Audit: people given away",
+            "The audit recognises {value} in the releases beyond chance.",
+            "Good is 0.",
+            "Some people can be recognised in the release.",
+            LEVERS,
+            counts="people",
+        ),
+    ),
+    Output(
+        "tpr",
+        "share of the shadows with the record that are found at the false positives asked for; mean over the targets",
+        "low",
+        "share",
+        range=SHARE,
+        short="found",
+        estimated=True,
+        label=Label(
+            "Audit: shadows found at few false alarms",
+            "At the allowed rate of false alarms, {value} of the releases with the person are found.",
+            "Good is no more than the rate of false alarms.",
+            "Releases with a person are found too often.",
+            LEVERS,
+        ),
+    ),
+    Output(
+        "advantage",
+        "true positives less false positives of the classifier, at a limit that other shadows of the target choose; mean over the targets",
+        "low",
+        range=(-1.0, 1.0),
+        short="advantage",
+        estimated=True,
+        label=Label(
+            "Audit: advantage of the attack",
+            "The attack is right by {value} more often than chance.",
+            "Good is 0 %.",
+            "The attack knows too often whether a person is in the data.",
+            LEVERS,
+            counts="share",
+        ),
+    ),
+    Output(
+        "reconstruction",
+        "share of a target's sensitive values guessed right from the nearest released records where its record is in the data",
+        "low",
+        "share",
+        range=SHARE,
+        short="reconstruction",
+        estimated=True,
+        label=Label(
+            "Audit: sensitive values guessed right",
+            "From the nearest released records, {value} of the targets' sensitive values are guessed right.",
+            "Good is no more than without the person in the data.",
+            "Sensitive values of the targets are guessed too often.",
+            LEVERS,
+            baseline="without the person in the data",
+        ),
+    ),
+    Output(
+        "memorisation",
+        "how much more often sensitive values are guessed right because the record is in the data",
+        "low",
+        range=(-1.0, 1.0),
+        short="memorisation",
+        estimated=True,
+        label=Label(
+            "Audit: memorisation",
+            "Being in the data raises the share of sensitive values guessed right by {value}.",
+            "Good is 0 %: values are guessed as well of people outside the data.",
+            "The release repeats values of single people.",
+            LEVERS,
+            counts="share",
+        ),
+    ),
+    Output(
+        "epsilon_lower",
+        "the largest privacy loss epsilon that the attack proves, of all targets together, with 95 % confidence",
+        "low",
+        range=NON_NEGATIVE,
+        short="epsilon at least",
+        estimated=True,
+        statbarn="none",
+        risk=RiskOutput(evidence="audit by shadow releases"),
+        label=Label(
+            "Audit: privacy loss, lower bound (epsilon)",
+            "The attack proves a privacy loss of at least {value}.",
+            "Good is a bound below the epsilon that is claimed.",
+            "The release loses more privacy than is claimed.",
+            LEVERS,
+            baseline="claimed epsilon",
+        ),
+    ),
+    Output(
+        "epsilon_guesses",
+        "the privacy loss epsilon that all guesses at all targets prove together, with 95 % confidence",
+        "low",
+        range=NON_NEGATIVE,
+        short="epsilon by guesses",
+        estimated=True,
+        statbarn="none",
+        label=Label(
+            "Audit: privacy loss by all guesses (epsilon)",
+            "All guesses together prove a privacy loss of at least {value}.",
+            "Good is a bound below the epsilon that is claimed.",
+            "The release loses more privacy than is claimed.",
+            LEVERS,
+            baseline="claimed epsilon",
+        ),
+    ),
+    Output(
+        "mu_lower",
+        "the same of Gaussian differential privacy: mu",
+        "none",
+        range=NON_NEGATIVE,
+        short="mu at least",
+        estimated=True,
+        statbarn="none",
+        label=Label(
+            "Audit: Gaussian privacy loss, at least (mu)",
+            "The attack proves a Gaussian privacy loss mu of at least {value}.",
+            baseline="claimed mu",
+        ),
+    ),
+    Output(
+        "p_value",
+        "chance of such a largest AUC where nothing is given away, by permuted labels",
+        "none",
+        range=SHARE,
+        short="p",
+        estimated=True,
+        label=Label(
+            "Audit: chance of such a finding",
+            "If the releases revealed nothing, some person would stand out as much with probability {value}.",
+            counts="share",
+        ),
+    ),
+    Output(
+        "detectable_auc",
+        "smallest AUC of one target that would have stood out with 80 % power",
+        "none",
+        "share",
+        range=SHARE,
+        short="detectable AUC",
+        estimated=True,
+        label=Label(
+            "Audit: smallest AUC that stands out",
+            "With a power of 80 %, the audit recognises a person with an AUC of {value} or more.",
+            counts="share",
+        ),
+    ),
+)
 
 
 def _offer(case: Case) -> Offer | Declined | None:

@@ -74,6 +74,86 @@ NORMAL_FROM = 1e6
 _BASELINE = "its baseline is a released record of the block picked at random"
 
 
+def check(data: Microdata, target: str, spec: RecordLinkageSpec, place: str) -> None:
+    """BadInput where the confidential values do not suit a radius."""
+    check_log_scale(data, spec.radius, place)
+
+
+def _choices(comparisons: Sequence[Comparison], blocks: Blocks, counts: PatternCounts) -> dict[Subset, Weights]:
+    """Return the learned weights by which keys the intruder compares, all of them first; a key that is left out has weights of 0."""
+    found: dict[Subset, Weights] = {}
+    for used in tried_subsets([[one.name for one in comparisons]]):
+        at = [k for k, one in enumerate(comparisons) if one.name in used]
+        learned = iter(learned_weights([comparisons[k] for k in at], blocks, counts.of_variables(at)) if at else ())
+        found[used] = tuple(next(learned) if one.name in used else np.zeros(one.levels) for one in comparisons)
+    return found
+
+
+def _largest(best: Links, informed: Links, remark: str, choices: int, sample: float, *, interval: bool) -> Estimate:
+    """Return the largest share linked, by the best of so many ``choices`` or by who knows how often true pairs agree.
+
+    The interval is of the first, simultaneous for all choices; its upper end is no smaller than the value.
+    """
+    share = _share(best, remark, sample=sample, interval=interval, choices=choices)
+    value = max(share.value or 0.0, _mean(informed.found))
+    upper = None if share.upper is None else max(share.upper, value)
+    lower = (
+        None if share.lower is None else min(share.lower, max((share.value or 0.0) - _by_chance(best, choices), 0.0))
+    )
+    return replace(share, measure="largest_linked_share", value=value, lower=lower, upper=upper)
+
+
+def _by_chance(links: Links, choices: int) -> float:
+    """Return how far above its mean the share lies by chance with probability .025 / ``choices``, where records are dealt anew.
+
+    Few records are linked by chance, and their number is skewed: its multiple with the same mean and variance is Poisson's. 0 where these are so many that
+    the interval's standard deviations say it.
+    """
+    mean, variance = float(links.by_chance.sum()), links.variance
+    if mean <= 0 or mean**2 > NORMAL_FROM * variance:
+        return 0.0
+    scale = variance / mean
+    rare = mean / scale
+    number = np.arange(int(rare + 10 * np.sqrt(rare)) + 50)
+    most = int(number[pdtrc(number, rare) <= 0.025 / choices][0])  # more than so many are as improbable as that
+    return (scale * most - mean) / len(links.found)
+
+
+def _mean(values: NDArray[Any]) -> float:
+    """Of the targets in whatever order."""
+    return float(np.mean(np.sort(values)))
+
+
+def _share(links: Links, remark: str, *, sample: float, interval: bool, choices: int = 1) -> Estimate:
+    """The share linked, with the interval of a release whose records are dealt anew, simultaneous for so many ``choices``."""
+    value, n = _mean(links.found), len(links.found)
+    spread = links.variance / n**2 + (1 - sample) * value * (1 - value) / n
+    quantile = 1.96 if choices == 1 else NormalDist().inv_cdf(1 - 0.025 / choices)
+    half = quantile * float(np.sqrt(max(spread, 0.0)))
+    lower, upper = (max(value - half, 0.0), min(value + half, 1.0)) if interval else (None, None)
+    return Estimate("linked_share", value, "", lower, upper, _mean(links.by_chance), reason=remark)
+
+
+def _at_thresholds(links: Links, probabilities: tuple[float, ...], remark: str) -> Iterator[Estimate]:
+    probability = calibrated(links)
+    for least in probabilities:
+        made = probability >= least - 1e-9
+        told: dict[str, Any] = {"probability": least}
+        if made.any():
+            value = _mean(links.found[made])
+            yield Estimate("precision", value, baseline=_mean(links.by_chance[made]), reason=remark, params=told)
+        else:
+            yield Estimate.not_computed("precision", f"no link has a probability of {least:g} or more", **told)
+        yield Estimate("recall", _mean(np.where(made, links.found, 0.0)), reason=remark, params=told)
+
+
+def _remarks(confidential: Microdata, released: Microdata, targets: int) -> Iterator[str]:
+    if targets < len(confidential):
+        yield f"{targets:,} of {len(confidential):,} records are targets"
+    if not any(released.frame[name].equals(confidential.frame[name]) for name in confidential.schema.names):
+        yield "no variable is kept, so that no released record is a person's: the one in the same place is taken for it"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecordLinkageSpec(Spec):
     """What the intruder's file has, what a pair has to agree on, and how the rest is compared."""
@@ -125,11 +205,6 @@ class RecordLinkageSpec(Spec):
                     f'"{name}" has a radius: pairs agree on a block exactly, so leave one of them out',
                 )
         check_radii(schema, released, full.keys, self.radius, place)
-
-
-def check(data: Microdata, target: str, spec: RecordLinkageSpec, place: str) -> None:
-    """BadInput where the confidential values do not suit a radius."""
-    check_log_scale(data, spec.radius, place)
 
 
 @measure_method(
@@ -311,78 +386,3 @@ def record_linkage(confidential: Microdata, released: Microdata, spec: RecordLin
     ties, linked = np.full(n, np.nan), np.full(n, np.nan)
     ties[targets], linked[targets] = informed.ties, informed.found
     return Measure(tuple(estimates), {"best_links": ties, "linked": linked})
-
-
-def _choices(comparisons: Sequence[Comparison], blocks: Blocks, counts: PatternCounts) -> dict[Subset, Weights]:
-    """Return the learned weights by which keys the intruder compares, all of them first; a key that is left out has weights of 0."""
-    found: dict[Subset, Weights] = {}
-    for used in tried_subsets([[one.name for one in comparisons]]):
-        at = [k for k, one in enumerate(comparisons) if one.name in used]
-        learned = iter(learned_weights([comparisons[k] for k in at], blocks, counts.of_variables(at)) if at else ())
-        found[used] = tuple(next(learned) if one.name in used else np.zeros(one.levels) for one in comparisons)
-    return found
-
-
-def _largest(best: Links, informed: Links, remark: str, choices: int, sample: float, *, interval: bool) -> Estimate:
-    """Return the largest share linked, by the best of so many ``choices`` or by who knows how often true pairs agree.
-
-    The interval is of the first, simultaneous for all choices; its upper end is no smaller than the value.
-    """
-    share = _share(best, remark, sample=sample, interval=interval, choices=choices)
-    value = max(share.value or 0.0, _mean(informed.found))
-    upper = None if share.upper is None else max(share.upper, value)
-    lower = (
-        None if share.lower is None else min(share.lower, max((share.value or 0.0) - _by_chance(best, choices), 0.0))
-    )
-    return replace(share, measure="largest_linked_share", value=value, lower=lower, upper=upper)
-
-
-def _by_chance(links: Links, choices: int) -> float:
-    """Return how far above its mean the share lies by chance with probability .025 / ``choices``, where records are dealt anew.
-
-    Few records are linked by chance, and their number is skewed: its multiple with the same mean and variance is Poisson's. 0 where these are so many that
-    the interval's standard deviations say it.
-    """
-    mean, variance = float(links.by_chance.sum()), links.variance
-    if mean <= 0 or mean**2 > NORMAL_FROM * variance:
-        return 0.0
-    scale = variance / mean
-    rare = mean / scale
-    number = np.arange(int(rare + 10 * np.sqrt(rare)) + 50)
-    most = int(number[pdtrc(number, rare) <= 0.025 / choices][0])  # more than so many are as improbable as that
-    return (scale * most - mean) / len(links.found)
-
-
-def _mean(values: NDArray[Any]) -> float:
-    """Of the targets in whatever order."""
-    return float(np.mean(np.sort(values)))
-
-
-def _share(links: Links, remark: str, *, sample: float, interval: bool, choices: int = 1) -> Estimate:
-    """The share linked, with the interval of a release whose records are dealt anew, simultaneous for so many ``choices``."""
-    value, n = _mean(links.found), len(links.found)
-    spread = links.variance / n**2 + (1 - sample) * value * (1 - value) / n
-    quantile = 1.96 if choices == 1 else NormalDist().inv_cdf(1 - 0.025 / choices)
-    half = quantile * float(np.sqrt(max(spread, 0.0)))
-    lower, upper = (max(value - half, 0.0), min(value + half, 1.0)) if interval else (None, None)
-    return Estimate("linked_share", value, "", lower, upper, _mean(links.by_chance), reason=remark)
-
-
-def _at_thresholds(links: Links, probabilities: tuple[float, ...], remark: str) -> Iterator[Estimate]:
-    probability = calibrated(links)
-    for least in probabilities:
-        made = probability >= least - 1e-9
-        told: dict[str, Any] = {"probability": least}
-        if made.any():
-            value = _mean(links.found[made])
-            yield Estimate("precision", value, baseline=_mean(links.by_chance[made]), reason=remark, params=told)
-        else:
-            yield Estimate.not_computed("precision", f"no link has a probability of {least:g} or more", **told)
-        yield Estimate("recall", _mean(np.where(made, links.found, 0.0)), reason=remark, params=told)
-
-
-def _remarks(confidential: Microdata, released: Microdata, targets: int) -> Iterator[str]:
-    if targets < len(confidential):
-        yield f"{targets:,} of {len(confidential):,} records are targets"
-    if not any(released.frame[name].equals(confidential.frame[name]) for name in confidential.schema.names):
-        yield "no variable is kept, so that no released record is a person's: the one in the same place is taken for it"

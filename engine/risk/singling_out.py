@@ -265,111 +265,6 @@ def guessed(
     return Predicates(at, like.operation, np.where(like.operation == MISSING, np.nan, value))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SinglingOutSpec(Spec):
-    """Of what predicates are made, and how many."""
-
-    variables: Annotated[
-        tuple[str, ...],
-        Param(
-            "variables that predicates speak of; left out, all but identifiers",
-            names="variables",
-            told=True,
-        ),
-    ] = ()
-    most: Annotated[int, Param("most predicates of a kind", ge=1, le=10_000)] = 1000
-    clauses: Annotated[int, Param("variables of a multivariate predicate", ge=2, le=20)] = 3
-    by_variable: Annotated[bool, Param("also the univariate predicates of each variable alone")] = False
-    people: TargetKinds = BOTH
-    vulnerable: Vulnerable = None
-
-    def for_release(self, schema: Schema, released: tuple[str, ...]) -> SinglingOutSpec:
-        """All variables but identifiers, where none are named."""
-        names = self.variables or schema.but_identifiers
-        return replace(self, variables=names)
-
-    def check(self, schema: Schema, place: str) -> None:
-        """BadInput where there is no variable."""
-        super(SinglingOutSpec, self).check(schema, place)
-        names = self.for_release(schema, ()).variables
-        if not names:
-            raise BadInput(f"{place}.variables", "there is no variable but identifiers; name some")
-
-
-def _offer(case: Case) -> Offer | Declined | None:
-    """Whether the release says what is true of one person alone."""
-    if case.want != "synthesis":
-        return None
-    if not case.holdout:
-        return Declined(WITHOUT_CONTROLS)
-    return Offer(
-        "whether descriptions found in the release fit exactly one person of the data, oftener than one of the others",
-    )
-
-
-@measure_method(
-    "Singling out",
-    spec=SinglingOutSpec,
-    source="Giomi, Boenisch, Wehmeyer & Tasnádi (2022), arXiv 2211.10459, §3 and §4.2; Cohen & Nissim (2020), PNAS 117(15)",
-    outputs=attack_outputs("singling-out", "predicates", "hold of exactly one", ("singling out",), IDENTITY),
-    confidential=True,
-    controls=True,
-    combine=combined,
-)
-@drafts(_offer)
-def singling_out(confidential: Microdata, released: Microdata, spec: SinglingOutSpec, run: Run) -> Measure:
-    """Univariate and multivariate predicates that hold of one released record each, against people, controls, and predicates made at random.
-
-    Raises NotComputable where all variables are generalised.
-    """
-    controls = confidential.controls
-    assert controls is not None
-    names = sorted(name for name in spec.variables if _comparable(name, confidential, released))
-    if not names:
-        raise NotComputable(
-            "every variable is generalised: no predicate on labels or means of levels can be held against a value"
-        )
-    remark = "" if len(names) == len(spec.variables) else f"only of {', '.join(names)}: the others are generalised"
-    people, others, shown = tables_of_numbers((confidential, controls, released), names)
-    kinds = [confidential.schema[name].kind for name in names]
-    ordered = np.array([kind in (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE) for kind in kinds])
-    whole = np.array([kind in (Kind.COUNT, Kind.DATE) for kind in kinds])
-    levels = np.array(
-        [0 if own else len(controls.column(name).cat.categories) for name, own in zip(names, ordered, strict=True)]
-    )
-    rngs = run.rng.spawn(4)
-    found: list[Estimate] = []
-    made = {"univariate": univariate(shown, ordered, spec.most, rngs[0])}
-    if len(names) > 1:
-        made["multivariate"] = multivariate(shown, ordered, spec.clauses, spec.most, TRIES * spec.most, rngs[1])
-    for (kind, predicates), rng in zip(made.items(), rngs[2:], strict=False):
-        if "random" not in spec.people:
-            continue
-        tried = _Tried.of(predicates, people, others)
-        base = guessed(predicates, others, whole, levels, rng)
-        by_chance = base.singles_out(people)
-        without = _Tried.of(base, people, others)
-        every = np.ones(len(predicates), dtype=np.bool_)
-        why = remark or _ruled(predicates, names) if kind == "univariate" else remark
-        found += tried.result(every, by_chance, rng, without).estimates(reason=why or _none(predicates), kind=kind)
-        if kind == "univariate" and spec.by_variable:
-            for position, name in enumerate(names):
-                own = predicates.variable[:, 0] == position
-                why = "" if own.any() else "no value of it is one released record's alone"
-                found += tried.result(own, by_chance, rng, without).estimates(name, why, kind=kind)
-    if "vulnerable" in spec.people and len(names) > 1:
-        rng = run.rng.spawn(1)[0]
-        some, by_value = _vulnerable(released, names, spec.vulnerable), (confidential, controls, released)
-        among = tables_of_numbers((*by_value, of_rows(released, some)), names)[3]
-        predicates = multivariate(shown, ordered, spec.clauses, spec.most, TRIES * spec.most, rng, among)
-        base = guessed(predicates, others, whole, levels, rng)
-        tried, without = (_Tried.of(one, people, others) for one in (predicates, base))
-        every = np.ones(len(predicates), dtype=np.bool_)
-        result = tried.result(every, base.singles_out(people), rng, without)
-        found += result.estimates(reason=remark or _none(predicates), kind="multivariate", people="vulnerable")
-    return Measure(tuple(found))
-
-
 def _vulnerable(released: Microdata, names: Sequence[str], asked: float | None) -> Integers:
     """Rows of the released records that are the most vulnerable among the released ones."""
     return vulnerability(released, of_rows(released, np.zeros(0, dtype=np.int64)), names).vulnerable(
@@ -515,3 +410,108 @@ def _chosen(records: int, marked: Integers, drawn: int, wanted: int) -> Floats:
     table = hypergeom.pmf(wanted, records, np.arange(int(marked.max(initial=0)) + 1), drawn)
     found: Floats = table[marked]
     return found
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SinglingOutSpec(Spec):
+    """Of what predicates are made, and how many."""
+
+    variables: Annotated[
+        tuple[str, ...],
+        Param(
+            "variables that predicates speak of; left out, all but identifiers",
+            names="variables",
+            told=True,
+        ),
+    ] = ()
+    most: Annotated[int, Param("most predicates of a kind", ge=1, le=10_000)] = 1000
+    clauses: Annotated[int, Param("variables of a multivariate predicate", ge=2, le=20)] = 3
+    by_variable: Annotated[bool, Param("also the univariate predicates of each variable alone")] = False
+    people: TargetKinds = BOTH
+    vulnerable: Vulnerable = None
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> SinglingOutSpec:
+        """All variables but identifiers, where none are named."""
+        names = self.variables or schema.but_identifiers
+        return replace(self, variables=names)
+
+    def check(self, schema: Schema, place: str) -> None:
+        """BadInput where there is no variable."""
+        super(SinglingOutSpec, self).check(schema, place)
+        names = self.for_release(schema, ()).variables
+        if not names:
+            raise BadInput(f"{place}.variables", "there is no variable but identifiers; name some")
+
+
+def _offer(case: Case) -> Offer | Declined | None:
+    """Whether the release says what is true of one person alone."""
+    if case.want != "synthesis":
+        return None
+    if not case.holdout:
+        return Declined(WITHOUT_CONTROLS)
+    return Offer(
+        "whether descriptions found in the release fit exactly one person of the data, oftener than one of the others",
+    )
+
+
+@measure_method(
+    "Singling out",
+    spec=SinglingOutSpec,
+    source="Giomi, Boenisch, Wehmeyer & Tasnádi (2022), arXiv 2211.10459, §3 and §4.2; Cohen & Nissim (2020), PNAS 117(15)",
+    outputs=attack_outputs("singling-out", "predicates", "hold of exactly one", ("singling out",), IDENTITY),
+    confidential=True,
+    controls=True,
+    combine=combined,
+)
+@drafts(_offer)
+def singling_out(confidential: Microdata, released: Microdata, spec: SinglingOutSpec, run: Run) -> Measure:
+    """Univariate and multivariate predicates that hold of one released record each, against people, controls, and predicates made at random.
+
+    Raises NotComputable where all variables are generalised.
+    """
+    controls = confidential.controls
+    assert controls is not None
+    names = sorted(name for name in spec.variables if _comparable(name, confidential, released))
+    if not names:
+        raise NotComputable(
+            "every variable is generalised: no predicate on labels or means of levels can be held against a value"
+        )
+    remark = "" if len(names) == len(spec.variables) else f"only of {', '.join(names)}: the others are generalised"
+    people, others, shown = tables_of_numbers((confidential, controls, released), names)
+    kinds = [confidential.schema[name].kind for name in names]
+    ordered = np.array([kind in (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE) for kind in kinds])
+    whole = np.array([kind in (Kind.COUNT, Kind.DATE) for kind in kinds])
+    levels = np.array(
+        [0 if own else len(controls.column(name).cat.categories) for name, own in zip(names, ordered, strict=True)]
+    )
+    rngs = run.rng.spawn(4)
+    found: list[Estimate] = []
+    made = {"univariate": univariate(shown, ordered, spec.most, rngs[0])}
+    if len(names) > 1:
+        made["multivariate"] = multivariate(shown, ordered, spec.clauses, spec.most, TRIES * spec.most, rngs[1])
+    for (kind, predicates), rng in zip(made.items(), rngs[2:], strict=False):
+        if "random" not in spec.people:
+            continue
+        tried = _Tried.of(predicates, people, others)
+        base = guessed(predicates, others, whole, levels, rng)
+        by_chance = base.singles_out(people)
+        without = _Tried.of(base, people, others)
+        every = np.ones(len(predicates), dtype=np.bool_)
+        why = remark or _ruled(predicates, names) if kind == "univariate" else remark
+        found += tried.result(every, by_chance, rng, without).estimates(reason=why or _none(predicates), kind=kind)
+        if kind == "univariate" and spec.by_variable:
+            for position, name in enumerate(names):
+                own = predicates.variable[:, 0] == position
+                why = "" if own.any() else "no value of it is one released record's alone"
+                found += tried.result(own, by_chance, rng, without).estimates(name, why, kind=kind)
+    if "vulnerable" in spec.people and len(names) > 1:
+        rng = run.rng.spawn(1)[0]
+        some, by_value = _vulnerable(released, names, spec.vulnerable), (confidential, controls, released)
+        among = tables_of_numbers((*by_value, of_rows(released, some)), names)[3]
+        predicates = multivariate(shown, ordered, spec.clauses, spec.most, TRIES * spec.most, rng, among)
+        base = guessed(predicates, others, whole, levels, rng)
+        tried, without = (_Tried.of(one, people, others) for one in (predicates, base))
+        every = np.ones(len(predicates), dtype=np.bool_)
+        result = tried.result(every, base.singles_out(people), rng, without)
+        found += result.estimates(reason=remark or _none(predicates), kind="multivariate", people="vulnerable")
+    return Measure(tuple(found))

@@ -153,6 +153,109 @@ class _Search:
         return (np.bincount(group[candidates], minlength=int(group.max(initial=-1)) + 1) > 0)[group]
 
 
+def _codes(confidential: Microdata, released: Microdata, name: str, rule: Binning | None) -> Integers:
+    """A key of the released table as codes, (m,): its bins, or its values, labels of a generalisation among them."""
+    if rule is not None:
+        return np.asarray(as_categories(confidential, released, name, rule)[1])
+    return equivalence_classes([released.frame[name]], len(released))
+
+
+def _words(remark: str, unscored: int, largest: int) -> str:
+    few = f"{unscored:,} more records are unique, but by no set of {largest} keys or fewer" if unscored else ""
+    return "; ".join(filter(None, (remark, few)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Scores:
+    """SUDA ``score`` (m,), what of it comes from sets with each of A keys, ``by_key`` (m, A), and how many sets of each size, ``times``."""
+
+    score: Floats
+    by_key: Floats
+    times: list[int]
+
+    @classmethod
+    def of(cls, codes: Integers, largest: int) -> _Scores:
+        """From codes (m, A), by sets of up to ``largest`` keys."""
+        records, keys = codes.shape
+        score, by_key, times = np.zeros(records), np.zeros((records, keys)), [0] * largest
+        for chosen, rows in minimal_sample_uniques(codes, largest):
+            points = float(math.prod(keys - i for i in range(len(chosen), min(largest, keys - 1) + 1)))
+            score[rows] += points
+            by_key[rows[:, None], list(chosen)] += points
+            times[len(chosen) - 1] += len(rows)
+        return cls(score, by_key, times)
+
+
+def _file_dis(sizes: Integers, fraction: float) -> float | None:
+    """DIS of a table whose classes have these sizes; None where no record is unique."""
+    unique, paired = int(np.sum(sizes == 1)), 2 * int(np.sum(sizes == 2))
+    return unique * fraction / (unique * fraction + paired * (1 - fraction)) if unique else None
+
+
+def _record_dis(score: Floats, whole: float | None, keys: int) -> Floats:
+    """DIS of each record, (m,): 0 without a score."""
+    dis = np.zeros(len(score))
+    some = score > 0
+    if whole is None or not some.any():
+        return dis
+    h = 1 + (8 - keys) / 20
+    relative = (score[some] / score[some].max()) ** h
+    odds = np.sum(some) * (1 / whole - 1)
+    dis[some] = 1 / (1 + odds / (relative * math.fsum(1 / np.sort(relative))))
+    return dis
+
+
+def _dis_estimates(whole: float | None, dis: Floats, remark: str) -> Iterator[Estimate]:
+    if whole is None:
+        for name in ("dis", "largest_dis"):
+            yield Estimate.not_computed(name, "no record is unique by all keys")
+        return
+    yield Estimate("dis", whole, reason=remark)
+    yield Estimate("largest_dis", float(dis.max()), reason=remark)
+
+
+def _contributions(released: Microdata, names: list[str], found: _Scores, remark: str) -> Iterator[Estimate]:
+    """Of every key, and of every level of those that have levels in the table."""
+    total = math.fsum(found.score)
+    for name, part in zip(names, found.by_key.T, strict=True):
+        levels = _levels(released, name)
+        if not total:
+            why = "no record has a minimal sample unique"
+            yield Estimate.not_computed("attribute_contribution", why, name)
+            for level in levels:
+                yield Estimate.not_computed("level_contribution", why, name, level=level)
+            continue
+        yield Estimate("attribute_contribution", min(math.fsum(part) / total, 1.0), name, reason=remark)
+        for level, rows in levels.items():
+            share = min(math.fsum(part[rows]) / total, 1.0)
+            yield Estimate("level_contribution", share, name, reason=remark, params={"level": level})
+
+
+def _levels(released: Microdata, name: str) -> dict[str, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+    """The levels of a variable and which records have each, (m,); nothing of numbers and dates."""
+    values = released.frame[name]
+    if not isinstance(values.dtype, pd.CategoricalDtype) or released.schema[name].kind not in (
+        Kind.CATEGORICAL,
+        Kind.ORDINAL,
+        Kind.BINARY,
+    ):
+        return {}
+    codes = values.cat.codes.to_numpy()
+    found = {str(level): codes == code for code, level in enumerate(values.cat.categories)}
+    if (missing := codes < 0).any():
+        found[MISSING] = missing
+    return found
+
+
+def _by_record(n: int, released: Microdata, agreeing: Integers, score: Floats, dis: Floats) -> dict[str, Floats]:
+    """The arrays by confidential record, (n,)."""
+    found = {}
+    for name, values in (("agreeing", agreeing), ("score", score), ("dis", dis)):
+        found[name] = np.full(n, np.nan)
+        found[name][released.records] = values
+    return found
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SpecialUniquesSpec(Spec):
     """The keys, how many of them together, and the share of the population that is in the data."""
@@ -347,106 +450,3 @@ def special_uniques(confidential: Microdata, released: Microdata, spec: SpecialU
         return Measure(tuple(estimates))
     right = np.where(keeps_keys(confidential, released, names, spec.bins), dis, 0.0)
     return Measure(tuple(estimates), _by_record(len(confidential), released, agreeing, found.score, right))
-
-
-def _codes(confidential: Microdata, released: Microdata, name: str, rule: Binning | None) -> Integers:
-    """A key of the released table as codes, (m,): its bins, or its values, labels of a generalisation among them."""
-    if rule is not None:
-        return np.asarray(as_categories(confidential, released, name, rule)[1])
-    return equivalence_classes([released.frame[name]], len(released))
-
-
-def _words(remark: str, unscored: int, largest: int) -> str:
-    few = f"{unscored:,} more records are unique, but by no set of {largest} keys or fewer" if unscored else ""
-    return "; ".join(filter(None, (remark, few)))
-
-
-@dataclass(frozen=True, eq=False)
-class _Scores:
-    """SUDA ``score`` (m,), what of it comes from sets with each of A keys, ``by_key`` (m, A), and how many sets of each size, ``times``."""
-
-    score: Floats
-    by_key: Floats
-    times: list[int]
-
-    @classmethod
-    def of(cls, codes: Integers, largest: int) -> _Scores:
-        """From codes (m, A), by sets of up to ``largest`` keys."""
-        records, keys = codes.shape
-        score, by_key, times = np.zeros(records), np.zeros((records, keys)), [0] * largest
-        for chosen, rows in minimal_sample_uniques(codes, largest):
-            points = float(math.prod(keys - i for i in range(len(chosen), min(largest, keys - 1) + 1)))
-            score[rows] += points
-            by_key[rows[:, None], list(chosen)] += points
-            times[len(chosen) - 1] += len(rows)
-        return cls(score, by_key, times)
-
-
-def _file_dis(sizes: Integers, fraction: float) -> float | None:
-    """DIS of a table whose classes have these sizes; None where no record is unique."""
-    unique, paired = int(np.sum(sizes == 1)), 2 * int(np.sum(sizes == 2))
-    return unique * fraction / (unique * fraction + paired * (1 - fraction)) if unique else None
-
-
-def _record_dis(score: Floats, whole: float | None, keys: int) -> Floats:
-    """DIS of each record, (m,): 0 without a score."""
-    dis = np.zeros(len(score))
-    some = score > 0
-    if whole is None or not some.any():
-        return dis
-    h = 1 + (8 - keys) / 20
-    relative = (score[some] / score[some].max()) ** h
-    odds = np.sum(some) * (1 / whole - 1)
-    dis[some] = 1 / (1 + odds / (relative * math.fsum(1 / np.sort(relative))))
-    return dis
-
-
-def _dis_estimates(whole: float | None, dis: Floats, remark: str) -> Iterator[Estimate]:
-    if whole is None:
-        for name in ("dis", "largest_dis"):
-            yield Estimate.not_computed(name, "no record is unique by all keys")
-        return
-    yield Estimate("dis", whole, reason=remark)
-    yield Estimate("largest_dis", float(dis.max()), reason=remark)
-
-
-def _contributions(released: Microdata, names: list[str], found: _Scores, remark: str) -> Iterator[Estimate]:
-    """Of every key, and of every level of those that have levels in the table."""
-    total = math.fsum(found.score)
-    for name, part in zip(names, found.by_key.T, strict=True):
-        levels = _levels(released, name)
-        if not total:
-            why = "no record has a minimal sample unique"
-            yield Estimate.not_computed("attribute_contribution", why, name)
-            for level in levels:
-                yield Estimate.not_computed("level_contribution", why, name, level=level)
-            continue
-        yield Estimate("attribute_contribution", min(math.fsum(part) / total, 1.0), name, reason=remark)
-        for level, rows in levels.items():
-            share = min(math.fsum(part[rows]) / total, 1.0)
-            yield Estimate("level_contribution", share, name, reason=remark, params={"level": level})
-
-
-def _levels(released: Microdata, name: str) -> dict[str, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    """The levels of a variable and which records have each, (m,); nothing of numbers and dates."""
-    values = released.frame[name]
-    if not isinstance(values.dtype, pd.CategoricalDtype) or released.schema[name].kind not in (
-        Kind.CATEGORICAL,
-        Kind.ORDINAL,
-        Kind.BINARY,
-    ):
-        return {}
-    codes = values.cat.codes.to_numpy()
-    found = {str(level): codes == code for code, level in enumerate(values.cat.categories)}
-    if (missing := codes < 0).any():
-        found[MISSING] = missing
-    return found
-
-
-def _by_record(n: int, released: Microdata, agreeing: Integers, score: Floats, dis: Floats) -> dict[str, Floats]:
-    """The arrays by confidential record, (n,)."""
-    found = {}
-    for name, values in (("agreeing", agreeing), ("score", score), ("dis", dis)):
-        found[name] = np.full(n, np.nan)
-        found[name][released.records] = values
-    return found

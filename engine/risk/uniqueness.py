@@ -36,6 +36,39 @@ from ..partition.equivalence_classes import class_sizes, equivalence_classes, jo
 from ..partition.grouping import Values
 
 
+def _keys(
+    confidential: Microdata, released: Microdata, spec: UniquenessSpec
+) -> tuple[list[Values] | NotComputable, list[Values]]:
+    """The key's columns of both tables, the confidential ones unless the release's cannot be compared with them."""
+    ours, theirs, why = list[Values](), list[Values](), None
+    for name in spec.keys:
+        if rule := spec.bins.get(name):
+            own, other = as_categories(confidential, released, name, rule)
+        else:
+            own, other = confidential.frame[name], released.frame[name]
+            try:
+                released.column(name)
+                require_equal_values(confidential, released, name)
+            except NotComputable as error:
+                why = why or error
+        ours.append(own)
+        theirs.append(other)
+    return why or ours, theirs
+
+
+def _in_both(ours: list[Values] | NotComputable, theirs: list[Values], remark: str) -> Iterator[Estimate]:
+    """What the keys of both tables together say."""
+    if isinstance(ours, NotComputable):
+        for name in ("population_uniques", "replicated_uniques"):
+            yield Estimate.not_computed(name, ours.reason)
+        return
+    first, second = joint_classes(ours, theirs)
+    groups = int(max(first.max(), second.max())) + 1
+    own, other = (np.bincount(classes, minlength=groups) for classes in (first, second))
+    yield Estimate("population_uniques", float(np.mean(own[second] == 1)), reason=remark)
+    yield Estimate("replicated_uniques", float(np.sum((own == 1) & (other == 1))) / len(first), reason=remark)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UniquenessSpec(Spec):
     """The key, and the group sizes to report."""
@@ -154,36 +187,3 @@ def uniqueness(confidential: Microdata, released: Microdata, spec: UniquenessSpe
     ]
     uniques = Estimate("sample_uniques", float(np.sum(group == 1)), reason=remark)
     return Measure((uniques, *_in_both(ours, theirs, remark), *shares))
-
-
-def _keys(
-    confidential: Microdata, released: Microdata, spec: UniquenessSpec
-) -> tuple[list[Values] | NotComputable, list[Values]]:
-    """The key's columns of both tables, the confidential ones unless the release's cannot be compared with them."""
-    ours, theirs, why = list[Values](), list[Values](), None
-    for name in spec.keys:
-        if rule := spec.bins.get(name):
-            own, other = as_categories(confidential, released, name, rule)
-        else:
-            own, other = confidential.frame[name], released.frame[name]
-            try:
-                released.column(name)
-                require_equal_values(confidential, released, name)
-            except NotComputable as error:
-                why = why or error
-        ours.append(own)
-        theirs.append(other)
-    return why or ours, theirs
-
-
-def _in_both(ours: list[Values] | NotComputable, theirs: list[Values], remark: str) -> Iterator[Estimate]:
-    """What the keys of both tables together say."""
-    if isinstance(ours, NotComputable):
-        for name in ("population_uniques", "replicated_uniques"):
-            yield Estimate.not_computed(name, ours.reason)
-        return
-    first, second = joint_classes(ours, theirs)
-    groups = int(max(first.max(), second.max())) + 1
-    own, other = (np.bincount(classes, minlength=groups) for classes in (first, second))
-    yield Estimate("population_uniques", float(np.mean(own[second] == 1)), reason=remark)
-    yield Estimate("replicated_uniques", float(np.sum((own == 1) & (other == 1))) / len(first), reason=remark)

@@ -502,6 +502,80 @@ def _spec(method: Method, before: Sequence[str], settings: Settings, place: str)
     return method.spec.from_table(table, place)
 
 
+def check(data: Microdata, target: str, spec: CalibrationSpec, place: str) -> None:
+    """BadInput when a table would have more records than the data, or fewer than the largest k."""
+    require_present(data, (*spec.quasi_identifiers, *([spec.sensitive] if spec.sensitive else [])), place)
+    if max(spec.sizes, default=0) > len(data):
+        raise BadInput(f"{place}.sizes", f"at most {len(data):,}, the records of the data")
+    if max(spec.ks) > min(spec.sizes, default=len(data)):
+        raise BadInput(f"{place}.ks", "a k is larger than a table")
+    full = spec.for_release(data.schema, ())
+    check_trainable(
+        data, spec.generator, spec.generator_settings, (*full.quasi_identifiers, str(full.sensitive)), place
+    )
+
+
+def _simulated(
+    original: Microdata, spec: CalibrationSpec, head: Mapping[str, Any], rng: np.random.Generator, run: Run
+) -> Iterator[Estimate]:
+    assert spec.sensitive is not None
+    tests = GroupTests.of(original, spec.sensitive, spec.quasi_identifiers, spec.smallest_group)
+    for subset in range(spec.subsets):
+        names, suppressed = _chosen(spec, rng)
+        for k in spec.ks:
+            params = {**head, "subset": subset, "k": k, "max_suppressed": suppressed}
+            options = {"max_suppressed": suppressed} if suppressed else {}
+            by = anonymiser(spec.anonymisation, original.schema, names, k, options, "study")
+            child = replace(run, rng=rng.spawn(1)[0], report=silent)
+            released = anonymised(original, by, child)
+            labels = {name: tests.agreement(released, name, spec.alpha) for name in names if name in tests.columns}
+            yield from _scored(original, released, names, labels, spec, params, child)
+            done = subset * len(spec.ks) + spec.ks.index(k) + 1
+            run.report(Progress(done, spec.subsets * len(spec.ks), "anonymisations"))
+
+
+def _chosen(spec: CalibrationSpec, rng: np.random.Generator) -> tuple[tuple[str, ...], float]:
+    """Quasi-identifiers, any number of them in their order, and the share of records that may be suppressed."""
+    many = int(rng.integers(1, len(spec.quasi_identifiers) + 1))
+    places = np.sort(rng.choice(len(spec.quasi_identifiers), many, replace=False))
+    return tuple(spec.quasi_identifiers[place] for place in places), float(rng.choice(spec.max_suppressed))
+
+
+def _scored(
+    original: Microdata,
+    released: Microdata,
+    names: Sequence[str],
+    labels: Mapping[str, Agreement],
+    spec: CalibrationSpec,
+    params: Mapping[str, Any],
+    run: Run,
+) -> Iterator[Estimate]:
+    """Every measure's score of every quasi-identifier that was tested, with the outcome of the tests."""
+    numerical = [name for name in names if original.schema[name].kind in NUMBERS]
+    found: dict[tuple[str, str], float | None] = {}
+    for measure, (key, output) in SOURCES.items():
+        if measure == "rilm_categorical" or numerical or measure == "non_suppressed":
+            table = _table_of(key, names, numerical, spec)
+            values = scores(key, original, released, table, run)
+            whole = values.get((output, ""))
+            found |= {(measure, name): values.get((output, name), whole) for name in names}
+    for name, outcome in labels.items():
+        for measure in MEASURES_OF["numerical" if name in numerical else "categorical"]:
+            value, counts = found[measure, name], {**params, **asdict(outcome)}
+            reason = "" if value is not None else "the measure cannot be computed here"
+            yield Estimate(measure, value, name, reason=reason, params=counts)
+
+
+def _table_of(key: str, names: Sequence[str], numerical: Sequence[str], spec: CalibrationSpec) -> dict[str, Any]:
+    tables: dict[str, dict[str, Any]] = {
+        "quality.rilm": {"variables": list(names), "quasi_identifiers": list(names)},
+        "quality.ilm": {"quasi_identifiers": list(names)},
+        "quality.non_suppressed": {},
+    }
+    table: dict[str, Any] = tables.get(key, {"variables": list(numerical)})
+    return {**table, "samples": spec.samples} if "nmi" in key else table
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CalibrationSpec(StudySpec):
     """How originals are generated, how they are anonymised, and what is tested on them."""
@@ -565,19 +639,6 @@ class CalibrationSpec(StudySpec):
         anonymiser(
             self.anonymisation, narrowed(schema, variables), full.quasi_identifiers, max(self.ks, default=2), {}, place
         )
-
-
-def check(data: Microdata, target: str, spec: CalibrationSpec, place: str) -> None:
-    """BadInput when a table would have more records than the data, or fewer than the largest k."""
-    require_present(data, (*spec.quasi_identifiers, *([spec.sensitive] if spec.sensitive else [])), place)
-    if max(spec.sizes, default=0) > len(data):
-        raise BadInput(f"{place}.sizes", f"at most {len(data):,}, the records of the data")
-    if max(spec.ks) > min(spec.sizes, default=len(data)):
-        raise BadInput(f"{place}.ks", "a k is larger than a table")
-    full = spec.for_release(data.schema, ())
-    check_trainable(
-        data, spec.generator, spec.generator_settings, (*full.quasi_identifiers, str(full.sensitive)), place
-    )
 
 
 @study_method(
@@ -647,64 +708,3 @@ def calibration(
     original = replace(tables(size, rng), origin="confidential")
     found = list(_simulated(original, spec, {"generator": generator, "size": len(original)}, rng, run))
     return own_tables(found, releases)
-
-
-def _simulated(
-    original: Microdata, spec: CalibrationSpec, head: Mapping[str, Any], rng: np.random.Generator, run: Run
-) -> Iterator[Estimate]:
-    assert spec.sensitive is not None
-    tests = GroupTests.of(original, spec.sensitive, spec.quasi_identifiers, spec.smallest_group)
-    for subset in range(spec.subsets):
-        names, suppressed = _chosen(spec, rng)
-        for k in spec.ks:
-            params = {**head, "subset": subset, "k": k, "max_suppressed": suppressed}
-            options = {"max_suppressed": suppressed} if suppressed else {}
-            by = anonymiser(spec.anonymisation, original.schema, names, k, options, "study")
-            child = replace(run, rng=rng.spawn(1)[0], report=silent)
-            released = anonymised(original, by, child)
-            labels = {name: tests.agreement(released, name, spec.alpha) for name in names if name in tests.columns}
-            yield from _scored(original, released, names, labels, spec, params, child)
-            done = subset * len(spec.ks) + spec.ks.index(k) + 1
-            run.report(Progress(done, spec.subsets * len(spec.ks), "anonymisations"))
-
-
-def _chosen(spec: CalibrationSpec, rng: np.random.Generator) -> tuple[tuple[str, ...], float]:
-    """Quasi-identifiers, any number of them in their order, and the share of records that may be suppressed."""
-    many = int(rng.integers(1, len(spec.quasi_identifiers) + 1))
-    places = np.sort(rng.choice(len(spec.quasi_identifiers), many, replace=False))
-    return tuple(spec.quasi_identifiers[place] for place in places), float(rng.choice(spec.max_suppressed))
-
-
-def _scored(
-    original: Microdata,
-    released: Microdata,
-    names: Sequence[str],
-    labels: Mapping[str, Agreement],
-    spec: CalibrationSpec,
-    params: Mapping[str, Any],
-    run: Run,
-) -> Iterator[Estimate]:
-    """Every measure's score of every quasi-identifier that was tested, with the outcome of the tests."""
-    numerical = [name for name in names if original.schema[name].kind in NUMBERS]
-    found: dict[tuple[str, str], float | None] = {}
-    for measure, (key, output) in SOURCES.items():
-        if measure == "rilm_categorical" or numerical or measure == "non_suppressed":
-            table = _table_of(key, names, numerical, spec)
-            values = scores(key, original, released, table, run)
-            whole = values.get((output, ""))
-            found |= {(measure, name): values.get((output, name), whole) for name in names}
-    for name, outcome in labels.items():
-        for measure in MEASURES_OF["numerical" if name in numerical else "categorical"]:
-            value, counts = found[measure, name], {**params, **asdict(outcome)}
-            reason = "" if value is not None else "the measure cannot be computed here"
-            yield Estimate(measure, value, name, reason=reason, params=counts)
-
-
-def _table_of(key: str, names: Sequence[str], numerical: Sequence[str], spec: CalibrationSpec) -> dict[str, Any]:
-    tables: dict[str, dict[str, Any]] = {
-        "quality.rilm": {"variables": list(names), "quasi_identifiers": list(names)},
-        "quality.ilm": {"quasi_identifiers": list(names)},
-        "quality.non_suppressed": {},
-    }
-    table: dict[str, Any] = tables.get(key, {"variables": list(numerical)})
-    return {**table, "samples": spec.samples} if "nmi" in key else table

@@ -102,6 +102,134 @@ def _variables(values: Floats) -> int:
 EXPECTED, RATE = "expected_match_risk", "true_match_rate"
 
 
+def check(data: Microdata, target: str, spec: IntruderKnowledgeSpec, place: str) -> None:
+    """BadInput where negative values meet the log scale."""
+    check_log_scale(data, spec.radius, place)
+
+
+def summed_up(rows: Sequence[Row]) -> list[Row]:
+    """A row for every subset and for what each variable makes, of the confidential data and of the mean of the releases."""
+    found: list[Row] = []
+    for own in _uses(rows):
+        tables = [_Table.of([row for row in own if (row.dataset == "confidential") is mine]) for mine in (True, False)]
+        confidential = {_identity(row): row.value for row in tables[0].rows()} if tables[0] else {}
+        for table in filter(None, tables):
+            for row in table.rows():
+                mine = row.dataset == "confidential"
+                found.append(row if mine else replace(row, baseline=confidential.get(_identity(row))))
+    return found
+
+
+def _uses(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """The rows of each use of the study."""
+    uses: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.measure == VALUES:
+            uses.setdefault(json.dumps(_settings(row), sort_keys=True), []).append(row)
+    yield from uses.values()
+
+
+def _settings(row: Row) -> dict[str, Any]:
+    return {
+        key: value for key, value in row.params.items() if key not in (EXPECTED, RATE, "variables_asked", "records")
+    }
+
+
+def _identity(row: Row) -> tuple[str, str, str]:
+    """What the confidential row that belongs to one shares with it: for answers about some subset, whichever that is."""
+    subset = row.params.get("variables") if row.measure in (EXPECTED, RATE) else None
+    return row.measure, row.target, json.dumps(subset)
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Risks of m datasets for each of 2^p subsets, (m, 2^p); ``expected`` is empty where none was computed, for a ``reason``."""
+
+    head: Row
+    names: Sequence[str]
+    expected: Floats
+    rate: Floats
+    records: int
+    reason: str
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> _Table | None:
+        """From the rows of single datasets; None without any."""
+        if not rows:
+            return None
+        told = [row for row in rows if row.value is not None]
+        why = next((row.reason for row in rows if row.value is None), "")
+        head = replace(rows[0], draw=None, level=None, params=_settings(rows[0]), reason="", unit="")
+        if not told:
+            return cls(head, (), np.empty((0, 1)), np.empty((0, 1)), 0, why)
+        some = f"of {len(told)} of {len(rows)} datasets; the others: {why}" if why else ""
+        expected, rate = (np.array([row.params[name] for row in told], dtype=np.float64) for name in (EXPECTED, RATE))
+        return cls(head, told[0].params["variables_asked"], expected, rate, int(told[0].params["records"]), some)
+
+    def rows(self) -> Iterator[Row]:
+        """Every subset, then what is largest, what each variable makes, and which to coarsen."""
+        if not len(self.expected):
+            for output in OUTPUTS:
+                if output.study.answer:
+                    yield replace(
+                        self.head,
+                        measure=output.name,
+                        unit=output.unit,
+                        value=None,
+                        status="not computed",
+                        reason=self.reason,
+                    )
+            return
+        subsets = range(self.expected.shape[1])
+        for mask in subsets:
+            yield self._row(EXPECTED, self.expected[:, mask], mask=mask)
+            yield self._row(RATE, self.rate[:, mask], mask=mask)
+        yield self._largest("largest_risk", subsets)
+        left = []
+        for i, name in enumerate(self.names):
+            steps = added(self.expected, i)
+            yield self._row("shapley_risk", shapley(self.expected, i), name)
+            yield self._row("added_risk", steps[:, -1], name)
+            yield (without_it := self._largest("risk_without", without(i, len(self.names)).tolist(), name))
+            yield self._row("lowering_share", np.array([np.mean(steps.mean(axis=0) < -LOWER)]), name)
+            left.append((without_it.value or 0.0, -float(shapley(self.expected, i).mean()), i, without_it))
+        *_, first = min(left, key=lambda one: one[:3])
+        yield replace(first, measure="coarsen_first", unit=_OUTPUTS["coarsen_first"].unit)
+
+    def _largest(self, measure: str, masks: Sequence[int], target: str = "") -> Row:
+        """The row of the subset that finds most on average, the first of equals having fewest variables."""
+        means = self.expected.mean(axis=0)
+        mask = max(masks, key=lambda one: (round(means[one], 9), -one.bit_count(), -one))
+        return self._row(measure, self.expected[:, mask], target, mask)
+
+    def _row(self, measure: str, values: Floats, target: str = "", mask: int | None = None) -> Row:
+        output = _OUTPUTS[measure]
+        mean, lower, upper = monte_carlo_mean(values.tolist(), within=self._range(output))
+        subset = {} if mask is None else {"variables": members(mask, self.names)}
+        return replace(
+            self.head, measure=measure, target=target, unit=output.unit, value=mean, lower=lower, upper=upper,
+            status="computed", reason=self.reason, params={**self.head.params, **subset},
+        )  # fmt: skip
+
+    def _range(self, output: Output) -> Range:
+        return narrowed(output.range, (None, self.records)) if output.unit == "records" else output.range
+
+
+def _measured(confidential: Microdata, released: Microdata, spec: IntruderKnowledgeSpec) -> Measure:
+    try:
+        found = (Knowledge.of(confidential, [name], spec.radius).against(released) for name in spec.variables)
+        keys: list[Exact | Within] = []
+        for exact, within in found:
+            keys += [*exact, *within]
+        expected, rate = subset_risks(keys, (len(confidential), len(released)))
+    except NotComputable as error:
+        return Measure((Estimate.not_computed(VALUES, error.reason),))
+    params = {
+        EXPECTED: expected.tolist(), RATE: rate.tolist(), "variables_asked": spec.variables, "records": len(confidential)
+    }  # fmt: skip
+    return Measure((Estimate(VALUES, float(len(expected)), params=params),))
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IntruderKnowledgeSpec(StudySpec):
     """The variables that the intruder may know, and how near a released value has to be."""
@@ -134,11 +262,6 @@ class IntruderKnowledgeSpec(StudySpec):
                 f"{place}.known",
                 f"{counted(len(names), 'variable')} {agree(len(names), 'has', 'have')} {1 << len(names):,} subsets; name at most {MOST}",
             )
-
-
-def check(data: Microdata, target: str, spec: IntruderKnowledgeSpec, place: str) -> None:
-    """BadInput where negative values meet the log scale."""
-    check_log_scale(data, spec.radius, place)
 
 
 OUTPUTS = (
@@ -260,115 +383,9 @@ OUTPUTS = (
         ),
     ),
 )
+
+
 _OUTPUTS = {output.name: output for output in OUTPUTS}
-
-
-def summed_up(rows: Sequence[Row]) -> list[Row]:
-    """A row for every subset and for what each variable makes, of the confidential data and of the mean of the releases."""
-    found: list[Row] = []
-    for own in _uses(rows):
-        tables = [_Table.of([row for row in own if (row.dataset == "confidential") is mine]) for mine in (True, False)]
-        confidential = {_identity(row): row.value for row in tables[0].rows()} if tables[0] else {}
-        for table in filter(None, tables):
-            for row in table.rows():
-                mine = row.dataset == "confidential"
-                found.append(row if mine else replace(row, baseline=confidential.get(_identity(row))))
-    return found
-
-
-def _uses(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    """The rows of each use of the study."""
-    uses: dict[str, list[Row]] = {}
-    for row in rows:
-        if row.measure == VALUES:
-            uses.setdefault(json.dumps(_settings(row), sort_keys=True), []).append(row)
-    yield from uses.values()
-
-
-def _settings(row: Row) -> dict[str, Any]:
-    return {
-        key: value for key, value in row.params.items() if key not in (EXPECTED, RATE, "variables_asked", "records")
-    }
-
-
-def _identity(row: Row) -> tuple[str, str, str]:
-    """What the confidential row that belongs to one shares with it: for answers about some subset, whichever that is."""
-    subset = row.params.get("variables") if row.measure in (EXPECTED, RATE) else None
-    return row.measure, row.target, json.dumps(subset)
-
-
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """Risks of m datasets for each of 2^p subsets, (m, 2^p); ``expected`` is empty where none was computed, for a ``reason``."""
-
-    head: Row
-    names: Sequence[str]
-    expected: Floats
-    rate: Floats
-    records: int
-    reason: str
-
-    @classmethod
-    def of(cls, rows: Sequence[Row]) -> _Table | None:
-        """From the rows of single datasets; None without any."""
-        if not rows:
-            return None
-        told = [row for row in rows if row.value is not None]
-        why = next((row.reason for row in rows if row.value is None), "")
-        head = replace(rows[0], draw=None, level=None, params=_settings(rows[0]), reason="", unit="")
-        if not told:
-            return cls(head, (), np.empty((0, 1)), np.empty((0, 1)), 0, why)
-        some = f"of {len(told)} of {len(rows)} datasets; the others: {why}" if why else ""
-        expected, rate = (np.array([row.params[name] for row in told], dtype=np.float64) for name in (EXPECTED, RATE))
-        return cls(head, told[0].params["variables_asked"], expected, rate, int(told[0].params["records"]), some)
-
-    def rows(self) -> Iterator[Row]:
-        """Every subset, then what is largest, what each variable makes, and which to coarsen."""
-        if not len(self.expected):
-            for output in OUTPUTS:
-                if output.study.answer:
-                    yield replace(
-                        self.head,
-                        measure=output.name,
-                        unit=output.unit,
-                        value=None,
-                        status="not computed",
-                        reason=self.reason,
-                    )
-            return
-        subsets = range(self.expected.shape[1])
-        for mask in subsets:
-            yield self._row(EXPECTED, self.expected[:, mask], mask=mask)
-            yield self._row(RATE, self.rate[:, mask], mask=mask)
-        yield self._largest("largest_risk", subsets)
-        left = []
-        for i, name in enumerate(self.names):
-            steps = added(self.expected, i)
-            yield self._row("shapley_risk", shapley(self.expected, i), name)
-            yield self._row("added_risk", steps[:, -1], name)
-            yield (without_it := self._largest("risk_without", without(i, len(self.names)).tolist(), name))
-            yield self._row("lowering_share", np.array([np.mean(steps.mean(axis=0) < -LOWER)]), name)
-            left.append((without_it.value or 0.0, -float(shapley(self.expected, i).mean()), i, without_it))
-        *_, first = min(left, key=lambda one: one[:3])
-        yield replace(first, measure="coarsen_first", unit=_OUTPUTS["coarsen_first"].unit)
-
-    def _largest(self, measure: str, masks: Sequence[int], target: str = "") -> Row:
-        """The row of the subset that finds most on average, the first of equals having fewest variables."""
-        means = self.expected.mean(axis=0)
-        mask = max(masks, key=lambda one: (round(means[one], 9), -one.bit_count(), -one))
-        return self._row(measure, self.expected[:, mask], target, mask)
-
-    def _row(self, measure: str, values: Floats, target: str = "", mask: int | None = None) -> Row:
-        output = _OUTPUTS[measure]
-        mean, lower, upper = monte_carlo_mean(values.tolist(), within=self._range(output))
-        subset = {} if mask is None else {"variables": members(mask, self.names)}
-        return replace(
-            self.head, measure=measure, target=target, unit=output.unit, value=mean, lower=lower, upper=upper,
-            status="computed", reason=self.reason, params={**self.head.params, **subset},
-        )  # fmt: skip
-
-    def _range(self, output: Output) -> Range:
-        return narrowed(output.range, (None, self.records)) if output.unit == "records" else output.range
 
 
 @study_method(
@@ -402,18 +419,3 @@ def intruder_knowledge(
         measures.append(_measured(confidential, released, spec))
         run.report(Progress(done, len(releases) + 1, "datasets"))
     return StudyPoint(measures[0], tuple(measures[1:]))
-
-
-def _measured(confidential: Microdata, released: Microdata, spec: IntruderKnowledgeSpec) -> Measure:
-    try:
-        found = (Knowledge.of(confidential, [name], spec.radius).against(released) for name in spec.variables)
-        keys: list[Exact | Within] = []
-        for exact, within in found:
-            keys += [*exact, *within]
-        expected, rate = subset_risks(keys, (len(confidential), len(released)))
-    except NotComputable as error:
-        return Measure((Estimate.not_computed(VALUES, error.reason),))
-    params = {
-        EXPECTED: expected.tolist(), RATE: rate.tolist(), "variables_asked": spec.variables, "records": len(confidential)
-    }  # fmt: skip
-    return Measure((Estimate(VALUES, float(len(expected)), params=params),))

@@ -107,129 +107,7 @@ WINDOW_LABELS = {
         counts="people",
     ),
 }
-OUTPUTS = (
-    *(
-        replace(output, estimated=True, label=replace(output.label, name=f"{output.label.name}, intruder unsure"))
-        for output in identification.OUTPUTS
-    ),
-    *(
-        replace(
-            output,
-            meaning=f"{WINDOW_MEANINGS[output.name]}, over the windows that an unsure intruder may choose",
-            risk=replace(output.risk, never_falls_with_knowledge=False),
-            label=WINDOW_LABELS[output.name],
-        )
-        for output in identification.LARGEST_OUTPUTS
-    ),
-    Output(
-        "attribute_risk",
-        "records whose sensitive values are given away, a sum of probabilities",
-        "low",
-        "records",
-        range=NON_NEGATIVE,
-        short="AR",
-        estimated=True,
-        risk=RiskOutput(questions=("inference",)),
-        label=Label(
-            "Sensitive values disclosed, intruder unsure",
-            "By a sum of probabilities, an unsure intruder learns the sensitive values of {value}.",
-            "Fewer are better; 0 means that no sensitive value is learned.",
-            "An intruder learns the sensitive values of more people than the limit allows.",
-            INFERENCE,
-            counts="people",
-        ),
-    ),
-    Output(
-        "largest_attribute_risk",
-        "largest sum of probabilities that the sensitive values are given away, over the windows that an unsure intruder may choose",
-        "low",
-        "records",
-        range=NON_NEGATIVE,
-        short="largest AR",
-        estimated=True,
-        risk=RiskOutput(questions=("inference",)),
-        label=WINDOW_LABELS["largest_attribute_risk"],
-    ),
-    Output(REPLICATES, "the values of one dataset under each belief", "none", intermediate=True, range=NON_NEGATIVE),
-    *(
-        Output(
-            name,
-            meaning,
-            "none",
-            "share",
-            range=SHARE,
-            short=short,
-            estimated=True,
-            study=StudyOutput(variance_share_of="of"),
-            label=Label(f"Variance by {cause}", f"The variance of the mean is {{value}} due to {cause}."),
-        )
-        for (name, meaning), short, cause in zip(
-            SHARES.items(), ("data", "noise", "both"), ("datasets", "noise", "datasets and noise together"), strict=True
-        )
-    ),
-)
-_OUTPUTS = {output.name: output for output in OUTPUTS}
 _LOG_MODELS = ("log_normal", "log_normal_constant", "log_relative")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class IntruderUncertaintySpec(StudySpec):
-    """Which variable the intruder is unsure of, how, how much, and what else the intruder knows."""
-
-    variable: Annotated[str, Param("the known variable that the intruder is unsure of", names="variables", told=True)]
-    model: Annotated[NoiseModel, Param("how the intruder's belief comes about", told=True)] = "log_normal"
-    levels: Annotated[tuple[float, ...], Param("levels of uncertainty, S", ge=0, selects=True, unique=True)] = (
-        0.0,
-        0.01,
-        0.05,
-        0.1,
-        0.15,
-    )
-    replicates: Annotated[
-        int, Param("beliefs drawn at each level above 0; four or more for a sharp interval", ge=1)
-    ] = 5
-    known: Annotated[KnownUnlessSynthesised, Variant(inherit="risk.identification")] = ()
-    synthesised: Annotated[KnownThoughSynthesised, Variant(inherit="risk.identification")] = ()
-    sensitive: Annotated[
-        SensitiveVariables,
-        Variant(
-            "variables the intruder wants to learn; default: the synthesised ones", inherit="risk.attribute", told=True
-        ),
-    ] = ()
-    radius: Annotated[Radii, Variant(inherit="risk.identification")] = field(default_factory=dict)
-
-    def grid(self) -> tuple[float, ...]:
-        return self.levels
-
-    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Known, synthesised and sensitive variables filled in."""
-        known = self.known or known_by_default(schema, released)
-        rest = tuple(name for name in released if name not in known)
-        return replace(self, known=known, synthesised=self.synthesised or rest, sensitive=self.sensitive or rest)
-
-    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when the uncertain variable, its model, the levels or a radius do not fit each other."""
-        full = self.for_release(schema, released)
-        check_radii(schema, released, (*full.known, *full.synthesised, *full.sensitive), self.radius, place)
-        if self.variable not in full.known:
-            raise BadInput(f"{place}.variable", f'"{self.variable}" is not among the known: {", ".join(full.known)}')
-        if not self.levels:
-            raise BadInput(f"{place}.levels", "name at least one level")
-        self._check_model(schema[self.variable].kind, place)
-
-    def _check_model(self, kind: Kind, place: str) -> None:
-        if self.model in NOISE_ON_NUMBERS:
-            if kind not in (Kind.COUNT, Kind.CONTINUOUS):
-                raise BadInput(f"{place}.model", f'{self.model} adds noise to numbers; "{self.variable}" is {kind}')
-            if self.variable not in self.radius and (self.model == "log_relative" or kind is Kind.CONTINUOUS):
-                raise BadInput(
-                    f"{place}.radius", f'such a belief never hits exactly; give one, such as {self.variable} = "log 5%"'
-                )
-            return
-        if self.model == "misclassification" and not kind.has_levels:
-            raise BadInput(f"{place}.model", f'misclassification changes levels; "{self.variable}" is {kind}')
-        if max(self.levels) > 1:
-            raise BadInput(f"{place}.levels", f"the levels of {self.model} are probabilities, at most 1")
 
 
 def check(data: Microdata, target: str, spec: IntruderUncertaintySpec, place: str) -> None:
@@ -403,35 +281,6 @@ def _from_the_beginning(begun: Iterable[tuple[np.random.Generator, Any]]) -> Ite
     for rng, state in begun:
         rng.bit_generator.state = state
         yield rng
-
-
-@study_method(
-    "Uncertainty of the intruder's knowledge",
-    spec=IntruderUncertaintySpec,
-    source="Guo & Hu §4.3, eq. 11 and Supp 3; attribute risk likewise, which they leave to future work; "
-    "Searle, Casella & McCulloch (1992) §4.7 for the interval",
-    outputs=OUTPUTS,
-    check=check,
-    combine=bands,
-    summarise=variance_shares,
-    points=several_levels,
-    axis=Axis(
-        "S",
-        "the intruder's uncertainty",
-        heading="Risk by uncertainty",
-        bands="95 % intervals of the mean over fresh datasets and fresh noise, the confidential data's over fresh noise",
-        uses=("variable", "model"),
-    ),
-)
-def intruder_uncertainty(
-    confidential: Microdata, releases: Sequence[Microdata], point: float, spec: IntruderUncertaintySpec, run: Run
-) -> StudyPoint:
-    """Both risks at one level, on the confidential data and on every release, with the same beliefs for all of them.
-
-    Each estimate is the mean over the replicates, with its 95 % t interval when there are several. At level 0 there is
-    one, exact: the risks are those of ``risk.identification`` and ``risk.attribute``.
-    """
-    return several_levels(confidential, releases, [point], spec, [run])[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -631,3 +480,158 @@ def _mean(name: str, values: Sequence[float | NotComputable], records: int, *, e
     missing = f"mean of {len(computed)} of {len(values)} replicates; the others: {reasons[0]}" if reasons else ""
     without = "" if lower is not None else EXACT if exact else ONE_REPLICATE if len(computed) == 1 else ALL_EQUAL
     return Estimate(name, value, lower=lower, upper=upper, reason="; ".join(filter(None, (missing, without))))
+
+
+OUTPUTS = (
+    *(
+        replace(output, estimated=True, label=replace(output.label, name=f"{output.label.name}, intruder unsure"))
+        for output in identification.OUTPUTS
+    ),
+    *(
+        replace(
+            output,
+            meaning=f"{WINDOW_MEANINGS[output.name]}, over the windows that an unsure intruder may choose",
+            risk=replace(output.risk, never_falls_with_knowledge=False),
+            label=WINDOW_LABELS[output.name],
+        )
+        for output in identification.LARGEST_OUTPUTS
+    ),
+    Output(
+        "attribute_risk",
+        "records whose sensitive values are given away, a sum of probabilities",
+        "low",
+        "records",
+        range=NON_NEGATIVE,
+        short="AR",
+        estimated=True,
+        risk=RiskOutput(questions=("inference",)),
+        label=Label(
+            "Sensitive values disclosed, intruder unsure",
+            "By a sum of probabilities, an unsure intruder learns the sensitive values of {value}.",
+            "Fewer are better; 0 means that no sensitive value is learned.",
+            "An intruder learns the sensitive values of more people than the limit allows.",
+            INFERENCE,
+            counts="people",
+        ),
+    ),
+    Output(
+        "largest_attribute_risk",
+        "largest sum of probabilities that the sensitive values are given away, over the windows that an unsure intruder may choose",
+        "low",
+        "records",
+        range=NON_NEGATIVE,
+        short="largest AR",
+        estimated=True,
+        risk=RiskOutput(questions=("inference",)),
+        label=WINDOW_LABELS["largest_attribute_risk"],
+    ),
+    Output(REPLICATES, "the values of one dataset under each belief", "none", intermediate=True, range=NON_NEGATIVE),
+    *(
+        Output(
+            name,
+            meaning,
+            "none",
+            "share",
+            range=SHARE,
+            short=short,
+            estimated=True,
+            study=StudyOutput(variance_share_of="of"),
+            label=Label(f"Variance by {cause}", f"The variance of the mean is {{value}} due to {cause}."),
+        )
+        for (name, meaning), short, cause in zip(
+            SHARES.items(), ("data", "noise", "both"), ("datasets", "noise", "datasets and noise together"), strict=True
+        )
+    ),
+)
+
+
+_OUTPUTS = {output.name: output for output in OUTPUTS}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IntruderUncertaintySpec(StudySpec):
+    """Which variable the intruder is unsure of, how, how much, and what else the intruder knows."""
+
+    variable: Annotated[str, Param("the known variable that the intruder is unsure of", names="variables", told=True)]
+    model: Annotated[NoiseModel, Param("how the intruder's belief comes about", told=True)] = "log_normal"
+    levels: Annotated[tuple[float, ...], Param("levels of uncertainty, S", ge=0, selects=True, unique=True)] = (
+        0.0,
+        0.01,
+        0.05,
+        0.1,
+        0.15,
+    )
+    replicates: Annotated[
+        int, Param("beliefs drawn at each level above 0; four or more for a sharp interval", ge=1)
+    ] = 5
+    known: Annotated[KnownUnlessSynthesised, Variant(inherit="risk.identification")] = ()
+    synthesised: Annotated[KnownThoughSynthesised, Variant(inherit="risk.identification")] = ()
+    sensitive: Annotated[
+        SensitiveVariables,
+        Variant(
+            "variables the intruder wants to learn; default: the synthesised ones", inherit="risk.attribute", told=True
+        ),
+    ] = ()
+    radius: Annotated[Radii, Variant(inherit="risk.identification")] = field(default_factory=dict)
+
+    def grid(self) -> tuple[float, ...]:
+        return self.levels
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """Known, synthesised and sensitive variables filled in."""
+        known = self.known or known_by_default(schema, released)
+        rest = tuple(name for name in released if name not in known)
+        return replace(self, known=known, synthesised=self.synthesised or rest, sensitive=self.sensitive or rest)
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when the uncertain variable, its model, the levels or a radius do not fit each other."""
+        full = self.for_release(schema, released)
+        check_radii(schema, released, (*full.known, *full.synthesised, *full.sensitive), self.radius, place)
+        if self.variable not in full.known:
+            raise BadInput(f"{place}.variable", f'"{self.variable}" is not among the known: {", ".join(full.known)}')
+        if not self.levels:
+            raise BadInput(f"{place}.levels", "name at least one level")
+        self._check_model(schema[self.variable].kind, place)
+
+    def _check_model(self, kind: Kind, place: str) -> None:
+        if self.model in NOISE_ON_NUMBERS:
+            if kind not in (Kind.COUNT, Kind.CONTINUOUS):
+                raise BadInput(f"{place}.model", f'{self.model} adds noise to numbers; "{self.variable}" is {kind}')
+            if self.variable not in self.radius and (self.model == "log_relative" or kind is Kind.CONTINUOUS):
+                raise BadInput(
+                    f"{place}.radius", f'such a belief never hits exactly; give one, such as {self.variable} = "log 5%"'
+                )
+            return
+        if self.model == "misclassification" and not kind.has_levels:
+            raise BadInput(f"{place}.model", f'misclassification changes levels; "{self.variable}" is {kind}')
+        if max(self.levels) > 1:
+            raise BadInput(f"{place}.levels", f"the levels of {self.model} are probabilities, at most 1")
+
+
+@study_method(
+    "Uncertainty of the intruder's knowledge",
+    spec=IntruderUncertaintySpec,
+    source="Guo & Hu §4.3, eq. 11 and Supp 3; attribute risk likewise, which they leave to future work; "
+    "Searle, Casella & McCulloch (1992) §4.7 for the interval",
+    outputs=OUTPUTS,
+    check=check,
+    combine=bands,
+    summarise=variance_shares,
+    points=several_levels,
+    axis=Axis(
+        "S",
+        "the intruder's uncertainty",
+        heading="Risk by uncertainty",
+        bands="95 % intervals of the mean over fresh datasets and fresh noise, the confidential data's over fresh noise",
+        uses=("variable", "model"),
+    ),
+)
+def intruder_uncertainty(
+    confidential: Microdata, releases: Sequence[Microdata], point: float, spec: IntruderUncertaintySpec, run: Run
+) -> StudyPoint:
+    """Both risks at one level, on the confidential data and on every release, with the same beliefs for all of them.
+
+    Each estimate is the mean over the replicates, with its 95 % t interval when there are several. At level 0 there is
+    one, exact: the risks are those of ``risk.identification`` and ``risk.attribute``.
+    """
+    return several_levels(confidential, releases, [point], spec, [run])[0]

@@ -47,6 +47,70 @@ TITLES = {
 FAILED = "no size has sub-samples that all meet every threshold"
 
 
+def check(data: Microdata, target: str, spec: MinimisationSpec, place: str) -> None:
+    """BadInput when the data have fewer than 2 n records, or n is smaller than k."""
+    require_present(data, spec.quasi_identifiers, place)
+    if spec.size(spec.grid()[-1], len(data)) > len(data):
+        raise BadInput(
+            f"{place}.n", f"sizes go up to 2 n, and the data have {counted(len(data), 'record')}; n is at most half"
+        )
+    if spec.size(1.0, len(data)) < spec.k:
+        raise BadInput(f"{place}.k", f"a sub-sample of {spec.size(1.0, len(data)):,} cannot make a class of {spec.k:,}")
+
+
+def smallest_size(rows: Sequence[Row]) -> list[Row]:
+    """The answer from the rows of all sizes: the smallest whose sub-samples all pass, or that there is none.
+
+    One for each study among the rows: those that differ in a setting.
+    """
+    studies: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.measure == "passing" and row.value is not None:
+            studies.setdefault(str(_settings(row)), []).append(row)
+    return [_answer(sizes) for sizes in studies.values()]
+
+
+def _measured(data: Microdata, size: int, spec: MinimisationSpec, run: Run) -> dict[str, float | None]:
+    """The minimum of each measure over the columns of one anonymised sub-sample."""
+    rows = np.sort(run.rng.choice(len(data), size, replace=False))
+    schema = narrowed(data.schema)
+    sample = Microdata(schema, data.frame[list(schema.names)].iloc[rows].reset_index(drop=True))
+    by = anonymiser(spec.anonymisation, schema, spec.quasi_identifiers, spec.k, spec.options, "study")
+    released = anonymised(sample, by, run)
+    return dict(_scored(sample, released, spec, run))
+
+
+def _scored(
+    sample: Microdata, released: Microdata, spec: MinimisationSpec, run: Run
+) -> Iterator[tuple[str, float | None]]:
+    for name, (key, output, kinds) in MEASURES.items():
+        columns = [column for column in spec.quasi_identifiers if sample.schema[column].kind in kinds]
+        if columns:
+            table = {} if name == "non_suppressed" else {"variables": columns}
+            extra = {"quasi_identifiers": list(spec.quasi_identifiers)} if name == "rilm_categorical" else {}
+            yield name, scores(key, sample, released, {**table, **extra}, run).get((output, ""))
+
+
+def _least(name: str, values: Sequence[float | None], params: Mapping[str, Any]) -> Estimate:
+    computed = [value for value in values if value is not None]
+    if len(computed) < len(values):
+        lacking = len(values) - len(computed)
+        return Estimate.not_computed(name, f"{lacking} of {len(values)} sub-samples have no value", **params)
+    return Estimate(name, min(computed), params=params)
+
+
+def _settings(row: Row) -> dict[str, Any]:
+    return {name: value for name, value in row.params.items() if name != "size"}
+
+
+def _answer(rows: Sequence[Row]) -> Row:
+    like = replace(rows[0], measure="smallest_size", level=None, unit="records", params=_settings(rows[0]))
+    enough = [row.params["size"] for row in rows if row.value == 1]
+    if not enough:
+        return replace(like, value=None, status="not computed", reason=FAILED)
+    return replace(like, value=float(min(enough)))
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MinimisationSpec(StudySpec):
     """Sizes, sub-samples, how they are anonymised, and the thresholds."""
@@ -93,29 +157,6 @@ class MinimisationSpec(StudySpec):
     def size(self, multiple: float, records: int) -> int:
         """Records of a sub-sample of ``multiple`` n, out of ``records``."""
         return round(multiple * (records // 2 if self.n is None else self.n))
-
-
-def check(data: Microdata, target: str, spec: MinimisationSpec, place: str) -> None:
-    """BadInput when the data have fewer than 2 n records, or n is smaller than k."""
-    require_present(data, spec.quasi_identifiers, place)
-    if spec.size(spec.grid()[-1], len(data)) > len(data):
-        raise BadInput(
-            f"{place}.n", f"sizes go up to 2 n, and the data have {counted(len(data), 'record')}; n is at most half"
-        )
-    if spec.size(1.0, len(data)) < spec.k:
-        raise BadInput(f"{place}.k", f"a sub-sample of {spec.size(1.0, len(data)):,} cannot make a class of {spec.k:,}")
-
-
-def smallest_size(rows: Sequence[Row]) -> list[Row]:
-    """The answer from the rows of all sizes: the smallest whose sub-samples all pass, or that there is none.
-
-    One for each study among the rows: those that differ in a setting.
-    """
-    studies: dict[str, list[Row]] = {}
-    for row in rows:
-        if row.measure == "passing" and row.value is not None:
-            studies.setdefault(str(_settings(row)), []).append(row)
-    return [_answer(sizes) for sizes in studies.values()]
 
 
 @study_method(
@@ -212,44 +253,3 @@ def minimisation(
     share = float(np.mean(passing))
     ends = score_interval(share, spec.subsamples)
     return own_tables([*estimates, Estimate("passing", share, "", *ends, params=params)], releases)
-
-
-def _measured(data: Microdata, size: int, spec: MinimisationSpec, run: Run) -> dict[str, float | None]:
-    """The minimum of each measure over the columns of one anonymised sub-sample."""
-    rows = np.sort(run.rng.choice(len(data), size, replace=False))
-    schema = narrowed(data.schema)
-    sample = Microdata(schema, data.frame[list(schema.names)].iloc[rows].reset_index(drop=True))
-    by = anonymiser(spec.anonymisation, schema, spec.quasi_identifiers, spec.k, spec.options, "study")
-    released = anonymised(sample, by, run)
-    return dict(_scored(sample, released, spec, run))
-
-
-def _scored(
-    sample: Microdata, released: Microdata, spec: MinimisationSpec, run: Run
-) -> Iterator[tuple[str, float | None]]:
-    for name, (key, output, kinds) in MEASURES.items():
-        columns = [column for column in spec.quasi_identifiers if sample.schema[column].kind in kinds]
-        if columns:
-            table = {} if name == "non_suppressed" else {"variables": columns}
-            extra = {"quasi_identifiers": list(spec.quasi_identifiers)} if name == "rilm_categorical" else {}
-            yield name, scores(key, sample, released, {**table, **extra}, run).get((output, ""))
-
-
-def _least(name: str, values: Sequence[float | None], params: Mapping[str, Any]) -> Estimate:
-    computed = [value for value in values if value is not None]
-    if len(computed) < len(values):
-        lacking = len(values) - len(computed)
-        return Estimate.not_computed(name, f"{lacking} of {len(values)} sub-samples have no value", **params)
-    return Estimate(name, min(computed), params=params)
-
-
-def _settings(row: Row) -> dict[str, Any]:
-    return {name: value for name, value in row.params.items() if name != "size"}
-
-
-def _answer(rows: Sequence[Row]) -> Row:
-    like = replace(rows[0], measure="smallest_size", level=None, unit="records", params=_settings(rows[0]))
-    enough = [row.params["size"] for row in rows if row.value == 1]
-    if not enough:
-        return replace(like, value=None, status="not computed", reason=FAILED)
-    return replace(like, value=float(min(enough)))

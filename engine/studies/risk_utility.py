@@ -313,74 +313,6 @@ DEFAULT = tuple(
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RiskUtilitySpec(StudySpec):
-    """Synthesisers, epsilons, and what is measured."""
-
-    synthesisers: Annotated[
-        tuple[Synthesiser, ...],
-        Param('methods with their settings, such as "perturbed_gibbs reset=true block=10"', unique=True),
-    ] = DEFAULT
-    epsilons: Annotated[tuple[float, ...], Param("what one drawn record costs", gt=0, le=10_000, unique=True)] = (
-        0.1,
-        0.5,
-        1,
-        5,
-        10,
-        50,
-        100,
-    )
-    variables: Annotated[
-        tuple[str, ...], Param("variables that are made; left out, all but identifiers", names="variables")
-    ] = ()
-    records: Annotated[int, Param("records of each dataset", ge=2, le=10_000_000, told=True)] = 1000
-    replicates: Annotated[int, Param("datasets of each synthesiser at each epsilon", ge=1)] = 1
-    bins: BinsByVariable = field(default_factory=dict)
-    given: Annotated[
-        tuple[str, ...], Param("variables that the conditional distances are given", names="variables")
-    ] = ()
-    models: Annotated[tuple[Model, ...], Param('regressions to compare, such as "log(price) ~ room_type + days"')] = ()
-    sensitive: Annotated[
-        str | None, Param("variable that an intruder infers; left out, the first of role sensitive", names="variables")
-    ] = None
-    known: QuasiIdentifiers = ()
-    limits: Annotated[
-        Mapping[str, float],
-        Param("limits by measure, such as { marginal = 0.01, exact_copies = 0.05 }: which epsilon keeps to them?"),
-    ] = field(default_factory=dict)
-
-    def grid(self) -> tuple[float, ...]:
-        return self.epsilons
-
-    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Variables, what is known and what is inferred filled in."""
-        names = self.variables or schema.but_identifiers
-        sensitive = self.sensitive or next((n for n in names if schema[n].role is Role.SENSITIVE), None)
-        known = tuple(n for n in self.known or schema.of_role(Role.QUASI_IDENTIFIER) if n in names and n != sensitive)
-        return replace(self, variables=names, sensitive=sensitive, known=known)
-
-    def of_recipe(self, steps: Sequence[Made]) -> Self:
-        """With the recipe's own step where a synthesiser is that."""
-        return replace(self, synthesisers=tuple(one.resolved(steps) for one in self.synthesisers))
-
-    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput where there is nothing to compare, a synthesiser cannot be used, or a limit is for no measure."""
-        if not self.epsilons:
-            raise BadInput(f"{place}.epsilons", "name at least one epsilon")
-        full = self.for_release(schema, released)
-        own = Schema(tuple(schema[name] for name in full.variables))
-        for i, one in enumerate(self.synthesisers):
-            at = f"{place}.synthesisers[{i}]"
-            one.check(own, full.variables, bins_key(full.bins, full.variables), at)
-        for name in self.limits:
-            if name not in ASKED:
-                raise BadInput(f"{place}.limits.{name}", f"is no measure of the study; there are {', '.join(ASKED)}")
-        used = [name for model in self.models for name in model.columns(schema)]
-        for name in (*used, *self.given, *self.known, *([self.sensitive] if self.sensitive else [])):
-            if name not in full.variables:
-                raise BadInput(f"{place}.variables", f'"{name}" is not among them')
-
-
 def check(data: Microdata, target: str, spec: RiskUtilitySpec, place: str) -> None:
     """BadInput where a synthesiser cannot make the variables."""
     full = spec.for_release(data.schema, ())
@@ -395,24 +327,6 @@ def check(data: Microdata, target: str, spec: RiskUtilitySpec, place: str) -> No
 def within_limits(rows: Sequence[Row]) -> list[Row]:
     """Of each synthesiser and measure with a limit, the epsilon that keeps to it: the least, or the largest for a risk."""
     return answers(rows, ASKED, {output.name: output.goal for output in OUTPUTS})
-
-
-OUTPUTS = (
-    Output("marginal", "mean over the variables of the squared distance of their distributions", "low", range=NON_NEGATIVE, short="marginal distance", estimated=True, statbarn="StatisticalHypothesisTests", label=Label("Mean distance of distributions, by epsilon", "The distributions of single variables are {value} away from the confidential ones on average.", "Lower is better; 0 is the same distribution.", "The distributions of single variables differ too much.", PRIVATE_FIDELITY),),
-    Output("conditional", "mean over the pairs of the squared distance of the distributions given each level of another variable", "low", range=NON_NEGATIVE, short="conditional distance", estimated=True, statbarn="StatisticalHypothesisTests", label=Label("Mean conditional distance, by epsilon", "The distributions given other variables are {value} away from the confidential ones on average.", "Lower is better; 0 is the same distribution.", "Relations between variables differ too much.", PRIVATE_FIDELITY),),
-    Output("regression", "mean over the models of the sum of the relative deviations of their coefficients", "low", range=NON_NEGATIVE, short="regression distance", estimated=True, statbarn="CorrelationCoefficients", label=Label("Mean regression distance, by epsilon", "The coefficients of regressions deviate by {value} in all, as shares of the confidential ones.", "Lower is better; 0 is the same regression.", "Regressions of the release differ too much.", PRIVATE_FIDELITY),),
-    Output("conditional_given", "the same given the levels of one variable, which the row names", "low", range=NON_NEGATIVE, short="conditional distance", estimated=True, statbarn="StatisticalHypothesisTests", label=Label("Distance given one variable, by epsilon", "Given the levels of one variable, distributions are {value} away from the confidential ones.", "Lower is better; 0 is the same distribution.", "Relations with this variable differ too much.", PRIVATE_FIDELITY),),
-    Output("coefficient_deviation", "what a coefficient exceeds the confidential one by, as a share of it; below 0 where it falls short", "none", short="deviation of the coefficient", estimated=True, statbarn="CorrelationCoefficients", label=Label("Deviation of a coefficient, by epsilon", "The coefficient exceeds the confidential one by {value}, as a share of it."),),
-    Output("misclassification", "share of the confidential records whose value an intruder infers wrongly", "high", "share", range=SHARE, estimated=True, label=Label("Wrong inferences, by epsilon", "An intruder infers the values of {value} of the confidential records wrongly.", "Higher is better: inferences are as wrong as without the release.", "An intruder infers too many values rightly.", LESS_EPSILON, counts="share"),),
-    Output("mean_absolute_error", "mean error of the number that an intruder infers", "high", range=NON_NEGATIVE, short="mean error", estimated=True, label=Label("Mean error of inferred numbers, by epsilon", "An intruder errs by {value} on average.", "Higher is better: inferred numbers are far from the truth.", "An intruder infers numbers too near the true ones.", LESS_EPSILON),),
-    Output("exact_copies", "share of the drawn records whose categories are all those of a confidential record", "low", "share", range=SHARE, short="exact copies", estimated=True, label=Label("Released records equal to one, by epsilon", "Among the drawn records, {value} equal a confidential record in all categories.", "Lower is better; 0 means no copies.", "Too many drawn records equal those of people in the data.", LESS_EPSILON),),
-    Output("unique_records", "share of the drawn records that are alone with their known values", "none", "share", range=SHARE, short="unique records", estimated=True, label=Label("Drawn records that are unique, by epsilon", "Among the drawn records, {value} are alone with their known values."),),
-    Output("epsilon_release", "what the noise of such a dataset accounts for in all, where its key is secret", "low", range=POSITIVE, short="eps of the release", statbarn="none", label=Label("Privacy loss of the release, by epsilon", "The noise of such a release accounts for an epsilon of {value}, while its key is secret.", "Lower is better: one person changes the release less.", "One person may change the release more than the limit allows.", LESS_EPSILON),),
-    Output(
-        "least_epsilon", "least epsilon from which on a measure of utility is within its limit", "low", range=POSITIVE, estimated=True, study=StudyOutput(answer=True, on_axis=True, sentence="From epsilon {value:g} on it is within the limit", no_answer_text="No epsilon is shown to be large enough"), statbarn="none", label=Label("Least epsilon with enough utility", "From an epsilon of {value} on, the measure of utility is within its limit.", "Lower is better: utility needs less privacy loss.", "Enough utility costs more privacy than the limit allows.", PRIVATE_FIDELITY),),
-    Output(
-        "largest_epsilon", "largest epsilon up to which a measure of risk is within its limit", "high", range=POSITIVE, estimated=True, study=StudyOutput(answer=True, on_axis=True, sentence="Up to epsilon {value:g} it is within the limit", no_answer_text="No epsilon is shown to be small enough"), statbarn="none", label=Label("Largest epsilon with acceptable risk", "Up to an epsilon of {value}, the measure of risk is within its limit.", "Higher is better: the risk leaves room for utility.", "The risk leaves too little room for utility.", LESS_EPSILON),),
-)  # fmt: skip
 
 
 PLANES = (
@@ -431,40 +345,6 @@ PLANES = (
     Plane("{term} in {model}", "", "coefficient_deviation", label="epsilon", each=("model", "term"), heading="Coefficients by epsilon"),
 )  # fmt: skip
 """Figures 5 and 6, 7, 9, the maps of these against each other, and 8."""
-
-
-@study_method(
-    "Risk and utility by epsilon",
-    spec=RiskUtilitySpec,
-    source="Park & Ghosh §4.3-4.4, Table 1, Figures 5 to 9",
-    outputs=OUTPUTS,
-    check=check,
-    summarise=within_limits,
-    axis=Axis(
-        "epsilon",
-        "what one drawn record costs in differential privacy",
-        heading="Risk and utility by epsilon",
-        values="over the datasets of a synthesiser",
-        discrete=True,
-        uses=("records",),
-        curve="synthesiser",
-        log=True,
-        together=True,
-        limit="limit",
-    ),
-    planes=PLANES,
-)
-def risk_utility(
-    confidential: Microdata, releases: Sequence[Microdata], point: float, spec: RiskUtilitySpec, run: Run
-) -> StudyPoint:
-    """All synthesisers at one epsilon. The recipe's own releases play no part."""
-    full = spec.for_release(confidential.schema, ())
-    children = run.rng.spawn(len(full.synthesisers))
-    found: list[Estimate] = []
-    for done, (one, rng) in enumerate(zip(full.synthesisers, children, strict=True), start=1):
-        found += _measured(confidential, one, point, full, replace(run, rng=rng))
-        run.report(Progress(done, len(full.synthesisers), "synthesisers"))
-    return own_tables(found, releases)
 
 
 def _measured(
@@ -583,6 +463,126 @@ def count_interval(hits: int, trials: int, confidence: float = 0.95) -> tuple[fl
     low = float(betaincinv(hits, trials - hits + 1, tail)) if hits else 0.0
     high = float(betaincinv(hits + 1, trials - hits, 1 - tail)) if hits < trials else 1.0
     return low, high
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RiskUtilitySpec(StudySpec):
+    """Synthesisers, epsilons, and what is measured."""
+
+    synthesisers: Annotated[
+        tuple[Synthesiser, ...],
+        Param('methods with their settings, such as "perturbed_gibbs reset=true block=10"', unique=True),
+    ] = DEFAULT
+    epsilons: Annotated[tuple[float, ...], Param("what one drawn record costs", gt=0, le=10_000, unique=True)] = (
+        0.1,
+        0.5,
+        1,
+        5,
+        10,
+        50,
+        100,
+    )
+    variables: Annotated[
+        tuple[str, ...], Param("variables that are made; left out, all but identifiers", names="variables")
+    ] = ()
+    records: Annotated[int, Param("records of each dataset", ge=2, le=10_000_000, told=True)] = 1000
+    replicates: Annotated[int, Param("datasets of each synthesiser at each epsilon", ge=1)] = 1
+    bins: BinsByVariable = field(default_factory=dict)
+    given: Annotated[
+        tuple[str, ...], Param("variables that the conditional distances are given", names="variables")
+    ] = ()
+    models: Annotated[tuple[Model, ...], Param('regressions to compare, such as "log(price) ~ room_type + days"')] = ()
+    sensitive: Annotated[
+        str | None, Param("variable that an intruder infers; left out, the first of role sensitive", names="variables")
+    ] = None
+    known: QuasiIdentifiers = ()
+    limits: Annotated[
+        Mapping[str, float],
+        Param("limits by measure, such as { marginal = 0.01, exact_copies = 0.05 }: which epsilon keeps to them?"),
+    ] = field(default_factory=dict)
+
+    def grid(self) -> tuple[float, ...]:
+        return self.epsilons
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """Variables, what is known and what is inferred filled in."""
+        names = self.variables or schema.but_identifiers
+        sensitive = self.sensitive or next((n for n in names if schema[n].role is Role.SENSITIVE), None)
+        known = tuple(n for n in self.known or schema.of_role(Role.QUASI_IDENTIFIER) if n in names and n != sensitive)
+        return replace(self, variables=names, sensitive=sensitive, known=known)
+
+    def of_recipe(self, steps: Sequence[Made]) -> Self:
+        """With the recipe's own step where a synthesiser is that."""
+        return replace(self, synthesisers=tuple(one.resolved(steps) for one in self.synthesisers))
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput where there is nothing to compare, a synthesiser cannot be used, or a limit is for no measure."""
+        if not self.epsilons:
+            raise BadInput(f"{place}.epsilons", "name at least one epsilon")
+        full = self.for_release(schema, released)
+        own = Schema(tuple(schema[name] for name in full.variables))
+        for i, one in enumerate(self.synthesisers):
+            at = f"{place}.synthesisers[{i}]"
+            one.check(own, full.variables, bins_key(full.bins, full.variables), at)
+        for name in self.limits:
+            if name not in ASKED:
+                raise BadInput(f"{place}.limits.{name}", f"is no measure of the study; there are {', '.join(ASKED)}")
+        used = [name for model in self.models for name in model.columns(schema)]
+        for name in (*used, *self.given, *self.known, *([self.sensitive] if self.sensitive else [])):
+            if name not in full.variables:
+                raise BadInput(f"{place}.variables", f'"{name}" is not among them')
+
+
+OUTPUTS = (
+    Output("marginal", "mean over the variables of the squared distance of their distributions", "low", range=NON_NEGATIVE, short="marginal distance", estimated=True, statbarn="StatisticalHypothesisTests", label=Label("Mean distance of distributions, by epsilon", "The distributions of single variables are {value} away from the confidential ones on average.", "Lower is better; 0 is the same distribution.", "The distributions of single variables differ too much.", PRIVATE_FIDELITY),),
+    Output("conditional", "mean over the pairs of the squared distance of the distributions given each level of another variable", "low", range=NON_NEGATIVE, short="conditional distance", estimated=True, statbarn="StatisticalHypothesisTests", label=Label("Mean conditional distance, by epsilon", "The distributions given other variables are {value} away from the confidential ones on average.", "Lower is better; 0 is the same distribution.", "Relations between variables differ too much.", PRIVATE_FIDELITY),),
+    Output("regression", "mean over the models of the sum of the relative deviations of their coefficients", "low", range=NON_NEGATIVE, short="regression distance", estimated=True, statbarn="CorrelationCoefficients", label=Label("Mean regression distance, by epsilon", "The coefficients of regressions deviate by {value} in all, as shares of the confidential ones.", "Lower is better; 0 is the same regression.", "Regressions of the release differ too much.", PRIVATE_FIDELITY),),
+    Output("conditional_given", "the same given the levels of one variable, which the row names", "low", range=NON_NEGATIVE, short="conditional distance", estimated=True, statbarn="StatisticalHypothesisTests", label=Label("Distance given one variable, by epsilon", "Given the levels of one variable, distributions are {value} away from the confidential ones.", "Lower is better; 0 is the same distribution.", "Relations with this variable differ too much.", PRIVATE_FIDELITY),),
+    Output("coefficient_deviation", "what a coefficient exceeds the confidential one by, as a share of it; below 0 where it falls short", "none", short="deviation of the coefficient", estimated=True, statbarn="CorrelationCoefficients", label=Label("Deviation of a coefficient, by epsilon", "The coefficient exceeds the confidential one by {value}, as a share of it."),),
+    Output("misclassification", "share of the confidential records whose value an intruder infers wrongly", "high", "share", range=SHARE, estimated=True, label=Label("Wrong inferences, by epsilon", "An intruder infers the values of {value} of the confidential records wrongly.", "Higher is better: inferences are as wrong as without the release.", "An intruder infers too many values rightly.", LESS_EPSILON, counts="share"),),
+    Output("mean_absolute_error", "mean error of the number that an intruder infers", "high", range=NON_NEGATIVE, short="mean error", estimated=True, label=Label("Mean error of inferred numbers, by epsilon", "An intruder errs by {value} on average.", "Higher is better: inferred numbers are far from the truth.", "An intruder infers numbers too near the true ones.", LESS_EPSILON),),
+    Output("exact_copies", "share of the drawn records whose categories are all those of a confidential record", "low", "share", range=SHARE, short="exact copies", estimated=True, label=Label("Released records equal to one, by epsilon", "Among the drawn records, {value} equal a confidential record in all categories.", "Lower is better; 0 means no copies.", "Too many drawn records equal those of people in the data.", LESS_EPSILON),),
+    Output("unique_records", "share of the drawn records that are alone with their known values", "none", "share", range=SHARE, short="unique records", estimated=True, label=Label("Drawn records that are unique, by epsilon", "Among the drawn records, {value} are alone with their known values."),),
+    Output("epsilon_release", "what the noise of such a dataset accounts for in all, where its key is secret", "low", range=POSITIVE, short="eps of the release", statbarn="none", label=Label("Privacy loss of the release, by epsilon", "The noise of such a release accounts for an epsilon of {value}, while its key is secret.", "Lower is better: one person changes the release less.", "One person may change the release more than the limit allows.", LESS_EPSILON),),
+    Output(
+        "least_epsilon", "least epsilon from which on a measure of utility is within its limit", "low", range=POSITIVE, estimated=True, study=StudyOutput(answer=True, on_axis=True, sentence="From epsilon {value:g} on it is within the limit", no_answer_text="No epsilon is shown to be large enough"), statbarn="none", label=Label("Least epsilon with enough utility", "From an epsilon of {value} on, the measure of utility is within its limit.", "Lower is better: utility needs less privacy loss.", "Enough utility costs more privacy than the limit allows.", PRIVATE_FIDELITY),),
+    Output(
+        "largest_epsilon", "largest epsilon up to which a measure of risk is within its limit", "high", range=POSITIVE, estimated=True, study=StudyOutput(answer=True, on_axis=True, sentence="Up to epsilon {value:g} it is within the limit", no_answer_text="No epsilon is shown to be small enough"), statbarn="none", label=Label("Largest epsilon with acceptable risk", "Up to an epsilon of {value}, the measure of risk is within its limit.", "Higher is better: the risk leaves room for utility.", "The risk leaves too little room for utility.", LESS_EPSILON),),
+)  # fmt: skip
+
+
+@study_method(
+    "Risk and utility by epsilon",
+    spec=RiskUtilitySpec,
+    source="Park & Ghosh §4.3-4.4, Table 1, Figures 5 to 9",
+    outputs=OUTPUTS,
+    check=check,
+    summarise=within_limits,
+    axis=Axis(
+        "epsilon",
+        "what one drawn record costs in differential privacy",
+        heading="Risk and utility by epsilon",
+        values="over the datasets of a synthesiser",
+        discrete=True,
+        uses=("records",),
+        curve="synthesiser",
+        log=True,
+        together=True,
+        limit="limit",
+    ),
+    planes=PLANES,
+)
+def risk_utility(
+    confidential: Microdata, releases: Sequence[Microdata], point: float, spec: RiskUtilitySpec, run: Run
+) -> StudyPoint:
+    """All synthesisers at one epsilon. The recipe's own releases play no part."""
+    full = spec.for_release(confidential.schema, ())
+    children = run.rng.spawn(len(full.synthesisers))
+    found: list[Estimate] = []
+    for done, (one, rng) in enumerate(zip(full.synthesisers, children, strict=True), start=1):
+        found += _measured(confidential, one, point, full, replace(run, rng=rng))
+        run.report(Progress(done, len(full.synthesisers), "synthesisers"))
+    return own_tables(found, releases)
 
 
 RANGES: Mapping[str, Range] = {output.name: output.range for output in OUTPUTS}

@@ -64,39 +64,6 @@ them shows adds up. Of 3,000 patients, leaves of 20 gave members away (AUC .59),
 """
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CartSpec(Spec):
-    """Predictors, and how far the tree is grown."""
-
-    predictors: Annotated[
-        tuple[str, ...],
-        Param("variables that the tree splits on; without any, values come from all records", names="variables"),
-    ] = ()
-    minbucket: Annotated[
-        int,
-        Param(
-            "fewest records in a leaf; a split needs three times as many",
-            ge=1,
-            lever=LeverValues((5, 10, 20, 40, 80, 160)),
-        ),
-    ] = 5
-    cp: Annotated[
-        float,
-        Param(
-            "complexity: share of the root's squared error, for levels of its misclassified records, that a split must save",
-            ge=0,
-        ),
-    ] = 1e-8
-    smoothing: Annotated[
-        bool,
-        Param(
-            "draw numbers and dates near the donor's, from a kernel over its leaf, instead of the donor's own",
-            lever=LeverValues((False, True), numbers=True),
-        ),
-    ] = False
-    proper: Annotated[bool, Param("fit the tree of each dataset to a bootstrap sample of the records")] = False
-
-
 def draw(
     fit: Fit,
     spec: CartSpec,
@@ -145,27 +112,6 @@ def _without_sets(fit: Fit) -> Mapping[str, NDArray[np.generic]]:
     return {"chosen": np.full(len(fit.arrays["left"]), -1), "sets": np.zeros((0, 0), dtype=np.bool_)}
 
 
-def _offer(case: Case) -> Offer | None:
-    """Any variable: leaves of up to 160 records, and values near a donor's where they are numbers."""
-    seen = case.target
-    if case.want != "synthesis" or seen is None:
-        return None
-    rules = (*LEAVES, LEAVES_OF_KEYS) if set(case.known) & set(case.released) else LEAVES
-    leaf = max(FEWEST_IN_LEAF, *(min(largest, case.table.records // most) for most, largest in rules))
-    settings: dict[str, object] = {"predictors": list(case.predictors), "minbucket": leaf}
-    why = [f"trees follow any shape ({_shape(seen)})"]
-    why.append(
-        f"leaves of {leaf:,} records or more, since smaller ones give single records away and larger ones lose what goes together "
-        f"(synthpop: 5; {OURS.split(';')[0]})"
-    )
-    if not seen.variable.kind.has_levels:
-        settings["smoothing"] = True
-        why.append("values near a donor's instead of its own, so that no number is a person's")
-    if seen.missing:
-        why.append("a missing value is a value of its own and is made too")
-    return Offer("; ".join(why), settings, GENERAL)
-
-
 def _shape(seen: VariableProfile) -> str:
     """What kind of variable it is, in a few words."""
     kind = seen.variable.kind
@@ -193,30 +139,6 @@ def fits_together(
         _fit(data, target, spec, run, [(tree, one.orders)])
         for (data, run), tree, one in zip(every, trees, seen, strict=True)
     ]
-
-
-@synthesis_method(
-    "Classification and regression trees",
-    spec=CartSpec,
-    source="Reiter (2005); synthpop: Nowok, Raab & Dibben (2016); Guo & Hu Supp 4",
-    draw=draw,
-    targets=tuple(Kind),
-    weighted=True,
-    together=fits_together,
-)
-@drafts(_offer)
-def cart(data: Microdata, target: str, spec: CartSpec, run: Run, draws: int) -> Fit:
-    """The trees, one for each draw if ``proper``, else one for all.
-
-    Arrays: those of ``sfumato.engine.trees.trees.Trees``, and for each predictor with levels the order (trees,
-    levels) in which a tree for numbers splits its levels; trees for classes find sets of levels at each node.
-    """
-    data = data.counted
-    data = (
-        data if data.weights is None else data.weighted(data.weights)
-    )  # without weights where all that are left are 1
-    grown = list(run.over(partial(_grown, data, target, spec), range(draws if spec.proper else 1), f"tree of {target}"))
-    return _fit(data, target, spec, run, grown)
 
 
 def _fit(
@@ -324,3 +246,81 @@ def _diagnostics(trees: Trees, target: str) -> tuple[Diagnostic, ...]:
         "leaves_of_one_value": np.mean(uniform),
     }
     return tuple(Diagnostic(name, target, float(value)) for name, value in values.items())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CartSpec(Spec):
+    """Predictors, and how far the tree is grown."""
+
+    predictors: Annotated[
+        tuple[str, ...],
+        Param("variables that the tree splits on; without any, values come from all records", names="variables"),
+    ] = ()
+    minbucket: Annotated[
+        int,
+        Param(
+            "fewest records in a leaf; a split needs three times as many",
+            ge=1,
+            lever=LeverValues((5, 10, 20, 40, 80, 160)),
+        ),
+    ] = 5
+    cp: Annotated[
+        float,
+        Param(
+            "complexity: share of the root's squared error, for levels of its misclassified records, that a split must save",
+            ge=0,
+        ),
+    ] = 1e-8
+    smoothing: Annotated[
+        bool,
+        Param(
+            "draw numbers and dates near the donor's, from a kernel over its leaf, instead of the donor's own",
+            lever=LeverValues((False, True), numbers=True),
+        ),
+    ] = False
+    proper: Annotated[bool, Param("fit the tree of each dataset to a bootstrap sample of the records")] = False
+
+
+def _offer(case: Case) -> Offer | None:
+    """Any variable: leaves of up to 160 records, and values near a donor's where they are numbers."""
+    seen = case.target
+    if case.want != "synthesis" or seen is None:
+        return None
+    rules = (*LEAVES, LEAVES_OF_KEYS) if set(case.known) & set(case.released) else LEAVES
+    leaf = max(FEWEST_IN_LEAF, *(min(largest, case.table.records // most) for most, largest in rules))
+    settings: dict[str, object] = {"predictors": list(case.predictors), "minbucket": leaf}
+    why = [f"trees follow any shape ({_shape(seen)})"]
+    why.append(
+        f"leaves of {leaf:,} records or more, since smaller ones give single records away and larger ones lose what goes together "
+        f"(synthpop: 5; {OURS.split(';')[0]})"
+    )
+    if not seen.variable.kind.has_levels:
+        settings["smoothing"] = True
+        why.append("values near a donor's instead of its own, so that no number is a person's")
+    if seen.missing:
+        why.append("a missing value is a value of its own and is made too")
+    return Offer("; ".join(why), settings, GENERAL)
+
+
+@synthesis_method(
+    "Classification and regression trees",
+    spec=CartSpec,
+    source="Reiter (2005); synthpop: Nowok, Raab & Dibben (2016); Guo & Hu Supp 4",
+    draw=draw,
+    targets=tuple(Kind),
+    weighted=True,
+    together=fits_together,
+)
+@drafts(_offer)
+def cart(data: Microdata, target: str, spec: CartSpec, run: Run, draws: int) -> Fit:
+    """The trees, one for each draw if ``proper``, else one for all.
+
+    Arrays: those of ``sfumato.engine.trees.trees.Trees``, and for each predictor with levels the order (trees,
+    levels) in which a tree for numbers splits its levels; trees for classes find sets of levels at each node.
+    """
+    data = data.counted
+    data = (
+        data if data.weights is None else data.weighted(data.weights)
+    )  # without weights where all that are left are 1
+    grown = list(run.over(partial(_grown, data, target, spec), range(draws if spec.proper else 1), f"tree of {target}"))
+    return _fit(data, target, spec, run, grown)

@@ -235,17 +235,6 @@ def _alone() -> Iterator[None]:
             torch.set_num_threads(threads)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CtganSpec(Spec):
-    """Predictors, and how long the GAN is trained."""
-
-    predictors: Annotated[
-        tuple[str, ...],
-        Param("variables learned with the target, by which released records are matched", names="variables"),
-    ] = ()
-    epochs: Annotated[int, Param("passes over the records in training", ge=1)] = 300
-
-
 def check(data: Microdata, target: str, spec: CtganSpec, place: str) -> None:
     """NotInstalled without the extra."""
     GAN.require(place)
@@ -282,6 +271,34 @@ def draw(
     return values[nearest_donors(wanted, generated[:, : wanted.shape[1]], before.discrete, rng)]
 
 
+def _trained(data: Microdata, names: tuple[str, ...], spec: CtganSpec, run: Run) -> tuple[TableCodes, Gan]:
+    GAN.require("synthesis.ctgan")
+    run.report(Progress(0, 1, f"GAN, {spec.epochs} epochs"))
+    codes = TableCodes.of(data, names)
+    gan = train(codes.matrix(data), codes.discrete, spec.epochs, _seed(run.rng.spawn(1)[0]))
+    run.report(Progress(1, 1, f"GAN, {spec.epochs} epochs"))
+    return codes, gan
+
+
+def _seed(rng: np.random.Generator) -> int:
+    """A seed for the library, which takes one of 31 bits: who would try them all trains as many GANs, on the confidential data.
+
+    None of the generated records is a confidential one, in whatever order they are.
+    """
+    return int(rng.integers(LARGEST_SEED))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CtganSpec(Spec):
+    """Predictors, and how long the GAN is trained."""
+
+    predictors: Annotated[
+        tuple[str, ...],
+        Param("variables learned with the target, by which released records are matched", names="variables"),
+    ] = ()
+    epochs: Annotated[int, Param("passes over the records in training", ge=1)] = 300
+
+
 @synthesis_method(
     "Conditional tabular GAN",
     spec=CtganSpec,
@@ -298,20 +315,3 @@ def ctgan(data: Microdata, target: str, spec: CtganSpec, run: Run, draws: int) -
     generated = np.stack([codes.tidied(gan.sample(len(data), _seed(rng))) for rng in run.rng.spawn(draws)])
     losses = {"generator_loss": gan.generator_loss, "discriminator_loss": gan.discriminator_loss}
     return Fit({"generated": generated}, tuple(Diagnostic(name, target, value) for name, value in losses.items()))
-
-
-def _trained(data: Microdata, names: tuple[str, ...], spec: CtganSpec, run: Run) -> tuple[TableCodes, Gan]:
-    GAN.require("synthesis.ctgan")
-    run.report(Progress(0, 1, f"GAN, {spec.epochs} epochs"))
-    codes = TableCodes.of(data, names)
-    gan = train(codes.matrix(data), codes.discrete, spec.epochs, _seed(run.rng.spawn(1)[0]))
-    run.report(Progress(1, 1, f"GAN, {spec.epochs} epochs"))
-    return codes, gan
-
-
-def _seed(rng: np.random.Generator) -> int:
-    """A seed for the library, which takes one of 31 bits: who would try them all trains as many GANs, on the confidential data.
-
-    None of the generated records is a confidential one, in whatever order they are.
-    """
-    return int(rng.integers(LARGEST_SEED))

@@ -49,20 +49,6 @@ from ._conditional_tables import LARGEST_KEY, Key
 CLOSED = "the posterior is a Dirichlet distribution: it is drawn from directly"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DirichletMultinomialSpec(Spec):
-    """The prior, what is kept, and how numbers become categories."""
-
-    redrawable: ClassVar[bool] = False
-
-    concentration: Annotated[float, Param("virtual records a of every cell of the table", gt=0)] = 1.0
-    predictors: Annotated[
-        tuple[str, ...], Param("variables that are kept: a record is drawn given its own values", names="variables")
-    ] = ()
-    bins: BinsByVariable = field(default_factory=dict)
-    inside: InsideBin = "uniform"
-
-
 def check(data: Microdata, targets: tuple[str, ...], spec: DirichletMultinomialSpec, place: str) -> None:
     """BadInput where a number is not cut, or the table has more cells than can be numbered.
 
@@ -336,6 +322,20 @@ def release_model(
 ) -> CountedRelease:
     """The releases as an intruder weighs them."""
     return CountedRelease(data, targets, spec, releases)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DirichletMultinomialSpec(Spec):
+    """The prior, what is kept, and how numbers become categories."""
+
+    redrawable: ClassVar[bool] = False
+
+    concentration: Annotated[float, Param("virtual records a of every cell of the table", gt=0)] = 1.0
+    predictors: Annotated[
+        tuple[str, ...], Param("variables that are kept: a record is drawn given its own values", names="variables")
+    ] = ()
+    bins: BinsByVariable = field(default_factory=dict)
+    inside: InsideBin = "uniform"
 
 
 @synthesis_method(

@@ -59,83 +59,6 @@ HELD = ("r_hat", "effective_sample_size")
 """What chains that may be used have to pass; what else is said is a warning."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DpmpmSpec(Spec):
-    """The mixture and its prior, how long it is sampled, and how numbers and missing values become categories."""
-
-    slow: ClassVar[bool] = True
-
-    classes: Annotated[
-        int,
-        Param(
-            "latent classes K, more than records ever occupy: where all are occupied a warning says so", ge=2, le=1000
-        ),
-    ] = 40
-    sweeps: Annotated[int, Param("Gibbs sweeps of each chain, those of burn_in among them", ge=40, le=1_000_000)] = 2000
-    burn_in: Annotated[int, Param("sweeps at the start of each chain that count for nothing", ge=1)] = 1000
-    max_sweeps: Annotated[
-        int, Param("limit of a chain that continues until it converges (sweeps)", ge=40, le=1_000_000)
-    ] = 64_000
-    thin: Annotated[int, Param("every which sweep after burn_in may make a dataset", ge=1)] = 1
-    chains: Annotated[int, Param("chains from different starts, which have to agree", ge=1, le=16)] = 2
-    starts: Annotated[
-        int, Param("starts of each chain, of which the most probable continues after an eighth of burn_in", ge=1, le=16)
-    ] = 1
-    split_every: Annotated[
-        int,
-        Param(
-            "every how many sweeps a class is proposed to be split or two to be merged, chains starting small; 0 never",
-            ge=0,
-        ),
-    ] = 0
-    alpha_shape: Annotated[float, Param("of the gamma prior of alpha, which says how many classes there are", gt=0)] = (
-        0.25
-    )
-    alpha_rate: Annotated[float, Param("of the gamma prior of alpha; its mean is shape / rate", gt=0)] = 0.25
-    concentration: Annotated[float, Param("virtual records of every level of a variable in each class", gt=0)] = 1.0
-    predictors: Annotated[
-        tuple[str, ...],
-        Param(
-            "variables that are kept: they enter the mixture, and a record is drawn given its own values",
-            names="variables",
-        ),
-    ] = ()
-    missing: Annotated[
-        Literal["level", "filled"],
-        Param(
-            "a missing value is a level of its own, or is integrated over, and released records have values throughout"
-        ),
-    ] = "level"
-    impossible: Annotated[
-        tuple[Impossible, ...],
-        # any order: a condition says which combinations can be, of no record which it has
-        Param(
-            'combinations that cannot be, such as "age < 15 & marital_status != Never-married": no record is drawn with one',
-            any_order=True,
-        ),
-    ] = ()
-    bins: BinsByVariable = field(default_factory=dict)
-    inside: InsideBin = "uniform"
-    accept_unconverged: Annotated[
-        bool, Param("release although the chains do not agree; they do not continue then")
-    ] = False
-    keep_chains: Annotated[bool, Param(KEEP_CHAINS, beside=True)] = False
-
-    def chain_bytes(self, data: Microdata) -> int:
-        """Occupied classes and alpha of every sweep, with the log likelihood."""
-        return bytes_of_chains(self.chains, self.longest, 2) if self.keep_chains else 0
-
-    @property
-    def longest(self) -> int:
-        """Sweeps of each chain at most: chains that may disagree do not continue."""
-        return self.sweeps if self.accept_unconverged else max(doubled(self.sweeps, self.max_sweeps))
-
-    @property
-    def usable(self) -> int:
-        """Sweeps that may make a dataset, of all chains."""
-        return self.chains * ((self.sweeps - self.burn_in) // self.thin)
-
-
 def check(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, place: str) -> None:
     """BadInput where a number is not cut, a variable has no value, the mixture is too large, or burn-in leaves too few sweeps."""
     check_bins(data, (*targets, *spec.predictors), spec.bins, place)
@@ -265,6 +188,114 @@ OFFERED_SWEEPS, OFFERED_LIMIT = 1000, 8000
 """Of an offered mixture: sweeps of a chain, and up to how many it continues. A search tries many plans."""
 
 
+def _doubt(said: Iterable[Diagnostic]) -> Diagnostic | None:
+    """What speaks most against the chains, R-hats first; None where they may be used."""
+    held = sorted((one for one in said if one.name in HELD), key=lambda one: one.name != "r_hat")
+    return next((one for one in held if one.passed is False), None)
+
+
+def _convergence(sampled: Sampled, spec: DpmpmSpec, draws: int) -> Iterator[Diagnostic]:
+    """R-hat and effective sample sizes of what does not depend on the labels of classes, and the classes that are occupied."""
+    from ..posterior.ensemble import bulk_effective_sample_size, rank_normalised_split_r_hat
+
+    settled = np.concatenate([sampled.quantities, sampled.log_likelihood[..., None]], axis=2)[sampled.burn_in :]
+    smallest = np.inf
+    for i, name in enumerate((OCCUPIED, ALPHA, LOG_LIKELIHOOD)):
+        chains = np.ascontiguousarray(settled[:, :, i].T)
+        if np.ptp(chains) == 0:  # one number in every sweep of every chain
+            continue
+        r_hat, size = rank_normalised_split_r_hat(chains), bulk_effective_sample_size(chains)
+        smallest = min(smallest, size)
+        yield Diagnostic("r_hat", name, r_hat, f"at most {LARGEST_R_HAT}", r_hat <= LARGEST_R_HAT)
+        yield Diagnostic("effective_sample_size", name, size, f"at least {SMALLEST_SIZE:.0f}", size >= SMALLEST_SIZE)
+    occupied = settled[:, :, 0]
+    for number, chain in enumerate(occupied.T, start=1):
+        yield Diagnostic("mean_of_chain", f"{OCCUPIED}, chain {number}", float(chain.mean()))
+    most = float(occupied.max())
+    yield Diagnostic("largest", OCCUPIED, most, f"fewer than {spec.classes}", most < spec.classes)
+    yield Diagnostic("sweeps_used", "each chain", float(len(sampled.lost)))
+    usable = settled.shape[1] * (settled.shape[0] // spec.thin)
+    apart, needed = spec.thin * usable / draws, settled.shape[0] * settled.shape[1] / smallest
+    yield Diagnostic("sweeps_between_datasets", "table", apart, f"at least {needed:.1f}", apart >= needed)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DpmpmSpec(Spec):
+    """The mixture and its prior, how long it is sampled, and how numbers and missing values become categories."""
+
+    slow: ClassVar[bool] = True
+
+    classes: Annotated[
+        int,
+        Param(
+            "latent classes K, more than records ever occupy: where all are occupied a warning says so", ge=2, le=1000
+        ),
+    ] = 40
+    sweeps: Annotated[int, Param("Gibbs sweeps of each chain, those of burn_in among them", ge=40, le=1_000_000)] = 2000
+    burn_in: Annotated[int, Param("sweeps at the start of each chain that count for nothing", ge=1)] = 1000
+    max_sweeps: Annotated[
+        int, Param("limit of a chain that continues until it converges (sweeps)", ge=40, le=1_000_000)
+    ] = 64_000
+    thin: Annotated[int, Param("every which sweep after burn_in may make a dataset", ge=1)] = 1
+    chains: Annotated[int, Param("chains from different starts, which have to agree", ge=1, le=16)] = 2
+    starts: Annotated[
+        int, Param("starts of each chain, of which the most probable continues after an eighth of burn_in", ge=1, le=16)
+    ] = 1
+    split_every: Annotated[
+        int,
+        Param(
+            "every how many sweeps a class is proposed to be split or two to be merged, chains starting small; 0 never",
+            ge=0,
+        ),
+    ] = 0
+    alpha_shape: Annotated[float, Param("of the gamma prior of alpha, which says how many classes there are", gt=0)] = (
+        0.25
+    )
+    alpha_rate: Annotated[float, Param("of the gamma prior of alpha; its mean is shape / rate", gt=0)] = 0.25
+    concentration: Annotated[float, Param("virtual records of every level of a variable in each class", gt=0)] = 1.0
+    predictors: Annotated[
+        tuple[str, ...],
+        Param(
+            "variables that are kept: they enter the mixture, and a record is drawn given its own values",
+            names="variables",
+        ),
+    ] = ()
+    missing: Annotated[
+        Literal["level", "filled"],
+        Param(
+            "a missing value is a level of its own, or is integrated over, and released records have values throughout"
+        ),
+    ] = "level"
+    impossible: Annotated[
+        tuple[Impossible, ...],
+        # any order: a condition says which combinations can be, of no record which it has
+        Param(
+            'combinations that cannot be, such as "age < 15 & marital_status != Never-married": no record is drawn with one',
+            any_order=True,
+        ),
+    ] = ()
+    bins: BinsByVariable = field(default_factory=dict)
+    inside: InsideBin = "uniform"
+    accept_unconverged: Annotated[
+        bool, Param("release although the chains do not agree; they do not continue then")
+    ] = False
+    keep_chains: Annotated[bool, Param(KEEP_CHAINS, beside=True)] = False
+
+    def chain_bytes(self, data: Microdata) -> int:
+        """Occupied classes and alpha of every sweep, with the log likelihood."""
+        return bytes_of_chains(self.chains, self.longest, 2) if self.keep_chains else 0
+
+    @property
+    def longest(self) -> int:
+        """Sweeps of each chain at most: chains that may disagree do not continue."""
+        return self.sweeps if self.accept_unconverged else max(doubled(self.sweeps, self.max_sweeps))
+
+    @property
+    def usable(self) -> int:
+        """Sweeps that may make a dataset, of all chains."""
+        return self.chains * ((self.sweeps - self.burn_in) // self.thin)
+
+
 def _offer(case: Case) -> Offer | None:
     """All released variables together, given those that are kept; numbers in bins."""
     if case.want != "synthesis" or case.target is not None or not case.released:
@@ -341,34 +372,3 @@ def dpmpm(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, run: Run, 
         "chain": sampled.chain,
     }
     return Fit(arrays, said, sampled.trace, chains)
-
-
-def _doubt(said: Iterable[Diagnostic]) -> Diagnostic | None:
-    """What speaks most against the chains, R-hats first; None where they may be used."""
-    held = sorted((one for one in said if one.name in HELD), key=lambda one: one.name != "r_hat")
-    return next((one for one in held if one.passed is False), None)
-
-
-def _convergence(sampled: Sampled, spec: DpmpmSpec, draws: int) -> Iterator[Diagnostic]:
-    """R-hat and effective sample sizes of what does not depend on the labels of classes, and the classes that are occupied."""
-    from ..posterior.ensemble import bulk_effective_sample_size, rank_normalised_split_r_hat
-
-    settled = np.concatenate([sampled.quantities, sampled.log_likelihood[..., None]], axis=2)[sampled.burn_in :]
-    smallest = np.inf
-    for i, name in enumerate((OCCUPIED, ALPHA, LOG_LIKELIHOOD)):
-        chains = np.ascontiguousarray(settled[:, :, i].T)
-        if np.ptp(chains) == 0:  # one number in every sweep of every chain
-            continue
-        r_hat, size = rank_normalised_split_r_hat(chains), bulk_effective_sample_size(chains)
-        smallest = min(smallest, size)
-        yield Diagnostic("r_hat", name, r_hat, f"at most {LARGEST_R_HAT}", r_hat <= LARGEST_R_HAT)
-        yield Diagnostic("effective_sample_size", name, size, f"at least {SMALLEST_SIZE:.0f}", size >= SMALLEST_SIZE)
-    occupied = settled[:, :, 0]
-    for number, chain in enumerate(occupied.T, start=1):
-        yield Diagnostic("mean_of_chain", f"{OCCUPIED}, chain {number}", float(chain.mean()))
-    most = float(occupied.max())
-    yield Diagnostic("largest", OCCUPIED, most, f"fewer than {spec.classes}", most < spec.classes)
-    yield Diagnostic("sweeps_used", "each chain", float(len(sampled.lost)))
-    usable = settled.shape[1] * (settled.shape[0] // spec.thin)
-    apart, needed = spec.thin * usable / draws, settled.shape[0] * settled.shape[1] / smallest
-    yield Diagnostic("sweeps_between_datasets", "table", apart, f"at least {needed:.1f}", apart >= needed)

@@ -277,27 +277,6 @@ def _log_normal(distance: Floats, sigma: Floats) -> Floats:
 FEWEST_RECORDS, MOST_TERMS, MOST_LEVELS = 100, 6, 10
 
 
-def offer(case: Case) -> Offer | None:
-    """A continuous variable without gaps or heaps whose values, or their logarithms, lie about evenly around their mean."""
-    seen = case.target
-    if case.want != "synthesis" or seen is None or seen.variable.kind is not Kind.CONTINUOUS:
-        return None
-    if seen.missing or seen.commonest >= HEAP or case.table.records < FEWEST_RECORDS:
-        return None
-    straight = seen.skewness is not None and abs(seen.skewness) <= SYMMETRIC
-    log = not straight and seen.log_skewness is not None and abs(seen.log_skewness) <= SYMMETRIC
-    terms = _terms(case)
-    if not (straight or log) or not terms:
-        return None
-    skew = seen.log_skewness if log else seen.skewness
-    why = (
-        f"{'the logarithms' if log else 'the values'} lie about evenly around their mean (skewness {skew:.1f}), no value is frequent and none is "
-        "missing: a regression draws new numbers and has no donors; priors on standardised variables, which suit any unit"
-    )
-    settings = {"predictors": list(terms), "transform": "log" if log else "identity", "prior": "scaled"}
-    return Offer(why, settings, SUITED)
-
-
 def _terms(case: Case) -> tuple[str, ...]:
     """The most telling predictors that are complete, as terms: logarithms of those with a long tail."""
     found = []
@@ -372,34 +351,6 @@ def release_model(
     return RegressedRelease(data, target, spec, releases, tuple(map(int, run.rng.integers(2**63, size=4))))
 
 
-@synthesis_method(
-    "Bayesian linear regression",
-    spec=LinearRegressionSpec,
-    source="Guo & Hu §2.2, eq. 6-8",
-    draw=draw,
-    targets=(Kind.COUNT, Kind.CONTINUOUS),
-    check=check,
-    weighted=True,
-    release_model=release_model,
-    weighted_release_model=True,
-)
-@drafts(offer)
-def linear_regression(data: Microdata, target: str, spec: LinearRegressionSpec, run: Run, draws: int) -> Fit:
-    """Posterior draws ``coefficients`` (draws, K) and ``sigma`` (draws,), with posterior means and sds as diagnostics.
-
-    Where the prior rules, ``prior_shift`` or ``prior_weight`` of a coefficient does not pass.
-
-    Raises:
-        BadInput: what ``check`` refuses.
-    """
-    posterior = _checked(data, target, spec, target)
-    coefficients, sigma = posterior.sample(draws, run.rng)
-    run.report(Progress(1, 1, f"regression of {target}"))
-    names = design_of(data, spec).names
-    arrays = {"coefficients": coefficients, "sigma": sigma}
-    return Fit(arrays, _diagnostics(posterior, names), NoTrace(EXACT))
-
-
 def _diagnostics(posterior: LinearPosterior, names: tuple[str, ...]) -> tuple[Diagnostic, ...]:
     """Posterior moments, and what the prior does to every coefficient.
 
@@ -427,3 +378,52 @@ def _shifts(posterior: LinearPosterior, moments: Moments) -> Floats:
     """Distance of the posterior means from least squares in standard errors of least squares, (K,)."""
     without_prior, errors = posterior.least_squares()
     return np.asarray(np.abs(moments.mean - without_prior) / errors)
+
+
+def offer(case: Case) -> Offer | None:
+    """A continuous variable without gaps or heaps whose values, or their logarithms, lie about evenly around their mean."""
+    seen = case.target
+    if case.want != "synthesis" or seen is None or seen.variable.kind is not Kind.CONTINUOUS:
+        return None
+    if seen.missing or seen.commonest >= HEAP or case.table.records < FEWEST_RECORDS:
+        return None
+    straight = seen.skewness is not None and abs(seen.skewness) <= SYMMETRIC
+    log = not straight and seen.log_skewness is not None and abs(seen.log_skewness) <= SYMMETRIC
+    terms = _terms(case)
+    if not (straight or log) or not terms:
+        return None
+    skew = seen.log_skewness if log else seen.skewness
+    why = (
+        f"{'the logarithms' if log else 'the values'} lie about evenly around their mean (skewness {skew:.1f}), no value is frequent and none is "
+        "missing: a regression draws new numbers and has no donors; priors on standardised variables, which suit any unit"
+    )
+    settings = {"predictors": list(terms), "transform": "log" if log else "identity", "prior": "scaled"}
+    return Offer(why, settings, SUITED)
+
+
+@synthesis_method(
+    "Bayesian linear regression",
+    spec=LinearRegressionSpec,
+    source="Guo & Hu §2.2, eq. 6-8",
+    draw=draw,
+    targets=(Kind.COUNT, Kind.CONTINUOUS),
+    check=check,
+    weighted=True,
+    release_model=release_model,
+    weighted_release_model=True,
+)
+@drafts(offer)
+def linear_regression(data: Microdata, target: str, spec: LinearRegressionSpec, run: Run, draws: int) -> Fit:
+    """Posterior draws ``coefficients`` (draws, K) and ``sigma`` (draws,), with posterior means and sds as diagnostics.
+
+    Where the prior rules, ``prior_shift`` or ``prior_weight`` of a coefficient does not pass.
+
+    Raises:
+        BadInput: what ``check`` refuses.
+    """
+    posterior = _checked(data, target, spec, target)
+    coefficients, sigma = posterior.sample(draws, run.rng)
+    run.report(Progress(1, 1, f"regression of {target}"))
+    names = design_of(data, spec).names
+    arrays = {"coefficients": coefficients, "sigma": sigma}
+    return Fit(arrays, _diagnostics(posterior, names), NoTrace(EXACT))

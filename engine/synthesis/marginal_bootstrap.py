@@ -24,11 +24,6 @@ from ..methods.spec import Spec
 WEIGHED = "records are weighed by chance, not sampled from a chain"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MarginalBootstrapSpec(Spec):
-    redrawable: ClassVar[bool] = False
-
-
 def joint_draw(
     fit: Fit,
     spec: MarginalBootstrapSpec,
@@ -46,6 +41,11 @@ def joint_draw(
         rows = np.searchsorted(upto, rng.random(records) * upto[-1], side="right")
         found[name] = np.sort(confidential.numbers(name))[np.minimum(rows, len(upto) - 1)]
     return found
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MarginalBootstrapSpec(Spec):
+    redrawable: ClassVar[bool] = False
 
 
 @synthesis_method(

@@ -82,45 +82,6 @@ MOST_SHARES = 20
 MOST_NAMED = 5
 """Sets of variables that are named of those whose small counts follow."""
 
-NOISY = (
-    Output(
-        "noisy_mean",
-        "mean in the population of the middles of the variable's bins, by noisy counts; its interval counts noise and sampling, and nothing of "
-        "where in their bins numbers lie",
-        "none",
-        estimated=True,
-        label=Label(
-            "Mean of bins by noisy counts",
-            "By noisy counts, the mean of {variable} is {value}, each number taken for the middle of its bin.",
-        ),
-    ),
-    Output(
-        "noisy_share",
-        "share of a level in the population by noisy counts; its interval counts noise and sampling",
-        "none",
-        "share",
-        range=SHARE,
-        estimated=True,
-        label=Label("Share by noisy counts", "By noisy counts, {variable} is {level} for {value} of the records."),
-    ),
-    Output(
-        "noisy_pair_distance",
-        "mean total variation of all pairs of variables between the confidential records and what is drawn, with noise that the budget has paid for",
-        "low",
-        "share",
-        range=SHARE,
-        estimated=True,
-        statbarn="StatisticalHypothesisTests",
-        label=Label(
-            "Distance of pairs, with noise",
-            "Joint distributions of two variables differ in {value} of the records on average, told with noise.",
-            "Lower is better; 0 is the same joint distribution of every pair.",
-            "Relations between two variables differ too much on average.",
-            FIDELITY,
-        ),
-    ),
-)
-"""What a private fit says of the population and of itself."""
 FEW = 4
 """Times the count at which a level is kept, below which records are too few for a draft."""
 
@@ -147,109 +108,6 @@ class Together:
     def written(self) -> str:
         """The form that a recipe carries."""
         return " : ".join(self.columns)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MarginsSpec(Spec):
-    """Which margins, how they are protected, and how numbers become categories."""
-
-    protection: Annotated[
-        Protection | None,
-        Param(
-            "coarsened: counts rounded to a limit; gaussian: noise with an epsilon; exact: none, for tests. "
-            "Default: gaussian where there is an epsilon, else coarsened"
-        ),
-    ] = None
-    limit: Annotated[
-        int,
-        Param(
-            "of coarsened: the smallest count that may be published; all counts become multiples of it",
-            ge=3,
-            lever=LeverValues((3, 5, 10, 20, 30), guarantee=True),
-        ),
-    ] = 10
-    epsilon: Annotated[
-        float | None,
-        Param(
-            "of gaussian: differential privacy of the whole step, whatever the number of records and datasets",
-            gt=0,
-            le=10_000,
-            lever=LeverValues((0.1, 0.3, 1.0, 3.0, 10.0), rising=False, guarantee=True),
-        ),
-    ] = None
-    delta: Annotated[float, Param("of gaussian: the chance that the promise does not hold", gt=0, le=1e-5)] = DELTA
-    person_records: Annotated[
-        int, Param("of gaussian: most records that one protected person or household has", ge=1, le=1000)
-    ] = 1
-    unit: Annotated[
-        str | None,
-        # any order: it says whose a record is, and nothing of it is drawn
-        Param(
-            "of gaussian: the variable that says whose a record is; of each person or household person_records records are counted, taken at random",
-            names="variables",
-            any_order=True,
-        ),
-    ] = None
-    figures: Annotated[
-        float,
-        Param(
-            "of gaussian: the share of the budget that pays for a public figure of how far pairs are off", ge=0, le=0.5
-        ),
-    ] = 0.0
-    selection: Annotated[
-        Selection | None,
-        Param(
-            "which margins: those given; all pairs; pairs by mutual information; a spanning tree (mst); where the model is worst (aim). "
-            "Default: given where there are margins, else aim with noise, mutual_information without"
-        ),
-    ] = None
-    margins: Annotated[
-        tuple[Together, ...],
-        # any order: a margin is counted when the step is fitted
-        Param("the margins to keep, such as age : sex : income; each variable's own is always there", any_order=True),
-    ] = ()
-    cells: Annotated[
-        int,
-        Param(
-            "of mutual_information: most cells of all margins together",
-            ge=10,
-            le=10_000_000,
-            lever=LeverValues((1_000, 3_000, 10_000, 30_000, 100_000), rising=False),
-        ),
-    ] = 10_000
-    ways: Annotated[int, Param("of mutual_information: most variables of one margin", ge=2, le=3)] = 2
-    impossible: Annotated[
-        tuple[Impossible, ...],
-        # any order: a condition says which combinations can be, of no record which it has
-        Param('combinations that cannot be, such as "age < 15 & income is present": no record has one', any_order=True),
-    ] = ()
-    bins: BinsByVariable = field(default_factory=dict)
-    survey_weights: Annotated[
-        bool, Param("count margins by the survey weight, as shares of the population; not with noise")
-    ] = False
-    audit: Annotated[bool, Param("of coarsened: look for small counts that follow exactly", beside=True)] = True
-
-    def steady_seconds(self, variables: int) -> float:
-        """Soft records are fitted whatever the number of records: ``tests/benchmarks/margins.py steady``."""
-        return STEADY * variables**2 if self.protected_by == "gaussian" or variables > FEW_VARIABLES else 0.0
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        return () if self.unit is None else (self.unit,)
-
-    @property
-    def protected_by(self) -> Protection:
-        """The protection that holds."""
-        return self.protection or ("coarsened" if self.epsilon is None else "gaussian")
-
-    @property
-    def chosen(self) -> Selection:
-        """The selection that holds."""
-        if self.selection is not None:
-            return self.selection
-        if self.margins:
-            return "given"
-        return "aim" if self.protected_by == "gaussian" else "mutual_information"
 
 
 @dataclass(frozen=True, eq=False)
@@ -638,66 +496,6 @@ def _grouped_labels(labels: tuple[str, ...], groups: Integers) -> tuple[str, ...
     return tuple(found)
 
 
-def offer(case: Case) -> Offer | Declined | None:
-    """All variables from rounded tables, or from noisy ones where there is an epsilon to spend."""
-    if case.want != "synthesis" or case.target is not None or case.kept:
-        return None
-    bins = bins_for(case, case.released, as_they_are=case.epsilon is None)
-    settings: dict[str, object] = {"bins": bins} if bins else {}
-    numbers = "; numbers are drawn inside bins" if bins else ""
-    learned = {name for name, rule in bins.items() if Binning.parse(rule).learned}
-    if case.epsilon is None:
-        limit = MarginsSpec().limit
-        few = [
-            name
-            for name in case.released
-            if case.table.records < limit * (DRAFTED_BINS if name in learned else case.table[name].distinct)
-        ]
-        if few:
-            return Declined(
-                f"categories of {', '.join(few)} have fewer than {limit} records each on average, which no rounded table shows; make them coarser"
-            )
-        why = f"all variables are drawn from tables of two, whose counts are rounded to multiples of {limit}, and from nothing else"
-        return Offer(f"{why}{numbers}", settings, ALTERNATIVE, missed=("Rounded counts are no differential privacy",))
-    spec = MarginsSpec(epsilon=case.epsilon, bins={name: Binning.parse(rule) for name, rule in bins.items()})
-    schema = Schema(tuple(case.table[name].variable for name in case.released))
-    if open_to_noise := undeclared(schema, case.released, spec.bins):
-        rho = _budget(spec, schema, case.released).domain / len(open_to_noise)
-        if case.table.records < FEW * level_threshold(sigma_of(rho), spec.delta / len(open_to_noise)):
-            return Declined(
-                f"with an epsilon of {case.epsilon:g} noise hides levels and ranges of so few records; declare levels and bounds, or allow more epsilon"
-            )
-    why = f"all variables are drawn from tables with noise of epsilon {case.epsilon:g}, levels and ranges included, and from nothing else"
-    return Offer(f"{why}{numbers}", {**settings, "epsilon": case.epsilon}, ALTERNATIVE)
-
-
-@synthesis_method(
-    "Protected margins",
-    spec=MarginsSpec,
-    source="Raab (2026) arXiv 2606.02101; McKenna et al. (2022) arXiv 2201.12677; METHODS section 9",
-    joint_draw=joint_draw,
-    targets=tuple(Kind),
-    check=check,
-    account=account,
-    approved=approved,
-    said=noisy_figures,
-    located=located,
-    follows=follows_together,
-    outputs=(*CONCENTRATED, *NOISY),
-)
-@drafts(offer)
-def margins(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: Run, draws: int) -> Fit:
-    """The protected margins and what was fitted to them.
-
-    Arrays: ``levels/0`` and ``edges/1`` the levels and ends of bins that noise found; ``pair_distance`` (2,) the paid figure and its noise; ``margin/0.3`` the table of targets 0 and 3; ``sigma/0.3`` (1,) its noise; ``groups/0`` the group of each category in noisy margins of
-    several variables; ``audit`` (2,) how many small counts of coarsened ones may follow, of how many; and ``joint`` shares of all cells, ``clique/0.3`` of those of a tree, or ``soft`` (components, categories).
-    """
-    if spec.protected_by == "gaussian":
-        return _private(data, targets, spec, run)
-    table = Table.of(data, targets, spec)
-    return _approved(table, table.codes(data), data, spec, run)
-
-
 def _private(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: Run) -> Fit:
     budget = _budget(spec, data.schema, targets)
     counted = counted_records(data, spec, run.rng)
@@ -942,3 +740,209 @@ def _audit_said(found: Audit, table: Table) -> Iterator[Diagnostic]:
     )
     yield Diagnostic("small_counts_looked_at", "linear programs", float(found.looked_at))
     yield Diagnostic("sets_of_variables_too_large_to_look_at", "linear programs", float(found.too_large))
+
+
+NOISY = (
+    Output(
+        "noisy_mean",
+        "mean in the population of the middles of the variable's bins, by noisy counts; its interval counts noise and sampling, and nothing of "
+        "where in their bins numbers lie",
+        "none",
+        estimated=True,
+        label=Label(
+            "Mean of bins by noisy counts",
+            "By noisy counts, the mean of {variable} is {value}, each number taken for the middle of its bin.",
+        ),
+    ),
+    Output(
+        "noisy_share",
+        "share of a level in the population by noisy counts; its interval counts noise and sampling",
+        "none",
+        "share",
+        range=SHARE,
+        estimated=True,
+        label=Label("Share by noisy counts", "By noisy counts, {variable} is {level} for {value} of the records."),
+    ),
+    Output(
+        "noisy_pair_distance",
+        "mean total variation of all pairs of variables between the confidential records and what is drawn, with noise that the budget has paid for",
+        "low",
+        "share",
+        range=SHARE,
+        estimated=True,
+        statbarn="StatisticalHypothesisTests",
+        label=Label(
+            "Distance of pairs, with noise",
+            "Joint distributions of two variables differ in {value} of the records on average, told with noise.",
+            "Lower is better; 0 is the same joint distribution of every pair.",
+            "Relations between two variables differ too much on average.",
+            FIDELITY,
+        ),
+    ),
+)
+
+
+"""What a private fit says of the population and of itself."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MarginsSpec(Spec):
+    """Which margins, how they are protected, and how numbers become categories."""
+
+    protection: Annotated[
+        Protection | None,
+        Param(
+            "coarsened: counts rounded to a limit; gaussian: noise with an epsilon; exact: none, for tests. "
+            "Default: gaussian where there is an epsilon, else coarsened"
+        ),
+    ] = None
+    limit: Annotated[
+        int,
+        Param(
+            "of coarsened: the smallest count that may be published; all counts become multiples of it",
+            ge=3,
+            lever=LeverValues((3, 5, 10, 20, 30), guarantee=True),
+        ),
+    ] = 10
+    epsilon: Annotated[
+        float | None,
+        Param(
+            "of gaussian: differential privacy of the whole step, whatever the number of records and datasets",
+            gt=0,
+            le=10_000,
+            lever=LeverValues((0.1, 0.3, 1.0, 3.0, 10.0), rising=False, guarantee=True),
+        ),
+    ] = None
+    delta: Annotated[float, Param("of gaussian: the chance that the promise does not hold", gt=0, le=1e-5)] = DELTA
+    person_records: Annotated[
+        int, Param("of gaussian: most records that one protected person or household has", ge=1, le=1000)
+    ] = 1
+    unit: Annotated[
+        str | None,
+        # any order: it says whose a record is, and nothing of it is drawn
+        Param(
+            "of gaussian: the variable that says whose a record is; of each person or household person_records records are counted, taken at random",
+            names="variables",
+            any_order=True,
+        ),
+    ] = None
+    figures: Annotated[
+        float,
+        Param(
+            "of gaussian: the share of the budget that pays for a public figure of how far pairs are off", ge=0, le=0.5
+        ),
+    ] = 0.0
+    selection: Annotated[
+        Selection | None,
+        Param(
+            "which margins: those given; all pairs; pairs by mutual information; a spanning tree (mst); where the model is worst (aim). "
+            "Default: given where there are margins, else aim with noise, mutual_information without"
+        ),
+    ] = None
+    margins: Annotated[
+        tuple[Together, ...],
+        # any order: a margin is counted when the step is fitted
+        Param("the margins to keep, such as age : sex : income; each variable's own is always there", any_order=True),
+    ] = ()
+    cells: Annotated[
+        int,
+        Param(
+            "of mutual_information: most cells of all margins together",
+            ge=10,
+            le=10_000_000,
+            lever=LeverValues((1_000, 3_000, 10_000, 30_000, 100_000), rising=False),
+        ),
+    ] = 10_000
+    ways: Annotated[int, Param("of mutual_information: most variables of one margin", ge=2, le=3)] = 2
+    impossible: Annotated[
+        tuple[Impossible, ...],
+        # any order: a condition says which combinations can be, of no record which it has
+        Param('combinations that cannot be, such as "age < 15 & income is present": no record has one', any_order=True),
+    ] = ()
+    bins: BinsByVariable = field(default_factory=dict)
+    survey_weights: Annotated[
+        bool, Param("count margins by the survey weight, as shares of the population; not with noise")
+    ] = False
+    audit: Annotated[bool, Param("of coarsened: look for small counts that follow exactly", beside=True)] = True
+
+    def steady_seconds(self, variables: int) -> float:
+        """Soft records are fitted whatever the number of records: ``tests/benchmarks/margins.py steady``."""
+        return STEADY * variables**2 if self.protected_by == "gaussian" or variables > FEW_VARIABLES else 0.0
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        return () if self.unit is None else (self.unit,)
+
+    @property
+    def protected_by(self) -> Protection:
+        """The protection that holds."""
+        return self.protection or ("coarsened" if self.epsilon is None else "gaussian")
+
+    @property
+    def chosen(self) -> Selection:
+        """The selection that holds."""
+        if self.selection is not None:
+            return self.selection
+        if self.margins:
+            return "given"
+        return "aim" if self.protected_by == "gaussian" else "mutual_information"
+
+
+def offer(case: Case) -> Offer | Declined | None:
+    """All variables from rounded tables, or from noisy ones where there is an epsilon to spend."""
+    if case.want != "synthesis" or case.target is not None or case.kept:
+        return None
+    bins = bins_for(case, case.released, as_they_are=case.epsilon is None)
+    settings: dict[str, object] = {"bins": bins} if bins else {}
+    numbers = "; numbers are drawn inside bins" if bins else ""
+    learned = {name for name, rule in bins.items() if Binning.parse(rule).learned}
+    if case.epsilon is None:
+        limit = MarginsSpec().limit
+        few = [
+            name
+            for name in case.released
+            if case.table.records < limit * (DRAFTED_BINS if name in learned else case.table[name].distinct)
+        ]
+        if few:
+            return Declined(
+                f"categories of {', '.join(few)} have fewer than {limit} records each on average, which no rounded table shows; make them coarser"
+            )
+        why = f"all variables are drawn from tables of two, whose counts are rounded to multiples of {limit}, and from nothing else"
+        return Offer(f"{why}{numbers}", settings, ALTERNATIVE, missed=("Rounded counts are no differential privacy",))
+    spec = MarginsSpec(epsilon=case.epsilon, bins={name: Binning.parse(rule) for name, rule in bins.items()})
+    schema = Schema(tuple(case.table[name].variable for name in case.released))
+    if open_to_noise := undeclared(schema, case.released, spec.bins):
+        rho = _budget(spec, schema, case.released).domain / len(open_to_noise)
+        if case.table.records < FEW * level_threshold(sigma_of(rho), spec.delta / len(open_to_noise)):
+            return Declined(
+                f"with an epsilon of {case.epsilon:g} noise hides levels and ranges of so few records; declare levels and bounds, or allow more epsilon"
+            )
+    why = f"all variables are drawn from tables with noise of epsilon {case.epsilon:g}, levels and ranges included, and from nothing else"
+    return Offer(f"{why}{numbers}", {**settings, "epsilon": case.epsilon}, ALTERNATIVE)
+
+
+@synthesis_method(
+    "Protected margins",
+    spec=MarginsSpec,
+    source="Raab (2026) arXiv 2606.02101; McKenna et al. (2022) arXiv 2201.12677; METHODS section 9",
+    joint_draw=joint_draw,
+    targets=tuple(Kind),
+    check=check,
+    account=account,
+    approved=approved,
+    said=noisy_figures,
+    located=located,
+    follows=follows_together,
+    outputs=(*CONCENTRATED, *NOISY),
+)
+@drafts(offer)
+def margins(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: Run, draws: int) -> Fit:
+    """The protected margins and what was fitted to them.
+
+    Arrays: ``levels/0`` and ``edges/1`` the levels and ends of bins that noise found; ``pair_distance`` (2,) the paid figure and its noise; ``margin/0.3`` the table of targets 0 and 3; ``sigma/0.3`` (1,) its noise; ``groups/0`` the group of each category in noisy margins of
+    several variables; ``audit`` (2,) how many small counts of coarsened ones may follow, of how many; and ``joint`` shares of all cells, ``clique/0.3`` of those of a tree, or ``soft`` (components, categories).
+    """
+    if spec.protected_by == "gaussian":
+        return _private(data, targets, spec, run)
+    table = Table.of(data, targets, spec)
+    return _approved(table, table.codes(data), data, spec, run)

@@ -51,37 +51,6 @@ LEVELS = (Kind.CATEGORICAL, Kind.ORDINAL, Kind.BINARY)
 _ROWS = 20_000
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MultinomialLogisticSpec(Spec):
-    """Predictors, strata, and how coefficients are found."""
-
-    predictors: Annotated[tuple[str, ...], Param("terms of the regression", names="terms")] = ()
-    strata: Annotated[
-        str | None,
-        Param("variable inside whose levels, or groups of levels, records stay", names="variables", kinds=LEVELS),
-    ] = None
-    groups: Annotated[
-        Mapping[str, tuple[str, ...]],
-        Param("levels of the strata that are joined, by a name each; without strata, of the target itself"),
-    ] = field(default_factory=dict)
-    parameters: Annotated[
-        Literal["mle", "drawn"],
-        Param("coefficients at the maximum in all datasets, or drawn around it for each"),
-    ] = "mle"
-    penalty: Annotated[float, Param("ridge on the coefficients: 1 / variance of a normal prior; 0 for none", ge=0)] = (
-        0.1
-    )
-    missing: Annotated[
-        Literal["level", "filled"],
-        Param("a missing value of the target is drawn as a level of its own, or such records get one of the others"),
-    ] = "level"
-
-    @property
-    def uses_own_record(self) -> bool:
-        """With groups of the target's own levels: a record stays in the group of its own level."""
-        return self.strata is None and bool(self.groups)
-
-
 def _stratifying(target: str, spec: MultinomialLogisticSpec) -> str | None:
     """The variable whose levels are the strata: the target where only its own levels are grouped."""
     return target if spec.strata is None and spec.groups else spec.strata
@@ -212,6 +181,62 @@ MOST_TERMS, MOST_LEVELS, MOST_CLASSES = 8, 10, 20
 """Of an offered regression: terms, levels of one that is a category, and levels of the variable that it makes."""
 
 
+def _is_term(seen: VariableProfile) -> bool:
+    kind = seen.variable.kind
+    return kind is not Kind.DATE and (seen.distinct <= MOST_LEVELS if kind.has_levels else not seen.missing)
+
+
+def _diagnostics(
+    name: str, stratum: StratumRecords, model: MultinomialLogit, spec: MultinomialLogisticSpec
+) -> Iterator[Diagnostic]:
+    """How Newton's method ended; of drawn coefficients, how far the penalty moves them.
+
+    ``prior_shift`` is the largest, in standard errors and in first order. Where levels are separated it fails: there the
+    normal distribution is that of the penalty.
+    """
+    yield Diagnostic("records", name, float(stratum.records))
+    yield Diagnostic("coefficients", name, float(stratum.coefficients))
+    yield Diagnostic("columns_left_out", name, float((~stratum.kept).sum()))
+    yield Diagnostic("steps", name, float(model.steps))
+    yield Diagnostic("newton_decrement", name, max(model.decrement, 0.0), "below 1e-12", model.converged)
+    yield Diagnostic("log_likelihood", name, model.log_likelihood)
+    yield Diagnostic("largest_coefficient", name, float(np.abs(model.coefficients).max()))
+    if spec.parameters == "drawn" and spec.penalty:
+        shift = float((model.penalties * np.abs(model.coefficients) * np.sqrt(model.variances())).max())
+        yield Diagnostic("prior_shift", name, shift, f"at most {LARGEST_SHIFT}", shift <= LARGEST_SHIFT)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MultinomialLogisticSpec(Spec):
+    """Predictors, strata, and how coefficients are found."""
+
+    predictors: Annotated[tuple[str, ...], Param("terms of the regression", names="terms")] = ()
+    strata: Annotated[
+        str | None,
+        Param("variable inside whose levels, or groups of levels, records stay", names="variables", kinds=LEVELS),
+    ] = None
+    groups: Annotated[
+        Mapping[str, tuple[str, ...]],
+        Param("levels of the strata that are joined, by a name each; without strata, of the target itself"),
+    ] = field(default_factory=dict)
+    parameters: Annotated[
+        Literal["mle", "drawn"],
+        Param("coefficients at the maximum in all datasets, or drawn around it for each"),
+    ] = "mle"
+    penalty: Annotated[float, Param("ridge on the coefficients: 1 / variance of a normal prior; 0 for none", ge=0)] = (
+        0.1
+    )
+    missing: Annotated[
+        Literal["level", "filled"],
+        Param("a missing value of the target is drawn as a level of its own, or such records get one of the others"),
+    ] = "level"
+
+    @property
+    def uses_own_record(self) -> bool:
+        """With groups of the target's own levels: a record stays in the group of its own level."""
+        return self.strata is None and bool(self.groups)
+
+
 def _offer(case: Case) -> Offer | None:
     """A variable of few levels, given predictors of few levels or of complete numbers."""
     seen = case.target
@@ -225,11 +250,6 @@ def _offer(case: Case) -> Offer | None:
         "it loses what trees find"
     )
     return Offer(why, {"predictors": terms}, ALTERNATIVE)
-
-
-def _is_term(seen: VariableProfile) -> bool:
-    kind = seen.variable.kind
-    return kind is not Kind.DATE and (seen.distinct <= MOST_LEVELS if kind.has_levels else not seen.missing)
 
 
 @synthesis_method(
@@ -267,23 +287,3 @@ def multinomial_logistic(data: Microdata, target: str, spec: MultinomialLogistic
         }
         said += _diagnostics(stratum.name or target, stratum, model, spec)
     return Fit(arrays, tuple(said), NoTrace(DIRECT))
-
-
-def _diagnostics(
-    name: str, stratum: StratumRecords, model: MultinomialLogit, spec: MultinomialLogisticSpec
-) -> Iterator[Diagnostic]:
-    """How Newton's method ended; of drawn coefficients, how far the penalty moves them.
-
-    ``prior_shift`` is the largest, in standard errors and in first order. Where levels are separated it fails: there the
-    normal distribution is that of the penalty.
-    """
-    yield Diagnostic("records", name, float(stratum.records))
-    yield Diagnostic("coefficients", name, float(stratum.coefficients))
-    yield Diagnostic("columns_left_out", name, float((~stratum.kept).sum()))
-    yield Diagnostic("steps", name, float(model.steps))
-    yield Diagnostic("newton_decrement", name, max(model.decrement, 0.0), "below 1e-12", model.converged)
-    yield Diagnostic("log_likelihood", name, model.log_likelihood)
-    yield Diagnostic("largest_coefficient", name, float(np.abs(model.coefficients).max()))
-    if spec.parameters == "drawn" and spec.penalty:
-        shift = float((model.penalties * np.abs(model.coefficients) * np.sqrt(model.variances())).max())
-        yield Diagnostic("prior_shift", name, shift, f"at most {LARGEST_SHIFT}", shift <= LARGEST_SHIFT)

@@ -41,60 +41,6 @@ from ._conditional_tables import LARGEST_KEY, ConditionalTable, Key, mutual_info
 COUNTED = "tables of counts are counted, not sampled"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PerturbedGibbsSpec(Spec):
-    """How private, on what each feature is conditioned, and how numbers become categories."""
-
-    epsilon: Annotated[
-        float | None,
-        Param("differential privacy of one drawn record; with reset of one block of them", gt=0, le=10_000),
-    ] = None
-    privacy: Annotated[
-        Literal["differential", "l_diversity"],
-        Param("what the virtual records have to give: epsilon, or entropy log l"),
-    ] = "differential"
-    l: Annotated[  # noqa: E741
-        float | None, Param("of l-diversity: each conditional distribution has an entropy of log l or more", ge=1)
-    ] = None
-    reset: Annotated[bool, Param("make what a draw has looked at uniform for the rest of its block (PeGS.rs)")] = False
-    block: Annotated[int, Param("records of a block, which costs one epsilon; with reset", ge=1, le=10_000)] = 10
-    iterations: Annotated[
-        int, Param("times that all features are drawn for one record, each at the cost of epsilon", ge=1, le=1000)
-    ] = 1
-    hash_size: Annotated[
-        int, Param("features that stand in a key one by one; the rest are hashed to one bit", ge=0)
-    ] = 2
-    predictors: Annotated[
-        tuple[str, ...],
-        Param("variables that are kept, or were made before, to stand in the keys too", names="variables"),
-    ] = ()
-    order: Annotated[
-        Literal["recipe", "mutual_information"],
-        Param(
-            "which features come first in a key: those of keys and then the targets as listed, or those that tell most in the confidential data"
-        ),
-    ] = "recipe"
-    keys: Annotated[
-        Mapping[str, tuple[str, ...]],
-        # any order: a key holds drawn values of the other targets, never confidential ones
-        Param("by target, the features that come first in its key", names="variables", any_order=True),
-    ] = field(default_factory=dict)
-    seeds: SeedPoolParam = UNIFORM
-    bins: BinsByVariable = field(default_factory=dict)
-    inside: InsideBin = "uniform"
-    neighbours: Annotated[
-        float,
-        Param(
-            "share of each record that counts for the adjacent categories of ordinal variables and bins", ge=0, le=0.5
-        ),
-    ] = 0.0
-
-    @property
-    def uses_own_record(self) -> bool:
-        """Where each record starts at its own, or keys are learned from how targets go with predictors."""
-        return bool(self.predictors) and (self.seeds.kind == "confidential" or self.order == "mutual_information")
-
-
 @dataclass(frozen=True, eq=False)
 class Features:
     """The categories of all features and the key of each target."""
@@ -266,6 +212,82 @@ def moved(codes: Codes, present: int, share: float, rng: np.random.Generator) ->
     return np.where(codes < present, codes + inside, codes)
 
 
+def mixed_of(table: ConditionalTable, categories: Categories, spec: PerturbedGibbsSpec, features: int) -> Floats:
+    """How often a draw from each row is uniform, (rows + 1,)."""
+    if spec.l is not None:
+        return table.mixed_by_entropy(math.log(spec.l))
+    assert spec.epsilon is not None
+    return table.mixed_by_virtual_records(
+        virtual_records(spec.epsilon, features, largest_part(categories, spec.neighbours))
+    )
+
+
+def largest_part(categories: Categories, neighbours: float) -> float:
+    """The most that one record adds to the count of one category."""
+    return 1 - neighbours if categories.ordered and not categories.gaps else 1.0
+
+
+def _diagnostics(name: str, table: ConditionalTable, mixed: Floats) -> Iterator[Diagnostic]:
+    records = np.diff(table.before)
+    yield Diagnostic("keys", name, float(len(table.keys)))
+    yield Diagnostic("cells", name, float(len(table.categories)))
+    yield Diagnostic("share_drawn_uniformly", name, float((mixed[:-1] * records).sum() / records.sum()))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PerturbedGibbsSpec(Spec):
+    """How private, on what each feature is conditioned, and how numbers become categories."""
+
+    epsilon: Annotated[
+        float | None,
+        Param("differential privacy of one drawn record; with reset of one block of them", gt=0, le=10_000),
+    ] = None
+    privacy: Annotated[
+        Literal["differential", "l_diversity"],
+        Param("what the virtual records have to give: epsilon, or entropy log l"),
+    ] = "differential"
+    l: Annotated[  # noqa: E741
+        float | None, Param("of l-diversity: each conditional distribution has an entropy of log l or more", ge=1)
+    ] = None
+    reset: Annotated[bool, Param("make what a draw has looked at uniform for the rest of its block (PeGS.rs)")] = False
+    block: Annotated[int, Param("records of a block, which costs one epsilon; with reset", ge=1, le=10_000)] = 10
+    iterations: Annotated[
+        int, Param("times that all features are drawn for one record, each at the cost of epsilon", ge=1, le=1000)
+    ] = 1
+    hash_size: Annotated[
+        int, Param("features that stand in a key one by one; the rest are hashed to one bit", ge=0)
+    ] = 2
+    predictors: Annotated[
+        tuple[str, ...],
+        Param("variables that are kept, or were made before, to stand in the keys too", names="variables"),
+    ] = ()
+    order: Annotated[
+        Literal["recipe", "mutual_information"],
+        Param(
+            "which features come first in a key: those of keys and then the targets as listed, or those that tell most in the confidential data"
+        ),
+    ] = "recipe"
+    keys: Annotated[
+        Mapping[str, tuple[str, ...]],
+        # any order: a key holds drawn values of the other targets, never confidential ones
+        Param("by target, the features that come first in its key", names="variables", any_order=True),
+    ] = field(default_factory=dict)
+    seeds: SeedPoolParam = UNIFORM
+    bins: BinsByVariable = field(default_factory=dict)
+    inside: InsideBin = "uniform"
+    neighbours: Annotated[
+        float,
+        Param(
+            "share of each record that counts for the adjacent categories of ordinal variables and bins", ge=0, le=0.5
+        ),
+    ] = 0.0
+
+    @property
+    def uses_own_record(self) -> bool:
+        """Where each record starts at its own, or keys are learned from how targets go with predictors."""
+        return bool(self.predictors) and (self.seeds.kind == "confidential" or self.order == "mutual_information")
+
+
 @synthesis_method(
     "Perturbed Gibbs sampler",
     spec=PerturbedGibbsSpec,
@@ -289,25 +311,3 @@ def perturbed_gibbs(data: Microdata, targets: tuple[str, ...], spec: PerturbedGi
         arrays |= table.arrays(name)
         found += _diagnostics(name, table, mixed)
     return Fit(arrays, tuple(found), NoTrace(COUNTED))
-
-
-def mixed_of(table: ConditionalTable, categories: Categories, spec: PerturbedGibbsSpec, features: int) -> Floats:
-    """How often a draw from each row is uniform, (rows + 1,)."""
-    if spec.l is not None:
-        return table.mixed_by_entropy(math.log(spec.l))
-    assert spec.epsilon is not None
-    return table.mixed_by_virtual_records(
-        virtual_records(spec.epsilon, features, largest_part(categories, spec.neighbours))
-    )
-
-
-def largest_part(categories: Categories, neighbours: float) -> float:
-    """The most that one record adds to the count of one category."""
-    return 1 - neighbours if categories.ordered and not categories.gaps else 1.0
-
-
-def _diagnostics(name: str, table: ConditionalTable, mixed: Floats) -> Iterator[Diagnostic]:
-    records = np.diff(table.before)
-    yield Diagnostic("keys", name, float(len(table.keys)))
-    yield Diagnostic("cells", name, float(len(table.categories)))
-    yield Diagnostic("share_drawn_uniformly", name, float((mixed[:-1] * records).sum() / records.sum()))

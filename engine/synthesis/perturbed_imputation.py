@@ -37,34 +37,6 @@ INTERCEPT_STEPS = 25
 STRONGEST, WEAKEST = 1e-3, 1.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PerturbedImputationSpec(Spec):
-    """How private, how the models are penalised, and how numbers become categories."""
-
-    epsilon: Annotated[
-        float | None,
-        Param("differential privacy of one drawn record; left out, nothing is perturbed", gt=0, le=10_000),
-    ] = None
-    mixing: Annotated[float, Param("share of the penalty on absolute values; the rest is on squares", ge=0, le=1)] = 0.5
-    strengths: Annotated[int, Param("strengths of the penalty that are tried", ge=1, le=50)] = 5
-    folds: Annotated[int, Param("parts of cross-validation", ge=2, le=20)] = 3
-    fit_records: Annotated[int, Param("records, chosen by chance, that the models are fitted to at most", ge=10)] = (
-        5_000
-    )
-    predictors: Annotated[
-        tuple[str, ...],
-        Param("variables that are kept, or were made before, to be regressed on too", names="variables"),
-    ] = ()
-    seeds: SeedPoolParam = UNIFORM
-    bins: BinsByVariable = field(default_factory=dict)
-    inside: InsideBin = "uniform"
-
-    @property
-    def uses_own_record(self) -> bool:
-        """Where each record starts at its own."""
-        return bool(self.predictors) and self.seeds.kind == "confidential"
-
-
 def check(data: Microdata, targets: tuple[str, ...], spec: PerturbedImputationSpec, place: str) -> None:
     """BadInput where a number is not cut, or seeds cannot be records of the data."""
     check_bins(data, (*targets, *spec.predictors), spec.bins, place)
@@ -129,33 +101,6 @@ def probabilities(
     found = np.zeros((len(scores), categories[name].size))
     found[:, classes] = softmax(scores)
     return found
-
-
-@synthesis_method(
-    "Perturbed multiple imputation",
-    spec=PerturbedImputationSpec,
-    source="Park & Ghosh §3.5; Friedman, Hastie & Tibshirani (2010)",
-    joint_draw=joint_draw,
-    targets=tuple(Kind),
-    check=check,
-    account=account,
-    outputs=ACCOUNT,
-)
-def perturbed_imputation(
-    data: Microdata, targets: tuple[str, ...], spec: PerturbedImputationSpec, run: Run, draws: int
-) -> Fit:
-    """The models of all targets. Arrays: of each the ``classes`` (k,) that occur, and ``coefficients`` (1 + indicators, k)."""
-    categories = _categories(data, (*targets, *spec.predictors), spec)
-    rows = np.sort(run.rng.permutation(len(data))[: spec.fit_records])
-    codes = {name: one.codes(data)[rows] for name, one in categories.items()}
-    fitted = run.over(partial(_fitted, codes, categories, spec), list(targets), "models")
-    arrays: dict[str, NDArray[np.generic]] = {}
-    said: list[Diagnostic] = []
-    for name, (classes, coefficients, strength, steps) in zip(targets, fitted, strict=True):
-        arrays |= {f"{name}.classes": classes, f"{name}.coefficients": coefficients}
-        said.append(Diagnostic("penalty", name, strength))
-        said.append(Diagnostic("steps", name, float(steps), f"below {MOST_STEPS}", steps < MOST_STEPS))
-    return Fit(arrays, tuple(said), NoTrace(MAXIMISED))
 
 
 def _fitted(
@@ -230,3 +175,58 @@ def _deviance(
     places = np.minimum(np.searchsorted(classes, codes[held]), len(classes) - 1)
     own = np.where(classes[places] == codes[held], chance[np.arange(len(chance)), places], 0.0)
     return float(-2 * np.log(np.maximum(own, 1e-6)).sum())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PerturbedImputationSpec(Spec):
+    """How private, how the models are penalised, and how numbers become categories."""
+
+    epsilon: Annotated[
+        float | None,
+        Param("differential privacy of one drawn record; left out, nothing is perturbed", gt=0, le=10_000),
+    ] = None
+    mixing: Annotated[float, Param("share of the penalty on absolute values; the rest is on squares", ge=0, le=1)] = 0.5
+    strengths: Annotated[int, Param("strengths of the penalty that are tried", ge=1, le=50)] = 5
+    folds: Annotated[int, Param("parts of cross-validation", ge=2, le=20)] = 3
+    fit_records: Annotated[int, Param("records, chosen by chance, that the models are fitted to at most", ge=10)] = (
+        5_000
+    )
+    predictors: Annotated[
+        tuple[str, ...],
+        Param("variables that are kept, or were made before, to be regressed on too", names="variables"),
+    ] = ()
+    seeds: SeedPoolParam = UNIFORM
+    bins: BinsByVariable = field(default_factory=dict)
+    inside: InsideBin = "uniform"
+
+    @property
+    def uses_own_record(self) -> bool:
+        """Where each record starts at its own."""
+        return bool(self.predictors) and self.seeds.kind == "confidential"
+
+
+@synthesis_method(
+    "Perturbed multiple imputation",
+    spec=PerturbedImputationSpec,
+    source="Park & Ghosh §3.5; Friedman, Hastie & Tibshirani (2010)",
+    joint_draw=joint_draw,
+    targets=tuple(Kind),
+    check=check,
+    account=account,
+    outputs=ACCOUNT,
+)
+def perturbed_imputation(
+    data: Microdata, targets: tuple[str, ...], spec: PerturbedImputationSpec, run: Run, draws: int
+) -> Fit:
+    """The models of all targets. Arrays: of each the ``classes`` (k,) that occur, and ``coefficients`` (1 + indicators, k)."""
+    categories = _categories(data, (*targets, *spec.predictors), spec)
+    rows = np.sort(run.rng.permutation(len(data))[: spec.fit_records])
+    codes = {name: one.codes(data)[rows] for name, one in categories.items()}
+    fitted = run.over(partial(_fitted, codes, categories, spec), list(targets), "models")
+    arrays: dict[str, NDArray[np.generic]] = {}
+    said: list[Diagnostic] = []
+    for name, (classes, coefficients, strength, steps) in zip(targets, fitted, strict=True):
+        arrays |= {f"{name}.classes": classes, f"{name}.coefficients": coefficients}
+        said.append(Diagnostic("penalty", name, strength))
+        said.append(Diagnostic("steps", name, float(steps), f"below {MOST_STEPS}", steps < MOST_STEPS))
+    return Fit(arrays, tuple(said), NoTrace(MAXIMISED))

@@ -301,27 +301,6 @@ def standard_normals(rng: np.random.Generator, width: int) -> Floats:
     return np.asarray(ndtri(qmc.Sobol(width, rng=rng).random(DRAWS)))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SequentialLogisticSpec(Spec):
-    """Which terms the regressions have, and how their coefficients are found."""
-
-    order: Annotated[
-        int, Param("1: main effects (no two-way interactions); 2: products of two as well", ge=1, le=2)
-    ] = 1
-    parameters: Annotated[
-        Literal["drawn", "mle"],
-        Param("coefficients drawn around the maximum for each dataset, or the maximum in all of them"),
-    ] = "drawn"
-    concentration: Annotated[
-        float, Param("virtual records a of each level of the first target, where there are no predictors", gt=0)
-    ] = 1.0
-    prior: Annotated[
-        LogisticPrior,
-        Param("none: the plain likelihood, refused where levels are separated; jeffreys: Firth's, which never is"),
-    ] = "none"
-    predictors: Annotated[tuple[str, ...], Param("terms of variables that are kept", names="terms")] = ()
-
-
 def check(data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpec, place: str) -> None:
     """BadInput where values are missing, a target has one level, terms are aliased, or levels are separated."""
     for i, target in enumerate(targets):
@@ -404,6 +383,45 @@ def release_model(
     )
 
 
+def coefficients_of(found: LogisticFit, spec: SequentialLogisticSpec, rng: np.random.Generator, draws: int) -> Floats:
+    """Coefficients of each dataset, (draws, K), from N(beta-hat, V-hat); with ``"mle"`` beta-hat, (1, K)."""
+    if spec.parameters == "mle":
+        return found.coefficients[None, :]
+    root = np.linalg.cholesky(found.covariance / np.outer(found.errors, found.errors)) * found.errors[:, None]
+    return np.asarray(found.coefficients + rng.standard_normal((draws, len(found.coefficients))) @ root.T)
+
+
+def _diagnostics(model: SequentialModel, found: LogisticFit) -> list[Diagnostic]:
+    """The maximum and its standard errors, by the target and the column of its regression."""
+    said = [Diagnostic("columns_left_out", model.target, float(len(model.left_out)))]
+    names = [name for name, kept in zip(model.names, model.kept, strict=True) if kept]
+    for name, estimate, error in zip(names, found.coefficients, found.errors, strict=True):
+        said.append(Diagnostic("estimate", f"{model.target}: {name}", float(estimate)))
+        said.append(Diagnostic("standard_error", f"{model.target}: {name}", float(error)))
+    return said
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SequentialLogisticSpec(Spec):
+    """Which terms the regressions have, and how their coefficients are found."""
+
+    order: Annotated[
+        int, Param("1: main effects (no two-way interactions); 2: products of two as well", ge=1, le=2)
+    ] = 1
+    parameters: Annotated[
+        Literal["drawn", "mle"],
+        Param("coefficients drawn around the maximum for each dataset, or the maximum in all of them"),
+    ] = "drawn"
+    concentration: Annotated[
+        float, Param("virtual records a of each level of the first target, where there are no predictors", gt=0)
+    ] = 1.0
+    prior: Annotated[
+        LogisticPrior,
+        Param("none: the plain likelihood, refused where levels are separated; jeffreys: Firth's, which never is"),
+    ] = "none"
+    predictors: Annotated[tuple[str, ...], Param("terms of variables that are kept", names="terms")] = ()
+
+
 @synthesis_method(
     "Sequential logistic regressions",
     spec=SequentialLogisticSpec,
@@ -448,21 +466,3 @@ def sequential_logistic(
             said += _diagnostics(model, found)
         run.report(Progress(done, len(targets), "regressions"))
     return Fit(arrays, tuple(said), NoTrace(DIRECT))
-
-
-def coefficients_of(found: LogisticFit, spec: SequentialLogisticSpec, rng: np.random.Generator, draws: int) -> Floats:
-    """Coefficients of each dataset, (draws, K), from N(beta-hat, V-hat); with ``"mle"`` beta-hat, (1, K)."""
-    if spec.parameters == "mle":
-        return found.coefficients[None, :]
-    root = np.linalg.cholesky(found.covariance / np.outer(found.errors, found.errors)) * found.errors[:, None]
-    return np.asarray(found.coefficients + rng.standard_normal((draws, len(found.coefficients))) @ root.T)
-
-
-def _diagnostics(model: SequentialModel, found: LogisticFit) -> list[Diagnostic]:
-    """The maximum and its standard errors, by the target and the column of its regression."""
-    said = [Diagnostic("columns_left_out", model.target, float(len(model.left_out)))]
-    names = [name for name, kept in zip(model.names, model.kept, strict=True) if kept]
-    for name, estimate, error in zip(names, found.coefficients, found.errors, strict=True):
-        said.append(Diagnostic("estimate", f"{model.target}: {name}", float(estimate)))
-        said.append(Diagnostic("standard_error", f"{model.target}: {name}", float(error)))
-    return said

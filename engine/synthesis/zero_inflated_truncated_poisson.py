@@ -48,40 +48,6 @@ RECORDS_OFFERED = (200, 20_000)
 """As few and as many records as a drafted regression is fitted to."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ZeroInflatedSpec(Spec):
-    """Predictors of both parts, whose random effect is drawn, the prior of tau, and the sampler."""
-
-    predictors: Annotated[
-        tuple[str, ...], Param("terms of the log rate and of the logit of a zero", names="terms")
-    ] = ()
-    random_effect: Annotated[
-        Literal["new", "record"],
-        Param("a new effect for every record, or the record's own, which carries its value into the release"),
-    ] = "new"
-    sampler: Annotated[Literal["laplace", "emcee"], Param("importance resampling around the mode, or an ensemble")] = (
-        "laplace"
-    )
-    tau_prior: Annotated[TauScale, Param("what has the Gamma(0.001, 0.001) prior: 1 / tau^2, or tau")] = "precision"
-    walkers: Annotated[int | None, Param("emcee: walkers; left out, twice the parameters plus 6", ge=4)] = None
-    most_steps: Annotated[int, Param("emcee: steps after which it gives up", ge=100)] = 20_000
-    accept_unconverged: Annotated[bool, Param("release draws of a sampler that has not converged")] = False
-    keep_chains: Annotated[bool, Param(f"emcee: {KEEP_CHAINS}", beside=True)] = False
-
-    @property
-    def uses_own_record(self) -> bool:
-        """With effects of the records: a record's own effect depends on its own value."""
-        return self.random_effect == "record"
-
-    def chain_bytes(self, data: Microdata) -> int:
-        """Every parameter of every walker and step, if the ensemble runs to its last step."""
-        if not self.keep_chains:
-            return 0
-        from ..posterior.ensemble import most_chain_bytes
-
-        return most_chain_bytes(2 * len(_design(data, self).names) + 1, self.walkers, self.most_steps)
-
-
 def check(data: Microdata, target: str, spec: ZeroInflatedSpec, place: str) -> None:
     """BadInput where values are missing, the design is aliased, no record is 0 or all are, a count is huge, or the bound is not a whole number."""
     require_complete(data, target, spec.predictors, place)
@@ -286,63 +252,10 @@ def release_model(
 MORE_ZEROS, LARGEST_BOUND, MOST_TERMS, MOST_LEVELS = 0.05, 10_000, 4, 6
 
 
-def _offer(case: Case) -> Offer | None:
-    """A count with a bound that is 0 more often than a Poisson count of its mean, and varies more."""
-    seen = case.target
-    if case.want != "synthesis" or seen is None or seen.variable.kind is not Kind.COUNT or seen.missing:
-        return None
-    upper, mean, variance = seen.variable.upper, seen.mean, seen.variance
-    if upper is None or upper > LARGEST_BOUND or mean is None or variance is None or seen.variable.lower:
-        return None
-    few, many = RECORDS_OFFERED
-    excess = seen.zeros - math.exp(-mean)
-    if not few <= case.table.records <= many or excess < MORE_ZEROS or variance <= mean or seen.zeros > 1 - MORE_ZEROS:
-        return None
-    names = [name for name in case.predictors if _is_term(case.table[name])][:MOST_TERMS]
-    if not names:
-        return None
-    why = (
-        f"{seen.zeros:.0%} of the counts are 0, where a Poisson count of this mean has {math.exp(-mean):.0%}, and none may exceed {upper:g}: zeros have a "
-        "model of their own, and the bound is kept (Guo & Hu)"
-    )
-    return Offer(why, {"predictors": names}, SUITED)
-
-
 def _is_term(seen: VariableProfile) -> bool:
     """Whether a predictor is complete and has few levels."""
     kind = seen.variable.kind
     return not seen.missing and kind is not Kind.DATE and not (kind.has_levels and seen.distinct > MOST_LEVELS)
-
-
-@synthesis_method(
-    "Zero-inflated truncated Poisson regression",
-    spec=ZeroInflatedSpec,
-    source="Guo & Hu §2.1, eq. 1-5",
-    draw=draw,
-    targets=(Kind.COUNT,),
-    check=check,
-    weighted=True,
-    release_model=release_model,
-)
-@drafts(_offer)
-def zero_inflated_truncated_poisson(data: Microdata, target: str, spec: ZeroInflatedSpec, run: Run, draws: int) -> Fit:
-    """Posterior draws ``theta`` (draws, 2K + 1): alpha, beta, log tau; how the sampler fared as diagnostics and trace.
-
-    Raises:
-        BadInput: what ``check`` refuses.
-        NotConverged: the sampler's draws must not be used, unless ``accept_unconverged``.
-    """
-    check(data, target, spec, target)
-    data = data.counted
-    design = _design(data, spec)
-    model = _model(design, (data,), target, spec, data.weights)
-    try:
-        posterior = _sampled(model, spec, run, draws)
-    except NotConverged as error:
-        parameter = f"{target}: {error.parameter}"
-        raise NotConverged(parameter, error.statistic, error.value, error.rule, error.left) from None
-    said = (*posterior.diagnostics, *_moments(posterior))
-    return Fit({"theta": posterior.theta}, said, posterior.trace, posterior.chains)
 
 
 def _sampled(model: ZeroInflatedPoisson, spec: ZeroInflatedSpec, run: Run, draws: int) -> Posterior:
@@ -416,3 +329,90 @@ def _bound(variable: Variable, place: str) -> int | None:
     if variable.upper is not None and not float(variable.upper).is_integer():
         raise BadInput(place, f"{variable.upper:g} must be a whole number")
     return None if variable.upper is None else int(variable.upper)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ZeroInflatedSpec(Spec):
+    """Predictors of both parts, whose random effect is drawn, the prior of tau, and the sampler."""
+
+    predictors: Annotated[
+        tuple[str, ...], Param("terms of the log rate and of the logit of a zero", names="terms")
+    ] = ()
+    random_effect: Annotated[
+        Literal["new", "record"],
+        Param("a new effect for every record, or the record's own, which carries its value into the release"),
+    ] = "new"
+    sampler: Annotated[Literal["laplace", "emcee"], Param("importance resampling around the mode, or an ensemble")] = (
+        "laplace"
+    )
+    tau_prior: Annotated[TauScale, Param("what has the Gamma(0.001, 0.001) prior: 1 / tau^2, or tau")] = "precision"
+    walkers: Annotated[int | None, Param("emcee: walkers; left out, twice the parameters plus 6", ge=4)] = None
+    most_steps: Annotated[int, Param("emcee: steps after which it gives up", ge=100)] = 20_000
+    accept_unconverged: Annotated[bool, Param("release draws of a sampler that has not converged")] = False
+    keep_chains: Annotated[bool, Param(f"emcee: {KEEP_CHAINS}", beside=True)] = False
+
+    @property
+    def uses_own_record(self) -> bool:
+        """With effects of the records: a record's own effect depends on its own value."""
+        return self.random_effect == "record"
+
+    def chain_bytes(self, data: Microdata) -> int:
+        """Every parameter of every walker and step, if the ensemble runs to its last step."""
+        if not self.keep_chains:
+            return 0
+        from ..posterior.ensemble import most_chain_bytes
+
+        return most_chain_bytes(2 * len(_design(data, self).names) + 1, self.walkers, self.most_steps)
+
+
+def _offer(case: Case) -> Offer | None:
+    """A count with a bound that is 0 more often than a Poisson count of its mean, and varies more."""
+    seen = case.target
+    if case.want != "synthesis" or seen is None or seen.variable.kind is not Kind.COUNT or seen.missing:
+        return None
+    upper, mean, variance = seen.variable.upper, seen.mean, seen.variance
+    if upper is None or upper > LARGEST_BOUND or mean is None or variance is None or seen.variable.lower:
+        return None
+    few, many = RECORDS_OFFERED
+    excess = seen.zeros - math.exp(-mean)
+    if not few <= case.table.records <= many or excess < MORE_ZEROS or variance <= mean or seen.zeros > 1 - MORE_ZEROS:
+        return None
+    names = [name for name in case.predictors if _is_term(case.table[name])][:MOST_TERMS]
+    if not names:
+        return None
+    why = (
+        f"{seen.zeros:.0%} of the counts are 0, where a Poisson count of this mean has {math.exp(-mean):.0%}, and none may exceed {upper:g}: zeros have a "
+        "model of their own, and the bound is kept (Guo & Hu)"
+    )
+    return Offer(why, {"predictors": names}, SUITED)
+
+
+@synthesis_method(
+    "Zero-inflated truncated Poisson regression",
+    spec=ZeroInflatedSpec,
+    source="Guo & Hu §2.1, eq. 1-5",
+    draw=draw,
+    targets=(Kind.COUNT,),
+    check=check,
+    weighted=True,
+    release_model=release_model,
+)
+@drafts(_offer)
+def zero_inflated_truncated_poisson(data: Microdata, target: str, spec: ZeroInflatedSpec, run: Run, draws: int) -> Fit:
+    """Posterior draws ``theta`` (draws, 2K + 1): alpha, beta, log tau; how the sampler fared as diagnostics and trace.
+
+    Raises:
+        BadInput: what ``check`` refuses.
+        NotConverged: the sampler's draws must not be used, unless ``accept_unconverged``.
+    """
+    check(data, target, spec, target)
+    data = data.counted
+    design = _design(data, spec)
+    model = _model(design, (data,), target, spec, data.weights)
+    try:
+        posterior = _sampled(model, spec, run, draws)
+    except NotConverged as error:
+        parameter = f"{target}: {error.parameter}"
+        raise NotConverged(parameter, error.statistic, error.value, error.rule, error.left) from None
+    said = (*posterior.diagnostics, *_moments(posterior))
+    return Fit({"theta": posterior.theta}, said, posterior.trace, posterior.chains)

@@ -199,31 +199,6 @@ def _merge_and_pack(matrix: Floats, into: Integers, gone: Integers, share: Float
     return matrix[: len(kept), : len(kept)]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ClusterSpec(Spec):
-    """How many clusters, of what, and how they are weighed."""
-
-    variables: Annotated[
-        tuple[str, ...], Param("variables to cluster by; all but identifiers if empty", names="variables")
-    ] = ()
-    clusters: Annotated[int, Param("clusters to cut", ge=2)] = 10
-    weights: Annotated[Literal["share", "equal"], Param("weight of a cluster: its share of the rows, or 1")] = "share"
-    scaling: Annotated[
-        Literal["standard", "range", "none"], Param("divide numbers by their standard deviation, their range, or 1")
-    ] = "standard"
-    limit: Annotated[
-        int,
-        Param("rows of both tables above which a sample of this size is clustered; memory grows with its square", ge=2),
-    ] = 20_000
-    samples: Annotated[
-        int,
-        Param(
-            "samples that are clustered where there are more rows; from two on their mean has an interval, which a threshold needs",
-            ge=1,
-        ),
-    ] = 1
-
-
 @dataclass(frozen=True, slots=True)
 class ClusterDifference:
     """``u_c`` and its mean over all labellings of the same clusters."""
@@ -240,63 +215,6 @@ def cluster_difference(confidential: Integers, released: Integers, equal_weights
     weight = np.ones(clusters) if equal_weights else rows / total
     variance = c * (1 - c) * (total - rows) / (rows * (total - 1))
     return ClusterDifference(float(weight @ (released / rows - c) ** 2) / clusters, float(weight @ variance) / clusters)
-
-
-@measure_method(
-    "Cluster analysis",
-    spec=ClusterSpec,
-    source="Woo et al. (2009); Guo & Hu §3.1; UPGMA: Sokal & Michener (1958)",
-    outputs=(
-        Output(
-            "u_c",
-            "mean squared distance, over clusters of similar records, of the share of released records from the share "
-            "in both tables; its baseline is what released and confidential labels dealt at random give, and columns "
-            "that are not synthesised make it smaller",
-            "low",
-            range=SHARE,
-            estimated=True,
-            statbarn="Clusters",
-            label=Label(
-                "Imbalance of clusters",
-                "Clusters of similar records mix released and confidential ones with an error of {value}; 0 is an even mix.",
-                "Good is no more than for labels at random.",
-                "Some kinds of records are released too often or too rarely.",
-                FIDELITY,
-                baseline="labels at random",
-            ),
-        ),
-    ),
-    combine=averages_of_intervals,
-)
-def cluster(confidential: Microdata, released: Microdata, spec: ClusterSpec, run: Run) -> Measure:
-    """``u_c`` beside its mean over random labels; the mean over samples of the rows where there are more than ``limit``, with its t interval.
-
-    Identical rows are one point, so the order of the rows does not matter. Ties between distances, frequent among
-    whole numbers, fall by the order of the values: programs that break them otherwise may cut other clusters.
-
-    Raises:
-        NotComputable: when no column varies over the two tables.
-    """
-    total = len(confidential) + len(released)
-    names = spec.variables or confidential.schema.but_identifiers
-    sampled = total > spec.limit
-    draws = [run.rng] if not sampled or spec.samples == 1 else run.rng.spawn(spec.samples)
-    found, remarks = list[ClusterDifference](), list[str]()
-    for rng in draws:
-        ours, theirs = _sample(len(confidential), len(released), spec.limit, rng)
-        points = _points(
-            confidential, released, names, spec.scaling, np.concatenate([ours, len(confidential) + theirs])
-        )
-        difference, points_apart = _clustered(points, len(ours), spec, run)
-        found.append(difference)
-        remarks.append(_reason(len(points), total, points_apart, spec))
-    value, lower, upper = monte_carlo_mean([one.u_c for one in found], within=SHARE)
-    if lower is not None and lower == upper:
-        lower, upper = None, None
-        remarks[0] += "; no interval: the samples agree, so how much they vary is not known"
-    ends = (lower, upper) if sampled else (value, value)
-    expected = float(np.mean([one.expected for one in found]))
-    return Measure((Estimate("u_c", value, "", *ends, baseline=expected, reason=remarks[0]),))
 
 
 def _clustered(points: Floats, ours: int, spec: ClusterSpec, run: Run) -> tuple[ClusterDifference, int]:
@@ -366,3 +284,85 @@ def _scaled(values: Floats, scaling: str) -> Floats:
     ordered = np.sort(values) / np.abs(values).max()
     spread = ordered.std() if scaling == "standard" else np.ptp(ordered)
     return np.asarray((values / np.abs(values).max() - ordered.mean()) / spread)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClusterSpec(Spec):
+    """How many clusters, of what, and how they are weighed."""
+
+    variables: Annotated[
+        tuple[str, ...], Param("variables to cluster by; all but identifiers if empty", names="variables")
+    ] = ()
+    clusters: Annotated[int, Param("clusters to cut", ge=2)] = 10
+    weights: Annotated[Literal["share", "equal"], Param("weight of a cluster: its share of the rows, or 1")] = "share"
+    scaling: Annotated[
+        Literal["standard", "range", "none"], Param("divide numbers by their standard deviation, their range, or 1")
+    ] = "standard"
+    limit: Annotated[
+        int,
+        Param("rows of both tables above which a sample of this size is clustered; memory grows with its square", ge=2),
+    ] = 20_000
+    samples: Annotated[
+        int,
+        Param(
+            "samples that are clustered where there are more rows; from two on their mean has an interval, which a threshold needs",
+            ge=1,
+        ),
+    ] = 1
+
+
+@measure_method(
+    "Cluster analysis",
+    spec=ClusterSpec,
+    source="Woo et al. (2009); Guo & Hu §3.1; UPGMA: Sokal & Michener (1958)",
+    outputs=(
+        Output(
+            "u_c",
+            "mean squared distance, over clusters of similar records, of the share of released records from the share "
+            "in both tables; its baseline is what released and confidential labels dealt at random give, and columns "
+            "that are not synthesised make it smaller",
+            "low",
+            range=SHARE,
+            estimated=True,
+            statbarn="Clusters",
+            label=Label(
+                "Imbalance of clusters",
+                "Clusters of similar records mix released and confidential ones with an error of {value}; 0 is an even mix.",
+                "Good is no more than for labels at random.",
+                "Some kinds of records are released too often or too rarely.",
+                FIDELITY,
+                baseline="labels at random",
+            ),
+        ),
+    ),
+    combine=averages_of_intervals,
+)
+def cluster(confidential: Microdata, released: Microdata, spec: ClusterSpec, run: Run) -> Measure:
+    """``u_c`` beside its mean over random labels; the mean over samples of the rows where there are more than ``limit``, with its t interval.
+
+    Identical rows are one point, so the order of the rows does not matter. Ties between distances, frequent among
+    whole numbers, fall by the order of the values: programs that break them otherwise may cut other clusters.
+
+    Raises:
+        NotComputable: when no column varies over the two tables.
+    """
+    total = len(confidential) + len(released)
+    names = spec.variables or confidential.schema.but_identifiers
+    sampled = total > spec.limit
+    draws = [run.rng] if not sampled or spec.samples == 1 else run.rng.spawn(spec.samples)
+    found, remarks = list[ClusterDifference](), list[str]()
+    for rng in draws:
+        ours, theirs = _sample(len(confidential), len(released), spec.limit, rng)
+        points = _points(
+            confidential, released, names, spec.scaling, np.concatenate([ours, len(confidential) + theirs])
+        )
+        difference, points_apart = _clustered(points, len(ours), spec, run)
+        found.append(difference)
+        remarks.append(_reason(len(points), total, points_apart, spec))
+    value, lower, upper = monte_carlo_mean([one.u_c for one in found], within=SHARE)
+    if lower is not None and lower == upper:
+        lower, upper = None, None
+        remarks[0] += "; no interval: the samples agree, so how much they vary is not known"
+    ends = (lower, upper) if sampled else (value, value)
+    expected = float(np.mean([one.expected for one in found]))
+    return Measure((Estimate("u_c", value, "", *ends, baseline=expected, reason=remarks[0]),))

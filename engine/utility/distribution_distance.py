@@ -59,93 +59,6 @@ Weights = tuple[Floats, Floats]
 """The survey weights of both tables, (n,) and (m,)."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DistributionDistanceSpec(Spec):
-    """The variables, those that their distributions are conditioned on, and bins."""
-
-    variables: Annotated[
-        tuple[str, ...], Param("variables to compare; the released ones if empty", names="variables", selects=True)
-    ] = ()
-    given: Annotated[
-        tuple[str, ...],
-        Param(
-            "variables given whose levels the distributions of the others are compared too",
-            names="variables",
-            selects=True,
-        ),
-    ] = ()
-    bins: BinsOfCompared = field(default_factory=dict)
-
-    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """With the released variables, when none is named."""
-        return replace(self, variables=self.variables or compared_variables(schema, released, tuple(Kind)))
-
-    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when there is nothing to compare, or a bin is of a variable that is not compared."""
-        names = self.for_release(schema, released).variables
-        if not names:
-            raise BadInput(place, "no released variable can be compared; name some")
-        used = {name: schema[name].kind for name in (*names, *self.given) if schema[name].kind in BINNED}
-        check_binning(self.bins, used, f"{place}.bins")
-
-
-@measure_method(
-    "Distances of distributions",
-    spec=DistributionDistanceSpec,
-    source="Park & Ghosh §4.3",
-    outputs=(
-        Output(
-            "marginal",
-            "sum over the values of the squared differences of the shares that they have of both tables",
-            "low",
-            range=(0.0, LARGEST),
-            statbarn="StatisticalHypothesisTests",
-            label=Label(
-                "Distance of a distribution",
-                "The distribution of {variable} is {value} away from the confidential one (0 to 2).",
-                "Lower is better; 0 is the same distribution.",
-                "The distribution of the variable differs too much.",
-                FIDELITY,
-            ),
-        ),
-        Output(
-            "conditional",
-            "the same given each level of another variable, summed over its levels; a level that one table lacks counts 2",
-            "low",
-            range=NON_NEGATIVE,
-            statbarn="StatisticalHypothesisTests",
-            label=Label(
-                "Distance of a conditional distribution",
-                "Given another variable, the distribution of {variable} is {value} away from the confidential one.",
-                "Lower is better; 0 is the same distribution.",
-                "The relation of the two variables differs too much.",
-                FIDELITY,
-            ),
-        ),
-    ),
-    survey_weighted=True,
-)
-def distribution_distance(
-    confidential: Microdata, released: Microdata, spec: DistributionDistanceSpec, run: Run
-) -> Measure:
-    """A marginal distance for each variable, and a conditional one for each pair of it and another that is given."""
-    spec = spec.for_release(confidential.schema, ())
-    design = SurveyDesign.of(confidential.schema)
-    weights = None if design is None else (design.weights(confidential), design.weights(released))
-    found = {name: _values(confidential, released, name, spec.bins) for name in {*spec.variables, *spec.given}}
-    return Measure(
-        (
-            *(_marginal(name, found[name], weights) for name in spec.variables),
-            *(
-                _conditional(name, found[name], given, found[given], weights)
-                for given in spec.given
-                for name in spec.variables
-                if name != given
-            ),
-        )
-    )
-
-
 class _Values(NamedTuple):
     """The values of both tables as equal codes for equal ones, (n,) and (m,), and what is to be said of their bins."""
 
@@ -248,3 +161,90 @@ def _terms(counts: list[Floats], sizes: list[Floats], records: list[Floats]) -> 
     pooled = (a + b) / (p + q)
     expected = pooled * (1 - pooled) * (1 / n + 1 / m) * (n + m) / (n + m - 1)
     return np.asarray((b / q - a / p) ** 2), np.asarray(expected)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DistributionDistanceSpec(Spec):
+    """The variables, those that their distributions are conditioned on, and bins."""
+
+    variables: Annotated[
+        tuple[str, ...], Param("variables to compare; the released ones if empty", names="variables", selects=True)
+    ] = ()
+    given: Annotated[
+        tuple[str, ...],
+        Param(
+            "variables given whose levels the distributions of the others are compared too",
+            names="variables",
+            selects=True,
+        ),
+    ] = ()
+    bins: BinsOfCompared = field(default_factory=dict)
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """With the released variables, when none is named."""
+        return replace(self, variables=self.variables or compared_variables(schema, released, tuple(Kind)))
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when there is nothing to compare, or a bin is of a variable that is not compared."""
+        names = self.for_release(schema, released).variables
+        if not names:
+            raise BadInput(place, "no released variable can be compared; name some")
+        used = {name: schema[name].kind for name in (*names, *self.given) if schema[name].kind in BINNED}
+        check_binning(self.bins, used, f"{place}.bins")
+
+
+@measure_method(
+    "Distances of distributions",
+    spec=DistributionDistanceSpec,
+    source="Park & Ghosh §4.3",
+    outputs=(
+        Output(
+            "marginal",
+            "sum over the values of the squared differences of the shares that they have of both tables",
+            "low",
+            range=(0.0, LARGEST),
+            statbarn="StatisticalHypothesisTests",
+            label=Label(
+                "Distance of a distribution",
+                "The distribution of {variable} is {value} away from the confidential one (0 to 2).",
+                "Lower is better; 0 is the same distribution.",
+                "The distribution of the variable differs too much.",
+                FIDELITY,
+            ),
+        ),
+        Output(
+            "conditional",
+            "the same given each level of another variable, summed over its levels; a level that one table lacks counts 2",
+            "low",
+            range=NON_NEGATIVE,
+            statbarn="StatisticalHypothesisTests",
+            label=Label(
+                "Distance of a conditional distribution",
+                "Given another variable, the distribution of {variable} is {value} away from the confidential one.",
+                "Lower is better; 0 is the same distribution.",
+                "The relation of the two variables differs too much.",
+                FIDELITY,
+            ),
+        ),
+    ),
+    survey_weighted=True,
+)
+def distribution_distance(
+    confidential: Microdata, released: Microdata, spec: DistributionDistanceSpec, run: Run
+) -> Measure:
+    """A marginal distance for each variable, and a conditional one for each pair of it and another that is given."""
+    spec = spec.for_release(confidential.schema, ())
+    design = SurveyDesign.of(confidential.schema)
+    weights = None if design is None else (design.weights(confidential), design.weights(released))
+    found = {name: _values(confidential, released, name, spec.bins) for name in {*spec.variables, *spec.given}}
+    return Measure(
+        (
+            *(_marginal(name, found[name], weights) for name in spec.variables),
+            *(
+                _conditional(name, found[name], given, found[given], weights)
+                for given in spec.given
+                for name in spec.variables
+                if name != given
+            ),
+        )
+    )

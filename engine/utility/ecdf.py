@@ -39,27 +39,6 @@ ORDERED = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.ORDINAL, Kind.BINARY)
 LARGEST_GAP = 0.05
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EcdfSpec(Spec):
-    variables: Annotated[
-        tuple[str, ...],
-        Param("variables to compare; the released ones if empty", names="variables", kinds=ORDERED, selects=True),
-    ] = ()
-    points: Annotated[
-        Literal["pooled", "distinct"],
-        Param("what the squared difference is averaged over: the values of all records, or every distinct value once"),
-    ] = "pooled"
-
-    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when no variable is named and none that is released has an order."""
-        if not self.for_release(schema, released).variables:
-            raise BadInput(place, f"no released variable is {', '.join(ORDERED[:-1])} or {ORDERED[-1]}; leave it out")
-
-    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """With the released variables that have an order, when none is named."""
-        return replace(self, variables=self.variables or compared_variables(schema, released, ORDERED))
-
-
 @dataclass(frozen=True, slots=True)
 class EcdfDifference:
     """Both differences, and what each is expected to be for two samples of one distribution."""
@@ -130,6 +109,54 @@ def largest_gap(confidential: Floats, released: Floats) -> float:
     return float(np.abs(shares[0] - shares[1]).max(initial=0.0))
 
 
+def _of_variable(confidential: Microdata, released: Microdata, name: str, spec: EcdfSpec) -> Iterator[Estimate]:
+    ours, theirs = confidential.present(name), released.present(name)
+    if not len(theirs):
+        for measure in ("max_abs_difference", "mean_squared_difference"):
+            yield Estimate.not_computed(measure, "no released record has a value", name)
+        return
+    weights = _weights(confidential, released, name)
+    found = ecdf_difference(ours, theirs, distinct=spec.points == "distinct", weights=weights)
+    lacking = (("confidential", confidential, ours), ("released", released, theirs))
+    said = [
+        f"{table}: {left_out(len(data) - len(own), len(data))}" for table, data, own in lacking if len(own) < len(data)
+    ]
+    reason = "; ".join(said)
+    yield Estimate("max_abs_difference", found.max_abs, name, baseline=found.expected_max_abs, reason=reason)
+    expected = found.expected_mean_squared
+    yield Estimate("mean_squared_difference", found.mean_squared, name, baseline=expected, reason=reason)
+
+
+def _weights(confidential: Microdata, released: Microdata, name: str) -> tuple[Floats, Floats] | None:
+    """The survey weights of the records of each table that have a value; None without a weight."""
+    design = SurveyDesign.of(confidential.schema)
+    if design is None:
+        return None
+    ours, theirs = (design.weights(data)[~data.missing(name)] for data in (confidential, released))
+    return ours, theirs
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EcdfSpec(Spec):
+    variables: Annotated[
+        tuple[str, ...],
+        Param("variables to compare; the released ones if empty", names="variables", kinds=ORDERED, selects=True),
+    ] = ()
+    points: Annotated[
+        Literal["pooled", "distinct"],
+        Param("what the squared difference is averaged over: the values of all records, or every distinct value once"),
+    ] = "pooled"
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when no variable is named and none that is released has an order."""
+        if not self.for_release(schema, released).variables:
+            raise BadInput(place, f"no released variable is {', '.join(ORDERED[:-1])} or {ORDERED[-1]}; leave it out")
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """With the released variables that have an order, when none is named."""
+        return replace(self, variables=self.variables or compared_variables(schema, released, ORDERED))
+
+
 def _offer(case: Case) -> Offer | None:
     """How far the distributions of released numbers, dates and ordered levels are from the data's."""
     if case.want == "anonymisation" or not any(case.table[name].variable.kind in ORDERED for name in case.released):
@@ -193,30 +220,3 @@ def ecdf(confidential: Microdata, released: Microdata, spec: EcdfSpec, run: Run)
     """Both differences for each variable, beside their expectations for two samples of one distribution."""
     names = spec.for_release(confidential.schema, ()).variables
     return Measure(tuple(estimate for name in names for estimate in _of_variable(confidential, released, name, spec)))
-
-
-def _of_variable(confidential: Microdata, released: Microdata, name: str, spec: EcdfSpec) -> Iterator[Estimate]:
-    ours, theirs = confidential.present(name), released.present(name)
-    if not len(theirs):
-        for measure in ("max_abs_difference", "mean_squared_difference"):
-            yield Estimate.not_computed(measure, "no released record has a value", name)
-        return
-    weights = _weights(confidential, released, name)
-    found = ecdf_difference(ours, theirs, distinct=spec.points == "distinct", weights=weights)
-    lacking = (("confidential", confidential, ours), ("released", released, theirs))
-    said = [
-        f"{table}: {left_out(len(data) - len(own), len(data))}" for table, data, own in lacking if len(own) < len(data)
-    ]
-    reason = "; ".join(said)
-    yield Estimate("max_abs_difference", found.max_abs, name, baseline=found.expected_max_abs, reason=reason)
-    expected = found.expected_mean_squared
-    yield Estimate("mean_squared_difference", found.mean_squared, name, baseline=expected, reason=reason)
-
-
-def _weights(confidential: Microdata, released: Microdata, name: str) -> tuple[Floats, Floats] | None:
-    """The survey weights of the records of each table that have a value; None without a weight."""
-    design = SurveyDesign.of(confidential.schema)
-    if design is None:
-        return None
-    ours, theirs = (design.weights(data)[~data.missing(name)] for data in (confidential, released))
-    return ours, theirs

@@ -44,151 +44,10 @@ NUMERIC = (Kind.COUNT, Kind.CONTINUOUS)
 AVERAGED = (*NUMERIC, Kind.BINARY)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class IntervalOverlapSpec(Spec):
-    """What is estimated, and how datasets are combined."""
-
-    synthesis: Annotated[
-        Literal["partial", "full"], Param("combining rule: some variables are synthesised, or all of them", told=True)
-    ] = "partial"
-    confidence: Annotated[float, Param("confidence level of the intervals", ge=0.5, lt=1, told=True)] = 0.95
-    means: Annotated[
-        tuple[str, ...],
-        Param(
-            "variables whose mean is estimated; of a binary one the share of its second level",
-            names="variables",
-            kinds=AVERAGED,
-            selects=True,
-        ),
-    ] = ()
-    quantiles: Annotated[
-        tuple[str, ...],
-        Param("variables whose quantiles are estimated", names="variables", kinds=NUMERIC, selects=True),
-    ] = ()
-    probabilities: Annotated[tuple[float, ...], Param("which quantiles", ge=0, le=1, selects=True)] = (0.25, 0.5, 0.9)
-    models: Annotated[
-        tuple[Model, ...],
-        Param(
-            'regressions whose coefficients are estimated: "log(price) ~ room_type + days", "logit: smoker ~ age", '
-            '"logit: price > 100 ~ age"',
-            selects=True,
-            unique=True,
-        ),
-    ] = ()
-
-    def check(self, schema: Schema, place: str) -> None:
-        """BadInput when a column is not there or of a wrong kind."""
-        Spec.check(self, schema, place)
-        check_models(self.models, schema, f"{place}.models")
-
-    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when nothing is named and no released variable is a number."""
-        spec = self.for_release(schema, released)
-        if not (spec.means or spec.quantiles or spec.models):
-            raise BadInput(place, "no released variable is count or continuous; name means, quantiles or models")
-
-    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """With the means and quantiles of the released numbers, when nothing is named."""
-        if self.means or self.quantiles or self.models:
-            return self
-        names = compared_variables(schema, released, NUMERIC)
-        return replace(self, means=names, quantiles=names)
-
-
 def check(data: Microdata, target: str, spec: IntervalOverlapSpec, place: str) -> None:
     """BadInput where a model takes a function of a column outside its domain."""
     for i, model in enumerate(spec.models):
         model.check_domains(data, f"{place}.models[{i}]")
-
-
-def _offer(case: Case) -> Offer | None:
-    """Whether means and quantiles of released numbers come out as from the data."""
-    numbers = [name for name in case.released if case.table[name].variable.kind in NUMERIC]
-    if case.want == "anonymisation" or not numbers or case.m < 2:
-        return None
-    full = set(case.compared) <= set(case.released)
-    said = "all variables are synthesised" if full else "some variables are synthesised, others kept"
-    # none is named: a plan may come to release others
-    return Offer(
-        f"whether means and quantiles come out as from the data, all datasets together; the combining rule for: {said}",
-        {"synthesis": "full" if full else "partial"},
-    )
-
-
-@measure_method(
-    "Confidence interval overlap",
-    spec=IntervalOverlapSpec,
-    source="Karr et al. (2006); Guo & Hu §3.2, eq. 10; Reiter (2003); Raghunathan et al. (2003); Hutson & Ernst (2000)",
-    outputs=(
-        Output(
-            "overlap",
-            "mean of the shares that the common part has of the confidential and of the released confidence interval: "
-            "1 when they are equal, negative when they are apart",
-            "high",
-            range=AT_MOST_ONE,
-            short="interval overlap",
-            drawn="note",
-            statbarn="StatisticalHypothesisTests",
-            label=Label(
-                "Overlap of confidence intervals",
-                "The released and the confidential confidence interval overlap by {value}.",
-                "Higher is better; 100 % are equal intervals, below 0 they are apart.",
-                "The release leads to other conclusions than the data.",
-                FIDELITY,
-                counts="share",
-            ),
-        ),
-        Output(
-            "estimate",
-            "estimate with its confidence interval, of all datasets by the combining rule",
-            "none",
-            drawn="interval",
-            label=Label("Estimate", "The estimate is {value}."),
-        ),
-        Output(
-            "standard_error",
-            "standard error of the estimate, of all datasets by the combining rule",
-            "none",
-            range=NON_NEGATIVE,
-            statbarn="Shape",
-            label=Label("Standard error of an estimate", "The standard error of the estimate is {value}."),
-        ),
-        *BOUNDS,
-        Output(
-            "size_ratio",
-            "released records for each confidential one",
-            "none",
-            intermediate=True,
-            range=NON_NEGATIVE,
-        ),
-        DEGREES,
-    ),
-    confidential=True,
-    survey_weighted=True,
-    check=check,
-    combine=by_combining_rules,
-)
-@drafts(_offer)
-def interval_overlap(confidential: Microdata, released: Microdata, spec: IntervalOverlapSpec, run: Run) -> Measure:
-    """Overlap, estimate and standard error of each estimand; the confidential data alone have no overlap."""
-    spec = spec.for_release(confidential.schema, ())
-    own = dict(_answers(confidential, confidential, spec))
-    estimates: list[Estimate] = []
-    if released.origin == "confidential":
-        for estimand, answer in own.items():
-            estimates += _estimates(estimand, answer, remark=records_left_out(released, estimand.columns))
-        return Measure(tuple(estimates))
-    design = SurveyDesign.of(confidential.schema)
-    for estimand, answer in dict(_answers(confidential, released, spec)).items():
-        estimates += _estimates(estimand, answer, own[estimand], records_left_out(released, estimand.columns))
-        estimates.append(_overlap(estimand, answer, own[estimand]))
-        if isinstance(answer, IntervalEstimate):
-            estimates += stated_bounds(estimand.range, estimand.target, dict(estimand.params))
-            if design is not None:
-                estimates.append(Estimate(DEGREES.name, answer.degrees, estimand.target, params=dict(estimand.params)))
-    if spec.synthesis == "full":
-        estimates.append(Estimate("size_ratio", len(released) / len(confidential)))
-    return Measure(tuple(estimates))
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,3 +155,144 @@ def mean_overlap(confidential: tuple[float, float], released: tuple[float, float
             raise NotComputable(f"the interval of the {words} data has no width, so it has no share in common")
     common = min(confidential[1], released[1]) - max(confidential[0], released[0])
     return common / (2 * (confidential[1] - confidential[0])) + common / (2 * (released[1] - released[0]))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IntervalOverlapSpec(Spec):
+    """What is estimated, and how datasets are combined."""
+
+    synthesis: Annotated[
+        Literal["partial", "full"], Param("combining rule: some variables are synthesised, or all of them", told=True)
+    ] = "partial"
+    confidence: Annotated[float, Param("confidence level of the intervals", ge=0.5, lt=1, told=True)] = 0.95
+    means: Annotated[
+        tuple[str, ...],
+        Param(
+            "variables whose mean is estimated; of a binary one the share of its second level",
+            names="variables",
+            kinds=AVERAGED,
+            selects=True,
+        ),
+    ] = ()
+    quantiles: Annotated[
+        tuple[str, ...],
+        Param("variables whose quantiles are estimated", names="variables", kinds=NUMERIC, selects=True),
+    ] = ()
+    probabilities: Annotated[tuple[float, ...], Param("which quantiles", ge=0, le=1, selects=True)] = (0.25, 0.5, 0.9)
+    models: Annotated[
+        tuple[Model, ...],
+        Param(
+            'regressions whose coefficients are estimated: "log(price) ~ room_type + days", "logit: smoker ~ age", '
+            '"logit: price > 100 ~ age"',
+            selects=True,
+            unique=True,
+        ),
+    ] = ()
+
+    def check(self, schema: Schema, place: str) -> None:
+        """BadInput when a column is not there or of a wrong kind."""
+        Spec.check(self, schema, place)
+        check_models(self.models, schema, f"{place}.models")
+
+    def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
+        """BadInput when nothing is named and no released variable is a number."""
+        spec = self.for_release(schema, released)
+        if not (spec.means or spec.quantiles or spec.models):
+            raise BadInput(place, "no released variable is count or continuous; name means, quantiles or models")
+
+    def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """With the means and quantiles of the released numbers, when nothing is named."""
+        if self.means or self.quantiles or self.models:
+            return self
+        names = compared_variables(schema, released, NUMERIC)
+        return replace(self, means=names, quantiles=names)
+
+
+def _offer(case: Case) -> Offer | None:
+    """Whether means and quantiles of released numbers come out as from the data."""
+    numbers = [name for name in case.released if case.table[name].variable.kind in NUMERIC]
+    if case.want == "anonymisation" or not numbers or case.m < 2:
+        return None
+    full = set(case.compared) <= set(case.released)
+    said = "all variables are synthesised" if full else "some variables are synthesised, others kept"
+    # none is named: a plan may come to release others
+    return Offer(
+        f"whether means and quantiles come out as from the data, all datasets together; the combining rule for: {said}",
+        {"synthesis": "full" if full else "partial"},
+    )
+
+
+@measure_method(
+    "Confidence interval overlap",
+    spec=IntervalOverlapSpec,
+    source="Karr et al. (2006); Guo & Hu §3.2, eq. 10; Reiter (2003); Raghunathan et al. (2003); Hutson & Ernst (2000)",
+    outputs=(
+        Output(
+            "overlap",
+            "mean of the shares that the common part has of the confidential and of the released confidence interval: "
+            "1 when they are equal, negative when they are apart",
+            "high",
+            range=AT_MOST_ONE,
+            short="interval overlap",
+            drawn="note",
+            statbarn="StatisticalHypothesisTests",
+            label=Label(
+                "Overlap of confidence intervals",
+                "The released and the confidential confidence interval overlap by {value}.",
+                "Higher is better; 100 % are equal intervals, below 0 they are apart.",
+                "The release leads to other conclusions than the data.",
+                FIDELITY,
+                counts="share",
+            ),
+        ),
+        Output(
+            "estimate",
+            "estimate with its confidence interval, of all datasets by the combining rule",
+            "none",
+            drawn="interval",
+            label=Label("Estimate", "The estimate is {value}."),
+        ),
+        Output(
+            "standard_error",
+            "standard error of the estimate, of all datasets by the combining rule",
+            "none",
+            range=NON_NEGATIVE,
+            statbarn="Shape",
+            label=Label("Standard error of an estimate", "The standard error of the estimate is {value}."),
+        ),
+        *BOUNDS,
+        Output(
+            "size_ratio",
+            "released records for each confidential one",
+            "none",
+            intermediate=True,
+            range=NON_NEGATIVE,
+        ),
+        DEGREES,
+    ),
+    confidential=True,
+    survey_weighted=True,
+    check=check,
+    combine=by_combining_rules,
+)
+@drafts(_offer)
+def interval_overlap(confidential: Microdata, released: Microdata, spec: IntervalOverlapSpec, run: Run) -> Measure:
+    """Overlap, estimate and standard error of each estimand; the confidential data alone have no overlap."""
+    spec = spec.for_release(confidential.schema, ())
+    own = dict(_answers(confidential, confidential, spec))
+    estimates: list[Estimate] = []
+    if released.origin == "confidential":
+        for estimand, answer in own.items():
+            estimates += _estimates(estimand, answer, remark=records_left_out(released, estimand.columns))
+        return Measure(tuple(estimates))
+    design = SurveyDesign.of(confidential.schema)
+    for estimand, answer in dict(_answers(confidential, released, spec)).items():
+        estimates += _estimates(estimand, answer, own[estimand], records_left_out(released, estimand.columns))
+        estimates.append(_overlap(estimand, answer, own[estimand]))
+        if isinstance(answer, IntervalEstimate):
+            estimates += stated_bounds(estimand.range, estimand.target, dict(estimand.params))
+            if design is not None:
+                estimates.append(Estimate(DEGREES.name, answer.degrees, estimand.target, params=dict(estimand.params)))
+    if spec.synthesis == "full":
+        estimates.append(Estimate("size_ratio", len(released) / len(confidential)))
+    return Measure(tuple(estimates))

@@ -42,6 +42,29 @@ from ..partition.equivalence_classes import joint_classes
 Codes = tuple[Integers, Integers]
 
 
+def _output(name: str, meaning: str, label: Label) -> Output:
+    return Output(name, meaning, "low", unit="share", range=SHARE, statbarn="StatisticalHypothesisTests", label=label)
+
+
+def _mean(measure: str, values: Sequence[tuple[float, float]], said: str, hidden: Mapping[str, str]) -> Estimate:
+    if hidden or not values:
+        return Estimate.not_computed(measure, next(iter(hidden.values()), "there are too few variables"))
+    value, expected = np.mean(np.array(values), axis=0).tolist()
+    return Estimate(measure, value, baseline=expected, unit="share", reason=said)
+
+
+def distance(codes: Sequence[Codes]) -> tuple[float, float]:
+    """The total variation of variables whose values are codes (n,) and (m,), and what two samples of one distribution give."""
+    ours, theirs = joint_classes([one for one, _ in codes], [other for _, other in codes])
+    size = int(max(ours.max(), theirs.max())) + 1
+    n, m = len(ours), len(theirs)
+    a, b = np.bincount(ours, minlength=size), np.bincount(theirs, minlength=size)
+    pooled = (a + b) / (n + m)
+    variance = pooled * (1 - pooled) * (1 / n + 1 / m) * (n + m) / (n + m - 1)
+    expected = float(np.sort(np.sqrt(2 * variance / np.pi)).sum() / 2)
+    return float(np.sort(np.abs(a / n - b / m)).sum() / 2), min(expected, 1.0)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MarginDistanceSpec(Spec):
     """The variables whose pairs are compared, and bins."""
@@ -65,10 +88,6 @@ class MarginDistanceSpec(Spec):
             raise BadInput(place, "a pair needs two variables; name them, or leave the measure out")
         used = {name: schema[name].kind for name in names if schema[name].kind in BINNED}
         check_binning(self.bins, used, f"{place}.bins")
-
-
-def _output(name: str, meaning: str, label: Label) -> Output:
-    return Output(name, meaning, "low", unit="share", range=SHARE, statbarn="StatisticalHypothesisTests", label=label)
 
 
 def _offer(case: Case) -> Offer | None:
@@ -148,22 +167,3 @@ def margin_distance(confidential: Microdata, released: Microdata, spec: MarginDi
         triples = [distance([found[name] for name in three]) for three in combinations(found, 3)]
         estimates.append(_mean("mean_triple", triples, said, hidden))
     return Measure(tuple(estimates))
-
-
-def _mean(measure: str, values: Sequence[tuple[float, float]], said: str, hidden: Mapping[str, str]) -> Estimate:
-    if hidden or not values:
-        return Estimate.not_computed(measure, next(iter(hidden.values()), "there are too few variables"))
-    value, expected = np.mean(np.array(values), axis=0).tolist()
-    return Estimate(measure, value, baseline=expected, unit="share", reason=said)
-
-
-def distance(codes: Sequence[Codes]) -> tuple[float, float]:
-    """The total variation of variables whose values are codes (n,) and (m,), and what two samples of one distribution give."""
-    ours, theirs = joint_classes([one for one, _ in codes], [other for _, other in codes])
-    size = int(max(ours.max(), theirs.max())) + 1
-    n, m = len(ours), len(theirs)
-    a, b = np.bincount(ours, minlength=size), np.bincount(theirs, minlength=size)
-    pooled = (a + b) / (n + m)
-    variance = pooled * (1 - pooled) * (1 / n + 1 / m) * (n + m) / (n + m - 1)
-    expected = float(np.sort(np.sqrt(2 * variance / np.pi)).sum() / 2)
-    return float(np.sort(np.abs(a / n - b / m)).sum() / 2), min(expected, 1.0)

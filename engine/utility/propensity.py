@@ -199,6 +199,104 @@ def _permuted(y: Floats, paired: bool, item: Any, rng: np.random.Generator) -> F
     return np.where(np.tile(exchanged, 2), 1 - y, y)
 
 
+def _stacked(confidential: Microdata, released: Microdata, name: str) -> Floats:
+    """A variable of both tables, (N,): codes with a level for missing, or numbers that may be NaN."""
+    values = np.concatenate([confidential.numbers(name), released.numbers(name)])
+    return with_own_level(values) if released.schema[name].kind.has_levels else values
+
+
+def _varies(values: Floats) -> bool:
+    """Whether not all values (N,) are the same, or all missing."""
+    return bool(((values != values[0]) & ~(np.isnan(values) & np.isnan(values[0]))).any())
+
+
+def _repeated(columns: Sequence[Floats], ours: int) -> list[bool]:
+    """Whether a partly synthetic release repeats each variable (N,), the first ``ours`` values confidential.
+
+    Where it repeats all, nothing says which were synthesised, and none counts as repeated.
+    """
+    found = repeated_columns([values[:ours] for values in columns], [values[ours:] for values in columns])
+    return [False] * len(found) if all(found) else found
+
+
+def _by_permutation(x: Integers, levels: Sequence[int], y: Floats, spec: PropensitySpec, run: Run) -> Measure:
+    pmse = partial(tree_pmse, x, levels=levels, minbucket=spec.minbucket, cp=spec.cp)
+    own, permuted = permutation_null(pmse, y, spec.permutations, run)
+    null, lower, upper = monte_carlo_mean(permuted, within=PMSE)
+    no_split = "the tree does not split when labels are permuted, so its null is 0"
+    return _measure(own, Estimate("null_pmse", null, lower=lower, upper=upper), no_split)
+
+
+def _measure(pmse: float, null: Estimate, why_zero: str, degrees: int = 0) -> Measure:
+    """The three estimates; no ratio, and ``why_zero``, where the null is 0. ``degrees`` are d of a logistic regression."""
+    if not null.value:
+        ratio = Estimate.not_computed("s_pmse", why_zero)
+    else:
+        value = pmse / null.value
+        lower, upper = ratio_limits(pmse, null)
+        ratio = Estimate("s_pmse", value, lower=lower, upper=upper, baseline=1.0, reason=_repeats(value, degrees))
+    return Measure((Estimate("pmse", pmse, baseline=null.value), null, ratio))
+
+
+def ratio_limits(pmse: float, null: Estimate) -> Range:
+    """The limits of pmse / null by those of the null; none where the null may be 0."""
+    if null.value is None or null.lower is None or null.upper is None or null.lower <= 0:
+        return None, None
+    value = pmse / null.value
+    return min(value, pmse / null.upper), max(value, pmse / null.lower)
+
+
+def _repeats(ratio: float, degrees: int) -> str:
+    """That a ratio is too low, and how often a right release has one as low: d times it is chi-squared with d degrees (Snoke et al. 2018)."""
+    from scipy.stats import chi2
+
+    if ratio >= REPEATS:
+        return ""
+    words = (
+        f"below {REPEATS:g}: the release repeats the confidential records more closely than a model fitted to them does"
+    )
+    chance = float(chi2.cdf(degrees * ratio, degrees)) if degrees else 0.0
+    return f"{words}; chance alone gives this in {chance:.0%} of its releases" if chance >= MENTIONED else words
+
+
+def _main_effects(values: Floats, has_levels: bool) -> list[Term]:
+    """Indicators of all but the first of the levels that occur, or the standardised numbers and who has none."""
+    if has_levels:
+        return [Indicators.of(values)]
+    numbers = [(column, float(column_scales(column))) for column in filled_with_mean(values)]
+    return [Standardised.of(column, scale) for column, scale in numbers if np.ptp(column / scale) > 0]
+
+
+def _products(effects: Sequence[Sequence[Term]], same: Sequence[bool]) -> list[tuple[Term, bool]]:
+    """The products of every two variables' effects, and whether both are repeated."""
+    pairs = [
+        (Product(one, other), same[i] and same[j])
+        for i, j in combinations(range(len(effects)), 2)
+        for one, other in product(effects[i], effects[j])
+    ]
+    count = 1 + sum(term.width for of in effects for term in of) + sum(term.width for term, _ in pairs)
+    if pairs and count > MOST_COEFFICIENTS:
+        raise NotComputable(
+            f"{count:,} main effects and products are more than {MOST_COEFFICIENTS:,}; name fewer variables"
+        )
+    return list(pairs)
+
+
+def _tree_columns(columns: Sequence[Floats], unordered: Sequence[bool]) -> tuple[Integers, list[int]]:
+    """Codes of levels and ranks of ordered values, (N, P), and how many levels are without an order, (P,)."""
+    blocks: list[Integers] = []
+    levels: list[int] = []
+    for values, plain in zip(columns, unordered, strict=True):
+        filled, missing = filled_with_mean(values)
+        distinct, codes = np.unique(filled, return_inverse=True)
+        blocks.append(codes)
+        levels.append(len(distinct) if plain else 0)
+        if missing.any():
+            blocks.append(missing.astype(np.int64))
+            levels.append(0)
+    return np.column_stack(blocks), levels
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PropensitySpec(Spec):
     """Classifier and the variables it sees."""
@@ -314,101 +412,3 @@ def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpe
     degrees = round(null * len(y) / (c * (1 - c) ** 2))
     rounding = "released columns differ from combinations of the others by rounding only"
     return _measure(pmse, Estimate("null_pmse", null, lower=null, upper=null), rounding, degrees)
-
-
-def _stacked(confidential: Microdata, released: Microdata, name: str) -> Floats:
-    """A variable of both tables, (N,): codes with a level for missing, or numbers that may be NaN."""
-    values = np.concatenate([confidential.numbers(name), released.numbers(name)])
-    return with_own_level(values) if released.schema[name].kind.has_levels else values
-
-
-def _varies(values: Floats) -> bool:
-    """Whether not all values (N,) are the same, or all missing."""
-    return bool(((values != values[0]) & ~(np.isnan(values) & np.isnan(values[0]))).any())
-
-
-def _repeated(columns: Sequence[Floats], ours: int) -> list[bool]:
-    """Whether a partly synthetic release repeats each variable (N,), the first ``ours`` values confidential.
-
-    Where it repeats all, nothing says which were synthesised, and none counts as repeated.
-    """
-    found = repeated_columns([values[:ours] for values in columns], [values[ours:] for values in columns])
-    return [False] * len(found) if all(found) else found
-
-
-def _by_permutation(x: Integers, levels: Sequence[int], y: Floats, spec: PropensitySpec, run: Run) -> Measure:
-    pmse = partial(tree_pmse, x, levels=levels, minbucket=spec.minbucket, cp=spec.cp)
-    own, permuted = permutation_null(pmse, y, spec.permutations, run)
-    null, lower, upper = monte_carlo_mean(permuted, within=PMSE)
-    no_split = "the tree does not split when labels are permuted, so its null is 0"
-    return _measure(own, Estimate("null_pmse", null, lower=lower, upper=upper), no_split)
-
-
-def _measure(pmse: float, null: Estimate, why_zero: str, degrees: int = 0) -> Measure:
-    """The three estimates; no ratio, and ``why_zero``, where the null is 0. ``degrees`` are d of a logistic regression."""
-    if not null.value:
-        ratio = Estimate.not_computed("s_pmse", why_zero)
-    else:
-        value = pmse / null.value
-        lower, upper = ratio_limits(pmse, null)
-        ratio = Estimate("s_pmse", value, lower=lower, upper=upper, baseline=1.0, reason=_repeats(value, degrees))
-    return Measure((Estimate("pmse", pmse, baseline=null.value), null, ratio))
-
-
-def ratio_limits(pmse: float, null: Estimate) -> Range:
-    """The limits of pmse / null by those of the null; none where the null may be 0."""
-    if null.value is None or null.lower is None or null.upper is None or null.lower <= 0:
-        return None, None
-    value = pmse / null.value
-    return min(value, pmse / null.upper), max(value, pmse / null.lower)
-
-
-def _repeats(ratio: float, degrees: int) -> str:
-    """That a ratio is too low, and how often a right release has one as low: d times it is chi-squared with d degrees (Snoke et al. 2018)."""
-    from scipy.stats import chi2
-
-    if ratio >= REPEATS:
-        return ""
-    words = (
-        f"below {REPEATS:g}: the release repeats the confidential records more closely than a model fitted to them does"
-    )
-    chance = float(chi2.cdf(degrees * ratio, degrees)) if degrees else 0.0
-    return f"{words}; chance alone gives this in {chance:.0%} of its releases" if chance >= MENTIONED else words
-
-
-def _main_effects(values: Floats, has_levels: bool) -> list[Term]:
-    """Indicators of all but the first of the levels that occur, or the standardised numbers and who has none."""
-    if has_levels:
-        return [Indicators.of(values)]
-    numbers = [(column, float(column_scales(column))) for column in filled_with_mean(values)]
-    return [Standardised.of(column, scale) for column, scale in numbers if np.ptp(column / scale) > 0]
-
-
-def _products(effects: Sequence[Sequence[Term]], same: Sequence[bool]) -> list[tuple[Term, bool]]:
-    """The products of every two variables' effects, and whether both are repeated."""
-    pairs = [
-        (Product(one, other), same[i] and same[j])
-        for i, j in combinations(range(len(effects)), 2)
-        for one, other in product(effects[i], effects[j])
-    ]
-    count = 1 + sum(term.width for of in effects for term in of) + sum(term.width for term, _ in pairs)
-    if pairs and count > MOST_COEFFICIENTS:
-        raise NotComputable(
-            f"{count:,} main effects and products are more than {MOST_COEFFICIENTS:,}; name fewer variables"
-        )
-    return list(pairs)
-
-
-def _tree_columns(columns: Sequence[Floats], unordered: Sequence[bool]) -> tuple[Integers, list[int]]:
-    """Codes of levels and ranks of ordered values, (N, P), and how many levels are without an order, (P,)."""
-    blocks: list[Integers] = []
-    levels: list[int] = []
-    for values, plain in zip(columns, unordered, strict=True):
-        filled, missing = filled_with_mean(values)
-        distinct, codes = np.unique(filled, return_inverse=True)
-        blocks.append(codes)
-        levels.append(len(distinct) if plain else 0)
-        if missing.any():
-            blocks.append(missing.astype(np.int64))
-            levels.append(0)
-    return np.column_stack(blocks), levels

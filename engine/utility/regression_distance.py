@@ -36,76 +36,10 @@ from ..methods.spec import Param, Spec
 from ..statistics.interval_estimate import IntervalEstimate
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RegressionDistanceSpec(Spec):
-    """The regressions, and which coefficients are near 0."""
-
-    models: Annotated[
-        tuple[Model, ...],
-        Param(
-            'regressions whose coefficients are compared: "log(price) ~ room_type + days", "logit: charge > 25000 ~ age"',
-            selects=True,
-            unique=True,
-        ),
-    ]
-    near_zero: Annotated[
-        float,
-        Param("confidential coefficients nearer to 0 than this many standard errors are not divided by", ge=0),
-    ] = 0.1
-
-    def check(self, schema: Schema, place: str) -> None:
-        """BadInput when there is no model, or a column of one is not there or of a wrong kind."""
-        Spec.check(self, schema, place)
-        if not self.models:
-            raise BadInput(f"{place}.models", 'name a regression, such as "price ~ age"')
-        check_models(self.models, schema, f"{place}.models")
-
-
 def check(data: Microdata, target: str, spec: RegressionDistanceSpec, place: str) -> None:
     """BadInput where a model takes a function of a column outside its domain."""
     for i, model in enumerate(spec.models):
         model.check_domains(data, f"{place}.models[{i}]")
-
-
-@measure_method(
-    "Distances of regression coefficients",
-    spec=RegressionDistanceSpec,
-    source="Park & Ghosh §4.3",
-    outputs=(
-        Output(
-            "distance",
-            "sum over the coefficients of a regression of their deviations from the confidential ones, each as a share of it",
-            "low",
-            range=NON_NEGATIVE,
-            statbarn="CorrelationCoefficients",
-            label=Label(
-                "Deviation of regression coefficients",
-                "The coefficients deviate by {value} in all, as shares of the confidential ones.",
-                "Lower is better; 0 is the same regression.",
-                "The regression of the release differs too much.",
-                FIDELITY,
-            ),
-        ),
-        Output(
-            "relative_deviation",
-            "what a coefficient of the release exceeds the confidential one by, as a share of it; below 0 where it falls "
-            "short, below -1 where its sign is the other",
-            "none",
-            drawn="interval",
-            statbarn="CorrelationCoefficients",
-            label=Label(
-                "Deviation of one regression coefficient",
-                "The coefficient exceeds the confidential one by {value}, as a share of it.",
-            ),
-        ),
-    ),
-    check=check,
-)
-def regression_distance(
-    confidential: Microdata, released: Microdata, spec: RegressionDistanceSpec, run: Run
-) -> Measure:
-    """The distance of each model, and the relative deviation of each of its coefficients."""
-    return Measure(tuple(e for model in spec.models for e in _of_model(confidential, released, model, spec.near_zero)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,3 +96,69 @@ def _remark(confidential: Microdata, released: Microdata, model: Model) -> str:
         if (words := records_left_out(data, model.columns(confidential.schema)))
     ]
     return "; ".join(said)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RegressionDistanceSpec(Spec):
+    """The regressions, and which coefficients are near 0."""
+
+    models: Annotated[
+        tuple[Model, ...],
+        Param(
+            'regressions whose coefficients are compared: "log(price) ~ room_type + days", "logit: charge > 25000 ~ age"',
+            selects=True,
+            unique=True,
+        ),
+    ]
+    near_zero: Annotated[
+        float,
+        Param("confidential coefficients nearer to 0 than this many standard errors are not divided by", ge=0),
+    ] = 0.1
+
+    def check(self, schema: Schema, place: str) -> None:
+        """BadInput when there is no model, or a column of one is not there or of a wrong kind."""
+        Spec.check(self, schema, place)
+        if not self.models:
+            raise BadInput(f"{place}.models", 'name a regression, such as "price ~ age"')
+        check_models(self.models, schema, f"{place}.models")
+
+
+@measure_method(
+    "Distances of regression coefficients",
+    spec=RegressionDistanceSpec,
+    source="Park & Ghosh §4.3",
+    outputs=(
+        Output(
+            "distance",
+            "sum over the coefficients of a regression of their deviations from the confidential ones, each as a share of it",
+            "low",
+            range=NON_NEGATIVE,
+            statbarn="CorrelationCoefficients",
+            label=Label(
+                "Deviation of regression coefficients",
+                "The coefficients deviate by {value} in all, as shares of the confidential ones.",
+                "Lower is better; 0 is the same regression.",
+                "The regression of the release differs too much.",
+                FIDELITY,
+            ),
+        ),
+        Output(
+            "relative_deviation",
+            "what a coefficient of the release exceeds the confidential one by, as a share of it; below 0 where it falls "
+            "short, below -1 where its sign is the other",
+            "none",
+            drawn="interval",
+            statbarn="CorrelationCoefficients",
+            label=Label(
+                "Deviation of one regression coefficient",
+                "The coefficient exceeds the confidential one by {value}, as a share of it.",
+            ),
+        ),
+    ),
+    check=check,
+)
+def regression_distance(
+    confidential: Microdata, released: Microdata, spec: RegressionDistanceSpec, run: Run
+) -> Measure:
+    """The distance of each model, and the relative deviation of each of its coefficients."""
+    return Measure(tuple(e for model in spec.models for e in _of_model(confidential, released, model, spec.near_zero)))

@@ -27,6 +27,60 @@ Weights = tuple[Floats | None, Floats | None]
 """The survey weights of both tables, (n,) and (m,); None without a weight."""
 
 
+def _bounds(confidential: Microdata, estimates: Sequence[Estimate]) -> Iterator[Estimate]:
+    """Those of the variables, for their means and quantiles."""
+    for found in estimates:
+        if found.measure in ("mean", "quantile") and found.value is not None:
+            yield from stated_bounds(range_of_values(confidential.schema[found.target]), found.target, found.params)
+
+
+def _weights(confidential: Microdata, released: Microdata, design: SurveyDesign | None) -> Weights:
+    return (None, None) if design is None else (design.weights(confidential), design.weights(released))
+
+
+def _of_variable(
+    confidential: Microdata, data: Microdata, name: str, spec: SummarySpec, weights: Weights
+) -> Iterator[Estimate]:
+    missing = data.missing(name)
+    if missing.any() or confidential.missing(name).any():
+        yield Estimate("share_missing", _share(missing, weights[1]), name)
+    if missing.all():
+        like = _of_values(confidential, name, spec, weights[0])
+        yield from (replace(estimate, value=None, reason="no record has a value") for estimate in like)
+    else:
+        yield from _of_values(data, name, spec, weights[1])
+
+
+def _share(holds: Booleans, weights: Floats | None) -> float:
+    return float(np.mean(holds)) if weights is None else weighted_share(holds, weights)
+
+
+def _of_values(data: Microdata, name: str, spec: SummarySpec, weights: Floats | None) -> Iterator[Estimate]:
+    kind, values = data.schema[name].kind, data.present(name)
+    own = None if weights is None else weights[~data.missing(name)]
+    if kind.has_levels:
+        for code, level in enumerate(data.column(name).cat.categories):
+            yield Estimate("share", _share(values == code, own), name, params={"level": str(level)})
+        return
+    yield Estimate("mean", float(np.mean(values)) if own is None else weighted_mean(values, own), name)
+    if len(values) > 1:
+        sd = _standard_deviation(values) if own is None else weighted_sd(values, own)
+        yield Estimate("sd", sd, name)
+    else:
+        yield Estimate.not_computed("sd", "one record has no standard deviation", name)
+    for q in spec.quantiles:
+        quantile = float(np.quantile(values, q)) if own is None else weighted_quantile(values, own, q)
+        yield Estimate("quantile", quantile, name, params={"q": q})
+    if kind is Kind.COUNT:
+        yield Estimate("share_of_zeros", _share(values == 0, own), name)
+
+
+def _standard_deviation(values: Floats) -> float:
+    """Of values (n,), n at least 2, with divisor n - 1. Values whose squares leave the floating-point range have one too."""
+    scale = float(np.abs(values).max()) or 1.0
+    return float(np.std(values / scale, ddof=1)) * scale
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SummarySpec(Spec):
     """Variables to summarise and the quantiles of the numeric ones."""
@@ -140,57 +194,3 @@ def summary(confidential: Microdata, released: Microdata, spec: SummarySpec, run
             Estimate("design_effect", design_effect(weights[1]), design.weight),
         ]
     return Measure((*estimates, *(_bounds(confidential, estimates) if released.origin != "confidential" else ())))
-
-
-def _bounds(confidential: Microdata, estimates: Sequence[Estimate]) -> Iterator[Estimate]:
-    """Those of the variables, for their means and quantiles."""
-    for found in estimates:
-        if found.measure in ("mean", "quantile") and found.value is not None:
-            yield from stated_bounds(range_of_values(confidential.schema[found.target]), found.target, found.params)
-
-
-def _weights(confidential: Microdata, released: Microdata, design: SurveyDesign | None) -> Weights:
-    return (None, None) if design is None else (design.weights(confidential), design.weights(released))
-
-
-def _of_variable(
-    confidential: Microdata, data: Microdata, name: str, spec: SummarySpec, weights: Weights
-) -> Iterator[Estimate]:
-    missing = data.missing(name)
-    if missing.any() or confidential.missing(name).any():
-        yield Estimate("share_missing", _share(missing, weights[1]), name)
-    if missing.all():
-        like = _of_values(confidential, name, spec, weights[0])
-        yield from (replace(estimate, value=None, reason="no record has a value") for estimate in like)
-    else:
-        yield from _of_values(data, name, spec, weights[1])
-
-
-def _share(holds: Booleans, weights: Floats | None) -> float:
-    return float(np.mean(holds)) if weights is None else weighted_share(holds, weights)
-
-
-def _of_values(data: Microdata, name: str, spec: SummarySpec, weights: Floats | None) -> Iterator[Estimate]:
-    kind, values = data.schema[name].kind, data.present(name)
-    own = None if weights is None else weights[~data.missing(name)]
-    if kind.has_levels:
-        for code, level in enumerate(data.column(name).cat.categories):
-            yield Estimate("share", _share(values == code, own), name, params={"level": str(level)})
-        return
-    yield Estimate("mean", float(np.mean(values)) if own is None else weighted_mean(values, own), name)
-    if len(values) > 1:
-        sd = _standard_deviation(values) if own is None else weighted_sd(values, own)
-        yield Estimate("sd", sd, name)
-    else:
-        yield Estimate.not_computed("sd", "one record has no standard deviation", name)
-    for q in spec.quantiles:
-        quantile = float(np.quantile(values, q)) if own is None else weighted_quantile(values, own, q)
-        yield Estimate("quantile", quantile, name, params={"q": q})
-    if kind is Kind.COUNT:
-        yield Estimate("share_of_zeros", _share(values == 0, own), name)
-
-
-def _standard_deviation(values: Floats) -> float:
-    """Of values (n,), n at least 2, with divisor n - 1. Values whose squares leave the floating-point range have one too."""
-    scale = float(np.abs(values).max()) or 1.0
-    return float(np.std(values / scale, ddof=1)) * scale
