@@ -22,7 +22,8 @@ from ..methods.results import Fit
 from ..methods.run import Progress, Randomness, Run, silent
 from ..partition.equivalence_classes import Limits, Sensitive, class_sizes, equivalence_classes
 from ..partition.partial_matches import matching_sizes
-from ..recipe.recipe import Recipe, Step
+from ..recipe.recipe import Recipe
+from ..recipe.steps import Step
 
 Report = Callable[[Progress], None]
 Note = Callable[[tuple[Redrawn, ...]], None]

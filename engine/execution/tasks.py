@@ -37,7 +37,8 @@ from ..methods.rows import Row, averages, from_estimate, row_params, with_confid
 from ..methods.run import Randomness, Run, silent
 from ..recipe.budget import accounts_of
 from ..recipe.data_source import HOW_TO_HOLD_OUT
-from ..recipe.recipe import Recipe, Step
+from ..recipe.recipe import Recipe
+from ..recipe.steps import Step
 from ..recipe.thresholds import Verdict, judge
 from .making import Note, Report, anonymised, drawn, fitted
 from .refitting import refits_of

@@ -12,7 +12,8 @@ from ..data.microdata import Microdata
 from ..data.schema import MissingPolicy
 from ..errors import BadInput
 from ..methods.privacy import NoAccount, PrivacyAccount, Uncovered, total
-from .recipe import Recipe, Step
+from .recipe import Recipe
+from .steps import Step
 
 LEAVE = "some variables leave as they are, or were made without an account"
 LEARNED = "which rules the records keep to was learned from the confidential data"

@@ -21,7 +21,8 @@ from ..errors import BadInput
 from ..statistics.columns import independent_columns
 from ..wording import agree, counted
 from .budget import check_budget
-from .recipe import Recipe, Step
+from .recipe import Recipe
+from .steps import Step
 
 
 def require_complete(data: Microdata, target: str, terms: Sequence[str], place: str) -> None:

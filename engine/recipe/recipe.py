@@ -11,22 +11,33 @@ from typing import Annotated, Any
 
 import tomli_w
 
-from ..constraints.constraints import ConstraintTable, OneOf, bound_terms, read_constraints
-from ..constraints.rejection_sampling import ConstraintPlan, check_makers, check_synthesis_order, plan_constraints
+from ..constraints.constraints import ConstraintTable, read_constraints
+from ..constraints.rejection_sampling import ConstraintPlan, plan_constraints
 from ..data.declaration import Param, ParamInfo, Section, declared, keys_of
 from ..data.microdata import Microdata
 from ..data.recoding import recoded
-from ..data.schema import Origin, Role, Schema, Variable, check_names
+from ..data.schema import Origin, Schema, Variable, check_names
 from ..data.toml import read_toml, section_of, tables_of
-from ..design.survey import check_declared, settings_of
+from ..design.survey import check_declared
 from ..errors import BadInput
-from ..methods.registry import Method, find, method_called, method_of_step, registry
-from ..methods.release_form import AnonymisationSpec, Datasets, ReleaseForm
+from ..methods.registry import registry
+from ..methods.release_form import Datasets, ReleaseForm
 from ..methods.rows import may_be_of
-from ..methods.spec import Spec, StudySpec
-from .data_source import HOW_TO_HOLD_OUT, DataSource
+from .data_source import DataSource
 from .published import Published, read_published
+from .rules import RecipeSections, check_sections
 from .search_table import SearchTable
+from .steps import (
+    Step,
+    anonymisation_spec,
+    is_made_whole,
+    read_anonymisation_steps,
+    read_step,
+    read_synthesis_step,
+    schema_after,
+    settings_of_step,
+    with_synthesis,
+)
 from .text_format import TextFormat
 from .thresholds import Threshold, ThresholdTable
 from .weights import Weighting
@@ -37,9 +48,6 @@ SECTIONS: Mapping[str, tuple[type[Section], ...]] = {
     "constraints": (ConstraintTable,), "search": (SearchTable,),
 }  # fmt: skip
 """The sections of a recipe, each with what declares its keys; those of steps are their methods'."""
-MAKERS = ("synthesis", "anonymisation")
-AS_A_METHOD = {"synthesis": "cart", "anonymisation": "mondrian", "studies": "studies.intruder_uncertainty"}
-"""A method of a family as a step names it, for whoever has named none."""
 
 
 def _recipe_name(value: object) -> str:
@@ -72,28 +80,6 @@ def recipe_params(section: str) -> tuple[ParamInfo, ...]:
 def recipe_keys(section: str) -> tuple[str, ...]:
     """The keys of a section. Raises LookupError for one that declares none."""
     return (*(info.name for info in recipe_params(section)), *(SECTIONS if section == "recipe" else ()))
-
-
-@dataclass(frozen=True)
-class Step:
-    """One use of a method: its place in the recipe, the method, its parameters, and the variables a synthesis makes."""
-
-    place: str
-    method: Method
-    spec: Spec
-    targets: tuple[str, ...] = ()
-
-    @property
-    def target(self) -> str:
-        """What a synthesis makes, in words."""
-        return ", ".join(self.targets)
-
-    def to_table(self) -> dict[str, Any]:
-        """The recipe's table of this step."""
-        of: str | list[str] = list(self.targets) if self.method.joint else self.target
-        head: dict[str, Any] = {"target": of} if of else {}
-        name = self.method.name if self.method.family in MAKERS else self.method.key
-        return {**head, "method": name, **self.spec.to_table()}
 
 
 @dataclass(frozen=True)
@@ -144,52 +130,26 @@ class Recipe:
         release = section_of(table, "release")
         datasets = Datasets.read_section(release, "release", others=keys_of(ReleaseForm))
         check_names(datasets, schema, "release")
-        synthesis = tuple(_synthesis_step(t, i, schema) for i, t in enumerate(tables_of(table, "synthesis")))
-        anonymisation = _anonymisation_steps(tables_of(table, "anonymisation"), schema)
-        if synthesis and anonymisation:
-            raise BadInput("anonymisation[0]", "a recipe has [[synthesis]] or [[anonymisation]]; leave one out")
+        synthesis = tuple(read_synthesis_step(t, i, schema) for i, t in enumerate(tables_of(table, "synthesis")))
+        anonymisation = read_anonymisation_steps(tables_of(table, "anonymisation"), schema)
         units = {name for step in synthesis for name in step.spec.units}
         form = ReleaseForm.from_table(release, schema, made=bool(synthesis or anonymisation), units=units)
-        if form.records is not None and not _made_whole(synthesis, schema):
-            raise BadInput(
-                "release.records",
-                "only a step that makes every variable of the plan at once can release another number of records",
-            )
-        _check_public_figures(form, synthesis)
-        released = _anonymised_variables(datasets, anonymisation, schema) or _released(datasets, synthesis, schema)
-        _check_recode_beside(form, released, anonymisation, schema)
-        keeping = plan_constraints([step.targets for step in synthesis], schema)
-        check_makers(keeping, synthesis)
-        released = (*released, *(name for name in form.changed if name not in released))
+        released = _released_variables(datasets, form, synthesis, anonymisation, schema)
         measures = tuple(
-            _step(t, f"measure[{i}]", ("utility", "risk", "quality"), schema, ())
+            read_step(t, f"measure[{i}]", ("utility", "risk", "quality"), schema, ())
             for i, t in enumerate(_measures(table, schema))
         )
         studies = tuple(
-            _of_recipe(_step(t, f"study[{i}]", ("studies",), schema, measures), synthesis)
+            with_synthesis(read_step(t, f"study[{i}]", ("studies",), schema, measures), synthesis)
             for i, t in enumerate(tables_of(table, "study"))
         )
-        for step in (*measures, *studies):
-            step.spec.check_release(schema, released, step.place)
-            if step.method.measurement.controls and source.holdout is None:
-                raise BadInput(
-                    f"{step.place}.method",
-                    f"{step.method.key} holds what an intruder finds against control records; {HOW_TO_HOLD_OUT}",
-                )
-            if step.method.measurement.refits and not (synthesis or anonymisation):
-                raise BadInput(
-                    f"{step.place}.method",
-                    f"{step.method.key} carries out the steps of the recipe again; add [[synthesis]] or [[anonymisation]] steps",
-                )
-            if step.method.uses_release_models:
-                _require_models(step, synthesis)
-                check_synthesis_order(keeping, step.place, step.method.key)
-        if not stored:
-            for step in (*synthesis, *anonymisation, *measures, *studies):
-                step.spec.check_repeats(step.place)
-            _refuse_twice((*measures, *studies), schema, released)
+        check_sections(
+            RecipeSections(
+                source, schema, datasets, form, synthesis, anonymisation, measures, studies, released, is_stored=stored
+            )
+        )
         counted = (*(step for step in synthesis if step.method.outputs), *measures, *studies)
-        judged = [(step.method, _settings_of(step, schema, released)) for step in counted]
+        judged = [(step.method, settings_of_step(step, schema, released)) for step in counted]
         thresholds = tuple(
             Threshold.from_table(t, f"threshold[{i}]", judged, schema)
             for i, t in enumerate(tables_of(table, "threshold"))
@@ -240,7 +200,7 @@ class Recipe:
 
     def settings(self, step: Step) -> dict[str, Any]:
         """What the rows of one of its measures or studies say of how they were made."""
-        return _settings_of(step, self.schema, self.released)
+        return settings_of_step(step, self.schema, self.released)
 
     def step_of(self, key: str, params: Mapping[str, Any]) -> Step | None:
         """The measure, study or account that made a row of method ``key``: of those that agree with it the one that says most.
@@ -287,13 +247,13 @@ class Recipe:
         Records of which one joint step has made every variable are nobody's.
         """
         if self.makes_release:
-            return not _made_whole(self.synthesis, self.schema)
+            return not is_made_whole(self.synthesis, self.schema)
         return bool(self.form.link) or self.form.order == "original"
 
     @property
     def released_schema(self) -> Schema:
         """The schema of the released datasets: that of the confidential data, but for anonymisation."""
-        return _schema_after(self.anonymisation, self.form.released_schema(self.schema))
+        return schema_after(self.anonymisation, self.form.released_schema(self.schema))
 
     def recoded(self, data: Microdata) -> Microdata:
         """Confidential records as whoever applies the public rules of the release to them sees them."""
@@ -309,7 +269,7 @@ class Recipe:
         """The variables that the release shows as labels of intervals or of tree nodes."""
         found = frozenset(self.form.generalised)
         for i, step in enumerate(self.anonymisation):
-            found |= _parameters(step).generalised(_schema_after(self.anonymisation[:i], self.schema))
+            found |= anonymisation_spec(step).generalised(schema_after(self.anonymisation[:i], self.schema))
         return found
 
     def to_toml(self) -> str:
@@ -321,45 +281,6 @@ class Recipe:
         return hashlib.sha256(json.dumps(self.to_table(), sort_keys=True).encode()).hexdigest()
 
 
-def _check_public_figures(form: ReleaseForm, synthesis: Sequence[Step]) -> None:
-    """Raise BadInput for figures that a privacy account would have to pay for and does not, or cannot since there is none."""
-    place, account = "release.public_figures", any(step.method.synthesis.account for step in synthesis)
-    if form.public_figures == "rounded" and account:
-        raise BadInput(
-            place,
-            'a step keeps a privacy account, and rounding is no noise; set "paid" with public_figures_epsilon, or "internal"',
-        )
-    if form.public_figures == "paid" and not account:
-        raise BadInput(place, 'no step keeps a privacy account that could pay for noise; set "rounded", or "internal"')
-
-
-def _check_recode_beside(
-    form: ReleaseForm, released: Sequence[str], anonymisation: Sequence[Step], schema: Schema
-) -> None:
-    """BadInput where rules stand beside steps that make values coarser themselves, or hide a level that a constraint is about."""
-    if form.recode and anonymisation:
-        raise BadInput(
-            "release.recode", "anonymisation steps make values coarser by hierarchies and widths; leave it out"
-        )
-    for name, rule in form.recode.items():
-        if rule.width is not None and name in released:
-            raise BadInput(
-                f"release.recode.{name}",
-                f'"{name}" is synthesised; steps are of numbers that are kept, so leave it out',
-            )
-    for constraint in schema.constraints if form.recode else ():
-        place = f"constraints.{constraint.name}"
-        for bound in bound_terms(constraint.rule, schema, place):
-            if not isinstance(bound, OneOf) or bound.column not in form.recode:
-                continue
-            shown = form.recode[bound.column].targets
-            if hidden := [level for level in bound.names if level in shown]:
-                raise BadInput(
-                    place,
-                    f'level "{hidden[0]}" is released as "{shown[hidden[0]]}"; change the rule, or leave the level out of release.recode',
-                )
-
-
 def _schema(table: Mapping[str, Any]) -> Schema:
     variables = section_of(table, "variables")
     if not variables:
@@ -367,24 +288,6 @@ def _schema(table: Mapping[str, Any]) -> Schema:
     schema = Schema(tuple(Variable.from_table(name, item, f"variables.{name}") for name, item in variables.items()))
     check_declared(schema)
     return schema
-
-
-def _settings_of(step: Step, schema: Schema, released: tuple[str, ...]) -> dict[str, Any]:
-    return {**step.spec.settings(schema, released), **settings_of(step.method, schema)}
-
-
-def _step(
-    table: Mapping[str, Any], place: str, families: tuple[str, ...], schema: Schema, measures: Sequence[Step]
-) -> Step:
-    if "method" not in table:
-        raise BadInput(
-            place, f'needs a method, such as method = "{AS_A_METHOD.get(families[0], "risk.identification")}"'
-        )
-    found = find(str(table["method"]), f"{place}.method", families)
-    rest = {key: value for key, value in table.items() if key != "method"}
-    spec = found.spec.from_table({**_inherited(found, rest, measures), **rest}, place)
-    spec.check(schema, place)
-    return Step(place, found, spec)
 
 
 def _measures(table: Mapping[str, Any], schema: Schema) -> list[Mapping[str, Any]]:
@@ -396,145 +299,15 @@ def _measures(table: Mapping[str, Any], schema: Schema) -> list[Mapping[str, Any
     return [*given, *({"method": key} for key, own in registry().items() if own.spec.implied and key not in asked)]
 
 
-def _require_models(step: Step, synthesis: Sequence[Step]) -> None:
-    """BadInput where a measure asks for the models of the release, and a step has none or there are no steps."""
-    if not synthesis:
-        raise BadInput(
-            f"{step.place}.method", f"{step.method.key} asks the models that made the release; add [[synthesis]] steps"
-        )
-    for made in synthesis:
-        if made.method.synthesis.release_model is None:
-            able = [found.name for found in registry().values() if found.synthesis.release_model is not None]
-            raise BadInput(
-                f"{step.place}.method",
-                f"{step.method.key} cannot ask {made.method.key} ({made.place}) how probable the release is; "
-                f"it can ask {', '.join(able)}",
-            )
-
-
-def _of_recipe(study: Step, synthesis: Sequence[Step]) -> Step:
-    assert isinstance(study.spec, StudySpec)
-    made = [(step.method.key, step.targets, step.spec) for step in synthesis]
-    return replace(study, spec=study.spec.of_recipe(made))
-
-
-def _refuse_twice(steps: Sequence[Step], schema: Schema, released: tuple[str, ...]) -> None:
-    """BadInput where a step says what one before it says: its numbers would count twice in every average and interval."""
-    full = [step.spec.for_release(schema, released) for step in steps]
-    for i, step in enumerate(steps):
-        for j, earlier in enumerate(steps[:i]):
-            if step.method.key == earlier.method.key and full[i] == full[j]:
-                raise BadInput(
-                    step.place, f"is the same as {earlier.place}, {step.method.key}; change a setting or leave one out"
-                )
-
-
-def _inherited(found: Method, given: Mapping[str, Any], measures: Sequence[Step]) -> dict[str, Any]:
-    values = {}
-    for info in found.spec.params():
-        lenders = [step for step in measures if step.method.key == info.param.inherit]
-        if lenders and info.name not in given:
-            values[info.name] = lenders[0].spec.to_full_table()[info.name]
-    return values
-
-
-def _synthesis_step(table: Mapping[str, Any], index: int, schema: Schema) -> Step:
-    place = f"synthesis[{index}]"
-    given = table.get("target")
-    names = [name for name in (given if isinstance(given, list) else [given]) if isinstance(name, str)]
-    if not names or (isinstance(given, list) and len(names) < len(given)):
-        found = method_of_step("synthesis", str(table.get("method", "")))
-        several = 'the variables to synthesise, such as target = ["age", "sex"]'
-        one = 'the variable to synthesise, such as target = "price"'
-        raise BadInput(place, f"needs a target, {several if found is not None and found.joint else one}")
-    rest = {key: value for key, value in table.items() if key != "target"}
-    step = _step(_with_family(rest, "synthesis"), place, ("synthesis",), schema, ())
-    if isinstance(given, list) and not step.method.joint:
-        raise BadInput(
-            f"{place}.target", f'{step.method.name} makes one variable a step; give each its own, target = "{names[0]}"'
-        )
-    for i, name in enumerate(names):
-        at = f"{place}.target[{i}]" if isinstance(given, list) else f"{place}.target"
-        kind = schema.require(name, at).kind
-        if step.method.synthesis.targets and kind not in step.method.synthesis.targets:
-            raise BadInput(
-                at,
-                f'{step.method.name} produces {" or ".join(step.method.synthesis.targets)} variables; "{name}" is {kind}',
-            )
-    return Step(place, step.method, step.spec, tuple(names))
-
-
-def _with_family(table: Mapping[str, Any], family: str) -> Mapping[str, Any]:
-    name = str(table.get("method", ""))
-    return table if method_called(f"{family}.{name}") is None else {**table, "method": f"{family}.{name}"}
-
-
-def _anonymisation_steps(tables: Sequence[Mapping[str, Any]], schema: Schema) -> tuple[Step, ...]:
-    steps: tuple[Step, ...] = ()
-    for name in schema.of_role(Role.IDENTIFIER) if tables else ():
-        raise BadInput(f"variables.{name}.role", "an identifier undoes the anonymity; leave the column out")
-    for i, table in enumerate(tables):
-        after = _schema_after(steps, schema)
-        family = "anonymisation"
-        steps = (*steps, _step(_with_family(table, family), f"{family}[{i}]", (family,), after, ()))
-    return steps
-
-
-def _parameters(step: Step) -> AnonymisationSpec:
-    assert isinstance(step.spec, AnonymisationSpec)
-    return step.spec
-
-
-def _schema_after(steps: Sequence[Step], schema: Schema) -> Schema:
-    for step in steps:
-        schema = _parameters(step).released_schema(schema)
-    return schema
-
-
-def _anonymised_variables(datasets: Datasets, steps: Sequence[Step], schema: Schema) -> tuple[str, ...]:
-    """The variables that the steps change, in the schema's order; empty without steps."""
-    if steps and datasets.released is not None:
-        raise BadInput("release.released", "the anonymisation steps already say what is released; leave it out")
-    if steps and datasets.m not in (None, 1):
-        raise BadInput("release.m", "an anonymised release is one table; leave m out")
+def _released_variables(
+    datasets: Datasets, form: ReleaseForm, synthesis: Sequence[Step], anonymisation: Sequence[Step], schema: Schema
+) -> tuple[str, ...]:
+    """Return the variables that the release replaces: those that steps make, or that [release] names, and those that it recodes."""
     changed = {
-        name for i, step in enumerate(steps) for name in _parameters(step).changed(_schema_after(steps[:i], schema))
+        name
+        for i, step in enumerate(anonymisation)
+        for name in anonymisation_spec(step).changed(schema_after(anonymisation[:i], schema))
     }
-    return tuple(name for name in schema.names if name in changed)
-
-
-def _released(datasets: Datasets, synthesis: Sequence[Step], schema: Schema) -> tuple[str, ...]:
-    targets: tuple[str, ...] = ()
-    for step in synthesis:
-        for name in step.targets:
-            if name in targets:
-                raise BadInput(f"{step.place}.target", f'"{name}" is synthesised twice')
-            targets = (*targets, name)
-    for position, step in enumerate(synthesis):
-        _check_order(step, [name for later in synthesis[position + 1 :] for name in later.targets], schema)
-    if datasets.released is None:
-        return targets
-    if targets:
-        raise BadInput("release.released", "the synthesis steps already say what is released; leave it out")
-    return datasets.released
-
-
-def _made_whole(synthesis: Sequence[Step], schema: Schema) -> bool:
-    """Whether one joint step makes every variable that a record has, identifiers aside."""
-    named = set(schema.but_identifiers)
-    return len(synthesis) == 1 and synthesis[0].method.joint and named <= set(synthesis[0].targets)
-
-
-def _check_order(step: Step, later: Sequence[str], schema: Schema) -> None:
-    """BadInput where a parameter names a variable that this step or a later one makes: only its confidential value is there."""
-    for place, column, any_order in step.spec.columns_named(schema, step.place):
-        if any_order:
-            continue
-        if column in step.targets:
-            raise BadInput(place, f'"{column}" would be drawn from its own confidential value; leave it out')
-        if column in later:
-            raise BadInput(
-                place,
-                f'"{column}" is synthesised by a later step, so its confidential value would be used; '
-                "put that step first, or leave it out",
-            )
+    targets = tuple(name for step in synthesis for name in step.targets)
+    replaced = tuple(name for name in schema.names if name in changed) or targets or datasets.released or ()
+    return (*replaced, *(name for name in form.changed if name not in replaced))

@@ -21,7 +21,8 @@ from ..data.terms import parse_term
 from ..errors import BadInput, suggestion
 from ..methods.registry import Method
 from ..methods.release_form import Datasets
-from ..recipe.recipe import MAKERS, Recipe, Step
+from ..recipe.recipe import Recipe
+from ..recipe.steps import MAKERS, Step
 
 Table = dict[str, Any]
 Change = Callable[[Table], None]

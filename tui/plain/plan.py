@@ -131,7 +131,7 @@ def list_steps(session: Session) -> None:
 
 def problem_of(view: PlanView) -> str:
     """Why a plan cannot be run; empty where it can."""
-    from sfumato.engine.recipe.recipe import MAKERS
+    from sfumato.engine.recipe.steps import MAKERS
 
     if not view.problem and not any(view.table.get(section) for section in MAKERS):
         return "it makes no release. Draft a plan first; sfumato evaluate scores files of another tool"

@@ -13,7 +13,7 @@ from typing import Any
 
 from sfumato.engine.methods.labels import labelled_object
 from sfumato.engine.methods.outputs import QUESTIONS
-from sfumato.engine.recipe.recipe import Step
+from sfumato.engine.recipe.steps import Step
 
 from ..gate.question_checks import block_limits
 from ..policy.disclosure import MARKING

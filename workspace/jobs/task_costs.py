@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from sfumato.engine.execution.tasks import Task, TaskKind, plan, points_of
 from sfumato.engine.methods.task_rates import PROCESS, draw_rate_of, rate_of
-from sfumato.engine.recipe.recipe import Recipe, Step
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.steps import Step
 
 from ..errors import NotEnoughMemory
 from ..store.workspace import Workspace

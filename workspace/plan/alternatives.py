@@ -24,7 +24,8 @@ from sfumato.engine.methods.registry import Method, method_called, method_of_ste
 from sfumato.engine.methods.table_profile import TableProfile, table_seen
 from sfumato.engine.partition.generated_hierarchies import proposals
 from sfumato.engine.recipe.checks import check_steps
-from sfumato.engine.recipe.recipe import Recipe, Step
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.steps import Step
 from sfumato.engine.recipe.weights import risk_of_known
 from sfumato.engine.search.space import (
     PREDICTORS,

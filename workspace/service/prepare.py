@@ -15,7 +15,8 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.budget import cost_words
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.overrides import with_settings
-from sfumato.engine.recipe.recipe import MAKERS, Recipe
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.steps import MAKERS
 
 from ..ingest.files import find_source, ingest
 from ..ingest.sources import Source

@@ -7,7 +7,7 @@ from itertools import combinations
 
 from sfumato.engine.methods.approved_tables import ApprovedTable
 from sfumato.engine.methods.results import Fit
-from sfumato.engine.recipe.recipe import Step
+from sfumato.engine.recipe.steps import Step
 
 from ..store.runs import Run
 from ..store.workspace import Workspace

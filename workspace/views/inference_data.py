@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.results import LOG_POSTERIOR, Chains, NoTrace
-from sfumato.engine.recipe.recipe import Step
+from sfumato.engine.recipe.steps import Step
 
 from ..errors import NotReady, WorkspaceError
 from ..store.artefacts import traces_of

@@ -19,7 +19,8 @@ from ..store.workspace import Workspace
 from .results import SHARE_OF_BAND, has_averages, study_averages
 
 if TYPE_CHECKING:
-    from sfumato.engine.recipe.recipe import Recipe, Step
+    from sfumato.engine.recipe.recipe import Recipe
+    from sfumato.engine.recipe.steps import Step
 
 _Place = TypeVar("_Place")
 _Shares = Mapping[tuple[object, ...], tuple[float, ...]]

@@ -26,7 +26,8 @@ from sfumato.engine.errors import EngineError
 from sfumato.engine.execution.tasks import plan
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.run import PUBLIC
-from sfumato.engine.recipe.recipe import MAKERS, Recipe
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.steps import MAKERS
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.recipes import find_recipe, shipped_recipes
 from sfumato.workspace.service.prepare import prepare_run

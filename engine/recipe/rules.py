@@ -1,0 +1,253 @@
+"""Rules that hold between sections of a recipe, one function each: the recipe is read first and checked afterwards.
+
+Every rule raises BadInput that names the place in the file and the fix. They run in the order of ``RULES``, so that of two mistakes the one
+that explains the other is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..constraints.constraints import OneOf, bound_terms
+from ..constraints.rejection_sampling import check_makers, check_synthesis_order, plan_constraints
+from ..data.schema import Schema
+from ..errors import BadInput
+from ..methods.registry import registry
+from ..methods.release_form import Datasets, ReleaseForm
+from .data_source import HOW_TO_HOLD_OUT, DataSource
+from .steps import Step, is_made_whole
+
+
+@dataclass(frozen=True, eq=False)
+class RecipeSections:
+    """The sections of a recipe as they are read, before any of them is held against another.
+
+    datasets: how many datasets are released, and the variables of a release that is only scored
+    form: how released records look
+    released: variables that the release replaces
+    is_stored: whether a run of the recipe lies in a workspace: the first version let steps stand in it twice
+    """
+
+    source: DataSource
+    schema: Schema
+    datasets: Datasets
+    form: ReleaseForm
+    synthesis: tuple[Step, ...]
+    anonymisation: tuple[Step, ...]
+    measures: tuple[Step, ...]
+    studies: tuple[Step, ...]
+    released: tuple[str, ...]
+    is_stored: bool = False
+
+    @property
+    def steps_about_release(self) -> tuple[Step, ...]:
+        """Measures and studies."""
+        return (*self.measures, *self.studies)
+
+
+def require_one_way_of_making(sections: RecipeSections) -> None:
+    """Raise BadInput where a recipe synthesises and anonymises."""
+    if sections.synthesis and sections.anonymisation:
+        raise BadInput("anonymisation[0]", "a recipe has [[synthesis]] or [[anonymisation]]; leave one out")
+
+
+def require_own_number_of_records(sections: RecipeSections) -> None:
+    """Raise BadInput where another number of records is asked for than steps that keep a record's own values can give."""
+    if sections.form.records is not None and not is_made_whole(sections.synthesis, sections.schema):
+        raise BadInput(
+            "release.records",
+            "only a step that makes every variable of the plan at once can release another number of records",
+        )
+
+
+def require_payable_public_figures(sections: RecipeSections) -> None:
+    """Raise BadInput for figures that a privacy account would have to pay for and does not, or cannot since there is none."""
+    place = "release.public_figures"
+    account = any(step.method.synthesis.account for step in sections.synthesis)
+    if sections.form.public_figures == "rounded" and account:
+        raise BadInput(
+            place,
+            'a step keeps a privacy account, and rounding is no noise; set "paid" with public_figures_epsilon, or "internal"',
+        )
+    if sections.form.public_figures == "paid" and not account:
+        raise BadInput(place, 'no step keeps a privacy account that could pay for noise; set "rounded", or "internal"')
+
+
+def require_one_table_of_anonymisation(sections: RecipeSections) -> None:
+    """Raise BadInput where [release] says of an anonymised table what its steps say already."""
+    if sections.anonymisation and sections.datasets.released is not None:
+        raise BadInput("release.released", "the anonymisation steps already say what is released; leave it out")
+    if sections.anonymisation and sections.datasets.m not in (None, 1):
+        raise BadInput("release.m", "an anonymised release is one table; leave m out")
+
+
+def require_each_target_once(sections: RecipeSections) -> None:
+    """Raise BadInput where two steps make one variable."""
+    targets = set[str]()
+    for step in sections.synthesis:
+        for name in step.targets:
+            if name in targets:
+                raise BadInput(f"{step.place}.target", f'"{name}" is synthesised twice')
+            targets.add(name)
+
+
+def require_predictors_made_before(sections: RecipeSections) -> None:
+    """Raise BadInput where a parameter names a variable that its step or a later one makes: only its confidential value is there."""
+    for position, step in enumerate(sections.synthesis):
+        later = [name for after in sections.synthesis[position + 1 :] for name in after.targets]
+        for place, column, any_order in step.spec.columns_named(sections.schema, step.place):
+            if any_order:
+                continue
+            if column in step.targets:
+                raise BadInput(place, f'"{column}" would be drawn from its own confidential value; leave it out')
+            if column in later:
+                raise BadInput(
+                    place,
+                    f'"{column}" is synthesised by a later step, so its confidential value would be used; '
+                    "put that step first, or leave it out",
+                )
+
+
+def require_released_said_once(sections: RecipeSections) -> None:
+    """Raise BadInput where [release] names variables that the synthesis steps name already."""
+    if sections.datasets.released is not None and sections.synthesis:
+        raise BadInput("release.released", "the synthesis steps already say what is released; leave it out")
+
+
+def require_recode_of_kept_values(sections: RecipeSections) -> None:
+    """Raise BadInput where rules stand beside steps that make values coarser themselves, or hide a level that a constraint is about."""
+    recode, schema = sections.form.recode, sections.schema
+    if recode and sections.anonymisation:
+        raise BadInput(
+            "release.recode", "anonymisation steps make values coarser by hierarchies and widths; leave it out"
+        )
+    for name, rule in recode.items():
+        if rule.width is not None and name in _replaced(sections):
+            raise BadInput(
+                f"release.recode.{name}",
+                f'"{name}" is synthesised; steps are of numbers that are kept, so leave it out',
+            )
+    for constraint in schema.constraints if recode else ():
+        place = f"constraints.{constraint.name}"
+        for bound in bound_terms(constraint.rule, schema, place):
+            if not isinstance(bound, OneOf) or bound.column not in recode:
+                continue
+            shown = recode[bound.column].targets
+            if hidden := [level for level in bound.names if level in shown]:
+                raise BadInput(
+                    place,
+                    f'level "{hidden[0]}" is released as "{shown[hidden[0]]}"; change the rule, or leave the level out of release.recode',
+                )
+
+
+def _replaced(sections: RecipeSections) -> tuple[str, ...]:
+    """Return the variables that steps replace, or that a release which is only scored names."""
+    targets = tuple(name for step in sections.synthesis for name in step.targets)
+    return targets or sections.datasets.released or ()
+
+
+def require_makers_of_constraints(sections: RecipeSections) -> None:
+    """Raise BadInput where a step that has to keep a constraint cannot."""
+    check_makers(plan_constraints([step.targets for step in sections.synthesis], sections.schema), sections.synthesis)
+
+
+def require_measures_of_release(sections: RecipeSections) -> None:
+    """Raise BadInput where a measure or study does not fit what is released."""
+    for step in sections.steps_about_release:
+        step.spec.check_release(sections.schema, sections.released, step.place)
+
+
+def require_holdout(sections: RecipeSections) -> None:
+    """Raise BadInput where a measure compares with hold-out records and none are held out."""
+    for step in sections.steps_about_release:
+        if step.method.measurement.controls and sections.source.holdout is None:
+            raise BadInput(
+                f"{step.place}.method",
+                f"{step.method.key} holds what an intruder finds against control records; {HOW_TO_HOLD_OUT}",
+            )
+
+
+def require_steps_to_refit(sections: RecipeSections) -> None:
+    """Raise BadInput where a measure carries out the steps of a recipe that has none."""
+    for step in sections.steps_about_release:
+        if step.method.measurement.refits and not (sections.synthesis or sections.anonymisation):
+            raise BadInput(
+                f"{step.place}.method",
+                f"{step.method.key} carries out the steps of the recipe again; add [[synthesis]] or [[anonymisation]] steps",
+            )
+
+
+def require_release_models(sections: RecipeSections) -> None:
+    """Raise BadInput where a measure asks for the models of the release, and a step has none or there are no steps."""
+    keeping = plan_constraints([step.targets for step in sections.synthesis], sections.schema)
+    for step in sections.steps_about_release:
+        if not step.method.uses_release_models:
+            continue
+        if not sections.synthesis:
+            raise BadInput(
+                f"{step.place}.method",
+                f"{step.method.key} asks the models that made the release; add [[synthesis]] steps",
+            )
+        for made in sections.synthesis:
+            if made.method.synthesis.release_model is None:
+                able = [method.name for method in registry().values() if method.synthesis.release_model is not None]
+                raise BadInput(
+                    f"{step.place}.method",
+                    f"{step.method.key} cannot ask {made.method.key} ({made.place}) how probable the release is; "
+                    f"it can ask {', '.join(able)}",
+                )
+        check_synthesis_order(keeping, step.place, step.method.key)
+
+
+def refuse_repeated_settings(sections: RecipeSections) -> None:
+    """Raise BadInput where a setting of a step repeats what another of its settings says."""
+    if sections.is_stored:
+        return
+    for step in (*sections.synthesis, *sections.anonymisation, *sections.steps_about_release):
+        step.spec.check_repeats(step.place)
+
+
+def refuse_repeated_steps(sections: RecipeSections) -> None:
+    """Raise BadInput where a step says what one before it says: its numbers would count twice in every average and interval."""
+    if sections.is_stored:
+        return
+    steps = sections.steps_about_release
+    full = [step.spec.for_release(sections.schema, sections.released) for step in steps]
+    for i, step in enumerate(steps):
+        for j, earlier in enumerate(steps[:i]):
+            if step.method.key == earlier.method.key and full[i] == full[j]:
+                raise BadInput(
+                    step.place, f"is the same as {earlier.place}, {step.method.key}; change a setting or leave one out"
+                )
+
+
+Rule = Callable[[RecipeSections], None]
+RULES_OF_MAKING: Sequence[Rule] = (
+    require_one_way_of_making,
+    require_own_number_of_records,
+    require_payable_public_figures,
+    require_one_table_of_anonymisation,
+    require_each_target_once,
+    require_predictors_made_before,
+    require_released_said_once,
+    require_recode_of_kept_values,
+    require_makers_of_constraints,
+)
+"""Rules of how a release is made."""
+RULES_OF_MEASURING: Sequence[Rule] = (
+    require_measures_of_release,
+    require_holdout,
+    require_steps_to_refit,
+    require_release_models,
+    refuse_repeated_settings,
+    refuse_repeated_steps,
+)
+"""Rules of what is measured of it."""
+RULES = (*RULES_OF_MAKING, *RULES_OF_MEASURING)
+
+
+def check_sections(sections: RecipeSections) -> None:
+    """Raise BadInput for the first rule that the sections break."""
+    for rule in RULES:
+        rule(sections)

@@ -1,0 +1,139 @@
+"""Steps of a recipe: one use of a method each, read from its table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..data.schema import Role, Schema
+from ..design.survey import settings_of
+from ..errors import BadInput
+from ..methods.registry import Method, find, method_called, method_of_step
+from ..methods.release_form import AnonymisationSpec
+from ..methods.spec import Spec, StudySpec
+
+MAKERS = ("synthesis", "anonymisation")
+AS_A_METHOD = {"synthesis": "cart", "anonymisation": "mondrian", "studies": "studies.intruder_uncertainty"}
+"""A method of a family as a step names it, for whoever has named none."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One use of a method: its place in the recipe, the method, its parameters, and the variables a synthesis makes."""
+
+    place: str
+    method: Method
+    spec: Spec
+    targets: tuple[str, ...] = ()
+
+    @property
+    def target(self) -> str:
+        """What a synthesis makes, in words."""
+        return ", ".join(self.targets)
+
+    def to_table(self) -> dict[str, Any]:
+        """The recipe's table of this step."""
+        of: str | list[str] = list(self.targets) if self.method.joint else self.target
+        head: dict[str, Any] = {"target": of} if of else {}
+        name = self.method.name if self.method.family in MAKERS else self.method.key
+        return {**head, "method": name, **self.spec.to_table()}
+
+
+def read_step(
+    table: Mapping[str, Any], place: str, families: tuple[str, ...], schema: Schema, measures: Sequence[Step]
+) -> Step:
+    """Read a step of a method of one of these families; settings that it inherits come from ``measures``. Raises BadInput."""
+    if "method" not in table:
+        raise BadInput(
+            place, f'needs a method, such as method = "{AS_A_METHOD.get(families[0], "risk.identification")}"'
+        )
+    found = find(str(table["method"]), f"{place}.method", families)
+    rest = {key: value for key, value in table.items() if key != "method"}
+    spec = found.spec.from_table({**_inherited_settings(found, rest, measures), **rest}, place)
+    spec.check(schema, place)
+    return Step(place, found, spec)
+
+
+def _inherited_settings(found: Method, given: Mapping[str, Any], measures: Sequence[Step]) -> dict[str, Any]:
+    values = {}
+    for info in found.spec.params():
+        lenders = [step for step in measures if step.method.key == info.param.inherit]
+        if lenders and info.name not in given:
+            values[info.name] = lenders[0].spec.to_full_table()[info.name]
+    return values
+
+
+def read_synthesis_step(table: Mapping[str, Any], index: int, schema: Schema) -> Step:
+    """Read the entry ``index`` of [[synthesis]] with the variables that it makes. Raises BadInput."""
+    place = f"synthesis[{index}]"
+    given = table.get("target")
+    names = [name for name in (given if isinstance(given, list) else [given]) if isinstance(name, str)]
+    if not names or (isinstance(given, list) and len(names) < len(given)):
+        found = method_of_step("synthesis", str(table.get("method", "")))
+        several = 'the variables to synthesise, such as target = ["age", "sex"]'
+        one = 'the variable to synthesise, such as target = "price"'
+        raise BadInput(place, f"needs a target, {several if found is not None and found.joint else one}")
+    rest = {key: value for key, value in table.items() if key != "target"}
+    step = read_step(_with_family(rest, "synthesis"), place, ("synthesis",), schema, ())
+    if isinstance(given, list) and not step.method.joint:
+        raise BadInput(
+            f"{place}.target", f'{step.method.name} makes one variable a step; give each its own, target = "{names[0]}"'
+        )
+    for i, name in enumerate(names):
+        at = f"{place}.target[{i}]" if isinstance(given, list) else f"{place}.target"
+        kind = schema.require(name, at).kind
+        if step.method.synthesis.targets and kind not in step.method.synthesis.targets:
+            raise BadInput(
+                at,
+                f'{step.method.name} produces {" or ".join(step.method.synthesis.targets)} variables; "{name}" is {kind}',
+            )
+    return Step(place, step.method, step.spec, tuple(names))
+
+
+def _with_family(table: Mapping[str, Any], family: str) -> Mapping[str, Any]:
+    name = str(table.get("method", ""))
+    return table if method_called(f"{family}.{name}") is None else {**table, "method": f"{family}.{name}"}
+
+
+def read_anonymisation_steps(tables: Sequence[Mapping[str, Any]], schema: Schema) -> tuple[Step, ...]:
+    """Read the entries of [[anonymisation]], each on the schema that the one before leaves. Raises BadInput."""
+    steps: tuple[Step, ...] = ()
+    for name in schema.of_role(Role.IDENTIFIER) if tables else ():
+        raise BadInput(f"variables.{name}.role", "an identifier undoes the anonymity; leave the column out")
+    for i, table in enumerate(tables):
+        after = schema_after(steps, schema)
+        family = "anonymisation"
+        steps = (*steps, read_step(_with_family(table, family), f"{family}[{i}]", (family,), after, ()))
+    return steps
+
+
+def anonymisation_spec(step: Step) -> AnonymisationSpec:
+    """Return the settings of an anonymisation step."""
+    assert isinstance(step.spec, AnonymisationSpec)
+    return step.spec
+
+
+def schema_after(steps: Sequence[Step], schema: Schema) -> Schema:
+    """Return the schema that anonymisation steps leave."""
+    for step in steps:
+        schema = anonymisation_spec(step).released_schema(schema)
+    return schema
+
+
+def is_made_whole(synthesis: Sequence[Step], schema: Schema) -> bool:
+    """Return whether one joint step makes every variable that a record has, identifiers aside."""
+    named = set(schema.but_identifiers)
+    return len(synthesis) == 1 and synthesis[0].method.joint and named <= set(synthesis[0].targets)
+
+
+def with_synthesis(study: Step, synthesis: Sequence[Step]) -> Step:
+    """Return a study that knows the steps whose release it is about."""
+    assert isinstance(study.spec, StudySpec)
+    made = [(step.method.key, step.targets, step.spec) for step in synthesis]
+    return replace(study, spec=study.spec.of_recipe(made))
+
+
+def settings_of_step(step: Step, schema: Schema, released: tuple[str, ...]) -> dict[str, Any]:
+    """Return what the rows of a step say of how they were made."""
+    return {**step.spec.settings(schema, released), **settings_of(step.method, schema)}
