@@ -54,7 +54,8 @@ _HOMES = {
     "methods.spec": ("Param", "Spec", "StudySpec", "Variant"),
     "partition.equivalence_classes": ("Limits", "equivalence_classes"),
 }
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
+HOME = {name: home for home, names in _HOMES.items() for name in names}
+"""The module below ``sfumato.engine`` that defines each name."""
 
 __all__ = [  # noqa: RUF022  (by subject)
     "synthesis_method", "anonymisation_method", "measure_method", "study_method", "method",
@@ -70,9 +71,9 @@ __all__ = [  # noqa: RUF022  (by subject)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    return getattr(importlib.import_module(f".{HOME[name]}", __name__), name)
 
 
 def __dir__() -> list[str]:

@@ -68,10 +68,26 @@ _COLUMNS = (
     "{title}",
     spec={spec},
     source="Author (year), section",
-    outputs=(Output("{output}", "{meaning}", "high", "share", range=(0.0, 1.0){scores}),),
+    outputs=(
+        Output(
+            "{output}",
+            "{meaning}",
+            "high",
+            "share",
+            range=(0.0, 1.0),
+{scores}            label=Label(
+                "{title}",
+                "The value of {{variable}} is unchanged in {{value}} of the records.",
+                "Higher is better; at 100 % every value is unchanged.",
+                "Too few values are unchanged.",
+                ("synthesise fewer of these variables",),
+                counts="share",
+            ),
+        ),
+    ),
 )
 def {name}(confidential: Microdata, released: Microdata, spec: {spec}, run: Run) -> Measure:
-    """The share of the records whose value is unchanged, column by column."""
+    """Return the share of the records whose value is unchanged, column by column."""
     if not spec.variables:
         return Measure((Estimate.not_computed("{output}", "no numerical column is released"),))
     found = []
@@ -83,39 +99,56 @@ def {name}(confidential: Microdata, released: Microdata, spec: {spec}, run: Run)
 '''
 )
 _MATCHED = '''def matched(data: Microdata, released: Microdata, known: tuple[str, ...]) -> np.ndarray:
-    """How many released records have the known values of each record of ``data``, (n,)."""
-    ours, theirs = (list(zip(*(map(str, one.column(name)) for name in known), strict=True)) for one in (data, released))
+    """Count the released records that have the known values of each record of ``data``, (n,)."""
+    # as text, so that a missing value equals another
+    ours, theirs = (list(zip(*(map(str, one.numbers(name)) for name in known), strict=True)) for one in (data, released))
     counts = Counter(theirs)
     return np.array([counts[values] for values in ours], dtype=np.int64)
 
 
 '''
-_BODIES = {
+BODIES = {
     "risk": (
         "from collections import Counter\nfrom dataclasses import dataclass\n\nimport numpy as np\n",
-        "Estimate, Known, Measure, Microdata, Output, Run, Spec, measure_method",
+        "Estimate, Known, Label, Measure, Microdata, Output, Run, Spec, measure_method",
         _SPEC + _KNOWN + "\n\n" + _MATCHED + '''@measure_method(
     "{title}",
     spec={spec},
     source="Author (year), section",
-    outputs=(Output("lone", "people whom exactly one released record matches", "low", "share", range=(0.0, 1.0)),),
+    outputs=(
+        Output(
+            "one_match_rate",
+            "share of the people whom exactly one released record matches",
+            "low",
+            "share",
+            range=(0.0, 1.0),
+            label=Label(
+                "{title}",
+                "Exactly one released record matches {{value}}.",
+                "Lower is better; at 0 no person has exactly one match.",
+                "Too many people have exactly one match.",
+                ("synthesise more of the variables that an intruder knows",),
+                counts="people",
+            ),
+        ),
+    ),
     confidential=True,
 )
 def {name}(confidential: Microdata, released: Microdata, spec: {spec}, run: Run) -> Measure:
-    """The share of the confidential records that exactly one released record matches."""
+    """Return the share of the confidential records that exactly one released record matches."""
     counts = matched(confidential, released, spec.known)
-    return Measure((Estimate("lone", float(np.mean(counts == 1)), unit="share"),))
+    return Measure((Estimate("one_match_rate", float(np.mean(counts == 1)), unit="share"),))
 ''',
     ),
     "utility": (
         "from dataclasses import dataclass, replace\nfrom typing import Annotated, Self\n\nimport numpy as np\n",
-        "Estimate, Kind, Measure, Microdata, Output, Param, Run, Schema, Spec, measure_method",
+        "Estimate, Kind, Label, Measure, Microdata, Output, Param, Run, Schema, Spec, measure_method",
         _COLUMNS.replace("{output}", "agreement").replace("{meaning}", "records whose value is unchanged").replace("{scores}", ""),
     ),
     "quality": (
         "from dataclasses import dataclass, replace\nfrom typing import Annotated, Self\n\nimport numpy as np\n",
-        "Estimate, Kind, Measure, Microdata, Output, Param, QualityOutput, Run, Schema, Spec, measure_method",
-        _COLUMNS.replace("{output}", "kept").replace("{meaning}", "values that the release keeps").replace("{scores}", ', quality=QualityOutput(scores="numbers")'),
+        "Estimate, Kind, Label, Measure, Microdata, Output, Param, QualityOutput, Run, Schema, Spec, measure_method",
+        _COLUMNS.replace("{output}", "kept").replace("{meaning}", "values that the release keeps").replace("{scores}", '            quality=QualityOutput(scores="numbers"),\n'),
     ),
     "synthesis": (
         "from dataclasses import dataclass\n\nimport numpy as np\n",
@@ -138,7 +171,7 @@ def draw(
 
 @synthesis_method("{title}", spec={spec}, source="Author (year), section", draw=draw, targets=tuple(Kind))
 def {name}(data: Microdata, target: str, spec: {spec}, run: Run, draws: int) -> Fit:
-    """The values of the target, without those of other variables."""
+    """Keep the values of the target; draws ignore all other variables."""
     values = data.numbers(target)
     return Fit({{"values": values}}, (Diagnostic("values", target, float(len(np.unique(values)))),))
 ''',
@@ -167,7 +200,7 @@ class {spec}(AnonymisationSpec):
 
 @anonymisation_method("{title}", spec={spec}, source="Author (year), section")
 def {name}(data: Microdata, spec: {spec}, run: Run) -> Anonymised:
-    """The records that share their quasi-identifiers with k - 1 others. Raises BadInput where none do."""
+    """Keep the records that share their quasi-identifiers with k - 1 others. Raises BadInput where none do."""
     found = equivalence_classes([data.frame[name] for name in spec.keys(data.schema)], len(data))
     large = np.bincount(found)[found] >= spec.k
     if not large.any():
@@ -180,7 +213,7 @@ def {name}(data: Microdata, spec: {spec}, run: Run) -> Anonymised:
     "studies": (
         "from collections import Counter\nfrom collections.abc import Sequence\nfrom dataclasses import dataclass\n"
         "from typing import Annotated\n\nimport numpy as np\n",
-        "Axis, Estimate, Known, Measure, Microdata, Output, Param, Run, StudyPoint, StudySpec, study_method",
+        "Axis, Estimate, Known, Label, Measure, Microdata, Output, Param, Run, StudyPoint, StudySpec, study_method",
         _SPEC.replace("(Spec)", "(StudySpec)") + _KNOWN + '''    most: Annotated[int, Param("largest number of matches that is few", ge=1)] = 3
 
     def grid(self) -> tuple[float, ...]:
@@ -191,13 +224,29 @@ def {name}(data: Microdata, spec: {spec}, run: Run) -> Anonymised:
     "{title}",
     spec={spec},
     source="Author (year), section",
-    outputs=(Output("few", "people with few matches", "low", "share", range=(0.0, 1.0)),),
+    outputs=(
+        Output(
+            "few",
+            "share of the people with few matches",
+            "low",
+            "share",
+            range=(0.0, 1.0),
+            label=Label(
+                "{title}",
+                "Few released records match {{value}}.",
+                "Lower is better; at 0 everybody has many matches or none.",
+                "Too many people have few matches.",
+                ("synthesise more of the variables that an intruder knows",),
+                counts="people",
+            ),
+        ),
+    ),
     axis=Axis("matches", "matches that are few", "records", heading="people with few matches", discrete=True),
 )
 def {name}(
     confidential: Microdata, releases: Sequence[Microdata], point: float, spec: {spec}, run: Run
 ) -> StudyPoint:
-    """The share of the confidential records with 1 to ``point`` matches, in the data themselves and in each release."""
+    """Return the share of the confidential records with 1 to ``point`` matches, in the data and in each release."""
 
     def measured(released: Microdata) -> Measure:
         counts = matched(confidential, released, spec.known)
@@ -208,14 +257,14 @@ def {name}(
     ),
 }  # fmt: skip
 """By family: imports of libraries, names of the face, and the module below them."""
-_EXAMPLES = {
+EXAMPLES = {
     "anonymisation": """# Parameters of the method for the contract's table.
 
 ["{key}"]
 quasi_identifiers = ["region", "sex"]
 """
 }
-_TEST = '''"""What the contract cannot know of ``{key}``: values that are known from elsewhere."""
+TEST = '''"""What the contract cannot know of ``{key}``: values that are known from elsewhere."""
 
 from sfumato.engine.methods.registry import find
 
@@ -225,8 +274,8 @@ def test_it_is_found_under_its_key() -> None:
 '''
 
 
-def skeleton(key: str) -> dict[str, str]:
-    """The files of a package with the method ``key``, by path. Raises BadInput where the key cannot be one, or is taken."""
+def names_of(key: str) -> dict[str, str]:
+    """Return what the templates say of a new method, by placeholder. Raises BadInput for a key that is malformed or taken."""
     family, _, name = key.partition(".")
     if family not in FAMILIES:
         raise BadInput(
@@ -236,8 +285,7 @@ def skeleton(key: str) -> dict[str, str]:
         raise BadInput("KEY", f'"{name}" is no name of a method; use small letters, digits and _: {family}.my_measure')
     if key in registry():
         raise BadInput("KEY", f"there is a method {key} already; choose another name")
-    libraries, names, body = _BODIES[family]
-    said = {
+    return {
         "key": key,
         "name": name,
         "package": f"sfumato_{name}",
@@ -245,10 +293,17 @@ def skeleton(key: str) -> dict[str, str]:
         "title": name.replace("_", " ").capitalize(),
         "spec": f"{''.join(part.capitalize() for part in name.split('_'))}Spec",
     }
+
+
+def skeleton(key: str) -> dict[str, str]:
+    """Return the files of a package with the method ``key``, by path. Raises BadInput for a key that is malformed or taken."""
+    said = names_of(key)
+    family, name = key.split(".")
+    libraries, names, body = BODIES[family]
     listed = "".join(f"    {one},\n" for one in names.split(", "))
     face = f"from sfumato.engine import (\n{listed})\n"
     module = f'"""{{title}}."""\n\nfrom __future__ import annotations\n\n{libraries}'.format(**said)
-    examples = _EXAMPLES.get(family, "")
+    examples = EXAMPLES.get(family, "")
     project = _PROJECT + ('sfumato_examples = "examples.toml"\n' if examples else "")
     return {
         **({"examples.toml": examples.format(**said)} if examples else {}),
@@ -256,5 +311,5 @@ def skeleton(key: str) -> dict[str, str]:
         "README.md": _README.format(**said),
         f"{said['package']}/__init__.py": f'"""The method ``{key}``."""\n',
         f"{said['package']}/{name}.py": f"{module}{face}\n\n{body.format(**said)}",
-        f"tests/test_{name}.py": _TEST.format(**said),
+        f"tests/test_{name}.py": TEST.format(**said),
     }

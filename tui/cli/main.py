@@ -464,17 +464,16 @@ def new_method(key: str, directory: Path) -> None:
     KEY is its family and name, such as risk.my_measure; DIRECTORY is a new folder.
 
     It has a small method that works and keeps the contract, a test and an entry point. Replace the method with your own.
-    """
-    from sfumato.engine.contract.skeletons import skeleton
 
-    files = skeleton(key)
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise click.UsageError(f'"{directory}" is not empty; name a new directory')
-    for path, text in files.items():
-        file = directory / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, "utf-8")
-    echo("\n".join([f"written to {directory}:", *(f"  {path}" for path in files)]))
+    If DIRECTORY is the checkout that Sfumato runs from, the method is added to Sfumato itself: its module, evidence, test, manual entry and rates.
+    """
+    from .new_method import is_own_checkout, write_own_method, write_package
+
+    if is_own_checkout(directory):
+        echo("\n".join(["written:", *(f"  {path}" for path in write_own_method(key))]))
+        echo(f"next: replace the method, its evidence and its words; pytest tests/contract -k {key.partition('.')[2]}")
+        return
+    echo("\n".join([f"written to {directory}:", *(f"  {path}" for path in write_package(key, directory))]))
     echo(f"next: cd {directory}, then pip install -e . and pytest, which runs the contract for {key}")
 
 
