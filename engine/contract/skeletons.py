@@ -153,7 +153,7 @@ def {name}(confidential: Microdata, released: Microdata, spec: {spec}, run: Run)
     "synthesis": (
         "from dataclasses import dataclass\n\nimport numpy as np\n",
         "Diagnostic, Fit, Kind, Microdata, Run, Spec, synthesis_method",
-        _SPEC + '''    """This method has no parameters."""
+        _SPEC + '''    """No parameters: the method draws the values of the target."""
 
 
 def draw(

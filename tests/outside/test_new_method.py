@@ -1,21 +1,38 @@
-"""``sfumato new-method`` writes a package that keeps the contract; CONTRIBUTING's example is such a method."""
+"""``sfumato new-method`` writes a method that keeps the contract: in a package, or in Sfumato itself with all that its tests ask.
+
+The example of the manual is such a method.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from loaded_process import PYTEST, run_loaded
 
+from sfumato.engine.contract.own_skeletons import example_entry, own_skeleton
 from sfumato.engine.methods.protocols import FAMILIES
+from sfumato.tui.cli import new_method
 from sfumato.tui.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = re.compile(r"## A method is one file\n.*?```python\n(.*?)```", re.DOTALL)
+COPIED = ("engine", "workspace", "tui", "tests", ".ci", "pyproject.toml")
+OF_ALL_METHODS = (
+    "tests/contract/test_every_output_has_an_oracle.py::test_every_output_has_an_oracle_or_a_written_reason_why_there_can_be_none",
+    "tests/contract/test_labels.py::test_no_two_results_of_different_methods_have_one_name",
+    "tests/contract/test_metamorphic_relations.py::test_every_output_says_what_becomes_of_it",
+    "tests/engine/methods/test_task_rates.py::test_every_method_of_ours_was_measured",
+    "tests/tui/cli/test_manual_blocks.py::test_every_method_has_a_section",
+    "tests/tui/cli/test_manual_blocks.py::test_the_blocks_of_a_page_are_up_to_date[methods]",
+)
+"""Tests that fail for a method of our own which lacks its evidence, label, rates or entry in the manual."""
 
 
 def written(key: str, directory: Path) -> Path:
@@ -65,13 +82,88 @@ def test_the_contract_refuses_a_new_method_that_is_spoilt(
 
 
 @pytest.mark.slow
-def test_the_example_of_contributing_keeps_the_contract_as_it_is_printed(
+def test_the_example_of_the_manual_keeps_the_contract_as_it_is_printed(
     tmp_path: Path, install: Callable[[Path, Path], None]
 ) -> None:
-    example = EXAMPLE.search((ROOT / "CONTRIBUTING.md").read_text("utf-8"))
+    example = EXAMPLE.search((ROOT / "workspace" / "manual" / "developers_methods.md").read_text("utf-8"))
     assert example is not None
     package = written("risk.my_measure", tmp_path / "package")
     (package / "sfumato_my_measure" / "my_measure.py").write_text(example[1], "utf-8")
     install(package, tmp_path / "site")
     done = contract_of(package, tmp_path / "site")
     assert done.returncode == 0, done.stdout[-3000:]
+
+
+def run_in(checkout: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a Python program in a checkout, with the packages of that checkout."""
+    environment = {**os.environ, "PYTHONPATH": str(checkout / ".ci" / "names"), "PYTEST_ADDOPTS": ""}
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=checkout,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+
+
+@pytest.mark.slow
+def test_a_measure_of_our_own_passes_its_tests_with_nothing_else_touched(tmp_path: Path) -> None:
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    for name in COPIED:
+        place = ROOT / name
+        copy = shutil.copytree if place.is_dir() else shutil.copy
+        left_out = {"symlinks": True, "ignore": shutil.ignore_patterns("__pycache__", "snapshots")}
+        copy(place, checkout / name, **(left_out if place.is_dir() else {}))  # type: ignore[operator]
+    done = run_in(checkout, "-c", "from sfumato.tui.cli.main import main; main(['new-method', 'risk.of_mine', '.'])")
+    assert done.returncode == 0, done.stderr
+    for part in ("engine/risk/of_mine.py", "evidence/risk_of_mine.py", "methods.md", "measured_rates.py"):
+        assert part in done.stdout
+    options = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "quick or slow")
+    every = run_in(checkout, *options, *OF_ALL_METHODS)
+    assert every.returncode == 0, every.stdout[-3000:]
+    own = run_in(checkout, *options, "tests/contract", "tests/engine/risk/test_of_mine.py", "-k", "of_mine")
+    assert own.returncode == 0, own.stdout[-3000:]
+    again = run_in(checkout, "-c", "from sfumato.tui.cli.main import main; main(['new-method', 'risk.of_mine', '.'])")
+    assert again.returncode == 2
+    assert "risk.of_mine already" in again.stderr
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_files_of_a_method_of_our_own_import_their_neighbours_alone(family: str) -> None:
+    files = own_skeleton(f"{family}.of_mine")
+    for path, text in files.items():
+        compile(text, path, "exec")
+    module = files[f"engine/{family}/of_mine.py"]
+    assert re.search(r"^from \.", module, re.MULTILINE)
+    assert "sfumato.engine" not in module
+    assert (f"tests/contract/evidence/{family}_of_mine.py" in files) == (family not in ("synthesis", "anonymisation"))
+    assert bool(example_entry(f"{family}.of_mine")) == (family == "anonymisation")
+
+
+@pytest.mark.parametrize(
+    ("key", "after", "before"),
+    [
+        ("risk.of_mine", "## Risk", "risk.population_uniqueness"),
+        ("risk.zzz", "risk.uniqueness", "## Studies"),
+        ("studies.zzz", "studies.risk_utility", ""),
+        ("quality.aaa", "## Data quality", "quality.ilm"),
+    ],
+)
+def test_an_entry_of_the_manual_stands_in_the_order_of_names(key: str, after: str, before: str) -> None:
+    page = (ROOT / "workspace" / "manual" / "methods.md").read_text("utf-8")
+    now = new_method._with_entry(page, key)
+    mark = f"<!-- generated: method {key} -->\n"
+    assert now.count(mark) == 1
+    assert now.replace("".join(now.partition(mark)[1:]), "").startswith(page[:100])
+    earlier, _, later = now.partition(mark)
+    assert after in earlier
+    assert before in later.partition("\n\n<!-- end")[2]
+    assert all(line in now for line in page.splitlines())
+
+
+def test_another_directory_is_no_checkout_of_our_own(tmp_path: Path) -> None:
+    assert new_method.is_own_checkout(ROOT)
+    assert not new_method.is_own_checkout(tmp_path)

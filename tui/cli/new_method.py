@@ -49,10 +49,12 @@ def write_own_method(key: str) -> list[str]:
         changed[str(_EXAMPLES)] = f"{(_TOP / _EXAMPLES).read_text('utf-8')}\n{example}"
     _write({**files, **changed}, _TOP)
     # Each in a process of its own: this one has listed the methods already.
-    _run("-m", "ruff", "check", "--quiet", "--fix-only", "--select", "I", *files)
+    _run("-m", "ruff", "check", "--quiet", "--fix-only", "--select", "I,F401", *files)
     _run("-m", "ruff", "format", "--quiet", *files)
     _run("-m", "sfumato.tui.cli.manual_blocks", "--write")
-    _run(_RATES_SCRIPT, "--method", key, "--write")
+    _run(
+        _RATES_SCRIPT, "--method", key, "--seconds", "0.5", "--write"
+    )  # the method is to be replaced, and measured again
     return [*files, *changed, str(_RATES)]
 
 
