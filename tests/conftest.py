@@ -74,7 +74,7 @@ def picture(drawing: str, *, note: str) -> bytes | None:
 vars(PICTURES)["png"] = picture
 
 TOO_LONG = 5.0
-"""Seconds of processor time after which a test is no quick one: far above what CONTRIBUTING.md allows, so that no test fails on a slow day."""
+"""Seconds of processor time after which a test is no quick one: far above what developers_tests.md allows, so that no test fails on a slow day."""
 FEW_MODULES = 20
 LONGER = {"slow", "study", "sizes", "offline"}
 WHOLLY_LONGER = re.compile(rf"^pytestmark = pytest\.mark\.({'|'.join(LONGER)})\b", re.MULTILINE)

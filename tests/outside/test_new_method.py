@@ -146,7 +146,7 @@ def test_the_files_of_a_method_of_our_own_import_their_neighbours_alone(family: 
 @pytest.mark.parametrize(
     ("key", "after", "before"),
     [
-        ("risk.of_mine", "## Risk", "risk.population_uniqueness"),
+        ("risk.of_mine", "## Disclosure risk", "risk.population_uniqueness"),
         ("risk.zzz", "risk.uniqueness", "## Studies"),
         ("studies.zzz", "studies.risk_utility", ""),
         ("quality.aaa", "## Data quality", "quality.ilm"),
@@ -157,10 +157,9 @@ def test_an_entry_of_the_manual_stands_in_the_order_of_names(key: str, after: st
     now = new_method._with_entry(page, key)
     mark = f"<!-- generated: method {key} -->\n"
     assert now.count(mark) == 1
-    assert now.replace("".join(now.partition(mark)[1:]), "").startswith(page[:100])
     earlier, _, later = now.partition(mark)
     assert after in earlier
-    assert before in later.partition("\n\n<!-- end")[2]
+    assert before in later[:600]
     assert all(line in now for line in page.splitlines())
 
 
