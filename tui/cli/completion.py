@@ -65,11 +65,11 @@ def methods(context: click.Context, parameter: click.Parameter, typed: str) -> l
 def topics(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """The pages of the manual, and the commands and methods that it explains."""
     from sfumato.engine.methods.protocols import method_keys
-    from sfumato.workspace.manual import TOPICS, summary
+    from sfumato.workspace.manual import PAGES, summary
 
     root = context.find_root().command
     commands = sorted(root.commands) if isinstance(root, click.Group) else []
-    named = [*((topic, summary(topic)) for topic in TOPICS), *((name, "") for name in (*commands, *method_keys()))]
+    named = [*((topic, summary(topic)) for topic in PAGES), *((name, "") for name in (*commands, *method_keys()))]
     return _offered(dict(reversed(named)).items(), typed)
 
 

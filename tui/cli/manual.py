@@ -38,7 +38,7 @@ def manual(topic: tuple[str, ...], *, find: bool) -> None:
 
 
 def contents_text(width: int) -> str:
-    from sfumato.workspace.manual import TOPICS, summary
+    from sfumato.workspace.manual import DEVELOPER_TOPICS, TOPICS, summary
     from sfumato.workspace.reporting.tables import table, text
 
     from ..manual.manual_text import plain
@@ -46,6 +46,7 @@ def contents_text(width: int) -> str:
     found = text(table(("page", "what it is about"), [[topic, plain(summary(topic))] for topic in TOPICS]), width)
     return (
         f"{found}\n\n"
+        f"for developers:  sfumato help {DEVELOPER_TOPICS[0]}\n"
         "sfumato help PAGE, COMMAND, METHOD or KEY shows it: sfumato help audit verify\n"
         "sfumato help --find WORDS searches all pages:       sfumato help --find waive a finding"
     )

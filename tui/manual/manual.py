@@ -20,7 +20,7 @@ from sfumato.tui.keys.acts import bind
 from sfumato.tui.widgets.entries import Filter
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
 from sfumato.tui.widgets.panel import Edge, Sides
-from sfumato.workspace.manual import TOPICS, Entry, look_up, sections
+from sfumato.workspace.manual import PAGES, Entry, look_up, sections
 from sfumato.workspace.manual.search import Hit, find
 from sfumato.workspace.reporting.words import mark
 
@@ -207,7 +207,7 @@ class Manual(Dialog[None]):
         page = FIRST_PAGE if self._entry is None else self._entry.page
         self._hits = ()
         self.refresh_bindings()
-        self._open(Entry(TOPICS[(TOPICS.index(page) + by) % len(TOPICS)]))
+        self._open(Entry(PAGES[(PAGES.index(page) + by) % len(PAGES)]))
 
 
 def _defines(line: str, term: str) -> bool:

@@ -17,7 +17,12 @@ from sfumato.engine.errors import BadInput, suggestion
 TOPICS = (
     "tutorial", "recipe", "methods", "commands", "app", "plain", "release", "running", "operations", "studies", "python", "speed",
 )  # fmt: skip
-"""Every page, in the order in which a new reader meets them."""
+"""Every page for users, in the order in which a new reader meets them."""
+DEVELOPER_TOPICS = (
+    "developers_methods", "developers_packages", "developers_tests", "developers_versions", "developers_scale", "developers_words",
+)  # fmt: skip
+"""Pages for those who change Sfumato: opened by their names, in no list for users and in no search."""
+PAGES = (*TOPICS, *DEVELOPER_TOPICS)
 
 _HEADING = re.compile(r"(#{1,4}) (.+)")
 _MARKS = re.compile(r"[`*\[\]]")
@@ -134,7 +139,7 @@ def look_up(topic: str) -> Entry:
     wanted = _plain(topic).removeprefix("the ")
     page, _, rest = wanted.partition(" ")
     rest = rest.removeprefix("the ")
-    if page in TOPICS:
+    if page in PAGES:
         found = _entries(rest, sections(page)) if rest else [Entry(page), *_entries(wanted, tuple(all_sections()))]
     else:
         found = []
@@ -152,7 +157,7 @@ def look_up(topic: str) -> Entry:
 
 def _near(wanted: str) -> str:
     named = [one for page in TOPICS for section in sections(page) for one in (section.name, *sorted(section.terms))]
-    return suggestion(wanted, [*TOPICS, *named]) or suggestion(wanted, [name.rpartition(".")[2] for name in named])
+    return suggestion(wanted, [*PAGES, *named]) or suggestion(wanted, [name.rpartition(".")[2] for name in named])
 
 
 def _entries(name: str, among: Sequence[Section]) -> list[Entry]:
