@@ -11,13 +11,24 @@ import pytest
 from sfumato.engine.errors import BadInput
 from sfumato.workspace import manual
 from sfumato.workspace.gate.gate import CHECKS
-from sfumato.workspace.manual import TOPICS, all_sections, look_up, page_text, search, sections, summary
+from sfumato.workspace.manual import (
+    DEVELOPER_TOPICS,
+    TOPICS,
+    all_sections,
+    look_up,
+    page_text,
+    search,
+    sections,
+    summary,
+)
 from sfumato.workspace.manual.search import find
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "workspace" / "manual"
-PAGES = {topic: FOLDER / f"{topic}.md" for topic in TOPICS}
+PAGES = {topic: FOLDER / f"{topic}.md" for topic in manual.PAGES}
 README = ROOT / "README.md"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+CHANGELOG = ROOT / "CHANGELOG.md"
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 QUESTIONS = [
     ("hold-out", "recipe hold-out records"),
@@ -210,14 +221,14 @@ def test_a_term_shows_its_own_item_and_no_other() -> None:
 
 def test_every_page_is_listed_and_has_a_title_and_a_line_that_says_what_it_is_about() -> None:
     assert sorted(PAGES.values()) == sorted(FOLDER.glob("*.md"))
-    for topic in TOPICS:
+    for topic in PAGES:
         assert sections(topic)[0].level == 1
         assert sum(one.level == 1 for one in sections(topic)) == 1
         assert 20 < len(summary(topic)) < 160, topic
 
 
 def test_no_two_sections_of_a_page_have_one_name() -> None:
-    for topic in TOPICS:
+    for topic in PAGES:
         names = [one.name for one in sections(topic)]
         assert sorted(names) == sorted(set(names))
 
@@ -228,13 +239,13 @@ def wide(text: str) -> list[str]:
     return [line for line in prose.splitlines() if len(line) > 120 and not line.startswith(("|", "!"))]
 
 
-@pytest.mark.parametrize("file", [README, *PAGES.values()], ids=lambda file: file.name)
+@pytest.mark.parametrize("file", [README, CONTRIBUTING, CHANGELOG, *PAGES.values()], ids=lambda file: file.name)
 def test_prose_is_wrapped_at_120_characters(file: Path) -> None:
     assert wide(file.read_text("utf-8")) == []
     assert wide("x" * 121) == ["x" * 121]
 
 
-@pytest.mark.parametrize("file", [README, *PAGES.values()], ids=lambda file: file.name)
+@pytest.mark.parametrize("file", [README, CONTRIBUTING, *PAGES.values()], ids=lambda file: file.name)
 def test_every_link_leads_to_a_file_and_to_a_heading_of_it(file: Path) -> None:
     for link in LINK.findall(re.sub(r"(?ms)^```.*?^```$", "", file.read_text("utf-8"))):
         if "://" in link:
@@ -251,6 +262,33 @@ def test_the_readme_is_short_and_links_every_page() -> None:
     text = README.read_text("utf-8")
     assert len(text.encode()) < 8_000
     assert set(re.findall(r"\(workspace/manual/(\w+)\.md\)", text)) == set(TOPICS)
+
+
+def test_the_pages_for_developers_are_short_linked_and_opened_by_name_alone() -> None:
+    text = CONTRIBUTING.read_text("utf-8")
+    assert len(text.encode()) < 10_000
+    assert set(re.findall(r"\(workspace/manual/(\w+)\.md\)", text)) == set(DEVELOPER_TOPICS)
+    assert all(PAGES[topic].stat().st_size < 8_000 for topic in DEVELOPER_TOPICS)
+    assert look_up("developers_methods").text.startswith("# Developers: methods")
+    assert "decorator" in page_text("developers_methods")
+    assert {one.page for one in all_sections()} == set(TOPICS)
+    with pytest.raises(BadInput, match='"decorator" is on no page'):
+        find("synthesis method decorator")
+
+
+def missing_paths(text: str) -> set[str]:
+    """The paths of the checkout that a text names in backticks and that are not there; capitals stand for a name."""
+    named = re.findall(r"`((?:engine|workspace|tui|tests|screenshots|\.ci)/[\w./-]+)`", text)
+    return {path for path in named if not re.search("NAME|FAMILY|my_measure", path) and not (ROOT / path).exists()}
+
+
+@pytest.mark.parametrize("topic", ["CONTRIBUTING", *DEVELOPER_TOPICS])
+def test_every_path_that_a_developer_reads_is_there(topic: str) -> None:
+    assert missing_paths({"CONTRIBUTING": CONTRIBUTING, **PAGES}[topic].read_text("utf-8")) == set()
+
+
+def test_a_path_that_is_gone_is_found() -> None:
+    assert missing_paths("`engine/nowhere` and `engine/risk`, `tests/NAME.py`") == {"engine/nowhere"}
 
 
 def test_every_check_of_the_gate_is_explained() -> None:
