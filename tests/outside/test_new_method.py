@@ -113,10 +113,11 @@ def test_a_measure_of_our_own_passes_its_tests_with_nothing_else_touched(tmp_pat
     checkout = tmp_path / "checkout"
     checkout.mkdir()
     for name in COPIED:
-        place = ROOT / name
-        copy = shutil.copytree if place.is_dir() else shutil.copy
-        left_out = {"symlinks": True, "ignore": shutil.ignore_patterns("__pycache__", "snapshots")}
-        copy(place, checkout / name, **(left_out if place.is_dir() else {}))  # type: ignore[operator]
+        if (ROOT / name).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__", "snapshots")
+            shutil.copytree(ROOT / name, checkout / name, symlinks=True, ignore=ignored)
+        else:
+            shutil.copy(ROOT / name, checkout / name)
     done = run_in(checkout, "-c", "from sfumato.tui.cli.main import main; main(['new-method', 'risk.of_mine', '.'])")
     assert done.returncode == 0, done.stderr
     for part in ("engine/risk/of_mine.py", "evidence/risk_of_mine.py", "methods.md", "measured_rates.py"):
