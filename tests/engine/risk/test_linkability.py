@@ -7,22 +7,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import schema_of
 
 from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
+from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.results import Estimate, Measure
 from sfumato.engine.methods.run import Run
 from sfumato.engine.risk._best_strategy import kept_variables
 from sfumato.engine.risk.linkability import LinkabilitySpec, linkability
 
-SCHEMA = Schema(
-    (
-        Variable("zip", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=tuple("abcdef")),
-        Variable("age", Kind.CONTINUOUS, Role.QUASI_IDENTIFIER),
-        Variable("ill", Kind.CATEGORICAL, Role.SENSITIVE, levels=tuple("xyz")),
-        Variable("pay", Kind.CONTINUOUS, Role.SENSITIVE),
-    )
+SCHEMA = schema_of(
+    Variable("zip", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=tuple("abcdef")),
+    "age: continuous quasi_identifier",
+    Variable("ill", Kind.CATEGORICAL, Role.SENSITIVE, levels=tuple("xyz")),
+    "pay: continuous sensitive",
 )
 
 
