@@ -28,6 +28,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import settings
+from prepared_workspaces import enter_recipe
 from public_data import PUBLIC_DATA
 
 from sfumato.engine.data.microdata import Microdata, conform
@@ -35,8 +36,6 @@ from sfumato.engine.methods.registry import discovered
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import audit_rows, head_of, keep_head, seal_rows
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.database import MIGRATIONS, transaction
 from sfumato.workspace.store.heads import StateDirectory, keep_outside
@@ -251,7 +250,7 @@ def enter(workspace: Workspace, small_recipe: Callable[..., Recipe], small_data:
     """Enter a run of the small recipe; returns its number."""
 
     def make(**sections: object) -> int:
-        return enter_run(workspace, small_recipe(**sections), Source("simulated.csv", b"simulated"), small_data)
+        return enter_recipe(workspace, small_recipe(**sections), small_data)
 
     return make
 
@@ -343,7 +342,7 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
             found[asked] = tmp_path_factory.mktemp("computed") / "workspace"
             with Workspace.create(found[asked], key) as made:
                 recipe = Recipe.from_table({**SMALL, **sections})
-                enter_run(made, recipe, Source("simulated.csv", b"simulated"), _small_data())
+                enter_recipe(made, recipe, _small_data())
             work(found[asked], idle=0)
         return found[asked]
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prepared_workspaces import run_recipe
 
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.data.schema import Kind, Schema, Variable
@@ -28,9 +29,6 @@ from sfumato.workspace.documents.croissant import dataset
 from sfumato.workspace.documents.described import Category, Column, Described
 from sfumato.workspace.documents.written import Written, json_document
 from sfumato.workspace.errors import NotReleased
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.external import with_codes
 from sfumato.workspace.release.tables import codebook, dataset_bytes
 from sfumato.workspace.release.verification import origin_of, verify_release
@@ -212,8 +210,7 @@ def test_no_text_file_of_a_hostile_release_hides_turns_or_computes_anything(make
             f"publisher = {said}\nlicence = {said}\naddress = {said}\n", "utf-8"
         )
         data = conform(frame[list(recipe.schema.names)], recipe.schema, recipe.data.missing)
-        run_id = enter_run(workspace, recipe, Source("simulated.csv", b"simulated"), data)
-        work(workspace.directory, idle=0)
+        run_id = run_recipe(workspace, recipe, data)
         release(workspace, run_id, tmp_path / "out", reason=f"agreed {EVIL}")
         verified = verify_release(tmp_path / "out")
         assert not verified.wrong
