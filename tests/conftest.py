@@ -28,6 +28,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import settings
+from prepared_workspaces import enter_recipe
 from public_data import PUBLIC_DATA
 
 from sfumato.engine.data.microdata import Microdata, conform
@@ -35,8 +36,6 @@ from sfumato.engine.methods.registry import discovered
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import audit_rows, head_of, keep_head, seal_rows
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.database import MIGRATIONS, transaction
 from sfumato.workspace.store.heads import StateDirectory, keep_outside
@@ -57,21 +56,6 @@ STATE = Path(tempfile.mkdtemp(prefix="sfumato-state-"))
 atexit.register(shutil.rmtree, STATE, ignore_errors=True)
 os.environ["XDG_STATE_HOME"] = str(STATE / "session")
 os.environ["XDG_DATA_HOME"] = str(STATE / "data")
-
-PICTURES = importlib.import_module("sfumato.workspace.documents.acro")
-DRAWN = functools.lru_cache(512)(vars(PICTURES)["png"])
-LOOKED_AT = ("tests/workspace/documents/", "tests/workspace/release/test_what_leaves.py")
-
-
-def picture(drawing: str, *, note: str) -> bytes | None:
-    """The picture of a drawing in tests that look at what documents show, drawn once; in others an empty one: every release has many."""
-    looked = os.environ.get("PYTEST_CURRENT_TEST", "").startswith(LOOKED_AT)
-    empty = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"/>'
-    found: bytes | None = DRAWN(drawing if looked else empty, note=note)
-    return found
-
-
-vars(PICTURES)["png"] = picture
 
 TOO_LONG = 5.0
 """Seconds of processor time after which a test is no quick one: far above what developers_tests.md allows, so that no test fails on a slow day."""
@@ -179,17 +163,28 @@ def _own_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(STATE / str(next(NUMBERS))))
 
 
-@pytest.fixture(autouse=True)
-def own_keys(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The keys that workspaces make for themselves are the same each time that a test runs: the gate stops one in two hundred
-    honest releases by chance, and what a test finds shall not depend on chance. Fixtures of a session name their keys.
+@pytest.fixture
+def known_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give workspaces that are made without naming a key the same keys each time that the test runs, one after another.
+
+    For tests of commands and of the app, which name none; others give ``Workspace.create`` a key.
     """
+    # The gate stops one in two hundred honest releases by chance: with random keys a test would fail as often.
     numbers = itertools.count()
 
-    def key() -> bytes:
-        return hashlib.sha256(f"{request.node.nodeid} {next(numbers)}".encode()).digest()
+    def known_key() -> bytes:
+        return hashlib.sha256(f"key {next(numbers)}".encode()).digest()
 
-    monkeypatch.setattr("sfumato.workspace.store.workspace.new_key", key)
+    monkeypatch.setattr("sfumato.workspace.store.workspace.new_key", known_key)
+
+
+@pytest.fixture
+def blank_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the pictures of figures in documents empty: for tests that release often and look at no picture."""
+    empty = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"/>'
+    module = importlib.import_module("sfumato.workspace.documents.acro")  # the package has a function of that name
+    draw = module.png
+    monkeypatch.setattr(module, "png", lambda _, *, note: draw(empty, note=note))
 
 
 @pytest.fixture
@@ -255,7 +250,7 @@ def enter(workspace: Workspace, small_recipe: Callable[..., Recipe], small_data:
     """Enter a run of the small recipe; returns its number."""
 
     def make(**sections: object) -> int:
-        return enter_run(workspace, small_recipe(**sections), Source("simulated.csv", b"simulated"), small_data)
+        return enter_recipe(workspace, small_recipe(**sections), small_data)
 
     return make
 
@@ -347,7 +342,7 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
             found[asked] = tmp_path_factory.mktemp("computed") / "workspace"
             with Workspace.create(found[asked], key) as made:
                 recipe = Recipe.from_table({**SMALL, **sections})
-                enter_run(made, recipe, Source("simulated.csv", b"simulated"), _small_data())
+                enter_recipe(made, recipe, _small_data())
             work(found[asked], idle=0)
         return found[asked]
 

@@ -11,30 +11,29 @@ import numpy as np
 import pandas as pd
 from attackers import Outside, register_of
 from numpy.typing import NDArray
+from prepared_tables import variables_of
+from prepared_workspaces import run_recipe
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.execution.tasks import synthesis_streams
 from sfumato.engine.methods.run import PUBLIC, Randomness
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.service.release import release
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.columns_beside import released_draws
 
-HOUSEHOLDS = {
-    "UrbanRural": {"kind": "categorical", "role": "quasi_identifier"},
-    "Income": {"kind": "continuous", "role": "quasi_identifier"},
-    "Race": {"kind": "categorical", "role": "quasi_identifier"},
-    "Expenditure": {"kind": "continuous", "role": "sensitive"},
-}
-LISTINGS = {
-    "room_type": {"kind": "categorical", "role": "quasi_identifier"},
-    "neighbourhood_group": {"kind": "categorical", "role": "quasi_identifier"},
-    "number_of_reviews": {"kind": "count", "role": "quasi_identifier"},
-    "price": {"kind": "continuous", "role": "sensitive"},
-}
+HOUSEHOLDS = variables_of(
+    "UrbanRural: categorical quasi_identifier",
+    "Income: continuous quasi_identifier",
+    "Race: categorical quasi_identifier",
+    "Expenditure: continuous sensitive",
+)
+LISTINGS = variables_of(
+    "room_type: categorical quasi_identifier",
+    "neighbourhood_group: categorical quasi_identifier",
+    "number_of_reviews: count quasi_identifier",
+    "price: continuous sensitive",
+)
 SEED = 7
 KEY, STOLEN = (sha256(word).digest() for word in (b"a key", b"another key"))
 """Two secret keys, always the same, so that a test finds what it found before."""
@@ -83,8 +82,7 @@ Release = Callable[[Recipe, Microdata, bytes], Released]
 def released(recipe: Recipe, data: Microdata, key: bytes, folder: Path) -> Released:
     """Compute a recipe in a new workspace with this key, and release it."""
     with Workspace.create(folder / "workspace", key) as workspace:
-        run_id = enter_run(workspace, recipe, Source("people.csv", b"people"), data)
-        work(workspace.directory, idle=0)
+        run_id = run_recipe(workspace, recipe, data, "people.csv", b"people")
         release(workspace, run_id, folder / "out", reason="a test of attacks")
         draws = released_draws(workspace, run_id)
         query = "SELECT sha256 FROM artefact WHERE run_id = ? AND name LIKE 'fit/%' ORDER BY name"

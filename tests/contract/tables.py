@@ -10,24 +10,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
+from prepared_tables import schema_of
 
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.data.schema import Kind, Origin, Role, Schema, Variable
+from sfumato.engine.data.schema import Kind, Origin, Role, Variable
 
 SYNTHESISED = ("days", "income")
 
 # Eight variables, all kinds and roles but the identifier, and the few values that tiny tables have of each.
-SCHEMA = Schema(
-    (
-        Variable("region", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=("north", "south", "west")),
-        Variable("sex", Kind.BINARY, Role.QUASI_IDENTIFIER, levels=("0", "1")),
-        Variable("size", Kind.ORDINAL, levels=("small", "medium", "large")),
-        Variable("visits", Kind.COUNT, Role.QUASI_IDENTIFIER),
-        Variable("days", Kind.COUNT, Role.SENSITIVE),
-        Variable("income", Kind.CONTINUOUS, Role.SENSITIVE),
-        Variable("illness", Kind.BINARY, Role.SENSITIVE, levels=("no", "yes")),
-        Variable("joined", Kind.DATE),
-    )
+SCHEMA = schema_of(
+    Variable("region", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=("north", "south", "west")),
+    Variable("sex", Kind.BINARY, Role.QUASI_IDENTIFIER, levels=("0", "1")),
+    Variable("size", Kind.ORDINAL, levels=("small", "medium", "large")),
+    "visits: count quasi_identifier",
+    "days: count sensitive",
+    "income: continuous sensitive",
+    Variable("illness", Kind.BINARY, Role.SENSITIVE, levels=("no", "yes")),
+    "joined: date",
 )
 VALUES: dict[str, list[Any]] = {
     "region": ["north", "south", "west"],

@@ -16,10 +16,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from own_methods import METHODS
+from prepared_tables import schema_of
 
 from sfumato.engine.contract.examples import SETTINGS, recipe_of
 from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
+from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Variable
 from sfumato.engine.errors import BadInput, NotConverged
 from sfumato.engine.execution.tasks import execute
 from sfumato.engine.methods.registry import Method, registry
@@ -31,17 +32,15 @@ from sfumato.engine.recipe.recipe import Recipe
 pytestmark = pytest.mark.slow
 
 N = 60
-SCHEMA = Schema(
-    (
-        Variable("region", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
-        Variable("sex", Kind.BINARY, Role.QUASI_IDENTIFIER),
-        Variable("size", Kind.ORDINAL, Role.QUASI_IDENTIFIER, levels=("small", "medium", "large")),
-        Variable("visits", Kind.COUNT, Role.QUASI_IDENTIFIER),
-        Variable("days", Kind.COUNT, Role.SENSITIVE, bounds=(0, None)),
-        Variable("income", Kind.CONTINUOUS, Role.SENSITIVE),
-        Variable("illness", Kind.BINARY, Role.SENSITIVE),
-        Variable("joined", Kind.DATE),
-    )
+SCHEMA = schema_of(
+    "region: categorical quasi_identifier",
+    "sex: binary quasi_identifier",
+    Variable("size", Kind.ORDINAL, Role.QUASI_IDENTIFIER, levels=("small", "medium", "large")),
+    "visits: count quasi_identifier",
+    Variable("days", Kind.COUNT, Role.SENSITIVE, bounds=(0, None)),
+    "income: continuous sensitive",
+    "illness: binary sensitive",
+    "joined: date",
 )
 
 

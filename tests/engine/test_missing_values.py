@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import schema_of
 from scipy.stats import chisquare
 
 from sfumato.engine.data.microdata import Microdata, as_column, conform
@@ -25,14 +26,12 @@ from sfumato.engine.utility.interval_overlap import IntervalOverlapSpec, interva
 from sfumato.engine.utility.propensity import PropensitySpec, propensity
 from sfumato.engine.utility.summary import SummarySpec, summary
 
-SCHEMA = Schema(
-    (
-        Variable("group", Kind.CATEGORICAL, levels=("a", "b", "c")),
-        Variable("size", Kind.ORDINAL, levels=("small", "large")),
-        Variable("age", Kind.COUNT),
-        Variable("income", Kind.CONTINUOUS),
-        Variable("joined", Kind.DATE),
-    )
+SCHEMA = schema_of(
+    Variable("group", Kind.CATEGORICAL, levels=("a", "b", "c")),
+    Variable("size", Kind.ORDINAL, levels=("small", "large")),
+    "age: count",
+    "income: continuous",
+    "joined: date",
 )
 SHARES = {"a": 0.1, "b": 0.5, "c": 0.9}
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from loaded_process import PYTEST, run_loaded
+from prepared_workspaces import enter_recipe
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
@@ -18,8 +19,7 @@ from sfumato.engine.execution.tasks import execute
 from sfumato.engine.methods.registry import find, method_called, refused, registry
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run, result_rows
+from sfumato.workspace.jobs.runs import result_rows
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.workspace import Workspace
@@ -73,7 +73,7 @@ def test_a_run_of_its_methods_says_whose_they_are(
 ) -> None:
     recipe = small_recipe(**SECTIONS)
     assert recipe.packages == ("sfumato-example",)
-    run_id = enter_run(workspace, recipe, Source("simulated.csv", b"simulated"), small_data)
+    run_id = enter_recipe(workspace, recipe, small_data)
     assert find_run(workspace, run_id).versions["sfumato-example"] == "1.2"
     work(workspace.directory, idle=0)
     assert find_run(workspace, run_id).state is RunState.DONE
@@ -89,7 +89,7 @@ def test_a_cluster_finds_its_methods_too(
 ) -> None:
     distributed = pytest.importorskip("distributed")
     recipe = small_recipe(**SECTIONS)
-    run_id = enter_run(workspace, recipe, Source("simulated.csv", b"simulated"), small_data)
+    run_id = enter_recipe(workspace, recipe, small_data)
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", protocol="tcp://"
     ) as cluster:

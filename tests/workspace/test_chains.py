@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_workspaces import enter_recipe
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.errors import BadInput
@@ -23,8 +24,6 @@ from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace import library
 from sfumato.workspace.errors import DamagedTable, NotReady, WorkspaceError
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.service.deletion import delete_run
@@ -77,7 +76,7 @@ def people(plan: Recipe, n: int = 150) -> Microdata:
 
 def carried_out(directory: Path, plan: Recipe, key: bytes = PUBLIC) -> Workspace:
     workspace = Workspace.create(directory, key)
-    enter_run(workspace, plan, Source("people.csv", b"people"), people(plan))
+    enter_recipe(workspace, plan, people(plan), "people.csv", b"people")
     work(directory, idle=0)
     return workspace
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import variables_of
 
 from sfumato.engine.constraints.redraw_counts import Redrawn
 from sfumato.tui.cli.summary import summarise
@@ -26,11 +27,9 @@ from sfumato.workspace.upkeep.integrity import hold
 from sfumato.workspace.views.run_detail import run_detail
 
 PLAN: dict[str, Any] = {
-    "variables": {
-        "age": {"kind": "count", "role": "quasi_identifier"},
-        "married": {"kind": "categorical", "role": "sensitive"},
-        "visits": {"kind": "count", "role": "sensitive"},
-    },
+    "variables": variables_of(
+        "age: count quasi_identifier", "married: categorical sensitive", "visits: count sensitive"
+    ),
     "release": {"m": 2, "seed": 4},
     "synthesis": [{"target": "married", "method": "cart"}, {"target": "visits", "method": "cart"}],
     "constraints": {"adult_spouse": "married = 'yes' -> age >= 15", "few": "visits <= 90"},

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import variables_of
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import MissingPolicy
@@ -19,12 +20,12 @@ from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
 
-VARIABLES: dict[str, Any] = {
-    "city": {"kind": "categorical", "role": "quasi_identifier"},
-    "age": {"kind": "count", "role": "quasi_identifier"},
-    "joined": {"kind": "date", "role": "quasi_identifier"},
-    "illness": {"kind": "categorical", "role": "sensitive"},
-}
+VARIABLES: dict[str, Any] = variables_of(
+    "city: categorical quasi_identifier",
+    "age: count quasi_identifier",
+    "joined: date quasi_identifier",
+    "illness: categorical sensitive",
+)
 KEYS = ["city", "age", "joined"]
 TREE = [["foo", "north", "*"], ["bar", "north", "*"], ["test", "south", "*"], ["rare", "south", "*"]]
 STEP: dict[str, Any] = {

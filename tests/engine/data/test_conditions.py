@@ -12,28 +12,27 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prepared_tables import schema_of
 
 from sfumato.engine.constraints.constraints import read_constraints
 from sfumato.engine.constraints.evaluation import Values, check_on_data, compliance, truth
 from sfumato.engine.data.conditions import MOST_LETTERS, parse_condition
 from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
+from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import BadInput
 
-SCHEMA = Schema(
-    (
-        Variable("married", Kind.CATEGORICAL, levels=("no", "yes", "was & is")),
-        Variable("partner", Kind.CATEGORICAL, levels=("no", "yes")),
-        Variable("school", Kind.ORDINAL, levels=("low", "middle", "high")),
-        Variable("age", Kind.COUNT),
-        Variable("hours-per-week", Kind.CONTINUOUS),
-        Variable("wage", Kind.CONTINUOUS),
-        Variable("rent", Kind.CONTINUOUS),
-        Variable("income", Kind.CONTINUOUS),
-        Variable("born", Kind.DATE),
-        Variable("wed", Kind.DATE),
-        Variable("person", Kind.CATEGORICAL, Role.IDENTIFIER),
-    )
+SCHEMA = schema_of(
+    Variable("married", Kind.CATEGORICAL, levels=("no", "yes", "was & is")),
+    Variable("partner", Kind.CATEGORICAL, levels=("no", "yes")),
+    Variable("school", Kind.ORDINAL, levels=("low", "middle", "high")),
+    "age: count",
+    "hours-per-week: continuous",
+    "wage: continuous",
+    "rent: continuous",
+    "income: continuous",
+    "born: date",
+    "wed: date",
+    "person: categorical identifier",
 )
 ROWS = [
     ("yes", "yes", "low", 12, 40.0, 0.1, 0.2, 0.3, "2000-01-01", "1999-12-31", "a"),

@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prepared_tables import schema_of
 
 from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
+from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Variable
 from sfumato.engine.execution.record_risk import candidates_without
 from sfumato.engine.matching.intruder import belief
 from sfumato.engine.matching.matching import Exact, Within, match
@@ -19,13 +20,11 @@ from sfumato.engine.risk.attribute import AttributeSpec, attribute
 from sfumato.engine.risk.identification import IdentificationSpec, candidates_of, identification
 from sfumato.engine.studies.intruder_uncertainty import IntruderUncertaintySpec, intruder_uncertainty
 
-SCHEMA = Schema(
-    (
-        Variable("region", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=("a", "b")),
-        Variable("visits", Kind.COUNT, Role.QUASI_IDENTIFIER),
-        Variable("joined", Kind.DATE, Role.QUASI_IDENTIFIER),
-        Variable("income", Kind.CONTINUOUS, Role.SENSITIVE),
-    )
+SCHEMA = schema_of(
+    Variable("region", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=("a", "b")),
+    "visits: count quasi_identifier",
+    "joined: date quasi_identifier",
+    "income: continuous sensitive",
 )
 RECORD = st.tuples(
     st.sampled_from(["a", "b", None]),

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prepared_tables import schema_of
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
@@ -21,12 +22,10 @@ from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.quality.pearson import rho
 from sfumato.engine.recipe.recipe import Recipe
 
-SCHEMA = Schema(
-    (
-        Variable("n_accept", Kind.CONTINUOUS, Role.QUASI_IDENTIFIER),
-        Variable("n_reject", Kind.CONTINUOUS, Role.QUASI_IDENTIFIER),
-        Variable("city", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
-    )
+SCHEMA = schema_of(
+    "n_accept: continuous quasi_identifier",
+    "n_reject: continuous quasi_identifier",
+    "city: categorical quasi_identifier",
 )
 
 
@@ -155,12 +154,7 @@ def test_suppressed_records_are_left_out_and_counted_where_asked() -> None:
 
 
 def test_missing_values_are_ignored_in_numbers_and_are_a_category_of_their_own() -> None:
-    schema = Schema(
-        (
-            Variable("n_accept", Kind.CONTINUOUS, Role.QUASI_IDENTIFIER),
-            Variable("city", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
-        )
-    )
+    schema = schema_of("n_accept: continuous quasi_identifier", "city: categorical quasi_identifier")
     raw = pd.DataFrame({"n_accept": [1.0, 2, 4, None, 9], "city": ["foo", "foo", None, None, "bar"]})
     original = conform(raw, schema, MissingPolicy.KEEP)
     released = original.with_columns({"n_accept": pd.Series([1.0, 2, 3, 5, None])}, "anonymised")

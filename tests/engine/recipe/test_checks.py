@@ -3,9 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import schema_of
 
 from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.schema import Kind, Role, Schema, Variable, compared_variables
+from sfumato.engine.data.schema import Kind, Schema, Variable, compared_variables
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.checks import check_steps, require_full_rank, require_varying
 from sfumato.engine.recipe.recipe import Recipe
@@ -88,13 +89,8 @@ def test_the_first_aliased_term_is_named(terms: list[str], aliased: int | None) 
     assert f'"{terms[aliased]}" is aliased' in caught.value.message
 
 
-SCHEMA = Schema(
-    (
-        Variable("room", Kind.CATEGORICAL, Role.SENSITIVE),
-        Variable("days", Kind.COUNT, Role.SENSITIVE),
-        Variable("price", Kind.CONTINUOUS),
-        Variable("number", Kind.COUNT, Role.IDENTIFIER),
-    )
+SCHEMA = schema_of(
+    "room: categorical sensitive", "days: count sensitive", "price: continuous", "number: count identifier"
 )
 
 

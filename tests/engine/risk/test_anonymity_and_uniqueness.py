@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
+from prepared_tables import variables_of
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.errors import BadInput
@@ -18,12 +19,12 @@ from sfumato.engine.execution.tasks import execute
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 
-VARIABLES: dict[str, Any] = {
-    "zip": {"kind": "categorical", "role": "quasi_identifier"},
-    "age": {"kind": "count", "role": "quasi_identifier"},
-    "illness": {"kind": "categorical", "role": "sensitive"},
-    "income": {"kind": "count", "role": "sensitive"},
-}
+VARIABLES: dict[str, Any] = variables_of(
+    "zip: categorical quasi_identifier",
+    "age: count quasi_identifier",
+    "illness: categorical sensitive",
+    "income: count sensitive",
+)
 MEASURES = [{"method": "risk.anonymity"}, {"method": "risk.uniqueness", "sizes": [1, 2]}]
 ROWS = pd.DataFrame(
     {

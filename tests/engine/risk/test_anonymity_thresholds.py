@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import variables_of
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.errors import BadInput
@@ -15,11 +16,9 @@ from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
 
-VARIABLES = {
-    "age": {"kind": "count", "role": "quasi_identifier"},
-    "smokes": {"kind": "binary", "role": "quasi_identifier"},
-    "illness": {"kind": "categorical", "role": "sensitive"},
-}
+VARIABLES = variables_of(
+    "age: count quasi_identifier", "smokes: binary quasi_identifier", "illness: categorical sensitive"
+)
 
 
 @pytest.fixture(scope="module")

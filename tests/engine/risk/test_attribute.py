@@ -7,21 +7,19 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prepared_tables import schema_of
 
 from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.results import Measure
 from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.attribute import AttributeSpec, attribute
 
-SCHEMA = Schema(
-    (
-        Variable("group", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
-        Variable("reviews", Kind.COUNT, Role.QUASI_IDENTIFIER),
-        Variable("days", Kind.COUNT, Role.SENSITIVE),
-        Variable("kind", Kind.CATEGORICAL, Role.SENSITIVE),
-    )
+SCHEMA = schema_of(
+    "group: categorical quasi_identifier",
+    "reviews: count quasi_identifier",
+    "days: count sensitive",
+    "kind: categorical sensitive",
 )
 RELEASED = ("days", "kind")
 RUN = Run(np.random.default_rng(0))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import schema_of
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
@@ -18,13 +19,11 @@ from sfumato.engine.methods.results import Estimate, Measure
 from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.attribute_inference import AttributeInferenceSpec, attribute_inference
 
-SCHEMA = Schema(
-    (
-        Variable("zip", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=tuple("abcdef")),
-        Variable("age", Kind.CONTINUOUS, Role.QUASI_IDENTIFIER),
-        Variable("ill", Kind.CATEGORICAL, Role.SENSITIVE, levels=tuple("xyz")),
-        Variable("pay", Kind.CONTINUOUS, Role.SENSITIVE),
-    )
+SCHEMA = schema_of(
+    Variable("zip", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=tuple("abcdef")),
+    "age: continuous quasi_identifier",
+    Variable("ill", Kind.CATEGORICAL, Role.SENSITIVE, levels=tuple("xyz")),
+    "pay: continuous sensitive",
 )
 RADIUS = {"pay": Radius.parse("10%")}
 

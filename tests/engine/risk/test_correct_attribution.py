@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import variables_of
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
@@ -255,12 +256,12 @@ def test_the_confidential_adults_are_disclosed_as_synthpop_prints_it(public_data
     assert disclosed == DORIG
 
 
-VARIABLES: dict[str, Any] = {
-    "zip": {"kind": "categorical", "role": "quasi_identifier"},
-    "age": {"kind": "count", "role": "quasi_identifier"},
-    "ill": {"kind": "categorical", "role": "sensitive"},
-    "pay": {"kind": "continuous", "role": "sensitive"},
-}
+VARIABLES: dict[str, Any] = variables_of(
+    "zip: categorical quasi_identifier",
+    "age: count quasi_identifier",
+    "ill: categorical sensitive",
+    "pay: continuous sensitive",
+)
 
 
 def recipe(*measures: dict[str, Any]) -> Recipe:

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import variables_of
 from scipy.special import gammaln, logsumexp
 from scipy.stats import chi2, rankdata
 
@@ -152,10 +153,7 @@ def case(kind: str, people: int, shadows: int, targets: int) -> tuple[Recipe, Mi
         "method": "risk.record_audit", "targets": targets, "people": ["vulnerable", "random"], "shadows": shadows, "blocks": 1, "background": "all",
     }  # fmt: skip
     if kind == "regression":
-        variables = {
-            "age": {"kind": "count", "role": "quasi_identifier"},
-            "pay": {"kind": "continuous", "role": "sensitive"},
-        }
+        variables = variables_of("age: count quasi_identifier", "pay: continuous sensitive")
         step = {
             "method": "linear_regression",
             "target": "pay",

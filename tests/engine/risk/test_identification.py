@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import schema_of
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
@@ -14,13 +15,11 @@ from sfumato.engine.methods.results import Measure
 from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.identification import IdentificationSpec, candidates_of, identification
 
-SCHEMA = Schema(
-    (
-        Variable("region", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
-        Variable("children", Kind.COUNT, Role.QUASI_IDENTIFIER),
-        Variable("since", Kind.DATE),
-        Variable("income", Kind.CONTINUOUS, Role.SENSITIVE),
-    )
+SCHEMA = schema_of(
+    "region: categorical quasi_identifier",
+    "children: count quasi_identifier",
+    "since: date",
+    "income: continuous sensitive",
 )
 RELEASED = ("income",)
 RUN = Run(np.random.default_rng(0))

@@ -11,9 +11,10 @@ import pytest
 import tomli_w
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prepared_tables import schema_of
 
 from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.schema import Kind, Role, Schema, Variable
+from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import execute
 from sfumato.engine.methods.results import Measure
@@ -28,14 +29,12 @@ from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
 
-SCHEMA = Schema(
-    (
-        Variable("id", Kind.CATEGORICAL, Role.IDENTIFIER),
-        Variable("sex", Kind.BINARY, Role.QUASI_IDENTIFIER, levels=("1", "2")),
-        Variable("age", Kind.COUNT, Role.QUASI_IDENTIFIER),
-        Variable("since", Kind.DATE),
-        Variable("pay", Kind.CONTINUOUS, Role.SENSITIVE),
-    )
+SCHEMA = schema_of(
+    "id: categorical identifier",
+    Variable("sex", Kind.BINARY, Role.QUASI_IDENTIFIER, levels=("1", "2")),
+    "age: count quasi_identifier",
+    "since: date",
+    "pay: continuous sensitive",
 )
 RADIUS = {"pay": "5%", "age": 1}
 KEY = b"k" * 32

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prepared_tables import schema_of
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
@@ -18,13 +19,11 @@ from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.risk.identification import IdentificationSpec, check, identification
 
-SCHEMA = Schema(
-    (
-        Variable("region", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
-        Variable("age", Kind.COUNT, Role.QUASI_IDENTIFIER),
-        Variable("since", Kind.DATE, Role.QUASI_IDENTIFIER),
-        Variable("income", Kind.CONTINUOUS, Role.SENSITIVE),
-    )
+SCHEMA = schema_of(
+    "region: categorical quasi_identifier",
+    "age: count quasi_identifier",
+    "since: date quasi_identifier",
+    "income: continuous sensitive",
 )
 KEY = b"k" * 32
 

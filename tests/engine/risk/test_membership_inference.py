@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import schema_of
 from scipy.stats import norm
 
 from sfumato.engine.adversary.density import Near, log_ratio
@@ -20,13 +21,7 @@ from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.membership_inference import MembershipInferenceSpec, gather, membership_inference
 from sfumato.engine.statistics.gower import Gower
 
-SCHEMA = Schema(
-    (
-        Variable("zip", Kind.CATEGORICAL, levels=tuple("abc")),
-        Variable("age", Kind.CONTINUOUS),
-        Variable("pay", Kind.CONTINUOUS),
-    )
-)
+SCHEMA = schema_of(Variable("zip", Kind.CATEGORICAL, levels=tuple("abc")), "age: continuous", "pay: continuous")
 
 
 def table(rows: pd.DataFrame, schema: Schema = SCHEMA) -> Microdata:

@@ -7,22 +7,21 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import schema_of
 
 from sfumato.engine.data.arrays import Floats, Integers
 from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.data.schema import Kind, MissingPolicy, Variable
 from sfumato.engine.matching.radius import Radius
 from sfumato.engine.risk import attribute_inference
 from sfumato.engine.risk.attribute_inference import Asked, Guessed, Levels, Numbers, Sought, sought
 from sfumato.engine.statistics.gower import Gower
 
-SCHEMA = Schema(
-    (
-        Variable("zip", Kind.CATEGORICAL, levels=tuple("abcd")),
-        Variable("age", Kind.COUNT),
-        Variable("ill", Kind.CATEGORICAL, levels=tuple("xyz")),
-        Variable("pay", Kind.CONTINUOUS),
-    )
+SCHEMA = schema_of(
+    Variable("zip", Kind.CATEGORICAL, levels=tuple("abcd")),
+    "age: count",
+    Variable("ill", Kind.CATEGORICAL, levels=tuple("xyz")),
+    "pay: continuous",
 )
 
 

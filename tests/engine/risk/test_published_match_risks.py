@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import schema_of
 from public_data import PUBLIC_DATA
 
 from sfumato.engine.data.microdata import Microdata, conform
@@ -14,14 +15,12 @@ from sfumato.engine.risk.attribute import AttributeSpec, attribute
 from sfumato.engine.risk.identification import IdentificationSpec, identification
 
 RUN = Run(np.random.default_rng(0))
-LISTINGS = Schema(
-    (
-        Variable("room_type", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
-        Variable("neighbourhood_group", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
-        Variable("number_of_reviews", Kind.COUNT, Role.QUASI_IDENTIFIER),
-        Variable("availability_365", Kind.COUNT, Role.SENSITIVE),
-        Variable("price", Kind.CONTINUOUS, Role.SENSITIVE),
-    )
+LISTINGS = schema_of(
+    "room_type: categorical quasi_identifier",
+    "neighbourhood_group: categorical quasi_identifier",
+    "number_of_reviews: count quasi_identifier",
+    "availability_365: count sensitive",
+    "price: continuous sensitive",
 )
 RELEASED = ("availability_365", "price")
 

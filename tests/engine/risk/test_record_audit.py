@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import schema_of
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
@@ -22,13 +23,11 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.risk.record_audit import RecordAuditSpec, gather, record_audit
 
 KEY = b"k" * 32
-SCHEMA = Schema(
-    (
-        Variable("region", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=tuple("abcd")),
-        Variable("age", Kind.COUNT, Role.QUASI_IDENTIFIER),
-        Variable("pay", Kind.CONTINUOUS, Role.SENSITIVE),
-        Variable("ill", Kind.BINARY, Role.SENSITIVE, levels=("n", "y")),
-    )
+SCHEMA = schema_of(
+    Variable("region", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=tuple("abcd")),
+    "age: count quasi_identifier",
+    "pay: continuous sensitive",
+    Variable("ill", Kind.BINARY, Role.SENSITIVE, levels=("n", "y")),
 )
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prepared_tables import schema_of
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
@@ -34,13 +35,11 @@ from sfumato.engine.risk.singling_out import (
 )
 
 SMALL = Schema((Variable("age", Kind.COUNT), Variable("sex", Kind.BINARY, levels=("f", "m"))))
-PEOPLE = Schema(
-    (
-        Variable("area", Kind.CATEGORICAL, levels=tuple("abcdefgh")),
-        Variable("sex", Kind.BINARY, levels=("0", "1")),
-        Variable("age", Kind.COUNT),
-        Variable("income", Kind.CONTINUOUS),
-    )
+PEOPLE = schema_of(
+    Variable("area", Kind.CATEGORICAL, levels=tuple("abcdefgh")),
+    Variable("sex", Kind.BINARY, levels=("0", "1")),
+    "age: count",
+    "income: continuous",
 )
 
 

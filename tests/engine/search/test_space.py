@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prepared_tables import variables_of
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.recipe import Recipe
@@ -20,11 +21,7 @@ from sfumato.engine.search.space import (
     screened,
 )
 
-VARIABLES = {
-    "age": {"kind": "count", "role": "quasi_identifier"},
-    "sex": {"kind": "binary", "role": "quasi_identifier"},
-    "income": {"kind": "continuous", "role": "sensitive"},
-}
+VARIABLES = variables_of("age: count quasi_identifier", "sex: binary quasi_identifier", "income: continuous sensitive")
 SYNTHESIS = {
     "variables": VARIABLES,
     "release": {"m": 2},

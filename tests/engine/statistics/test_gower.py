@@ -9,19 +9,18 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prepared_tables import schema_of
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.statistics.gower import Gower
 
-SCHEMA = Schema(
-    (
-        Variable("sex", Kind.BINARY, levels=("f", "m")),
-        Variable("town", Kind.CATEGORICAL, levels=("a", "b", "c")),
-        Variable("age", Kind.COUNT),
-        Variable("pay", Kind.CONTINUOUS),
-    )
+SCHEMA = schema_of(
+    Variable("sex", Kind.BINARY, levels=("f", "m")),
+    Variable("town", Kind.CATEGORICAL, levels=("a", "b", "c")),
+    "age: count",
+    "pay: continuous",
 )
 
 

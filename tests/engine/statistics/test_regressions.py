@@ -9,6 +9,7 @@ import pytest
 import statsmodels.formula.api as smf
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prepared_tables import schema_of
 
 from sfumato.engine.data import blocks
 from sfumato.engine.data.microdata import Microdata, conform
@@ -16,14 +17,12 @@ from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.design.estimation import Model
 from sfumato.engine.errors import BadInput, NotComputable
 
-SCHEMA = Schema(
-    (
-        Variable("room", Kind.CATEGORICAL, levels=("flat", "house", "tent")),
-        Variable("smoker", Kind.BINARY),
-        Variable("age", Kind.COUNT),
-        Variable("price", Kind.CONTINUOUS),
-        Variable("born", Kind.DATE),
-    )
+SCHEMA = schema_of(
+    Variable("room", Kind.CATEGORICAL, levels=("flat", "house", "tent")),
+    "smoker: binary",
+    "age: count",
+    "price: continuous",
+    "born: date",
 )
 names = st.sampled_from(["age", "log(price)", "room:age", "sqrt(age)", "number of rooms"])
 

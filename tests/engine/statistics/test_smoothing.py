@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import schema_of
 
 from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.schema import Kind, Schema, Variable
+from sfumato.engine.data.schema import Kind, Variable
 from sfumato.engine.methods.run import Run
 from sfumato.engine.statistics.smoothing import smoothed, steps, within
 from sfumato.engine.synthesis.cart import CartSpec, cart, draw
@@ -46,13 +47,8 @@ def test_bounds_reflect_and_steps_hold() -> None:
     assert (far <= 10).all()
 
 
-SCHEMA = Schema(
-    (
-        Variable("group", Kind.CATEGORICAL),
-        Variable("spent", Kind.CONTINUOUS),
-        Variable("visits", Kind.COUNT, bounds=(0, 400)),
-        Variable("day", Kind.DATE),
-    )
+SCHEMA = schema_of(
+    "group: categorical", "spent: continuous", Variable("visits", Kind.COUNT, bounds=(0, 400)), "day: date"
 )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import variables_of
 from sklearn.metrics import roc_auc_score
 
 from sfumato.engine.data.microdata import Microdata, conform
@@ -21,12 +22,12 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.studies._group_tests import GroupTests
 from sfumato.engine.studies.calibration import SCORES, calibrated, generator_of
 
-VARIABLES = {
-    "age": {"kind": "count", "role": "quasi_identifier"},
-    "hours": {"kind": "continuous", "role": "quasi_identifier"},
-    "work": {"kind": "categorical", "role": "quasi_identifier"},
-    "race": {"kind": "categorical", "role": "sensitive"},
-}
+VARIABLES = variables_of(
+    "age: count quasi_identifier",
+    "hours: continuous quasi_identifier",
+    "work: categorical quasi_identifier",
+    "race: categorical sensitive",
+)
 STUDY = {
     "method": "studies.calibration",
     "generators": 2,

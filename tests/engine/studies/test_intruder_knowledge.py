@@ -11,22 +11,20 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prepared_tables import schema_of
 
 from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import execute
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 
-SCHEMA = Schema(
-    (
-        Variable("region", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
-        Variable("age", Kind.COUNT, Role.QUASI_IDENTIFIER),
-        Variable("since", Kind.DATE, Role.QUASI_IDENTIFIER),
-        Variable("pay", Kind.CONTINUOUS, Role.SENSITIVE),
-    )
+SCHEMA = schema_of(
+    "region: categorical quasi_identifier",
+    "age: count quasi_identifier",
+    "since: date quasi_identifier",
+    "pay: continuous sensitive",
 )
 RADIUS = {"pay": "5%", "since": 1}
 Subset = tuple[str, ...]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import schema_of
 from public_data import PUBLIC_DATA
 
 from sfumato.engine.data.microdata import Microdata, conform
@@ -21,14 +22,12 @@ from sfumato.engine.risk.attribute import AttributeSpec, attribute
 from sfumato.engine.risk.identification import IdentificationSpec, identification
 from sfumato.engine.studies.intruder_uncertainty import REPLICATES, IntruderUncertaintySpec, intruder_uncertainty
 
-SCHEMA = Schema(
-    (
-        Variable("room_type", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
-        Variable("neighbourhood_group", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
-        Variable("number_of_reviews", Kind.COUNT, Role.QUASI_IDENTIFIER),
-        Variable("availability_365", Kind.COUNT, Role.SENSITIVE),
-        Variable("price", Kind.CONTINUOUS, Role.SENSITIVE),
-    )
+SCHEMA = schema_of(
+    "room_type: categorical quasi_identifier",
+    "neighbourhood_group: categorical quasi_identifier",
+    "number_of_reviews: count quasi_identifier",
+    "availability_365: count sensitive",
+    "price: continuous sensitive",
 )
 RELEASED = ("availability_365", "price")
 RADIUS = {"availability_365": 5, "price": "5%"}
@@ -174,12 +173,8 @@ def test_a_wholly_unknown_variable_is_one_that_does_not_matter(confidential, rel
     assert {name: found[name] for name in expected} == expected
 
 
-PEOPLE = Schema(
-    (
-        Variable("place", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER),
-        Variable("days_old", Kind.COUNT, Role.QUASI_IDENTIFIER),
-        Variable("income", Kind.CONTINUOUS, Role.SENSITIVE),
-    )
+PEOPLE = schema_of(
+    "place: categorical quasi_identifier", "days_old: count quasi_identifier", "income: continuous sensitive"
 )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import variables_of
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.errors import BadInput
@@ -18,11 +19,7 @@ from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.studies.minimisation import MinimisationSpec, smallest_size
 
-VARIABLES = {
-    "age": {"kind": "count", "role": "quasi_identifier"},
-    "town": {"kind": "categorical", "role": "quasi_identifier"},
-    "visits": {"kind": "count", "role": "sensitive"},
-}
+VARIABLES = variables_of("age: count quasi_identifier", "town: categorical quasi_identifier", "visits: count sensitive")
 
 
 def recipe(**changes: Any) -> Recipe:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import schema_of
 from public_data import PUBLIC_DATA
 from scipy.stats import chisquare
 
@@ -25,15 +26,13 @@ from sfumato.engine.trees.trees import Trees
 
 AIRBNB = PUBLIC_DATA / "AB_NYC_2019.csv"
 
-SCHEMA = Schema(
-    (
-        Variable("group", Kind.CATEGORICAL, levels=("a", "b", "c", "z")),
-        Variable("size", Kind.ORDINAL, levels=("small", "medium", "large")),
-        Variable("smoker", Kind.BINARY),
-        Variable("visits", Kind.COUNT),
-        Variable("income", Kind.CONTINUOUS),
-        Variable("joined", Kind.DATE),
-    )
+SCHEMA = schema_of(
+    Variable("group", Kind.CATEGORICAL, levels=("a", "b", "c", "z")),
+    Variable("size", Kind.ORDINAL, levels=("small", "medium", "large")),
+    "smoker: binary",
+    "visits: count",
+    "income: continuous",
+    "joined: date",
 )
 
 
@@ -269,13 +268,11 @@ def listings() -> pd.DataFrame:
 
 def released(listings: pd.DataFrame, **options: object) -> Execution:
     """Days, then price, by trees; m = 10."""
-    schema = Schema(
-        (
-            *(Variable(name, Kind.CATEGORICAL, Role.QUASI_IDENTIFIER) for name in KNOWN[:2]),
-            Variable("number_of_reviews", Kind.COUNT, Role.QUASI_IDENTIFIER),
-            Variable("availability_365", Kind.COUNT, bounds=(0, 365)),
-            Variable("price", Kind.CONTINUOUS),
-        )
+    schema = schema_of(
+        *(Variable(name, Kind.CATEGORICAL, Role.QUASI_IDENTIFIER) for name in KNOWN[:2]),
+        "number_of_reviews: count quasi_identifier",
+        Variable("availability_365", Kind.COUNT, bounds=(0, 365)),
+        "price: continuous",
     )
     radii = [{"availability_365": days, "price": price} for days, price in RADII]
     plan = recipe(

@@ -3,12 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import schema_of
 from public_data import PUBLIC_DATA
 from scipy.stats import chisquare, ks_2samp, kstest, norm, truncnorm
 
 from sfumato.engine.data import blocks
 from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.schema import Kind, Schema, Variable
+from sfumato.engine.data.schema import Kind, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import execute
 from sfumato.engine.methods.results import Fit
@@ -23,13 +24,7 @@ AIRBNB = PUBLIC_DATA / "AB_NYC_2019.csv"
 
 def table(bounds: tuple[float | None, float | None] | None, kind: Kind, **columns: object) -> Microdata:
     """Microdata with a group, a number x and a target y."""
-    schema = Schema(
-        (
-            Variable("group", Kind.CATEGORICAL),
-            Variable("x", Kind.CONTINUOUS),
-            Variable("y", kind, bounds=bounds),
-        )
-    )
+    schema = schema_of("group: categorical", "x: continuous", Variable("y", kind, bounds=bounds))
     return conform(pd.DataFrame(columns), schema)
 
 

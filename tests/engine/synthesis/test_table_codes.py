@@ -5,18 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import schema_of
 
 from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.data.schema import Kind, MissingPolicy, Variable
 from sfumato.engine.synthesis.ctgan import TableCodes
 
-SCHEMA = Schema(
-    (
-        Variable("region", Kind.CATEGORICAL),
-        Variable("visits", Kind.COUNT),
-        Variable("income", Kind.CONTINUOUS, bounds=(0, 100)),
-        Variable("joined", Kind.DATE),
-    )
+SCHEMA = schema_of(
+    "region: categorical", "visits: count", Variable("income", Kind.CONTINUOUS, bounds=(0, 100)), "joined: date"
 )
 RAW = pd.DataFrame(
     {

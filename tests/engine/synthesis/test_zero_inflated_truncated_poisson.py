@@ -3,10 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import schema_of
 
 from sfumato.engine.data import blocks
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.data.schema import Kind, Schema, Variable
+from sfumato.engine.data.schema import Kind, Variable
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.methods.run import Run
 from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
@@ -17,13 +18,7 @@ from sfumato.engine.synthesis.zero_inflated_truncated_poisson import (
     zero_inflated_truncated_poisson,
 )
 
-SCHEMA = Schema(
-    (
-        Variable("town", Kind.CATEGORICAL),
-        Variable("age", Kind.COUNT),
-        Variable("visits", Kind.COUNT, bounds=(0.0, 12.0)),
-    )
-)
+SCHEMA = schema_of("town: categorical", "age: count", Variable("visits", Kind.COUNT, bounds=(0.0, 12.0)))
 
 
 def table(n: int = 250) -> Microdata:

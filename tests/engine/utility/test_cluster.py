@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prepared_tables import schema_of
 from public_data import PUBLIC_DATA
 from scipy.cluster.hierarchy import fcluster, linkage
 
 from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.schema import Kind, Role, Schema, Variable
+from sfumato.engine.data.schema import Kind, Variable
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.execution.tasks import draw_dataset, fit_model
 from sfumato.engine.methods.results import Estimate
@@ -20,13 +21,11 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.utility.cluster import ClusterSpec, cluster, cluster_difference
 
 AIRBNB = PUBLIC_DATA / "AB_NYC_2019.csv"
-SCHEMA = Schema(
-    (
-        Variable("group", Kind.CATEGORICAL, levels=("a", "b", "c", "d")),
-        Variable("price", Kind.CONTINUOUS),
-        Variable("age", Kind.CONTINUOUS),
-        Variable("number", Kind.COUNT, Role.IDENTIFIER),
-    )
+SCHEMA = schema_of(
+    Variable("group", Kind.CATEGORICAL, levels=("a", "b", "c", "d")),
+    "price: continuous",
+    "age: continuous",
+    "number: count identifier",
 )
 
 

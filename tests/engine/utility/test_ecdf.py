@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prepared_tables import schema_of
 from scipy.stats import cramervonmises_2samp, ks_2samp
 
 from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.schema import Kind, Role, Schema, Variable
+from sfumato.engine.data.schema import Kind, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.run import Run
 from sfumato.engine.recipe.recipe import Recipe
@@ -82,13 +83,11 @@ def test_baselines_are_the_means_over_samples_of_one_distribution() -> None:
 
 
 def mixed() -> Microdata:
-    schema = Schema(
-        (
-            Variable("group", Kind.CATEGORICAL, Role.SENSITIVE),
-            Variable("size", Kind.ORDINAL, levels=("small", "large")),
-            Variable("days", Kind.COUNT, Role.SENSITIVE),
-            Variable("number", Kind.COUNT, Role.IDENTIFIER),
-        )
+    schema = schema_of(
+        "group: categorical sensitive",
+        Variable("size", Kind.ORDINAL, levels=("small", "large")),
+        "days: count sensitive",
+        "number: count identifier",
     )
     frame = pd.DataFrame({"group": ["a", "b", "a"], "size": ["small"] * 3, "days": [1, 2, 3], "number": [1, 2, 3]})
     return conform(frame, schema)

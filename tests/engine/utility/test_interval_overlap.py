@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import schema_of
 from scipy.stats import norm, t
 
 from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.schema import Kind, Role, Schema, Variable
+from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import Execution, execute
 from sfumato.engine.methods.results import Estimate
@@ -25,13 +26,11 @@ VARIABLES = {
     "days": {"kind": "count", "role": "sensitive"},
     "price": {"kind": "continuous", "role": "sensitive"},
 }
-SCHEMA = Schema(
-    (
-        Variable("group", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=("a", "b")),
-        Variable("smoker", Kind.BINARY, Role.QUASI_IDENTIFIER),
-        Variable("days", Kind.COUNT, Role.SENSITIVE),
-        Variable("price", Kind.CONTINUOUS, Role.SENSITIVE),
-    )
+SCHEMA = schema_of(
+    Variable("group", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=("a", "b")),
+    "smoker: binary quasi_identifier",
+    "days: count sensitive",
+    "price: continuous sensitive",
 )
 
 

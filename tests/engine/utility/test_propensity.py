@@ -8,21 +8,20 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from prepared_tables import schema_of
 
 from sfumato.engine.data import blocks
 from sfumato.engine.data.microdata import Microdata, MissingPolicy, conform
-from sfumato.engine.data.schema import Kind, Role, Schema, Variable
+from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.run import Run
 from sfumato.engine.utility.propensity import PropensitySpec, propensity
 
-SCHEMA = Schema(
-    (
-        Variable("group", Kind.CATEGORICAL, levels=("a", "b", "c", "d")),
-        Variable("reviews", Kind.COUNT),
-        Variable("price", Kind.CONTINUOUS),
-        Variable("number", Kind.COUNT, Role.IDENTIFIER),
-    )
+SCHEMA = schema_of(
+    Variable("group", Kind.CATEGORICAL, levels=("a", "b", "c", "d")),
+    "reviews: count",
+    "price: continuous",
+    "number: count identifier",
 )
 
 

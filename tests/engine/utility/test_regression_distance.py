@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
+from prepared_tables import schema_of
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
@@ -16,13 +17,11 @@ from sfumato.engine.methods.run import Run
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.utility.regression_distance import RegressionDistanceSpec, regression_distance
 
-SCHEMA = Schema(
-    (
-        Variable("sev", Kind.CATEGORICAL, levels=("0", "1", "2")),
-        Variable("cat", Kind.BINARY, levels=("M", "S")),
-        Variable("age", Kind.COUNT),
-        Variable("charge", Kind.CONTINUOUS),
-    )
+SCHEMA = schema_of(
+    Variable("sev", Kind.CATEGORICAL, levels=("0", "1", "2")),
+    Variable("cat", Kind.BINARY, levels=("M", "S")),
+    "age: count",
+    "charge: continuous",
 )
 LOGIT = "logit: charge > 25 ~ age + sev + cat"
 LINEAR = "charge ~ age + sev + cat"

@@ -3,10 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import schema_of
 from public_data import PUBLIC_DATA
 
 from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.schema import Kind, Role, Schema, Variable
+from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import execute
 from sfumato.engine.methods.run import PUBLIC, Run
@@ -15,12 +16,8 @@ from sfumato.engine.utility.summary import SummarySpec, summary
 
 AIRBNB = PUBLIC_DATA / "AB_NYC_2019.csv"
 
-SCHEMA = Schema(
-    (
-        Variable("group", Kind.CATEGORICAL, levels=("a", "b", "c")),
-        Variable("days", Kind.COUNT, Role.SENSITIVE),
-        Variable("price", Kind.CONTINUOUS, Role.SENSITIVE),
-    )
+SCHEMA = schema_of(
+    Variable("group", Kind.CATEGORICAL, levels=("a", "b", "c")), "days: count sensitive", "price: continuous sensitive"
 )
 FRAME = pd.DataFrame({"group": ["a", "b", "a", "a"], "days": [0, 0, 3, 9], "price": [1.5, 2.5, 4.0, 8.0]})
 

@@ -5,6 +5,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
+from prepared_workspaces import enter_recipe
 
 from sfumato.tui.app.next_step import PlanStanding, Standing, next_step, plan_standing, standing_of
 from sfumato.tui.keys.acts import BY_NAME
@@ -64,15 +65,13 @@ def built_workspace(tmp_path_factory):
 
     from sfumato.engine.data.microdata import conform
     from sfumato.engine.recipe.recipe import Recipe
-    from sfumato.workspace.ingest.files import Source
-    from sfumato.workspace.jobs.runs import enter_run
 
     kinds = {"a": {"kind": "count", "role": "sensitive"}, "b": {"kind": "count"}}
     table = {"variables": kinds, "synthesis": [{"target": "a", "method": "linear_regression", "predictors": ["b"]}]}
     recipe = Recipe.from_table(table)
     data = conform(pd.DataFrame({"a": range(20), "b": range(20)}), recipe.schema)
     with Workspace.create(tmp_path_factory.mktemp("next") / "workspace") as workspace:
-        enter_run(workspace, recipe, Source("a.csv", b"a"), data)
+        enter_recipe(workspace, recipe, data, "a.csv", b"a")
         return workspace.directory
 
 

@@ -22,17 +22,15 @@ import pandas as pd
 import pyte
 import pytest
 import tomli_w
+from prepared_workspaces import enter_recipe
 from wcwidth import wcswidth
 
 import sfumato.workspace.recipes
-from sfumato.engine.data.microdata import conform
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli.main import main
 from sfumato.tui.cli.main import sfumato as root
-from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import request_stop
-from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.approval import request_release
 from sfumato.workspace.service.importing import import_file
@@ -89,10 +87,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (directory / "survey.toml").write_text(tomli_w.dumps(RECIPE | {"data": {"file": "調査.csv"}}), "utf-8")
     with Workspace.create(directory / "workspace", PUBLIC) as workspace:
         for _ in range(2):
-            enter_run(workspace, recipe, Source("調査.csv", b"simulated"), conform(frame(), recipe.schema))
+            enter_recipe(workspace, recipe, frame(), "調査.csv")
     work(workspace.directory, idle=0)
     with Workspace.open(workspace.directory) as workspace:
-        third = enter_run(workspace, recipe, Source("調査.csv", b"simulated"), conform(frame(), recipe.schema))
+        third = enter_recipe(workspace, recipe, frame(), "調査.csv")
         request_stop(workspace, third, RunState.CANCELLED)
     import_file(workspace.directory, str(directory / "調査.csv"), "")
     with Workspace.open(workspace.directory) as workspace:

@@ -17,15 +17,14 @@ from pathlib import Path
 import pytest
 from hostile_workspaces import Change, hostile_workspaces
 from keyed_workspace import KEY
+from prepared_workspaces import enter_recipe
 from terminals import APP, app_environment, kill_workers
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli.main import main
-from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.run_task import forget_peak, peak_bytes
-from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.places import state_directory
 from sfumato.workspace.store.runs import RunState
@@ -44,11 +43,9 @@ def good(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdat
     directory = tmp_path_factory.mktemp("good") / "workspace"
     recipe, data = small
     with Workspace.create(directory, KEY) as workspace:
-        enter_run(workspace, recipe, Source("simulated.csv", b"simulated"), data)
+        enter_recipe(workspace, recipe, data)
         work(directory, idle=0)
-        request_stop(
-            workspace, enter_run(workspace, recipe, Source("simulated.csv", b"simulated"), data), RunState.INTERRUPTED
-        )
+        request_stop(workspace, enter_recipe(workspace, recipe, data), RunState.INTERRUPTED)
         workspace.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return directory
 

@@ -2,14 +2,7 @@
 
 import numpy as np
 import pandas as pd
-
-from sfumato.engine.data.microdata import conform
-from sfumato.engine.methods.run import PUBLIC
-from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.store.workspace import Workspace
+from prepared_workspaces import finished_workspace
 
 TOWNS = {
     "title": "Towns",
@@ -30,12 +23,8 @@ TOWNS = {
 
 def towns_workspace(directory):
     """A workspace with the run done."""
-    with Workspace.create(directory, PUBLIC) as workspace:
-        rng = np.random.default_rng(4)
-        frame = pd.DataFrame(
-            {"town": rng.choice(list("xyz"), 60), "age": rng.integers(18, 40, 60), "pay": rng.normal(3000, 500, 60)}
-        )
-        recipe = Recipe.from_table(TOWNS)
-        enter_run(workspace, recipe, Source("towns.csv", b"simulated"), conform(frame, recipe.schema))
-        work(workspace.directory, idle=0)
-    return directory
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(
+        {"town": rng.choice(list("xyz"), 60), "age": rng.integers(18, 40, 60), "pay": rng.normal(3000, 500, 60)}
+    )
+    return finished_workspace(directory, [TOWNS], frame, "towns.csv")

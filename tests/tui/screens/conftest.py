@@ -5,9 +5,9 @@ import shutil
 import time
 from contextlib import asynccontextmanager
 
-import numpy as np
-import pandas as pd
 import pytest
+from prepared_tables import HOUSEHOLD_PLAN, household_survey
+from prepared_workspaces import enter_recipe
 from textual._compositor import Compositor
 from textual._context import visible_screen_stack
 from textual.css.stylesheet import Stylesheet
@@ -19,9 +19,7 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.app.app import SfumatoApp
 from sfumato.tui.parts.verdict_board import VerdictBoard
 from sfumato.tui.session.state import AppState, save_state
-from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import TaskResult, claim, fail, finish, progress, request_stop
-from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.database import DATABASE
 from sfumato.workspace.store.keys import KEY_FILE
@@ -35,45 +33,19 @@ SIZES = [
 ]
 DONE, FAILED, INTERRUPTED, RUNNING = 1, 2, 3, 4
 RECIPE = {
-    "title": "Household survey",
-    "variables": {
-        "region": {"kind": "categorical", "role": "quasi_identifier"},
-        "visits": {"kind": "count", "role": "quasi_identifier"},
-        "income": {"kind": "continuous", "role": "sensitive", "bounds": [0, 100_000]},
-    },
-    "release": {"m": 3, "seed": 7},
-    "synthesis": [
-        {"target": "income", "method": "linear_regression", "transform": "log", "predictors": ["region", "visits"]}
-    ],
-    "measure": [
-        {"method": "utility.ecdf"},
-        {"method": "utility.summary"},
-        {"method": "risk.identification", "radius": {"income": "5%"}},
-    ],
-    "study": [
-        {"method": "studies.intruder_uncertainty", "variable": "visits", "model": model, "levels": [0.0, 0.1, 0.2]}
-        for model in ("log_normal", "log_normal_constant")
-    ],
-    "threshold": [
-        {"value": "risk.identification.true_match_rate", "max": 0.9},
-        {"value": "risk.identification.expected_match_risk", "max_ratio": 1e-9},
-        {"value": "utility.ecdf.max_abs_difference", "target": "visits", "max": 0.5},
-    ],
+    **HOUSEHOLD_PLAN,
+    "study": [{**HOUSEHOLD_PLAN["study"][0], "model": model} for model in ("log_normal", "log_normal_constant")],
 }
 
 
 def survey():
-    rng = np.random.default_rng(20)
-    visits = rng.poisson(4, 90)
-    income = np.exp(rng.normal(7 + 0.05 * visits, 0.4, 90))
     recipe = Recipe.from_table(RECIPE)
-    frame = pd.DataFrame({"region": rng.choice(["north", "south"], 90), "visits": visits, "income": income})
-    return recipe, conform(frame, recipe.schema)
+    return recipe, conform(household_survey(), recipe.schema)
 
 
 def enter(workspace):
     recipe, data = survey()
-    return enter_run(workspace, recipe, Source("survey.csv", b"simulated"), data)
+    return enter_recipe(workspace, recipe, data, "survey.csv")
 
 
 @pytest.fixture(scope="session")
@@ -126,7 +98,7 @@ def private_data(tmp_path):
 
 
 @pytest.fixture
-def empty(tmp_path):
+def empty(tmp_path, known_keys):
     """A workspace with nothing in it."""
     Workspace.create(tmp_path / "empty").close()
     return tmp_path / "empty"

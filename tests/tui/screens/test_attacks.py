@@ -5,15 +5,11 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_workspaces import finished_workspace
 
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.session.state import AppState, save_state
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.store.keys import PUBLIC
-from sfumato.workspace.store.workspace import Workspace
 
 RECIPE = Recipe.from_table(
     {
@@ -35,11 +31,10 @@ def people(seed):
 
 @pytest.fixture(scope="module")
 def attacked_once(tmp_path_factory):
-    path = tmp_path_factory.mktemp("attacked") / "workspace"
-    with Workspace.create(path, PUBLIC) as workspace:
-        enter_run(workspace, RECIPE, Source("people.csv", b"people"), people(1).with_controls(people(2)))
-    work(path, idle=0)
-    return path
+    data = people(1).with_controls(people(2))
+    return finished_workspace(
+        tmp_path_factory.mktemp("attacked") / "workspace", [RECIPE], data, "people.csv", content=b"people"
+    )
 
 
 @pytest.fixture

@@ -4,18 +4,14 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import variables_of
+from prepared_workspaces import finished_workspace
 from textual.widgets import Input
 
-from sfumato.engine.data.microdata import conform
 from sfumato.engine.methods.registry import registry
-from sfumato.engine.methods.run import PUBLIC
-from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.findings.study import Studies, StudyDialog
 from sfumato.tui.findings.study_answers import first_place, place_text, plane_drawn, slider, spread_text, tables_text
 from sfumato.tui.session.state import AppState, save_state
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.reporting.words import number
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.studies import Answer, Study, studies
@@ -23,12 +19,12 @@ from sfumato.workspace.views.studies import Answer, Study, studies
 SIZES = pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks=pytest.mark.sizes)], ids=str)
 RECIPE = {
     "title": "Census",
-    "variables": {
-        "age": {"kind": "count", "role": "quasi_identifier"},
-        "hours": {"kind": "count", "role": "quasi_identifier"},
-        "sex": {"kind": "categorical", "role": "quasi_identifier"},
-        "status": {"kind": "categorical", "role": "sensitive"},
-    },
+    "variables": variables_of(
+        "age: count quasi_identifier",
+        "hours: count quasi_identifier",
+        "sex: categorical quasi_identifier",
+        "status: categorical sensitive",
+    ),
     "release": {"seed": 7},
     "anonymisation": [{"method": "mondrian", "k": 5}],
     "measure": [{"method": "risk.anonymity"}],
@@ -41,7 +37,6 @@ RECIPE = {
 @pytest.fixture(scope="module")
 def calibrated(tmp_path_factory):
     """A run with one small calibration."""
-    workspace = Workspace.create(tmp_path_factory.mktemp("calibrate") / "workspace", PUBLIC)
     rng = np.random.default_rng(1)
     age = rng.integers(18, 80, 200)
     status = np.where(rng.random(200) < age / 160, "a", rng.choice(["b", "c"], 200))
@@ -53,12 +48,9 @@ def calibrated(tmp_path_factory):
             "status": status,
         }
     )
-    recipe = Recipe.from_table(RECIPE)
-    enter_run(workspace, recipe, Source("census.csv", b"simulated"), conform(frame, recipe.schema))
-    work(workspace.directory, idle=0)
-    workspace.close()
-    save_state(workspace.directory, AppState(project=1, run=1, tab="results"))
-    return workspace.directory
+    directory = finished_workspace(tmp_path_factory.mktemp("calibrate") / "workspace", [RECIPE], frame, "census.csv")
+    save_state(directory, AppState(project=1, run=1, tab="results"))
+    return directory
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,11 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_workspaces import finished_workspace
 from textual.widgets import Input
 
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.data.schema import MissingPolicy
-from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.findings.distribution import Distributions, SidePlot
 from sfumato.tui.manual.help import Keys
@@ -18,9 +18,6 @@ from sfumato.tui.parts.dialogs import Choose
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.tui.widgets.heatmap import HeatMap
 from sfumato.tui.widgets.plot import Plot
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plots.series import likeness
 from sfumato.workspace.store.workspace import Workspace
 
@@ -51,13 +48,9 @@ def survey():
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A run of three datasets; a tenth of the incomes is missing."""
-    workspace = Workspace.create(tmp_path_factory.mktemp("distributions") / "workspace", PUBLIC)
     recipe = Recipe.from_table(RECIPE)
     data = conform(survey(), recipe.schema, MissingPolicy.KEEP)
-    enter_run(workspace, recipe, Source("survey.csv", b"simulated"), data)
-    work(workspace.directory, idle=0)
-    workspace.close()
-    return workspace.directory
+    return finished_workspace(tmp_path_factory.mktemp("distributions") / "workspace", [recipe], data, "survey.csv")
 
 
 @pytest.fixture

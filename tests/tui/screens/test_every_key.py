@@ -8,17 +8,13 @@ import pandas as pd
 import pytest
 from believed import believed_workspace
 from bound_acts import declared
+from prepared_tables import variables_of
+from prepared_workspaces import finished_workspace
 from textual.binding import Binding
 
-from sfumato.engine.data.microdata import conform
-from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.posterior.ensemble import chain_trace
-from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.keys.acts import act_of
 from sfumato.tui.session.state import AppState, save_state
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.drafts import draft_of, save_draft
 from sfumato.workspace.plan.edits import with_sections
 from sfumato.workspace.store.artefacts import write_trace
@@ -26,12 +22,12 @@ from sfumato.workspace.store.workspace import Workspace
 
 CENSUS = {
     "title": "Census",
-    "variables": {
-        "age": {"kind": "count", "role": "quasi_identifier"},
-        "hours": {"kind": "count", "role": "quasi_identifier"},
-        "town": {"kind": "categorical", "role": "quasi_identifier"},
-        "status": {"kind": "categorical", "role": "sensitive"},
-    },
+    "variables": variables_of(
+        "age: count quasi_identifier",
+        "hours: count quasi_identifier",
+        "town: categorical quasi_identifier",
+        "status: categorical sensitive",
+    ),
     "release": {"seed": 7},
     "anonymisation": [{"method": "mondrian", "k": 2}],
     "measure": [{"method": "quality.nmi_v1", "variables": ["age"]}, {"method": "quality.non_suppressed"}],
@@ -288,19 +284,14 @@ def test_every_owner_of_a_place_has_acts():
 @pytest.fixture(scope="module")
 def census(tmp_path_factory):
     """A run of everything that the runs of the built workspace do not have."""
-    workspace = Workspace.create(tmp_path_factory.mktemp("census") / "workspace", PUBLIC)
     rng = np.random.default_rng(4)
     age = rng.integers(18, 80, 240)
     frame = pd.DataFrame(
         {"age": age, "hours": rng.poisson(30, 240), "town": rng.choice(["x", "y"], 240),
          "status": np.where(rng.random(240) < age / 160, "a", rng.choice(["b", "c"], 240))}
     )  # fmt: skip
-    for changes in ({}, {"anonymisation": [{"method": "mondrian", "k": 20}], "study": []}):
-        recipe = Recipe.from_table({**CENSUS, **changes})
-        enter_run(workspace, recipe, Source("census.csv", b"simulated"), conform(frame, recipe.schema))
-    work(workspace.directory, idle=0)
-    workspace.close()
-    return workspace.directory
+    coarse = {**CENSUS, "anonymisation": [{"method": "mondrian", "k": 20}], "study": []}
+    return finished_workspace(tmp_path_factory.mktemp("census") / "workspace", (CENSUS, coarse), frame, "census.csv")
 
 
 @pytest.fixture

@@ -6,19 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_workspaces import finished_workspace
 
 import sfumato.workspace.service.examination as examining
-from sfumato.engine.data.microdata import conform
-from sfumato.engine.methods.run import PUBLIC
-from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.findings.verdicts import Verdicts
 from sfumato.tui.parts.verdict_board import VerdictBoard
 from sfumato.tui.release.release import Explained, ReleaseScreen
 from sfumato.tui.session.gate_answers import ExaminedRun
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
 RECIPE = {
@@ -43,15 +37,10 @@ SENTENCE = "120 of 120 people (100 %) can be found by height and age"
 def unique_once(tmp_path_factory):
     """Two runs that meet their thresholds though everybody's height is released unchanged, and theirs alone."""
     rng = np.random.default_rng(20)
-    recipe = Recipe.from_table(RECIPE)
     age = rng.integers(18, 80, 120)
     income = np.exp(rng.normal(7 + 0.02 * age, 0.4))
     frame = pd.DataFrame({"height": 150 + np.arange(120) / 4, "age": age, "income": income})
-    with Workspace.create(tmp_path_factory.mktemp("unique") / "workspace", PUBLIC) as workspace:
-        for _ in range(2):
-            enter_run(workspace, recipe, Source("survey.csv", b"simulated"), conform(frame, recipe.schema))
-        work(workspace.directory, idle=0)
-        return workspace.directory
+    return finished_workspace(tmp_path_factory.mktemp("unique") / "workspace", (RECIPE, RECIPE), frame, "survey.csv")
 
 
 @pytest.fixture

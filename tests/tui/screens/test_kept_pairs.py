@@ -3,14 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_workspaces import finished_workspace
 
-from sfumato.engine.data.microdata import conform
-from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.findings.kept_pairs import KeptPairs, pair_rows
 from sfumato.tui.session.state import AppState, save_state
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.reporting.pairs import PairsFound, triangle
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.pairs import pairs_of
@@ -24,24 +20,20 @@ def drawn_from_tables(tmp_path_factory):
     sex = rng.integers(0, 2, 400)
     frame = pd.DataFrame({"area": np.where(rng.random(400) < 0.8, sex, 1 - sex).astype(str), "sex": sex.astype(str)})
     frame["age"] = np.where(sex == 1, rng.integers(50, 90, 400), rng.integers(10, 60, 400))
-    recipe = Recipe.from_table(
-        {
-            "variables": {
-                "area": {"kind": "binary", "levels": ["0", "1"]},
-                "sex": {"kind": "binary", "levels": ["0", "1"]},
-                "age": {"kind": "count", "bounds": [0, 99]},
-            },
-            "synthesis": [
-                {"method": "margins", "target": list(NAMES), "bins": {"age": "width 20"}, "margins": ["area : sex"]}
-            ],
-            "release": {"m": 1, "seed": 1},
-            "measure": [{"method": "utility.margin_distance"}],
-        }
-    )
+    plan = {
+        "variables": {
+            "area": {"kind": "binary", "levels": ["0", "1"]},
+            "sex": {"kind": "binary", "levels": ["0", "1"]},
+            "age": {"kind": "count", "bounds": [0, 99]},
+        },
+        "synthesis": [
+            {"method": "margins", "target": list(NAMES), "bins": {"age": "width 20"}, "margins": ["area : sex"]}
+        ],
+        "release": {"m": 1, "seed": 1},
+        "measure": [{"method": "utility.margin_distance"}],
+    }
     directory = tmp_path_factory.mktemp("tables") / "workspace"
-    with Workspace.create(directory, bytes(range(32))) as workspace:
-        enter_run(workspace, recipe, Source("x.csv", b"x"), conform(frame, recipe.schema), project="tables")
-        work(workspace.directory, idle=0)
+    finished_workspace(directory, [plan], frame, "x.csv", key=bytes(range(32)), content=b"x", project="tables")
     save_state(directory, AppState(project=1, run=1, tab="runs"))
     return directory
 

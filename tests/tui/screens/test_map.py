@@ -6,19 +6,15 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import variables_of
+from prepared_workspaces import finished_workspace
 from textual.widgets import Input
 
-from sfumato.engine.data.microdata import conform
-from sfumato.engine.methods.run import PUBLIC
-from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.app.project import Project
 from sfumato.tui.findings.map import limit_series, limits_on
 from sfumato.tui.parts.dialogs import Choose
 from sfumato.tui.session.state import AppState, save_state
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.reporting.words import number
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.risk_utility import Axis, Coordinate, Point
@@ -26,10 +22,7 @@ from sfumato.workspace.views.risk_utility import Axis, Coordinate, Point
 FULL, POOR, PLAIN = 1, 2, 3
 RECIPE = {
     "title": "Household survey",
-    "variables": {
-        "visits": {"kind": "count", "role": "quasi_identifier"},
-        "income": {"kind": "continuous", "role": "sensitive"},
-    },
+    "variables": variables_of("visits: count quasi_identifier", "income: continuous sensitive"),
     "release": {"m": 3, "seed": 7},
     "synthesis": [{"target": "income", "method": "linear_regression", "predictors": ["visits"]}],
     "measure": [{"method": "utility.ecdf"}, {"method": "risk.identification", "radius": {"income": "25%"}}],
@@ -39,16 +32,12 @@ RECIPE = {
 @pytest.fixture(scope="module")
 def three(tmp_path_factory):
     """Runs 1 and 2 of two recipes, and run 3 without a risk."""
-    workspace = Workspace.create(tmp_path_factory.mktemp("mapped") / "workspace", PUBLIC)
     rng = np.random.default_rng(20)
     visits = rng.poisson(4, 90)
     frame = pd.DataFrame({"visits": visits, "income": np.exp(rng.normal(7 + 0.2 * visits, 0.2, 90))})
-    for changes in ({}, {"release": {"m": 4, "seed": 8}}, {"measure": RECIPE["measure"][:1]}):
-        recipe = Recipe.from_table({**RECIPE, **changes})
-        enter_run(workspace, recipe, Source("survey.csv", b"simulated"), conform(frame, recipe.schema))
-    work(workspace.directory, idle=0)
-    workspace.close()
-    return workspace.directory
+    changes = ({}, {"release": {"m": 4, "seed": 8}}, {"measure": RECIPE["measure"][:1]})
+    plans = [{**RECIPE, **change} for change in changes]
+    return finished_workspace(tmp_path_factory.mktemp("mapped") / "workspace", plans, frame, "survey.csv")
 
 
 @pytest.fixture
@@ -176,7 +165,6 @@ async def test_without_a_run_that_is_done_the_map_says_so(sit, directory):
 @pytest.fixture(scope="module")
 def limited(tmp_path_factory):
     """A run with a limit on the number across, and one relative to the confidential data."""
-    workspace = Workspace.create(tmp_path_factory.mktemp("limited") / "workspace", PUBLIC)
     rng = np.random.default_rng(21)
     visits = rng.poisson(4, 60)
     frame = pd.DataFrame({"visits": visits, "income": np.exp(rng.normal(7 + 0.2 * visits, 0.2, 60))})
@@ -184,12 +172,8 @@ def limited(tmp_path_factory):
         {"value": "utility.ecdf.max_abs_difference", "target": "income", "max": 0.1},
         {"value": "risk.identification.true_match_rate", "max_ratio": 0.5},
     ]
-    for limit in (limits, []):
-        recipe = Recipe.from_table({**RECIPE, "threshold": limit})
-        enter_run(workspace, recipe, Source("survey.csv", b"simulated"), conform(frame, recipe.schema))
-    work(workspace.directory, idle=0)
-    workspace.close()
-    return workspace.directory
+    plans = [{**RECIPE, "threshold": limit} for limit in (limits, [])]
+    return finished_workspace(tmp_path_factory.mktemp("limited") / "workspace", plans, frame, "survey.csv")
 
 
 @pytest.mark.slow

@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import variables_of
+from prepared_workspaces import finished_workspace
 from textual.widgets import Input
 
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.registry import registry
-from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.findings.study import StudyDialog
 from sfumato.tui.findings.study_answers import answer_text, limit_series
@@ -18,8 +19,6 @@ from sfumato.tui.parts.form import Form
 from sfumato.tui.plan.guided_minimisation import GuidedMinimisation
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.tui.widgets.plot import Plot
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.service.guided_minimisation import minimisation_recipe, prepare_minimisation, stored_data
 from sfumato.workspace.store.runs import RunState, find_run, list_runs
@@ -32,11 +31,9 @@ SIZES = pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks
 STUDY = {"method": "studies.minimisation", "k": 2, "step": 0.25, "subsamples": 2, "nmi": 0.3}
 RECIPE = {
     "title": "Census",
-    "variables": {
-        "age": {"kind": "count", "role": "quasi_identifier"},
-        "town": {"kind": "categorical", "role": "quasi_identifier"},
-        "status": {"kind": "categorical", "role": "sensitive"},
-    },
+    "variables": variables_of(
+        "age: count quasi_identifier", "town: categorical quasi_identifier", "status: categorical sensitive"
+    ),
     "release": {"seed": 7},
     "anonymisation": [{"method": "mondrian", "k": 2}],
     "measure": [{"method": "risk.anonymity"}],
@@ -47,18 +44,13 @@ RECIPE = {
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
     """Run 1 finds answers; run 2 asks for more than anonymised data can have."""
-    workspace = Workspace.create(tmp_path_factory.mktemp("minimise") / "workspace", PUBLIC)
     rng = np.random.default_rng(4)
     frame = pd.DataFrame(
         {"age": rng.integers(18, 80, 200),
          "town": rng.choice(["x", "y"], 200), "status": rng.choice(["a", "b"], 200)}
     )  # fmt: skip
-    for asked in (RECIPE["study"], [{**STUDY, "k": 20, "rho": 1.0}]):
-        recipe = Recipe.from_table({**RECIPE, "study": asked})
-        enter_run(workspace, recipe, Source("census.csv", b"simulated"), conform(frame, recipe.schema))
-    work(workspace.directory, idle=0)
-    workspace.close()
-    return workspace.directory
+    plans = (RECIPE, {**RECIPE, "study": [{**STUDY, "k": 20, "rho": 1.0}]})
+    return finished_workspace(tmp_path_factory.mktemp("minimise") / "workspace", plans, frame, "census.csv")
 
 
 def look(directory, run_id, tab="results"):

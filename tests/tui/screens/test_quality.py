@@ -3,19 +3,15 @@ import csv
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import variables_of
+from prepared_workspaces import finished_workspace
 from textual.widgets import Input
 
-from sfumato.engine.data.microdata import conform
-from sfumato.engine.methods.run import PUBLIC
-from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.app.project import Project
 from sfumato.tui.findings.distribution import Distributions
 from sfumato.tui.findings.quality import NO_RECORDS, Quality, deciding, reading, why
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.tui.widgets.grid import Grid
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.quality import Metric, QualityBoard, Score, has_quality, quality_board
@@ -25,13 +21,7 @@ GOOD, POOR, PLAIN = 1, 2, 3
 SIZES = pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks=pytest.mark.sizes)], ids=str)
 RECIPE = {
     "title": "Census",
-    "variables": {
-        "age": {"kind": "count", "role": "quasi_identifier"},
-        "hours": {"kind": "count", "role": "quasi_identifier"},
-        "town": {"kind": "categorical", "role": "quasi_identifier"},
-        "flat": {"kind": "count"},
-        "status": {"kind": "categorical", "role": "sensitive"},
-    },
+    "variables": variables_of("age: count quasi_identifier", "hours: count quasi_identifier", "town: categorical quasi_identifier", "flat: count", "status: categorical sensitive"),
     "release": {"seed": 7},
     "anonymisation": [{"method": "mondrian", "k": 2}],
     "measure": [
@@ -47,7 +37,6 @@ RECIPE = {
 @pytest.fixture(scope="module")
 def three(tmp_path_factory):
     """Run 1 keeps its recipe's limits, run 2 has classes too large for them, run 3 measures no quality."""
-    workspace = Workspace.create(tmp_path_factory.mktemp("quality") / "workspace", PUBLIC)
     rng = np.random.default_rng(4)
     age = rng.integers(18, 80, 300)
     frame = pd.DataFrame(
@@ -55,12 +44,9 @@ def three(tmp_path_factory):
          "status": rng.choice(["a", "b"], 300)}
     )  # fmt: skip
     plain = {"measure": [{"method": "utility.ecdf"}], "threshold": []}
-    for changes in ({}, {"anonymisation": [{"method": "mondrian", "k": 150}]}, plain):
-        recipe = Recipe.from_table({**RECIPE, **changes})
-        enter_run(workspace, recipe, Source("census.csv", b"simulated"), conform(frame, recipe.schema))
-    work(workspace.directory, idle=0)
-    workspace.close()
-    return workspace.directory
+    changes = ({}, {"anonymisation": [{"method": "mondrian", "k": 150}]}, plain)
+    plans = [{**RECIPE, **change} for change in changes]
+    return finished_workspace(tmp_path_factory.mktemp("quality") / "workspace", plans, frame, "census.csv")
 
 
 def board_of(directory, run_id):

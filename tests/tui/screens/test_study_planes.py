@@ -3,16 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_workspaces import finished_workspace
 
-from sfumato.engine.data.microdata import conform
-from sfumato.engine.methods.run import PUBLIC
-from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.findings.study import on_axis
 from sfumato.tui.findings.study_answers import TogetherView, view_of
 from sfumato.tui.session.state import AppState, save_state
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.studies import studies
 
@@ -43,15 +38,11 @@ RECIPE = {
 @pytest.fixture(scope="module")
 def private(tmp_path_factory):
     """A run with a small study along epsilon."""
-    workspace = Workspace.create(tmp_path_factory.mktemp("private") / "workspace", PUBLIC)
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({name: rng.choice(levels, 150) for name, levels in LEVELS.items()})
-    recipe = Recipe.from_table(RECIPE)
-    enter_run(workspace, recipe, Source("census.csv", b"simulated"), conform(frame, recipe.schema))
-    work(workspace.directory, idle=0)
-    workspace.close()
-    save_state(workspace.directory, AppState(project=1, run=1, tab="sweep"))
-    return workspace.directory
+    directory = finished_workspace(tmp_path_factory.mktemp("private") / "workspace", [RECIPE], frame, "census.csv")
+    save_state(directory, AppState(project=1, run=1, tab="sweep"))
+    return directory
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_workspaces import enter_recipe
 
-from sfumato.engine.data.microdata import conform
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import agree
@@ -17,8 +17,7 @@ from sfumato.tui.findings.records import Record
 from sfumato.tui.parts.split import Detail
 from sfumato.tui.runs.compare import Compare
 from sfumato.tui.widgets.grid import Grid
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_again, enter_run
+from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.drafts import draft_of_run
 from sfumato.workspace.reporting.recipe_difference import sentence
@@ -68,7 +67,7 @@ def built(tmp_path_factory):
 
     def enter(frame, content=b"simulated", **sections):
         recipe = Recipe.from_table({**RECIPE, **sections})
-        enter_run(workspace, recipe, Source("survey.csv", content), conform(frame, recipe.schema))
+        enter_recipe(workspace, recipe, frame, "survey.csv", content)
 
     enter(frame)
     poor = [{"target": "income", "method": "linear_regression", "predictors": ["visits"]}]

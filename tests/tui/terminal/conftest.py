@@ -5,26 +5,17 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
+from prepared_tables import household_survey, variables_of
+from prepared_workspaces import finished_workspace
 
-from sfumato.engine.data.microdata import conform
-from sfumato.engine.methods.run import PUBLIC
-from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.session.state import AppState, save_state
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.store.workspace import Workspace
 
 RECIPE = {
     "title": "Household survey",
-    "variables": {
-        "region": {"kind": "categorical", "role": "quasi_identifier"},
-        "visits": {"kind": "count", "role": "quasi_identifier"},
-        "income": {"kind": "continuous", "role": "sensitive"},
-    },
+    "variables": variables_of(
+        "region: categorical quasi_identifier", "visits: count quasi_identifier", "income: continuous sensitive"
+    ),
     "release": {"m": 3, "seed": 7},
     "synthesis": [{"target": "income", "method": "linear_regression", "predictors": ["region", "visits"]}],
     "measure": [
@@ -43,16 +34,8 @@ RECIPE = {
 @pytest.fixture(scope="session")
 def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace with one finished run."""
-    rng = np.random.default_rng(20)
-    visits = rng.poisson(4, 90)
-    income = np.exp(rng.normal(7 + 0.05 * visits, 0.4, 90))
-    frame = pd.DataFrame({"region": rng.choice(["north", "süden"], 90), "visits": visits, "income": income})
-    recipe = Recipe.from_table(RECIPE)
-    workspace = Workspace.create(tmp_path_factory.mktemp("finished") / "workspace", PUBLIC)
-    enter_run(workspace, recipe, Source("survey.csv", b"simulated"), conform(frame, recipe.schema))
-    workspace.close()
-    work(workspace.directory, idle=0)
-    return workspace.directory
+    directory = tmp_path_factory.mktemp("finished") / "workspace"
+    return finished_workspace(directory, [RECIPE], household_survey(("north", "süden")), "survey.csv")
 
 
 @pytest.fixture

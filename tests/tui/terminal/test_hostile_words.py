@@ -12,15 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from keyed_workspace import KEY
+from prepared_workspaces import finished_workspace
 from terminals import APP, Pty, app_environment
 
 import sfumato.tui.cli
-from sfumato.engine.data.microdata import conform
-from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.session.state import AppState, save_state
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plots.markup import text
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.store.workspace import Workspace
@@ -55,12 +51,9 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory, reseal: Callable[[Work
     frame = pd.DataFrame(
         {f"region{EVIL}": region, f"visits{EVIL}": rng.poisson(4, 90), "income": rng.lognormal(7, 0.4, 90)}
     )
-    recipe = Recipe.from_table(RECIPE)
-    with Workspace.create(tmp_path_factory.mktemp("hostile") / "workspace", KEY) as workspace:
-        for _ in range(2):
-            enter_run(workspace, recipe, Source(f"survey{EVIL}.csv", b"simulated"), conform(frame, recipe.schema))
-    work(workspace.directory, idle=0)
-    connection = sqlite3.connect(workspace.directory / "workspace.db")
+    directory = tmp_path_factory.mktemp("hostile") / "workspace"
+    finished_workspace(directory, (RECIPE, RECIPE), frame, f"survey{EVIL}.csv", key=KEY)
+    connection = sqlite3.connect(directory / "workspace.db")
     for statement in (
         "UPDATE run SET error = 'failed' || ?",
         "UPDATE task SET key = key || ?1, error = ?1, what = ?1",
@@ -73,9 +66,9 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory, reseal: Callable[[Work
         connection.execute(statement, (EVIL,))
     connection.commit()
     connection.close()
-    with Workspace.open(workspace.directory) as opened:
+    with Workspace.open(directory) as opened:
         reseal(opened)
-    return workspace.directory
+    return directory
 
 
 def unseen(printed: str) -> set[str]:

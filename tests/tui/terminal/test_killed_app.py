@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from prepared_workspaces import enter_recipe
 from terminals import APP, PATIENCE, Pty, app_environment, kill_workers
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import start_worker
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
@@ -30,7 +29,7 @@ LONG = {
 @pytest.fixture
 def directory(workspace: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata) -> Iterator[Path]:
     """A workspace with a run that goes on for a while."""
-    enter_run(workspace, small_recipe(**LONG), Source("simulated.csv", b"simulated"), small_data)
+    enter_recipe(workspace, small_recipe(**LONG), small_data)
     worker = start_worker(workspace.directory, 1)
     yield workspace.directory
     kill_workers(workspace.directory)

@@ -13,13 +13,14 @@ import keyed_workspace
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_workspaces import run_recipe
 from public_data import PUBLIC_DATA
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import examine
-from sfumato.workspace.ingest.files import Source, find_source, ingest, read_frame
+from sfumato.workspace.ingest.files import find_source, ingest, read_frame
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import policy_of
@@ -90,9 +91,7 @@ def hostile_recipe() -> tuple[Recipe, Microdata]:
 
 def run_of(workspace: Workspace, recipe: Recipe, data: Microdata, name: str = "simulated.csv") -> int:
     """Enter a run and have it done."""
-    run_id = enter_run(workspace, recipe, Source(name, b"simulated"), data)
-    work(workspace.directory, idle=0)
-    return run_id
+    return run_recipe(workspace, recipe, data, name)
 
 
 def write(workspace: Workspace, name: str, text: str) -> Path:

@@ -14,15 +14,12 @@ import fastjsonschema
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_workspaces import release_recipe
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace import documents
 from sfumato.workspace.documents.disclosure_control import SCHEMA_FILE
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.service.release import release
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -63,14 +60,6 @@ def planned(variables: dict[str, Any] = VARIABLES, **step: Any) -> tuple[Recipe,
     return recipe, conform(frame, recipe.schema, recipe.data.missing)
 
 
-def released(workspace: Workspace, tmp_path: Path, recipe: Recipe, data: Microdata) -> Path:
-    run_id = enter_run(workspace, recipe, Source("x.csv", b"x"), data)
-    work(workspace.directory, idle=0)
-    out = tmp_path / f"out-{run_id}"
-    release(workspace, run_id, out, reason="a test")
-    return out / "public"
-
-
 def lines(path: Path) -> list[list[str]]:
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.reader(file))
@@ -78,7 +67,7 @@ def lines(path: Path) -> list[list[str]]:
 
 def test_the_queue_for_output_checking_has_every_kept_table_as_counts(workspace: Workspace, tmp_path: Path) -> None:
     recipe, data = planned(margins=["area : age", "age : pay"])
-    public = released(workspace, tmp_path, recipe, data)
+    public = release_recipe(workspace, recipe, data, tmp_path) / "public"
     folder = public.parent / "internal" / "acro"
     queue = json.loads((folder / "results.json").read_text("utf-8"))["results"].values()
     kept = {one["files"][0]["name"]: one for one in queue if one["files"][0]["name"].startswith("kept-")}
@@ -93,7 +82,7 @@ def test_the_queue_for_output_checking_has_every_kept_table_as_counts(workspace:
 
 def test_coarsened_tables_leave_with_a_page_and_without_a_rare_level(workspace: Workspace, tmp_path: Path) -> None:
     recipe, data = planned(margins=["area : age", "age : pay"])
-    public = released(workspace, tmp_path, recipe, data)
+    public = release_recipe(workspace, recipe, data, tmp_path) / "public"
     first, second = lines(public / "tables/01.csv"), lines(public / "tables/02.csv")
     assert first[0] == ["area", "age", "count"]
     assert second[0] == ["age", "pay", "count"]
@@ -118,7 +107,7 @@ def test_coarsened_tables_leave_with_a_page_and_without_a_rare_level(workspace: 
 
 def test_noisy_tables_leave_with_their_noise_and_a_delta(workspace: Workspace, tmp_path: Path) -> None:
     recipe, data = planned(epsilon=5.0, delta=1e-6)
-    public = released(workspace, tmp_path, recipe, data)
+    public = release_recipe(workspace, recipe, data, tmp_path) / "public"
     page = html.unescape((public / "what-this-file-keeps.html").read_text("utf-8"))
     assert "normal noise, standard deviation" in page
     assert any("hamlet" in line for line in lines(public / "tables/01.csv")), "declared levels are all listed"
@@ -141,7 +130,7 @@ def test_noisy_tables_leave_with_their_noise_and_a_delta(workspace: Workspace, t
     ],
 )
 def test_tables_that_protection_does_not_cover_stay(workspace: Workspace, tmp_path: Path, step: dict[str, Any]) -> None:
-    public = released(workspace, tmp_path, *planned(**step))
+    public = release_recipe(workspace, *planned(**step), tmp_path) / "public"
     assert not (public / "tables").exists()
     assert not (public / "what-this-file-keeps.html").exists()
 
@@ -149,7 +138,8 @@ def test_tables_that_protection_does_not_cover_stay(workspace: Workspace, tmp_pa
 def test_levels_that_noise_found_are_published_and_a_lone_one_stands_in_no_public_file(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    public = released(workspace, tmp_path, *planned({**VARIABLES, "area": {"kind": "categorical"}}, epsilon=10.0))
+    plan = planned({**VARIABLES, "area": {"kind": "categorical"}}, epsilon=10.0)
+    public = release_recipe(workspace, *plan, tmp_path) / "public"
     area = lines(public / "tables" / "01.csv")
     assert {row[0] for row in area[1:]} == {"city", "town", "village", "(other levels)"}
     texts = [path.read_bytes() for path in public.rglob("*") if path.is_file()]

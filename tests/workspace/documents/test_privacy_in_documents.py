@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from ddi_structure import SPACE, check_structure
+from prepared_workspaces import release_recipe
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.execution.tasks import account_rows
@@ -24,13 +25,9 @@ from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace import documents
 from sfumato.workspace.documents.disclosure_control import SCHEMA_FILE
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.release.users import privacy_table, promised
 from sfumato.workspace.reporting.privacy_promise import promise
-from sfumato.workspace.service.release import release
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
 
@@ -86,18 +83,9 @@ def written(workspace: Workspace, tmp_path: Path) -> Write:
     """The folder of a release of such a recipe."""
 
     def write(step: dict[str, Any], *args: Any, **more: Any) -> Path:
-        return released(workspace, tmp_path, *planned(step, *args, **more))
+        return release_recipe(workspace, *planned(step, *args, **more), tmp_path)
 
     return write
-
-
-def released(workspace: Workspace, tmp_path: Path, recipe: Recipe, data: Microdata) -> Path:
-    """The folder of a release of a recipe."""
-    run_id = enter_run(workspace, recipe, Source("x.csv", b"x"), data)
-    work(workspace.directory, idle=0)
-    out = tmp_path / f"out-{run_id}"
-    release(workspace, run_id, out, reason="a test")
-    return out
 
 
 def said_in(public: Path) -> dict[str, str]:
@@ -194,7 +182,7 @@ def test_the_documents_of_a_release_without_an_epsilon_say_why_too(written: Writ
 
 def test_with_a_public_key_no_document_promises_an_epsilon(written: Write, tmp_path: Path) -> None:
     with Workspace.create(tmp_path / "open", PUBLIC) as workspace:
-        out = released(workspace, tmp_path / "open", *planned(STEP))
+        out = release_recipe(workspace, *planned(STEP), tmp_path / "open")
         rows = {row.measure: row for row in result_rows(workspace, 1) if row.family == "synthesis"}
         page = report_page(workspace, 1)
     assert {name for name, row in rows.items() if row.value is not None} == set()

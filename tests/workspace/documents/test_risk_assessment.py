@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
+from prepared_tables import variables_of
+from prepared_workspaces import run_recipe
 
-from sfumato.engine.data.microdata import conform
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.labels import name_called
 from sfumato.engine.methods.outputs import QUESTIONS
@@ -25,8 +26,6 @@ from sfumato.workspace.documents.actors import actors
 from sfumato.workspace.documents.risk_assessment import ANNEX, NOT_MEASURED, OPEN, assessment, risk_assessment
 from sfumato.workspace.gate.checks import Status
 from sfumato.workspace.gate.gate import Examination, Finding, Waiver
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.dossier import Dossier
 from sfumato.workspace.release.judgements import ASKED, ASSESSMENT_FILE, judgements_of, read_judgements
@@ -326,18 +325,15 @@ def test_the_first_page_says_how_many_people_unique_columns_find_and_no_line_of_
     recipe = Recipe.from_table(
         {
             "title": "Kept",
-            "variables": {
-                "birth": {"kind": "count", "role": "other"},
-                "region": {"kind": "categorical", "role": "quasi_identifier"},
-                "income": {"kind": "continuous", "role": "sensitive"},
-            },
+            "variables": variables_of(
+                "birth: count other", "region: categorical quasi_identifier", "income: continuous sensitive"
+            ),
             "release": {"m": 2, "seed": 1},
             "synthesis": [{"target": "income", "method": "linear_regression", "predictors": ["region"]}],
             "measure": [{"method": "risk.identification", "radius": {"income": "5%"}}, {"method": "utility.ecdf"}],
         }
     )
-    run_id = enter_run(workspace, recipe, Source("kept.csv", b"simulated"), conform(frame, recipe.schema))
-    work(workspace.directory, idle=0)
+    run_id = run_recipe(workspace, recipe, frame, "kept.csv")
     dossier = dossier_for(run_id)
     made = assessment(dossier)
     title, sentence = (str(one.words) for one in kinds(chapter(made, "Summary"), Paragraph)[:2])

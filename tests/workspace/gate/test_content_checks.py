@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_workspaces import run_recipe
 
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine
 from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.store.workspace import Workspace
 
@@ -88,8 +87,7 @@ def judge(workspace: Workspace) -> Judge:
         made = conform(frame, recipe.released_schema, origin=recipe.origin)
         made = replace(made, linked=recipe.linked, generalised=recipe.generalised)
         files = [(Source(f"made{k}.csv", b"made%d" % k), made) for k in range(datasets)]
-        run = enter_run(workspace, recipe, Source("people.csv", b"people"), data, given=files)
-        work(workspace.directory, idle=0)
+        run = run_recipe(workspace, recipe, data, "people.csv", b"people", given=files)
         return {one.check: one for one in examine(workspace, plan_release(workspace, run), Policy()).findings}
 
     return find

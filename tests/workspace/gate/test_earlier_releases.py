@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_workspaces import enter_recipe
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.recipe.recipe import Recipe
@@ -73,7 +74,7 @@ def entered(
     table = {"title": "People", "variables": VARIABLES, "synthesis": LINEAR, "release": {"m": 1, "seed": 7}}
     recipe = Recipe.from_table({**table, "measure": MEASURES, **sections})
     data = conform(people() if frame is None else frame, recipe.schema)
-    return enter_run(workspace, recipe, Source("people.csv", content), data, project=project)
+    return enter_recipe(workspace, recipe, data, "people.csv", content, project=project)
 
 
 def run_of(workspace: Workspace, *arguments: Any, **sections: Any) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import variables_of
 
 from sfumato.engine.errors import NotComputable
 from sfumato.workspace import library
@@ -20,12 +21,9 @@ from sfumato.workspace.service.release import release
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
-VARIABLES = {
-    "place": {"kind": "categorical", "role": "quasi_identifier"},
-    "gain": {"kind": "categorical", "role": "other"},
-    "rich": {"kind": "binary", "role": "sensitive"},
-    "days": {"kind": "count", "role": "sensitive"},
-}
+VARIABLES = variables_of(
+    "place: categorical quasi_identifier", "gain: categorical other", "rich: binary sensitive", "days: count sensitive"
+)
 BY_CHANCE = {"target": "rich", "method": "cart", "minbucket": 20}
 OF_EACH_PERSON = {
     "target": "days", "method": "zero_inflated_truncated_poisson", "predictors": ["gain"], "random_effect": "record",

@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from prepared_workspaces import enter_recipe
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Schema
@@ -25,8 +26,6 @@ from sfumato.workspace.gate import earlier, gate
 from sfumato.workspace.gate.checks import Case, Check, Sighting
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import ALL, CHECKS, Approval, Examination, Finding, Waiver, examine, waived
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import FindingLimit, Policy, policy_of, read_policy
 from sfumato.workspace.service.release import release
@@ -88,7 +87,7 @@ def test_a_run_of_donors_blocks_and_one_of_a_model_passes(
     def enter(**sections: Any) -> int:
         plan = small_recipe(**sections, release=ENCLAVE, data={"holdout": "held_out"})
         data = small_data.block(slice(0, 60)).with_controls(small_data.block(slice(60, 80)))
-        return enter_run(workspace, plan, Source("simulated.csv", b"simulated"), data)
+        return enter_recipe(workspace, plan, data)
 
     trees, model = enter(synthesis=DONORS), enter()
     work(workspace.directory, idle=0)
@@ -183,9 +182,7 @@ LINEAR = [
 
 def run_of(workspace: Workspace, rows: slice, content: bytes = b"households", **sections: Any) -> int:
     recipe = Recipe.from_table({**RECIPE, "synthesis": LINEAR, "release": {"m": 3, "seed": 7}, **sections})
-    return done(
-        workspace, enter_run(workspace, recipe, Source("households.csv", content), households(rows, recipe.schema))
-    )
+    return done(workspace, enter_recipe(workspace, recipe, households(rows, recipe.schema), "households.csv", content))
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import variables_of
 
 from sfumato.engine.methods.registry import registry
 from sfumato.workspace import library
@@ -20,14 +21,14 @@ from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
-VARIABLES = {
-    "region": {"kind": "categorical", "role": "quasi_identifier"},
-    "sex": {"kind": "binary", "role": "quasi_identifier"},
-    "age": {"kind": "count", "role": "quasi_identifier"},
-    "days": {"kind": "count", "role": "sensitive"},
-    "income": {"kind": "continuous", "role": "sensitive"},
-    "illness": {"kind": "binary", "role": "sensitive"},
-}
+VARIABLES = variables_of(
+    "region: categorical quasi_identifier",
+    "sex: binary quasi_identifier",
+    "age: count quasi_identifier",
+    "days: count sensitive",
+    "income: continuous sensitive",
+    "illness: binary sensitive",
+)
 KNOWN = ["region", "sex", "age"]
 BINS = {"income": "5 equal count", "days": "5 equal count"}
 MEASURES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {

@@ -11,15 +11,14 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from prepared_tables import variables_of
+from prepared_workspaces import run_recipe
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import NotReleased
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Examination, examine
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.reporting.findings import finding_table, finding_text
 from sfumato.workspace.reporting.tables import text
@@ -38,12 +37,12 @@ def recipe(**tree: Any) -> Recipe:
     return Recipe.from_table(
         {
             "title": "Consumer expenditure",
-            "variables": {
-                "UrbanRural": {"kind": "categorical", "role": "quasi_identifier"},
-                "Income": {"kind": "continuous", "role": "quasi_identifier"},
-                "Race": {"kind": "categorical", "role": "quasi_identifier"},
-                "Expenditure": {"kind": "continuous", "role": "sensitive"},
-            },
+            "variables": variables_of(
+                "UrbanRural: categorical quasi_identifier",
+                "Income: continuous quasi_identifier",
+                "Race: categorical quasi_identifier",
+                "Expenditure: continuous sensitive",
+            ),
             "data": {"holdout": "held_out"},
             "release": {"m": 6, "seed": 7, "audience": "enclave"},
             "synthesis": [{"target": name, "method": "cart", "predictors": by, **tree} for name, by in steps],
@@ -64,8 +63,7 @@ def examined(
         frame = pd.read_csv(path).sample(frac=1, random_state=1).reset_index(drop=True)
         whole = conform(frame, plan.schema)
         data = whole.block(slice(0, MEMBERS)).with_controls(whole.block(slice(MEMBERS, len(whole))))
-        run_id = enter_run(workspace, plan, Source(path.name, path.read_bytes()), data)
-        work(workspace.directory, idle=0)
+        run_id = run_recipe(workspace, plan, data, path.name, path.read_bytes())
         found = examine(workspace, plan_release(workspace, run_id), Policy())
         print(f"\n{tree}\n{text(finding_table(found.findings))}")
         for one in found.blocking:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import variables_of
 
 from sfumato.workspace import library
 from sfumato.workspace.gate.contents import plan_release
@@ -19,12 +20,9 @@ from sfumato.workspace.views.records import record_measures, risk_of_records
 pytestmark = pytest.mark.slow
 ATTACK = {"method": "risk.inference_attack", "sensitive": "ill", "known": ["sex", "age"]}
 FOUND = {"method": "risk.identification", "known": ["sex", "age", "pay"]}
-VARIABLES = {
-    "sex": {"kind": "binary", "role": "quasi_identifier"},
-    "age": {"kind": "count", "role": "quasi_identifier"},
-    "pay": {"kind": "count", "role": "sensitive"},
-    "ill": {"kind": "categorical", "role": "sensitive"},
-}
+VARIABLES = variables_of(
+    "sex: binary quasi_identifier", "age: count quasi_identifier", "pay: count sensitive", "ill: categorical sensitive"
+)
 
 
 def people(n: int = 300) -> pd.DataFrame:

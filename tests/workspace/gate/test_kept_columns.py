@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_workspaces import run_recipe
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import MissingPolicy
@@ -21,8 +22,6 @@ from sfumato.workspace.gate.contents import plan_release, treatment_of
 from sfumato.workspace.gate.gate import CHECKS, Examination, Finding, examine, finding_of, name_leaks, waived
 from sfumato.workspace.gate.kept_column_checks import kept_columns_of
 from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy, read_policy
 from sfumato.workspace.store.workspace import Workspace
 
@@ -406,8 +405,7 @@ def examined(
     if released is not None:
         made = conform(released(members), recipe.released_schema, origin=recipe.origin)
         given = [(Source("released.csv", b"released"), made)]
-    run_id = enter_run(workspace, recipe, Source("people.csv", b"people"), data, given=given)
-    work(workspace.directory, idle=0)
+    run_id = run_recipe(workspace, recipe, data, "people.csv", b"people", given=given)
     return examine(workspace, plan_release(workspace, run_id), policy or Policy()), recipe
 
 

@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prepared_tables import schema_of
+from prepared_workspaces import run_recipe
 
 from sfumato.engine.data.microdata import conform
-from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.methods.registry import method_called
 from sfumato.engine.methods.rows import averages, from_estimate
 from sfumato.engine.methods.run import Run
@@ -20,19 +21,10 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate import run_checks
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import examine
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.store.workspace import Workspace
 
-SCHEMA = Schema(
-    (
-        Variable("birth", Kind.COUNT, Role.QUASI_IDENTIFIER),
-        Variable("town", Kind.COUNT, Role.QUASI_IDENTIFIER),
-        Variable("income", Kind.COUNT, Role.SENSITIVE),
-    )
-)
+SCHEMA = schema_of("birth: count quasi_identifier", "town: count quasi_identifier", "income: count sensitive")
 ASKED: dict[str, dict[str, Any]] = {
     "risk.uniqueness": {"keys": ["birth", "town"], "sizes": [2, 3]},
     "risk.identification": {"known": ["birth", "town"], "synthesised": ["income"]},
@@ -87,8 +79,7 @@ def test_a_plan_that_keeps_its_keys_is_not_blocked_by_rounding(workspace: Worksp
             "measure": [{"method": key, **given} for key, given in ASKED.items()],
         }
     )
-    run_id = enter_run(workspace, recipe, Source("t.csv", b"t"), conform(frame, recipe.schema))
-    work(workspace.directory, idle=0)
+    run_id = run_recipe(workspace, recipe, frame, "t.csv", b"t")
     findings = {one.check: one for one in examine(workspace, plan_release(workspace, run_id), Policy()).findings}
     finding = findings["risk_above_confidential"]
     assert (finding.status, finding.held) == ("pass", 1.0), finding.said

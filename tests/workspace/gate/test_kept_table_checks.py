@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_workspaces import run_recipe
 
-from sfumato.engine.data.microdata import conform
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.service.deletion import delete_run
 from sfumato.workspace.service.release import release
@@ -44,9 +41,7 @@ def run_of(
         }
     )
     frame = people() if frame is None else frame
-    run_id = enter_run(workspace, recipe, Source("x.csv", b"x"), conform(frame, recipe.schema))
-    work(workspace.directory, idle=0)
-    return run_id
+    return run_recipe(workspace, recipe, frame, "x.csv", b"x")
 
 
 def people() -> pd.DataFrame:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import variables_of
+from prepared_workspaces import run_recipe
 from public_figures import agreement, drawn_tables, exact_figure
 
 import sfumato.workspace.gate.public_figure_checks as checks
@@ -24,9 +26,6 @@ from sfumato.engine.utility.ecdf import ecdf_difference, largest_gap
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine
 from sfumato.workspace.gate.public_figures import discrete_laplace
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.disclosure import PublicFigure
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.service.release import release
@@ -35,10 +34,7 @@ from sfumato.workspace.views.results import result_rows
 
 AGES = 72
 PLAIN: dict[str, Any] = {
-    "variables": {
-        "region": {"kind": "categorical", "role": "quasi_identifier"},
-        "age": {"kind": "count", "role": "sensitive"},
-    },
+    "variables": variables_of("region: categorical quasi_identifier", "age: count sensitive"),
     "synthesis": [{"target": "age", "method": "linear_regression", "predictors": ["region"]}],
     "measure": [{"method": "utility.ecdf"}],
     "release": {"m": 2, "seed": 3},
@@ -67,9 +63,7 @@ def people(count: int = 600) -> pd.DataFrame:
 
 
 def run_of(workspace: Workspace, recipe: Recipe) -> int:
-    run_id = enter_run(workspace, recipe, Source("people.csv", b"people"), conform(people(), recipe.schema))
-    work(workspace.directory, idle=0)
-    return run_id
+    return run_recipe(workspace, recipe, people(), "people.csv", b"people")
 
 
 def finding_of(workspace: Workspace, run_id: int) -> Finding:

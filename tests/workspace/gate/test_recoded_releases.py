@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_workspaces import run_recipe
 
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.errors import BadInput
@@ -19,9 +20,6 @@ from sfumato.workspace.gate import data_checks
 from sfumato.workspace.gate.checks import Case
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.deletion import delete_run
@@ -129,8 +127,7 @@ class Place:
         data = conform(frame, recipe.schema)
         if controls is not None:
             data = data.with_controls(conform(controls, recipe.schema))
-        run_id = enter_run(self.workspace, recipe, Source("people.csv", b"people"), data)
-        work(self.workspace.directory, idle=0)
+        run_id = run_recipe(self.workspace, recipe, data, "people.csv", b"people")
         made = [conform(one, recipe.released_schema, origin="synthetic") for one in tables]
         hashes = [self.workspace.tables.write_microdata(one) for one in made]
         with self.workspace.writing() as connection:
@@ -378,8 +375,7 @@ def test_weights_by_what_is_known_are_those_of_coarse_records(places: tuple[Plac
         weights = {"known": ["region", "age"], "strength": 0.5}
         table = {"title": "People", "variables": variables, "synthesis": KEPT, "measure": MEASURES, "release": form}
         recipe = Recipe.from_table({**table, "weights": weights})
-        run_id = enter_run(place.workspace, recipe, Source("people.csv", b"people"), conform(frame, recipe.schema))
-        work(place.workspace.directory, idle=0)
+        run_id = run_recipe(place.workspace, recipe, frame, "people.csv", b"people")
         found.append(read_weights(place.workspace.tables, weights_hash(place.workspace, run_id)).tolist())
     assert found[0] == found[1]
     assert len(set(found[0])) > 5
@@ -411,8 +407,7 @@ def test_a_replay_has_the_same_bytes(places: tuple[Place, Place]) -> None:
         form = {"m": 2, "seed": 7, "recode": RULES}
         table = {"title": "People", "variables": VARIABLES, "synthesis": KEPT, "measure": MEASURES, "release": form}
         recipe = Recipe.from_table(table)
-        run_id = enter_run(place.workspace, recipe, Source("people.csv", b"people"), conform(PEOPLE, recipe.schema))
-        work(place.workspace.directory, idle=0)
+        run_id = run_recipe(place.workspace, recipe, PEOPLE, "people.csv", b"people")
         query = "SELECT name, sha256 FROM artefact WHERE run_id = ? AND name LIKE 'draw/%' ORDER BY name"
         hashes.append([tuple(row) for row in place.workspace.connection.execute(query, (run_id,))])
         made = released_dataset(place.workspace, run_id, recipe, 1)
@@ -433,8 +428,7 @@ def test_guesses_at_a_joined_level_are_held_against_the_group(places: tuple[Plac
         form = {"m": 1, "seed": 7, **({"recode": rules} if rules else {})}
         table = {"title": "People", "variables": variables, "synthesis": [step], "measure": [measure], "release": form}
         recipe = Recipe.from_table(table)
-        run_id = enter_run(place.workspace, recipe, Source("people.csv", b"people"), conform(frame, recipe.schema))
-        work(place.workspace.directory, idle=0)
+        run_id = run_recipe(place.workspace, recipe, frame, "people.csv", b"people")
         (asked,) = record_measures(place.workspace, run_id)
         numbers = np.flatnonzero(risk_of_records(place.workspace, asked).asked) + 1
         guesses = [guesses_of(place.workspace, run_id, asked, int(one), with_values=True) for one in numbers]

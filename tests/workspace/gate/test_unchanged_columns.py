@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import tomli_w
+from prepared_tables import variables_of
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import execute
@@ -19,13 +20,13 @@ from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.prepare import prepare_evaluation
 
 N = 300
-VARIABLES: dict[str, Any] = {
-    "weight": {"kind": "continuous", "role": "quasi_identifier"},
-    "seen": {"kind": "date", "role": "quasi_identifier"},
-    "zone": {"kind": "categorical", "role": "quasi_identifier"},
-    "visits": {"kind": "count", "role": "quasi_identifier"},
-    "pay": {"kind": "continuous", "role": "sensitive"},
-}
+VARIABLES: dict[str, Any] = variables_of(
+    "weight: continuous quasi_identifier",
+    "seen: date quasi_identifier",
+    "zone: categorical quasi_identifier",
+    "visits: count quasi_identifier",
+    "pay: continuous sensitive",
+)
 MEASURES: list[dict[str, Any]] = [
     {"method": "risk.identification", "known": ["weight"], "radius": {"pay": "5%"}},
     {"method": "risk.identification", "known": ["seen"], "radius": {"pay": "5%"}},

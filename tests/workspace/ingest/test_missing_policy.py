@@ -12,6 +12,7 @@ import pytest
 import tomli_w
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from prepared_tables import schema_of
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
@@ -27,15 +28,7 @@ from sfumato.workspace.release.tables import dataset_bytes
 from sfumato.workspace.service.prepare import prepare_evaluation
 from sfumato.workspace.store.tables import Tables
 
-SCHEMA = Schema(
-    (
-        Variable("o", Kind.ORDINAL, levels=("z", "a")),
-        Variable("b", Kind.BINARY),
-        Variable("n", Kind.COUNT),
-        Variable("x", Kind.CONTINUOUS),
-        Variable("d", Kind.DATE),
-    )
-)
+SCHEMA = schema_of(Variable("o", Kind.ORDINAL, levels=("z", "a")), "b: binary", "n: count", "x: continuous", "d: date")
 KEEP = DataSource(missing=MissingPolicy.KEEP)
 QUICK = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 RECORDS = st.tuples(

@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prepared_workspaces import enter_recipe
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.execution.tasks import execute
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import WorkspaceError
-from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs import pool
-from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.runs import RunState, find_run, tasks_of
 from sfumato.workspace.store.workspace import Workspace
@@ -62,7 +61,7 @@ def test_a_cluster_reads_the_key_from_the_workspace(
     address: str, tmp_path: Path, small_recipe: Callable[..., Recipe], small_data: Microdata
 ) -> None:
     with Workspace.create(tmp_path / "own") as own:
-        run_id = enter_run(own, small_recipe(), Source("simulated.csv", b"simulated"), small_data)
+        run_id = enter_recipe(own, small_recipe(), small_data)
         work(own.directory, idle=0, dask=address)
         keyed = list(execute(small_recipe(), small_data, key=own.key()).rows)
         assert result_rows(own, run_id) == keyed != list(execute(small_recipe(), small_data, key=PUBLIC).rows)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import variables_of
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
@@ -47,11 +48,9 @@ from sfumato.workspace.views.run_detail import run_detail
 RECIPE: dict[str, Any] = {
     "title": "Held out",
     "data": {"file": "people.csv", "holdout": 0.4},
-    "variables": {
-        "area": {"kind": "categorical", "role": "quasi_identifier"},
-        "age": {"kind": "count", "role": "quasi_identifier"},
-        "income": {"kind": "continuous", "role": "sensitive"},
-    },
+    "variables": variables_of(
+        "area: categorical quasi_identifier", "age: count quasi_identifier", "income: continuous sensitive"
+    ),
     "release": {"m": 2, "seed": 3},
     "synthesis": [{"target": "income", "method": "linear_regression", "predictors": ["area", "age"]}],
     "measure": [
@@ -80,7 +79,7 @@ def people() -> pd.DataFrame:
 def own(tmp_path: Path) -> Iterator[Workspace]:
     """A workspace with a key of its own, and the file beside it."""
     people().to_csv(tmp_path / "people.csv", index=False)
-    with Workspace.create(tmp_path / "own") as made:
+    with Workspace.create(tmp_path / "own", bytes(range(32))) as made:
         yield made
 
 

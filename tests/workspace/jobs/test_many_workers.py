@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from prepared_workspaces import enter_recipe
 from terminals import APP, Pty, app_environment
 
 from sfumato.engine.data.microdata import Microdata
@@ -22,9 +23,7 @@ from sfumato.engine.execution.tasks import execute
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import audit_rows, broken, head_of, kept_head
-from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import request_stop, resume
-from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.store.runs import RunState, find_run, list_runs, projects, run_lines, tasks_of
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import Selection, result_rows, selected_rows
@@ -140,7 +139,7 @@ def check(
     workspace: Workspace, recipe: Recipe, data: Microdata, seconds: float, real_apps: list[App] | None = None
 ) -> None:
     def enter() -> int:
-        return enter_run(workspace, recipe, Source("simulated.csv", b"simulated"), data)
+        return enter_recipe(workspace, recipe, data)
 
     runs, apps, said = carry_out_together(workspace, enter, seconds, real_apps or [])
     stopped = sum(app.stopped for app in apps)

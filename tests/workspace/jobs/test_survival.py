@@ -19,15 +19,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from prepared_workspaces import enter_recipe
 from terminals import APP, Pty, app_environment
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.audit import audit_rows, broken, head_of, kept_head
-from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import request_stop, resume, unfinished
-from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.runs import RunState, attended, find_run, tasks_of
 from sfumato.workspace.store.workspace import Workspace
@@ -58,7 +57,7 @@ def enter_hard(workspace: Workspace, small_recipe: Callable[..., Recipe], small_
     for statement in WITNESS:
         workspace.connection.execute(statement)
     recipe = small_recipe(**SECTIONS)
-    return lambda: enter_run(workspace, recipe, Source("simulated.csv", b"simulated"), small_data)
+    return lambda: enter_recipe(workspace, recipe, small_data)
 
 
 def found(workspace: Workspace, run_id: int) -> str:

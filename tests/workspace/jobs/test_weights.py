@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from prepared_workspaces import run_recipe
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
@@ -207,8 +208,7 @@ def test_a_release_commits_to_the_weights_and_no_public_file_tells_of_them(
     workspace: Workspace, small_recipe: Small, small_data: Microdata, tmp_path: Path
 ) -> None:
     recipe = small_recipe(weights=WEIGHTS, threshold=[])
-    made = enter_run(workspace, recipe, Source("simulated.csv", b"simulated"), small_data)
-    work(workspace.directory, idle=0)
+    made = run_recipe(workspace, recipe, small_data)
     plan, run = plan_release(workspace, made), find_run(workspace, made)
     assert plan.weights == weights_hash(workspace, made) != ""
     bound = [committed(run, workspace.dataset(run.dataset_id), plan.tables, "p", w) for w in (plan.weights, "", "0")]

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 from believed import INTRUDER, RECIPE, survey
+from prepared_workspaces import enter_recipe
 
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.workspace import Workspace
@@ -30,7 +29,7 @@ WORK = "import sys; from pathlib import Path; from sfumato.workspace.jobs.worker
 def entered(workspace: Workspace) -> int:
     measure = {"method": INTRUDER, "blocks": BLOCKS, "lacks": 2, "draws": 30}
     recipe = Recipe.from_table({**RECIPE, "measure": [measure], "threshold": []})
-    return enter_run(workspace, recipe, Source("survey.csv", b"simulated"), survey(400)[1])
+    return enter_recipe(workspace, recipe, survey(400)[1], "survey.csv")
 
 
 def blocks(workspace: Workspace, run_id: int) -> dict[str, tuple[str, int]]:

@@ -17,6 +17,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from prepared_workspaces import run_recipe
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import NotConverged
@@ -28,7 +29,7 @@ from sfumato.workspace.jobs import queue, run_task, worker
 from sfumato.workspace.jobs.pool import Pool
 from sfumato.workspace.jobs.queue import claim, request_stop, resume
 from sfumato.workspace.jobs.run_task import TaskInput
-from sfumato.workspace.jobs.runs import enter_again, enter_run, result_object
+from sfumato.workspace.jobs.runs import enter_again, result_object
 from sfumato.workspace.jobs.worker import Heartbeat, work
 from sfumato.workspace.store import database
 from sfumato.workspace.store.database import DATABASE, connect
@@ -103,8 +104,7 @@ def test_released_files_of_another_tool_are_scored(
 ) -> None:
     recipe = small_recipe(synthesis=[], release={"m": 3, "seed": 7, "released": ["visits", "income"]})
     given = [(Source(f"{i}.csv", b""), release) for i, release in enumerate(expected.releases)]
-    run_id = enter_run(workspace, recipe, Source("original.csv", b""), small_data, given)
-    work(workspace.directory, idle=0)
+    run_id = run_recipe(workspace, recipe, small_data, "original.csv", b"", given=given)
     assert result_rows(workspace, run_id) == list(execute(recipe, small_data, expected.releases, key=PUBLIC).rows)
     again = enter_again(workspace, run_id)
     work(workspace.directory, idle=0)

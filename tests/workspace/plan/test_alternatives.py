@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_tables import variables_of
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.errors import BadInput
@@ -18,12 +19,12 @@ from sfumato.engine.search.space import Lever, changed
 from sfumato.workspace.plan.alternatives import ADDED, BINS, COARSENING, JOINT, WEIGHTS, levers_of, offered_steps
 from sfumato.workspace.plan.drafting import Wanted, drafted
 
-VARIABLES = {
-    "age": {"kind": "count", "role": "quasi_identifier"},
-    "region": {"kind": "categorical", "role": "quasi_identifier"},
-    "income": {"kind": "continuous", "role": "sensitive"},
-    "sick": {"kind": "binary", "role": "sensitive"},
-}
+VARIABLES = variables_of(
+    "age: count quasi_identifier",
+    "region: categorical quasi_identifier",
+    "income: continuous sensitive",
+    "sick: binary sensitive",
+)
 SYNTHESIS: list[dict[str, Any]] = [
     {"method": "cart", "target": "sick", "predictors": ["age", "region"]},
     {"method": "cart", "target": "income", "predictors": ["age", "region", "sick"]},

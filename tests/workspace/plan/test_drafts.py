@@ -12,6 +12,7 @@ import pytest
 import tomli_w
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prepared_tables import variables_of
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.toml import read_toml
@@ -137,10 +138,7 @@ def test_adding_changing_and_removing() -> None:
         "b",
         "c",
     ]
-    assert read_toml(with_variable(TOML, "b", {"kind": "date"}))["variables"] == {
-        "a": {"kind": "count"},
-        "b": {"kind": "date"},
-    }
+    assert read_toml(with_variable(TOML, "b", {"kind": "date"}))["variables"] == variables_of("a: count", "b: date")
     assert "variables" not in read_toml(with_sections(TOML, {"variables": None, "title": "t"}))
 
 

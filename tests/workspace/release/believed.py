@@ -2,23 +2,20 @@
 
 import numpy as np
 import pandas as pd
+from prepared_tables import variables_of
+from prepared_workspaces import run_recipe
 
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
 
 INTRUDER = "risk.bayesian_posterior"
 RECIPE = {
     "title": "Household survey",
-    "variables": {
-        "region": {"kind": "categorical", "role": "quasi_identifier"},
-        "status": {"kind": "categorical", "role": "sensitive"},
-        "tenure": {"kind": "categorical", "role": "sensitive"},
-    },
+    "variables": variables_of(
+        "region: categorical quasi_identifier", "status: categorical sensitive", "tenure: categorical sensitive"
+    ),
     "release": {"m": 3, "seed": 7},
     "synthesis": [
         {
@@ -59,6 +56,5 @@ def believed_workspace(directory):
     """A workspace with the run done."""
     with Workspace.create(directory, PUBLIC) as workspace:
         recipe, data = survey()
-        enter_run(workspace, recipe, Source("survey.csv", b"simulated"), data)
-        work(workspace.directory, idle=0)
+        run_recipe(workspace, recipe, data, "survey.csv")
     return directory

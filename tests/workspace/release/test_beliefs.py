@@ -10,17 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 from believed import INTRUDER, RECIPE, believed_workspace, survey
+from prepared_workspaces import run_recipe
 
-from sfumato.engine.data.microdata import conform
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate import run_checks
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine
 from sfumato.workspace.gate.policy_text import policy_toml
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import FindingLimit, Policy
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.service.release import release
@@ -37,9 +34,7 @@ def believed(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 def entered(workspace: Workspace, **changes: Any) -> int:
     recipe, (_, data) = Recipe.from_table({**RECIPE, **changes}), survey()
-    run_id = enter_run(workspace, recipe, Source("survey.csv", b"simulated"), conform(data.frame, recipe.schema))
-    work(workspace.directory, idle=0)
-    return run_id
+    return run_recipe(workspace, recipe, data.frame, "survey.csv")
 
 
 def found(workspace: Workspace, run_id: int = 1, policy: Policy | None = None) -> dict[str, Finding]:

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from prepared_tables import variables_of
+from prepared_workspaces import enter_recipe
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import Act, audit_rows
-from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import resume
-from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.verification import verify_release
 from sfumato.workspace.service.release import release
@@ -35,10 +35,7 @@ def done(tmp_path: Path, small_data: Microdata) -> Path:
     """A workspace with a run that is done, small so that its release is quick."""
     recipe = Recipe.from_table(
         {
-            "variables": {
-                "age": {"kind": "count", "role": "quasi_identifier"},
-                "visits": {"kind": "count", "role": "sensitive"},
-            },
+            "variables": variables_of("age: count quasi_identifier", "visits: count sensitive"),
             "release": {"m": 2, "seed": 1},
             "synthesis": [{"target": "visits", "method": "linear_regression", "predictors": ["age"]}],
             "measure": [{"method": "utility.ecdf"}],
@@ -46,8 +43,8 @@ def done(tmp_path: Path, small_data: Microdata) -> Path:
     )
     data = Microdata(recipe.schema, small_data.frame[["age", "visits"]].astype({"age": "int64"}), "confidential")
     directory = tmp_path / "workspace"
-    with Workspace.create(directory) as workspace:
-        enter_run(workspace, recipe, Source("simulated.csv", b"simulated"), data)
+    with Workspace.create(directory, bytes(range(32))) as workspace:
+        enter_recipe(workspace, recipe, data)
         work(directory, idle=0)
     return directory
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prepared_workspaces import run_recipe
 
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.data.schema import Kind, Schema, Variable
@@ -28,9 +29,6 @@ from sfumato.workspace.documents.croissant import dataset
 from sfumato.workspace.documents.described import Category, Column, Described
 from sfumato.workspace.documents.written import Written, json_document
 from sfumato.workspace.errors import NotReleased
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.external import with_codes
 from sfumato.workspace.release.tables import codebook, dataset_bytes
 from sfumato.workspace.release.verification import origin_of, verify_release
@@ -206,14 +204,13 @@ def test_no_text_file_of_a_hostile_release_hides_turns_or_computes_anything(make
         AREA: rng.choice(["north", f"+south{EVIL}", "x;=1+1"], 60), f"={EVIL}": rng.lognormal(7, 0.4, 60),
     })  # fmt: skip
     recipe = make()
-    with Workspace.create(tmp_path / "workspace") as workspace:
+    with Workspace.create(tmp_path / "workspace", bytes(range(32))) as workspace:
         said = json.dumps(EVIL.replace("\U000e0041", ""))
         (workspace.directory / "assessment.toml").write_text(
             f"publisher = {said}\nlicence = {said}\naddress = {said}\n", "utf-8"
         )
         data = conform(frame[list(recipe.schema.names)], recipe.schema, recipe.data.missing)
-        run_id = enter_run(workspace, recipe, Source("simulated.csv", b"simulated"), data)
-        work(workspace.directory, idle=0)
+        run_id = run_recipe(workspace, recipe, data)
         release(workspace, run_id, tmp_path / "out", reason=f"agreed {EVIL}")
         verified = verify_release(tmp_path / "out")
         assert not verified.wrong

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from prepared_workspaces import run_recipe
 
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import BadInput
@@ -152,9 +153,6 @@ def test_a_run_done_again_releases_the_same_bytes(workspace: Workspace, enter: E
 def test_the_codebook_says_what_the_ends_of_a_share_stand_for(
     workspace: Workspace, small_recipe: Callable[..., Recipe], tmp_path: Path
 ) -> None:
-    from sfumato.engine.data.microdata import conform
-    from sfumato.workspace.ingest.files import Source
-    from sfumato.workspace.jobs.runs import enter_run
 
     variables = {
         "smokes": {"kind": "binary", "role": "quasi_identifier", "labels": {"1": "daily"}},
@@ -164,8 +162,7 @@ def test_the_codebook_says_what_the_ends_of_a_share_stand_for(
         {"title": "Shares", "variables": variables, "anonymisation": [{"method": "mondrian", "k": 3}]}
     )
     frame = pd.DataFrame({"smokes": ["0", "1"] * 10, "age": range(20)})
-    run_id = enter_run(workspace, recipe, Source("people.csv", b"x"), conform(frame, recipe.schema))
-    work(workspace.directory, idle=0)
+    run_id = run_recipe(workspace, recipe, frame, "people.csv", b"x")
     release(workspace, run_id, tmp_path / "out", reason="no risk is measured")
     lines = (tmp_path / "out/public/codebook.csv").read_text("utf-8").splitlines()
     assert lines == [

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import tomli_w
+from prepared_tables import variables_of
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import execute
@@ -26,14 +27,14 @@ from sfumato.workspace.service.release import release
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
 
-VARIABLES: dict[str, Any] = {
-    "age": {"kind": "count", "role": "quasi_identifier"},
-    "zip": {"kind": "categorical", "role": "quasi_identifier"},
-    "sex": {"kind": "binary", "role": "quasi_identifier"},
-    "job": {"kind": "categorical", "role": "quasi_identifier"},
-    "illness": {"kind": "categorical", "role": "sensitive"},
-    "income": {"kind": "continuous", "role": "sensitive"},
-}
+VARIABLES: dict[str, Any] = variables_of(
+    "age: count quasi_identifier",
+    "zip: categorical quasi_identifier",
+    "sex: binary quasi_identifier",
+    "job: categorical quasi_identifier",
+    "illness: categorical sensitive",
+    "income: continuous sensitive",
+)
 MEASURES = ["risk.anonymity", "risk.uniqueness", "quality.non_suppressed", "quality.rilm", "quality.pearson",
             "quality.nmi_v1", "utility.ecdf", "risk.identification"]  # fmt: skip
 FORM: dict[str, Any] = {"generalised": ["age", "zip", "sex", "job"]}

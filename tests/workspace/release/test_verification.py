@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from keyed_workspace import KEY
+from prepared_workspaces import run_recipe
 
 from sfumato.engine.errors import BadInput
 from sfumato.tui.cli.main import sfumato
@@ -243,12 +244,9 @@ def test_without_the_key_no_guess_can_be_held_against_it(workspace: Workspace, r
 @pytest.mark.slow
 def test_a_public_key_commits_to_nothing(enter: Enter, tmp_path: Path, small_recipe: Any, small_data: Any) -> None:
     from sfumato.engine.methods.run import PUBLIC
-    from sfumato.workspace.ingest.files import Source
-    from sfumato.workspace.jobs.runs import enter_run
 
     shared = Workspace.create(tmp_path / "shared", PUBLIC)
-    run_id = enter_run(shared, small_recipe(**PLAIN), Source("simulated.csv", b"simulated"), small_data)
-    work(shared.directory, idle=0)
+    run_id = run_recipe(shared, small_recipe(**PLAIN), small_data)
     release(shared, run_id, tmp_path / "out", reason="a study that strangers shall repeat")
     assert manifest_of(tmp_path / "out")["commitment"] is None
     assert "public key" in json.loads((tmp_path / "out/internal/commitments.json").read_text("utf-8"))["reason"]

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from file_leaks import Leak, Secrets, binaries, leaks, readings, strayed, telling
+from prepared_workspaces import run_recipe
 
 import sfumato.workspace.audit as auditing
 import sfumato.workspace.gate.gate as gating
@@ -29,9 +30,6 @@ from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli.main import sfumato
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plots.figure import CONFIDENTIAL
 from sfumato.workspace.policy.disclosure import INTERNAL
 from sfumato.workspace.policy.policy import policy_of
@@ -167,8 +165,7 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Case]:
             patch.setattr(module, "user", lambda: USER)
         workspace = Workspace.create(directory / "workspace", KEY)
         data = people()
-        run_id = enter_run(workspace, Recipe.from_table(RECIPE), Source("people.csv", b"canary bytes"), data)
-        work(workspace.directory, idle=0)
+        run_id = run_recipe(workspace, RECIPE, data, "people.csv", b"canary bytes")
         yield Case(workspace, run_id, secrets_of(workspace, run_id, data))
         workspace.close()
 
@@ -275,8 +272,7 @@ def test_an_anonymised_release_holds_neither_seed_nor_hash_nor_path(case: Case, 
         {"method": "risk.anonymity"},
     ]
     recipe = Recipe.from_table({**RECIPE, **changed, "measure": measures, "threshold": []})
-    run_id = enter_run(case.workspace, recipe, Source("people.csv", b"canary bytes"), people())
-    work(case.workspace.directory, idle=0)
+    run_id = run_recipe(case.workspace, recipe, people(), "people.csv", b"canary bytes")
     release(case.workspace, run_id, tmp_path / "out", "csv", REASON)
     secrets = secrets_of(case.workspace, run_id, people())
     assert leaks(tmp_path / "out/public", replace(secrets, numbers={})) == []
@@ -309,10 +305,7 @@ def test_what_is_promised_of_privacy_holds_no_secret(case: Case, tmp_path: Path,
     }
     recipe = Recipe.from_table({**RECIPE, **plan, "threshold": []})
     data = people()
-    run_id = enter_run(
-        case.workspace, recipe, Source("people.csv", b"canary bytes"), conform(data.frame, recipe.schema)
-    )
-    work(case.workspace.directory, idle=0)
+    run_id = run_recipe(case.workspace, recipe, data.frame, "people.csv", b"canary bytes")
     release(case.workspace, run_id, tmp_path / "out", "csv", REASON)
     said = (tmp_path / "out/public/privacy.txt").read_text("utf-8")
     assert said.startswith("These data are differentially private" if covered else "No guarantee")

@@ -1,6 +1,7 @@
 """Steps of a plan in words: names of methods and numbers, settings to the last digit, nothing left out."""
 
 import pytest
+from prepared_tables import variables_of
 
 from sfumato.engine.methods.registry import registry
 from sfumato.workspace.recipes import find_recipe
@@ -9,12 +10,12 @@ from sfumato.workspace.reporting.plan_steps import plan_facts, plan_head_words, 
 PLAN = {
     "title": "Survey",
     "data": {"file": "a.csv", "holdout": 0.2},
-    "variables": {
-        "age": {"kind": "count", "role": "quasi_identifier"},
-        "sex": {"kind": "binary", "role": "quasi_identifier"},
-        "income": {"kind": "continuous", "role": "sensitive"},
-        "town": {"kind": "categorical"},
-    },
+    "variables": variables_of(
+        "age: count quasi_identifier",
+        "sex: binary quasi_identifier",
+        "income: continuous sensitive",
+        "town: categorical",
+    ),
     "release": {"m": 5, "seed": 3},
     "synthesis": [
         {"method": "cart", "target": "income", "predictors": ["age", "sex"], "minbucket": 7, "smoothing": True}

@@ -15,12 +15,11 @@ import pandas as pd
 import pytest
 from keyed_workspace import KEY
 from markdown_it import MarkdownIt
+from prepared_workspaces import enter_recipe
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import NotReady
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plots.distributions import Group, distribution_figure
 from sfumato.workspace.release.report import report_page, write_report
@@ -112,7 +111,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     workspace = Workspace.create(tmp_path_factory.mktemp("report") / "workspace", KEY)
     recipe = Recipe.from_table(TABLE)
     beside = Recipe.from_table({**TABLE, "label": "second", "title": "Beside"})
-    ids = [enter_run(workspace, one, Source(f"{HOSTILE}.csv", b"x"), data(recipe)) for one in (recipe, beside)]
+    ids = [enter_recipe(workspace, one, data(recipe), f"{HOSTILE}.csv", b"x") for one in (recipe, beside)]
     with workspace.writing() as connection:
         connection.execute("INSERT INTO companion VALUES (?, 0, ?)", ids)
     work(workspace.directory, idle=0)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from prepared_tables import variables_of
 from scipy import stats
 
 from sfumato.engine.data.schema import Kind
@@ -14,11 +15,9 @@ from sfumato.workspace.policy.disclosure import DisclosureRules
 from sfumato.workspace.reporting.user_guide import PublicRelease, user_guide
 from sfumato.workspace.reporting.worked_example import bounded_mean, combined_mean
 
-VARIABLES: dict[str, Any] = {
-    "region": {"kind": "categorical", "role": "quasi_identifier"},
-    "age": {"kind": "count", "role": "quasi_identifier"},
-    "income": {"kind": "continuous", "role": "sensitive"},
-}
+VARIABLES: dict[str, Any] = variables_of(
+    "region: categorical quasi_identifier", "age: count quasi_identifier", "income: continuous sensitive"
+)
 STEP = {"target": "income", "method": "linear_regression", "predictors": ["region"]}
 COLUMNS = [np.array([1.0, 2.0, 4.0, np.nan]), np.array([2.0, 2.0, 5.0, 5.0]), np.array([0.0, 1.0, 6.0, 3.0])]
 

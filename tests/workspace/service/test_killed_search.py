@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import tomli_w
+from prepared_tables import variables_of
 
 from sfumato.workspace.service.searching import outcome
 from sfumato.workspace.store.searches import looks_of
@@ -47,12 +48,12 @@ def plan(tmp_path: Path) -> Path:
     table: dict[str, Any] = {
         "title": "people",
         "data": {"file": str(tmp_path / "people.csv"), "holdout": 0.2},
-        "variables": {
-            "age": {"kind": "count", "role": "quasi_identifier"},
-            "region": {"kind": "categorical", "role": "quasi_identifier"},
-            "income": {"kind": "continuous", "role": "sensitive"},
-            "sick": {"kind": "binary", "role": "sensitive"},
-        },
+        "variables": variables_of(
+            "age: count quasi_identifier",
+            "region: categorical quasi_identifier",
+            "income: continuous sensitive",
+            "sick: binary sensitive",
+        ),
         "release": {"m": 2, "seed": 3, "order": "original"},
         "synthesis": [
             {"method": "cart", "target": "income", "predictors": ["age", "region"], "smoothing": True},

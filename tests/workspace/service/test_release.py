@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from prepared_workspaces import run_recipe
 
 import sfumato.workspace.service.release as releasing
 from sfumato.engine.data.microdata import Microdata, conform
@@ -24,7 +25,7 @@ from sfumato.workspace.errors import NotFound, NotReady, NotReleased
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import examine
 from sfumato.workspace.ingest.files import Source, read_frame
-from sfumato.workspace.jobs.runs import enter_run, result_object
+from sfumato.workspace.jobs.runs import result_object
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import policy_of
 from sfumato.workspace.release.decision import decision_of
@@ -55,7 +56,7 @@ ENCLAVE = {"m": 3, "seed": 7, "audience": "enclave"}
 
 
 @pytest.fixture
-def done(finished: Enter) -> int:
+def done(finished: Enter, blank_pictures: None) -> int:
     """A run whose only threshold is met; into an enclave, where its few people may be found by the columns that it keeps."""
     return finished(release=ENCLAVE)
 
@@ -176,9 +177,7 @@ def labelled(workspace: Workspace) -> int:
             "income": [100.0 + i * i for i in range(40)],
         }
     )
-    run_id = enter_run(workspace, recipe, Source("people.csv", b"simulated"), conform(frame, recipe.schema))
-    work(workspace.directory, idle=0)
-    return run_id
+    return run_recipe(workspace, recipe, frame, "people.csv")
 
 
 @pytest.mark.slow

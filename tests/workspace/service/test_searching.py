@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from keyed_workspace import KEY
+from prepared_tables import variables_of
 
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
@@ -70,12 +71,12 @@ def plan(people: Path, **more: Any) -> dict[str, Any]:
     return {
         "title": "people",
         "data": {"file": str(people), "holdout": 0.2},
-        "variables": {
-            "age": {"kind": "count", "role": "quasi_identifier"},
-            "region": {"kind": "categorical", "role": "quasi_identifier"},
-            "income": {"kind": "continuous", "role": "sensitive"},
-            "sick": {"kind": "binary", "role": "sensitive"},
-        },
+        "variables": variables_of(
+            "age: count quasi_identifier",
+            "region: categorical quasi_identifier",
+            "income: continuous sensitive",
+            "sick: binary sensitive",
+        ),
         "release": {"m": 2, "seed": 3},
         "synthesis": [
             {"method": "cart", "target": "income", "predictors": ["age", "region"], "smoothing": True},

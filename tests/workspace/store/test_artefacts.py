@@ -3,15 +3,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_workspaces import enter_recipe
 
-from sfumato.engine.data.microdata import conform
 from sfumato.engine.methods.results import ChainTrace, Diagnostic, ImportanceTrace, NoTrace
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import DamagedTable
-from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import resume
-from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plots.figure import description
 from sfumato.workspace.plots.svg import svg
@@ -68,7 +66,7 @@ def entered(directory: Path, **sections: object) -> Workspace:
     )
     recipe = Recipe.from_table({**RECIPE, **sections})
     workspace = Workspace.create(directory, PUBLIC)
-    enter_run(workspace, recipe, Source("simulated.csv", b"simulated"), conform(frame, recipe.schema))
+    enter_recipe(workspace, recipe, frame)
     return workspace
 
 

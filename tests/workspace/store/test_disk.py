@@ -15,12 +15,11 @@ from pathlib import Path
 
 import pytest
 from loaded_process import run_loaded
+from prepared_workspaces import enter_recipe, run_recipe
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store import disk
 from sfumato.workspace.store.disk import NotEnoughDisk, bytes_needed, disk_error
@@ -75,8 +74,7 @@ def test_the_estimate_is_more_than_what_a_run_leaves(
     workspace: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata
 ) -> None:
     recipe = small_recipe(release=MANY)
-    enter_run(workspace, recipe, Source("simulated.csv", b""), small_data)
-    work(workspace.directory, idle=0)
+    run_recipe(workspace, recipe, small_data, "simulated.csv", b"")
     left = sum(file.stat().st_size for file in workspace.directory.rglob("*") if file.is_file())
     needed = bytes_needed(recipe, small_data)
     assert left < needed < left + 2 * disk.ALWAYS_BYTES
@@ -107,7 +105,7 @@ def test_a_disk_that_fills_in_mid_run_stops_it_in_words_and_it_goes_on_when_ther
         directory = small / "workspace"
         workspace = Workspace.create(directory, PUBLIC)
         recipe = small_recipe(release=MANY)
-        run_id = enter_run(workspace, recipe, Source("simulated.csv", b""), small_data)
+        run_id = enter_recipe(workspace, recipe, small_data, "simulated.csv", b"")
         ballast = small / "ballast"
         free = shutil.disk_usage(small).free
         with ballast.open("wb") as file:
@@ -126,8 +124,7 @@ def test_a_disk_that_fills_in_mid_run_stops_it_in_words_and_it_goes_on_when_ther
         rows = result_rows(workspace, run_id)
         workspace.close()
     elsewhere = Workspace.create(tmp_path / "roomy", PUBLIC)
-    other = enter_run(elsewhere, recipe, Source("simulated.csv", b""), small_data)
-    work(elsewhere.directory, idle=0)
+    other = run_recipe(elsewhere, recipe, small_data, "simulated.csv", b"")
     assert rows == result_rows(elsewhere, other)
     elsewhere.close()
 

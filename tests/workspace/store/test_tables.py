@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
+from prepared_tables import schema_of
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.data.schema import Kind, Schema, Variable
@@ -37,15 +38,13 @@ def microdata(draw: st.DrawFn) -> Microdata:
     records = draw(st.integers(1, 12))
     levels = draw(st.lists(WORDS, min_size=1, max_size=6, unique=True))
     sides = draw(st.lists(WORDS, min_size=1, max_size=2, unique=True))
-    schema = Schema(
-        (
-            Variable("c", Kind.CATEGORICAL, levels=tuple(levels)),
-            Variable("o", Kind.ORDINAL, levels=tuple(reversed(levels))),
-            Variable("b", Kind.BINARY, levels=tuple(sides)),
-            Variable("n", Kind.COUNT),
-            Variable("x", Kind.CONTINUOUS),
-            Variable("d", Kind.DATE),
-        )
+    schema = schema_of(
+        Variable("c", Kind.CATEGORICAL, levels=tuple(levels)),
+        Variable("o", Kind.ORDINAL, levels=tuple(reversed(levels))),
+        Variable("b", Kind.BINARY, levels=tuple(sides)),
+        "n: count",
+        "x: continuous",
+        "d: date",
     )
 
     def column(values: st.SearchStrategy[object]) -> list[object]:

@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from prepared_tables import schema_of
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Schema, Variable
@@ -21,14 +22,7 @@ from sfumato.workspace.store import tables as verified_bytes
 from sfumato.workspace.store.tables import HashingFile, Part, Tables, verified_parquet
 
 LEVELS = ("z", "b", "a", "é")
-SCHEMA = Schema(
-    (
-        Variable("a", Kind.CONTINUOUS),
-        Variable("a.b", Kind.COUNT),
-        Variable("level", Kind.CATEGORICAL, levels=LEVELS),
-        Variable("day", Kind.DATE),
-    )
-)
+SCHEMA = schema_of("a: continuous", "a.b: count", Variable("level", Kind.CATEGORICAL, levels=LEVELS), "day: date")
 
 
 def frame_of(records: int) -> pd.DataFrame:

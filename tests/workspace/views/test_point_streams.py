@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from prepared_workspaces import enter_recipe
+
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.store.keys import KEY_FILE
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
@@ -21,7 +21,7 @@ def test_points_are_chosen_by_the_key_of_the_run(
 ) -> None:
     for name, key in (("own", None), ("public", PUBLIC)):
         with Workspace.create(tmp_path / name, key) as workspace:
-            run = find_run(workspace, enter_run(workspace, small_recipe(), Source("people.csv", b"x"), small_data))
+            run = find_run(workspace, enter_recipe(workspace, small_recipe(), small_data, "people.csv", b"x"))
             before, of_run = (point_streams(workspace, run.dataset_id, one) for one in (None, run))
             assert before is not None
             assert of_run is not None
@@ -34,6 +34,6 @@ def test_without_the_key_there_are_no_streams_to_choose_by(
     tmp_path: Path, small_recipe: Callable[..., Recipe], small_data: Microdata
 ) -> None:
     with Workspace.create(tmp_path / "own") as workspace:
-        run = find_run(workspace, enter_run(workspace, small_recipe(), Source("people.csv", b"x"), small_data))
+        run = find_run(workspace, enter_recipe(workspace, small_recipe(), small_data, "people.csv", b"x"))
         (workspace.directory / KEY_FILE).unlink()
         assert point_streams(workspace, run.dataset_id, run) is point_streams(workspace, run.dataset_id, None) is None

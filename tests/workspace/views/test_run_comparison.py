@@ -7,12 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from prepared_workspaces import enter_recipe
 
 from sfumato.engine.data.microdata import Microdata, conform
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import DifferentData, NotFound, NotReady
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.comparison import compare_runs
@@ -86,7 +85,7 @@ def on_data(workspace: Workspace, small_recipe: Callable[..., Recipe], small_dat
         recipe = small_recipe(measure=[{"method": "utility.ecdf"}], threshold=[], **sections)
         frame = small_data.frame.iloc[rows].reset_index(drop=True)
         data = Microdata(small_data.schema, frame) if "variables" not in sections else conform(frame, recipe.schema)
-        return enter_run(workspace, recipe, Source("simulated.csv", content), data)
+        return enter_recipe(workspace, recipe, data, "simulated.csv", content)
 
     return make
 

@@ -10,17 +10,15 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 from believed import believed_workspace
+from prepared_tables import HOUSEHOLD_PLAN, household_survey
+from prepared_workspaces import enter_recipe
 
 from sfumato.engine.data.microdata import conform
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import claim, fail, request_stop
-from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.database import DATABASE
 from sfumato.workspace.store.runs import RunState
@@ -31,36 +29,6 @@ FIRST = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 UPDATE = "SFUMATO_UPDATE_PICTURES"
 LOOKS = 20
 """A screen on a busy machine is looked at again before it is said to differ."""
-RECIPE = {
-    "title": "Household survey",
-    "variables": {
-        "region": {"kind": "categorical", "role": "quasi_identifier"},
-        "visits": {"kind": "count", "role": "quasi_identifier"},
-        "income": {"kind": "continuous", "role": "sensitive", "bounds": [0, 100_000]},
-    },
-    "release": {"m": 3, "seed": 7},
-    "synthesis": [
-        {"target": "income", "method": "linear_regression", "transform": "log", "predictors": ["region", "visits"]}
-    ],
-    "measure": [
-        {"method": "utility.ecdf"},
-        {"method": "utility.summary"},
-        {"method": "risk.identification", "radius": {"income": "5%"}},
-    ],
-    "study": [
-        {
-            "method": "studies.intruder_uncertainty",
-            "variable": "visits",
-            "model": "log_normal",
-            "levels": [0.0, 0.1, 0.2],
-        }
-    ],
-    "threshold": [
-        {"value": "risk.identification.true_match_rate", "max": 0.9},
-        {"value": "risk.identification.expected_match_risk", "max_ratio": 1e-9},
-        {"value": "utility.ecdf.max_abs_difference", "target": "visits", "max": 0.5},
-    ],
-}
 
 
 class Clock(datetime):
@@ -75,12 +43,8 @@ class Clock(datetime):
 
 
 def survey():
-    rng = np.random.default_rng(20)
-    visits = rng.poisson(4, 90)
-    income = np.round(np.exp(rng.normal(7 + 0.05 * visits, 0.4, 90)), 2)
-    recipe = Recipe.from_table(RECIPE)
-    frame = pd.DataFrame({"region": rng.choice(["north", "south"], 90), "visits": visits, "income": income})
-    return recipe, conform(frame, recipe.schema)
+    recipe = Recipe.from_table(HOUSEHOLD_PLAN)
+    return recipe, conform(household_survey().round({"income": 2}), recipe.schema)
 
 
 def pin(directory):
@@ -112,11 +76,11 @@ def fixed(tmp_path_factory, reseal, warm):
         patch.setattr("sfumato.workspace.audit.user", lambda: "analyst")
         workspace = Workspace.create(tmp_path_factory.mktemp("fixed") / "workspace", PUBLIC)
         recipe, data = survey()
-        runs = [enter_run(workspace, recipe, Source("survey.csv", b"simulated"), data)]
+        runs = [enter_recipe(workspace, recipe, data, "survey.csv")]
         work(workspace.directory, idle=0)
-        runs.append(enter_run(workspace, recipe, Source("survey.csv", b"simulated"), data))
+        runs.append(enter_recipe(workspace, recipe, data, "survey.csv"))
         fail(workspace, claim(workspace, "w"), "the worst R-hat is 1.2, must be at most 1.01")
-        runs.append(enter_run(workspace, recipe, Source("survey.csv", b"simulated"), data))
+        runs.append(enter_recipe(workspace, recipe, data, "survey.csv"))
         request_stop(workspace, runs[-1], RunState.INTERRUPTED)
         workspace.close()
     pin(workspace.directory)

@@ -1,0 +1,67 @@
+"""Schemas and small confidential tables that several test modules use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
+
+HOUSEHOLD_PLAN: dict[str, Any] = {
+    "title": "Household survey",
+    "variables": {
+        "region": {"kind": "categorical", "role": "quasi_identifier"},
+        "visits": {"kind": "count", "role": "quasi_identifier"},
+        "income": {"kind": "continuous", "role": "sensitive", "bounds": [0, 100_000]},
+    },
+    "release": {"m": 3, "seed": 7},
+    "synthesis": [
+        {"target": "income", "method": "linear_regression", "transform": "log", "predictors": ["region", "visits"]}
+    ],
+    "measure": [
+        {"method": "utility.ecdf"},
+        {"method": "utility.summary"},
+        {"method": "risk.identification", "radius": {"income": "5%"}},
+    ],
+    "study": [
+        {
+            "method": "studies.intruder_uncertainty",
+            "variable": "visits",
+            "model": "log_normal",
+            "levels": [0.0, 0.1, 0.2],
+        }
+    ],
+    "threshold": [
+        {"value": "risk.identification.true_match_rate", "max": 0.9},
+        {"value": "risk.identification.expected_match_risk", "max_ratio": 1e-9},
+        {"value": "utility.ecdf.max_abs_difference", "target": "visits", "max": 0.5},
+    ],
+}
+"""A recipe for ``household_survey`` with two thresholds that are met and one that is not, and a study."""
+
+
+def schema_of(*variables: str | Variable) -> Schema:
+    """Return the schema of variables that are written as ``name: kind role``, or as a Variable where they have more."""
+    return Schema(tuple(_written_variable(one) if isinstance(one, str) else one for one in variables))
+
+
+def _written_variable(text: str) -> Variable:
+    name, description = text.split(": ")
+    kind, *roles = description.split()
+    return Variable(name, Kind(kind), *map(Role, roles))
+
+
+def variables_of(*variables: str) -> dict[str, dict[str, str]]:
+    """Return the variables of a recipe's table, each written as ``name: kind role`` or ``name: kind``."""
+    described = (one.split(": ") for one in variables)
+    return {name: dict(zip(("kind", "role"), text.split(), strict=False)) for name, text in described}
+
+
+def household_survey(regions: tuple[str, str] = ("north", "south")) -> pd.DataFrame:
+    """Return 90 households of two regions: visits to a doctor, and an income that grows a little with them."""
+    rng = np.random.default_rng(20)
+    visits = rng.poisson(4, 90)
+    income = np.exp(rng.normal(7 + 0.05 * visits, 0.4, 90))
+    return pd.DataFrame({"region": rng.choice(regions, 90), "visits": visits, "income": income})
