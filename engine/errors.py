@@ -1,4 +1,4 @@
-"""Everything that can go wrong, in one place.
+"""Errors that the engine raises, in one place.
 
 EngineError
 ├── BadInput        what the user gave cannot be used: names the place and the fix
@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .wording import counted
+from .wording import count_noun
 
 
 class EngineError(Exception):
@@ -27,10 +27,10 @@ class EngineError(Exception):
 
 
 class BadInput(EngineError, ValueError):
-    """Input that cannot be used. ``place`` says where (``synthesis[1].target``), the message what and how to mend it."""
+    """Input that cannot be used. ``place`` says where (``synthesis[1].target``), the message what is wrong and how to fix it."""
 
     def __init__(self, place: str, message: str) -> None:
-        place, message = _short(place, PLACE_LETTERS), _short(message, MESSAGE_LETTERS)
+        place, message = _shorten_middle(place, PLACE_LETTERS), _shorten_middle(message, MESSAGE_LETTERS)
         super().__init__(f"{place}: {message}" if place else message)
         self.place = place
         self.message = message
@@ -39,17 +39,17 @@ class BadInput(EngineError, ValueError):
 PLACE_LETTERS, MESSAGE_LETTERS = 300, 1500
 
 
-def _short(text: str, most: int) -> str:
-    """A text without its middle where it quotes more than anybody reads; how to mend it stands at its end."""
+def _shorten_middle(text: str, most: int) -> str:
+    """Return a text without its middle where it quotes more than anybody reads; how to fix it stands at its end."""
     return text if len(text) <= most else f"{text[: most // 2]} … {text[-most // 2 :]}"
 
 
 class NotInstalled(BadInput):
-    """A method was asked for whose extra is not installed; the message says how to install it."""
+    """A method whose extra is not installed; the message says how to install it."""
 
 
 class NotComputable(EngineError):
-    """A value that cannot be computed for a reason that the reader should see."""
+    """A value that cannot be computed, for a reason that the reader should see."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -57,9 +57,12 @@ class NotComputable(EngineError):
 
 
 class NotConverged(EngineError):
-    """A sampler that did not converge. ``parameter`` names the worst one, ``statistic`` and ``value`` say by what.
+    """A sampler that did not converge.
 
-    ``left`` is the ``Fit`` that the sampler left to look at: its statistics and its trace, without draws to use.
+    parameter: the worst parameter
+    statistic, value: diagnostic by which it did not converge, and its value
+    rule: limit of the diagnostic
+    left: the ``Fit`` that the sampler left to look at: its statistics and its trace, without draws to use
     """
 
     def __init__(self, parameter: str, statistic: str, value: float, rule: str, left: Any = None) -> None:
@@ -75,12 +78,18 @@ class NotConverged(EngineError):
 
 
 class ConstraintsUnmet(EngineError):
-    """Drawn records still break constraints after ``redraws``: ``left`` counts them by constraint, of ``records``; ``place`` says of which dataset and step."""
+    """Drawn records that still break constraints after all redraws.
+
+    place: dataset and step
+    left: records that break each constraint, by its name
+    records: number of records
+    redraws: number of redraws
+    """
 
     def __init__(self, place: str, left: Mapping[str, int], records: int, redraws: int) -> None:
         said = "; ".join(f"constraint {name}: {count:,} of {records:,} records" for name, count in left.items())
         super().__init__(
-            f"{place}: {said}, after {counted(redraws, 'redraw')}; make its variables in another order or by a model that draws such values, "
+            f"{place}: {said}, after {count_noun(redraws, 'redraw')}; make its variables in another order or by a model that draws such values, "
             'raise redraws under [release], or keep such records and have them counted, unmet = "keep"'
         )
         self.place = place
@@ -93,37 +102,42 @@ class ConstraintsUnmet(EngineError):
 
 
 class Cancelled(EngineError):
-    """Raised through a computation when its caller asks it to stop."""
+    """A computation that stops because its caller asked it to."""
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """``'; did you mean "reviews"?'`` for a near miss, else the empty string."""
+def near_miss_hint(word: str, known: Iterable[str]) -> str:
+    """Return ``'; did you mean "reviews"?'`` for a near miss, else the empty string."""
     near = difflib.get_close_matches(word, list(known), n=1)
     return f'; did you mean "{near[0]}"?' if near else ""
 
 
 @dataclass(frozen=True, slots=True)
-class Extra:
-    """An extra of the package: its name, and the modules that it brings."""
+class PackageExtra:
+    """An extra of the package.
+
+    name: name of the extra
+    modules: modules that it brings
+    """
 
     name: str
     modules: tuple[str, ...]
 
     @property
-    def installed(self) -> bool:
-        """Whether its modules are there; none is imported."""
+    def is_installed(self) -> bool:
+        """Return whether its modules are there; none is imported."""
         return all(importlib.util.find_spec(module) is not None for module in self.modules)
 
     @property
-    def command(self) -> str:
+    def install_command(self) -> str:
+        """Return the command that installs the extra."""
         return f"pip install 'sfumato[{self.name}]'"
 
-    def require(self, place: str) -> None:
-        """NotInstalled at ``place`` where it is not installed."""
-        if not self.installed:
+    def require_installed(self, place: str) -> None:
+        """Raise NotInstalled at ``place`` where it is not installed."""
+        if not self.is_installed:
             raise NotInstalled(
-                place, f"this method needs the extra [{self.name}], which is not installed: {self.command}"
+                place, f"this method needs the extra [{self.name}], which is not installed: {self.install_command}"
             )
 
 
-GAN = Extra("gan", ("ctgan", "torch"))
+GAN = PackageExtra("gan", ("ctgan", "torch"))

@@ -1,4 +1,4 @@
-"""Numbers in words: one record is, two records are; values, shares and settings as people read them."""
+"""Wording of numbers: one record is, two records are; values, shares and settings as people read them."""
 
 from __future__ import annotations
 
@@ -21,46 +21,46 @@ class RecordCount(int):
         return count
 
 
-def noun_of(records: int | None) -> str:
+def record_noun(records: int | None) -> str:
     """Return what the records of a count are, in the plural; people where the count does not know."""
     return getattr(records, "noun", "people")
 
 
 def count_records(records: int) -> str:
     """Return a number of records in words: ``80 records``, or ``20,190 person-years`` where the count knows that they are no people."""
-    noun = noun_of(records)
+    noun = record_noun(records)
     if noun == "people":
-        return counted(records, "record")
-    return f"{records:,} {singular(noun) if records == 1 else noun}"
+        return count_noun(records, "record")
+    return f"{records:,} {singular_noun(noun) if records == 1 else noun}"
 
 
-def singular(noun: str) -> str:
+def singular_noun(noun: str) -> str:
     """Return the singular of a plural noun of the texts: ``person``, ``class``, ``person-year``."""
     return {"people": "person", "classes": "class", "guesses": "guess", "policies": "policy"}.get(
         noun, noun.removesuffix("s")
     )
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """Return names as a list in a sentence: ``age, sex and region``."""
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def counted(number: int, noun: str) -> str:
-    """``1 record``, ``12,000 records``, ``2 classes``."""
+def count_noun(number: int, noun: str) -> str:
+    """Return a number of things in words: ``1 record``, ``12,000 records``, ``2 classes``."""
     ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
     return f"{number:,} {noun}{ending}"
 
 
-def agree(number: int, one: str, several: str) -> str:
-    """The word that goes with a number of things: ``is`` or ``are``."""
+def agreeing_word(number: int, one: str, several: str) -> str:
+    """Return the word that agrees with a number of things: ``is`` or ``are``."""
     return one if number == 1 else several
 
 
-def number(value: float | None) -> str:
-    """Four significant digits; thousands separated; very small numbers in powers of ten; a dash for none."""
+def format_number(value: float | None) -> str:
+    """Return a number in four significant digits; thousands separated; very small numbers in powers of ten; a dash for none."""
     if value is None:
         return "-"
     if value == 0 or not math.isfinite(value):
@@ -75,9 +75,11 @@ def number(value: float | None) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def percent(share: float, beside: float | None = None) -> str:
-    """``0.44 %``: two decimals, two digits below 0.1 %. More digits, to at most 12 decimals, where the text would be that of another value:
-    of 0, of 100 % or of the share ``beside`` it, such as a limit.
+def format_percent(share: float, beside: float | None = None) -> str:
+    """Return a share in percent, ``0.44 %``: two decimals, two digits below 0.1 %.
+
+    More digits, to at most 12 decimals, where the text would be that of another value: of 0, of 100 % or of the share ``beside`` it, such
+    as a limit.
     """
     if not math.isfinite(share):
         return f"{share:g}"
@@ -85,24 +87,24 @@ def percent(share: float, beside: float | None = None) -> str:
     size = abs(100 * share)
     least = 2 if size >= 0.1 or share == 0 else 1 - math.floor(math.log10(size))
     for decimals in range(min(least, 12), 13):
-        text = _decimal(100 * share, decimals)
-        if text not in {_decimal(100 * one, decimals) for one in others}:
+        text = _format_decimal(100 * share, decimals)
+        if text not in {_format_decimal(100 * one, decimals) for one in others}:
             break
     return f"{text} %"
 
 
-def _decimal(value: float, decimals: int) -> str:
+def _format_decimal(value: float, decimals: int) -> str:
     text = f"{value:,.{decimals}f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return "0" if text == "-0" else text
 
 
-def spelled(value: object) -> str:
-    """A setting in words: ``yes``, ``age, sex``, ``price 5%``."""
+def format_setting(value: object) -> str:
+    """Return a setting in words: ``yes``, ``age, sex``, ``price 5%``."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {spelled(item)}" for key, item in value.items())
+        return ", ".join(f"{key} {format_setting(item)}" for key, item in value.items())
     if isinstance(value, (list, tuple)):
-        return ", ".join(map(spelled, value))
-    return number(value) if isinstance(value, float) else str(value)
+        return ", ".join(map(format_setting, value))
+    return format_number(value) if isinstance(value, float) else str(value)

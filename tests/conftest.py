@@ -31,11 +31,11 @@ from hypothesis import settings
 from prepared_workspaces import enter_recipe
 from public_data import PUBLIC_DATA
 
-from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.methods.registry import discovered
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
+from sfumato.engine.methods.registry import discover_methods
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.audit import audit_rows, head_of, keep_head, seal_rows
+from sfumato.workspace.audit import audit_rows, read_head, seal_rows_after, write_head_file
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.database import MIGRATIONS, transaction
 from sfumato.workspace.store.heads import StateDirectory, keep_outside
@@ -234,7 +234,7 @@ def _small_data() -> Microdata:
             "income": np.exp(rng.normal(7, 0.4, 80)),
         }
     )
-    return conform(frame, Recipe.from_table(SMALL).schema)
+    return conform_to_schema(frame, Recipe.from_table(SMALL).schema)
 
 
 @pytest.fixture
@@ -279,18 +279,18 @@ def reseal() -> Callable[[Workspace], None]:
                     (acts.get(run.state.value, "run resumed"), seals, f"run {run.id}"),
                 )
             for row in audit_rows(connection):
-                hashed = replace(row, previous=previous).computed_hash()
+                hashed = replace(row, previous=previous).compute_hash()
                 connection.execute(
                     "UPDATE audit SET previous = ?, hash = ? WHERE number = ?", (previous, hashed, row.number)
                 )
                 previous = hashed
             connection.execute("UPDATE audit_head SET hash = ?", (previous,))
             connection.execute("DELETE FROM audit_seal")
-            seal_rows(connection, 0, workspace.sealer.key, workspace.sealer.name)
+            seal_rows_after(connection, 0, workspace.sealer.key, workspace.sealer.name)
             for _, sql in guards:
                 connection.execute(sql)
-        keep_head(workspace.directory, head_of(connection))
-        keep_outside(workspace.directory, connection, head_of(connection), [StateDirectory()], replace=True)
+        write_head_file(workspace.directory, read_head(connection))
+        keep_outside(workspace.directory, connection, read_head(connection), [StateDirectory()], replace=True)
 
     return seal
 
@@ -308,14 +308,14 @@ def before_seals() -> Callable[[Workspace], None]:
                 connection.execute(f"DROP TRIGGER {name}")
             for row in audit_rows(connection):
                 details = json.dumps(
-                    {key: value for key, value in row.found.items() if key not in ("seal", "under_policy")}
+                    {key: value for key, value in row.details_table.items() if key not in ("seal", "under_policy")}
                 )
                 bare = replace(row, details=details, previous=previous, hash="")
                 connection.execute(
                     "UPDATE audit SET details = ?, previous = ?, hash = ? WHERE number = ?",
-                    (details, previous, bare.computed_hash(), row.number),
+                    (details, previous, bare.compute_hash(), row.number),
                 )
-                previous = bare.computed_hash()
+                previous = bare.compute_hash()
             connection.execute("UPDATE audit_head SET hash = ?", (previous,))
             for _, sql in guards:
                 connection.execute(sql)
@@ -325,7 +325,7 @@ def before_seals() -> Callable[[Workspace], None]:
                 connection.execute(f"DROP TABLE {table}")
             connection.execute("DELETE FROM migration WHERE number > ?", (at,))
             connection.execute(f"PRAGMA user_version = {at}")
-        keep_head(workspace.directory, head_of(connection))
+        write_head_file(workspace.directory, read_head(connection))
         shutil.rmtree(state_directory(), ignore_errors=True)
 
     return set_back
@@ -391,7 +391,7 @@ def find_methods_again() -> Iterator[Callable[[], None]]:
     """Forget the methods that were found, now and after the test."""
 
     def forget() -> None:
-        discovered.cache_clear()
+        discover_methods.cache_clear()
         for name in [name for name in sys.modules if name.startswith("sfumato_example")]:
             del sys.modules[name]
 

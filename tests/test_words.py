@@ -54,7 +54,7 @@ def methods() -> Iterator[str]:
         if found.package == OWN:
             yield found.title
             yield from (info.param.help for info in found.spec.params())
-            for output in found.results:
+            for output in found.result_outputs:
                 label = output.label
                 yield from (
                     output.meaning,

@@ -1,7 +1,7 @@
 """The workspace: projects, tables, runs, the queue and its worker, on a local disk.
 
-Its functions are Sfumato from Python: ``from sfumato import workspace; workspace.synthesise(frame, recipe, directory)``. They stand in
-``library`` and are loaded when they are asked for.
+Its functions are Sfumato from Python: ``from sfumato import workspace; workspace.synthesise(frame, recipe, directory)``. They are
+defined in ``library`` and are loaded when they are accessed.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class DamagedTable(WorkspaceError):
 
 
 class DamagedRecord(WorkspaceError):
-    """A record of the database does not hold what one of its kind does; ``what`` says which."""
+    """A record of the database does not hold what one of its kind does; ``what`` names the record."""
 
     def __init__(self, what: str) -> None:
         super().__init__(
@@ -46,7 +46,7 @@ class DamagedRecord(WorkspaceError):
 
 
 class StrangeFile(WorkspaceError):
-    """What was to be opened is ``kind`` ("a link", "a named pipe"), or too large; nothing was read or written."""
+    """A path is ``kind`` ("a link", "a named pipe"), or too large; nothing was read or written."""
 
     def __init__(self, path: Path, kind: str) -> None:
         super().__init__(f'"{path}" is {kind}; it is left alone: put a plain file or directory in its place')
@@ -65,7 +65,7 @@ class NotYours(WorkspaceError):
 
 
 class DifferentData(WorkspaceError):
-    """Runs that were to be compared are on different records; ``described`` says of each what it is on."""
+    """Runs that were to be compared are on different records; ``described`` describes the data of each."""
 
     def __init__(self, described: tuple[str, str]) -> None:
         on = " and ".join(described)
@@ -86,7 +86,7 @@ class NoCluster(WorkspaceError):
 
 
 class NotReady(WorkspaceError):
-    """A run has not come far enough, or kept too little, for what was asked of it."""
+    """A run has not come far enough, or kept too little, for the operation."""
 
 
 class NotFound(WorkspaceError):

@@ -1,6 +1,6 @@
-"""Sfumato from Python: a frame synthesised or scored, and what a run found, as frames.
+"""Sfumato from Python: synthesise or score a frame, and read the results of a run as frames.
 
-Each is a run of a workspace like any other: with its key, its seal and a row in the audit log, to be looked at in the app and resumed. What
+Each is a run of a workspace like any other: with its key, its seal and a row in the audit log, to be viewed in the app and resumed. What
 is returned is as confidential as the data; what may leave, the gate decides (``sfumato release``).
 """
 
@@ -25,7 +25,7 @@ from .gate.contents import plan_release
 from .ingest.sources import Source
 from .jobs.worker import work
 from .release.tables import dataset_bytes, released_levels
-from .service.prepare import PreparedRun, prepared_on, prepared_scoring
+from .service.prepare import PreparedRun, prepare_on_source, prepare_scoring
 from .store.runs import find_run
 from .store.workspace import Workspace
 from .views.inference_data import arviz_library, chains_of, inference_data
@@ -40,35 +40,35 @@ Plan = str | Mapping[str, Any]
 
 
 def synthesise(frame: pd.DataFrame, recipe: Plan, workspace: str | Path) -> int:
-    """Carry out a recipe on a frame in a workspace, which is made where there is none; the number of the run.
+    """Carry out a recipe on a frame in a workspace, which is made where there is none; return the number of the run.
 
     The recipe's own file, if it names one, is not read. Raises BadInput, and WorkspaceError where the run fails.
     """
     with Workspace.create(Path(workspace)) as opened:
-        plan = Recipe.from_table(_table(recipe))
+        plan = Recipe.from_table(_plan_table(recipe))
         if not plan.makes_release:
             raise BadInput(
                 "synthesis",
                 "the recipe makes no release; add [[synthesis]] or [[anonymisation]], or score frames with score",
             )
-        return _carried_out(opened, prepared_on(plan, _source(frame, "frame"), key=opened.key()))
+        return _run_to_end(opened, prepare_on_source(plan, _source_of_frame(frame, "frame"), key=opened.key()))
 
 
 def score(original: pd.DataFrame, released: Sequence[pd.DataFrame], recipe: Plan, workspace: str | Path) -> int:
-    """Score released frames that any tool made with the recipe's measures, as ``sfumato evaluate`` does files; the number of the run.
+    """Score released frames of any tool with the recipe's measures, as ``sfumato evaluate`` does files; return the number of the run.
 
     Raises BadInput, and WorkspaceError where the run fails.
     """
     if not released:
         raise BadInput("released", "name at least one released frame")
-    own = partial(_source, original, "original")
-    others = [partial(_source, frame, f"released-{draw}") for draw, frame in enumerate(released, start=1)]
+    own = partial(_source_of_frame, original, "original")
+    others = [partial(_source_of_frame, frame, f"released-{draw}") for draw, frame in enumerate(released, start=1)]
     with Workspace.create(Path(workspace)) as opened:
-        return _carried_out(opened, prepared_scoring(_table(recipe), own, others, key=opened.key()))
+        return _run_to_end(opened, prepare_scoring(_plan_table(recipe), own, others, key=opened.key()))
 
 
 def results(workspace: str | Path, run: int | str = NEWEST) -> pd.DataFrame:
-    """The rows of a run, a column a field of the JSON contract; ``params`` are mappings. The newest run where none is named.
+    """Return the rows of a run, a column for each field of the JSON contract; ``params`` are mappings. The newest run where none is named.
 
     Raises NotAWorkspace and NotFound.
     """
@@ -77,24 +77,25 @@ def results(workspace: str | Path, run: int | str = NEWEST) -> pd.DataFrame:
 
 
 def datasets(workspace: str | Path, run: int | str = NEWEST) -> list[pd.DataFrame]:
-    """The released datasets of a run, without identifiers, levels by their labels; rows in an order that nobody can repeat.
+    """Return the released datasets of a run, without identifiers, levels by their labels; rows in an order that nobody can repeat.
 
-    Where the recipe says ``order = "original"`` they keep that of the confidential records. No gate has looked at them.
+    Where the recipe says ``order = "original"`` they keep that of the confidential records. No gate has examined them.
     Raises NotReady where the run has none.
     """
     with Workspace.open(Path(workspace), read_only=True) as opened:
         plan = plan_release(opened, find_run(opened, run).id)
         tables = [opened.tables.read(sha256) for sha256 in plan.tables]
         levels = released_levels(tables, plan.left_out)
-        schema, rng = plan.run.recipe.released_schema, np.random.default_rng() if plan.shuffled else None
+        schema, rng = plan.run.recipe.released_schema, np.random.default_rng() if plan.is_shuffled else None
         files = [dataset_bytes(table, schema, plan.left_out, "parquet", rng, levels) for table in tables]
         return [pd.read_parquet(BytesIO(content)) for content in files]
 
 
 def chains(workspace: str | Path, run: int | str = NEWEST, target: str = "") -> arviz.InferenceData:
-    """All draws of the sampler of the model of ``target``, of a step that said ``keep_chains = true``; of the only one where none is named.
+    """Return all draws of the sampler of the model of ``target``, of a step with ``keep_chains = true``; of the only one where none is named.
 
-    Needs the extra ``arviz``. Raises BadInput where no step makes the target or several could be meant, NotReady where no draws were kept, and
+    Needs the extra ``arviz``. Raises BadInput where no step makes the target or several could be meant, NotReady where no draws were
+    kept, and
     WorkspaceError without ArviZ.
     """
     arviz_library()
@@ -104,7 +105,7 @@ def chains(workspace: str | Path, run: int | str = NEWEST, target: str = "") -> 
         return inference_data(drawn, found.id, step.target)
 
 
-def _carried_out(workspace: Workspace, prepared: PreparedRun) -> int:
+def _run_to_end(workspace: Workspace, prepared: PreparedRun) -> int:
     number = prepared.enter(workspace)
     work(workspace.directory, idle=0)
     run = find_run(workspace, number)
@@ -113,12 +114,12 @@ def _carried_out(workspace: Workspace, prepared: PreparedRun) -> int:
     return number
 
 
-def _table(recipe: Plan) -> Mapping[str, Any]:
+def _plan_table(recipe: Plan) -> Mapping[str, Any]:
     return read_toml(recipe) if isinstance(recipe, str) else recipe
 
 
-def _source(frame: pd.DataFrame, name: str) -> Source:
-    """The frame as a file that is read once, without its index."""
+def _source_of_frame(frame: pd.DataFrame, name: str) -> Source:
+    """Return the frame as a file that is read once, without its index."""
     try:
         return Source(f"{name}.parquet", frame.to_parquet(index=False))
     except (pa.ArrowException, ValueError) as error:

@@ -1,7 +1,7 @@
-"""Files and names that others may have made: only plain files are opened, none for longer or larger than was agreed.
+"""Reading of files and names that others may have made: only plain files are opened, with a limit on waiting and size.
 
 A workspace, a recipe or a table may come from a stranger. Within a workspace no link is followed, and no stored name becomes a
-path before it looks like what we give tables: the SHA-256 of their bytes.
+path before it looks like the name of a table: the SHA-256 of its bytes.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ FILES = ("workspace.db", "workspace.db-wal", "workspace.db-shm", "workspace.db-j
 
 
 def is_hash(name: object) -> bool:
-    """Whether a stored name is a SHA-256 in 64 hexadecimal digits, as every table's is."""
+    """Return whether a stored name is a SHA-256 in 64 hexadecimal digits, as every table's is."""
     return isinstance(name, str) and _HASH.fullmatch(name) is not None
 
 
-def kind_of(mode: int) -> str:
-    """What is no plain file, in words: ``a named pipe``; empty for a plain one."""
+def strange_kind(mode: int) -> str:
+    """Return what a path is that is no plain file, in words: ``a named pipe``; empty for a plain file."""
     return "" if stat.S_ISREG(mode) else next((words for is_it, words in _KINDS if is_it(mode)), "no plain file")
 
 
 def open_plain(path: Path, *, follow: bool = False) -> int:
-    """A handle to read a plain file. A link is followed where ``follow`` says so, and then only to a plain file.
+    """Open a plain file to read and return its handle. A link is followed only with ``follow``, and then only to a plain file.
 
     Never waits: not for the other end of a pipe, not for a device. Raises OSError, and StrangeFile for all but plain files.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     try:
-        if follow and (kind := kind_of(path.stat().st_mode)):  # to open a device may do something
+        if follow and (kind := strange_kind(path.stat().st_mode)):  # to open a device may do something
             raise StrangeFile(path, kind)
         handle = os.open(path, flags)
     except OSError as error:
@@ -53,29 +53,31 @@ def open_plain(path: Path, *, follow: bool = False) -> int:
         if error.errno == errno.ENXIO:
             raise StrangeFile(path, "a socket or a device") from None
         raise
-    if kind := kind_of(os.fstat(handle).st_mode):
+    if kind := strange_kind(os.fstat(handle).st_mode):
         os.close(handle)
         raise StrangeFile(path, kind)
     return handle
 
 
 def read_plain(path: Path, most_bytes: int | None = None, *, follow: bool = False) -> bytes:
-    """The bytes of a plain file. Raises OSError; StrangeFile for all but plain files, and for more than ``most_bytes``."""
+    """Read the bytes of a plain file. Raises OSError; StrangeFile for all but plain files, and for more than ``most_bytes``."""
     with os.fdopen(open_plain(path, follow=follow), "rb") as file:
         if most_bytes is None:
             return file.read()
         content = file.read(most_bytes + 1)
     if len(content) > most_bytes:
-        raise StrangeFile(path, f"larger than {_size(most_bytes)}")
+        raise StrangeFile(path, f"larger than {_size_text(most_bytes)}")
     return content
 
 
-def _size(size: int) -> str:
+def _size_text(size: int) -> str:
     return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
 
 
-def open_to_add(path: Path) -> int:
-    """A handle to add to a plain file of ours, made if need be (0600). Raises OSError, and StrangeFile for links and all else."""
+def open_to_append(path: Path) -> int:
+    """Open a plain file of ours to append to it, made if need be (0600), and return its handle. Raises OSError, and StrangeFile for links
+    and all else.
+    """
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         handle = os.open(path, flags, 0o600)
@@ -84,7 +86,7 @@ def open_to_add(path: Path) -> int:
             raise StrangeFile(path, "a link, a pipe or a directory") from None
         raise
     found = os.fstat(handle)
-    kind = kind_of(found.st_mode) or ("a file that has another name too" if found.st_nlink > 1 else "")
+    kind = strange_kind(found.st_mode) or ("a file that has another name too" if found.st_nlink > 1 else "")
     if kind or found.st_uid != os.geteuid():
         os.close(handle)
         raise StrangeFile(path, kind or "a file of another user")
@@ -92,39 +94,39 @@ def open_to_add(path: Path) -> int:
 
 
 def check_layout(directory: Path) -> None:
-    """Hold that what a workspace is made of lies in it: directories that are no links, plain files. Raises StrangeFile."""
+    """Check that the parts of a workspace lie in it: directories that are no links, plain files. Raises StrangeFile."""
     for name in (*DIRECTORIES, *FILES):
         try:
             mode = (directory / name).lstat().st_mode
         except FileNotFoundError:
             continue
         wanted = "a directory" if name in DIRECTORIES else ""
-        if (kind := kind_of(mode)) != wanted:
+        if (kind := strange_kind(mode)) != wanted:
             raise StrangeFile(directory / name, kind or "a file")
 
 
-def room(directory: Path, name: str) -> Path:
-    """The directory ``name`` of a workspace, made if need be (0700); what is in it is ours. Raises OSError and StrangeFile."""
+def ensure_directory(directory: Path, name: str) -> Path:
+    """Return the directory ``name`` of a workspace, made if need be (0700); what is in it is ours. Raises OSError and StrangeFile."""
     path = directory / name
     path.mkdir(mode=0o700, exist_ok=True)
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode):
-        raise StrangeFile(path, kind_of(found.st_mode) or "a file")
+        raise StrangeFile(path, strange_kind(found.st_mode) or "a file")
     if found.st_uid != os.geteuid():
         raise StrangeFile(path, "a directory of another user")
     return path
 
 
 def owner_if_other(directory: Path, *names: str) -> str:
-    """Who owns a directory, or a file of these names in it, if that is not this user; empty where all are ours."""
+    """Return who owns a directory, or a file of these names in it, if that is not this user; empty where all are ours."""
     for path in (directory, *(directory / name for name in names)):
         uid = path.lstat().st_uid if path != directory else path.stat().st_uid
         if uid != os.geteuid():
-            return _name_of(uid)
+            return _account_text(uid)
     return ""
 
 
-def _name_of(uid: int) -> str:
+def _account_text(uid: int) -> str:
     try:
         import pwd
 
@@ -133,8 +135,8 @@ def _name_of(uid: int) -> str:
         return f"uid {uid}"
 
 
-def synchronise(path: Path) -> None:
-    """Have what was written to a file, or entered in a directory, reach the disk."""
+def sync_to_disk(path: Path) -> None:
+    """Flush what was written to a file, or entered in a directory, to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

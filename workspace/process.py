@@ -1,4 +1,4 @@
-"""What is asked of the system for this process alone: no core dump, and the same memory again for one large array after another.
+"""Settings of this process alone: no core dump, and the same memory reused for one large array after another.
 
 A core dump would carry the key and the data outside the workspace, so dumps are switched off twice. A limit of 0 bytes stops files, but
 the kernel ignores it where a program receives the dump (``|`` in core_pattern). A process that is not dumpable has no dump anywhere. Both
@@ -8,7 +8,8 @@ glibc gives the memory of a large array back to the system as soon as it is free
 computations on millions of records that is a fifth of the time. Inside ``reused_memory`` freed memory stays with the process; at the end
 all of it goes back. Only the main thread's arrays profit: other threads have arenas of their own, whose large arrays are mapped one by one.
 
-How it could mislead: memory that is free in the process counts as resident while the block lasts, so that peaks include it. A stranger gains
+How it could mislead: memory that is free in the process counts as resident while the block lasts, so that peaks include it. A stranger
+    gains
 nothing: freed memory is read by nobody. It costs what a trim takes, under a millisecond for a small heap.
 """
 
@@ -27,11 +28,11 @@ from pathlib import Path
 PR_SET_DUMPABLE = 4
 _CLEAR_REFS = Path("/proc/self/clear_refs")
 _kept: dict[int, int] = {}
-"""By process: ``clear_refs``, opened while the process still owned it."""
+"""By process: ``write_clear_refs``, opened while the process still owned it."""
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
-INSIDE = {M_MMAP_MAX: 0, M_TRIM_THRESHOLD: -1}
+MALLOC_KEEPING_MEMORY = {M_MMAP_MAX: 0, M_TRIM_THRESHOLD: -1}
 """No array is mapped on its own, and no free memory is given back."""
-DEFAULTS = {M_MMAP_MAX: 65_536, M_TRIM_THRESHOLD: 128 * 1024}
+MALLOC_DEFAULTS = {M_MMAP_MAX: 65_536, M_TRIM_THRESHOLD: 128 * 1024}
 """mallopt(3)."""
 _lock = threading.Lock()
 _blocks: list[int] = []
@@ -44,21 +45,21 @@ def forbid_core_dumps() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if not sys.platform.startswith("linux") or os.getpid() in _kept:
         return
-    _kept[os.getpid()] = _opened_clear_refs()
+    _kept[os.getpid()] = _open_clear_refs()
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def _opened_clear_refs() -> int:
-    """A process that is not dumpable no longer owns its files in /proc: this one is opened before, or -1."""
+def _open_clear_refs() -> int:
+    """Open ``write_clear_refs`` and return its handle, or -1: a process that is not dumpable no longer owns its files in /proc."""
     try:
         return os.open(_CLEAR_REFS, os.O_WRONLY | os.O_CLOEXEC)
     except OSError:
         return -1
 
 
-def clear_refs(what: bytes) -> None:
-    """Write to ``/proc/self/clear_refs``. Raises OSError where there is none, or it cannot be written."""
+def write_clear_refs(what: bytes) -> None:
+    """Write to ``/proc/self/write_clear_refs``. Raises OSError where there is none, or it cannot be written."""
     handle = _kept.get(os.getpid(), -1)
     if handle >= 0:
         os.write(handle, what)
@@ -75,18 +76,18 @@ def reused_memory() -> Iterator[None]:
         return
     with _lock:
         _blocks.append(1)
-        _set(libc, INSIDE)
+        _set_malloc_options(libc, MALLOC_KEEPING_MEMORY)
     try:
         yield
     finally:
         with _lock:
             _blocks.pop()
             if not _blocks:
-                _set(libc, DEFAULTS)
+                _set_malloc_options(libc, MALLOC_DEFAULTS)
                 libc.malloc_trim(ctypes.c_size_t(0))
 
 
-def _set(libc: ctypes.CDLL, options: dict[int, int]) -> None:
+def _set_malloc_options(libc: ctypes.CDLL, options: dict[int, int]) -> None:
     for option, value in options.items():
         libc.mallopt(option, value)
 

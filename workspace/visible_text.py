@@ -1,6 +1,6 @@
 """Text of strangers in files that others open: nothing in it is hidden, and no cell of a table is a formula.
 
-Titles, labels, levels and names come from untrusted files. Every text file that leaves passes its texts through ``visible``, every
+Titles, labels, levels and names come from untrusted files. Every text file that leaves passes its texts through ``replace_hidden``, every
 cell of a CSV file through ``plain_cell``.
 """
 
@@ -26,10 +26,10 @@ _HARMLESS = re.compile(rf"(?:[+\-\u2212]|{_NUMBER}(?:\s*\.\.\s*{_NUMBER})?)", re
 _END_OF_INTERVAL = re.compile(rf"(?:{_NUMBER}|[+\-\u2212](?:inf|\u221e))\s*[)\]}}]*", re.IGNORECASE)
 
 
-def visible(text: str) -> str:
-    """``text`` with U+FFFD in place of control characters, direction marks and all else that has no look of its own, but for line ends and tabs.
+def replace_hidden(text: str) -> str:
+    """Return ``text`` with U+FFFD in place of characters that have no look of their own, such as control characters and direction marks.
 
-    Zero-width joiners, soft hyphens and variation selectors are left out.
+    Line ends and tabs stay. Zero-width joiners, soft hyphens and variation selectors are left out.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -40,7 +40,7 @@ def visible(text: str) -> str:
 
 
 def is_hidden(character: str) -> bool:
-    """Whether a character commands, turns or hides text in place of being read; line ends and tabs are among them."""
+    """Return whether a character commands, turns or hides text in place of being read; line ends and tabs are among them."""
     return (
         unicodedata.category(character) in _CATEGORIES
         or _ANY_DROPPED.match(character) is not None
@@ -49,25 +49,25 @@ def is_hidden(character: str) -> bool:
 
 
 def is_formula(text: str) -> bool:
-    """Whether a spreadsheet program may take a cell with this text, or a part of it, for a formula; a number such as -1 is none."""
-    line = visible(_one_line(text))
-    return _without_formulas(line) != line
+    """Return whether a spreadsheet program may take a cell with this text, or a part of it, for a formula; a number such as -1 is none."""
+    line = replace_hidden(_join_lines(text))
+    return _escape_formulas(line) != line
 
 
 def plain_cell(text: str) -> str:
-    """A text as a cell of a CSV file: ``visible``, in one line, with an apostrophe before what would be a formula.
+    """Return a text as a cell of a CSV file: ``replace_hidden``, in one line, with an apostrophe before what would be a formula.
 
-    So it is also behind a comma, semicolon or stroke inside the text, where a program splits cells that takes another sign for the
-    delimiter. Numbers stay as they are, and so do the ends of intervals.
+    The apostrophe is also put behind a comma, semicolon or stroke inside the text, where a program that takes another sign for the
+    delimiter splits cells. Numbers stay as they are, and so do the ends of intervals.
     """
-    return _without_formulas(visible(_one_line(text)))
+    return _escape_formulas(replace_hidden(_join_lines(text)))
 
 
-def _one_line(text: str) -> str:
+def _join_lines(text: str) -> str:
     return text if text.isprintable() else re.sub(r"\r\n|[\r\n\t]", " ", text)
 
 
-def _without_formulas(line: str) -> str:
+def _escape_formulas(line: str) -> str:
     if _HARMLESS.fullmatch(line.strip()):
         return line
     first, *rest = _DELIMITED.split(line)
@@ -79,18 +79,18 @@ def _without_formulas(line: str) -> str:
 
 
 def _begins_formula(text: str) -> bool:
-    """Whether the first sign of a text, behind blanks and quotes, begins a formula, also in one of its wide or small forms."""
+    """Return whether the first sign of a text, behind blanks and quotes, begins a formula, also in one of its wide or small forms."""
     first = text.lstrip(' "\u00a0')[:1]
     return first != "" and unicodedata.normalize("NFKC", first)[:1] in _SIGNS
 
 
-def printable(text: str) -> str:
-    """``text`` with white space as spaces and every other unprintable character as ``?``: names come from untrusted files."""
+def replace_unprintable(text: str) -> str:
+    """Return ``text`` with white space as spaces and every other unprintable character as ``?``: names come from untrusted files."""
     if text.isprintable():
         return text
     return "".join(" " if c.isspace() else c if c.isprintable() else "?" for c in text)
 
 
-def printable_lines(text: str) -> str:
-    """``text`` in its lines, each ``printable``."""
-    return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
+def replace_unprintable_in_lines(text: str) -> str:
+    """Return ``text`` in its lines, unprintable characters of each replaced."""
+    return text if text.isprintable() else "\n".join(map(replace_unprintable, text.split("\n")))

@@ -1,1 +1,1 @@
-"""What risks and the gate look with: nearest records, targets, attackers, calibration, shadow releases, evidence of people and copies."""
+"""Attack components of risks and the gate: nearest records, targets, attackers, calibration, shadow releases, evidence of people and copies."""

@@ -1,9 +1,10 @@
-"""How much of a person some released row reproduces, in any columns and within any noise, against what other people's rows do.
+"""Scores of how closely some released row reproduces a person, compared with the rows of other people.
 
 The score of a record and a row is a sum over the columns of - log of the share of records that agree with the record at least as well:
-equal levels, or numbers as near by rank. A column that was changed adds nothing, one that is common little, one that is rare or near much, so
+equal levels, or numbers as near by rank. A column that was changed adds nothing, one that is common little, one that is rare or near
+much, so
 that copies with noise, with flipped cells or of some columns alone all score high; nothing has to be chosen beforehand. The best row
-of a release is held against the best of as many other records of the joint table, which an independent sample would be. The difference
+of a release is compared with the best of as many other records of the joint table, which an independent sample would be. The difference
 is around 0 for everybody a release does not know, whether a member or not, and far above it for those whom it repeats.
 """
 
@@ -14,10 +15,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.arrays import Integers, side_by_side
+from ..data.arrays import Integers, map_on_threads
 from ..data.sorting import sort_order
-from .coded import Coded, Singles
-from .membership_evidence import Look
+from .coded import CodedColumn, Singles
+from .membership_evidence import MembershipProbe
 
 MOST_WORK = 400_000_000
 """Cells that are compared at most for one dataset, about three seconds."""
@@ -28,14 +29,19 @@ BLOCK = 1 << 22
 PIECE, FEWEST_ROWS = 1 << 16, 1 << 10
 """Cells that are compared at a time, and rows of one person at least."""
 TOPS = (8, 13, 25, 60, 200, 700, 2500)
-Compared = tuple[NDArray[np.int32], Singles | None]
+CodesAndRanks = tuple[NDArray[np.int32], Singles | None]
 """A column's codes (r,), and places unless it is of levels."""
 
 
-def targets(order: Integers, rows: NDArray[np.uint64], released: int, columns: int) -> list[tuple[str, Integers]]:
-    """Whom to ask about: everybody, or where that takes too long, the rarest and as many others, chosen by their rows."""
+def choose_scored_people(
+    order: Integers, rows: NDArray[np.uint64], n_released: int, n_columns: int
+) -> list[tuple[str, Integers]]:
+    """Choose the people to score: everybody, or where that takes too long, the rarest and as many others, chosen by their rows.
+
+    Returns for each group what it is called and its records.
+    """
     n = len(order)
-    most = max(LEAST_TARGETS, int(MOST_WORK / max(1, (released + min(n, MOST_OTHERS)) * columns)))
+    most = max(LEAST_TARGETS, int(MOST_WORK / max(1, (n_released + min(n, MOST_OTHERS)) * n_columns)))
     if most >= n:
         parts = [k for k in (n // 2, n // 20) if k >= 50]
         return [(f"all {n:,} people", order), *((f"the {k:,} rarest people", order[:k]) for k in parts)]
@@ -45,7 +51,7 @@ def targets(order: Integers, rows: NDArray[np.uint64], released: int, columns: i
 
 
 def _first_by_rows(records: Integers, rows: NDArray[np.uint64], k: int) -> Integers:
-    """The k records whose rows come first, of equals as they stand, (k,)."""
+    """Return the k records whose rows come first, of equal rows the earlier records, (k,)."""
     theirs = rows[records]
     near = (
         np.flatnonzero(theirs <= np.partition(theirs, k - 1)[k - 1]) if 0 < k < len(theirs) else np.arange(len(theirs))
@@ -53,43 +59,48 @@ def _first_by_rows(records: Integers, rows: NDArray[np.uint64], k: int) -> Integ
     return records[near[np.argsort(theirs[near], kind="stable")[:k]]]
 
 
-def best_scores(columns: Sequence[Coded], release: int, some: Integers, others: Integers) -> tuple[Singles, Singles]:
-    """The scores of the best released row and of the best among ``others`` of the joint table, but oneself: (k,) each."""
-    rows = len(columns[0].released[release])
-    by_release, by_others = np.empty(len(some), dtype=np.float32), np.empty(len(some), dtype=np.float32)
+def best_row_scores(
+    columns: Sequence[CodedColumn], release: int, people: Integers, others: Integers
+) -> tuple[Singles, Singles]:
+    """Return the scores of the best released row and of the best other record of the joint table for each of some people, (k,) each."""
+    rows = len(columns[0].released_codes[release])
+    by_release, by_others = np.empty(len(people), dtype=np.float32), np.empty(len(people), dtype=np.float32)
     step = max(1, BLOCK // max(1, rows, len(others)))
     theirs = [
-        (one.released[release], one.released_places[release] if one.place is not None else None) for one in columns
+        (one.released_codes[release], one.released_rank_shares[release] if one.rank_shares is not None else None)
+        for one in columns
     ]
-    ours = [(one.own[others], None if one.place is None else one.place[others]) for one in columns]
+    ours = [(one.codes[others], None if one.rank_shares is None else one.rank_shares[others]) for one in columns]
 
-    def look(first: int) -> None:
-        those = some[first : first + step]
+    def score_block(first: int) -> None:
+        those = people[first : first + step]
         part = slice(first, first + len(those))
-        by_release[part] = _best(columns, those, theirs, rows, 1)
-        by_others[part] = _best(columns, those, ours, len(others), 0, others)
+        by_release[part] = _best_agreement_scores(columns, those, theirs, rows, 1)
+        by_others[part] = _best_agreement_scores(columns, those, ours, len(others), 0, others)
 
-    side_by_side(look, range(0, len(some), step))
+    map_on_threads(score_block, range(0, len(people), step))
     return by_release, by_others
 
 
-def _best(
-    columns: Sequence[Coded],
+def _best_agreement_scores(
+    columns: Sequence[CodedColumn],
     those: Integers,
-    theirs: Sequence[Compared],
+    theirs: Sequence[CodesAndRanks],
     rows: int,
     more: int,
     records: Integers | None = None,
 ) -> Singles:
-    """The best score of each record (k,) with any of the rows but its own, which has the number ``records`` (r,) of a record: (k,).
+    """Return the best score of each record (k,) with any of the rows but its own, (k,).
 
-    Rows are looked at in pieces that stay in the processor's cache.
+    ``records`` (r,) are the records that the rows are of, where they are rows of the joint table. Rows are compared in pieces that stay
+    in the
+    processor's cache.
     """
     best, piece = np.full(len(those), -np.inf, dtype=np.float32), max(FEWEST_ROWS, PIECE // max(1, len(those)))
     for first in range(0, rows, piece):
         part = slice(first, first + piece)
         some = [(codes[part], None if places is None else places[part]) for codes, places in theirs]
-        scores = _scores(columns, those, some, min(piece, rows - first), more)
+        scores = _agreement_scores(columns, those, some, min(piece, rows - first), more)
         if records is not None:
             own = np.flatnonzero(np.isin(those, records[part]))
             scores[own] = np.where(those[own, None] == records[part], np.float32(-1), scores[own])
@@ -97,23 +108,26 @@ def _best(
     return best
 
 
-def _scores(
-    columns: Sequence[Coded],
+def _agreement_scores(
+    columns: Sequence[CodedColumn],
     those: Integers,
-    theirs: Sequence[Compared],
+    theirs: Sequence[CodesAndRanks],
     rows: int,
     more: int,
 ) -> NDArray[np.float32]:
-    """The score of each record (k,) and row, (k, r). A row that is no record of the joint table counts there as one ``more``, as others do."""
+    """Return the agreement score of each record (k,) with each row, (k, r).
+
+    ``more`` is added to the records that agree: 1 for a row that is no record of the joint table, which then counts as one, as others do.
+    """
     total = np.zeros((len(those), rows), dtype=np.float32)
     near = np.empty_like(total)
     for one, (codes, places) in zip(columns, theirs, strict=True):
-        n = len(one.own)
-        share = ((one.counts[one.own[those]] + more) / n).astype(np.float32)[:, None]
-        if one.place is None or places is None:
-            total -= np.multiply(codes[None, :] == one.own[those][:, None], np.log(share), out=near)
+        n = len(one.codes)
+        share = ((one.counts[one.codes[those]] + more) / n).astype(np.float32)[:, None]
+        if one.rank_shares is None or places is None:
+            total -= np.multiply(codes[None, :] == one.codes[those][:, None], np.log(share), out=near)
             continue
-        np.subtract(places[None, :], one.place[those][:, None], out=near)
+        np.subtract(places[None, :], one.rank_shares[those][:, None], out=near)
         np.abs(near, out=near)
         near *= 2
         near += np.float32(more / n)
@@ -123,31 +137,33 @@ def _scores(
     return total
 
 
-def reproduced(columns: Sequence[Coded], order: Integers, rows: NDArray[np.uint64], what: str) -> list[Look]:
-    """Look for the people whose best released row is furthest above the best of other people's, at several depths."""
-    looks, n = list[Look](), len(order)
+def find_reproduced_people(
+    columns: Sequence[CodedColumn], order: Integers, rows: NDArray[np.uint64], what: str
+) -> list[MembershipProbe]:
+    """Return probes for the people whose best released row is furthest above the best of other people's, at several depths."""
+    looks, n = list[MembershipProbe](), len(order)
     by_row = sort_order(rows)
-    for release in range(len(columns[0].released)):
-        size = len(columns[0].released[release])
+    for release in range(len(columns[0].released_codes)):
+        size = len(columns[0].released_codes[release])
         if size == 0:
             continue
-        groups = targets(order, rows, size * len(columns[0].released), len(columns))
+        groups = choose_scored_people(order, rows, size * len(columns[0].released_codes), len(columns))
         everybody = np.unique(np.concatenate([some for _, some in groups]))
         others = by_row[np.linspace(0, n - 1, min(size + 1, n, MOST_OTHERS)).astype(np.int64)]
-        by_release, by_others = best_scores(columns, release, everybody, others)
+        by_release, by_others = best_row_scores(columns, release, everybody, others)
         above = by_release - by_others - np.float32(np.log(max(1.0, size / len(others))))
         for who, some in groups:
-            looks += _depths(above[np.searchsorted(everybody, some)], some, who, what)
+            looks += _probes_at_depths(above[np.searchsorted(everybody, some)], some, who, what)
     return looks
 
 
-def _depths(above: Singles, some: Integers, who: str, what: str) -> list[Look]:
-    """Return the people (k,) who stand out most, with all who stand out as much as the last of them, at several depths."""
+def _probes_at_depths(above: Singles, some: Integers, who: str, what: str) -> list[MembershipProbe]:
+    """Return probes for the people (k,) who stand out most, with all who stand out as much as the last of them, at several depths."""
     descending = np.sort(above)[::-1]
     looks = []
     for k in TOPS:
         # Depths count members and controls alike: a cut that members decide would find members.
         if k > len(descending) or descending[k - 1] <= 0:
             break
-        looks.append(Look(who, what, some[above >= descending[k - 1]], some))
+        looks.append(MembershipProbe(who, what, some[above >= descending[k - 1]], some))
     return looks

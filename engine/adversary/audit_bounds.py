@@ -1,14 +1,17 @@
 """Lower bounds of a privacy loss from how often an attack is right: epsilon, and mu of Gaussian differential privacy.
 
-Where a release is epsilon-differentially private, every test of "the record is in the data" against "it is not" has TPR <= exp(epsilon) FPR and
+Where a release is epsilon-differentially private, every test of "the record is in the data" against "it is not" has TPR <= exp(epsilon)
+FPR and
 1 - FPR <= exp(epsilon) (1 - TPR) (Kairouz, Oh & Viswanath 2015). So a test that was seen to be right more often refutes the claim, and its
 Clopper-Pearson limits bound epsilon from below (Jagielski, Ullman & Oprea 2020, §4):
 
     epsilon >= log(lower TPR / upper FPR),   mu >= z(lower TPR) - z(upper FPR)   (Dong, Roth & Su 2022; Nasr et al. 2023)
 
-Of noise that is known to be Gaussian, mu says what epsilon is at a delta (``epsilon_of_mu``): few releases then bound epsilon as tightly as mu.
+Of noise that is known to be Gaussian, mu says what epsilon is at a delta (``epsilon_from_mu``): few releases then bound epsilon as
+tightly as mu.
 
-The test, classifier and threshold, is chosen on one half of the releases and counted on the other. A bound of several targets together has the level divided by
+The test, classifier and threshold, is chosen on one half of the releases and counted on the other. A bound of several targets together
+has the level divided by
 their number. Where the promise is but for a chance of delta, delta is taken off the rates of the numerators (Jagielski et al. 2020, §4).
 """
 
@@ -21,45 +24,54 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from ..data.arrays import Booleans, Floats, Integers
 
-LEVEL = 0.05
+BOUND_LEVEL = 0.05
 
 
-def of_guesses(correct: int, guesses: int, level: float = LEVEL) -> float:
-    """The lower bound of epsilon from ``correct`` of ``guesses`` at independent coins, each of which decided whether a record is in the data.
+def epsilon_bound_from_guesses(correct: int, guesses: int, level: float = BOUND_LEVEL) -> float:
+    """Return the lower bound of epsilon from ``correct`` of ``guesses`` at independent coins, each of which decided whether a record is in
+    the data.
 
     Where a release is epsilon-differentially private, the number of correct guesses is stochastically at most binomial with the share
-    exp(epsilon) / (1 + exp(epsilon)), however many records one release is asked about (Steinke, Nasr & Jagielski 2023, theorem 5.2 with delta = 0).
+    exp(epsilon) / (1 + exp(epsilon)), however many records one release is asked about (Steinke, Nasr & Jagielski 2023, theorem 5.2 with
+    delta = 0).
     """
     if not guesses:
         return 0.0
-    share = float(clopper_pearson(np.array([correct]), guesses, level)[0][0])
+    share = float(clopper_pearson_limits(np.array([correct]), guesses, level)[0][0])
     return max(0.0, float(np.log(share / (1 - share)))) if share > 0 else 0.0
 
 
-def epsilon_of_mu(mu: float, delta: float) -> float:
-    """The epsilon at ``delta`` of Gaussian differential privacy ``mu`` (Balle & Wang 2018, theorem 8; Dong, Roth & Su 2022, corollary 1), by bisection."""
+def epsilon_from_mu(mu: float, delta: float) -> float:
+    """Return the epsilon at ``delta`` of Gaussian differential privacy ``mu``, by bisection.
+
+    Balle & Wang (2018), theorem 8; Dong, Roth & Su (2022), corollary 1.
+    """
     low, high = 0.0, mu * mu / 2 + mu * 10 + 1
-    if mu <= 0 or _delta_of_mu(mu, 0.0) <= delta:
+    if mu <= 0 or _delta_from_mu(mu, 0.0) <= delta:
         return 0.0
     for _ in range(100):
         middle = (low + high) / 2
-        low, high = (low, middle) if _delta_of_mu(mu, middle) <= delta else (middle, high)
+        low, high = (low, middle) if _delta_from_mu(mu, middle) <= delta else (middle, high)
     return low
 
 
-def _delta_of_mu(mu: float, epsilon: float) -> float:
+def _delta_from_mu(mu: float, epsilon: float) -> float:
     return float(ndtr(mu / 2 - epsilon / mu) - np.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu)))
 
 
-class Bound(NamedTuple):
-    """The largest lower bounds that a test shows, both at least 0; or the thresholds at which it shows them."""
+class PrivacyLossBound(NamedTuple):
+    """Largest lower bounds of the privacy loss that a test shows, both at least 0; or the thresholds at which it shows them.
+
+    epsilon: bound of differential privacy
+    mu: bound of Gaussian differential privacy
+    """
 
     epsilon: float
     mu: float
 
 
-def clopper_pearson(hits: Integers, cases: int, level: float) -> tuple[Floats, Floats]:
-    """One-sided lower and upper limits of shares of ``cases``, (k,) each, each exceeded with probability ``level`` at most."""
+def clopper_pearson_limits(hits: Integers, cases: int, level: float) -> tuple[Floats, Floats]:
+    """Return the one-sided lower and upper limits of shares of ``cases``, (k,) each, each exceeded with probability ``level`` at most."""
     from scipy.stats import beta
 
     hits = np.asarray(hits)
@@ -68,40 +80,56 @@ def clopper_pearson(hits: Integers, cases: int, level: float) -> tuple[Floats, F
     return np.where(hits > 0, low, 0.0), np.where(hits < cases, high, 1.0)
 
 
-def bounds(
-    positives: Integers, members: int, false: Integers, others: int, level: float = LEVEL, delta: float = 0.0
+def privacy_loss_bounds(
+    positives: Integers,
+    members: int,
+    false_positives: Integers,
+    others: int,
+    level: float = BOUND_LEVEL,
+    delta: float = 0.0,
 ) -> tuple[Floats, Floats]:
-    """Epsilon and mu, (k,) each, from ``positives`` (k,) of ``members`` releases with the record and ``false`` (k,) of ``others`` without it.
+    """Return epsilon and mu, (k,) each, from ``positives`` (k,) of ``members`` releases with the record and ``false_positives`` (k,) of ``others``
+    without it.
 
     Both limits together hold with 1 - ``level``; epsilon but for a chance of ``delta``.
     """
     tpr, fnr = (
-        clopper_pearson(positives, members, level / 2)[0],
-        clopper_pearson(members - positives, members, level / 2)[1],
+        clopper_pearson_limits(positives, members, level / 2)[0],
+        clopper_pearson_limits(members - positives, members, level / 2)[1],
     )
-    fpr, tnr = clopper_pearson(false, others, level / 2)[1], clopper_pearson(others - false, others, level / 2)[0]
+    fpr, tnr = (
+        clopper_pearson_limits(false_positives, others, level / 2)[1],
+        clopper_pearson_limits(others - false_positives, others, level / 2)[0],
+    )
     with np.errstate(divide="ignore"):
         epsilon = np.log(np.maximum(np.maximum((tpr - delta) / fpr, (tnr - delta) / fnr), 1.0))
         mu = ndtri(tpr) - ndtri(fpr)
     return epsilon, np.maximum(np.where(np.isfinite(mu), mu, 0.0), 0.0)
 
 
-def thresholds(scores: Floats, member: Booleans, level: float = LEVEL, delta: float = 0.0) -> Bound:
-    """The thresholds of scores (k,) whose bounds of epsilon and of mu are largest, as if each had been chosen beforehand; of equals the one nearest the middle."""
+def best_bound_thresholds(
+    scores: Floats, member: Booleans, level: float = BOUND_LEVEL, delta: float = 0.0
+) -> PrivacyLossBound:
+    """Return the thresholds of scores (k,) whose bounds of epsilon and of mu are largest, as if each had been chosen beforehand.
+
+    Of equally good thresholds the one nearest the middle is taken.
+    """
     order = np.unique(scores)
     cuts = (order[1:] + order[:-1]) / 2 if len(order) > 1 else order
     own, others = np.sort(scores[member]), np.sort(scores[~member])
     hits, false = (len(side) - np.searchsorted(side, cuts, "right") for side in (own, others))
     each = []
-    for found in bounds(hits, len(own), false, len(others), level, delta):
+    for found in privacy_loss_bounds(hits, len(own), false, len(others), level, delta):
         best = np.flatnonzero(found >= found.max() - 1e-12)
         each.append(float(cuts[best[np.argmin(np.abs(best - len(cuts) / 2))]]))
-    return Bound(*each)
+    return PrivacyLossBound(*each)
 
 
-def counted(scores: Floats, member: Booleans, at: Bound, level: float = LEVEL, delta: float = 0.0) -> Bound:
-    """The bounds of the tests "score above ``at``" on releases that had no part in choosing these."""
-    above = scores > np.array(at)[:, None]
+def bounds_at_thresholds(
+    scores: Floats, member: Booleans, at_thresholds: PrivacyLossBound, level: float = BOUND_LEVEL, delta: float = 0.0
+) -> PrivacyLossBound:
+    """Return the bounds of the tests "score above ``at_thresholds``" on releases that had no part in choosing these thresholds."""
+    above = scores > np.array(at_thresholds)[:, None]
     hits, false = above[:, member].sum(axis=1), above[:, ~member].sum(axis=1)
-    epsilon, mu = bounds(hits, int(member.sum()), false, int((~member).sum()), level, delta)
-    return Bound(float(epsilon[0]), float(mu[1]))
+    epsilon, mu = privacy_loss_bounds(hits, int(member.sum()), false, int((~member).sum()), level, delta)
+    return PrivacyLossBound(float(epsilon[0]), float(mu[1]))

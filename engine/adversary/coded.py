@@ -1,8 +1,8 @@
-"""The columns of a confidential table, its controls and its releases as codes and places, so that they are compared whatever they are called.
+"""Codes and ranks of the columns of a confidential table, its controls and its releases, so that they are compared whatever they are called.
 
-A cell has a code, equal where the values are, and a cell of a number also a place in the table, from 0 to 1. Two codings are made. As
-they are: released values have the code of the confidential value that they equal. By rank: numbers have their place among the released
-ones, levels the place of their frequency, so that a monotone or one-to-one recoding of a column changes nothing.
+A cell has a code, equal where the values are, and a cell of a number also a rank in the table, a share from 0 to 1. Two codings are made.
+By value: released values have the code of the confidential value that they equal. By rank: numbers have their rank among the released
+ones, levels the rank of their frequency, so that a monotone or one-to-one recoding of a column changes nothing.
 
 Members and controls are coded alike, as one joint table: who is which is not used.
 """
@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
-from ..data.sorting import Distinct, distinct_codes, is_first, sort_order, sorted_search
-from .cells import MISSING, Keys
+from ..data.sorting import DistinctNumbers, distinct_codes, is_run_start, sort_order, sorted_search
+from .cells import MISSING_KEY, Keys
 
 Codes = NDArray[np.int32]
 Singles = NDArray[np.float32]
 BINS = 20
 """Parts of a number's distribution that count as its values where people are ranked by how rare they are."""
-UNKNOWN = -1
+UNKNOWN_CODE = -1
 FEWEST_WITH_LEVEL = 5
 """Levels of fewer records of the joint table are joined: a hold-out of a fifth has all of four of them once in 600 times, of one once in five."""
 MOST_WITH_RARE_LEVELS = 0.2
@@ -32,48 +32,67 @@ MOST_WITH_RARE_LEVELS = 0.2
 
 
 @dataclass(frozen=True, eq=False)
-class Ordered:
-    """The different numbers of a column (n,), NaN at the end, which each record has, and how many lie below each."""
+class RankedNumbers:
+    """Different numbers of a column (n,), NaN at the end, which of them each record has, and how many records lie below each.
 
-    of: Distinct
+    distinct_numbers: different values, code of each record, and counts
+    """
 
-    @cached_property
-    def present(self) -> Integers:
-        """How many of the values are numbers, and how many records have one."""
-        missing = int(len(self.of.values) > 0 and np.isnan(self.of.values[-1]))
-        return np.array([len(self.of.values) - missing, self.of.counts[: len(self.of.values) - missing].sum()])
+    distinct_numbers: DistinctNumbers
 
     @cached_property
-    def below(self) -> Integers:
-        """How many records have a smaller number than each value, and how many have a number at all at the end, (v + 1,)."""
-        return np.append(0, np.cumsum(self.of.counts[: self.present[0]]))
+    def n_present(self) -> Integers:
+        """Return how many of the values are numbers, and how many records have one, (2,)."""
+        missing = int(len(self.distinct_numbers.values) > 0 and np.isnan(self.distinct_numbers.values[-1]))
+        return np.array(
+            [
+                len(self.distinct_numbers.values) - missing,
+                self.distinct_numbers.counts[: len(self.distinct_numbers.values) - missing].sum(),
+            ]
+        )
 
-    def _found(self, others: Distinct) -> tuple[Integers, NDArray[np.bool_]]:
-        """Where each of the other values (u,) would stand among the values, and whether it is the one that stands there."""
-        values = self.of.values
-        place = sorted_search(values[: self.present[0]], others.values)
+    @cached_property
+    def counts_below(self) -> Integers:
+        """Return how many records have a smaller number than each value, and at the end how many have a number at all, (v + 1,)."""
+        return np.append(0, np.cumsum(self.distinct_numbers.counts[: self.n_present[0]]))
+
+    def _locate_values(self, others: DistinctNumbers) -> tuple[Integers, NDArray[np.bool_]]:
+        """Return where each of the other values (u,) would stand among the values, and whether it is the one that stands there."""
+        values = self.distinct_numbers.values
+        place = sorted_search(values[: self.n_present[0]], others.values)
         return place, values[place.clip(max=len(values) - 1)] == others.values
 
-    def places_of(self, others: Ordered) -> Singles:
-        """The share of these numbers that lie below each of the others (k,), half of the equal ones among them; -1 for NaN."""
-        place, found = self._found(others.of)
-        middle = self.below[place] + self.below[np.minimum(place + found, self.present[0])]
-        places = (middle / (2 * max(1, int(self.present[1])))).astype(np.float32)
-        places[np.isnan(others.of.values)] = -1
-        return np.asarray(places[others.of.codes])
+    def rank_shares_of(self, others: RankedNumbers) -> Singles:
+        """Return the share of these numbers that lie below each of the others (k,), half of the equal ones among them; -1 for NaN."""
+        place, found = self._locate_values(others.distinct_numbers)
+        middle = self.counts_below[place] + self.counts_below[np.minimum(place + found, self.n_present[0])]
+        places = (middle / (2 * max(1, int(self.n_present[1])))).astype(np.float32)
+        places[np.isnan(others.distinct_numbers.values)] = -1
+        return np.asarray(places[others.distinct_numbers.codes])
 
-    def codes_of(self, others: Ordered) -> Codes:
-        """Which of the values each of the others (k,) has; unknown where it is none of them."""
-        place, found = self._found(others.of)
-        codes = np.where(found, place, UNKNOWN).astype(np.int32)
-        missing = np.isnan(others.of.values)
-        codes[missing] = len(self.of.values) - 1 if self.present[0] < len(self.of.values) else UNKNOWN
-        return np.asarray(codes[others.of.codes])
+    def match_codes(self, others: RankedNumbers) -> Codes:
+        """Return which of the values each of the others (k,) has; ``UNKNOWN_CODE`` where it is none of them."""
+        place, found = self._locate_values(others.distinct_numbers)
+        codes = np.where(found, place, UNKNOWN_CODE).astype(np.int32)
+        missing = np.isnan(others.distinct_numbers.values)
+        codes[missing] = (
+            len(self.distinct_numbers.values) - 1
+            if self.n_present[0] < len(self.distinct_numbers.values)
+            else UNKNOWN_CODE
+        )
+        return np.asarray(codes[others.distinct_numbers.codes])
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
-    """A column: its cells and, of numbers, its values in the joint table, (N,), and in each release, (r,)."""
+class JointColumn:
+    """A column of the joint table and of each release.
+
+    name: name of the column
+    own: keys of the cells in the joint table, (N,)
+    released: keys of the cells in each release, (r,) each
+    numbers: values in the joint table, (N,); None for levels
+    released_numbers: values in each release, (r,) each; empty for levels
+    """
 
     name: str
     own: Keys
@@ -82,150 +101,175 @@ class Column:
     released_numbers: Sequence[Floats] = ()
 
     @cached_property
-    def ordered(self) -> Ordered:
-        """The joint table's numbers."""
+    def ranked_numbers(self) -> RankedNumbers:
+        """Return the joint table's numbers with their ranks."""
         assert self.numbers is not None
-        return Ordered(distinct_codes(self.numbers))
+        return RankedNumbers(distinct_codes(self.numbers))
 
     @cached_property
-    def released_ordered(self) -> list[Ordered]:
-        """The numbers of each release."""
-        return [Ordered(distinct_codes(one)) for one in self.released_numbers]
+    def released_ranked_numbers(self) -> list[RankedNumbers]:
+        """Return the numbers of each release with their ranks."""
+        return [RankedNumbers(distinct_codes(one)) for one in self.released_numbers]
 
     @cached_property
-    def place(self) -> Singles | None:
-        """The place of each number of the joint table in it, (N,); None of levels."""
-        return None if self.numbers is None else self.ordered.places_of(self.ordered)
+    def rank_shares(self) -> Singles | None:
+        """Return the rank of each number of the joint table in it, as a share, (N,); None for levels."""
+        return None if self.numbers is None else self.ranked_numbers.rank_shares_of(self.ranked_numbers)
 
 
-RARE = np.uint64(0xD1B54A32D192ED03)
+RARE_LEVEL_KEY = np.uint64(0xD1B54A32D192ED03)
 
 
-def pool_rare_levels(name: str, own: Keys, released: Sequence[Keys]) -> Column:
+def pool_rare_levels(name: str, own: Keys, released: Sequence[Keys]) -> JointColumn:
     """Return a column of levels with the rare ones of the joint table (N,) as one level, there and in each dataset (r,).
 
     Every model draws the levels that members have. It cannot draw one that only hold-out people have, so that an honest release too would show members
     of a rare level more often than hold-out people. A released level that is not in the joint table stays as it is: it may be another name for one that is.
     """
     levels = distinct_codes(own)
-    is_rare = (levels.counts < FEWEST_WITH_LEVEL) & (levels.values != MISSING)
+    is_rare = (levels.counts < FEWEST_WITH_LEVEL) & (levels.values != MISSING_KEY)
     if not is_rare.any() or levels.counts[is_rare].sum() > MOST_WITH_RARE_LEVELS * len(own):
-        return Column(name, own, released)
+        return JointColumn(name, own, released)
     rare = levels.values[is_rare]
 
-    def join(cells: Keys) -> Keys:
+    def join_rare(cells: Keys) -> Keys:
         different = distinct_codes(cells)
-        return np.asarray(np.where(np.isin(different.values, rare), RARE, different.values)[different.codes])
+        return np.asarray(np.where(np.isin(different.values, rare), RARE_LEVEL_KEY, different.values)[different.codes])
 
-    return Column(name, join(own), [join(one) for one in released])
+    return JointColumn(name, join_rare(own), [join_rare(one) for one in released])
 
 
 @dataclass(frozen=True, eq=False)
-class Coded:
-    """A column's codes, -1 for released values that nobody has, and places, None of levels; ``counts`` of each code in the joint table."""
+class CodedColumn:
+    """Codes and ranks of a column of the joint table and of each release.
+
+    name: name of the column
+    codes: code of each record of the joint table, (N,)
+    released_codes: codes in each release, (r,) each; -1 for values that nobody has
+    counts: records of the joint table that have each code, (v,)
+    rank_shares: rank of each record, as a share, (N,); None for levels
+    released_rank_shares: ranks in each release, (r,) each; empty for levels
+    """
 
     name: str
-    own: Codes
-    released: tuple[Codes, ...]
+    codes: Codes
+    released_codes: tuple[Codes, ...]
     counts: Integers
-    place: Singles | None = None
-    released_places: tuple[Singles, ...] = ()
+    rank_shares: Singles | None = None
+    released_rank_shares: tuple[Singles, ...] = ()
 
     @cached_property
-    def surprise(self) -> Singles:
-        """- log of the share of records that have the record's value, (N,)."""
-        return np.asarray(-np.log(self.counts / len(self.own)), dtype=np.float32)[self.own]
+    def surprisal(self) -> Singles:
+        """Return - log of the share of records that have the record's value, (N,)."""
+        return np.asarray(-np.log(self.counts / len(self.codes)), dtype=np.float32)[self.codes]
 
 
-def as_they_are(column: Column) -> Coded:
-    """Codes by equal values."""
+def code_by_value(column: JointColumn) -> CodedColumn:
+    """Code a column so that equal values have equal codes."""
     if column.numbers is not None:
-        ordered, released = column.ordered, column.released_ordered
-        codes, places = tuple(map(ordered.codes_of, released)), tuple(map(ordered.places_of, released))
-        return Coded(column.name, ordered.of.codes, codes, ordered.of.counts, column.place, places)
+        ordered, released = column.ranked_numbers, column.released_ranked_numbers
+        codes, places = tuple(map(ordered.match_codes, released)), tuple(map(ordered.rank_shares_of, released))
+        return CodedColumn(
+            column.name,
+            ordered.distinct_numbers.codes,
+            codes,
+            ordered.distinct_numbers.counts,
+            column.rank_shares,
+            places,
+        )
     own = distinct_codes(column.own)
 
-    def known(cells: Keys) -> Codes:
+    def known_codes(cells: Keys) -> Codes:
         others = distinct_codes(cells)
         place = sorted_search(own.values, others.values).clip(max=len(own.values) - 1)
-        return np.asarray(np.where(own.values[place] == others.values, place, UNKNOWN).astype(np.int32)[others.codes])
+        return np.asarray(
+            np.where(own.values[place] == others.values, place, UNKNOWN_CODE).astype(np.int32)[others.codes]
+        )
 
-    return Coded(column.name, own.codes, tuple(map(known, column.released)), own.counts)
+    return CodedColumn(column.name, own.codes, tuple(map(known_codes, column.released)), own.counts)
 
 
-def by_rank(column: Column) -> Coded:
-    """Codes by the order of frequencies for levels; for numbers the places in each table."""
+def code_by_rank(column: JointColumn) -> CodedColumn:
+    """Code a column by the order of the frequencies of its levels, or by the ranks of its numbers in each table."""
     if column.numbers is not None:
-        own, counts = column.ordered.of.codes, column.ordered.of.counts
-        places = tuple(one.places_of(one) for one in column.released_ordered)
-        unknown = tuple(np.full(len(one), UNKNOWN, dtype=np.int32) for one in column.released)
-        return Coded(column.name, own, unknown, counts, column.place, places)
-    own, counts = by_frequency(column.own)
+        own, counts = column.ranked_numbers.distinct_numbers.codes, column.ranked_numbers.distinct_numbers.counts
+        places = tuple(one.rank_shares_of(one) for one in column.released_ranked_numbers)
+        unknown = tuple(np.full(len(one), UNKNOWN_CODE, dtype=np.int32) for one in column.released)
+        return CodedColumn(column.name, own, unknown, counts, column.rank_shares, places)
+    own, counts = rank_by_frequency(column.own)
     released = tuple(
-        np.where(codes < len(counts), codes, UNKNOWN).astype(np.int32)
-        for codes, _ in map(by_frequency, column.released)
+        np.where(codes < len(counts), codes, UNKNOWN_CODE).astype(np.int32)
+        for codes, _ in map(rank_by_frequency, column.released)
     )
-    return Coded(column.name, own, released, counts)
+    return CodedColumn(column.name, own, released, counts)
 
 
-def by_frequency(cells: Keys) -> tuple[Codes, Integers]:
-    """The place of each cell's value among the values by how often they occur, and the counts in that order. A missing value is the last."""
+def rank_by_frequency(cells: Keys) -> tuple[Codes, Integers]:
+    """Return the rank of each cell's value among the values by how often they occur, and the counts in that order. A missing value is the
+    last.
+    """
     different = distinct_codes(cells)
     values, counts = different.values, different.counts
-    order = np.lexsort((values, -np.where(values == MISSING, 0, counts)))
+    order = np.lexsort((values, -np.where(values == MISSING_KEY, 0, counts)))
     rank = np.empty(len(values), dtype=np.int32)
     rank[order] = np.arange(len(values))
     return rank[different.codes], counts[order]
 
 
-def rarity(columns: Sequence[Coded]) -> Floats:
-    """The product of the shares of a record's values among all, as a logarithm, (N,): lower is rarer. Numbers in twentieths."""
-    return -surprise_of_records(columns)
+def log_value_shares(columns: Sequence[CodedColumn]) -> Floats:
+    """Return the logarithm of the product of the shares of a record's values among all, (N,): lower is rarer. Numbers in twentieths."""
+    return -record_surprisal(columns)
 
 
-def surprise_of_records(columns: Sequence[Coded]) -> Floats:
+def record_surprisal(columns: Sequence[CodedColumn]) -> Floats:
     """Return how rare the values of each record are: the sum of - log of their shares in the joint table, (N,). Numbers in twentieths."""
-    total = np.zeros(len(columns[0].own) if columns else 0)
+    total = np.zeros(len(columns[0].codes) if columns else 0)
     for one in columns:
-        total += _surprises(one)[_classes(one, one.own, one.place)]
+        total += _class_surprisals(one)[_value_classes(one, one.codes, one.rank_shares)]
     return total
 
 
-def surprise_of_released(columns: Sequence[Coded], release: int) -> Floats:
-    """Return the same of each row of a dataset, (r,). A level that is not in the joint table counts as one that half a record has."""
-    total = np.zeros(len(columns[0].released[release]) if columns else 0)
+def released_row_surprisal(columns: Sequence[CodedColumn], release: int) -> Floats:
+    """Return how rare the values of each row of a dataset are in the joint table, (r,). A level that is not there counts as one that half
+    a record has.
+    """
+    total = np.zeros(len(columns[0].released_codes[release]) if columns else 0)
     for one in columns:
-        places = one.released_places[release] if one.place is not None else None
-        total += _surprises(one)[_classes(one, one.released[release], places)]
+        places = one.released_rank_shares[release] if one.rank_shares is not None else None
+        total += _class_surprisals(one)[_value_classes(one, one.released_codes[release], places)]
     return total
 
 
-def _classes(one: Coded, codes: Codes, places: Singles | None) -> Integers:
-    """Return the class of each value, by its place for numbers of many values: classes of which rarity asks the shares; -1 of unknown levels."""
-    if places is None or one.place is None or len(one.counts) <= 2 * BINS:
+def _value_classes(one: CodedColumn, codes: Codes, places: Singles | None) -> Integers:
+    """Return the class of each value whose share is its rarity: its code, or for numbers of many values a twentieth by rank; -1 for
+    unknown levels.
+    """
+    if places is None or one.rank_shares is None or len(one.counts) <= 2 * BINS:
         return codes.astype(np.int64)
     return np.clip((places * BINS).astype(np.int64), -1, BINS - 1) + 1
 
 
-def _surprises(one: Coded) -> Floats:
+def _class_surprisals(one: CodedColumn) -> Floats:
     """Return - log of the share of each class, that of unknown values last."""
     counts = (
         one.counts
-        if one.place is None or len(one.counts) <= 2 * BINS
-        else np.bincount(_classes(one, one.own, one.place), minlength=BINS + 1)
+        if one.rank_shares is None or len(one.counts) <= 2 * BINS
+        else np.bincount(_value_classes(one, one.codes, one.rank_shares), minlength=BINS + 1)
     )
-    return np.asarray(-np.log(np.append(np.maximum(counts, 1), 0.5) / len(one.own)))
+    return np.asarray(-np.log(np.append(np.maximum(counts, 1), 0.5) / len(one.codes)))
 
 
-def near_cells(places: Singles, parts: int, offset: float) -> Keys:
-    """Return cells of places (n,) that are equal within a part of the distribution, with limits moved by a share of a part; a missing one is its own."""
+def binned_rank_keys(places: Singles, parts: int, offset: float) -> Keys:
+    """Return keys of ranks (n,) that are equal within a part of the distribution, with limits moved by a share of a part; a missing one is
+    its own.
+    """
     return np.where(places < 0, np.uint64(0), (np.maximum(places, 0) * parts + offset + 1).astype(np.uint64))
 
 
-def rarest_first(score: Floats, rows: Keys) -> Integers:
-    """Records in the order of their rarity, of equals in the order of their rows, (N,)."""
+def order_rarest_first(score: Floats, rows: Keys) -> Integers:
+    """Return the records in the order of their rarity, equal ones in the order of their rows, (N,)."""
     order = sort_order(score)
-    new = is_first(score[order])
+    new = is_run_start(score[order])
     tied = np.flatnonzero(~(new & np.append(new[1:], True)))
     if len(tied):
         run, some = np.cumsum(new)[tied], order[tied]
@@ -234,8 +278,8 @@ def rarest_first(score: Floats, rows: Keys) -> Integers:
     return order
 
 
-def middle_ranks(values: Floats) -> Floats:
-    """Ranks as shares of the records, missing ones first, (n,)."""
+def midrank_shares(values: Floats) -> Floats:
+    """Return ranks as shares of the records, missing ones first, (n,)."""
     different = distinct_codes(values)
     counts, missing = different.counts, int(np.isnan(different.values[-1:]).sum())
     first = np.append(counts[-missing:], 0)[0] if missing else 0

@@ -1,18 +1,25 @@
-"""How well a linear classifier distinguishes two kinds of releases, cross-fitted, with an exact null distribution.
+"""Evaluation of how well a linear classifier distinguishes two kinds of releases, cross-fitted, with an exact null distribution.
 
-Releases are divided into ``FOLDS`` parts at random. The score of a release is that of a ridge regression of the label, +1 with the target and -1
+Releases are divided into ``FOLDS`` parts at random. The score of a release is that of a ridge regression of the label, +1 with the
+target and -1
 without, on the standardised features of the other parts (with two equal classes the direction of the linear discriminant and, to
-first order, of the logistic regression; on trees of 500 records its mean area was .69, that of logistic regressions .57 to .65, of forests .66). A ridge regression is linear in the labels, so that the scores are S y with a matrix S that the labels do not
+first order, of the logistic regression; on trees of 500 records its mean area was .69, that of logistic regressions .57 to .65, of
+forests .66).
+A ridge regression is linear in the labels, so that the scores are S y with a matrix S that the labels do not
 enter: all steps, the fit included, are repeated for any number of permuted labels by one product.
 
-**Area.** Scores are compared within a part, where they come from one fit: the area is the mean over all pairs of a release with and one without the target in
+**Area.** Scores are compared within a part, where they come from one fit: the area is the mean over all pairs of a release with and one
+without the target in
 the same part. Without a leak its mean is exactly 1/2.
 
-**Null distribution.** Shadows are independent, so the labels of all targets are permuted together, which keeps whatever targets have in common: shadows that they
-share. Since every release helps to fit the others' scores, areas of the parts are dependent, and twice as variable as DeLong's formula says; the
-permutations know that. The largest area over targets is held against the largest of permuted ones (Westfall & Young 1993).
+**Null distribution.** Shadows are independent, so the labels of all targets are permuted together, which keeps whatever targets have in
+common: shadows that they
+share. Since every release helps to fit the others' scores, areas of the parts are dependent, and twice as variable as DeLong's formula
+says; the
+permutations know that. The largest area over targets is compared with the largest of permuted ones (Westfall & Young 1993).
 
-**Intervals.** Standard errors are the larger of the permutations' and DeLong's (DeLong, DeLong & Clarke-Pearson 1988); simultaneous ones have the 97.5 %
+**Intervals.** Standard errors are the larger of the permutations' and DeLong's (DeLong, DeLong & Clarke-Pearson 1988); simultaneous
+ones have the 97.5 %
 quantiles of the largest permuted deviations to either side in place of 1.96, since cross-fitted areas reach further below 1/2 than above.
 """
 
@@ -27,49 +34,49 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Booleans, Floats, Integers
 from ..statistics.score_interval import Z, score_interval
-from .areas import de_long
+from .areas import de_long_variance
 
 FOLDS = 5
 PENALTY = 10.0
 """Of the ridge, in units of the mean of the squared standardised features."""
 PERMUTATIONS = 999
-LEAST = 20
+FEWEST_RELEASES = 20
 """Fewest releases of each kind."""
 
 
-def folds(number: int, rng: np.random.Generator) -> Integers:
-    """The part of each of some releases, (K,), of about equal sizes, at random."""
-    return rng.permutation(np.arange(number) % FOLDS)
+def draw_folds(n_releases: int, rng: np.random.Generator) -> Integers:
+    """Draw the fold of each of some releases, of about equal sizes, at random: (K,)."""
+    return rng.permutation(np.arange(n_releases) % FOLDS)
 
 
-def smoother(features: Floats, part: Integers, penalty: float = PENALTY) -> Floats:
-    """The matrix S (K, K) by which labels (K,) become cross-fitted scores: of features (K, F) in ``part`` (K,)."""
+def cross_fitted_smoother(features: Floats, part: Integers, penalty: float = PENALTY) -> Floats:
+    """Return the matrix S (K, K) by which labels (K,) become cross-fitted scores, for features (K, F) in ``part`` (K,)."""
     found = np.zeros((len(features), len(features)))
     for fold in np.unique(part):
         test, train = np.flatnonzero(part == fold), np.flatnonzero(part != fold)
-        found[np.ix_(test, train)] = trained(features[train], features[test], penalty)
+        found[np.ix_(test, train)] = ridge_score_matrix(features[train], features[test], penalty)
     return found
 
 
-def trained(train: Floats, test: Floats, penalty: float = PENALTY) -> Floats:
-    """The matrix (q, n) by which labels of ``train`` (n, F) become scores of ``test`` (q, F)."""
-    weight = _weights(train, penalty)
-    return np.asarray(_standard(train, test) @ weight)
+def ridge_score_matrix(train: Floats, test: Floats, penalty: float = PENALTY) -> Floats:
+    """Return the matrix (q, n) by which labels of ``train`` (n, F) become scores of ``test`` (q, F)."""
+    weight = _ridge_weight_matrix(train, penalty)
+    return np.asarray(_standardise(train, test) @ weight)
 
 
-def directions(features: Floats, labels: Floats, penalty: float = PENALTY) -> Floats:
-    """The weight of each standardised feature, (F,), in the fit to all releases."""
-    return np.asarray(_weights(features, penalty) @ labels)
+def ridge_coefficients(features: Floats, labels: Floats, penalty: float = PENALTY) -> Floats:
+    """Return the weight of each standardised feature in the fit to all releases, (F,)."""
+    return np.asarray(_ridge_weight_matrix(features, penalty) @ labels)
 
 
-def _standard(train: Floats, of: Floats) -> Floats:
+def _standardise(train: Floats, of: Floats) -> Floats:
     spread = train.std(axis=0)
     return np.asarray(np.where(spread > 1e-9, (of - train.mean(axis=0)) / np.where(spread > 1e-9, spread, 1), 0))
 
 
-def _weights(train: Floats, penalty: float) -> Floats:
-    """The matrix (F, n) by which labels become weights."""
-    x = _standard(train, train)
+def _ridge_weight_matrix(train: Floats, penalty: float) -> Floats:
+    """Return the matrix (F, n) by which labels become weights."""
+    x = _standardise(train, train)
     n, f = x.shape
     centre = np.eye(n) - 1 / n
     if f < n:  # the same by the smaller of the two systems
@@ -79,26 +86,31 @@ def _weights(train: Floats, penalty: float) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """T targets by scores of K_t releases each. ``areas`` (1 + P, T): the first by the labels, the others by permuted ones; ``errors`` (T,).
+class TargetEvaluations:
+    """Evaluations of T targets by scores of K_t releases each.
 
-    ``positives`` (T,) is the share of releases with the target above all but ``allowed`` (T,) of those without it. ``hits`` (T,) is the share of
-    releases with it that score above the target's cut, ``false_hits`` (T,) that of those without.
+    areas: area under the ROC curve by the labels, then by permuted ones, (1 + P, T)
+    standard_errors: standard error of each area, (T,)
+    true_positive_rates: share of releases with the target above all but the allowed ones without it, (T,)
+    allowed_false_positive_rates: share of releases without the target that may score above, (T,)
+    hit_rates: share of releases with the target that score above the target's cut, (T,)
+    false_hit_rates: share of releases without the target that do, (T,)
+    n_with_target, n_without_target: releases with and without the target, (T,)
     """
 
     areas: Floats
-    errors: Floats
-    positives: Floats
-    allowed: Floats
-    hits: Floats
-    false_hits: Floats
-    with_target: Integers
-    without: Integers
+    standard_errors: Floats
+    true_positive_rates: Floats
+    allowed_false_positive_rates: Floats
+    hit_rates: Floats
+    false_hit_rates: Floats
+    n_with_target: Integers
+    n_without_target: Integers
 
     @cached_property
-    def critical(self) -> tuple[float, float]:
-        """By how many standard errors no area of any target lies above 1/2 in 97.5 % of the permutations, and none below, each at least 1.96."""
-        apart = (self.areas[1:] - 0.5) / self.errors
+    def critical_deviations(self) -> tuple[float, float]:
+        """Return by how many standard errors no area lies above 1/2 in 97.5 % of the permutations, and none below, each at least 1.96."""
+        apart = (self.areas[1:] - 0.5) / self.standard_errors
         above, below = (float(np.quantile((sign * apart).max(axis=1), 0.975)) for sign in (1, -1))
         return max(Z, above), max(Z, below)
 
@@ -109,9 +121,9 @@ class Judged:
         """
         values, below, above = [], [], []
         for target in np.flatnonzero(some):
-            hit, false = float(self.hits[target]), float(self.false_hits[target])
-            low, high = score_interval(hit, float(self.with_target[target]))
-            false_low, false_high = score_interval(false, float(self.without[target]))
+            hit, false = float(self.hit_rates[target]), float(self.false_hit_rates[target])
+            low, high = score_interval(hit, float(self.n_with_target[target]))
+            false_low, false_high = score_interval(false, float(self.n_without_target[target]))
             values.append(hit - false)
             below.append((hit - low) ** 2 + (false_high - false) ** 2)
             above.append((high - hit) ** 2 + (false - false_low) ** 2)
@@ -119,49 +131,55 @@ class Judged:
         down, up = (float(np.sqrt(np.sum(side))) / len(values) for side in (below, above))
         return value, max(-1.0, value - down), min(1.0, value + up)
 
-    def limits(self, simultaneous: bool) -> tuple[Floats, Floats]:
-        """Intervals of the areas, (T,) each: the lower limit is as far below as areas lie above 1/2 by chance, and the reverse."""
-        above, below = self.critical if simultaneous else (Z, Z)
+    def area_limits(self, simultaneous: bool) -> tuple[Floats, Floats]:
+        """Return intervals of the areas, (T,) each: the lower limit is as far below as areas lie above 1/2 by chance, and the reverse."""
+        above, below = self.critical_deviations if simultaneous else (Z, Z)
         area = self.areas[0]
-        return np.maximum(area - above * self.errors, 0.0), np.minimum(area + below * self.errors, 1.0)
+        return np.maximum(area - above * self.standard_errors, 0.0), np.minimum(
+            area + below * self.standard_errors, 1.0
+        )
 
-    def mean(self, some: Booleans) -> tuple[float, float, float]:
-        """The mean area of some targets with its interval."""
+    def mean_area(self, some: Booleans) -> tuple[float, float, float]:
+        """Return the mean area of some targets with its interval."""
         value = self.areas[:, some].mean(axis=1)
-        spread = max(float(value[1:].std()), float(np.sqrt((self.errors[some] ** 2).sum()) / some.sum()))
+        spread = max(float(value[1:].std()), float(np.sqrt((self.standard_errors[some] ** 2).sum()) / some.sum()))
         return float(value[0]), max(0.0, float(value[0]) - Z * spread), min(1.0, float(value[0]) + Z * spread)
 
     def p_value(self, some: Booleans) -> float:
-        """The share of permutations, the labels as they are among them, whose largest area of some targets is as large."""
+        """Return the share of permutations, the labels as they are among them, whose largest area of some targets is as large."""
         most = self.areas[:, some].max(axis=1)
         return float((most >= most[0] - 1e-12).mean())
 
-    def detectable(self, some: Booleans) -> float:
-        """About the smallest area of one target that stands out of all in 80 % of audits."""
+    def detectable_area(self, some: Booleans) -> float:
+        """Return about the smallest area of one target that stands out of all in 80 % of audits."""
         most = float(np.quantile(self.areas[1:, some].max(axis=1), 0.95))
-        return min(1.0, most + 0.8416 * float(np.median(self.errors[some])))
+        return min(1.0, most + 0.8416 * float(np.median(self.standard_errors[some])))
 
 
-def judged(
+def evaluate_targets(
     scores: Sequence[Floats],
     labels: Sequence[Booleans],
     part: Sequence[Integers],
     false_positives: float,
     permuted: Sequence[Integers],
-) -> Judged:
-    """Targets by smoothers (K, K), or by scores (K,) that no label has entered; labels (K,) and parts (K,); ``permuted`` (P, K) rows of labels."""
+) -> TargetEvaluations:
+    """Evaluate targets by smoothers (K, K), or by scores (K,) that no label has entered.
+
+    ``labels`` (K,) say whether a release has the target, ``part`` (K,) its fold; ``permuted`` (P, K) are rows of permuted label numbers.
+    """
     each = [
-        _judged(s, y, p, false_positives, order) for s, y, p, order in zip(scores, labels, part, permuted, strict=True)
+        _evaluate_target(s, y, p, false_positives, order)
+        for s, y, p, order in zip(scores, labels, part, permuted, strict=True)
     ]
     areas, errors, positives, allowed, hits, false_hits, inside, outside = (
         np.stack(side, axis=-1) for side in zip(*each, strict=True)
     )
-    return Judged(
+    return TargetEvaluations(
         areas, errors, positives, allowed, hits, false_hits, inside.astype(np.int64), outside.astype(np.int64)
     )
 
 
-def _judged(
+def _evaluate_target(
     smooth: Floats, label: Booleans, part: Integers, share: float, order: Integers
 ) -> tuple[NDArray[np.float64], ...]:
     from scipy.stats import rankdata
@@ -178,7 +196,7 @@ def _judged(
         ranks = rankdata(own, axis=0)
         wins += np.where(mine, ranks, 0).sum(axis=0) - n1 * (n1 + 1) / 2
         pairs += n1 * n0
-        variance += (n1[0] * n0[0]) ** 2 * _de_long(own[mine[:, 0], 0], own[~mine[:, 0], 0])
+        variance += (n1[0] * n0[0]) ** 2 * _area_variance(own[mine[:, 0], 0], own[~mine[:, 0], 0])
     areas = np.where(pairs > 0, wins / np.maximum(pairs, 1), 0.5)
     error = max(float(areas[1:].std()), float(np.sqrt(variance)) / max(float(pairs[0]), 1), 1e-6)
     s, y = scores[:, 0], label
@@ -186,7 +204,7 @@ def _judged(
     limit = np.sort(s[~y])[::-1][allowed] if allowed < (~y).sum() else -np.inf
     reached = (s[y] > limit).mean()
     # A regression of the label is 0 where both kinds are as probable; counts and other scores have no such value.
-    above = s > 0 if smooth.ndim == 2 else _above_own_cut(s, y)
+    above = s > 0 if smooth.ndim == 2 else _above_cross_fitted_cut(s, y)
     return tuple(
         np.asarray(v, dtype=np.float64)
         for v in (
@@ -202,7 +220,7 @@ def _judged(
     )
 
 
-def _above_own_cut(scores: Floats, label: Booleans) -> Booleans:
+def _above_cross_fitted_cut(scores: Floats, label: Booleans) -> Booleans:
     """Return which releases (K,) score above a cut that the other half of them chose: where hits less false hits are most.
 
     Scores of different targets have different scales, and the same cut for all would find nothing of most. No release has a part in the cut it is judged by.
@@ -230,8 +248,8 @@ def _best_cut(scores: Floats, label: Booleans) -> float:
     return float(cuts[best[len(best) // 2]])
 
 
-def _de_long(own: Floats, others: Floats) -> float:
-    """DeLong's variance of an area; that of the null where a side has fewer than two."""
+def _area_variance(own: Floats, others: Floats) -> float:
+    """Return DeLong's variance of an area; that of the null where a side has fewer than two."""
     if min(len(own), len(others)) < 2:
         return (len(own) + len(others) + 1) / (12 * max(1, len(own) * len(others)))
-    return de_long(own, others)
+    return de_long_variance(own, others)

@@ -1,4 +1,4 @@
-"""The ratio of the density of a release to that of other people at the place of a record, from nearest neighbours.
+"""Ratio of the density of a release to that of other people at the place of a record, from nearest neighbours.
 
 The density of N records at a place is c / (N r^d): r is the distance of the k-th nearest, c how many lie as near as that, d the number of
 variables. The score of a record is the logarithm of its density in the release over that in the reference, which are people of the same
@@ -17,20 +17,23 @@ import numpy as np
 
 from ..data.arrays import Floats, Integers
 from ..statistics.gower import Gower
-from .distances import MOST_EXACT, UNIT, Distances
-from .nearest import near
+from .distances import MOST_EXACT, UNIT, SubsetGowerDistances
+from .nearest import iterate_near_pairs
 
 
-def candidates(gower: Gower, places: Floats, table: Floats, k: int) -> tuple[Integers, Integers, Floats, Floats]:
-    """Pairs that contain the k nearest records of ``table`` (r, d), r at least k, for each record at ``places`` (q, d).
+def nearest_candidate_pairs(
+    gower: Gower, places: Floats, table: Floats, k: int
+) -> tuple[Integers, Integers, Floats, Floats]:
+    """Return pairs that contain the k nearest records of ``table`` (r, d), r at least k, for each record at ``places`` (q, d).
 
-    Returns the two sides of the pairs, (p,) each, their distances (p,), and the distance of the k-th nearest, (q,). Every record of the table
+    Returns the two sides of the pairs, (p,) each, their distances (p,), and the distance of the k-th nearest, (q,). Every record of the
+    table
     within that distance is in a pair. Single precision selects the pairs; their distances are exact.
     """
-    rough = Distances.by(gower)
+    rough = SubsetGowerDistances.from_gower(gower)
     slack = int(2 * (~rough.levelled).sum() + len(rough.levelled) // MOST_EXACT * UNIT)
     rows, columns = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    for pairs in near(rough, rough.rounded(places), rough.rounded(table), k, slack):
+    for pairs in iterate_near_pairs(rough, rough.round_places(places), rough.round_places(table), k, slack):
         rows.append(pairs.row + pairs.rows.start)
         columns.append(pairs.column)
     row, column = np.concatenate(rows), np.concatenate(columns)
@@ -41,20 +44,25 @@ def candidates(gower: Gower, places: Floats, table: Floats, k: int) -> tuple[Int
 
 
 @dataclass(frozen=True, eq=False)
-class Near:
-    """For q places the distances of the k nearest of all ``records``, ascending, (q, k), and how many records are as near as the last, (q,)."""
+class NeighbourDistances:
+    """Distances of the k nearest records to each of q places.
 
-    nearest: Floats
-    count: Floats
-    records: int
+    distances: distances of the k nearest, ascending, (q, k)
+    n_within: records that are as near as the last of them, (q,)
+    n_records: number of records searched
+    """
+
+    distances: Floats
+    n_within: Floats
+    n_records: int
 
     @classmethod
-    def of(cls, gower: Gower, places: Floats, table: Floats, neighbours: int) -> Near:
-        """Among records at places ``table`` (r, d), r at least 1, of those at ``places`` (q, d)."""
+    def from_places(cls, gower: Gower, places: Floats, table: Floats, neighbours: int) -> NeighbourDistances:
+        """Find the nearest of the records at places ``table`` (r, d), r at least 1, to those at ``places`` (q, d)."""
         k = min(neighbours, len(table))
         distinct, query = np.unique(places, axis=0, return_inverse=True)
         different, held = np.unique(table, axis=0, return_counts=True)
-        row, column, exact, _ = candidates(gower, distinct, different, min(k, len(different)))
+        row, column, exact, _ = nearest_candidate_pairs(gower, distinct, different, min(k, len(different)))
         order = np.lexsort((exact, row))
         exact, row, held = exact[order], row[order], held[column[order]]
         first = np.searchsorted(row, np.arange(len(distinct)))
@@ -68,25 +76,29 @@ class Near:
         return cls(nearest[query.ravel()], count[query.ravel()], len(table))
 
     @property
-    def reach(self) -> Floats:
-        """The distance of the k-th nearest, (q,)."""
-        return self.nearest[:, -1]
+    def kth_distance(self) -> Floats:
+        """Return the distance of the k-th nearest, (q,)."""
+        return self.distances[:, -1]
 
     @classmethod
-    def together(cls, tables: Sequence[Near], neighbours: int) -> Near:
-        """The same of the records of several tables in one."""
-        nearest = np.sort(np.concatenate([one.nearest for one in tables], axis=1), axis=1)[:, :neighbours]
+    def from_tables(cls, tables: Sequence[NeighbourDistances], neighbours: int) -> NeighbourDistances:
+        """Merge the distances to several tables into those to all their records."""
+        nearest = np.sort(np.concatenate([one.distances for one in tables], axis=1), axis=1)[:, :neighbours]
         reach = nearest[:, -1:]
-        counts = [np.where(one.reach == reach[:, 0], one.count, (one.nearest <= reach).sum(axis=1)) for one in tables]
-        return cls(nearest, np.sum(counts, axis=0), sum(one.records for one in tables))
+        counts = [
+            np.where(one.kth_distance == reach[:, 0], one.n_within, (one.distances <= reach).sum(axis=1))
+            for one in tables
+        ]
+        return cls(nearest, np.sum(counts, axis=0), sum(one.n_records for one in tables))
 
 
-def log_ratio(inside: Near, outside: Near, variables: int) -> Floats:
-    """The scores, (q, 2), ordered by the first column and then by the second: 1 for an infinite ratio, -1 for a ratio of 0, else 0; and its logarithm.
+def log_density_ratio(inside: NeighbourDistances, outside: NeighbourDistances, variables: int) -> Floats:
+    """Return the density scores of q places, (q, 2), ordered by the first column and then by the second.
 
-    For a ratio that is infinite or 0 the logarithm leaves out the distances that are 0.
+    The first column is 1 for an infinite ratio, -1 for a ratio of 0, else 0; the second the logarithm of the ratio. For a ratio that is
+    infinite or 0 the logarithm leaves out the distances that are 0.
     """
-    endless = (inside.reach == 0).astype(np.float64) - (outside.reach == 0)
-    own, other = (np.log(np.where(one.reach > 0, one.reach, 1.0)) for one in (inside, outside))
-    more = np.log(inside.count / inside.records) - np.log(outside.count / outside.records)
+    endless = (inside.kth_distance == 0).astype(np.float64) - (outside.kth_distance == 0)
+    own, other = (np.log(np.where(one.kth_distance > 0, one.kth_distance, 1.0)) for one in (inside, outside))
+    more = np.log(inside.n_within / inside.n_records) - np.log(outside.n_within / outside.n_records)
     return np.stack([endless, more + variables * (other - own)], axis=1)

@@ -1,6 +1,7 @@
-"""Columns that write another column in another way: a one-to-one or a monotone function of it, or one that says it for nearly everybody.
+"""Columns that disclose another column in another form: a one-to-one or monotone function of it, or one that determines it for nearly
+everybody.
 
-A sensitive column that is drawn anew is no secret where a column that stays says the same in other words: a code for a name, a
+A sensitive column that is synthesised is no secret where a column that stays says the same in other words: a code for a name, a
 square root for an amount, a year of birth for an age. What counts is what the records show, not names, kinds or roles.
 
 One-to-one says nothing of columns in which nearly everybody is alone: any two such columns are functions of each other. There the order
@@ -28,19 +29,28 @@ LOOKED_AT = 50_000
 
 
 @dataclass(frozen=True, eq=False)
-class Disguise:
-    """``name`` says ``of``: ``how`` in words, for which share of the records; ``records`` are those, from 0."""
+class DisguisedColumn:
+    """A column that stays and discloses a sensitive one.
 
-    name: str
-    of: str
-    how: str
+    column: name of the column that stays
+    sensitive_column: name of the column that it discloses
+    relation: how it does so, in words
+    share: share of the records for which it does
+    records: these records, from 0
+    """
+
+    column: str
+    sensitive_column: str
+    relation: str
     share: float
     records: Integers
 
 
-def follows(cells: Keys, secret: Keys) -> tuple[float, float, NDArray[np.bool_]]:
-    """The share of the records in groups of two or more with equal ``cells`` (n,) whose ``secret`` (n,) is the most frequent of their
-    group, the share that the most frequent secret of all would have, and which records these are.
+def functional_dependence(cells: Keys, secret: Keys) -> tuple[float, float, NDArray[np.bool_]]:
+    """Measure how often a ``secret`` (n,) follows from the group of records with equal ``cells`` (n,).
+
+    Returns the share of the records in groups of two or more whose secret is the most frequent of their group, the share that the most
+    frequent secret of all would have, and which records the first are.
     """
     _, group, sizes = np.unique(cells, return_inverse=True, return_counts=True)
     _, level, levels = np.unique(secret, return_inverse=True, return_counts=True)
@@ -55,10 +65,15 @@ def follows(cells: Keys, secret: Keys) -> tuple[float, float, NDArray[np.bool_]]
     return share, float(levels.max() / len(secret)), right
 
 
-def disguise(
-    name: str, of: str, cells: Keys, secret: Keys, numbers: Floats | None = None, secret_numbers: Floats | None = None
-) -> Disguise | None:
-    """How a column (n,) that stays says the ``secret`` one (n,); None where it does not.
+def find_disguise(
+    name: str,
+    sensitive_name: str,
+    cells: Keys,
+    secret: Keys,
+    numbers: Floats | None = None,
+    secret_numbers: Floats | None = None,
+) -> DisguisedColumn | None:
+    """Return how a column (n,) that stays discloses the ``secret`` one (n,); None where it does not.
 
     ``numbers`` and ``secret_numbers`` are values whose order means something, NaN missing, None of levels.
     """
@@ -66,30 +81,30 @@ def disguise(
     some = np.arange(n) if n <= LOOKED_AT else np.linspace(0, n - 1, LOOKED_AT).astype(np.int64)
     if n < FEW:
         return None
-    if numbers is not None and secret_numbers is not None and _monotone(numbers[some], secret_numbers[some]):
-        return Disguise(name, of, "has the same order", 1.0, np.arange(n))
-    grouped = _grouped(cells[some])
+    if numbers is not None and secret_numbers is not None and _are_monotone(numbers[some], secret_numbers[some]):
+        return DisguisedColumn(name, sensitive_name, "has the same order", 1.0, np.arange(n))
+    grouped = _share_in_groups(cells[some])
     if grouped < 0.5:
         return None
-    there, commonest, _ = follows(cells[some], secret[some])
+    there, commonest, _ = functional_dependence(cells[some], secret[some])
     if there < SAME or commonest >= 1 or (there - commonest) / (1 - commonest) < CLOSE:
         return None
     if (1 - commonest) * len(some) < FEWEST:
         return None
-    back, _, _ = follows(secret[some], cells[some])
-    _, _, right = follows(cells, secret)
+    back, _, _ = functional_dependence(secret[some], cells[some])
+    _, _, right = functional_dependence(cells, secret)
     how = "is one-to-one with it" if back >= SAME else "has groups in each of which it has one value"
-    return Disguise(name, of, how, float(right.mean()), np.flatnonzero(right))
+    return DisguisedColumn(name, sensitive_name, how, float(right.mean()), np.flatnonzero(right))
 
 
-def _grouped(cells: Keys) -> float:
-    """The share of the records whose cell another has too."""
+def _share_in_groups(cells: Keys) -> float:
+    """Return the share of the records whose cell another record has too."""
     _, place, counts = np.unique(cells, return_inverse=True, return_counts=True)
     return float((counts[place] > 1).mean())
 
 
-def _monotone(ours: Floats, theirs: Floats) -> bool:
-    """Whether one rises or falls wherever the other does, by ranks; columns of a few values are groups, not orders."""
+def _are_monotone(ours: Floats, theirs: Floats) -> bool:
+    """Return whether one column rises or falls wherever the other does, by ranks; columns of a few values are groups, not orders."""
     from scipy.stats import rankdata
 
     present = ~(np.isnan(ours) | np.isnan(theirs))

@@ -26,44 +26,50 @@ Codes = NDArray[np.unsignedinteger]
 
 
 @dataclass(frozen=True, eq=False)
-class Distances:
-    """Distances by the d variables of ``gower``: ``levelled`` (d,) are those that have levels."""
+class SubsetGowerDistances:
+    """Gower distances of many pairs of records by subsets of the d variables of ``gower``.
+
+    gower: ranges, levels and ranks of the variables
+    levelled: whether each variable has levels, (d,)
+    """
 
     gower: Gower
     levelled: Booleans
 
     @classmethod
-    def of(cls, tables: Sequence[Microdata], names: Sequence[str]) -> Distances:
-        """Distances whose ranks are those of these tables together. Raises NotComputable like ``Gower.of``."""
-        return cls.by(Gower.of(tables, names))
+    def from_tables(cls, tables: Sequence[Microdata], names: Sequence[str]) -> SubsetGowerDistances:
+        """Build distances whose ranks are those of these tables together. Raises NotComputable like ``Gower.of``."""
+        return cls.from_gower(Gower.of(tables, names))
 
     @classmethod
-    def by(cls, gower: Gower) -> Distances:
+    def from_gower(cls, gower: Gower) -> SubsetGowerDistances:
         return cls(gower, np.array([name in gower.levels for name in gower.names], dtype=np.bool_))
 
-    def places(self, data: Microdata) -> Singles:
-        """Records as whole numbers, (n, d): levels, or places up to ``UNIT``; below 0 where a value is missing or a level unknown."""
-        return self.rounded(self.gower.places(data))
+    def scaled_places(self, data: Microdata) -> Singles:
+        """Return records as whole numbers, (n, d): levels, or places up to ``UNIT``; below 0 where a value is missing or a level unknown."""
+        return self.round_places(self.gower.places(data))
 
-    def rounded(self, places: Floats) -> Singles:
-        """Places of ``gower``, (n, d), as this has them."""
+    def round_places(self, places: Floats) -> Singles:
+        """Return places of ``gower``, (n, d), rounded to the whole numbers used here."""
         number = np.where(places < 0, places, np.rint(places * (UNIT / self.gower.unit)))
         return np.where(self.levelled, places, number).astype(np.float32)
 
-    def codes(self, *sides: Singles) -> list[Codes]:
-        """The levels of records (n, d) as the smallest numbers that hold those of all sides, (l, n) each."""
+    def level_codes(self, *sides: Singles) -> list[Codes]:
+        """Return the levels of records (n, d) as the smallest numbers that hold those of all sides, (l, n) each."""
         levels = [side.T[self.levelled] + 2 for side in sides]
         most = max((int(one.max(initial=0)) for one in levels), default=0)
         return [np.ascontiguousarray(one, dtype=np.min_scalar_type(most)) for one in levels]
 
-    def blocks(self, own: Singles, other: Singles, subsets: Booleans) -> Iterator[tuple[slice, int, Singles]]:
-        """Which of the records (q, d), the number of a subset (s, d) of the variables, and their distances to others (r, d) by it: (some, r).
+    def iterate_blocks(self, own: Singles, other: Singles, subsets: Booleans) -> Iterator[tuple[slice, int, Singles]]:
+        """Yield which of the records (q, d), the number of a subset (s, d) of the variables, and their distances to others (r, d) by it:
+        (some, r).
 
-        Here a variable adds at most 1. The array is overwritten by the next. Levels that differ are counted in bytes, and become distances once.
+        Here a variable adds at most 1. The array is overwritten by the next. Levels that differ are counted in bytes, and become
+        distances once.
         """
         step = max(1, AT_ONCE // max(len(other), 1))
         sides = [np.ascontiguousarray(side.T[~self.levelled]) / np.float32(UNIT) for side in (own, other)]
-        levels, numbers = (list(zip(*both, strict=True)) for both in (self.codes(own, other), sides))
+        levels, numbers = (list(zip(*both, strict=True)) for both in (self.level_codes(own, other), sides))
         lacks = [min(a.min(initial=0), b.min(initial=0)) < 0 for a, b in numbers]
         differ = np.empty((len(levels), step * len(other)), dtype=np.uint8)
         apart = np.empty((len(numbers), step * len(other)), dtype=np.float32)
@@ -76,7 +82,7 @@ class Distances:
             for (a, b), byte in zip(levels, differ, strict=True):
                 np.not_equal(a[rows, None], b, out=byte[:size].reshape(shape).view(np.bool_))
             for (c, d), one, lack in zip(numbers, apart, lacks, strict=True):
-                gaps(c[rows, None], d, one[:size].reshape(shape), most=1.0, lacks=lack)
+                absolute_gaps(c[rows, None], d, one[:size].reshape(shape), most=1.0, may_be_missing=lack)
             for k, chosen in enumerate(subsets):
                 count[:size] = 0
                 for at in np.flatnonzero(chosen[self.levelled]):
@@ -87,17 +93,19 @@ class Distances:
                 yield rows, k, total[:size].reshape(shape)
 
 
-def gaps(own: Singles, other: Singles, out: Singles, *, most: float, lacks: bool) -> Singles:
-    """How far numbers lie apart, into ``out``; with ``lacks`` some are missing, which are ``most`` away from those that are not."""
+def absolute_gaps(own: Singles, other: Singles, out: Singles, *, most: float, may_be_missing: bool) -> Singles:
+    """Write the absolute differences of numbers into ``out`` and return it; with ``may_be_missing`` some are missing, which are ``most`` away from
+    those that are not.
+    """
     np.abs(np.subtract(own, other, out=out), out=out)
-    if lacks:
+    if may_be_missing:
         lacking = (own < 0) | (other < 0)
         out[lacking] = (most * ((own < 0) != (other < 0)))[lacking]
     return out
 
 
-def nearest(apart: Singles, k: int) -> tuple[Singles, NDArray[np.intp]]:
-    """The ``k`` smallest of each row of (q, r), r at least k, ascending, and where they stand: (q, k) each.
+def smallest_of_each_row(apart: Singles, k: int) -> tuple[Singles, NDArray[np.intp]]:
+    """Return the ``k`` smallest of each row of (q, r), r at least k, ascending, and where they stand: (q, k) each.
 
     The k smallest of a row lie in the k pieces of it that have the smallest minima.
     """

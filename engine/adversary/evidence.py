@@ -1,8 +1,8 @@
-"""Levels of the gate's tests of content, and the exact test of members against hold-out people."""
+"""Significance levels of the gate's tests of content, and the exact test of members against hold-out people."""
 
 from __future__ import annotations
 
-LEVEL = 0.01
+CONTENT_LEVEL = 0.01
 """Probability that an honest release is blocked for its content, by any test of it."""
 COPY_LEVEL = 0.001
 """The part of it of rows that equal a record."""

@@ -1,4 +1,4 @@
-"""Whether a record's own released row says more of its drawn values than the rows of people with the same kept values.
+"""Permutation test of whether a record's own released row says more of its drawn values than the rows of people with the same kept values.
 
 A model that draws beside kept columns knows of a record only what is kept. So the drawn parts of the rows of records with the same
 kept values are exchangeable, however close the model is and however much the kept columns say of the drawn ones: to exchange
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from ..data.arrays import Floats, Integers
 from ..data.sorting import distinct_codes
 from .cells import Keys
-from .coded import Coded
-from .membership_evidence import DRAWS_AT_ONCE, ROUNDING, SequentialP, combine_scores
+from .coded import CodedColumn
+from .membership_evidence import DRAWS_AT_ONCE, ROUNDING, SequentialPermutationTest, combine_probe_scores
 
 NEAR = 0.005
 """Numbers agree whose places in the distribution are so near."""
@@ -32,56 +32,56 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class RowColumns:
-    """Some drawn columns of one dataset, whose agreement is looked at together.
+class ComparedColumns:
+    """Some drawn columns of one dataset, whose agreement is tested together.
 
-    what: the columns, in words
+    label: the columns, in words
     columns: numbers of the columns
-    release: number of the dataset
+    dataset: number of the dataset
     """
 
-    what: str
+    label: str
     columns: tuple[int, ...]
-    release: int
+    dataset: int
 
 
 @dataclass(frozen=True, eq=False)
 class ExchangeEvidence:
-    """What exchanging rows within classes of equal kept values shows.
+    """Result of exchanging rows within classes of equal kept values.
 
     p: probability that rows which are exchangeable say so much of their own records
-    people: records that share their kept values with another one and were looked at
-    what: the columns that say most, in words
-    found: records whose own row has their values there, mostly where columns are several
-    expected: how many would be if rows were exchanged
+    n_people: records that share their kept values with another one and were tested
+    columns_label: the columns that say most, in words
+    n_found: records whose own row has their values there, mostly where columns are several
+    n_expected: how many would be if rows were exchanged
     records: rows of those found whom exchanged rows seldom have, ascending
     """
 
     p: float
-    people: int
-    what: str
-    found: int
-    expected: float
+    n_people: int
+    columns_label: str
+    n_found: int
+    n_expected: float
     records: Integers
 
     @property
     def excess(self) -> float:
         """Return the people found beyond those expected."""
-        return max(0.0, self.found - self.expected)
+        return max(0.0, self.n_found - self.n_expected)
 
     @property
     def share_of_found(self) -> float:
         """Return the excess as a share of the people found."""
-        return self.excess / self.found if self.found else 0.0
+        return self.excess / self.n_found if self.n_found else 0.0
 
     @property
     def excess_share(self) -> float:
         """Return the excess as a share of the people whom exchanged rows would not show."""
-        room = self.people - self.expected
+        room = self.n_people - self.n_expected
         return min(1.0, self.excess / room) if room > 0 else 0.0
 
 
-def exchange_rows(columns: Sequence[Coded], kept: Keys, rows: Keys, datasets: int) -> ExchangeEvidence | None:
+def exchange_rows(columns: Sequence[CodedColumn], kept: Keys, rows: Keys, datasets: int) -> ExchangeEvidence | None:
     """Test whether own rows say more of their records than exchanged ones; None where no two records share their kept values.
 
     Parameters
@@ -98,56 +98,58 @@ def exchange_rows(columns: Sequence[Coded], kept: Keys, rows: Keys, datasets: in
     chosen = _shared_records(kept, rows, columns, datasets)
     if not len(chosen):
         return None
-    parts = [RowColumns(one.name, (at,), d) for d in range(datasets) for at, one in enumerate(columns)]
+    parts = [ComparedColumns(one.name, (at,), d) for d in range(datasets) for at, one in enumerate(columns)]
     if len(columns) > 1:
         every = tuple(range(len(columns)))
-        parts += [RowColumns(", ".join(one.name for one in columns), every, d) for d in range(datasets)]
+        parts += [ComparedColumns(", ".join(one.name for one in columns), every, d) for d in range(datasets)]
     classes = distinct_codes(kept[chosen]).codes.astype(np.int64)
-    weights = [_surprise(one)[chosen] for one in columns]
+    weights = [_agreement_surprisal(one)[chosen] for one in columns]
 
-    def agreement(order: Integers) -> list[list[Flags]]:
+    def agreement_flags(order: Integers) -> list[list[Flags]]:
         """Return for each dataset and column whether the record's value is that of the row that it is given, (k,)."""
-        return [[_agree(one, chosen, d, chosen[order]) for one in columns] for d in range(datasets)]
+        return [[_values_agree(one, chosen, d, chosen[order]) for one in columns] for d in range(datasets)]
 
-    def totals(flags: Sequence[Sequence[Flags]]) -> Floats:
+    def agreement_totals(flags: Sequence[Sequence[Flags]]) -> Floats:
         sums = np.array([[float(w[f].sum()) for w, f in zip(weights, part, strict=True)] for part in flags])
-        return np.array([sums[part.release, list(part.columns)].sum() for part in parts])
+        return np.array([sums[part.dataset, list(part.columns)].sum() for part in parts])
 
     content = np.concatenate([kept[chosen], rows[chosen]])
     rng = np.random.default_rng(int.from_bytes(hashlib.blake2b(content.tobytes(), digest_size=16).digest(), "big"))
 
-    def exchanged() -> Integers:
+    def exchanged_order() -> Integers:
         return np.argsort(classes + rng.random(len(classes)), kind="stable")
 
-    own = agreement(np.arange(len(chosen)))
-    pilot = [totals(agreement(exchanged())) for _ in range(PILOT_DRAWS)]
+    own = agreement_flags(np.arange(len(chosen)))
+    pilot = [agreement_totals(agreement_flags(exchanged_order())) for _ in range(PILOT_DRAWS)]
     means, deviations = np.mean(pilot, axis=0), np.std(pilot, axis=0)
     useful = deviations > ROUNDING
     if not useful.any():
-        return ExchangeEvidence(1.0, len(chosen), parts[0].what, 0, 0.0, np.zeros(0, dtype=np.int64))
+        return ExchangeEvidence(1.0, len(chosen), parts[0].label, 0, 0.0, np.zeros(0, dtype=np.int64))
 
-    def scores(values: Floats) -> Floats:
+    def standardised_scores(values: Floats) -> Floats:
         return np.asarray(((values - means) / np.where(useful, deviations, 1.0))[..., useful])
 
-    observed = scores(totals(own))
-    test = SequentialP(float(combine_scores(observed[None, :])[0]))
+    observed = standardised_scores(agreement_totals(own))
+    test = SequentialPermutationTest(float(combine_probe_scores(observed[None, :])[0]))
     while not test.is_decided:
-        drawn = np.array([totals(agreement(exchanged())) for _ in range(min(DRAWS_AT_ONCE, test.draws_left))])
-        test.add(combine_scores(scores(drawn)))
+        drawn = np.array(
+            [agreement_totals(agreement_flags(exchanged_order())) for _ in range(min(DRAWS_AT_ONCE, test.draws_left))]
+        )
+        test.add_statistics(combine_probe_scores(standardised_scores(drawn)))
     best = parts[int(np.flatnonzero(useful)[np.argmax(observed)])]
 
     def is_shown(flags: Sequence[Sequence[Flags]]) -> Flags:
         # Of several columns a person counts whose row has more than half of the surprise of all their values.
-        agreed = np.sum([weights[at] * flags[best.release][at] for at in best.columns], axis=0)
+        agreed = np.sum([weights[at] * flags[best.dataset][at] for at in best.columns], axis=0)
         return np.asarray(agreed > np.sum([weights[at] for at in best.columns], axis=0) / 2)
 
     shown = is_shown(own)
-    by_chance = np.mean([is_shown(agreement(exchanged())) for _ in range(PILOT_DRAWS)], axis=0)
+    by_chance = np.mean([is_shown(agreement_flags(exchanged_order())) for _ in range(PILOT_DRAWS)], axis=0)
     records = np.sort(chosen[shown & (by_chance < 0.5)])
-    return ExchangeEvidence(test.p, len(chosen), best.what, int(shown.sum()), float(by_chance.sum()), records)
+    return ExchangeEvidence(test.p, len(chosen), best.label, int(shown.sum()), float(by_chance.sum()), records)
 
 
-def _shared_records(kept: Keys, rows: Keys, columns: Sequence[Coded], datasets: int) -> Integers:
+def _shared_records(kept: Keys, rows: Keys, columns: Sequence[CodedColumn], datasets: int) -> Integers:
     """Return the records that share their kept values with others, class after class; of a large table the first classes by their keys, (k,)."""
     order = np.lexsort((rows, kept))
     classes = distinct_codes(kept[order])
@@ -160,14 +162,14 @@ def _shared_records(kept: Keys, rows: Keys, columns: Sequence[Coded], datasets: 
     return shared[:most] if kept[shared[0]] == last else shared[: int(np.searchsorted(kept[shared], last))]
 
 
-def _surprise(column: Coded) -> Floats:
+def _agreement_surprisal(column: CodedColumn) -> Floats:
     """Return - log of the share of the records that agree with each, (N,): at least what is near."""
-    surprise = column.surprise.astype(np.float64)
-    return surprise if column.place is None else np.minimum(surprise, -np.log(2 * NEAR))
+    surprise = column.surprisal.astype(np.float64)
+    return surprise if column.rank_shares is None else np.minimum(surprise, -np.log(2 * NEAR))
 
 
-def _agree(column: Coded, records: Integers, release: int, rows: Integers) -> Flags:
+def _values_agree(column: CodedColumn, records: Integers, release: int, rows: Integers) -> Flags:
     """Return whether records (k,) have the values of rows (k,) of a dataset: levels equal, numbers near."""
-    if column.place is None or not column.released_places:
-        return np.asarray(column.own[records] == column.released[release][rows])
-    return np.asarray(np.abs(column.place[records] - column.released_places[release][rows]) <= NEAR)
+    if column.rank_shares is None or not column.released_rank_shares:
+        return np.asarray(column.codes[records] == column.released_codes[release][rows])
+    return np.asarray(np.abs(column.rank_shares[records] - column.released_rank_shares[release][rows]) <= NEAR)

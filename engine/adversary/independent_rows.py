@@ -1,15 +1,19 @@
-"""Rows of people that a release has more often than any release whose rows are drawn independently of the data can.
+"""Tests for rows of people that a release has more often than any release whose rows are drawn independently of the data can.
 
 Who is a member and who was held out is not used here, so that what these tests say adds to the permutation test of ``membership_evidence``.
 
 **Coincidences.** A row that stands once in the joint table and once in a dataset is a coincidence. Let N people be independent draws of the
-population p, and the r released rows independent draws of any distribution q, which a model of whatever kind has. A row x is a coincidence with
-probability N p exp(-N p) r q exp(-r q), and occurs exactly twice in one of the two tables with probability (N p)^2 exp(-N p) / 2 + (r q)^2 exp(-r q) / 2,
-which is at least as much since 2 a b <= a^2 + b^2. So each coincidence or pair is a coincidence with probability one half at most, whatever p and q are.
+population p, and the r released rows independent draws of any distribution q, which a model of whatever kind has. A row x is a
+coincidence with
+probability N p exp(-N p) r q exp(-r q), and occurs exactly twice in one of the two tables with probability (N p)^2 exp(-N p) / 2 + (r
+q)^2 exp(-r q) / 2,
+which is at least as much since 2 a b <= a^2 + b^2. So each coincidence or pair is a coincidence with probability one half at most,
+whatever p and q are.
 The test assumes nothing about the distribution of the data. It looks at the rarest rows first, since copies of rare rows stand beside
 few pairs; the probability is that of the strongest beginning of so many throws of a coin (exact, by recursion).
 
-**Repeated rows.** A row that a dataset repeats stands in the joint table exactly once with probability N p exp(-N p) <= 1 / e, whatever p is: rows that were
+**Repeated rows.** A row that a dataset repeats stands in the joint table exactly once with probability N p exp(-N p) <= 1 / e, whatever
+p is: rows that were
 chosen without knowing the data meet nobody, or several people, more often than exactly one.
 """
 
@@ -23,10 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Booleans, Floats, Integers
-from ..data.sorting import in_order, sorted_search
-from ..wording import agree, counted
-from .cells import Keys, rows_of, runs_in, times_in
-from .coded import Coded, Column, as_they_are, near_cells, surprise_of_records, surprise_of_released
+from ..data.sorting import sort_with_order, sorted_search
+from ..wording import agreeing_word, count_noun
+from .cells import Keys, look_up_counts, row_keys, run_starts_and_lengths
+from .coded import CodedColumn, JointColumn, binned_rank_keys, code_by_value, record_surprisal, released_row_surprisal
 from .evidence import COPY_LEVEL
 
 WHOLE, REPEATED, NEAR, SOME_COLUMNS = "whole", "repeated", "near", "some columns"
@@ -50,8 +54,8 @@ MOST_COMPARED = 100_000
 
 
 @dataclass(frozen=True, eq=False)
-class RowTest:
-    """Rows that stand in the joint table and in a dataset more often than by chance.
+class RowCoincidenceTest:
+    """Test of rows that stand in the joint table and in a dataset more often than by chance.
 
     what: how rows are compared, in words
     kind: one of ``SHARES``
@@ -59,8 +63,8 @@ class RowTest:
     expected: how many of them chance would find
     chance: what chance could have found, in words
     p: the probability of so many
-    least: the smallest p that so many coincidences and pairs, or repeated rows, could have had
-    pairs: rows that occur exactly twice, in the joint table and in the dataset together; of repeated rows 0
+    smallest_p: the smallest p that so many coincidences and pairs, or repeated rows, could have had
+    n_pairs: rows that occur exactly twice, in the joint table and in the dataset together; of repeated rows 0
     """
 
     what: str
@@ -69,27 +73,35 @@ class RowTest:
     expected: float
     chance: str
     p: float
-    least: float
-    pairs: int = 0
+    smallest_p: float
+    n_pairs: int = 0
 
 
-def compare_counts(what: str, kind: str, records: Integers, pairs: int) -> RowTest:
-    """Test coincidences, records of the joint table (x,), against ``pairs``, rows that occur exactly twice in one of the two tables."""
+def compare_coincidences_with_pairs(what: str, kind: str, records: Integers, n_pairs: int) -> RowCoincidenceTest:
+    """Test coincidences, records of the joint table (x,), against ``n_pairs``, rows that occur exactly twice in one of the two tables."""
     from scipy.stats import binom
 
     found = len(records)
-    p = float(binom.sf(found - 1, found + pairs, 0.5)) if found else 1.0
-    least = 0.5 ** min(1000, found + pairs)
-    return RowTest(what, kind, np.sort(records), float(min(found, pairs)), _of_pairs(pairs), p, least, pairs)
+    p = float(binom.sf(found - 1, found + n_pairs, 0.5)) if found else 1.0
+    least = 0.5 ** min(1000, found + n_pairs)
+    return RowCoincidenceTest(
+        what, kind, np.sort(records), float(min(found, n_pairs)), _pairs_text(n_pairs), p, least, n_pairs
+    )
 
 
-def _of_pairs(pairs: int) -> str:
-    return f"{counted(pairs, 'such row')} {agree(pairs, 'occurs', 'occur')} twice in one of the two"
+def _pairs_text(pairs: int) -> str:
+    return f"{count_noun(pairs, 'such row')} {agreeing_word(pairs, 'occurs', 'occur')} twice in one of the two"
 
 
 @dataclass(frozen=True, eq=False)
 class SortedRows:
-    """Rows in ascending order: where each stood, ``order`` (n,), the different ones, ``keys`` (k,), where each begins and how often it occurs."""
+    """Rows in ascending order.
+
+    order: where each row stood, (n,)
+    keys: different rows, ascending, (k,)
+    starts: where each of them begins, (k,)
+    counts: how often each occurs, (k,)
+    """
 
     order: Integers
     keys: Keys
@@ -99,31 +111,31 @@ class SortedRows:
     @classmethod
     def from_rows(cls, rows: Keys) -> SortedRows:
         """Sort rows, (n,)."""
-        order, ascending = in_order(rows)
-        starts, counts = runs_in(ascending)
+        order, ascending = sort_with_order(rows)
+        starts, counts = run_starts_and_lengths(ascending)
         return cls(order, ascending[starts], starts, counts)
 
-    def first_of(self, times: int) -> Integers:
+    def rows_occurring(self, times: int) -> Integers:
         """Return one row of each kind that occurs so many times."""
         return np.asarray(self.order[self.starts[self.counts == times]])
 
 
-def compare_rows(what: str, own: Keys, released: Keys) -> RowTest:
+def compare_whole_rows(what: str, own: Keys, released: Keys) -> RowCoincidenceTest:
     """Test the coincidences between whole rows of the joint table (N,) and of a dataset (r,), all at once."""
     ours, theirs = SortedRows.from_rows(own), SortedRows.from_rows(released)
     pairs = int((ours.counts == 2).sum()) + int((theirs.counts == 2).sum())
-    return compare_counts(what, WHOLE, _coincidences(ours, theirs), pairs)
+    return compare_coincidences_with_pairs(what, WHOLE, _find_coincidences(ours, theirs), pairs)
 
 
-def _coincidences(ours: SortedRows, theirs: SortedRows) -> Integers:
+def _find_coincidences(ours: SortedRows, theirs: SortedRows) -> Integers:
     """Return the records whose row stands once in both tables."""
     alone = np.flatnonzero(ours.counts == 1)
-    return np.asarray(ours.order[ours.starts[alone[times_in(theirs.keys, theirs.counts, ours.keys[alone]) == 1]]])
+    return np.asarray(ours.order[ours.starts[alone[look_up_counts(theirs.keys, theirs.counts, ours.keys[alone]) == 1]]])
 
 
-def scan_rows(
+def scan_rarest_rows(
     what: str, kind: str, own: SortedRows, released: SortedRows, surprise: Floats, released_surprise: Floats
-) -> RowTest:
+) -> RowCoincidenceTest:
     """Test the coincidences between rows of the joint table (N,) and of a dataset (r,), the most surprising rows first.
 
     Parameters
@@ -135,14 +147,14 @@ def scan_rows(
     surprise, released_surprise : Floats
         How rare the values of each row are, a function of these values, (N,) and (r,).
     """
-    alone = _coincidences(own, released)
-    pairs = np.concatenate([surprise[own.first_of(2)], released_surprise[released.first_of(2)]])
+    alone = _find_coincidences(own, released)
+    pairs = np.concatenate([surprise[own.rows_occurring(2)], released_surprise[released.rows_occurring(2)]])
     surprises = np.concatenate([surprise[alone], pairs])
     is_found = np.arange(len(surprises)) < len(alone)
     # Of equally rare rows a pair comes first, so that no order of the rows helps the coincidences.
     order = np.lexsort((is_found, -np.round(surprises, 6)))[:MOST_EXAMINED]
     p, length = strongest_beginning(is_found[order])
-    everybody = compare_counts(what, kind, alone, len(pairs))
+    everybody = compare_coincidences_with_pairs(what, kind, alone, len(pairs))
     if len(surprises) > MOST_EXAMINED:
         # The beginning and the whole are two tests.
         if everybody.p < p:
@@ -152,7 +164,7 @@ def scan_rows(
     records = alone[beginning[is_found[beginning]]]
     beside = length - len(records)
     return replace(
-        everybody, records=np.sort(records), expected=float(min(len(records), beside)), chance=_of_pairs(beside), p=p
+        everybody, records=np.sort(records), expected=float(min(len(records), beside)), chance=_pairs_text(beside), p=p
     )
 
 
@@ -165,7 +177,7 @@ def strongest_beginning(is_found: Booleans) -> tuple[float, int]:
     if not is_found.any():
         return 1.0, 0
     heads = np.cumsum(is_found)
-    tails = _tails()
+    tails = _binomial_tails()
     strength = tails[np.arange(n), heads]
     length = int(np.argmin(strength)) + 1
     limit = strength[length - 1] * (1 + 1e-9)
@@ -181,7 +193,7 @@ def strongest_beginning(is_found: Booleans) -> tuple[float, int]:
 
 
 @cache
-def _tails() -> NDArray[np.float64]:
+def _binomial_tails() -> NDArray[np.float64]:
     """Return the probability of at least k heads in t + 1 throws, of as many throws as are examined, (n, n + 1)."""
     from scipy.stats import binom
 
@@ -189,24 +201,24 @@ def _tails() -> NDArray[np.float64]:
     return np.asarray(binom.sf(np.arange(n + 1)[None, :] - 1, np.arange(1, n + 1)[:, None], 0.5))
 
 
-def find_repeated(what: str, own: SortedRows, released: SortedRows) -> list[RowTest]:
+def find_repeated_rows(what: str, own: SortedRows, released: SortedRows) -> list[RowCoincidenceTest]:
     """Test for each number of repetitions whether rows that a dataset (r,) repeats stand once in the joint table (N,) too often."""
     from scipy.stats import binom
 
-    tests = list[RowTest]()
+    tests = list[RowCoincidenceTest]()
     for least in REPEATS:
         repeated = released.keys[released.counts >= least]
         if not len(repeated):
             break
-        met = repeated[times_in(own.keys, own.counts, repeated) == 1]
+        met = repeated[look_up_counts(own.keys, own.counts, repeated) == 1]
         if not len(met):
             continue
         records = np.sort(own.order[own.starts[sorted_search(own.keys, met)]])
         p = float(binom.sf(len(met) - 1, len(repeated), 1 / np.e))
-        chance = f"{counted(len(repeated), 'row')} {agree(len(repeated), 'is', 'are')} repeated so, and rows that do not depend on the data meet exactly one person with probability .37 at most"
+        chance = f"{count_noun(len(repeated), 'row')} {agreeing_word(len(repeated), 'is', 'are')} repeated so, and rows that do not depend on the data meet exactly one person with probability .37 at most"
         tests.append(
-            RowTest(
-                f"{what}, in {counted(least, 'row')} of a dataset or more", REPEATED, records, len(repeated) / np.e, chance, p,
+            RowCoincidenceTest(
+                f"{what}, in {count_noun(least, 'row')} of a dataset or more", REPEATED, records, len(repeated) / np.e, chance, p,
                 float(np.exp(-min(700, len(repeated)))),
             )
         )  # fmt: skip
@@ -214,8 +226,10 @@ def find_repeated(what: str, own: SortedRows, released: SortedRows) -> list[RowT
 
 
 def find_whole_rows(
-    columns: Sequence[Column], coded: Sequence[Coded], respelled: Mapping[str, Sequence[Column]] | None = None
-) -> list[RowTest]:
+    columns: Sequence[JointColumn],
+    coded: Sequence[CodedColumn],
+    respelled: Mapping[str, Sequence[JointColumn]] | None = None,
+) -> list[RowCoincidenceTest]:
     """Test the rows in all columns: whole ones, repeated ones, and those that are nearly the same or are under other names and in other units.
 
     Parameters
@@ -228,48 +242,59 @@ def find_whole_rows(
         The columns with the names, units and places that the data have, where the release has others, by what was changed back.
     """
     names = tuple(one.name for one in columns)
-    surprise = surprise_of_records(coded)
-    own, tests = SortedRows.from_rows(rows_of({one.name: one.own for one in columns}, names)), list[RowTest]()
-    written = {how: (some, [as_they_are(one) for one in some]) for how, some in (respelled or {}).items()}
+    surprise = record_surprisal(coded)
+    own, tests = (
+        SortedRows.from_rows(row_keys({one.name: one.own for one in columns}, names)),
+        list[RowCoincidenceTest](),
+    )
+    written = {how: (some, [code_by_value(one) for one in some]) for how, some in (respelled or {}).items()}
     for at in range(len(columns[0].released)):
-        theirs = surprise_of_released(coded, at)
-        released = SortedRows.from_rows(rows_of({one.name: one.released[at] for one in columns}, names))
-        tests.append(scan_rows("all columns", WHOLE, own, released, surprise, theirs))
-        tests += find_repeated("all columns", own, released)
+        theirs = released_row_surprisal(coded, at)
+        released = SortedRows.from_rows(row_keys({one.name: one.released[at] for one in columns}, names))
+        tests.append(scan_rarest_rows("all columns", WHOLE, own, released, surprise, theirs))
+        tests += find_repeated_rows("all columns", own, released)
         for how, (some, codes) in written.items():
-            rows = SortedRows.from_rows(rows_of({one.name: one.released[at] for one in some}, names))
-            tests.append(scan_rows(f"all columns, {how}", NEAR, own, rows, surprise, surprise_of_released(codes, at)))
-        if len(own.order) > MANY or all(one.place is None for one in coded):
+            rows = SortedRows.from_rows(row_keys({one.name: one.released[at] for one in some}, names))
+            tests.append(
+                scan_rarest_rows(f"all columns, {how}", NEAR, own, rows, surprise, released_row_surprisal(codes, at))
+            )
+        if len(own.order) > MANY or all(one.rank_shares is None for one in coded):
             continue
-        ours, made = (SortedRows.from_rows(rows_of(cells, names)) for cells in _in_parts(columns, coded, at))
+        ours, made = (SortedRows.from_rows(row_keys(cells, names)) for cells in _binned_cells(columns, coded, at))
         what = "all columns, with numbers to a tenth of their distribution"
-        tests.append(scan_rows(what, NEAR, ours, made, surprise, theirs))
+        tests.append(scan_rarest_rows(what, NEAR, ours, made, surprise, theirs))
     return tests
 
 
-def _in_parts(columns: Sequence[Column], coded: Sequence[Coded], at: int) -> tuple[dict[str, Keys], dict[str, Keys]]:
+def _binned_cells(
+    columns: Sequence[JointColumn], coded: Sequence[CodedColumn], at: int
+) -> tuple[dict[str, Keys], dict[str, Keys]]:
     """Return the cells of the columns in the joint table and in a dataset, by name, with numbers in ``PARTS`` of their distribution."""
     own, released = dict[str, Keys](), dict[str, Keys]()
     for number, (column, one) in enumerate(zip(columns, coded, strict=True)):
-        if one.place is None:
+        if one.rank_shares is None:
             own[one.name], released[one.name] = column.own, column.released[at]
             continue
         # Limits between parts differ by column: copies that cross one in a column do not cross all.
         offset = (number * 0.37) % 1
-        own[one.name] = near_cells(one.place, PARTS, offset)
-        released[one.name] = near_cells(one.released_places[at], PARTS, offset)
+        own[one.name] = binned_rank_keys(one.rank_shares, PARTS, offset)
+        released[one.name] = binned_rank_keys(one.released_rank_shares[at], PARTS, offset)
     return own, released
 
 
 @dataclass(frozen=True, eq=False)
 class RowEvidence:
-    """What rows alone say: the strongest of all tests, with its p corrected for all of them."""
+    """Evidence of rows alone: the strongest of all tests, with its p corrected for all of them.
 
-    test: RowTest
+    test: the strongest test
+    p: its p, corrected for the number of tests
+    """
+
+    test: RowCoincidenceTest
     p: float
 
     @property
-    def weight(self) -> float:
+    def level_weight(self) -> float:
         """Return what the level of the permutation test is multiplied by (weighted p-values: Genovese, Roeder & Wasserman 2006)."""
         return next((weight for level, weight in WEIGHTS if self.p <= level), OTHER_WEIGHT)
 
@@ -279,7 +304,7 @@ class RowEvidence:
         return self.p <= WEIGHTS[-1][0]
 
 
-def strongest_rows(tests: Sequence[RowTest]) -> RowEvidence | None:
+def strongest_row_evidence(tests: Sequence[RowCoincidenceTest]) -> RowEvidence | None:
     """Return the strongest of several tests; None where none found anybody.
 
     Each kind has its part of the level. A test that could not reach a p with what it found costs the others nothing (Tarone 1990), and tests
@@ -287,13 +312,13 @@ def strongest_rows(tests: Sequence[RowTest]) -> RowEvidence | None:
     """
     best: RowEvidence | None = None
     for kind, share in SHARES.items():
-        alike: dict[bytes, RowTest] = {}
+        alike: dict[bytes, RowCoincidenceTest] = {}
         for one in tests:
             if one.kind == kind and len(one.records):
                 key = one.records.tobytes() if len(one.records) <= MOST_COMPARED else repr(one.what).encode()
                 same = alike.get(key)
                 alike[key] = one if same is None or one.p > same.p else same
-        least = np.sort([one.least for one in alike.values()])
+        least = np.sort([one.smallest_p for one in alike.values()])
         for one in alike.values():
             possible = max(1, int(np.searchsorted(least, max(one.p, 1e-300) * (1 + 1e-9), side="right")))
             p = min(1.0, one.p * possible / share)
@@ -302,7 +327,7 @@ def strongest_rows(tests: Sequence[RowTest]) -> RowEvidence | None:
     return best
 
 
-def fewest_copies(pairs: int, members: int, records: int, level: float) -> int | None:
+def fewest_detectable_copies(pairs: int, members: int, records: int, level: float) -> int | None:
     """Return the fewest members, copied whole, whom rows and the hold-out together show at a level; None where no number of them is."""
     from scipy.stats import binom
 

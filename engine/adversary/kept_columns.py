@@ -1,12 +1,12 @@
-"""What an intruder reads from the columns that a release keeps: people alone in their combination, and what would lower that.
+"""Risk of the columns that a release keeps: people alone in their combination, and the changes that would lower it.
 
 A column that a release keeps unchanged, or coarser by a public rule, is true for every row. An intruder who knows these columns of a
 person finds the rows with the same combination. With f such rows the guess is right with probability 1 / f (prosecutor risk: El Emam 2013,
 Guide to the De-Identification of Personal Health Information, section 16.2).
 
-A lever makes one column coarser or takes it out of the combination. ``plan_protection`` chooses levers until no person is left below a
-limit. A column that breaks the limits by itself has to change in any plan, so these go first. Then it takes the lever with the most people
-protected for each bit of entropy that the column loses. At last it takes back what later levers made needless.
+A change makes one column coarser or takes it out of the combination. ``plan_protection`` chooses changes until no person is left below a
+limit. A column that breaks the limits by itself has to change in any plan, so these go first. Then it takes the change with the most people
+protected for each bit of entropy that the column loses. At last it reverts what later changes made needless.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import numpy as np
 
 from ..data.arrays import Integers
 from ..data.microdata import Microdata
-from ..data.recoding import recoded
-from ..data.recoding_rules import Recode
+from ..data.recoding import recode_data
+from ..data.recoding_rules import RecodeRule
 from ..data.schema import Kind
-from .cells import Keys, cells_of, counted_keys, occurrences, rows_of
+from .cells import Keys, cell_keys, count_occurrences, distinct_key_counts, row_keys
 from .kept_column_limits import KeptColumnLimits
 
 DAYS = {7: "a week", 31: "a month", 91: "a quarter", 365: "a year", 1826: "5 years", 3652: "10 years", 7305: "20 years"}
@@ -38,14 +38,14 @@ REPLACED_SHARE = 0.5
 LEAST_BITS = 1e-9
 MOST_RECORDS = 200_000
 """A plan is made on a sample of so many records. Classes of a sample are smaller, so that the plan protects the whole table too."""
-Form = Recode | Literal["exact", "replaced"]
+ColumnForm = RecodeRule | Literal["exact", "replaced"]
 """How a plan shows a column: by a rule, exactly, or not at all."""
-_Rank = tuple[float, int, float, str, int]
+_ChangeRank = tuple[float, int, float, str, int]
 
 
 @dataclass(frozen=True, eq=False)
 class CombinationSizes:
-    """How many records share each record's combination of some columns.
+    """Number of records that share each record's combination of some columns.
 
     sizes: number of records with the same combination, itself included, (n,)
     """
@@ -55,44 +55,44 @@ class CombinationSizes:
     @classmethod
     def from_cells(cls, cells: Mapping[str, Keys], names: Sequence[str], records: int) -> CombinationSizes:
         """Count the combinations of the named columns; without a column all records share one."""
-        rows = rows_of(cells, names, records)
-        return cls(occurrences(rows, rows))
+        rows = row_keys(cells, names, records)
+        return cls(count_occurrences(rows, rows))
 
-    def below(self, smallest_class: int) -> Integers:
-        """Return the rows of the records that fewer than ``smallest_class`` records share their combination with."""
+    def records_below(self, smallest_class: int) -> Integers:
+        """Return the records whose combination fewer than ``smallest_class`` records share."""
         return np.flatnonzero(self.sizes < smallest_class)
 
     @property
-    def classes(self) -> Integers:
+    def class_keys(self) -> Integers:
         """Return the size of each combination that occurs, ascending, (c,)."""
         records = np.bincount(self.sizes)
         sizes = np.arange(len(records))
         return np.repeat(sizes, records // np.maximum(sizes, 1))
 
     @property
-    def alone(self) -> int:
+    def n_unique(self) -> int:
         """Return how many records share their combination with no other."""
         return int(np.count_nonzero(self.sizes == 1))
 
     @property
-    def smallest(self) -> int:
+    def smallest_size(self) -> int:
         """Return the size of the smallest class; 0 without records."""
         return int(self.sizes.min()) if len(self.sizes) else 0
 
     @property
-    def expected_finds(self) -> float:
-        """Return how many people an intruder finds on average who picks one row of each person's class at random."""
+    def expected_reidentifications(self) -> float:
+        """Return how many people an intruder re-identifies on average who picks one row of each person's class at random."""
         return float(np.sum(1.0 / self.sizes))
 
-    def population_finds(self, fraction: float) -> float:
-        """Return the expected finds of an intruder who does not know who of the population is in the file.
+    def population_reidentifications(self, fraction: float) -> float:
+        """Return the expected re-identifications by an intruder who does not know who of the population is in the file.
 
         ``fraction`` is the share of the population that the records are. E(1 / F | f) of a population class of size F, where F - f
         is negative binomial (Benedetti & Franconi 1998; Hundepool et al. 2012, section 3.3.2).
         """
         sizes, rest = self.sizes.astype(np.float64), 1.0 - fraction
         if rest <= 0:
-            return self.expected_finds
+            return self.expected_reidentifications
         odds, log = fraction / rest, np.log(1.0 / fraction)
         # The general formula holds from 3 on; for classes of 1 and 2 the closed forms are exact.
         risks = np.where(sizes == 1, odds * log, np.where(sizes == 2, odds - odds**2 * log, fraction / (sizes - rest)))
@@ -100,37 +100,38 @@ class CombinationSizes:
 
     @property
     def average_risk(self) -> float:
-        """Return the expected finds as a share of the records; 0 without records."""
-        return self.expected_finds / len(self.sizes) if len(self.sizes) else 0.0
+        """Return the expected re-identifications as a share of the records; 0 without records."""
+        return self.expected_reidentifications / len(self.sizes) if len(self.sizes) else 0.0
 
 
 @dataclass(frozen=True)
-class Lever:
+class KeptColumnChange:
     """One change of a kept column, and how many people the limits would not protect after it.
 
+    variable: name of the column
     rule: the public rule that makes the column coarser; None where the column is replaced or left out
-    people: people over the limits after this change, the earlier ones of its plan included
-    without: people over the limits where a plan makes all its other changes and not this one; None of a change by itself
+    n_unprotected: people whom the limits do not protect after this change, the earlier ones of its plan included
+    n_unprotected_without: the same where a plan makes all its other changes and not this one; None for a change by itself
     is_date: whether the steps of the rule are days
     """
 
     variable: str
-    rule: Recode | None
-    people: int
-    without: int | None = None
+    rule: RecodeRule | None
+    n_unprotected: int
+    n_unprotected_without: int | None = None
     is_date: bool = False
 
     @property
-    def text(self) -> str:
+    def description(self) -> str:
         """Return the change in words: ``show age in steps of 5``, ``synthesise or leave out income``."""
         if self.rule is None:
             return f"synthesise or leave out {self.variable}"
         if self.rule.width is not None:
-            return f"show {self.variable} in {self.steps}"
+            return f"show {self.variable} in {self.steps_text}"
         return f"join rare levels of {self.variable}"
 
     @property
-    def steps(self) -> str:
+    def steps_text(self) -> str:
         """Return the steps of numbers or dates in words: ``steps of 5``, ``steps of 365 days, about a year``."""
         if self.rule is None or self.rule.width is None:
             return ""
@@ -142,29 +143,29 @@ class Lever:
 
 @dataclass(frozen=True)
 class ProtectionPlan:
-    """Changes after which the limits protect everybody.
+    """Changes of kept columns after which the limits protect everybody.
 
     rules: public rules of the columns that stay, by column
     replaced: columns that cannot stay
-    levers: the changes in the order in which they were chosen, each with the people that are left over
-    people: people over the limits before any change
-    left: people over the limits after all changes; above 0 only where columns that may not change break the limits
+    changes: the changes in the order in which they were chosen, each with the people that it leaves unprotected
+    n_unprotected_before: people whom the limits do not protect before any change
+    n_unprotected_after: the same after all changes; above 0 only where columns that may not change break the limits
     """
 
-    rules: Mapping[str, Recode] = field(default_factory=dict)
+    rules: Mapping[str, RecodeRule] = field(default_factory=dict)
     replaced: tuple[str, ...] = ()
-    levers: tuple[Lever, ...] = ()
-    people: int = 0
-    left: int = 0
+    changes: tuple[KeptColumnChange, ...] = ()
+    n_unprotected_before: int = 0
+    n_unprotected_after: int = 0
 
 
-def coarser_rules(data: Microdata, name: str, smallest_class: int) -> list[Recode]:
+def coarser_rules(data: Microdata, name: str, smallest_class: int) -> list[RecodeRule]:
     """List public rules for a column, from the finest to the coarsest; empty where no rule suits its kind."""
     variable = data.schema[name]
     if variable.kind is Kind.BINARY or name in data.recoding:
         return []
     if variable.kind.has_levels:
-        rules: list[Recode] = []
+        rules: list[RecodeRule] = []
         for rule in _joining_rules(data, name, smallest_class):
             # Rules of groups hold dictionaries, which have no hash.
             if rule not in rules:
@@ -182,7 +183,7 @@ def coarser_rules(data: Microdata, name: str, smallest_class: int) -> list[Recod
         widths = _round_widths(spread)
         if variable.kind is Kind.COUNT:
             widths = [width for width in widths if width >= 2 and float(width).is_integer()]
-    return [Recode(float(width)) for width in widths if FEWEST_STEPS <= spread / width <= MOST_STEPS]
+    return [RecodeRule(float(width)) for width in widths if FEWEST_STEPS <= spread / width <= MOST_STEPS]
 
 
 def _round_widths(spread: float) -> list[float]:
@@ -193,7 +194,7 @@ def _round_widths(spread: float) -> list[float]:
     return [float(f"{digit}e{power}") for power in range(first, first + 4) for digit in (1, 2, 5)]
 
 
-def _joining_rules(data: Microdata, name: str, smallest_class: int) -> Iterator[Recode]:
+def _joining_rules(data: Microdata, name: str, smallest_class: int) -> Iterator[RecodeRule]:
     """Yield rules that join the levels of few records under one name, ever more of them."""
     column = data.frame[name].cat
     levels = [str(level) for level in column.categories]
@@ -203,7 +204,7 @@ def _joining_rules(data: Microdata, name: str, smallest_class: int) -> Iterator[
         least = max(smallest_class, int(share * len(data)))
         groups = join_neighbouring_levels(levels, counts, least) if ordinal else join_rare_levels(levels, counts, least)
         if groups and sum(map(len, groups.values())) <= MOST_JOINED:
-            yield Recode(None, groups)
+            yield RecodeRule(None, groups)
 
 
 def join_rare_levels(levels: Sequence[str], counts: Integers, least: int) -> dict[str, tuple[str, ...]]:
@@ -270,78 +271,81 @@ def plan_protection(
     """
     if len(data) > MOST_RECORDS:
         rows = np.sort((rng or np.random.default_rng(0)).choice(len(data), MOST_RECORDS, replace=False))
-        data = data.alone.block(rows.tolist())
-    return _Protection(data, names, limits, set(names if replaceable is None else replaceable)).plan()
+        data = data.without_controls.select_rows(rows.tolist())
+    return _ProtectionSearch(data, names, limits, set(names if replaceable is None else replaceable)).search_plan()
 
 
-def list_levers(data: Microdata, names: Sequence[str], limits: KeptColumnLimits) -> list[Lever]:
-    """List for each kept column what one change alone would leave over: a rule that protects most, and replacing it; the best first."""
-    search = _Protection(data, names, limits, set(names))
-    found: list[Lever] = []
+def list_column_changes(data: Microdata, names: Sequence[str], limits: KeptColumnLimits) -> list[KeptColumnChange]:
+    """List for each kept column the effect of one change alone: the rule that protects most people, and replacing the column; the best first."""
+    search = _ProtectionSearch(data, names, limits, set(names))
+    found: list[KeptColumnChange] = []
     for name in search.names:
         is_date = data.schema[name].kind is Kind.DATE
-        rules = [Lever(name, rule, search.people_with(name, rule), None, is_date) for rule in search.rules_of(name)]
+        rules = [
+            KeptColumnChange(name, rule, search.count_unprotected_with(name, rule), None, is_date)
+            for rule in search.rules_for(name)
+        ]
         if rules:
             # Of rules that protect equally many people the finest loses least.
-            found.append(min(rules, key=lambda lever: lever.people))
-        found.append(Lever(name, None, search.people_with(name, None)))
-    return sorted(found, key=lambda lever: (lever.people, lever.rule is None, lever.variable))
+            found.append(min(rules, key=lambda lever: lever.n_unprotected))
+        found.append(KeptColumnChange(name, None, search.count_unprotected_with(name, None)))
+    return sorted(found, key=lambda lever: (lever.n_unprotected, lever.rule is None, lever.variable))
 
 
-class _Protection:
-    """The search of a plan: how each column is shown, and the number of each record's cell by column and form."""
+class _ProtectionSearch:
+    """Search for a plan: how each column is shown, and the key of each record's cell by column and form."""
 
     def __init__(
         self, data: Microdata, names: Iterable[str], limits: KeptColumnLimits, replaceable: Collection[str]
     ) -> None:
         self.data, self.limits, self.replaceable = data, limits, replaceable
         self.names = sorted(set(names))
-        self.forms: dict[str, Form] = dict.fromkeys(self.names, "exact")
+        self.forms: dict[str, ColumnForm] = dict.fromkeys(self.names, "exact")
         self._numbers: dict[tuple[str, str], Keys] = {}
         self._entropies: dict[tuple[str, str], float] = {}
-        self._ladders: dict[str, list[Recode]] = {}
+        self._ladders: dict[str, list[RecodeRule]] = {}
 
-    def rules_of(self, name: str) -> list[Recode]:
+    def rules_for(self, name: str) -> list[RecodeRule]:
         """List the rules of a column, from the finest to the coarsest."""
         if name not in self._ladders:
             self._ladders[name] = coarser_rules(self.data, name, self.limits.smallest_class or 3)
         return self._ladders[name]
 
-    def people_with(self, name: str, rule: Recode | None) -> int:
-        """Count the people over the limits where one column follows a rule, or for None has left the combination."""
-        return self._people({**self.forms, name: "replaced" if rule is None else rule})
+    def count_unprotected_with(self, name: str, rule: RecodeRule | None) -> int:
+        """Count the unprotected people where one column follows a rule, or for None has left the combination."""
+        return self._count_unprotected({**self.forms, name: "replaced" if rule is None else rule})
 
-    def plan(self) -> ProtectionPlan:
-        """Search the plan from the columns as they are."""
-        people = self._people(self.forms)
+    def search_plan(self) -> ProtectionPlan:
+        """Search for the plan, starting from the columns as they are."""
+        people = self._count_unprotected(self.forms)
         order: list[str] = []
         if people:
-            self._change_columns_that_break_limits_alone(order)
-            self._change_while_people_are_over(order)
-            self._take_back_needless(order)
-        return self._described(people, list(dict.fromkeys(order)))
+            self._change_failing_columns(order)
+            self._change_while_unprotected(order)
+            self._revert_needless_changes(order)
+        return self._describe_plan(people, list(dict.fromkeys(order)))
 
-    def _change_columns_that_break_limits_alone(self, order: list[str]) -> None:
+    def _change_failing_columns(self, order: list[str]) -> None:
         """Give each column its finest form that keeps the limits by itself.
 
         A combination has no more records than any of its columns' values, so that no plan can show such a column exactly. These are chosen
         without a look at the others, which saves most of the search.
         """
-        alone = {name: self._people({name: "exact"}) for name in self.names if name in self.replaceable}
+        alone = {name: self._count_unprotected({name: "exact"}) for name in self.names if name in self.replaceable}
         for name in sorted(alone, key=lambda one: (-alone[one], one)):
             if alone[name]:
                 self.forms[name] = next(self._forms_that_suffice(name), "replaced")
                 order.append(name)
 
-    def _forms_that_suffice(self, name: str) -> Iterator[Form]:
+    def _forms_that_suffice(self, name: str) -> Iterator[ColumnForm]:
         """Yield the forms of a column that keep the limits by themselves, from the finest to the coarsest."""
-        forms: list[Form] = ["exact", *self.rules_of(name)]
-        yield from (form for form in forms if not self._people({name: form}))
+        forms: list[ColumnForm] = ["exact", *self.rules_for(name)]
+        yield from (form for form in forms if not self._count_unprotected({name: form}))
 
-    def _change_while_people_are_over(self, order: list[str]) -> None:
-        """Take the change with the most people protected for a bit of entropy, until nobody is over or nothing can change."""
+    def _change_while_unprotected(self, order: list[str]) -> None:
+        """Take the change with the most people protected for each bit of entropy, until everybody is protected or nothing can change."""
         sufficient = {name: list(self._forms_that_suffice(name)) for name in self.names if name in self.replaceable}
-        while people := self._people(self.forms):
+        while people := self._count_unprotected(self.forms):
             change = self._best_change(sufficient, people)
             if change is None:
                 break
@@ -349,91 +353,93 @@ class _Protection:
             self.forms[name] = form
             order.append(name)
 
-    def _best_change(self, sufficient: Mapping[str, Sequence[Form]], people: int) -> tuple[str, Form] | None:
-        """Return the column and form with the most people protected a bit; None where no column can change.
+    def _best_change(
+        self, sufficient: Mapping[str, Sequence[ColumnForm]], people: int
+    ) -> tuple[str, ColumnForm] | None:
+        """Return the column and form with the most people protected for each bit; None where no column can change.
 
         Ties: fewest people left, then the column of the largest entropy, then by name.
         """
-        total = self._total(self.forms)
-        replacing: list[tuple[_Rank, str, Form]] = []
-        rules: list[tuple[float, str, Form, int, float, Keys]] = []
+        total = self._total_row_keys(self.forms)
+        replacing: list[tuple[_ChangeRank, str, ColumnForm]] = []
+        rules: list[tuple[float, str, ColumnForm, int, float, Keys]] = []
         for name, forms in sufficient.items():
             present = self.forms[name]
             if present == "replaced":
                 continue
-            others = total - self._row_numbers(name, present)
-            left, entropy = self._people_of(others), self._entropy(name, present)
+            others = total - self._column_row_keys(name, present)
+            left, entropy = self._count_unprotected_rows(others), self._column_entropy(name, present)
             worth = (people - left) / max(REPLACED_SHARE * entropy, LEAST_BITS)
             replacing.append(((-worth, left, -entropy, name, 0), name, "replaced"))
             # No rule protects more people than leaving the column out does, which bounds its worth. Where that is nobody no rule is tried: the
             # column of the largest entropy goes, and comes back at the end if others have done its work.
             coarser = forms[forms.index(present) + 1 :] if people > left else ()
             for place, form in enumerate(coarser, 1):
-                bits = max(entropy - self._entropy(name, form), LEAST_BITS)
+                bits = max(entropy - self._column_entropy(name, form), LEAST_BITS)
                 rules.append(((people - left) / bits, name, form, place, bits, others))
         best = min(replacing, key=lambda one: one[0], default=None)
         for bound, name, form, place, bits, others in sorted(rules, key=lambda one: (-one[0], one[1], one[3])):
             assert best is not None
             if bound < -best[0][0]:
                 break
-            left = self._people_of(others + self._row_numbers(name, form))
-            entropy = self._entropy(name, self.forms[name])
+            left = self._count_unprotected_rows(others + self._column_row_keys(name, form))
+            entropy = self._column_entropy(name, self.forms[name])
             best = min(
                 best, ((-(people - left) / bits, left, -entropy, name, place), name, form), key=lambda one: one[0]
             )
         return None if best is None else best[1:]
 
-    def _take_back_needless(self, order: Sequence[str]) -> None:
+    def _revert_needless_changes(self, order: Sequence[str]) -> None:
         """Show columns more finely, the last that were changed first, where everybody is protected all the same."""
-        if self._people(self.forms):
+        if self._count_unprotected(self.forms):
             return
         for name in reversed(list(dict.fromkeys(order))):
             for form in self._forms_that_suffice(name):
-                if form == self.forms[name] or not self._people({**self.forms, name: form}):
+                if form == self.forms[name] or not self._count_unprotected({**self.forms, name: form}):
                     self.forms[name] = form
                     break
 
-    def _described(self, people: int, order: Sequence[str]) -> ProtectionPlan:
-        """Return the plan, each change with the people that it leaves over."""
+    def _describe_plan(self, people: int, order: Sequence[str]) -> ProtectionPlan:
+        """Return the plan, each change with the people whom it leaves unprotected."""
         changed = [name for name in order if self.forms[name] != "exact"]
-        forms: dict[str, Form] = dict.fromkeys(self.names, "exact")
+        forms: dict[str, ColumnForm] = dict.fromkeys(self.names, "exact")
         levers = []
         for name in changed:
             forms[name] = form = self.forms[name]
-            rule = form if isinstance(form, Recode) else None
-            without = self._people({**self.forms, name: "exact"})
+            rule = form if isinstance(form, RecodeRule) else None
+            without = self._count_unprotected({**self.forms, name: "exact"})
             is_date = self.data.schema[name].kind is Kind.DATE
-            levers.append(Lever(name, rule, self._people(forms), without, is_date))
-        rules = {name: form for name, form in self.forms.items() if isinstance(form, Recode)}
+            levers.append(KeptColumnChange(name, rule, self._count_unprotected(forms), without, is_date))
+        rules = {name: form for name, form in self.forms.items() if isinstance(form, RecodeRule)}
         replaced = tuple(name for name in changed if self.forms[name] == "replaced")
-        return ProtectionPlan(rules, replaced, tuple(levers), people, levers[-1].people if levers else people)
+        return ProtectionPlan(rules, replaced, tuple(levers), people, levers[-1].n_unprotected if levers else people)
 
-    def _row_numbers(self, name: str, form: Form) -> Keys:
-        """The share of a column in the number of each record's row, (n,)."""
+    def _column_row_keys(self, name: str, form: ColumnForm) -> Keys:
+        """Return a column's part of the key of each record's row, (n,)."""
         key = (name, str(form))
         if key not in self._numbers:
-            shown = recoded(self.data, {name: form}) if isinstance(form, Recode) else self.data
-            self._numbers[key] = rows_of(cells_of(shown, (name,)), (name,))
+            shown = recode_data(self.data, {name: form}) if isinstance(form, RecodeRule) else self.data
+            self._numbers[key] = row_keys(cell_keys(shown, (name,)), (name,))
         return self._numbers[key]
 
-    def _entropy(self, name: str, form: Form) -> float:
-        """The entropy of a column under a form, in bits."""
+    def _column_entropy(self, name: str, form: ColumnForm) -> float:
+        """Return the entropy of a column under a form, in bits."""
         key = (name, str(form))
         if key not in self._entropies:
-            shares = counted_keys(self._row_numbers(name, form))[1] / len(self.data)
+            shares = distinct_key_counts(self._column_row_keys(name, form))[1] / len(self.data)
             self._entropies[key] = float(-np.sum(shares * np.log2(shares)))
         return self._entropies[key]
 
-    def _total(self, forms: Mapping[str, Form]) -> Keys:
-        """The number of each record's row over all columns that are not replaced, (n,)."""
+    def _total_row_keys(self, forms: Mapping[str, ColumnForm]) -> Keys:
+        """Return the key of each record's row over all columns that are not replaced, (n,)."""
         rows = np.zeros(len(self.data), dtype=np.uint64)
         for name, form in forms.items():
             if form != "replaced":
-                rows += self._row_numbers(name, form)
+                rows += self._column_row_keys(name, form)
         return rows
 
-    def _people(self, forms: Mapping[str, Form]) -> int:
-        return self._people_of(self._total(forms))
+    def _count_unprotected(self, forms: Mapping[str, ColumnForm]) -> int:
+        return self._count_unprotected_rows(self._total_row_keys(forms))
 
-    def _people_of(self, rows: Keys) -> int:
-        return self.limits.people_in(counted_keys(rows)[1])
+    def _count_unprotected_rows(self, rows: Keys) -> int:
+        return self.limits.count_unprotected_in(distinct_key_counts(rows)[1])

@@ -1,9 +1,9 @@
-"""One permutation test of all looks at a release: whether what it shows of people depends on who was a member.
+"""Permutation test of all probes of a release together: whether what it shows of people depends on who was a member.
 
-A look finds some people of the joint table of members and hold-out people in a release, without using who is which. A release
+A probe finds some people of the joint table of members and hold-out people in a release, without using who is which. A release
 that is independent of membership finds a member no more often than anybody else, whatever the population and the
-model, so that every assignment of the labels was equally likely (Fisher 1935). All looks are combined into one statistic, and that is
-compared with its values under permuted labels: the level holds for the whole family, however its looks overlap.
+model, so that every assignment of the labels was equally likely (Fisher 1935). All probes are combined into one statistic, and that is
+compared with its values under permuted labels: the level holds for the whole family, however its probes overlap.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from ..data.arrays import Floats, Integers
-from .cells import mixed
+from .cells import mix_bits
 from .evidence import holdout_probability
 from .independent_rows import OTHER_WEIGHT, RowEvidence
 
@@ -26,31 +26,31 @@ ENOUGH_EXCEEDANCES = 20
 DRAWS_AT_ONCE = 40
 DRAWS_FOR_POWER = 400
 """Permutations from which the smallest share of people is found that would have been shown."""
-SPREAD = 2.0
+COPY_SCORE_VARIANCE = 2.0
 """Variance, beside that of chance, which a look's score is taken to have where people are copied."""
 MOST_ELIGIBLE = 2_000
 """People who could be found up to whom those who were not found count as well. Of more people the labels vary too little to matter."""
 SMALLEST_SHARE_FOUND = 0.05
 LEAST_REACH = 1.28
 """A look whose score cannot reach this, whoever is a member, tells nothing and is left out."""
-OBJECTION = 2.326
+OBJECTION_SCORE = 2.326
 """Score from which a look objects by itself: an honest release reaches it in about one look of a hundred."""
 POWER = 0.8
-SURE = 0.9
+LIMIT_CONFIDENCE = 0.9
 """Confidence of the limit of what hold-out people show, in how strong a finding is."""
 ALL_PEOPLE = "all people"
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
-    """A set of people whom one way of looking finds in a release.
+class MembershipProbe:
+    """Set of people whom one way of searching finds in a release.
 
-    who, what: whom it looks for and how, in words
+    who, what: whom it searches for and how, in words
     hits: rows of the joint table that it finds, (h,)
     eligible: rows that it could find, all of those it finds among them, (e,); None where everybody counts
     shows_copies: whether it finds everybody eligible whose record is copied whole
-    weight: how much it counts among the looks; nothing that the labels decide
+    weight: how much it counts among the probes; nothing that the labels decide
     """
 
     who: str
@@ -62,94 +62,101 @@ class Look:
 
 
 @dataclass(frozen=True, eq=False)
-class LookCounts:
-    """Members and hold-out people whom a look finds, of so many whom it could find.
+class ProbeCounts:
+    """Members and hold-out people whom a probe finds, and how many of each it could find.
 
+    who, what: whom it searches for and how, in words
+    n_members: members found
+    n_eligible_members: members that could be found
+    n_controls: hold-out people found
+    n_eligible_controls: hold-out people that could be found
     score: standardised number of members among those found
-    records: rows of the members found, ascending, (members,)
+    records: rows of the members found, ascending, (n_members,)
     """
 
     who: str
     what: str
-    members: int
-    of_members: int
-    controls: int
-    of_controls: int
+    n_members: int
+    n_eligible_members: int
+    n_controls: int
+    n_eligible_controls: int
     score: float
     records: Integers
 
     @property
-    def by_holdout(self) -> float:
+    def holdout_p(self) -> float:
         """Return the probability of so many members among all who were found."""
-        return holdout_probability(self.members, self.of_members, self.controls, self.of_controls)
+        return holdout_probability(self.n_members, self.n_eligible_members, self.n_controls, self.n_eligible_controls)
 
     @property
-    def expected(self) -> float:
+    def expected_members(self) -> float:
         """Return the members that would be found if they were found as often as hold-out people are."""
-        return self.controls * self.of_members / self.of_controls if self.of_controls else 0.0
+        return self.n_controls * self.n_eligible_members / self.n_eligible_controls if self.n_eligible_controls else 0.0
 
     @property
-    def excess(self) -> float:
+    def excess_members(self) -> float:
         """Return the members found beyond those expected."""
-        return max(0.0, self.members - self.expected)
+        return max(0.0, self.n_members - self.expected_members)
 
     @cached_property
-    def most_expected(self) -> float:
+    def expected_members_limit(self) -> float:
         """Return the members that would be found, at most, if they were found as often as hold-out people are: the 90 % limit of these."""
         from scipy.stats import beta
 
-        if self.controls >= self.of_controls:
-            return float(self.of_members)
-        return self.of_members * float(beta.ppf(SURE, self.controls + 1, self.of_controls - self.controls))
+        if self.n_controls >= self.n_eligible_controls:
+            return float(self.n_eligible_members)
+        return self.n_eligible_members * float(
+            beta.ppf(LIMIT_CONFIDENCE, self.n_controls + 1, self.n_eligible_controls - self.n_controls)
+        )
 
     @property
-    def sure_share_of_found(self) -> float:
-        """Return how large a share of the members found are surely found for being members."""
-        return max(0.0, self.members - self.most_expected) / self.members if self.members else 0.0
+    def certain_share_of_found(self) -> float:
+        """Return the share of the members found who are certainly found because they are members."""
+        return max(0.0, self.n_members - self.expected_members_limit) / self.n_members if self.n_members else 0.0
 
-    def sure_share_of_people(self, members: int) -> float:
-        """Return the members who are surely found for being members, as a share of all members."""
-        return max(0.0, self.members - self.most_expected) / members if members else 0.0
+    def certain_share_of_people(self, n_people: int) -> float:
+        """Return the members who are certainly found because they are members, as a share of all members."""
+        return max(0.0, self.n_members - self.expected_members_limit) / n_people if n_people else 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class MembershipEvidence:
-    """What all looks together say.
+    """Combined result of all probes.
 
     p: probability of so much evidence in a release that is independent of membership, by labels and rows together
-    by_labels: the same by labels alone
-    looks: how many looks could tell anything
-    objecting: how many of them object by themselves
-    strongest: counts of the look that objects most; None where no look could tell anything
-    together: counts of everybody whom an objecting look finds; None where fewer than two object
-    detectable: fewest people, copied whole, who would have been found with 80 % power; None where no number would
-    draws: permutations that were made
+    p_by_labels: the same by labels alone
+    n_probes: how many probes could show anything
+    n_objecting: how many of them object by themselves
+    strongest_counts: counts of the probe that objects most; None where no probe could show anything
+    combined_counts: counts of everybody whom an objecting probe finds; None where fewer than two object
+    fewest_detectable: fewest people, copied whole, who would have been found with 80 % power; None where no number would
+    n_permutations: permutations that were made
     """
 
     p: float
-    by_labels: float
-    looks: int
-    objecting: int
-    strongest: LookCounts | None
-    together: LookCounts | None
-    detectable: int | None
-    draws: int
+    p_by_labels: float
+    n_probes: int
+    n_objecting: int
+    strongest_counts: ProbeCounts | None
+    combined_counts: ProbeCounts | None
+    fewest_detectable: int | None
+    n_permutations: int
 
 
 def weigh_evidence(
-    looks: Sequence[Look],
+    looks: Sequence[MembershipProbe],
     members: int,
     records: int,
     level: float,
     units: Integers | None = None,
     rows: RowEvidence | None = None,
 ) -> MembershipEvidence:
-    """Test whether what all looks find depends on who is a member.
+    """Test whether what all probes find depends on who is a member.
 
     Parameters
     ----------
-    looks : sequence of Look
-        All looks at a release.
+    looks : sequence of MembershipProbe
+        All probes of a release.
     members, records : int
         Records of the joint table, its members first, (N,).
     level : float
@@ -157,43 +164,48 @@ def weigh_evidence(
     units : array of int, optional
         Number of the unit that each record belongs to, (N,), where units were held out whole.
     rows : RowEvidence, optional
-        What rows say without the labels. It weights the level, and where it is notable the people it found count as much as all looks together:
+        What rows say without the labels. It weights the level, and where it is notable the people it found count as much as all probes
+        together:
         both are decided before the labels are used, so that the test keeps its level.
 
     Notes
     -----
-    The statistic is the average over the looks of a likelihood ratio, that of a normal score with variance 1 + ``SPREAD`` to one with
+    The statistic is the average over the probes of a likelihood ratio, that of a normal score with variance 1 + ``COPY_SCORE_VARIANCE``
+    to one with
     variance 1 (Chan & Walther 2013, Statistica Sinica 23, for averages in place of maxima). ``tests/benchmarks/membership_power.py``
     compares it with other combinations. p is exact whatever the statistic: ties count against significance.
     """
     if rows is not None and rows.is_notable:
-        found = Look(ALL_PEOPLE, f"are found by {rows.test.what}", rows.test.records, weight=float(max(1, len(looks))))
+        found = MembershipProbe(
+            ALL_PEOPLE, f"are found by {rows.test.what}", rows.test.records, weight=float(max(1, len(looks)))
+        )
         looks = [*looks, found]
-    matrix = LookMatrix(looks, members, records, units)
-    weight = OTHER_WEIGHT if rows is None else rows.weight
+    matrix = ProbeMatrix(looks, members, records, units)
+    weight = OTHER_WEIGHT if rows is None else rows.level_weight
     if not matrix.looks or members in (0, records):
         return MembershipEvidence(1.0, 1.0, 0, 0, None, None, None, 0)
-    test = SequentialP(float(combine_scores(matrix.observed[None, :], matrix.look_weights)[0]))
+    test = SequentialPermutationTest(float(combine_probe_scores(matrix.observed[None, :], matrix.look_weights)[0]))
     permuted = list[Floats]()
     while not test.is_decided:
-        permuted.append(matrix.draw(min(DRAWS_AT_ONCE, test.draws_left)))
-        test.add(combine_scores(permuted[-1], matrix.look_weights))
-    objecting = np.flatnonzero(matrix.observed >= OBJECTION)
+        permuted.append(matrix.draw_permuted_scores(min(DRAWS_AT_ONCE, test.draws_left)))
+        test.add_statistics(combine_probe_scores(permuted[-1], matrix.look_weights))
+    objecting = np.flatnonzero(matrix.observed >= OBJECTION_SCORE)
     together = None
     if len(objecting) > 1:
-        together = _count_together([matrix.looks[at] for at in objecting], matrix)
+        together = _count_combined([matrix.looks[at] for at in objecting], matrix)
     if test.draws < DRAWS_FOR_POWER:
-        permuted.append(matrix.draw(DRAWS_FOR_POWER - test.draws))
+        permuted.append(matrix.draw_permuted_scores(DRAWS_FOR_POWER - test.draws))
     detectable = _fewest_detectable(looks, matrix, np.concatenate(permuted), level * OTHER_WEIGHT)
-    strongest = _count(matrix, int(np.argmax(matrix.observed)))
+    strongest = _count_strongest(matrix, int(np.argmax(matrix.observed)))
     p = min(1.0, test.p / weight)
     return MembershipEvidence(p, test.p, len(matrix.looks), len(objecting), strongest, together, detectable, test.draws)
 
 
 @dataclass(eq=False)
-class SequentialP:
-    """The p of a permutation test that ends once enough permuted statistics are as large as the ``observed`` one (Besag & Clifford 1991).
+class SequentialPermutationTest:
+    """Permutation test that ends once enough permuted statistics are as large as the ``observed`` one (Besag & Clifford 1991).
 
+    observed: the observed statistic
     draws: permutations so far
     exceedances: how many of them were as large; ties count
     p: valid whenever the test has ended
@@ -214,8 +226,8 @@ class SequentialP:
         """Return how many permutations there may be."""
         return MOST_DRAWS - self.draws
 
-    def add(self, statistics: Floats) -> None:
-        """Take in permuted statistics, (d,)."""
+    def add_statistics(self, statistics: Floats) -> None:
+        """Count permuted statistics, (d,)."""
         as_large = np.flatnonzero(statistics >= self.observed - ROUNDING)
         needed = ENOUGH_EXCEEDANCES - self.exceedances
         if len(as_large) >= needed:
@@ -226,44 +238,49 @@ class SequentialP:
             self.p = (1 + self.exceedances) / (1 + self.draws)
 
 
-def combine_scores(scores: Floats, weights: Floats | None = None) -> Floats:
-    """Return the logarithm of the average likelihood ratio of each row of scores, (draws, looks): (draws,). Weights are those of the looks, (looks,)."""
+def combine_probe_scores(scores: Floats, weights: Floats | None = None) -> Floats:
+    """Return the logarithm of the average likelihood ratio of each row of scores, (draws, probes): (draws,). Weights are those of the
+    probes, (probes,).
+    """
     from scipy.special import logsumexp
 
     # Only more members than expected speak for a leak.
-    ratios = np.square(np.maximum(scores, 0)) * (SPREAD / (2 * (1 + SPREAD)))
+    ratios = np.square(np.maximum(scores, 0)) * (COPY_SCORE_VARIANCE / (2 * (1 + COPY_SCORE_VARIANCE)))
     if weights is None:
         return np.asarray(logsumexp(ratios, axis=1) - np.log(scores.shape[1]))
     return np.asarray(logsumexp(ratios, axis=1, b=weights[None, :]) - np.log(weights.sum()))
 
 
-def _count(matrix: LookMatrix, at: int) -> LookCounts:
-    return count_look(matrix.looks[at], matrix.members, matrix.records, float(matrix.observed[at]))
+def _count_strongest(matrix: ProbeMatrix, at: int) -> ProbeCounts:
+    """Count the people whom the probe with a number finds."""
+    return count_probe(matrix.looks[at], matrix.members, matrix.records, float(matrix.observed[at]))
 
 
-def count_look(look: Look, members: int, records: int, score: float = 0.0) -> LookCounts:
-    """Count members and hold-out people whom a look finds."""
-    could = np.arange(records) if look.eligible is None else look.eligible
-    of_members, found = int((could < members).sum()), np.sort(look.hits[look.hits < members])
-    controls = len(look.hits) - len(found)
-    return LookCounts(look.who, look.what, len(found), of_members, controls, len(could) - of_members, score, found)
+def count_probe(probe: MembershipProbe, members: int, records: int, score: float = 0.0) -> ProbeCounts:
+    """Count members and hold-out people whom a probe finds."""
+    could = np.arange(records) if probe.eligible is None else probe.eligible
+    of_members, found = int((could < members).sum()), np.sort(probe.hits[probe.hits < members])
+    controls = len(probe.hits) - len(found)
+    return ProbeCounts(probe.who, probe.what, len(found), of_members, controls, len(could) - of_members, score, found)
 
 
-def _count_together(looks: Sequence[Look], matrix: LookMatrix) -> LookCounts:
+def _count_combined(looks: Sequence[MembershipProbe], matrix: ProbeMatrix) -> ProbeCounts:
     hits = np.unique(np.concatenate([look.hits for look in looks]))
     could = [look.eligible for look in looks]
     known = [one for one in could if one is not None]
     eligible = np.unique(np.concatenate(known)) if len(known) == len(could) else None
-    return count_look(Look(ALL_PEOPLE, "", hits, eligible), matrix.members, matrix.records)
+    return count_probe(MembershipProbe(ALL_PEOPLE, "", hits, eligible), matrix.members, matrix.records)
 
 
-def _fewest_detectable(looks: Sequence[Look], matrix: LookMatrix, permuted: Floats, level: float) -> int | None:
+def _fewest_detectable(
+    looks: Sequence[MembershipProbe], matrix: ProbeMatrix, permuted: Floats, level: float
+) -> int | None:
     """Return the fewest members who would be found with 80 % power if their records were copied whole, by the noise of the permuted scores.
 
-    A copy adds the member to each look that shows copies and could find him.
+    A copy adds the member to each probe that shows copies and could find him.
     """
-    kept = {_content(look): at for at, look in enumerate(matrix.looks)}
-    different = {_content(_with_useful_eligible(look)): look for look in looks if look.shows_copies}
+    kept = {_content_key(look): at for at, look in enumerate(matrix.looks)}
+    different = {_content_key(_with_useful_eligible(look)): look for look in looks if look.shows_copies}
     chance = matrix.member_items / max(1, matrix.items)
     found = np.array([len(look.hits) for look in different.values()], dtype=np.float64)
     could = np.array(
@@ -279,50 +296,56 @@ def _fewest_detectable(looks: Sequence[Look], matrix: LookMatrix, permuted: Floa
     rng = np.random.default_rng(len(permuted))
     spread = np.sqrt(chance * (1 - chance))
 
-    def statistics(copied: int, members_among: Floats) -> Floats:
+    def statistics_with_copies(copied: int, members_among: Floats) -> Floats:
         """Return the statistics where so many people are copied, of whom so many are members, (draws,)."""
         added = np.maximum(could - found, 0) / matrix.records
         total = np.maximum(found + copied * added, ROUNDING)
         beyond = (members_among - copied * chance)[:, None] * added
         scores = (noise * np.sqrt(found) * spread + beyond) / (np.sqrt(total) * spread)
-        return combine_scores(np.concatenate([scores, others], axis=1))
+        return combine_probe_scores(np.concatenate([scores, others], axis=1))
 
-    def power(copied: int) -> float:
+    def power_with_copies(copied: int) -> float:
         # Copies are found by many looks at once, so that permuted statistics vary more than those of an honest release.
         by_chance = rng.hypergeometric(copied, matrix.records - copied, matrix.members, len(noise)).astype(np.float64)
-        critical = np.quantile(statistics(copied, by_chance), 1 - level, method="higher")
-        return float((statistics(copied, np.full(len(noise), float(copied))) > critical).mean())
+        critical = np.quantile(statistics_with_copies(copied, by_chance), 1 - level, method="higher")
+        return float((statistics_with_copies(copied, np.full(len(noise), float(copied))) > critical).mean())
 
     if not different:
         return None
     low, high = 0, 1
-    while power(high) < POWER:
+    while power_with_copies(high) < POWER:
         low, high = high, 2 * high
         if high > matrix.members:
             return None
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if power(middle) < POWER else (low, middle)
+        low, high = (middle, high) if power_with_copies(middle) < POWER else (low, middle)
     return high
 
 
-def _content(look: Look) -> tuple[int, ...]:
-    """Return numbers that differ between looks that find, or could find, other records: sums of keys, since copies of the lists would fill memory."""
+def _content_key(look: MembershipProbe) -> tuple[int, ...]:
+    """Return numbers that differ between probes that find, or could find, other records: sums of keys, since copies of the lists would
+    fill memory.
+    """
     sets = [one for one in (look.hits, look.eligible) if one is not None]
-    return tuple(value for one in sets for value in (len(one), int(mixed(one.astype(np.uint64) + np.uint64(1)).sum())))
+    return tuple(
+        value for one in sets for value in (len(one), int(mix_bits(one.astype(np.uint64) + np.uint64(1)).sum()))
+    )
 
 
-class LookMatrix:
-    """Looks as weights of people or of whole units, whose labels are permuted.
+class ProbeMatrix:
+    """Probes as weights of people or of whole units, whose labels are permuted.
 
-    looks: the looks that can tell something, in an order that neither rows nor names of columns decide
-    look_weights: how much each of them counts, (looks,)
-    weights: weight of an item of each group in each look, (looks, groups)
-    sizes: items of each group, all of whom the same looks find, (groups,); the first group is of those whom none finds
-    observed: scores of the looks under the true labels, (looks,)
+    looks: the probes that can show something, in an order that neither rows nor names of columns decide
+    look_weights: how much each of them counts, (probes,)
+    weights: weight of an item of each group in each probe, (probes, groups)
+    sizes: items of each group, all of whom the same probes find, (groups,); the first group is of those whom none finds
+    observed: scores of the probes under the true labels, (probes,)
     """
 
-    def __init__(self, looks: Sequence[Look], members: int, records: int, units: Integers | None = None) -> None:
+    def __init__(
+        self, looks: Sequence[MembershipProbe], members: int, records: int, units: Integers | None = None
+    ) -> None:
         self.members, self.records = members, records
         item_of = None if units is None else np.unique(units, return_inverse=True)[1]
         # Labels that differ within a unit show that rows were held out one by one: then rows are what may be exchanged.
@@ -332,7 +355,7 @@ class LookMatrix:
         self.member_items = members if item_of is None else len(np.unique(item_of[:members]))
         looks = _in_canonical_order([_with_useful_eligible(one) for one in looks], records)
         share = self.member_items / max(1, self.items)
-        moments = np.array([_moments(look, item_of) for look in looks]).reshape(len(looks), 3)
+        moments = np.array([_weight_moments(look, item_of) for look in looks]).reshape(len(looks), 3)
         sums, squares, reach = moments.T
         variance = (squares / max(1, self.items) - np.square(sums / max(1, self.items))) * (
             self.member_items * (self.items - self.member_items) / max(1, self.items - 1)
@@ -342,14 +365,14 @@ class LookMatrix:
         self.looks = tuple(look for look, is_useful in zip(looks, useful, strict=True) if is_useful)
         self.look_weights = np.array([look.weight for look in self.looks])
         self._means, self._deviations = (sums * share)[useful], deviations[useful]
-        self._join_items(item_of)
+        self._group_items(item_of)
 
-    def _join_items(self, item_of: Integers | None) -> None:
-        """Join the items that the same looks find: their labels are drawn together."""
+    def _group_items(self, item_of: Integers | None) -> None:
+        """Group the items that the same probes find: their labels are drawn together."""
         keys = np.zeros(self.items, dtype=np.uint64)
         for at, look in enumerate(self.looks):
             for part, (records, _) in enumerate(_weighted_records(look)):
-                key = mixed(np.array([2 * at + part + 1], dtype=np.uint64))[0]
+                key = mix_bits(np.array([2 * at + part + 1], dtype=np.uint64))[0]
                 if item_of is None:
                     keys[records] += key
                 else:
@@ -387,10 +410,10 @@ class LookMatrix:
         self._eligible = (self.weights[self._limited] != 0).astype(np.float64)
         member_items = np.arange(self.members) if item_of is None else np.unique(item_of[: self.members])
         counts = np.bincount(group_of[member_items], minlength=len(self.sizes))
-        self.observed = self.scores(counts[None, :])[0]
+        self.observed = self.standardised_scores(counts[None, :])[0]
 
-    def scores(self, counts: Integers) -> Floats:
-        """Return the standardised number of members among those found, for numbers of member items by group, (draws, groups): (draws, looks)."""
+    def standardised_scores(self, counts: Integers) -> Floats:
+        """Return the standardised number of members among those found, for numbers of member items by group, (draws, groups): (draws, probes)."""
         items = counts.T.astype(np.float64)
         scores = np.asarray((np.asarray(self.weights @ items).T - self._means) / self._deviations)
         if len(self._limited):
@@ -398,7 +421,7 @@ class LookMatrix:
         return scores
 
     def _conditional_deviations(self, items: Floats) -> Floats:
-        """Return the deviations of looks with few eligible people, given how many of these are members, (draws, looks)."""
+        """Return the deviations of probes with few eligible people, given how many of these are members, (draws, probes)."""
         # How many of the eligible people were held out says nothing of the release, so that a test of one look would be given it too (Fisher 1935).
         could, found = self._could, self._found
         members = np.asarray(self._eligible @ items).T
@@ -407,46 +430,46 @@ class LookMatrix:
 
     @cached_property
     def _generator(self) -> np.random.Generator:
-        """Random numbers that follow from what the looks find, not from where records stand."""
+        """Return random numbers that follow from what the probes find, not from where records stand."""
         content = np.concatenate([self.group_keys, self.sizes.astype(np.uint64)])
         about = (self.records, self.members, self.items, self.member_items)
         digest = hashlib.blake2b(content.tobytes() + repr(about).encode(), digest_size=16).digest()
         return np.random.default_rng(int.from_bytes(digest, "big"))
 
-    def draw(self, draws: int) -> Floats:
-        """Return the scores of the looks under permuted labels, (draws, looks)."""
+    def draw_permuted_scores(self, n_draws: int) -> Floats:
+        """Return the scores of the probes under permuted labels, (draws, probes)."""
         rng, sizes, others = self._generator, self.sizes[1:], int(self.sizes[0])
         people = int(sizes.sum())
-        counts = np.zeros((draws, len(self.sizes)), dtype=np.int64)
+        counts = np.zeros((n_draws, len(self.sizes)), dtype=np.int64)
         if len(sizes) * 4 < people:
             groups = np.append(sizes, others)
-            drawn = rng.multivariate_hypergeometric(groups, self.member_items, size=draws, method="marginals")
+            drawn = rng.multivariate_hypergeometric(groups, self.member_items, size=n_draws, method="marginals")
             counts[:, 1:] = drawn[:, :-1]
         elif people:
             # Where most groups are single people, a permutation of these is faster than a draw a group.
-            chosen = rng.hypergeometric(people, others, self.member_items, size=draws)
-            places = rng.permuted(np.tile(np.arange(people, dtype=np.int32), (draws, 1)), axis=1)
+            chosen = rng.hypergeometric(people, others, self.member_items, size=n_draws)
+            places = rng.permuted(np.tile(np.arange(people, dtype=np.int32), (n_draws, 1)), axis=1)
             starts = np.append(0, np.cumsum(sizes)[:-1])
             counts[:, 1:] = np.add.reduceat((places < chosen[:, None]).astype(np.int64), starts, axis=1)
-        return self.scores(counts)
+        return self.standardised_scores(counts)
 
 
-def _with_useful_eligible(look: Look) -> Look:
-    """Return the look without its eligible people where these are so many that they hardly vary with the labels."""
+def _with_useful_eligible(look: MembershipProbe) -> MembershipProbe:
+    """Return the probe without its eligible people where these are so many that they hardly vary with the labels."""
     eligible = look.eligible
     if eligible is None or (len(eligible) <= MOST_ELIGIBLE and len(look.hits) >= SMALLEST_SHARE_FOUND * len(eligible)):
         return look
     return replace(look, eligible=None)
 
 
-def _weighted_records(look: Look) -> list[tuple[Integers, float]]:
-    """Return the records of a look with their weights: those found, and where few could be found the share found of all of these."""
+def _weighted_records(look: MembershipProbe) -> list[tuple[Integers, float]]:
+    """Return the records of a probe with their weights: those found, and where few could be found the share found of all of these."""
     if look.eligible is None:
         return [(look.hits, 1.0)]
     return [(look.hits, 1.0), (look.eligible, -len(look.hits) / len(look.eligible))]
 
 
-def _moments(look: Look, item_of: Integers | None) -> tuple[float, float, float]:
+def _weight_moments(look: MembershipProbe, item_of: Integers | None) -> tuple[float, float, float]:
     """Return the sum of the weights of all items, of their squares, and of those above 0."""
     found = len(look.hits)
     if item_of is None:
@@ -461,21 +484,21 @@ def _moments(look: Look, item_of: Integers | None) -> tuple[float, float, float]
     return float(weights.sum()), float(np.square(weights).sum()), float(np.maximum(weights, 0).sum())
 
 
-def _in_canonical_order(looks: Sequence[Look], records: int) -> list[Look]:
-    """Return looks that differ, each once, in an order by how many people they find and how many looks find these."""
-    different: dict[tuple[int, ...], Look] = {}
+def _in_canonical_order(looks: Sequence[MembershipProbe], records: int) -> list[MembershipProbe]:
+    """Return probes that differ, each once, in an order by how many people they find and how many probes find these."""
+    different: dict[tuple[int, ...], MembershipProbe] = {}
     for look in looks:
         if len(look.hits):
-            same = different.setdefault(_content(look), look)
+            same = different.setdefault(_content_key(look), look)
             if look.weight > same.weight:
-                different[_content(look)] = replace(same, weight=look.weight)
+                different[_content_key(look)] = replace(same, weight=look.weight)
     times = np.zeros(records, dtype=np.int64)
     for look in different.values():
         times[look.hits] += 1
 
-    def content(look: Look) -> tuple[int, int, int, int]:
+    def sort_key(look: MembershipProbe) -> tuple[int, int, int, int]:
         eligible = records if look.eligible is None else len(look.eligible)
         found = times[look.hits]
         return len(look.hits), eligible, int(found.sum()), int(np.square(found).sum())
 
-    return sorted(different.values(), key=content)
+    return sorted(different.values(), key=sort_key)

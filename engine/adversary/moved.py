@@ -1,7 +1,8 @@
-"""People whose numbers all stand in a release multiplied by one factor, or whose dates all stand there moved by one number of days.
+"""Probes for people whose numbers all stand in a release multiplied by one factor, or whose dates all stand there moved by one number of days.
 
-Two numbers of a record that were multiplied by the same factor keep their ratio, two dates that were moved together the days between them. So a
-released row is held against the records with its levels and its ratio, and the factor is the one that makes most people of the joint table
+Two numbers of a record that were multiplied by the same factor keep their ratio, two dates that were moved together the days between
+them. So a
+released row is compared with the records with its levels and its ratio, and the factor is the one that makes most people of the joint table
 agree. It is found without knowing who is a member.
 """
 
@@ -14,11 +15,11 @@ from itertools import combinations
 import numpy as np
 
 from ..data.arrays import Floats, Integers
-from ..data.sorting import distinct, distinct_codes, sort_order
-from ..data.spelling import uncertainty
-from .cells import Keys, mixed, some_digits
-from .coded import Column
-from .membership_evidence import Look
+from ..data.sorting import distinct_codes, sort_order, sorted_unique
+from ..data.spelling import rounding_uncertainty
+from .cells import Keys, mix_bits, sampled_digits
+from .coded import JointColumn
+from .membership_evidence import MembershipProbe
 
 MOST_PAIRS = 2_000_000
 """Pairs of a record and a row with the same ratio; where more agree, a ratio says nothing."""
@@ -31,33 +32,38 @@ EXACT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class _Scaled:
-    """A column on the scale on which a common change adds, logarithms of positive numbers or days: of the records (n,) and rows (r,) that are looked
-    at, NaN or infinite for none, and how exact each row is, (r,).
+class _AdditiveColumn:
+    """Column on the scale on which a common change adds: logarithms of positive numbers, or days.
+
+    name: name of the column
+    joint_values: values of the records compared, NaN or infinite for none, (n,)
+    released_values: values of the rows compared, (r,)
+    tolerances: half width of what each row may have been before rounding, (r,)
     """
 
     name: str
-    own: Floats
-    made: Floats
-    exact: Floats
+    joint_values: Floats
+    released_values: Floats
+    tolerances: Floats
 
     @classmethod
-    def of(cls, name: str, own: Floats, made: Floats, *, dates: bool) -> _Scaled:
+    def from_values(cls, name: str, own: Floats, made: Floats, *, is_date: bool) -> _AdditiveColumn:
         exact = np.full(len(made), EXACT / 2)
-        if dates:
+        if is_date:
             return cls(name, own, made, exact)
         written = (made > 0) & np.isfinite(made)
         numbers = made[written]
-        exact[written] += uncertainty(numbers, some_digits(distinct(numbers))) / numbers
+        exact[written] += rounding_uncertainty(numbers, sampled_digits(sorted_unique(numbers))) / numbers
         ours, theirs = (np.log(np.where(side > 0, side, np.nan)) for side in (own, made))
         return cls(name, ours, theirs, exact)
 
 
-def moved_together(
-    columns: Sequence[Column], dates: Collection[str], levels: Keys, released_levels: Sequence[Keys]
-) -> list[Look]:
-    """The people of the joint table whose levels, and two numbers or dates after one common change, a released row has: of each dataset those of the
-    most frequent change.
+def probe_common_changes(
+    columns: Sequence[JointColumn], dates: Collection[str], levels: Keys, released_levels: Sequence[Keys]
+) -> list[MembershipProbe]:
+    """Return probes for the people whose levels, and two numbers or dates after one common change, a released row has.
+
+    For each dataset these are the people of the most frequent change.
 
     Args:
         columns: the variables that are numbers or dates.
@@ -65,58 +71,67 @@ def moved_together(
         levels: (N,) what each record has in all its levels.
         released_levels: what each row of each dataset has in them, (r,) each.
     """
-    looks = list[Look]()
-    ours = _some([_numbers(one) for one in columns], len(levels), MOST_RECORDS)
+    looks = list[MembershipProbe]()
+    ours = _choose_rows([_joint_numbers(one) for one in columns], len(levels), MOST_RECORDS)
     for release, theirs in enumerate(released_levels):
-        made = _some([one.released_numbers[release] for one in columns], len(theirs), MOST_ROWS)
+        made = _choose_rows([one.released_numbers[release] for one in columns], len(theirs), MOST_ROWS)
         every = distinct_codes(np.concatenate([levels[ours], theirs[made]])).codes.astype(np.int64)
         group, released_group = every[: len(ours)], every[len(ours) :]
         for is_date in (False, True):
             scaled = [
-                _Scaled.of(one.name, _numbers(one)[ours], one.released_numbers[release][made], dates=is_date)
-                for one in _told_apart([one for one in columns if (one.name in dates) == is_date])
+                _AdditiveColumn.from_values(
+                    one.name, _joint_numbers(one)[ours], one.released_numbers[release][made], is_date=is_date
+                )
+                for one in _most_varied_columns([one for one in columns if (one.name in dates) == is_date])
             ]
             best, what = np.zeros(0, dtype=np.int64), ""
             for one, other in combinations(scaled, 2):
-                people, change = _most(one, other, group, released_group)
+                people, change = _most_frequent_change(one, other, group, released_group)
                 if len(people) > len(best):
-                    best, what = people, _said(one.name, other.name, change, dates=is_date)
+                    best, what = people, _change_text(one.name, other.name, change, dates=is_date)
             if len(best):
-                looks.append(_look(ours[best], what, ours))
+                looks.append(_change_probe(ours[best], what, ours))
     return looks
 
 
-def _numbers(column: Column) -> Floats:
+def _joint_numbers(column: JointColumn) -> Floats:
     assert column.numbers is not None
     return column.numbers
 
 
-def _some(columns: Sequence[Floats], rows: int, most: int) -> Integers:
-    """The rows of a table that are looked at, ascending: all of them, or where there are more about as many, chosen by their numbers, (rows,) each."""
+def _choose_rows(columns: Sequence[Floats], rows: int, most: int) -> Integers:
+    """Return the rows of a table that are compared, ascending: all of them, or where there are more about as many, chosen by their
+    numbers, (rows,) each.
+    """
     if rows <= most:
         return np.arange(rows)
-    keys = sum((mixed((one + 0.0).view(np.uint64)) for one in columns), np.zeros(rows, dtype=np.uint64))
+    keys = sum((mix_bits((one + 0.0).view(np.uint64)) for one in columns), np.zeros(rows, dtype=np.uint64))
     return np.flatnonzero(keys <= np.partition(keys, most)[most])
 
 
-def _told_apart(columns: Sequence[Column]) -> list[Column]:
-    """Those of the columns that have the most different values, in their own order."""
-    ranked = sorted(columns, key=lambda one: -len(one.ordered.of.values))[:MOST_COLUMNS]
+def _most_varied_columns(columns: Sequence[JointColumn]) -> list[JointColumn]:
+    """Return the columns that have the most different values, in their own order."""
+    ranked = sorted(columns, key=lambda one: -len(one.ranked_numbers.distinct_numbers.values))[:MOST_COLUMNS]
     return [one for one in columns if one in ranked]
 
 
-def _most(one: _Scaled, other: _Scaled, group: Integers, released_group: Integers) -> tuple[Integers, float]:
-    """The records that agree with a row after the change that most of them agree by, ascending, and that change; none where too many agree by chance."""
+def _most_frequent_change(
+    one: _AdditiveColumn, other: _AdditiveColumn, group: Integers, released_group: Integers
+) -> tuple[Integers, float]:
+    """Return the records that agree with a row after the change that most of them agree by, ascending, and that change; none where too
+    many agree by chance.
+    """
     nobody = np.zeros(0, dtype=np.int64)
     ours, made = (
-        np.flatnonzero(np.isfinite(a) & np.isfinite(b)) for a, b in ((one.own, other.own), (one.made, other.made))
+        np.flatnonzero(np.isfinite(a) & np.isfinite(b))
+        for a, b in ((one.joint_values, other.joint_values), (one.released_values, other.released_values))
     )
     if not len(ours) or not len(made):
         return nobody, 0.0
     own_apart, apart, exact = (
-        (one.own - other.own)[ours],
-        (one.made - other.made)[made],
-        (one.exact + other.exact)[made],
+        (one.joint_values - other.joint_values)[ours],
+        (one.released_values - other.released_values)[made],
+        (one.tolerances + other.tolerances)[made],
     )
     width = 2 * (np.abs(own_apart).max() + np.abs(apart).max() + 1)
     place = group[ours] * width + own_apart
@@ -128,7 +143,7 @@ def _most(one: _Scaled, other: _Scaled, group: Integers, released_group: Integer
         return nobody, 0.0
     row = np.repeat(np.arange(len(many)), many)
     record = order[np.arange(len(row)) - np.repeat(np.cumsum(many) - many - first, many)]
-    change = one.made[made[row]] - one.own[ours[record]]
+    change = one.released_values[made[row]] - one.joint_values[ours[record]]
     is_changed = np.abs(change) > 2 * exact[row]
     if not is_changed.any():
         return nobody, 0.0
@@ -139,16 +154,16 @@ def _most(one: _Scaled, other: _Scaled, group: Integers, released_group: Integer
     which_once, people = pairs // len(ours), pairs % len(ours)
     chosen = int(np.argmax(np.bincount(which_once)))
     near = np.abs(values[which_once] - values[chosen]) <= 1
-    return distinct(ours[people[near]]), float(np.median(change[which == chosen]))
+    return sorted_unique(ours[people[near]]), float(np.median(change[which == chosen]))
 
 
-def _said(one: str, other: str, change: float, *, dates: bool) -> str:
+def _change_text(one: str, other: str, change: float, *, dates: bool) -> str:
     if dates:
         return f"once {one} and {other} are moved back by {change:,.4g} days"
     return f"once {one} and {other} are divided by {np.exp(change):.4g}"
 
 
-def _look(people: Integers, what: str, some: Integers) -> Look:
-    """Return a look for people (k,) among ``some`` (n,) who were looked at."""
+def _change_probe(people: Integers, what: str, some: Integers) -> MembershipProbe:
+    """Return a probe for people (k,) among ``some`` (n,) who were compared."""
     who = f"all {len(some):,} people" if some[-1] == len(some) - 1 else f"{len(some):,} people chosen by their values"
-    return Look(who, f"stand in the release {what}", people, some)
+    return MembershipProbe(who, f"stand in the release {what}", people, some)

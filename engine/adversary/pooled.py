@@ -1,6 +1,7 @@
-"""What the m datasets say together that one alone does not: values on which they agree.
+"""Disclosure by the m datasets together that one alone does not give: values on which they agree.
 
-Whoever can tell which rows are the same record's takes the mean of its m numbers, or its most frequent level. A model of the population gives
+Whoever can tell which rows are the same record's takes the mean of its m numbers, or its most frequent level. A model of the population
+gives
 a person like it away as well as the record itself; a model that remembers the record gives the record away more often.
 """
 
@@ -13,47 +14,48 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
-from .likeness import Likeness, score_margin
-from .neighbours import Pairs
+from .likeness import MemorisationShare, score_margin
+from .neighbours import NeighbourPairs
 
 
-def agreed_values(
+def measure_agreed_values(
     confidential: Microdata,
     releases: Sequence[Microdata],
     name: str,
-    pairs: Pairs,
-    near: tuple[Floats, Floats],
+    pairs: NeighbourPairs,
+    windows: tuple[Floats, Floats],
     rows: Sequence[Integers] | None = None,
-) -> Likeness:
-    """The share of the paired records whose value follows from the released ones, and that of the nearest others' values.
+) -> MemorisationShare:
+    """Measure how often several datasets together reveal a record's value, and how often the value of the nearest other record.
 
-    A number follows where the mean lies in its window, from ``near[0]`` to ``near[1]`` (n,), a level where it is the most frequent, the first of equals.
+    A number follows where the mean lies in its window, from ``windows[0]`` to ``windows[1]`` (n,), a level where it is the most frequent, the
+    first of equals.
     Record i of a dataset is record i of the confidential data, or what ``rows`` (n,) of the dataset says, -1 where its row cannot be
-    told. From fewer than two rows nothing follows.
+    known. From fewer than two rows nothing follows.
     """
     if not pairs.cases or len(releases) < 2:
-        return Likeness(0.0, 0.0, 0.0)
+        return MemorisationShare(0.0, 0.0, 0.0)
     own, other = confidential.numbers(name)[pairs.own], confidential.numbers(name)[pairs.other]
     at = [pairs.own] * len(releases) if rows is None else [one[pairs.own] for one in rows]
     known = np.stack(at) >= 0
     drawn = np.stack([one.numbers(name)[np.maximum(places, 0)] for one, places in zip(releases, at, strict=True)])
     enough = known.sum(axis=0) >= 2
     if confidential.schema[name].kind.has_levels:
-        told = _most_frequent(drawn, known)
-        right, alike = (_same(told, values) & enough for values in (own, other))
+        told = _most_frequent_codes(drawn, known)
+        right, alike = (_equal_or_both_missing(told, values) & enough for values in (own, other))
     else:
         told = np.where(known, drawn, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
         with np.errstate(invalid="ignore"):
             right, alike = (
-                (near[0][some] <= told) & (told <= near[1][some]) & enough for some in (pairs.own, pairs.other)
+                (windows[0][some] <= told) & (told <= windows[1][some]) & enough for some in (pairs.own, pairs.other)
             )
-    value, baseline = pairs.share(right.astype(np.float64)), pairs.share(alike.astype(np.float64))
+    value, baseline = pairs.weighted_share(right.astype(np.float64)), pairs.weighted_share(alike.astype(np.float64))
     noise = score_margin(value, baseline, pairs.cases)
-    return Likeness(value, baseline, 1.0, noise, np.unique(pairs.own[right]))
+    return MemorisationShare(value, baseline, 1.0, noise, np.unique(pairs.own[right]))
 
 
-def _most_frequent(codes: Floats, known: NDArray[np.bool_]) -> Floats:
-    """The most frequent of each column's ``known`` codes (m, p), NaN a code of its own: (p,)."""
+def _most_frequent_codes(codes: Floats, known: NDArray[np.bool_]) -> Floats:
+    """Return the most frequent of each column's ``known`` codes (m, p), NaN a code of its own: (p,)."""
     filled = np.where(np.isnan(codes), -1, codes).astype(np.int64) + 1
     counts = np.zeros((int(filled.max()) + 1, filled.shape[1]), dtype=np.int32)
     for line, those in zip(filled, known, strict=True):
@@ -62,5 +64,5 @@ def _most_frequent(codes: Floats, known: NDArray[np.bool_]) -> Floats:
     return np.where(most < 0, np.nan, most)
 
 
-def _same(first: Floats, second: Floats) -> NDArray[np.bool_]:
+def _equal_or_both_missing(first: Floats, second: Floats) -> NDArray[np.bool_]:
     return np.asarray((first == second) | (np.isnan(first) & np.isnan(second)))

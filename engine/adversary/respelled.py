@@ -1,7 +1,9 @@
-"""Released numbers that stand for those of the data in other units or from another origin, and columns that stand under each other's names.
+"""Recognition of released numbers in other units or from another origin, and of columns that stand under each other's names.
 
-Units, origins and names hide nobody: whoever knows the population knows its distributions. A column of numbers is divided by the factor, or reduced by
-the difference, after which its values are as frequent as those of the data. A column under another name is recognised by its distribution, whatever its
+Units, origins and names hide nobody: whoever knows the population knows its distributions. A column of numbers is divided by the
+    factor, or reduced by
+the difference, after which its values are as frequent as those of the data. A column under another name is recognised by its
+distribution, whatever its
 unit, origin and names of levels. Members and hold-out people are one table here: which of them is a member is not used.
 """
 
@@ -14,8 +16,8 @@ import numpy as np
 
 from ..data.arrays import Floats, Integers
 from ..data.sorting import sorted_search
-from .cells import Keys, canonical, counted_keys, number_cells
-from .coded import Column, Ordered
+from .cells import Keys, distinct_key_counts, number_keys, round_to_40_bits
+from .coded import JointColumn, RankedNumbers
 
 MOST_RELEASED, MOST_OWN = 500, 1500
 """Different values from which a factor or a difference is found: the most frequent ones of a dataset and of the data."""
@@ -30,23 +32,27 @@ MOST_CANDIDATES = 60
 """Factors or differences that are tried: those that nearly as many pairs of values have as the commonest."""
 QUANTILES = np.linspace(0.025, 0.975, 39)
 MOST_LEVELS = 40
-BETTER = 0.5
+EXCHANGED_DISTANCE_RATIO = 0.5
 """Columns are exchanged where this halves the distance of their distributions at least."""
 LEAST_DISTANCE = 0.05
 """Distance of two distributions up to which a column is its own."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Frequencies:
-    """The different numbers of a column, ascending, (v,), and how many records or rows have each, (v,)."""
+class _ValueFrequencies:
+    """Different numbers of a column and their frequencies.
+
+    values: different numbers, ascending, (v,)
+    counts: records or rows that have each, (v,)
+    """
 
     values: Floats
     counts: Integers
 
     @classmethod
-    def from_ordered(cls, ordered: Ordered) -> _Frequencies:
-        known = np.isfinite(ordered.of.values)
-        return cls(ordered.of.values[known], ordered.of.counts[known])
+    def from_ranked(cls, ordered: RankedNumbers) -> _ValueFrequencies:
+        known = np.isfinite(ordered.distinct_numbers.values)
+        return cls(ordered.distinct_numbers.values[known], ordered.distinct_numbers.counts[known])
 
     def quantiles(self, shares: Floats) -> Floats:
         """Return the quantiles (s,), linear between neighbours as those of ``numpy.quantile``."""
@@ -55,7 +61,7 @@ class _Frequencies:
         below, above = (self.values[np.searchsorted(ends, side(position), "right")] for side in (np.floor, np.ceil))
         return np.asarray(below + (position - np.floor(position)) * (above - below))
 
-    def most_frequent(self, most: int) -> _Frequencies:
+    def select_most_frequent(self, most: int) -> _ValueFrequencies:
         """Return so many of the values at most, ascending: half of them the most frequent, the others from everywhere."""
         if len(self.values) <= most:
             return self
@@ -63,27 +69,31 @@ class _Frequencies:
         rest = np.sort(order[most // 2 :])
         others = rest[np.linspace(0, len(rest) - 1, most - most // 2).astype(np.int64)]
         some = np.sort(np.append(order[: most // 2], others))
-        return _Frequencies(self.values[some], self.counts[some])
+        return _ValueFrequencies(self.values[some], self.counts[some])
 
 
-def rescaled_back(column: Column) -> Column:
-    """Return a column of numbers with the values of the data that those of each dataset stand for; as it is where it stands for its own.
+def undo_rescaling(column: JointColumn) -> JointColumn:
+    """Return a column of numbers with the values of the data that those of each dataset stand for; unchanged where it stands for its own.
 
     All datasets are written in one way, which the first of them shows.
     """
     if column.numbers is None or not column.released_numbers:
         return column
-    own = _Frequencies.from_ordered(column.ordered)
-    step = _find_step(own, _Frequencies.from_ordered(column.released_ordered[0]))
+    own = _ValueFrequencies.from_ranked(column.ranked_numbers)
+    step = _find_unit_change(own, _ValueFrequencies.from_ranked(column.released_ranked_numbers[0]))
     if step is None:
         return column
-    made = [canonical(_snapped(own.values, step.undo(one))[0]) for one in column.released_numbers]
-    return replace(column, released=list(map(number_cells, made)), released_numbers=made)
+    made = [round_to_40_bits(_snap_to_values(own.values, step.undo(one))[0]) for one in column.released_numbers]
+    return replace(column, released=list(map(number_keys, made)), released_numbers=made)
 
 
 @dataclass(frozen=True)
-class _Step:
-    """A factor, or a difference, between the numbers of a dataset and those of the data."""
+class _UnitChange:
+    """A factor, or a difference, between the numbers of a dataset and those of the data.
+
+    size: the factor or the difference
+    is_factor: whether it is a factor
+    """
 
     size: float
     is_factor: bool
@@ -92,26 +102,30 @@ class _Step:
         return np.asarray(numbers / self.size if self.is_factor else numbers - self.size)
 
 
-def _find_step(own: _Frequencies, made: _Frequencies) -> _Step | None:
-    """Return the step that gives most rows of a dataset values of the data; None where it is in the unit of these, or none does."""
+def _find_unit_change(own: _ValueFrequencies, made: _ValueFrequencies) -> _UnitChange | None:
+    """Return the change of unit that gives most rows of a dataset values of the data; None where it is in the unit of these, or none does."""
     if len(own.values) < 2 or made.counts.sum() < 2:
         return None
-    some, as_it_is = made.most_frequent(MOST_COMPARED), _Step(0.0, is_factor=False)
-    steps = [_Step(size, is_factor) for is_factor in (True, False) for size in _common_steps(own, made, is_factor=is_factor)]  # fmt: skip
+    some, as_it_is = made.select_most_frequent(MOST_COMPARED), _UnitChange(0.0, is_factor=False)
+    steps = [_UnitChange(size, is_factor) for is_factor in (True, False) for size in _common_unit_changes(own, made, is_factor=is_factor)]  # fmt: skip
     if not steps:
         return None
-    best = max(steps, key=lambda one: _likeness(own, some, one))
-    return best if _likeness(own, made, best) > MORE_ALIKE * _likeness(own, made, as_it_is) else None
+    best = max(steps, key=lambda one: _frequency_agreement(own, some, one))
+    return (
+        best if _frequency_agreement(own, made, best) > MORE_ALIKE * _frequency_agreement(own, made, as_it_is) else None
+    )
 
 
-def _likeness(own: _Frequencies, made: _Frequencies, step: _Step) -> float:
-    """Return how far the frequencies of the values agree once a step is undone: dense values agree after many steps, their frequencies after one."""
-    snapped, is_own = _snapped(own.values, step.undo(made.values))
+def _frequency_agreement(own: _ValueFrequencies, made: _ValueFrequencies, step: _UnitChange) -> float:
+    """Return how far the frequencies of the values agree once a change is undone: dense values agree after many changes, their frequencies
+    after one.
+    """
+    snapped, is_own = _snap_to_values(own.values, step.undo(made.values))
     place = sorted_search(own.values, snapped[is_own]).clip(max=len(own.values) - 1)
     return float(np.sqrt(made.counts[is_own] * own.counts[place].astype(np.float64)).sum())
 
 
-def _snapped(values: Floats, numbers: Floats) -> tuple[Floats, np.ndarray]:
+def _snap_to_values(values: Floats, numbers: Floats) -> tuple[Floats, np.ndarray]:
     """Return each number (k,) as the value of the data (v,), ascending, that it is, and whether it is one."""
     place = sorted_search(values, np.nan_to_num(numbers, nan=values[0])).clip(1, len(values) - 1)
     below, above = values[place - 1], values[place]
@@ -122,11 +136,11 @@ def _snapped(values: Floats, numbers: Floats) -> tuple[Floats, np.ndarray]:
     return np.where(is_own, nearest, numbers), np.asarray(is_own)
 
 
-def _common_steps(own: _Frequencies, released: _Frequencies, *, is_factor: bool) -> list[float]:
+def _common_unit_changes(own: _ValueFrequencies, released: _ValueFrequencies, *, is_factor: bool) -> list[float]:
     """Return the factors, or differences, between values of a dataset and of the data that most pairs of records have, commonest first."""
-    some = [own.most_frequent(MOST_OWN), released.most_frequent(MOST_RELEASED)]
+    some = [own.select_most_frequent(MOST_OWN), released.select_most_frequent(MOST_RELEASED)]
     if is_factor:
-        some = [_Frequencies(np.log(one.values[one.values > 0]), one.counts[one.values > 0]) for one in some]
+        some = [_ValueFrequencies(np.log(one.values[one.values > 0]), one.counts[one.values > 0]) for one in some]
     ours, theirs = (one.values for one in some)
     if not len(ours) or not len(theirs):
         return []
@@ -151,51 +165,53 @@ def _common_steps(own: _Frequencies, released: _Frequencies, *, is_factor: bool)
     return [float(np.exp(one)) for one in means] if is_factor else means
 
 
-def exchanged_back(columns: Sequence[Column]) -> Sequence[Column]:
+def undo_column_exchange(columns: Sequence[JointColumn]) -> Sequence[JointColumn]:
     """Return the columns, each with the released values of the column that has its distribution; the same ones where each has its own."""
     made = list(columns)
     for is_number in (True, False):
         places = [at for at, one in enumerate(columns) if (one.numbers is not None) == is_number and one.released]
-        for at, source in zip(places, _find_sources([columns[at] for at in places]), strict=True):
+        for at, source in zip(places, _find_source_columns([columns[at] for at in places]), strict=True):
             one = columns[places[source]]
             if one is not columns[at]:
                 made[at] = replace(columns[at], released=one.released, released_numbers=one.released_numbers)
     return made if any(one is not other for one, other in zip(made, columns, strict=True)) else columns
 
 
-def _find_sources(columns: Sequence[Column]) -> list[int]:
+def _find_source_columns(columns: Sequence[JointColumn]) -> list[int]:
     """Return for each column whose released values have its distribution: its own number unless others are much more alike."""
     from scipy.optimize import linear_sum_assignment
 
     itself = np.arange(len(columns))
     if len(columns) < 2:
         return itself.tolist()
-    shapes = [_shapes(one) for one in columns]
+    shapes = [_distribution_shapes(one) for one in columns]
     distances = np.array([[np.abs(own - made).mean() for _, made in shapes] for own, _ in shapes])
     _, chosen = linear_sum_assignment(distances)
     moved = np.flatnonzero(chosen != itself)
     its_own, exchanged = distances[moved, moved], distances[moved, chosen[moved]]
-    is_exchanged = len(moved) and exchanged.sum() <= BETTER * its_own.sum() and its_own.max() >= LEAST_DISTANCE
+    is_exchanged = (
+        len(moved) and exchanged.sum() <= EXCHANGED_DISTANCE_RATIO * its_own.sum() and its_own.max() >= LEAST_DISTANCE
+    )
     return (chosen if is_exchanged else itself).tolist()
 
 
-def _shapes(column: Column) -> tuple[Floats, Floats]:
-    """Return what the distribution of a column is like, and that of its first dataset, in whatever unit, from whatever origin and under whatever names."""
+def _distribution_shapes(column: JointColumn) -> tuple[Floats, Floats]:
+    """Return the shape of the distribution of a column, and that of its first dataset, whatever the unit, origin and names of levels."""
     if column.numbers is None:
         return _shape_of_levels(column.own), _shape_of_levels(column.released[0])
-    return _shape_of_numbers(column.ordered), _shape_of_numbers(column.released_ordered[0])
+    return _shape_of_numbers(column.ranked_numbers), _shape_of_numbers(column.released_ranked_numbers[0])
 
 
 def _shape_of_levels(cells: Keys) -> Floats:
     """Return the shares of the most frequent levels, on a scale like that of numbers."""
-    counts = counted_keys(cells)[1]
+    counts = distinct_key_counts(cells)[1]
     shares = np.sort(counts / counts.sum())[::-1][:MOST_LEVELS]
     return np.pad(shares, (0, MOST_LEVELS - len(shares))) * MOST_LEVELS / 2
 
 
-def _shape_of_numbers(ordered: Ordered) -> Floats:
+def _shape_of_numbers(ordered: RankedNumbers) -> Floats:
     """Return the quantiles on the scale of the quartiles, or of the standard deviation where these are equal."""
-    found = _Frequencies.from_ordered(ordered)
+    found = _ValueFrequencies.from_ranked(ordered)
     if found.counts.sum() < 2:
         return np.zeros(len(QUANTILES))
     low, middle, high = found.quantiles(np.array([0.25, 0.5, 0.75]))

@@ -1,9 +1,12 @@
-"""Whether two tables are of the same people, by the columns that they have in common.
+"""Comparison of two tables by the columns that they have in common: whether they are of the same people.
 
-Columns identify where more than half of the records are alone with their values, in both tables. By columns that do not, everybody equals somebody
-of any other table, and nothing follows. By columns that do, records are counted that are alone in both tables and have the same values: such a pair
-counts the same in either direction. Two tables are of the same people where these are **more than half of all who are alone in one of the two**,
-so that a small table within a large one counts, and its share of the large one is reported beside.
+Columns identify where more than half of the records are alone with their values, in both tables. By columns that do not, everybody
+equals somebody
+of any other table, and nothing follows. By columns that do, records are counted that are alone in both tables and have the same values:
+such a pair
+counts the same in either direction. Two tables are of the same people where these are **more than half of all who are alone in one of
+the two**,
+so that a small table within a large one counts, and its share of the large one is reported too.
 
 Half is beyond chance: of other people of one population, the number who have a record's values is nearly Poisson, and exactly one
 has them with probability x exp(-x), at most 1/e = 0.37, whatever the population is. Few records reach half by chance, so that their number
@@ -22,13 +25,13 @@ import pandas as pd
 
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
-from .cells import Keys, counted_keys, occurrences
+from .cells import Keys, count_occurrences, distinct_key_counts
 
-MOST = 0.5
+LEAST_SHARE_ALONE = 0.5
 """More than this share of the records are alone where columns identify, and stand once in the other table where people are the same."""
-CHANCE = math.exp(-1)
+LARGEST_CHANCE = math.exp(-1)
 """The largest probability that exactly one of other people has a record's values, where their number is Poisson."""
-LEVEL = 1e-3
+OVERLAP_LEVEL = 1e-3
 """How often as many pairs of records that are alone may be found of other people, at most."""
 ALL_SUBSETS = 6
 """With at most so many columns in common all sets of them are looked at."""
@@ -38,62 +41,62 @@ MOST_ROWS = 4_000_000
 
 @dataclass(frozen=True, eq=False)
 class PeopleOverlap:
-    """How the records of a table (n,) overlap with those of another one (N,), by columns that both have.
+    """Overlap of the records of a table (n,) with those of another one (N,), by columns that both have.
 
     names: the columns; none where the tables are one
-    here: records of the first table, from 0, that the second one lacks; equal records count as often as they occur
-    there: records of the second table that the first one lacks
-    common: records that are alone in both tables and have the same values
-    alone_here, alone_there: records that are alone in their own table
-    declared: whether the columns are a declared identifier, which is no chance
+    only_in_first: records of the first table, from 0, that the second one lacks; equal records count as often as they occur
+    n_only_in_second: records of the second table that the first one lacks
+    n_common: records that are alone in both tables and have the same values
+    n_unique_in_first, n_unique_in_second: records that are alone in their own table
+    is_declared_identifier: whether the columns are a declared identifier, which is no chance
     """
 
     names: tuple[str, ...]
-    here: Integers
-    there: int
-    common: int
-    alone_here: int
-    alone_there: int
-    declared: bool = False
+    only_in_first: Integers
+    n_only_in_second: int
+    n_common: int
+    n_unique_in_first: int
+    n_unique_in_second: int
+    is_declared_identifier: bool = False
 
     @property
-    def share_here(self) -> float:
+    def share_of_first(self) -> float:
         """Return the share of those alone in the first table who stand once in the second one."""
-        return self.common / self.alone_here if self.alone_here else 0.0
+        return self.n_common / self.n_unique_in_first if self.n_unique_in_first else 0.0
 
     @property
-    def share_there(self) -> float:
+    def share_of_second(self) -> float:
         """Return the share of those alone in the second table who stand once in the first one."""
-        return self.common / self.alone_there if self.alone_there else 0.0
+        return self.n_common / self.n_unique_in_second if self.n_unique_in_second else 0.0
 
     @property
     def could_be_same(self) -> bool:
         """Return whether enough records are alone in both tables to show that people are the same, if they were."""
-        alone = min(self.alone_here, self.alone_there)
+        alone = min(self.n_unique_in_first, self.n_unique_in_second)
         return _is_beyond_chance(alone, alone)
 
     @property
     def are_same(self) -> bool:
         """Return whether the tables are of the same people: more than half of one of them, and more than by chance."""
-        alone = min(self.alone_here, self.alone_there)
-        return 2 * self.common > alone and (self.declared or _is_beyond_chance(self.common, alone))
+        alone = min(self.n_unique_in_first, self.n_unique_in_second)
+        return 2 * self.n_common > alone and (self.is_declared_identifier or _is_beyond_chance(self.n_common, alone))
 
 
 def _is_beyond_chance(common: int, alone: int) -> bool:
     from scipy.stats import binom
 
-    return bool(binom.sf(common - 1, alone, CHANCE) <= LEVEL)
+    return bool(binom.sf(common - 1, alone, LARGEST_CHANCE) <= OVERLAP_LEVEL)
 
 
-def identify_most(rows: Keys) -> bool:
+def identifies_most(rows: Keys) -> bool:
     """Return whether more than half of the rows (n,) are alone with their values."""
-    return 2 * int((counted_keys(rows)[1] == 1).sum()) > len(rows)
+    return 2 * int((distinct_key_counts(rows)[1] == 1).sum()) > len(rows)
 
 
-def compare_records(names: Sequence[str], ours: Keys, theirs: Keys) -> PeopleOverlap:
+def compare_record_rows(names: Sequence[str], ours: Keys, theirs: Keys) -> PeopleOverlap:
     """Return how rows (n,) of some columns overlap with those of another table, (N,), whether the columns identify or not."""
-    mine, other = occurrences(ours, ours), occurrences(ours, theirs)
-    others, back = occurrences(theirs, theirs), occurrences(theirs, ours)
+    mine, other = count_occurrences(ours, ours), count_occurrences(ours, theirs)
+    others, back = count_occurrences(theirs, theirs), count_occurrences(theirs, ours)
     alone = mine == 1
     return PeopleOverlap(
         tuple(names),
@@ -107,17 +110,17 @@ def compare_records(names: Sequence[str], ours: Keys, theirs: Keys) -> PeopleOve
 
 def compare_identifiers(names: Sequence[str], ours: Keys, theirs: Keys) -> PeopleOverlap:
     """Return the overlap by a declared identifier: each of its values counts as a person, however many records have it."""
-    mine, others = counted_keys(ours)[0], counted_keys(theirs)[0]
-    common = int((occurrences(mine, others) > 0).sum())
-    missing = np.flatnonzero(occurrences(ours, others) == 0)
+    mine, others = distinct_key_counts(ours)[0], distinct_key_counts(theirs)[0]
+    common = int((count_occurrences(mine, others) > 0).sum())
+    missing = np.flatnonzero(count_occurrences(ours, others) == 0)
     return PeopleOverlap(
         tuple(names),
         missing,
-        int((occurrences(theirs, mine) == 0).sum()),
+        int((count_occurrences(theirs, mine) == 0).sum()),
         common,
         len(mine),
         len(others),
-        declared=True,
+        is_declared_identifier=True,
     )
 
 
@@ -132,7 +135,7 @@ def is_enumeration(numbers: Floats) -> bool:
         return False
     multiples = steps / least
     places = float((ascending[-1] - ascending[0]) / least) + 1
-    return len(numbers) > CHANCE * places and np.allclose(multiples, np.rint(multiples), rtol=0, atol=1e-6)
+    return len(numbers) > LARGEST_CHANCE * places and np.allclose(multiples, np.rint(multiples), rtol=0, atol=1e-6)
 
 
 def is_enumerated(data: Microdata, name: str) -> bool:
@@ -150,13 +153,15 @@ def is_enumerated(data: Microdata, name: str) -> bool:
     return all(one.isdecimal() for one in digits) and is_enumeration(np.array(digits, dtype=np.float64))
 
 
-def sets_in_common(
+def common_column_sets(
     common: Sequence[str], sensitive: Collection[str], known: Collection[str], rows: int
 ) -> Iterator[tuple[str, ...]]:
     """Yield the sets of columns by which two tables with so many ``rows`` together are compared, the likeliest first.
 
-    These are all columns in common, all but the sensitive ones, and the known ones. Values that change, such as an age or the year, tell the same
-    people apart, so smaller sets follow: of few columns all sets, larger ones first; of more all but one, and pairs and triples of the known ones.
+    These are all columns in common, all but the sensitive ones, and the known ones. Values that change, such as an age or the year,
+    distinguish the same
+    people, so smaller sets follow: of few columns all sets, larger ones first; of more all but one, and pairs and triples of the known
+        ones.
     """
     everything = tuple(common)
     stable = tuple(name for name in everything if name not in sensitive)

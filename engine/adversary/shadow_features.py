@@ -1,9 +1,12 @@
-"""A release as an intruder sees it who looks for one person: a few hundred numbers of each target.
+"""Features of a release for an intruder who looks for one person: a few hundred numbers of each target.
 
-    counts       released records that agree with the target on a set of variables: all variables, those with levels, all but one, and ``SETS`` sets
-                 drawn at random (Stadler et al. 2022; Meeus et al. 2023: queries on random subsets), numbers in ``PARTS`` parts of equal count; as
+    counts       released records that agree with the target on a set of variables: all variables, those with levels, all but one, and
+    ``SETS`` sets
+                 drawn at random (Stadler et al. 2022; Meeus et al. 2023: queries on random subsets), numbers in ``PARTS`` parts of
+                 equal count; as
                  square roots, whose spread does not grow with the count
-    nearest      distance of the nearest released record, and the mean of the ``FEW`` nearest: by all variables, those with levels, numbers, and
+    nearest      distance of the nearest released record, and the mean of the ``NEAREST_AVERAGED`` nearest: by all variables, those with levels,
+    numbers, and
                  random halves of them; by Gower on ranks
     guesses      share of the released records nearest to the target by the known variables that have its value of a sensitive variable
 
@@ -22,35 +25,45 @@ from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import NotComputable
-from ..partition.hierarchies import Hierarchy, contained, single
+from ..partition.hierarchies import Hierarchy, parse_single_number, values_in_label
 from ..statistics.gower import Gower
-from .attackers import MOST_LEFT_OUT, halves
+from .attackers import MOST_LEFT_OUT, draw_variable_halves
 
-SETS, PARTS, FEW = 100, 20, 5
+SETS, PARTS, NEAREST_AVERAGED = 100, 20, 5
 AT_ONCE = 1 << 22
 """Cells of targets, released records and variables that are compared at once."""
 Singles = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class Looked:
-    """The features of T targets by d variables. ``places`` (T, d) are those of ``gower``; ``sets`` (s, d) the variables of the counts, ``near`` (h, d)
-    those of the distances; ``known`` (d,) and ``sensitive`` (g, d) the variables of the guesses. ``values`` (T, d) are level codes and numbers.
+class TargetFeatures:
+    """Extractor of the features of T targets by d variables.
+
+    schema: schema of the confidential data
+    gower: ranges, levels and ranks of the variables
+    levels: levels of each variable that has some
+    hierarchies: generalisation tree of each variable that has one
+    places: places of the targets by ``gower``, (T, d)
+    values: level codes and numbers of the targets, (T, d)
+    count_sets: sets of variables of the counts, (s, d)
+    distance_sets: sets of variables of the distances, (h, d)
+    known: whether the intruder knows each variable, (d,)
+    sensitive: numbers of the variables that are guessed, (g,)
     """
 
     schema: Schema
     gower: Gower
     levels: Mapping[str, tuple[str, ...]]
-    trees: Mapping[str, Hierarchy]
+    hierarchies: Mapping[str, Hierarchy]
     places: Floats
     values: Floats
-    sets: Booleans
-    near: Booleans
+    count_sets: Booleans
+    distance_sets: Booleans
     known: Booleans
     sensitive: tuple[int, ...]
 
     @classmethod
-    def of(
+    def from_targets(
         cls,
         data: Microdata,
         targets: Integers,
@@ -59,11 +72,11 @@ class Looked:
         sensitive: Sequence[str],
         trees: Mapping[str, Hierarchy],
         rng: np.random.Generator,
-    ) -> Looked:
+    ) -> TargetFeatures:
         names = tuple(names)
         d = len(names)
-        gower = Gower.of([data.alone], names)
-        own = data.block(list(map(int, targets)))
+        gower = Gower.of([data.without_controls], names)
+        own = data.select_rows(list(map(int, targets)))
         levelled = np.array([data.schema[name].kind.has_levels for name in names], dtype=np.bool_)
         levels = {
             n: tuple(map(str, data.column(n).cat.categories)) for n, has in zip(names, levelled, strict=True) if has
@@ -72,9 +85,9 @@ class Looked:
         kinds = [levelled[None], ~levelled[None]] if 0 < levelled.sum() < d else []
         but_one = ~np.eye(d, dtype=np.bool_) if 2 < d <= MOST_LEFT_OUT else np.zeros((0, d), dtype=np.bool_)
         sets = np.unique(
-            np.concatenate([whole, *kinds, but_one, np.eye(d, dtype=np.bool_), _drawn_sets(d, rng)]), axis=0
+            np.concatenate([whole, *kinds, but_one, np.eye(d, dtype=np.bool_), _draw_variable_sets(d, rng)]), axis=0
         )
-        near = np.concatenate([whole, *kinds, halves(d, rng)])
+        near = np.concatenate([whole, *kinds, draw_variable_halves(d, rng)])
         values = np.stack([own.numbers(name) for name in names], axis=1)
         return cls(
             data.schema, gower, levels, trees, gower.places(own), values, sets, near,
@@ -82,44 +95,47 @@ class Looked:
         )  # fmt: skip
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """What each feature is, in words."""
+    def feature_names(self) -> tuple[str, ...]:
+        """Return a description of each feature, (F,)."""
         said = self.gower.names
 
-        def of(chosen: Booleans) -> str:
+        def variables_text(chosen: Booleans) -> str:
             some = [name for name, inside in zip(said, chosen, strict=True) if inside]
             return "all variables" if len(some) == len(said) else ", ".join(some)
 
         return (
-            *(f"records that agree on {of(chosen)}" for chosen in self.sets),
-            *(f"distance of the nearest record by {of(chosen)}" for chosen in self.near),
-            *(f"mean distance of the {FEW} nearest records by {of(chosen)}" for chosen in self.near[:1]),
+            *(f"records that agree on {variables_text(chosen)}" for chosen in self.count_sets),
+            *(f"distance of the nearest record by {variables_text(chosen)}" for chosen in self.distance_sets),
+            *(
+                f"mean distance of the {NEAREST_AVERAGED} nearest records by {variables_text(chosen)}"
+                for chosen in self.distance_sets[:1]
+            ),
             *(f"{said[at]} of the records nearest by the known variables" for at in self.sensitive),
         )
 
-    def features(self, releases: Sequence[Microdata]) -> Singles:
-        """Of one release, (T, F)."""
+    def extract_features(self, releases: Sequence[Microdata]) -> Singles:
+        """Return the features of one release, (T, F)."""
         t = len(self.places)
-        counts = np.zeros((t, len(self.sets)))
-        nearest = np.full((t, len(self.near)), np.inf, dtype=np.float32)
-        few = np.full((t, FEW), np.inf, dtype=np.float32)
+        counts = np.zeros((t, len(self.count_sets)))
+        nearest = np.full((t, len(self.distance_sets)), np.inf, dtype=np.float32)
+        few = np.full((t, NEAREST_AVERAGED), np.inf, dtype=np.float32)
         guesses = [list[tuple[Singles, Singles]]() for _ in self.sensitive]
         for release in releases:
-            columns = [self._column(release, k) for k in range(len(self.gower.names))]
+            columns = [self._compare_column(release, k) for k in range(len(self.gower.names))]
             step = max(1, AT_ONCE // max(1, t * len(columns)))
             for first in range(0, len(release), step):
                 some = slice(first, first + step)
-                both = [one.against(some) for one in columns]
+                both = [one.compare_rows_at(some) for one in columns]
                 agree, apart = (np.stack(side) for side in zip(*both, strict=True))
-                for k, chosen in enumerate(self.sets):
+                for k, chosen in enumerate(self.count_sets):
                     counts[:, k] += np.logical_and.reduce(agree[chosen], axis=0).sum(axis=1)
-                for k, chosen in enumerate(self.near):
+                for k, chosen in enumerate(self.distance_sets):
                     total = apart[chosen].sum(axis=0)
                     nearest[:, k] = np.minimum(nearest[:, k], total.min(axis=1, initial=np.inf))
                     if k == 0:
-                        kept = min(FEW, total.shape[1])
+                        kept = min(NEAREST_AVERAGED, total.shape[1])
                         few = np.sort(np.concatenate([few, np.partition(total, kept - 1, axis=1)[:, :kept]], axis=1))[
-                            :, :FEW
+                            :, :NEAREST_AVERAGED
                         ]
                 if self.sensitive and self.known.any():
                     by_known = apart[self.known].sum(axis=0)
@@ -135,61 +151,74 @@ class Looked:
         mean = np.where(np.isfinite(few), few, 0).sum(axis=1) / np.maximum(np.isfinite(few).sum(axis=1), 1)
         d = len(self.gower.names)
         nearest = np.where(np.isfinite(nearest), nearest, d)
-        shares = [_of_nearest(one) for one in guesses] if self.known.any() else []
+        shares = [_agreeing_share_of_nearest(one) for one in guesses] if self.known.any() else []
         return np.column_stack([np.sqrt(counts), nearest, mean, *shares]).astype(np.float32)
 
-    def only(self, target: int) -> Looked:
-        """The same of one of the targets."""
+    def select_target(self, target: int) -> TargetFeatures:
+        """Return the extractor for one of the targets."""
         some = slice(target, target + 1)
         return replace(self, places=self.places[some], values=self.values[some])
 
     @property
-    def guessed(self) -> slice:
-        """Which features are the guesses."""
-        number = len(self.names)
+    def guess_features(self) -> slice:
+        """Return which features are the guesses."""
+        number = len(self.feature_names)
         return slice(number - (len(self.sensitive) if self.known.any() else 0), number)
 
-    def _column(self, release: Microdata, k: int) -> _Compared:
+    def _compare_column(self, release: Microdata, k: int) -> _ColumnComparison:
         name = self.gower.names[k]
         has_levels = name in self.gower.levels
         if name in release.generalised:
-            return _Labels.of(release, name, self)
+            return _LabelComparison.from_release(release, name, self)
         if has_levels and not release.schema[name].kind.has_levels:  # a mean or a middle of levels
             number = release.frame[name].to_numpy(dtype=np.float64)
-            return _Numbers(
+            return _NumberComparison(
                 self.values[:, k] / max(1, len(self.levels[name]) - 1), number / max(1, len(self.levels[name]) - 1), 0.5
             )
         own, theirs = self.places[:, k], self.gower.places_of(release, name)
         if has_levels:
-            return _Levels(own, theirs)
-        return _Numbers(own / self.gower.unit, theirs / self.gower.unit, None)
+            return _LevelComparison(own, theirs)
+        return _NumberComparison(own / self.gower.unit, theirs / self.gower.unit, None)
 
 
-class _Compared:
-    def against(self, some: slice) -> tuple[Booleans, Singles]:
-        """Which of some released records (r,) agree with the targets, and how far apart they are, at most 1: (T, r) each."""
+class _ColumnComparison:
+    """Comparison of a column of the targets with that of a release."""
+
+    def compare_rows_at(self, some: slice) -> tuple[Booleans, Singles]:
+        """Return which of some released records (r,) agree with the targets, and how far apart they are, at most 1: (T, r) each."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
-class _Levels(_Compared):
+class _LevelComparison(_ColumnComparison):
+    """Comparison of levels, by their codes.
+
+    own: codes of the targets, (T,)
+    theirs: codes of the released records, (r,)
+    """
+
     own: Floats
     theirs: Floats
 
-    def against(self, some: slice) -> tuple[Booleans, Singles]:
+    def compare_rows_at(self, some: slice) -> tuple[Booleans, Singles]:
         agree = self.own[:, None] == self.theirs[some]
         return agree, (~agree).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
-class _Numbers(_Compared):
-    """Places from 0 to 1, negative where missing; they agree in the same of ``PARTS`` parts, or where they are less than ``within`` apart."""
+class _NumberComparison(_ColumnComparison):
+    """Comparison of numbers by their places from 0 to 1, negative where missing.
+
+    own: places of the targets, (T,)
+    theirs: places of the released records, (r,)
+    within: distance below which they agree; None where they agree in the same of ``PARTS`` parts
+    """
 
     own: Floats
     theirs: Floats
     within: float | None
 
-    def against(self, some: slice) -> tuple[Booleans, Singles]:
+    def compare_rows_at(self, some: slice) -> tuple[Booleans, Singles]:
         own, theirs = self.own[:, None].astype(np.float32), self.theirs[some].astype(np.float32)
         lacks, missing = np.nan_to_num(own, nan=-1) < 0, np.nan_to_num(theirs, nan=-1) < 0
         apart = np.where(lacks | missing, lacks != missing, np.minimum(np.abs(own - theirs), 1)).astype(np.float32)
@@ -200,33 +229,40 @@ class _Numbers(_Compared):
 
 
 @dataclass(frozen=True, eq=False)
-class _Labels(_Compared):
-    """Which label (L,) contains each target's value, (T, L), how much it leaves open, (L,), and the label of each released record, (r,)."""
+class _LabelComparison(_ColumnComparison):
+    """Comparison of values with the labels of a generalised column.
 
-    holds: Booleans
+    contains_value: whether each label contains each target's value, (T, L)
+    codes: label of each released record, (r,)
+    """
+
+    contains_value: Booleans
     codes: Integers
 
     @classmethod
-    def of(cls, release: Microdata, name: str, looked: Looked) -> _Labels:
+    def from_release(cls, release: Microdata, name: str, looked: TargetFeatures) -> _LabelComparison:
         values = release.frame[name].astype(str).to_numpy(dtype=object)
         labels, codes = np.unique(values, return_inverse=True)
         k = looked.gower.names.index(name)
-        holds = np.stack([_holds(str(label), name, looked.values[:, k], looked) for label in labels], axis=1)
+        holds = np.stack([_label_contains(str(label), name, looked.values[:, k], looked) for label in labels], axis=1)
         return cls(holds, codes.ravel())
 
-    def against(self, some: slice) -> tuple[Booleans, Singles]:
-        agree = self.holds[:, self.codes[some]]
+    def compare_rows_at(self, some: slice) -> tuple[Booleans, Singles]:
+        agree = self.contains_value[:, self.codes[some]]
         return agree, (~agree).astype(np.float32)
 
 
-def _holds(label: str, name: str, values: Floats, looked: Looked) -> Booleans:
-    """Which values (T,) a label contains."""
+def _label_contains(label: str, name: str, values: Floats, looked: TargetFeatures) -> Booleans:
+    """Return which values (T,) a label contains.
+
+    Raises NotComputable where the label is neither an interval nor a group.
+    """
     kind, levels = looked.schema[name].kind, looked.levels.get(name, ())
-    if (found := contained(label, values, kind, levels)) is not None:
+    if (found := values_in_label(label, values, kind, levels)) is not None:
         return np.asarray(found & ~np.isnan(values))
-    if not kind.has_levels and (number := single(label, kind)) is not None:
+    if not kind.has_levels and (number := parse_single_number(label, kind)) is not None:
         return np.asarray(values == number)
-    tree = looked.trees.get(name)
+    tree = looked.hierarchies.get(name)
     if tree is not None:
         under = {row[0] for row in tree.rows if label in row}
     elif label in levels:
@@ -241,8 +277,8 @@ def _holds(label: str, name: str, values: Floats, looked: Looked) -> Booleans:
     return np.asarray(inside[np.nan_to_num(values, nan=0).astype(np.int64)] & ~np.isnan(values))
 
 
-def _of_nearest(parts: Sequence[tuple[Singles, Singles]]) -> Floats:
-    """Of the records at the least distance of all parts, the share that agrees, (T,); 0 without records."""
+def _agreeing_share_of_nearest(parts: Sequence[tuple[Singles, Singles]]) -> Floats:
+    """Return the share of the records at the least distance of all parts that agrees, (T,); 0 without records."""
     if not parts:
         return np.zeros(0)
     least = np.min([own for own, _ in parts], axis=0)
@@ -250,8 +286,8 @@ def _of_nearest(parts: Sequence[tuple[Singles, Singles]]) -> Floats:
     return np.asarray(counts[:, 0] / np.maximum(counts[:, 1], 1))
 
 
-def _drawn_sets(d: int, rng: np.random.Generator) -> Booleans:
-    """``SETS`` sets of d variables, of sizes from 1 to d, each as probable as any other."""
+def _draw_variable_sets(d: int, rng: np.random.Generator) -> Booleans:
+    """Draw ``SETS`` sets of d variables, of sizes from 1 to d, each as probable as any other."""
     drawn = np.zeros((SETS, d), dtype=np.bool_)
     for row in drawn:
         row[rng.permutation(d)[: rng.integers(1, d + 1)]] = True

@@ -1,23 +1,24 @@
-"""Whom an attack asks about: people at random, or the most vulnerable people, and control records chosen by the same rule.
+"""Targets of an attack: people at random, or the most vulnerable people, and control records chosen by the same rule.
 
-How vulnerable a person is follows from the confidential data alone. Three scores, each larger for a person who is easier to distinguish from others:
+How vulnerable a person is follows from the confidential data alone. Three scores, each larger for a person who is easier to distinguish
+from others:
 
-    distance    the mean distance to the 5 nearest other records, by Gower on ranks (Meeus, Guépin, Creţu & de Montjoye 2023, Achilles' heels;
+    distance    the mean distance to the 5 nearest other records, by Gower on ranks (Meeus, Guépin, Creţu & de Montjoye 2023, Achilles'
+    heels;
                 the record itself is no neighbour of its own)
-    uniqueness  the minimal sample uniques of up to 3 variables, each weighted by its size as in SUDA (Elliot, Manning & Ford 2002), on levels
+    uniqueness  the minimal sample uniques of up to 3 variables, each weighted by its size as in SUDA (Elliot, Manning & Ford 2002), on
+    levels
                 and numbers in bins of equal count
     rarity      minus the sum of the logarithms of the shares of the person's values, numbers in the same bins
 
 Each score is computed from all variables, and again from the quasi-identifiers alone: whoever is rare among all variables is seldom
 rare in the few that an intruder knows. The score of a person is the largest of the six ranks; a rank is the share of the records with a
-lower score, where equal scores count half.
+lower score, where equal scores count half. A control is scored as if it were among the data: it takes the place of one record, the one of
+median rarity. The vulnerable controls are those that reach the score of the least vulnerable target. So one rule selects targets and
+controls.
 
-A control is scored as if it were among the data: it takes the place of one record, the one of median rarity. The vulnerable
-controls are those that reach the score of the least vulnerable target. So one rule selects targets and controls, and a
-release that owes nothing to single people treats both alike.
-
-Scores depend on the values of the records and not on their order. Of more than ``MOST`` records, ``MOST`` are selected by a hash of their
-values and scored by rarity alone.
+Scores depend on the values of the records and not on their order. Of more than ``MOST_SCORED`` records, so many are selected by a hash of
+their values and scored by rarity alone.
 """
 
 from __future__ import annotations
@@ -35,27 +36,29 @@ from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..methods.spec import Param
-from .cells import cells_of, rows_of
-from .distances import Distances, Singles
-from .nearest import near
+from .cells import cell_keys, row_keys
+from .distances import Singles, SubsetGowerDistances
+from .nearest import iterate_near_pairs
 
 TargetKind = Literal["random", "vulnerable"]
 TargetKinds = Annotated[
     tuple[TargetKind, ...],
-    Param("kinds of targets, each with rows of its own: random, vulnerable; default: both", unique=True, selects=True),
+    Param(
+        "kinds of targets, each with rows of its own: random, vulnerable; default: both", unique=True, filters_rows=True
+    ),
 ]
-Vulnerable = Annotated[
+VulnerableTargets = Annotated[
     float | None,
     Param(
         "number of vulnerable targets, or their share of the records where below 1; default: 5 %, at least 50 and at most 500",
         gt=0,
     ),
 ]
-BOTH: tuple[TargetKind, ...] = ("random", "vulnerable")
+BOTH_TARGET_KINDS: tuple[TargetKind, ...] = ("random", "vulnerable")
 NEIGHBOURS = 5
 SET_SIZE = 3
 BINS = 20
-MOST = 50_000
+MOST_SCORED = 50_000
 """Records that are scored; of more, those whose values have the lowest hashes."""
 MOST_NEIGHBOURS = 10_000
 """Records among which the nearest are searched for."""
@@ -68,14 +71,20 @@ _KEPT = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Vulnerability:
-    """The score of each of the n records, (n,), and of each control, (c,), in [0, 1]; NaN of records that were not scored."""
+class VulnerabilityScores:
+    """Vulnerability of each person and of each control, in [0, 1].
+
+    people: scores of the n records, NaN where they were not scored, (n,)
+    controls: scores of the controls, (c,)
+    """
 
     people: Floats
     controls: Floats
 
-    def vulnerable(self, number: int) -> tuple[Integers, Integers]:
-        """Rows of the people with the ``number`` highest scores, and all that equal the lowest of these; and of the controls that reach it."""
+    def select_most_vulnerable(self, number: int) -> tuple[Integers, Integers]:
+        """Return the rows of the people with the ``number`` highest scores, with all that equal the lowest of these, and of the controls
+        that reach it.
+        """
         scored = np.sort(self.people[~np.isnan(self.people)])
         if not len(scored) or number < 1:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -83,58 +92,67 @@ class Vulnerability:
         return np.flatnonzero(self.people >= least), np.flatnonzero(self.controls >= least)
 
 
-def number_of(asked: float | None, records: int) -> int:
-    """The number of most vulnerable people of ``records``: ``asked``, which is a share where it is below 1; None for the default."""
-    if asked is None:
+def vulnerable_target_count(requested: float | None, records: int) -> int:
+    """Return the number of most vulnerable people of ``records``: the one requested, which is a share where it is below 1; None for the
+    default.
+    """
+    if requested is None:
         return min(records, max(LEAST, min(LARGEST, round(SHARE * records))))
-    return min(records, max(1, round(asked * records) if asked < 1 else round(asked)))
+    return min(records, max(1, round(requested * records) if requested < 1 else round(requested)))
 
 
-def compared(schema: Schema) -> tuple[str, ...]:
-    """The variables that distinguish people: all but identifiers, by name."""
-    return tuple(sorted(schema.but_identifiers))
+def distinguishing_variables(schema: Schema) -> tuple[str, ...]:
+    """Return the variables that distinguish people: all but identifiers, by name."""
+    return tuple(sorted(schema.non_identifiers))
 
 
-_FOUND: OrderedDict[tuple[str, str, tuple[str, ...], tuple[str, ...]], Vulnerability] = OrderedDict()
+_VULNERABILITY_CACHE: OrderedDict[tuple[str, str, tuple[str, ...], tuple[str, ...]], VulnerabilityScores] = (
+    OrderedDict()
+)
 
 
-def vulnerability(people: Microdata, controls: Microdata, names: Sequence[str] = ()) -> Vulnerability:
-    """How vulnerable people and controls are, by these variables and by the quasi-identifiers among them; default: all variables but identifiers.
+def score_vulnerability(people: Microdata, controls: Microdata, names: Sequence[str] = ()) -> VulnerabilityScores:
+    """Score how vulnerable people and controls are, by these variables and by the quasi-identifiers among them; default: all variables but
+    identifiers.
 
     The last few results are kept, because every attack on the same tables needs the same.
     """
-    names = tuple(sorted(names)) or compared(people.schema)
+    names = tuple(sorted(names)) or distinguishing_variables(people.schema)
     keys = tuple(name for name in names if people.schema[name].role is Role.QUASI_IDENTIFIER)
-    key = people.alone.sha256, controls.sha256, names, keys
-    if key not in _FOUND:
-        each = [_vulnerability(people, controls, names, some) for some in dict.fromkeys((names, keys)) if some]
-        _FOUND[key] = Vulnerability(
+    key = people.without_controls.sha256, controls.sha256, names, keys
+    if key not in _VULNERABILITY_CACHE:
+        each = [_score_by_variables(people, controls, names, some) for some in dict.fromkeys((names, keys)) if some]
+        _VULNERABILITY_CACHE[key] = VulnerabilityScores(
             *(np.max([getattr(one, side) for one in each], axis=0) for side in ("people", "controls"))
         )
-        while len(_FOUND) > _KEPT:
-            _FOUND.popitem(last=False)
-    _FOUND.move_to_end(key)
-    return _FOUND[key]
+        while len(_VULNERABILITY_CACHE) > _KEPT:
+            _VULNERABILITY_CACHE.popitem(last=False)
+    _VULNERABILITY_CACHE.move_to_end(key)
+    return _VULNERABILITY_CACHE[key]
 
 
-def _vulnerability(
+def _score_by_variables(
     people: Microdata, controls: Microdata, names: tuple[str, ...], scored: tuple[str, ...]
-) -> Vulnerability:
-    """By the variables that are ``scored``; the records are selected by the hash of ``names``."""
-    order = np.argsort(rows_of(cells_of(people, names), names, len(people)), kind="stable")
-    asked = order[:MOST]
-    table = _Table.of(people, controls, scored, asked)
-    scores = [table.rarity()]
-    if len(people) <= MOST:
-        scores += [table.distance(), table.uniqueness()]
+) -> VulnerabilityScores:
+    """Score people and controls by the variables that are ``scored``; the records are selected by the hash of ``names``."""
+    order = np.argsort(row_keys(cell_keys(people, names), names, len(people)), kind="stable")
+    asked = order[:MOST_SCORED]
+    table = _ScoredTable.from_data(people, controls, scored, asked)
+    scores = [table.rarity_scores()]
+    if len(people) <= MOST_SCORED:
+        scores += [table.distance_scores(), table.uniqueness_scores()]
     own = np.full(len(people), np.nan)
-    own[asked] = np.max([_ranks(mine, mine, own=1) for mine, _ in scores], axis=0)
-    others = np.max([_ranks(theirs, np.delete(mine, table.replaced), own=0) for mine, theirs in scores], axis=0)
-    return Vulnerability(own, others)
+    own[asked] = np.max([_rank_among_others(mine, mine, own=1) for mine, _ in scores], axis=0)
+    others = np.max(
+        [_rank_among_others(theirs, np.delete(mine, table.replaced_person), own=0) for mine, theirs in scores], axis=0
+    )
+    return VulnerabilityScores(own, others)
 
 
-def _ranks(asked: Floats, among: Floats, own: int) -> Floats:
-    """The share of others ``among`` (k,) below each of ``asked`` (q,), equal ones counting half: ``own`` is 1 where each is itself among them."""
+def _rank_among_others(asked: Floats, among: Floats, own: int) -> Floats:
+    """Return the share of others ``among`` (k,) below each of ``asked`` (q,), equal ones counting half; ``own`` is 1 where each is itself
+    among them.
+    """
     if len(among) <= own:
         return np.full(len(asked), 0.5)
     held = np.sort(among)
@@ -143,28 +161,34 @@ def _ranks(asked: Floats, among: Floats, own: int) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
-    """The scored people in the order of their hashes, and the controls: as places (n, d), (c, d), and as coarse values with common numbers from 0.
+class _ScoredTable:
+    """The scored people in the order of their hashes, and the controls.
 
-    ``frequent`` (n,) is the sum of the logarithms of the shares of a person's coarse values; controls take the place of person ``replaced``.
+    distances: distances by the scored variables
+    people: places of the people, (n, d)
+    controls: places of the controls, (c, d)
+    people_bins: coarse values of the people, with common numbers from 0, (n, d)
+    control_bins: the same of the controls, (c, d)
+    log_frequencies: sum of the logarithms of the shares of a person's coarse values, (n,)
+    replaced_person: the person whose place a control takes
     """
 
-    distances: Distances
+    distances: SubsetGowerDistances
     people: Singles
     controls: Singles
-    coarse: Integers
-    coarse_controls: Integers
-    frequent: Floats
-    replaced: int
+    people_bins: Integers
+    control_bins: Integers
+    log_frequencies: Floats
+    replaced_person: int
 
     @classmethod
-    def of(cls, people: Microdata, controls: Microdata, names: tuple[str, ...], asked: Integers) -> _Table:
-        distances = Distances.of([people, controls], names)
+    def from_data(cls, people: Microdata, controls: Microdata, names: tuple[str, ...], asked: Integers) -> _ScoredTable:
+        distances = SubsetGowerDistances.from_tables([people, controls], names)
         own, others = (distances.gower.places(data) for data in (people, controls))
         own = own[asked]
         values = np.concatenate([own, others])
         coarse = [
-            _coarse(column, bool(levelled)) for column, levelled in zip(values.T, distances.levelled, strict=True)
+            _bin_values(column, bool(levelled)) for column, levelled in zip(values.T, distances.levelled, strict=True)
         ]
         codes = np.stack(coarse, axis=1)
         mine, theirs = codes[: len(own)], codes[len(own) :]
@@ -172,39 +196,41 @@ class _Table:
         order = np.lexsort((own[:, ~distances.levelled].sum(axis=1), frequent))
         return cls(
             distances,
-            distances.rounded(own),
-            distances.rounded(others),
+            distances.round_places(own),
+            distances.round_places(others),
             mine,
             theirs,
             frequent,
             int(order[len(order) // 2]),
         )
 
-    def distance(self) -> tuple[Floats, Floats]:
+    def distance_scores(self) -> tuple[Floats, Floats]:
+        """Return the mean distances of people and of controls to the nearest others, (n,) and (c,)."""
         among = self.people[:MOST_NEIGHBOURS]
-        left = np.delete(among, self.replaced, axis=0) if self.replaced < len(among) else among[1:]
-        own = _mean_of_nearest(self.distances, self.people, among, own=len(among))
-        return own, _mean_of_nearest(self.distances, self.controls, left, own=0)
+        left = np.delete(among, self.replaced_person, axis=0) if self.replaced_person < len(among) else among[1:]
+        own = _mean_distance_to_nearest(self.distances, self.people, among, own=len(among))
+        return own, _mean_distance_to_nearest(self.distances, self.controls, left, own=0)
 
-    def rarity(self) -> tuple[Floats, Floats]:
-        n = len(self.coarse)
-        others = np.zeros(len(self.coarse_controls))
-        for mine, theirs in zip(self.coarse.T, self.coarse_controls.T, strict=True):
+    def rarity_scores(self) -> tuple[Floats, Floats]:
+        """Return the rarity of people and of controls, (n,) and (c,)."""
+        n = len(self.people_bins)
+        others = np.zeros(len(self.control_bins))
+        for mine, theirs in zip(self.people_bins.T, self.control_bins.T, strict=True):
             counts = np.bincount(mine, minlength=max(mine.max(initial=0), theirs.max(initial=0)) + 1)
-            others -= np.log((counts[theirs] + 1 - (theirs == mine[self.replaced])) / n)
-        return -self.frequent, np.round(others, 9)
+            others -= np.log((counts[theirs] + 1 - (theirs == mine[self.replaced_person])) / n)
+        return -self.log_frequencies, np.round(others, 9)
 
-    def uniqueness(self) -> tuple[Floats, Floats]:
-        """The SUDA score by sets of up to ``SET_SIZE`` variables."""
-        some = self._most_telling()
+    def uniqueness_scores(self) -> tuple[Floats, Floats]:
+        """Return the SUDA scores of people and of controls by sets of up to ``SET_SIZE`` variables, (n,) and (c,)."""
+        some = self._most_identifying_variables()
         d = len(some)
         most = min(SET_SIZE, d)
         unique: dict[tuple[int, ...], tuple[Booleans, Booleans]] = {}
-        score = np.zeros(len(self.coarse)), np.zeros(len(self.coarse_controls))
+        score = np.zeros(len(self.people_bins)), np.zeros(len(self.control_bins))
         for size in range(1, most + 1):
             weight = prod(d - i for i in range(size, min(SET_SIZE, d - 1) + 1))
             for chosen in combinations(range(d), size):
-                found = self._unique([some[k] for k in chosen])
+                found = self._are_unique([some[k] for k in chosen])
                 if size < most:
                     unique[chosen] = found
                 for side in (0, 1):
@@ -214,28 +240,28 @@ class _Table:
                     np.add(score[side], weight * minimal, out=score[side])
         return score
 
-    def _most_telling(self) -> Integers:
-        """The variables of which sets are made, at most ``MOST_IN_SETS``."""
-        if self.coarse.shape[1] <= MOST_IN_SETS:
-            return np.arange(self.coarse.shape[1])
-        alike = [(np.bincount(column) ** 2.0).sum() for column in self.coarse.T]
+    def _most_identifying_variables(self) -> Integers:
+        """Return the variables of which sets are made, at most ``MOST_IN_SETS``."""
+        if self.people_bins.shape[1] <= MOST_IN_SETS:
+            return np.arange(self.people_bins.shape[1])
+        alike = [(np.bincount(column) ** 2.0).sum() for column in self.people_bins.T]
         return np.sort(np.argsort(alike, kind="stable")[:MOST_IN_SETS])
 
-    def _unique(self, chosen: Sequence[int]) -> tuple[Booleans, Booleans]:
-        """Which people are unique on these variables, (n,), and which controls equal no record but the replaced one, (c,)."""
-        mine, theirs = self.coarse[:, chosen[0]], self.coarse_controls[:, chosen[0]]
+    def _are_unique(self, chosen: Sequence[int]) -> tuple[Booleans, Booleans]:
+        """Return which people are unique on these variables, (n,), and which controls equal no record but the replaced one, (c,)."""
+        mine, theirs = self.people_bins[:, chosen[0]], self.control_bins[:, chosen[0]]
         for k in chosen[1:]:
-            size = 1 + int(max(self.coarse[:, k].max(initial=0), self.coarse_controls[:, k].max(initial=0)))
-            mine, theirs = mine * size + self.coarse[:, k], theirs * size + self.coarse_controls[:, k]
+            size = 1 + int(max(self.people_bins[:, k].max(initial=0), self.control_bins[:, k].max(initial=0)))
+            mine, theirs = mine * size + self.people_bins[:, k], theirs * size + self.control_bins[:, k]
             if max(mine.max(initial=0), theirs.max(initial=0)) >= DENSE:
                 both = np.unique(np.concatenate([mine, theirs]), return_inverse=True)[1]
                 mine, theirs = both[: len(mine)], both[len(mine) :]
         counts = np.bincount(mine, minlength=int(max(mine.max(initial=0), theirs.max(initial=0))) + 1)
-        return counts[mine] == 1, counts[theirs] - (theirs == mine[self.replaced]) == 0
+        return counts[mine] == 1, counts[theirs] - (theirs == mine[self.replaced_person]) == 0
 
 
-def _mean_of_nearest(distances: Distances, asked: Singles, among: Singles, own: int) -> Floats:
-    """The mean distance of each of (q, d) to the ``NEIGHBOURS`` nearest others of (r, d), to all where there are fewer: (q,).
+def _mean_distance_to_nearest(distances: SubsetGowerDistances, asked: Singles, among: Singles, own: int) -> Floats:
+    """Return the mean distance of each of (q, d) to the ``NEIGHBOURS`` nearest others of (r, d), to all where there are fewer: (q,).
 
     The first ``own`` of ``asked`` are themselves the first of ``among``, and no neighbours of their own. Equal records are looked up once.
     """
@@ -245,8 +271,8 @@ def _mean_of_nearest(distances: Distances, asked: Singles, among: Singles, own: 
     table, counts = np.unique(among, axis=0, return_counts=True)
     k = min(NEIGHBOURS + 1, len(table))  # the own place may hold no other record
     apart, held = np.full((2, len(places), k), np.inf)
-    for pairs in near(distances, places, table, k):
-        apart[pairs.rows], at = pairs.of_each(k)
+    for pairs in iterate_near_pairs(distances, places, table, k):
+        apart[pairs.rows], at = pairs.nearest_of_each_row(k)
         held[pairs.rows] = counts[at]
     found = np.empty(len(asked))
     for some, less in ((slice(0, own), 1), (slice(own, None), 0)):
@@ -257,8 +283,10 @@ def _mean_of_nearest(distances: Distances, asked: Singles, among: Singles, own: 
     return found
 
 
-def _coarse(values: Floats, levelled: bool) -> Integers:
-    """Values (n,) as numbers from 0: levels and up to ``BINS`` different numbers unchanged, more numbers in ``BINS`` bins of about equal count."""
+def _bin_values(values: Floats, levelled: bool) -> Integers:
+    """Return values (n,) as numbers from 0: levels and up to ``BINS`` different numbers unchanged, more numbers in ``BINS`` bins of about
+    equal count.
+    """
     held, codes = np.unique(values, return_inverse=True)
     if levelled or len(held) <= BINS:
         return np.asarray(codes.ravel(), dtype=np.int64)
@@ -267,19 +295,21 @@ def _coarse(values: Floats, levelled: bool) -> Integers:
     return np.asarray(np.where(values < 0, 0, 1 + np.searchsorted(cuts, values, "right")), dtype=np.int64)
 
 
-def drawn_alike(rows: Integers, data: Microdata, most: int, rng: np.random.Generator) -> Integers:
-    """At most ``most`` of some rows, at random, in the order of their values."""
-    names = compared(data.schema)
-    some = data.block(list(map(int, rows)))
-    order = rows[np.argsort(rows_of(cells_of(some, names), names, len(rows)), kind="stable")]
+def draw_rows(rows: Integers, data: Microdata, most: int, rng: np.random.Generator) -> Integers:
+    """Draw at most ``most`` of some rows at random, in the order of their values."""
+    names = distinguishing_variables(data.schema)
+    some = data.select_rows(list(map(int, rows)))
+    order = rows[np.argsort(row_keys(cell_keys(some, names), names, len(rows)), kind="stable")]
     if len(order) <= most:
         return order
     return np.asarray(order[np.sort(rng.choice(len(order), most, replace=False))])
 
 
-def vulnerable_rows(
-    people: Microdata, controls: Microdata, asked: float | None, most: int, rng: np.random.Generator
+def draw_vulnerable_rows(
+    people: Microdata, controls: Microdata, requested: float | None, most: int, rng: np.random.Generator
 ) -> tuple[Integers, Integers]:
-    """Rows of the most vulnerable people and of controls who are as vulnerable, at most ``most`` of each, in the order of their values."""
-    own, others = vulnerability(people, controls).vulnerable(number_of(asked, len(people)))
-    return drawn_alike(own, people, most, rng), drawn_alike(others, controls, most, rng)
+    """Draw rows of the most vulnerable people and of controls who are as vulnerable, at most ``most`` of each, in the order of their values."""
+    own, others = score_vulnerability(people, controls).select_most_vulnerable(
+        vulnerable_target_count(requested, len(people))
+    )
+    return draw_rows(own, people, most, rng), draw_rows(others, controls, most, rng)

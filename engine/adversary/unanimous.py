@@ -20,29 +20,34 @@ MOST_WORK = 300_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Unanimous:
-    """``people`` records are in classes of one value, of ``records`` in all; the value would be right of a share ``baseline`` of others
-    like them, of ``controls`` who were asked. ``who`` are the records, by their place in the released table.
+class HomogeneousClasses:
+    """Records in classes of one sensitive value.
+
+    n_people: records in such classes
+    n_records: records of the table
+    baseline: share of others like them of whom the value would be right
+    n_controls: hold-out records that the baseline is from; 0 without any
+    rows: records in such classes, by their place in the released table
     """
 
-    people: int
-    records: int
+    n_people: int
+    n_records: int
     baseline: float
-    controls: int
-    who: Integers
+    n_controls: int
+    rows: Integers
 
     @property
     def excess(self) -> float:
-        """The share of all records whose value is learnt beyond what holds of people like them."""
-        return self.people / self.records * (1 - self.baseline) if self.records else 0.0
+        """Return the share of all records whose value is learnt beyond what holds of people like them."""
+        return self.n_people / self.n_records * (1 - self.baseline) if self.n_records else 0.0
 
 
-def unanimous(
-    classes: Integers, sensitive: Keys, nearest_class: Integers | None = None, of_controls: Keys | None = None
-) -> Unanimous:
-    """The records (r,) in classes of two or more that have one ``sensitive`` value, (r,) each.
+def find_homogeneous_classes(
+    classes: Integers, sensitive: Keys, nearest_class: Integers | None = None, control_values: Keys | None = None
+) -> HomogeneousClasses:
+    """Find the records (r,) in classes of two or more that have one ``sensitive`` value, (r,) each.
 
-    ``nearest_class`` (c,) is the class that each control would be in, ``of_controls`` (c,) its sensitive value.
+    ``nearest_class`` (c,) is the class that each control would be in, ``control_values`` (c,) its sensitive value.
     """
     n = len(classes)
     count = int(classes.max()) + 1 if n else 0
@@ -55,17 +60,17 @@ def unanimous(
     one = (sizes > 1) & (same == sizes)
     who = np.flatnonzero(one[classes])
     if not len(who):
-        return Unanimous(0, n, 0.0, 0, who)
-    if nearest_class is not None and of_controls is not None and (asked := one[nearest_class]).sum() >= 10:
-        right = of_controls[asked] == first[nearest_class[asked]]
+        return HomogeneousClasses(0, n, 0.0, 0, who)
+    if nearest_class is not None and control_values is not None and (asked := one[nearest_class]).sum() >= 10:
+        right = control_values[asked] == first[nearest_class[asked]]
         # members of the class weigh as they are: the controls come from the same people
-        return Unanimous(len(who), n, float(right.mean()), int(asked.sum()), who)
+        return HomogeneousClasses(len(who), n, float(right.mean()), int(asked.sum()), who)
     _, place, counts = np.unique(sensitive, return_inverse=True, return_counts=True)
-    return Unanimous(len(who), n, float((counts[place] / n)[who].mean()), 0, who)
+    return HomogeneousClasses(len(who), n, float((counts[place] / n)[who].mean()), 0, who)
 
 
 def nearest_members(own: Sequence[tuple[Floats, bool]], members: int) -> Integers:
-    """The member that is nearest to each control, (c,): levels differ or not, numbers differ by rank (Gower 1971).
+    """Return the member that is nearest to each control, (c,): levels differ or not, numbers differ by rank (Gower 1971).
 
     ``own`` are the columns of the joint table, (N,), its first ``members`` rows the members', and whether they are levels.
     """

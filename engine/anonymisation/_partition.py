@@ -1,4 +1,4 @@
-"""Quasi-identifiers of microdata: how they are cut into equivalence classes, and what a class then shows of them."""
+"""Partitioning of microdata into equivalence classes by quasi-identifiers, and the values that a class then shows."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from ..methods.release_form import (
     AnonymisationSpec,
     Anonymised,
     Hierarchies,
-    as_generalised,
-    as_micro_aggregated,
+    generalised_variable,
+    micro_aggregated_variable,
 )
 from ..methods.results import Diagnostic
-from ..methods.spec import LeverValues, Param, Variant
+from ..methods.spec import Param, SearchValues, Variant
 from ..partition.equivalence_classes import (
-    Composition,
+    ClassComposition,
     Diversity,
     Limits,
-    Sensitive,
-    class_ends,
+    SensitiveColumn,
+    class_extremes,
     class_sizes,
 )
-from ..partition.grouping import ranked
-from ..partition.hierarchies import Hierarchy, flat, label_of
-from ..partition.partitioning import Dimension, mondrian_classes
-from ..wording import counted
+from ..partition.grouping import rank_values
+from ..partition.hierarchies import Hierarchy, flat_hierarchy, format_label_number
+from ..partition.partitioning import QuasiIdentifierRanks, mondrian_classes
+from ..wording import count_noun
 
 UNORDERED = (Kind.CATEGORICAL, Kind.BINARY)
 
 
 def check_hierarchies(data: Microdata, hierarchies: Mapping[str, Hierarchy], keys: Sequence[str], place: str) -> None:
-    """BadInput when a tree is of no quasi-identifier, or lacks a value that the data have."""
+    """Raise BadInput when a tree is of no quasi-identifier, or lacks a value that the data have."""
     for name, tree in hierarchies.items():
         if name not in keys:
             raise BadInput(f"{place}.hierarchies.{name}", f'"{name}" is no quasi-identifier; leave the tree out')
@@ -52,15 +52,17 @@ def check_hierarchies(data: Microdata, hierarchies: Mapping[str, Hierarchy], key
 
 
 def require_records(data: Microdata, k: int, place: str) -> None:
-    """BadInput when the data have fewer than k records."""
+    """Raise BadInput when the data have fewer than k records."""
     if len(data) < k:
-        raise BadInput(f"{place}.k", f"{counted(len(data), 'record')} cannot make a class of {k:,}; take a smaller k")
+        raise BadInput(
+            f"{place}.k", f"{count_noun(len(data), 'record')} cannot make a class of {k:,}; take a smaller k"
+        )
 
 
 def require_complete(data: Microdata, names: Sequence[str], place: str) -> None:
-    """BadInput when a quasi-identifier has missing values, which no interval, node or mean covers."""
+    """Raise BadInput when a quasi-identifier has missing values, which no interval, node or mean covers."""
     for name in names:
-        if missing := int(data.missing(name).sum()):
+        if missing := int(data.missing_mask(name).sum()):
             raise BadInput(
                 f"{place}.quasi_identifiers",
                 f'{missing:,} of {len(data):,} records have no value of "{name}"; say missing = "drop" under [data], or '
@@ -69,44 +71,44 @@ def require_complete(data: Microdata, names: Sequence[str], place: str) -> None:
 
 
 def _tree_rows(data: Microdata, name: str, tree: Hierarchy, place: str) -> Integers:
-    """The row in the tree of each level that occurs; -1 for levels that do not: (levels,)."""
+    """Return the row in the tree of each level that occurs; -1 for levels that do not: (levels,)."""
     column = data.frame[name]
     present = np.unique(column.cat.codes)
     rows = np.full(len(column.cat.categories), -1, dtype=np.int64)
     try:
-        rows[present] = tree.codes([str(column.cat.categories[code]) for code in present])
+        rows[present] = tree.rows_of_values([str(column.cat.categories[code]) for code in present])
     except ValueError as error:
         raise BadInput(place, f"{error}; give each a row") from None
     return rows
 
 
-def tree_of(data: Microdata, name: str, tree: Hierarchy | None) -> tuple[Hierarchy, Integers]:
-    """The tree given, else the flat one over the levels that occur, and each record's row in it, (n,)."""
+def tree_of_levels(data: Microdata, name: str, tree: Hierarchy | None) -> tuple[Hierarchy, Integers]:
+    """Return the given tree, else the flat one over the levels that occur, and each record's row in it, (n,)."""
     column = data.frame[name]
     codes = column.cat.codes.to_numpy(dtype=np.int64)
     if tree is None:
-        tree = flat([str(column.cat.categories[code]) for code in np.unique(codes)])
+        tree = flat_hierarchy([str(column.cat.categories[code]) for code in np.unique(codes)])
     return tree, _tree_rows(data, name, tree, f"anonymisation.hierarchies.{name}")[codes]
 
 
-def dimension_of(data: Microdata, name: str, tree: Hierarchy | None) -> Dimension:
-    """The quasi-identifier to cut: numbers as they lie, levels in their order, or leaves in the order of the tree."""
+def quasi_identifier_ranks(data: Microdata, name: str, tree: Hierarchy | None) -> QuasiIdentifierRanks:
+    """Return the quasi-identifier to cut: numbers as they lie, levels in their order, or leaves in the order of the tree."""
     if not data.schema[name].kind.has_levels:
-        return Dimension.of_numbers(numbers_of_labels(data, name))
+        return QuasiIdentifierRanks.from_numbers(numbers_as_labelled(data, name))
     if tree is not None:
-        found, rows = tree_of(data, name, tree)
-        return Dimension.of_ranks(found.order[rows])
-    return Dimension.of_ranks(data.numbers(name).astype(np.int64))
+        found, rows = tree_of_levels(data, name, tree)
+        return QuasiIdentifierRanks.from_ranks(found.leaf_ranks[rows])
+    return QuasiIdentifierRanks.from_ranks(data.numbers(name).astype(np.int64))
 
 
-def numbers_of_labels(data: Microdata, name: str) -> NDArray[np.float64]:
-    """``Microdata.numbers`` as labels write them, (n,): dates by the day."""
+def numbers_as_labelled(data: Microdata, name: str) -> NDArray[np.float64]:
+    """Return ``Microdata.numbers`` as labels write them, (n,): dates by the day."""
     numbers = data.numbers(name)
     return np.floor(numbers) if data.schema[name].kind is Kind.DATE else numbers
 
 
 def class_values(data: Microdata, name: str, classes: Integers) -> pd.Series:
-    """Micro-aggregated values, (n,): means of numbers (of dates the day), medians of ordered levels, modes of categories.
+    """Return micro-aggregated values, (n,): means of numbers (of dates the day), medians of ordered levels, modes of categories.
 
     A binary variable is a number, 0 for its first level and 1 for its second (Measuring Data Quality for Project
     Lighthouse §3.1): its mean is the share of the second. Of two medians the lower, of several modes the first of the
@@ -114,20 +116,20 @@ def class_values(data: Microdata, name: str, classes: Integers) -> pd.Series:
     """
     column, kind = data.frame[name], data.schema[name].kind
     if not kind.has_levels or kind is Kind.BINARY:
-        return _means(data, name, classes)
+        return _class_means(data, name, classes)
     codes, levels = data.numbers(name).astype(np.int64), len(column.cat.categories)
     if kind is Kind.ORDINAL:
         order = np.lexsort((codes, classes))
         sizes = class_sizes(classes)
         shown = codes[order[np.cumsum(sizes) - sizes + (sizes - 1) // 2]]
     else:
-        shown = Composition.of(classes, codes, int(classes.max()) + 1, levels).mode()
+        shown = ClassComposition.from_codes(classes, codes, int(classes.max()) + 1, levels).class_modes()
     return pd.Series(pd.Categorical.from_codes(shown[classes], column.cat.categories, column.cat.ordered))
 
 
-def _means(data: Microdata, name: str, classes: Integers) -> pd.Series:
-    values, sizes = numbers_of_labels(data, name), class_sizes(classes)
-    low, high = class_ends(values, classes, len(sizes))
+def _class_means(data: Microdata, name: str, classes: Integers) -> pd.Series:
+    values, sizes = numbers_as_labelled(data, name), class_sizes(classes)
+    low, high = class_extremes(values, classes, len(sizes))
     mean = np.clip(np.bincount(classes, weights=values) / sizes, low, high)
     if data.schema[name].kind is Kind.DATE:
         return pd.Series(np.floor(mean).astype(np.int64).astype("datetime64[D]").astype("datetime64[s]")[classes])
@@ -135,33 +137,33 @@ def _means(data: Microdata, name: str, classes: Integers) -> pd.Series:
 
 
 def class_intervals(data: Microdata, name: str, classes: Integers, tree: Hierarchy | None) -> pd.Series:
-    """Generalised values, (n,): ``[20, 29]`` from the smallest to the largest of the class, or its lowest common node.
+    """Return generalised values, (n,): ``[20, 29]`` from the smallest to the largest of the class, or its lowest common node.
 
     A class of one value shows that. Levels without an order and without a tree are below one root, ``*``.
     """
     kind, column = data.schema[name].kind, data.frame[name]
     if tree is not None or kind in UNORDERED:
-        return _common_nodes(*tree_of(data, name, tree), classes)
-    numbers = numbers_of_labels(data, name)
-    ends = class_ends(numbers, classes, len(class_sizes(classes)))
-    (lows, low), (highs, high) = (ranked(end) for end in ends)
+        return _common_nodes(*tree_of_levels(data, name, tree), classes)
+    numbers = numbers_as_labelled(data, name)
+    ends = class_extremes(numbers, classes, len(class_sizes(classes)))
+    (lows, low), (highs, high) = (rank_values(end) for end in ends)
     pairs, pair = np.unique(low.astype(np.int64) * len(highs) + high, return_inverse=True)
-    show = _levels_shown(column) if kind.has_levels else partial(label_of, dates=kind is Kind.DATE)
+    show = _level_formatter(column) if kind.has_levels else partial(format_label_number, dates=kind is Kind.DATE)
     starts, stops = ([show(end) for end in found.tolist()] for found in (lows, highs))
     shown = ((starts[code // len(highs)], stops[code % len(highs)]) for code in pairs.tolist())
     return _as_categories([one if one == other else f"[{one}, {other}]" for one, other in shown], pair[classes])
 
 
-def _levels_shown(column: pd.Series) -> Callable[[float], str]:
+def _level_formatter(column: pd.Series) -> Callable[[float], str]:
     return lambda code: str(column.cat.categories[int(code)])
 
 
 def _common_nodes(tree: Hierarchy, rows: Integers, classes: Integers) -> pd.Series:
-    leaf_of_rank = np.argsort(tree.order)
-    ends = class_ends(tree.order[rows].astype(np.float64), classes, len(class_sizes(classes)))
+    leaf_of_rank = np.argsort(tree.leaf_ranks)
+    ends = class_extremes(tree.leaf_ranks[rows].astype(np.float64), classes, len(class_sizes(classes)))
     low, high = (leaf_of_rank[end.astype(np.int64)] for end in ends)
     level = tree.common_levels(low, high)
-    pairs, pair = np.unique(np.column_stack([level, tree.nodes[level, low]]), axis=0, return_inverse=True)
+    pairs, pair = np.unique(np.column_stack([level, tree.node_numbers[level, low]]), axis=0, return_inverse=True)
     example = np.empty(len(pairs), dtype=np.int64)
     example[pair.reshape(-1)] = low
     labels = [tree.rows[leaf][height] for (height, _), leaf in zip(pairs, example, strict=True)]
@@ -169,7 +171,7 @@ def _common_nodes(tree: Hierarchy, rows: Integers, classes: Integers) -> pd.Seri
 
 
 def _as_categories(labels: Sequence[str], codes: Integers) -> pd.Series:
-    """Labels (G,) by code (n,) as a categorical; equal labels are one category."""
+    """Return labels (G,) by code (n,) as a categorical; equal labels are one category."""
     distinct = list(dict.fromkeys(labels))
     place = {label: i for i, label in enumerate(distinct)}
     merged = np.array([place[label] for label in labels], dtype=np.int64)
@@ -177,7 +179,7 @@ def _as_categories(labels: Sequence[str], codes: Integers) -> pd.Series:
 
 
 def kept_rows(frame: pd.DataFrame, classes: Integers) -> pd.DataFrame:
-    """The records that are not suppressed; no copy where none is."""
+    """Return the records that are not suppressed; no copy where none is."""
     kept = classes >= 0
     return frame if kept.all() else frame[kept]
 
@@ -189,14 +191,14 @@ def anonymised_table(
     columns: Mapping[str, pd.Series],
     notes: tuple[Diagnostic, ...],
 ) -> Anonymised:
-    """The table without the suppressed records, ``columns`` (those that are left,) in place of the quasi-identifiers."""
+    """Build the table without the suppressed records, with ``columns`` (those that are left,) in place of the quasi-identifiers."""
     kept = kept_rows(data.frame, classes).reset_index(drop=True)
     table = Microdata(spec.released_schema(data.schema), kept.assign(**columns), "anonymised")
     return Anonymised(table, classes, notes)
 
 
 def notes_of(classes: Integers, k: int | None = None, most_suppressed: int | None = None) -> tuple[Diagnostic, ...]:
-    """How many classes there are, their smallest and mean size, and the suppressed records; against k and the limit."""
+    """Report how many classes there are, their smallest and mean size, and the suppressed records; against k and the limit."""
     sizes, suppressed = class_sizes(classes), int(np.sum(classes < 0))
     smallest, mean = (int(sizes.min()), float(sizes.mean())) if len(sizes) else (0, 0.0)
     least = ("", None) if k is None else (f"at least {k}", smallest >= k)
@@ -209,9 +211,9 @@ def notes_of(classes: Integers, k: int | None = None, most_suppressed: int | Non
     )
 
 
-SIZES = LeverValues((3, 5, 7, 10, 15, 20, 30, 50), guarantee=True)
+SIZES = SearchValues((3, 5, 7, 10, 15, 20, 30, 50), is_guarantee=True)
 """The values of k that a search tries."""
-ClassSize = Annotated[int, Param("fewest records in a class", ge=2, lever=SIZES)]
+ClassSize = Annotated[int, Param("fewest records in a class", ge=2, search_values=SIZES)]
 LeastDiversity = Annotated[float, Param("least diversity of sensitive values in a class; 1 asks for none", ge=1)]
 DiversityKind = Annotated[
     Diversity,
@@ -240,8 +242,8 @@ VaryingVariables = Annotated[
 ]
 
 
-class OfValues(Protocol):
-    """Parameters that ask for classes of k records that are diverse and close."""
+class DiversitySettings(Protocol):
+    """Parameters for classes of k records that are diverse and close."""
 
     @property
     def k(self) -> int: ...
@@ -255,12 +257,12 @@ class OfValues(Protocol):
     def t(self) -> float: ...
 
 
-def limits_of(spec: OfValues) -> Limits:
+def diversity_limits(spec: DiversitySettings) -> Limits:
     return Limits(k=spec.k, l=spec.l, diversity=spec.diversity, c=math.inf if spec.c is None else spec.c, t=spec.t)
 
 
-def check_diversity(spec: OfValues, place: str) -> None:
-    """BadInput where recursive diversity lacks c or a whole l, or c is given to another."""
+def check_diversity(spec: DiversitySettings, place: str) -> None:
+    """Raise BadInput where recursive diversity lacks c or a whole l, or c is given to another."""
     if spec.diversity != "recursive":
         if spec.c is not None:
             raise BadInput(f"{place}.c", 'belongs to recursive diversity; say diversity = "recursive", or leave it out')
@@ -272,7 +274,7 @@ def check_diversity(spec: OfValues, place: str) -> None:
 
 
 def check_sensitive(sensitive: Sequence[str], keys: Sequence[str], place: str, *, constrains: bool) -> None:
-    """BadInput where nothing is sensitive though a limit ``constrains`` it, or a variable is a quasi-identifier too."""
+    """Raise BadInput where nothing is sensitive though a limit ``constrains`` it, or a variable is a quasi-identifier too."""
     if constrains and not sensitive:
         raise BadInput(place, 'no variable is sensitive; name some, or give variables the role "sensitive"')
     for name in sensitive:
@@ -280,13 +282,13 @@ def check_sensitive(sensitive: Sequence[str], keys: Sequence[str], place: str, *
             raise BadInput(place, f'"{name}" is a quasi-identifier too; leave it out of one')
 
 
-def check_diverse(data: Microdata, spec: AnonymisationSpec, place: str) -> None:
-    """BadInput where not even the whole table keeps to the limits on values."""
+def check_table_is_diverse(data: Microdata, spec: AnonymisationSpec, place: str) -> None:
+    """Raise BadInput where not even the whole table keeps to the limits on values."""
     whole = np.zeros(len(data), dtype=np.int64)
     limits = spec.limits
     for name in spec.constrained(data.schema):
-        variable = Sensitive.of(data, name)
-        for limit, _, kept in limits.figures(variable, variable.composition(whole, 1)):
+        variable = SensitiveColumn.from_microdata(data, name)
+        for limit, _, kept in limits.figures(variable, variable.class_composition(whole, 1)):
             if not kept.all():
                 asked = f"({limits.c:g}, {limits.l:g})" if limit == "c" else f"{limits.l:g}"
                 raise BadInput(
@@ -296,8 +298,8 @@ def check_diverse(data: Microdata, spec: AnonymisationSpec, place: str) -> None:
                 )
 
 
-def asked_of_values(case: Case) -> tuple[dict[str, object], list[str], tuple[str, ...]]:
-    """What a drafted anonymisation asks of the sensitive values of a class: settings, why, and what of the wish it does not do."""
+def draft_diversity(case: Case) -> tuple[dict[str, object], list[str], tuple[str, ...]]:
+    """Draft how the sensitive values of a class must vary: settings, the reasons, and what of the request they leave out."""
     settings: dict[str, object] = {}
     why: list[str] = []
     wanted = case.l
@@ -348,47 +350,47 @@ class PartitionSpec(AnonymisationSpec):
         return Limits(k=self.k)
 
     @property
-    def constrains(self) -> bool:
-        """Whether anything is asked of the sensitive variables."""
+    def has_value_limits(self) -> bool:
+        """Return whether any limit is on sensitive variables."""
         return self.limits.on_values
 
     def generalised(self, schema: Schema) -> frozenset[str]:
-        """The quasi-identifiers, if intervals and nodes are the output."""
+        """Return the quasi-identifiers, if intervals and nodes are the output."""
         return frozenset(self.keys(schema) if self.output == "generalised" else ())
 
     def released_variable(self, variable: Variable) -> Variable:
-        """Labels, or numbers that need not be whole."""
-        return as_generalised(variable) if self.output == "generalised" else as_micro_aggregated(variable)
+        """Return the variable as labels, or as numbers that need not be whole."""
+        return generalised_variable(variable) if self.output == "generalised" else micro_aggregated_variable(variable)
 
     def constrained(self, schema: Schema) -> tuple[str, ...]:
-        """The sensitive variables that limit the cuts."""
-        return (self.sensitive or schema.of_role(Role.SENSITIVE)) if self.constrains else ()
+        """Return the sensitive variables that limit the cuts."""
+        return (self.sensitive or schema.names_by_role(Role.SENSITIVE)) if self.has_value_limits else ()
 
     def check(self, schema: Schema, place: str) -> None:
-        """BadInput where quasi-identifiers and sensitive variables do not fit the schema or each other."""
+        """Raise BadInput where quasi-identifiers and sensitive variables do not fit the schema or each other."""
         AnonymisationSpec.check(self, schema, place)
         self.check_keys(schema, place)
         check_sensitive(
             self.sensitive or self.constrained(schema),
             self.keys(schema),
             f"{place}.sensitive",
-            constrains=self.constrains,
+            constrains=self.has_value_limits,
         )
         if self.max_suppressed and self.cuts == "relaxed":
             raise BadInput(f"{place}.max_suppressed", "relaxed cuts never need suppression; leave it out")
 
 
 def check_partition(data: Microdata, spec: PartitionSpec, place: str) -> None:
-    """BadInput when there are fewer than k records, values are missing, or a tree lacks a value of the data."""
+    """Raise BadInput when there are fewer than k records, values are missing, or a tree lacks a value of the data."""
     require_records(data, spec.k, place)
     require_complete(data, spec.keys(data.schema), place)
     check_hierarchies(data, spec.hierarchies, spec.keys(data.schema), place)
 
 
-def partitioned(data: Microdata, spec: PartitionSpec) -> Anonymised:
-    """The table in classes that keep to the limits, as the released table measures them, with what each shows."""
-    dimensions = [dimension_of(data, name, spec.hierarchies.get(name)) for name in spec.keys(data.schema)]
-    sensitive = [Sensitive.of(data, name) for name in spec.constrained(data.schema)]
+def partition_table(data: Microdata, spec: PartitionSpec) -> Anonymised:
+    """Partition the table into classes that keep to the limits, as the released table measures them, and return it with their values."""
+    dimensions = [quasi_identifier_ranks(data, name, spec.hierarchies.get(name)) for name in spec.keys(data.schema)]
+    sensitive = [SensitiveColumn.from_microdata(data, name) for name in spec.constrained(data.schema)]
     most = int(spec.max_suppressed * len(data))
     rule = spec.limits.rule(sensitive) if sensitive else None
     classes = mondrian_classes(dimensions, spec.k, relaxed=spec.cuts == "relaxed", rule=rule, most_suppressed=most)

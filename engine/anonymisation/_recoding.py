@@ -1,4 +1,4 @@
-"""What methods of global recoding share: trees and widths of the quasi-identifiers, and a column recoded to one level."""
+"""Shared parts of the methods of global recoding: trees and widths of the quasi-identifiers, and a column recoded to one level."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema
 from ..errors import BadInput
 from ..methods.spec import Param
-from ..partition.hierarchies import Hierarchy, interval_hierarchy, interval_labels, label_of
-from ._partition import numbers_of_labels, tree_of
+from ..partition.hierarchies import Hierarchy, format_label_number, interval_hierarchy, interval_labels
+from ._partition import numbers_as_labelled, tree_of_levels
 
 Widths = Annotated[
     Mapping[str, tuple[float, ...]],
@@ -27,7 +27,7 @@ Widths = Annotated[
 ]
 
 
-class Trees(Protocol):
+class RecodingSettings(Protocol):
     """Parameters that give quasi-identifiers trees and widths."""
 
     @property
@@ -36,22 +36,22 @@ class Trees(Protocol):
     def widths(self) -> Mapping[str, tuple[float, ...]]: ...
 
 
-def height(spec: Trees, name: str, schema: Schema) -> int:
-    """Levels above the values in a variable's tree."""
+def tree_height(spec: RecodingSettings, name: str, schema: Schema) -> int:
+    """Count the levels above the values in a variable's tree."""
     if not schema[name].kind.has_levels:
         return len(spec.widths.get(name, ())) + 1
     return spec.hierarchies[name].height if name in spec.hierarchies else 1
 
 
-def check_levels(levels: Mapping[str, int], spec: Trees, schema: Schema, place: str) -> None:
-    """BadInput where a level is above the root of its variable's tree."""
+def check_tree_levels(levels: Mapping[str, int], spec: RecodingSettings, schema: Schema, place: str) -> None:
+    """Raise BadInput where a level is above the root of its variable's tree."""
     for name, level in levels.items():
-        if level > (root := height(spec, name, schema)):
+        if level > (root := tree_height(spec, name, schema)):
             raise BadInput(f"{place}.{name}", f"{level} is above the root, which is level {root}")
 
 
-def check_widths(spec: Trees, place: str) -> None:
-    """BadInput where a width is no multiple of the one before."""
+def check_widths(spec: RecodingSettings, place: str) -> None:
+    """Raise BadInput where a width is no multiple of the one before."""
     for name, widths in spec.widths.items():
         try:
             interval_hierarchy(np.zeros(1), widths)
@@ -59,34 +59,34 @@ def check_widths(spec: Trees, place: str) -> None:
             raise BadInput(f"{place}.widths.{name}", str(error)) from None
 
 
-def check_named(settings: Mapping[str, Mapping[str, object]], keys: tuple[str, ...], place: str) -> None:
-    """BadInput where one of the ``settings`` by variable names another than a quasi-identifier."""
+def check_setting_names(settings: Mapping[str, Mapping[str, object]], keys: tuple[str, ...], place: str) -> None:
+    """Raise BadInput where one of the ``settings`` by variable names another than a quasi-identifier."""
     for setting, by_name in settings.items():
         for name in by_name:
             if name not in keys:
                 raise BadInput(f"{place}.{setting}.{name}", f'"{name}" is no quasi-identifier; leave it out')
 
 
-def tree_with_rows(data: Microdata, name: str, spec: Trees) -> tuple[Hierarchy, Integers]:
-    """The tree of a quasi-identifier, of intervals where it has numbers, and each record's row in it, (n,)."""
+def tree_with_rows(data: Microdata, name: str, spec: RecodingSettings) -> tuple[Hierarchy, Integers]:
+    """Return the tree of a quasi-identifier, of intervals where it has numbers, and each record's row in it, (n,)."""
     kind = data.schema[name].kind
     if kind.has_levels:
-        return tree_of(data, name, spec.hierarchies.get(name))
-    return interval_hierarchy(numbers_of_labels(data, name), spec.widths.get(name, ()), dates=kind is Kind.DATE)
+        return tree_of_levels(data, name, spec.hierarchies.get(name))
+    return interval_hierarchy(numbers_as_labelled(data, name), spec.widths.get(name, ()), dates=kind is Kind.DATE)
 
 
-def recoded(data: Microdata, name: str, level: int, spec: Trees) -> pd.Series:
-    """The labels of one level, (n,); of level 0 the values as labels write them."""
+def recode_column(data: Microdata, name: str, level: int, spec: RecodingSettings) -> pd.Series:
+    """Return the labels of one level, (n,); of level 0 the values as labels write them."""
     kind = data.schema[name].kind
     if kind.has_levels:
-        tree, rows = tree_of(data, name, spec.hierarchies.get(name))
+        tree, rows = tree_of_levels(data, name, spec.hierarchies.get(name))
         labels = [row[level] for row in tree.rows]
     elif level:
         widths = spec.widths.get(name, ())
-        labels, rows = interval_labels(numbers_of_labels(data, name), widths, level, dates=kind is Kind.DATE)
+        labels, rows = interval_labels(numbers_as_labelled(data, name), widths, level, dates=kind is Kind.DATE)
     else:
-        distinct, rows = np.unique(numbers_of_labels(data, name), return_inverse=True)
-        labels = [label_of(number, dates=kind is Kind.DATE) for number in distinct.tolist()]
+        distinct, rows = np.unique(numbers_as_labelled(data, name), return_inverse=True)
+        labels = [format_label_number(number, dates=kind is Kind.DATE) for number in distinct.tolist()]
     categories = list(dict.fromkeys(labels))
     place = {label: code for code, label in enumerate(categories)}
     codes = np.array([place[label] for label in labels], dtype=np.int64)

@@ -3,7 +3,7 @@
 Templ, Kowarik & Meindl (2015), §2.3, delete values of records at risk one variable at a time; here the fewest cells of all are
 sought (``sfumato.engine.partition.local_suppression``). Alone, or after a step that has made the quasi-identifiers coarser. Where a
 missing value matches anything, an intruder who knows the deleted value may exclude the records that show another: the note
-``exposed_records`` counts whom fewer than k released records fit then.
+``exposed_records`` counts the records that then match fewer than k released ones.
 
 Which of several records with equal quasi-identifiers lose a value is drawn by the run's random numbers among the records in the order of
 their values. So the same stream deletes the same cells whatever the order of the file. With a secret key the choice reveals nothing about
@@ -23,7 +23,7 @@ from ..data.arrays import Booleans, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema, Variable
 from ..errors import BadInput
-from ..methods.drafting import ALTERNATIVE, Case, Declined, Offer, drafts
+from ..methods.drafting import ALTERNATIVE, Case, DeclinedOffer, Offer, drafts
 from ..methods.intruder import MissingKeys, QuasiIdentifiers
 from ..methods.registry import anonymisation_method
 from ..methods.release_form import AnonymisationSpec, Anonymised
@@ -31,22 +31,22 @@ from ..methods.results import Diagnostic
 from ..methods.run import Progress, Run
 from ..methods.spec import Param
 from ..partition.equivalence_classes import Limits, equivalence_classes
-from ..partition.local_suppression import Meaning, Unreachable, suppress_locally
+from ..partition.local_suppression import MissingMeaning, UnreachableClassSize, suppress_locally
 from ..partition.partial_matches import MISSING
-from ..wording import agree, counted
+from ..wording import agreeing_word, count_noun
 from ._partition import SIZES, anonymised_table, notes_of, require_records
 
 MOST_KEYS = 62
 """Sets of variables are bits of a whole number."""
 
 
-def check(data: Microdata, target: str, spec: LocalSuppressionSpec, place: str) -> None:
-    """BadInput when there are fewer than k records."""
+def check_data(data: Microdata, target: str, spec: LocalSuppressionSpec, place: str) -> None:
+    """Raise BadInput when there are fewer than k records."""
     require_records(data, spec.k, place)
 
 
-def _ranks(column: pd.Series) -> Integers:
-    """Ranks of the values by themselves, whatever order their levels have; ``MISSING`` for none: (n,)."""
+def _value_ranks(column: pd.Series) -> Integers:
+    """Rank the values by themselves, whatever order their levels have; ``MISSING`` for none: (n,)."""
     found, labels = pd.factorize(column, use_na_sentinel=True)
     order = np.argsort(np.array([str(one) for one in labels]) if column.dtype == "category" else np.asarray(labels))
     rank = np.empty(len(order) + 1, dtype=np.int64)
@@ -54,16 +54,16 @@ def _ranks(column: pd.Series) -> Integers:
     return np.asarray(rank[found])
 
 
-def _drawn_order(data: Microdata, run: Run) -> Integers:
-    """A random rank of each record, (n,), that depends on its values and the run's stream, not on its place."""
-    canonical = np.lexsort([_ranks(data.frame[name]) for name in data.schema.names])
+def _random_record_order(data: Microdata, run: Run) -> Integers:
+    """Draw a random rank of each record, (n,), that depends on its values and the run's stream, not on its place."""
+    canonical = np.lexsort([_value_ranks(data.frame[name]) for name in data.schema.names])
     rank = np.empty(len(data), dtype=np.int64)
     rank[canonical] = run.rng.permutation(len(data))
     return rank
 
 
-def _without(data: Microdata, name: str, cells: Booleans, codes: Integers) -> pd.Series:
-    """A column without the values of some records, (n,), and without levels that only they had."""
+def _suppress_cells(data: Microdata, name: str, cells: Booleans, codes: Integers) -> pd.Series:
+    """Return a column without the values of some records, (n,), and without levels that only they had."""
     kept = ~cells & (codes != MISSING)
     if not kept.any():
         raise BadInput(
@@ -84,10 +84,10 @@ def _without(data: Microdata, name: str, cells: Booleans, codes: Integers) -> pd
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LocalSuppressionSpec(AnonymisationSpec):
-    """How many records must share a combination, what a missing value means, and which values are deleted last."""
+    """Records that must share a combination, the meaning of a missing value, and the values that are deleted last."""
 
     quasi_identifiers: QuasiIdentifiers = ()
-    k: Annotated[int, Param("fewest records that share a combination", ge=2, lever=SIZES)] = 5
+    k: Annotated[int, Param("fewest records that share a combination", ge=2, search_values=SIZES)] = 5
     missing: MissingKeys = "value"
     importance: Annotated[
         Mapping[str, float],
@@ -102,19 +102,19 @@ class LocalSuppressionSpec(AnonymisationSpec):
         return Limits(k=self.k)
 
     @property
-    def missing_matches(self) -> Meaning:
+    def missing_matches(self) -> MissingMeaning:
         return self.missing
 
     def changed(self, schema: Schema) -> tuple[str, ...]:
-        """The quasi-identifiers whose values may be deleted."""
+        """Return the quasi-identifiers whose values may be deleted."""
         return tuple(name for name in self.keys(schema) if name not in self.never_suppressed)
 
     def released_variable(self, variable: Variable) -> Variable:
-        """The variable with values that may be missing."""
+        """Return the variable with values that may be missing."""
         return replace(variable, may_be_missing=True)
 
     def check(self, schema: Schema, place: str) -> None:
-        """BadInput where weights or exceptions are of no quasi-identifier, or nothing may be deleted."""
+        """Raise BadInput where weights or exceptions are of no quasi-identifier, or nothing may be deleted."""
         AnonymisationSpec.check(self, schema, place)
         self.check_keys(schema, place)
         named = (
@@ -130,18 +130,18 @@ class LocalSuppressionSpec(AnonymisationSpec):
             raise BadInput(f"{place}.never_suppressed", "no quasi-identifier is left to suppress; name fewer")
 
 
-def _offer(case: Case) -> Offer | Declined | None:
-    """Combinations that k records share; alone, or after a step that has made the quasi-identifiers coarser."""
+def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
+    """Offer combinations that k records share; alone, or after a step that has made the quasi-identifiers coarser."""
     if case.want != "anonymisation" or not case.known:
         return None
     if case.l is not None or case.p is not None or case.t is not None:
-        return Declined("it limits how many records share a combination, not how sensitive values vary among them")
+        return DeclinedOffer("it limits how many records share a combination, not how sensitive values vary among them")
     if case.table.records < case.k:
-        return Declined(f"{counted(case.table.records, 'record')} cannot make a class of {case.k:,}")
+        return DeclinedOffer(f"{count_noun(case.table.records, 'record')} cannot make a class of {case.k:,}")
     if len(case.known) > MOST_KEYS:
-        return Declined(f"more than {MOST_KEYS} quasi-identifiers are too many for it")
+        return DeclinedOffer(f"more than {MOST_KEYS} quasi-identifiers are too many for it")
     why = (
-        f"the fewest single values are deleted until {counted(case.k, 'record')} share every combination (k = {case.k}, as asked), and all others "
+        f"the fewest single values are deleted until {count_noun(case.k, 'record')} share every combination (k = {case.k}, as asked), and all others "
         "are released unchanged"
     )
     return Offer(why, {"quasi_identifiers": list(case.known), "k": case.k}, ALTERNATIVE, finishes=True)
@@ -151,33 +151,35 @@ def _offer(case: Case) -> Offer | Declined | None:
     "Local suppression",
     spec=LocalSuppressionSpec,
     source="Templ, Kowarik & Meindl (2015), §2.3; Samarati & Sweeney (1998)",
-    check=check,
+    check=check_data,
 )
-@drafts(_offer)
+@drafts(_draft_offer)
 def local_suppression(data: Microdata, spec: LocalSuppressionSpec, run: Run) -> Anonymised:
-    """Every record, without the fewest values that let k records share each combination of the quasi-identifiers.
+    """Delete the fewest values that let k records share each combination of the quasi-identifiers; every record stays.
 
     The classes are the records that show the same values and lack the same ones, whatever missing means to the limit. Raises
-    BadInput when values that may not be deleted tell records apart, or a variable would lose all its values.
+    BadInput when values that may not be deleted distinguish records, or a variable would lose all its values.
     """
-    check(data, "", spec, "anonymisation")
+    check_data(data, "", spec, "anonymisation")
     keys = spec.keys(data.schema)
-    codes = np.column_stack([_ranks(data.frame[name]) for name in keys])
+    codes = np.column_stack([_value_ranks(data.frame[name]) for name in keys])
     costs = np.array([np.inf if name in spec.never_suppressed else spec.importance.get(name, 1.0) for name in keys])
 
     def report(done: int, total: int) -> None:
         run.report(Progress(done, total, "combinations below k"))
 
     try:
-        found = suppress_locally(codes, spec.k, costs, _drawn_order(data, run), missing=spec.missing, report=report)
-    except Unreachable as refused:
+        found = suppress_locally(
+            codes, spec.k, costs, _random_record_order(data, run), missing=spec.missing, report=report
+        )
+    except UnreachableClassSize as refused:
         raise BadInput(
             "anonymisation.never_suppressed",
-            f"{counted(refused.records, 'record')} {agree(refused.records, 'shares', 'share')} values that are never deleted with "
-            f"fewer than {counted(spec.k, 'record')}; name fewer variables, or generalise them first",
+            f"{count_noun(refused.records, 'record')} {agreeing_word(refused.records, 'shares', 'share')} values that are never deleted with "
+            f"fewer than {count_noun(spec.k, 'record')}; name fewer variables, or generalise them first",
         ) from None
     columns = {
-        name: _without(data, name, found.cells[:, j], codes[:, j])
+        name: _suppress_cells(data, name, found.cells[:, j], codes[:, j])
         for j, name in enumerate(keys)
         if name in spec.changed(data.schema)
     }
@@ -187,7 +189,7 @@ def local_suppression(data: Microdata, spec: LocalSuppressionSpec, run: Run) -> 
         *notes_of(classes, None if spec.missing == "anything" else spec.k, 0),
         Diagnostic("suppressed_cells", "release", float(deleted)),
         Diagnostic("suppressed_share", "release", deleted / codes.size),
-        Diagnostic("exposed_records", "release", float(found.exposed)),
-        Diagnostic("proven_fewest", "release", float(found.proven)),
+        Diagnostic("exposed_records", "release", float(found.n_exposed)),
+        Diagnostic("proven_fewest", "release", float(found.is_proven)),
     )
     return anonymised_table(data, spec, classes, columns, notes)

@@ -18,7 +18,7 @@ from ..data.schema import Kind, Schema, Variable
 from ..errors import BadInput
 from ..methods.intruder import QuasiIdentifiers
 from ..methods.registry import anonymisation_method
-from ..methods.release_form import AnonymisationSpec, Anonymised, as_micro_aggregated
+from ..methods.release_form import AnonymisationSpec, Anonymised, micro_aggregated_variable
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, Variant
 from ..partition.equivalence_classes import Limits
@@ -28,11 +28,11 @@ ORDERED = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.ORDINAL, Kind.BINARY)
 
 
 def mdav_groups(points: Floats, k: int, report: Callable[[int], None] = lambda grouped: None) -> Integers:
-    """The group of each of n >= k points (n, d), from 0. Costs O(n² d / k).
+    """Return the group of each of n >= k points (n, d), from 0. Costs O(n² d / k).
 
     The point farthest from the mean takes its k - 1 nearest neighbours, then the one farthest from that point takes
     its own, until fewer than 3k are left; the last 2k to 3k - 1 make two groups, fewer one. Of equally near or far
-    points the first counts. ``report`` hears how many points are grouped.
+    points the first counts. ``report`` is called with how many points are grouped.
     """
     groups = np.full(len(points), -1, dtype=np.int64)
     left, here = np.arange(len(points)), points
@@ -41,30 +41,30 @@ def mdav_groups(points: Floats, k: int, report: Callable[[int], None] = lambda g
     def take(start: int, distances: Floats) -> Floats:
         """Group what is nearest to a point that is left, and give the distances of what then is left."""
         nonlocal left, here, found
-        near = _nearest(distances, start, k)
+        near = _nearest_points(distances, start, k)
         groups[left[near]] = found
         left, here, found = np.delete(left, near), np.delete(here, near, axis=0), found + 1
         return np.delete(distances, near)
 
     while len(left) >= 3 * k:
-        first = int(np.argmax(_distances(here, here.mean(axis=0))))
-        second = int(np.argmax(take(first, _distances(here, here[first]))))
-        take(second, _distances(here, here[second]))
+        first = int(np.argmax(_squared_distances(here, here.mean(axis=0))))
+        second = int(np.argmax(take(first, _squared_distances(here, here[first]))))
+        take(second, _squared_distances(here, here[second]))
         report(len(points) - len(left))
     if len(left) >= 2 * k:
-        last = int(np.argmax(_distances(here, here.mean(axis=0))))
-        take(last, _distances(here, here[last]))
+        last = int(np.argmax(_squared_distances(here, here.mean(axis=0))))
+        take(last, _squared_distances(here, here[last]))
     groups[left] = found
     return groups
 
 
-def _distances(points: Floats, centre: Floats) -> Floats:
+def _squared_distances(points: Floats, centre: Floats) -> Floats:
     difference = points - centre
     return np.asarray(np.einsum("ij,ij->i", difference, difference))
 
 
-def _nearest(distances: Floats, start: int, k: int) -> Integers:
-    """The k points of the smallest distances, ``start`` among them; of equal ones the first."""
+def _nearest_points(distances: Floats, start: int, k: int) -> Integers:
+    """Return the k points of the smallest distances, ``start`` among them; of equal ones the first."""
     inside = np.flatnonzero(distances <= np.partition(distances, k - 1)[k - 1])
     near = inside[np.argsort(distances[inside], kind="stable")[:k]]
     if start not in near:
@@ -72,37 +72,37 @@ def _nearest(distances: Floats, start: int, k: int) -> Integers:
     return near
 
 
-def check(data: Microdata, target: str, spec: MicroaggregationSpec, place: str) -> None:
-    """BadInput when there are fewer than k records, or values are missing."""
+def check_data(data: Microdata, target: str, spec: MicroaggregationSpec, place: str) -> None:
+    """Raise BadInput when there are fewer than k records, or values are missing."""
     require_records(data, spec.k, place)
     require_complete(data, spec.keys(data.schema), place)
 
 
-def _standardised(values: Floats) -> Floats:
+def _standardise_values(values: Floats) -> Floats:
     spread = float(values.std())
     return np.asarray((values - values.mean()) / spread) if spread > 0 else np.zeros(len(values))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MicroaggregationSpec(AnonymisationSpec):
-    """Group size and quasi-identifiers."""
+    """Group size and quasi-identifiers of the microaggregation."""
 
     quasi_identifiers: Annotated[
         QuasiIdentifiers,
         Variant("ordered variables that the intruder may know; default: the quasi-identifiers"),
     ] = ()
-    k: Annotated[int, Param("fewest records in a group", ge=2, lever=SIZES)] = 5
+    k: Annotated[int, Param("fewest records in a group", ge=2, search_values=SIZES)] = 5
 
     def released_variable(self, variable: Variable) -> Variable:
-        """Numbers that need not be whole."""
-        return as_micro_aggregated(variable)
+        """Return the variable as numbers that need not be whole."""
+        return micro_aggregated_variable(variable)
 
     @property
     def limits(self) -> Limits:
         return Limits(k=self.k)
 
     def check(self, schema: Schema, place: str) -> None:
-        """BadInput where a quasi-identifier has no order."""
+        """Raise BadInput where a quasi-identifier has no order."""
         AnonymisationSpec.check(self, schema, place)
         self.check_keys(schema, place)
         for name in self.keys(schema):
@@ -117,13 +117,13 @@ class MicroaggregationSpec(AnonymisationSpec):
     "Microaggregation (MDAV)",
     spec=MicroaggregationSpec,
     source="Domingo-Ferrer & Mateo-Sanz (2002); Domingo-Ferrer & Torra (2005), Algorithm 1",
-    check=check,
+    check=check_data,
 )
 def microaggregation(data: Microdata, spec: MicroaggregationSpec, run: Run) -> Anonymised:
-    """Groups of k to 2k - 1 records, with means of numbers, binary ones among them, and medians of levels."""
-    check(data, "", spec, "anonymisation")
+    """Make groups of k to 2k - 1 records, with means of numbers, binary ones among them, and medians of levels."""
+    check_data(data, "", spec, "anonymisation")
     keys = spec.keys(data.schema)
-    points = np.column_stack([_standardised(data.numbers(name)) for name in keys])
+    points = np.column_stack([_standardise_values(data.numbers(name)) for name in keys])
 
     def report(grouped: int) -> None:
         run.report(Progress(grouped, len(data), "records grouped"))

@@ -1,10 +1,10 @@
 """Mondrian: k-anonymity by cutting the space of the quasi-identifiers at medians.
 
-LeFevre, DeWitt & Ramakrishnan (2006). Records are parted by one quasi-identifier after another, always the widest that can be
-cut, until no class of k or more records can be cut into two. A class then shows means, medians and modes, or intervals
-and tree nodes; of a binary variable the mean of 0 and 1, a share. Strict cuts part records by value alone; relaxed ones also part those of the median value, so that classes
-have between k and 2k - 1 records unless all their records are alike. A strict cut lies on the side of the median value that
-halves the records more evenly (the paper: always above it).
+LeFevre, DeWitt & Ramakrishnan (2006). Records are parted by one quasi-identifier after another, always the widest that can be cut, until
+no class of k or more records can be cut into two. A class then shows means, medians and modes, or intervals and tree nodes; of a binary
+variable the mean of 0 and 1, a share. Strict cuts part records by value alone; relaxed ones also part those of the median value, so that
+classes have between k and 2k - 1 records unless all their records are alike. A strict cut lies on the side of the median value that halves
+the records more evenly (the paper: always above it).
 
 Cuts may also have to keep l-diversity (Machanavajjhala et al. 2007) and t-closeness (Li, Li & Venkatasubramanian 2007).
 """
@@ -15,36 +15,36 @@ from dataclasses import dataclass
 
 from ..data.microdata import Microdata
 from ..data.schema import Schema
-from ..methods.drafting import GENERAL, Case, Declined, Offer, drafts, hierarchies_for
+from ..methods.drafting import GENERAL, Case, DeclinedOffer, Offer, drafts, suggest_hierarchies
 from ..methods.registry import anonymisation_method
 from ..methods.release_form import Anonymised
 from ..methods.run import Run
 from ..partition.equivalence_classes import Limits
-from ..wording import counted
+from ..wording import count_noun
 from ._partition import (
     DiversityKind,
     LeastDiversity,
     MostDistance,
     PartitionSpec,
     RecursiveBound,
-    asked_of_values,
-    check_diverse,
     check_diversity,
     check_partition,
-    limits_of,
-    partitioned,
+    check_table_is_diverse,
+    diversity_limits,
+    draft_diversity,
+    partition_table,
 )
 
 
-def check(data: Microdata, target: str, spec: MondrianSpec, place: str) -> None:
-    """BadInput when there are too few records, a tree lacks a value, or the whole table is not diverse."""
+def check_data(data: Microdata, target: str, spec: MondrianSpec, place: str) -> None:
+    """Raise BadInput when there are too few records, a tree lacks a value, or the whole table is not diverse."""
     check_partition(data, spec, place)
-    check_diverse(data, spec, place)
+    check_table_is_diverse(data, spec, place)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MondrianSpec(PartitionSpec):
-    """Class size, quasi-identifiers, and what a class must keep of the sensitive variables."""
+    """Class size, quasi-identifiers, and how sensitive variables must vary in a class."""
 
     l: LeastDiversity = 1.0  # noqa: E741
     diversity: DiversityKind = "distinct"
@@ -53,28 +53,28 @@ class MondrianSpec(PartitionSpec):
 
     @property
     def limits(self) -> Limits:
-        """Classes of k records that are diverse and close."""
-        return limits_of(self)
+        """Return limits for classes of k records that are diverse and close."""
+        return diversity_limits(self)
 
     def check(self, schema: Schema, place: str) -> None:
-        """BadInput also where recursive diversity lacks c or a whole l, or c is given to another."""
+        """Raise BadInput also where recursive diversity lacks c or a whole l, or c is given to another."""
         PartitionSpec.check(self, schema, place)
         check_diversity(self, place)
 
 
-def _offer(case: Case) -> Offer | Declined | None:
-    """Classes of k records, and l values or a distance t where they are asked for; p belongs to another method."""
+def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
+    """Offer classes of k records, and l values or a distance t where they are requested; p belongs to another method."""
     if case.want != "anonymisation" or not case.known or (case.p is not None and case.l is None and case.t is None):
         return None
     if case.table.records < case.k:
-        return Declined(f"{counted(case.table.records, 'record')} cannot make a class of {case.k:,}")
+        return DeclinedOffer(f"{count_noun(case.table.records, 'record')} cannot make a class of {case.k:,}")
     settings: dict[str, object] = {"quasi_identifiers": list(case.known), "k": case.k}
     why = [f"every record shares its quasi-identifiers with {case.k - 1:,} others or more (k = {case.k}, as asked)"]
-    of_values, reasons, missed = asked_of_values(case)
+    of_values, reasons, missed = draft_diversity(case)
     settings |= of_values
     why += reasons
     why.append("cuts follow the data, so that classes are as small as k allows")
-    trees, said = hierarchies_for(case)
+    trees, said = suggest_hierarchies(case)
     return Offer(f"{'; '.join(why)}{said}", settings | trees, GENERAL, missed=missed)
 
 
@@ -83,14 +83,14 @@ def _offer(case: Case) -> Offer | Declined | None:
     spec=MondrianSpec,
     source="LeFevre, DeWitt & Ramakrishnan (2006); l-diversity: Machanavajjhala et al. (2007); t-closeness: Li, Li & "
     "Venkatasubramanian (2007)",
-    check=check,
+    check=check_data,
 )
-@drafts(_offer)
+@drafts(_draft_offer)
 def mondrian(data: Microdata, spec: MondrianSpec, run: Run) -> Anonymised:
-    """Classes of k records or more that show the same values of all quasi-identifiers.
+    """Partition records into classes of k or more that show the same values of all quasi-identifiers.
 
     k, l, c and t hold of the released table as ``risk.anonymity`` measures them, after suppression: t then against the
-    values of the records that are left. Raises BadInput as ``check`` does.
+    values of the records that are left. Raises BadInput as ``check_data`` does.
     """
-    check(data, "", spec, "anonymisation")
-    return partitioned(data, spec)
+    check_data(data, "", spec, "anonymisation")
+    return partition_table(data, spec)

@@ -1,7 +1,8 @@
 """Global recoding to the best levels: of all levels that keep to the limits those that lose least, found exactly.
 
 Samarati & Sweeney (1998); Sweeney (2002); the search is ``sfumato.engine.partition.lattice``. Records of classes that break the limits are
-suppressed; with ``below = "keep"`` they stay, and a later step protects them, such as ``anonymisation.local_suppression``. Every quasi-identifier becomes a label, at level 0 the value itself, since the recipe alone does not say its level.
+suppressed; with ``below = "keep"`` they stay, and a later step protects them, such as ``anonymisation.local_suppression``. Every
+quasi-identifier becomes a label, at level 0 the value itself, since the recipe alone does not say its level.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from typing import Annotated, Literal
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema, Variable
 from ..errors import BadInput
-from ..methods.drafting import ALTERNATIVE, Case, Declined, Offer, drafts, hierarchies_for
+from ..methods.drafting import ALTERNATIVE, Case, DeclinedOffer, Offer, drafts, suggest_hierarchies
 from ..methods.intruder import QuasiIdentifiers
 from ..methods.registry import anonymisation_method
-from ..methods.release_form import AnonymisationSpec, Anonymised, Hierarchies, as_generalised
+from ..methods.release_form import AnonymisationSpec, Anonymised, Hierarchies, generalised_variable
 from ..methods.results import Diagnostic
 from ..methods.run import Progress, Run
-from ..methods.spec import LeverValues, Param
-from ..partition.equivalence_classes import Limits, Sensitive
+from ..methods.spec import Param, SearchValues
+from ..partition.equivalence_classes import Limits, SensitiveColumn
 from ..partition.hierarchies import Hierarchy
-from ..partition.lattice import MOST_NODES, Ladder, Objective, best_levels, classes_at
-from ..wording import counted
+from ..partition.lattice import MOST_NODES, GeneralisationLevels, Objective, classes_at_node, find_best_levels
+from ..wording import count_noun
 from ._partition import (
     ClassSize,
     DiversityKind,
@@ -33,18 +34,26 @@ from ._partition import (
     RecursiveBound,
     VaryingVariables,
     anonymised_table,
-    asked_of_values,
-    check_diverse,
     check_diversity,
     check_hierarchies,
     check_sensitive,
+    check_table_is_diverse,
+    diversity_limits,
+    draft_diversity,
     kept_rows,
-    limits_of,
     notes_of,
     require_complete,
     require_records,
 )
-from ._recoding import Widths, check_levels, check_named, check_widths, height, recoded, tree_with_rows
+from ._recoding import (
+    Widths,
+    check_setting_names,
+    check_tree_levels,
+    check_widths,
+    recode_column,
+    tree_height,
+    tree_with_rows,
+)
 
 FEWEST_SUPPRESSED = 0.01
 """Share of the records that a drafted recoding may suppress, so that single odd records do not coarsen all others."""
@@ -52,16 +61,16 @@ MOST_UNFINISHED = 0.05
 """Share of the records that it leaves to a step of local suppression."""
 
 
-def check(data: Microdata, target: str, spec: OptimalRecodingSpec, place: str) -> None:
-    """BadInput when there are too few records, values are missing, a tree lacks a value, or the whole table is not diverse."""
+def check_data(data: Microdata, target: str, spec: OptimalRecodingSpec, place: str) -> None:
+    """Raise BadInput when there are too few records, values are missing, a tree lacks a value, or the whole table is not diverse."""
     require_records(data, spec.k, place)
     require_complete(data, spec.keys(data.schema), place)
     check_hierarchies(data, spec.hierarchies, spec.keys(data.schema), place)
-    check_diverse(data, spec, place)
+    check_table_is_diverse(data, spec, place)
 
 
-def _levels(case: Case, name: str) -> int:
-    """The levels of a quasi-identifier in the trees and widths of a case."""
+def _count_tree_levels(case: Case, name: str) -> int:
+    """Count the levels of a quasi-identifier in the trees and widths of a case."""
     if name in case.hierarchies:
         return Hierarchy.parse(case.hierarchies[name]).height + 1
     return len(case.widths.get(name, ())) + 2
@@ -69,7 +78,7 @@ def _levels(case: Case, name: str) -> int:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OptimalRecodingSpec(AnonymisationSpec):
-    """What classes must have, what is lost least, and between which levels."""
+    """Limits of the classes, the objective of the search, and the range of levels."""
 
     quasi_identifiers: QuasiIdentifiers = ()
     k: ClassSize = 5
@@ -77,7 +86,7 @@ class OptimalRecodingSpec(AnonymisationSpec):
         Objective,
         Param(
             "what is smallest: mean class size, squared class sizes, mean size of nodes, or lost bits",
-            lever=LeverValues(("average_class_size", "discernibility", "ncp", "entropy"), ordered=False),
+            search_values=SearchValues(("average_class_size", "discernibility", "ncp", "entropy"), has_order=False),
         ),
     ] = "ncp"
     max_suppressed: Annotated[
@@ -86,7 +95,7 @@ class OptimalRecodingSpec(AnonymisationSpec):
             "largest share of the records in classes that break the limits",
             ge=0,
             lt=1,
-            lever=LeverValues((0.0, 0.01, 0.02, 0.05, 0.1), rising=False),
+            search_values=SearchValues((0.0, 0.01, 0.02, 0.05, 0.1), larger_protects_more=False),
         ),
     ] = 0.0
     below: Annotated[
@@ -108,33 +117,33 @@ class OptimalRecodingSpec(AnonymisationSpec):
     sensitive: VaryingVariables = ()
 
     @property
-    def sought(self) -> Limits:
-        """The limits that the levels keep to."""
-        return limits_of(self)
+    def search_limits(self) -> Limits:
+        """Return the limits that the levels keep to."""
+        return diversity_limits(self)
 
     @property
     def limits(self) -> Limits:
-        """What the table keeps to; nothing where records that break the limits are kept."""
-        return self.sought if self.below == "suppress" else Limits()
+        """Return the limits that the table keeps to; none where records that break the limits are kept."""
+        return self.search_limits if self.below == "suppress" else Limits()
 
     def constrained(self, schema: Schema) -> tuple[str, ...]:
-        """The sensitive variables that limit the levels."""
-        return (self.sensitive or schema.of_role(Role.SENSITIVE)) if self.sought.on_values else ()
+        """Return the sensitive variables that limit the levels."""
+        return (self.sensitive or schema.names_by_role(Role.SENSITIVE)) if self.search_limits.on_values else ()
 
     def generalised(self, schema: Schema) -> frozenset[str]:
         return frozenset(self.keys(schema))
 
     def released_variable(self, variable: Variable) -> Variable:
-        return as_generalised(variable)
+        return generalised_variable(variable)
 
-    def ends(self, schema: Schema) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The lowest and the highest level of each quasi-identifier."""
+    def level_range(self, schema: Schema) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the lowest and the highest level of each quasi-identifier."""
         keys = self.keys(schema)
-        highest = tuple(self.highest.get(name, height(self, name, schema)) for name in keys)
+        highest = tuple(self.highest.get(name, tree_height(self, name, schema)) for name in keys)
         return tuple(self.lowest.get(name, 0) for name in keys), highest
 
     def check(self, schema: Schema, place: str) -> None:
-        """BadInput where trees, widths and levels do not fit the quasi-identifiers and each other, or the lattice is too large."""
+        """Raise BadInput where trees, widths and levels do not fit the quasi-identifiers and each other, or the lattice is too large."""
         AnonymisationSpec.check(self, schema, place)
         self.check_keys(schema, place)
         keys = self.keys(schema)
@@ -144,14 +153,14 @@ class OptimalRecodingSpec(AnonymisationSpec):
             "lowest": self.lowest,
             "highest": self.highest,
         }
-        check_named(given, keys, place)
-        check_levels(self.lowest, self, schema, f"{place}.lowest")
-        check_levels(self.highest, self, schema, f"{place}.highest")
+        check_setting_names(given, keys, place)
+        check_tree_levels(self.lowest, self, schema, f"{place}.lowest")
+        check_tree_levels(self.highest, self, schema, f"{place}.highest")
         check_widths(self, place)
-        for name, low, high in zip(keys, *self.ends(schema), strict=True):
+        for name, low, high in zip(keys, *self.level_range(schema), strict=True):
             if low > high:
                 raise BadInput(f"{place}.lowest.{name}", f"{low} is above the highest level, {high}; lower it")
-        nodes = math.prod(high - low + 1 for low, high in zip(*self.ends(schema), strict=True))
+        nodes = math.prod(high - low + 1 for low, high in zip(*self.level_range(schema), strict=True))
         if nodes > MOST_NODES:
             raise BadInput(
                 f"{place}.quasi_identifiers",
@@ -160,19 +169,21 @@ class OptimalRecodingSpec(AnonymisationSpec):
             )
         check_diversity(self, place)
         sensitive = self.sensitive or self.constrained(schema)
-        check_sensitive(sensitive, keys, f"{place}.sensitive", constrains=self.sought.on_values)
+        check_sensitive(sensitive, keys, f"{place}.sensitive", constrains=self.search_limits.on_values)
 
 
-def _offer(case: Case) -> Offer | Declined | None:
-    """The levels that lose least, where classes of k records are asked for; also l values or a distance t."""
+def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
+    """Offer the levels that lose least, where classes of k records are requested; also l values or a distance t."""
     if case.want != "anonymisation" or not case.known or (case.p is not None and case.l is None and case.t is None):
         return None
     if case.table.records < case.k:
-        return Declined(f"{counted(case.table.records, 'record')} cannot make a class of {case.k:,}")
-    nodes = math.prod(_levels(case, name) for name in case.known)
+        return DeclinedOffer(f"{count_noun(case.table.records, 'record')} cannot make a class of {case.k:,}")
+    nodes = math.prod(_count_tree_levels(case, name) for name in case.known)
     if nodes > MOST_NODES:
-        return Declined(f"there are {nodes:,} combinations of levels, more than the {MOST_NODES:,} that are searched")
-    of_values, reasons, missed = asked_of_values(case)
+        return DeclinedOffer(
+            f"there are {nodes:,} combinations of levels, more than the {MOST_NODES:,} that are searched"
+        )
+    of_values, reasons, missed = draft_diversity(case)
     settings = {"quasi_identifiers": list(case.known), "k": case.k, "max_suppressed": FEWEST_SUPPRESSED, **of_values}
     if case.widths:
         settings["widths"] = dict(case.widths)
@@ -183,7 +194,7 @@ def _offer(case: Case) -> Offer | Declined | None:
             "the groups lose least",
         )
     )
-    trees, said = hierarchies_for(case)
+    trees, said = suggest_hierarchies(case)
     unfinished = {} if of_values else {"below": "keep", "max_suppressed": MOST_UNFINISHED}
     return Offer(f"{why}{said}", settings | trees, ALTERNATIVE, missed=missed, unfinished=unfinished)
 
@@ -193,28 +204,28 @@ def _offer(case: Case) -> Offer | Declined | None:
     spec=OptimalRecodingSpec,
     source="Samarati & Sweeney (1998); LeFevre, DeWitt & Ramakrishnan (2006); Bayardo & Agrawal (2005); Xu et al. (2006); de Waal & "
     "Willenborg (1999)",
-    check=check,
+    check=check_data,
 )
-@drafts(_offer)
+@drafts(_draft_offer)
 def optimal_recoding(data: Microdata, spec: OptimalRecodingSpec, run: Run) -> Anonymised:
-    """Nodes of the best levels in place of values, without the records of classes that break the limits unless these are kept.
+    """Recode values to nodes of the best levels, without the records of classes that break the limits unless these are kept.
 
     Of equally good levels those of the smallest sum are taken, then those that are lowest in the first quasi-identifiers. Raises
-    BadInput when no levels keep to the limits with as few suppressed records as asked.
+    BadInput when no levels keep to the limits with as few suppressed records as requested.
     """
-    check(data, "", spec, "anonymisation")
+    check_data(data, "", spec, "anonymisation")
     keys = spec.keys(data.schema)
-    ladders = [Ladder.of(*tree_with_rows(data, name, spec)) for name in keys]
-    sensitive = [Sensitive.of(data, name) for name in spec.constrained(data.schema)]
+    ladders = [GeneralisationLevels.from_hierarchy(*tree_with_rows(data, name, spec)) for name in keys]
+    sensitive = [SensitiveColumn.from_microdata(data, name) for name in spec.constrained(data.schema)]
     most = int(spec.max_suppressed * len(data))
-    lowest, highest = spec.ends(data.schema)
+    lowest, highest = spec.level_range(data.schema)
 
     def report(done: int, total: int) -> None:
         run.report(Progress(done, total, "combinations of levels"))
 
-    found = best_levels(
+    found = find_best_levels(
         ladders,
-        spec.sought,
+        spec.search_limits,
         spec.objective,
         most_suppressed=most,
         sensitive=sensitive,
@@ -228,9 +239,9 @@ def optimal_recoding(data: Microdata, spec: OptimalRecodingSpec, run: Run) -> An
             f"no levels keep to the limits with at most {most:,} of {len(data):,} records suppressed; allow more, or higher levels",
         )
     node = min(found.nodes, key=lambda levels: (sum(levels), levels))
-    classes = classes_at(ladders, node, spec.limits, sensitive if spec.limits.on_values else ())
+    classes = classes_at_node(ladders, node, spec.limits, sensitive if spec.limits.on_values else ())
     columns = {
-        name: kept_rows(recoded(data, name, level, spec).to_frame(name), classes)[name]
+        name: kept_rows(recode_column(data, name, level, spec).to_frame(name), classes)[name]
         .reset_index(drop=True)
         .cat.remove_unused_categories()
         for name, level in zip(keys, node, strict=True)
@@ -239,8 +250,8 @@ def optimal_recoding(data: Microdata, spec: OptimalRecodingSpec, run: Run) -> An
         *(notes_of(classes, spec.k, most) if spec.below == "suppress" else notes_of(classes)),
         Diagnostic("objective", "release", found.value),
         Diagnostic("equally_good", "release", float(len(found.nodes))),
-        Diagnostic("checked_nodes", "release", float(found.checked)),
-        Diagnostic("nodes", "release", float(found.checked + found.below + found.beyond)),
+        Diagnostic("checked_nodes", "release", float(found.n_checked)),
+        Diagnostic("nodes", "release", float(found.n_checked + found.n_below_infeasible + found.n_excluded)),
         *(Diagnostic("level", name, float(level)) for name, level in zip(keys, node, strict=True)),
     )
     return anonymised_table(data, spec, classes, columns, notes)

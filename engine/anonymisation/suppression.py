@@ -22,21 +22,21 @@ from ..partition.equivalence_classes import Limits, class_sizes, equivalence_cla
 from ._partition import ClassSize, anonymised_table, notes_of, require_records
 
 
-def check(data: Microdata, target: str, spec: SuppressionSpec, place: str) -> None:
-    """BadInput when there are fewer than k records."""
+def check_data(data: Microdata, target: str, spec: SuppressionSpec, place: str) -> None:
+    """Raise BadInput when there are fewer than k records."""
     require_records(data, spec.k, place)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SuppressionSpec(AnonymisationSpec):
-    """Class size, quasi-identifiers, and how much may go."""
+    """Class size, quasi-identifiers, and the largest share of suppressed records."""
 
     quasi_identifiers: QuasiIdentifiers = ()
     k: ClassSize = 5
     max_suppressed: Annotated[float, Param("share of the records that may be left out", ge=0, le=1)] = 1.0
 
     def changed(self, schema: Schema) -> tuple[str, ...]:
-        """None: the records that stay keep their values."""
+        """Return no variable: the records that stay keep their values."""
         return ()
 
     @property
@@ -44,16 +44,16 @@ class SuppressionSpec(AnonymisationSpec):
         return Limits(k=self.k)
 
     def check(self, schema: Schema, place: str) -> None:
-        """BadInput where there are no quasi-identifiers."""
+        """Raise BadInput where there are no quasi-identifiers."""
         AnonymisationSpec.check(self, schema, place)
         self.check_keys(schema, place)
 
 
-@anonymisation_method("Record suppression", spec=SuppressionSpec, source="Samarati & Sweeney (1998)", check=check)
+@anonymisation_method("Record suppression", spec=SuppressionSpec, source="Samarati & Sweeney (1998)", check=check_data)
 def suppression(data: Microdata, spec: SuppressionSpec, run: Run) -> Anonymised:
-    """The records whose values of the quasi-identifiers k or more records share; the others are left out.
+    """Leave out the records whose values of the quasi-identifiers fewer than k records share.
 
-    Raises BadInput when more than the limit, or all, would have to go.
+    Raises BadInput when more than the limit, or all, would have to be left out.
     """
     found = equivalence_classes([data.frame[name] for name in spec.keys(data.schema)], len(data))
     small = class_sizes(found)[found] < spec.k

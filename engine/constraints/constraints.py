@@ -1,11 +1,12 @@
-"""What every record of a table keeps to: constraints, as a recipe's ``[constraints]`` says them, their names bound to columns.
+"""Constraints that every record of a table satisfies, as a recipe's ``[constraints]`` states them, their names bound to columns.
 
     [constraints]
     adult_spouse = "married = 'yes' -> age >= 15"
     total = "income = wage + rent + other"
     order = { holds = "born <= married_on", source = "data" }
 
-A name is a column where there is one of that name, unless it stands in quotes on the right of a sign. Columns with levels are compared with levels, or with
+A name is a column where there is one of that name, unless it stands in quotes on the right of a sign. Columns with levels are compared
+with levels, or with
 each other by name; numbers with numbers; dates with dates, and differences of dates with days.
 """
 
@@ -19,22 +20,22 @@ from datetime import date
 from typing import Annotated, Any
 
 from ..data.conditions import (
-    Atom,
-    Comparison,
     Condition,
-    Constraint,
+    ConditionImplication,
     ConstraintSource,
-    Implies,
-    Item,
-    Not,
-    Presence,
-    Sum,
-    number_of,
+    NameOrValue,
+    NegatedCondition,
+    PresenceTest,
+    RecordConstraint,
+    SumComparison,
+    SumItem,
+    SumItems,
+    number_or_none,
     parse_condition,
 )
 from ..data.declaration import Param, Section
 from ..data.schema import Kind, Role, Schema
-from ..errors import BadInput, suggestion
+from ..errors import BadInput, near_miss_hint
 
 MOST_CONSTRAINTS = 200
 EPOCH = date(1970, 1, 1).toordinal()
@@ -42,23 +43,23 @@ DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
-    """The sum of ``parts``, coefficients by column, and ``constant``, held against 0 by ``sign``."""
+class LinearComparison:
+    """Sum of ``parts``, coefficients by column, and ``constant``, compared with 0 by ``sign``."""
 
     parts: Mapping[str, float]
     constant: float
     sign: str
 
     @property
-    def exact(self) -> bool:
-        """Whether no sum is rounded: one column against a number, or two against each other."""
+    def is_exact(self) -> bool:
+        """Return whether no sum is rounded: one column against a number, or two against each other."""
         units = all(abs(coefficient) == 1 for coefficient in self.parts.values())
         return units and (len(self.parts) == 1 or (len(self.parts) == 2 and self.constant == 0))
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf:
-    """A column with levels, and which of them: ``sign`` and names."""
+class LevelComparison:
+    """Comparison of a column that has levels with some of them: ``sign`` and names."""
 
     column: str
     sign: str
@@ -67,26 +68,26 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class SameLevel:
-    """Two columns with levels, whose names are equal, or differ."""
+    """Comparison of two columns with levels, whose names are equal, or differ."""
 
     column: str
     other: str
     sign: str
 
 
-Bound = Linear | OneOf | SameLevel | Presence
+BoundTerm = LinearComparison | LevelComparison | SameLevel | PresenceTest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConstraintTable(Section):
-    """A rule of ``[constraints]`` as a recipe writes it; one that is declared may be its text alone."""
+    """Rule of ``[constraints]`` as a recipe writes it; one that is declared may be its text alone."""
 
     holds: Annotated[Any, Param('the rule, such as "income = wage + rent"')] = None
     source: Annotated[ConstraintSource, Param("who states it: the recipe, or the data that show it")] = "declared"
 
 
-def read_constraints(table: Mapping[str, Any], schema: Schema) -> tuple[Constraint, ...]:
-    """The constraints that a recipe's ``[constraints]`` says. Raises BadInput at ``constraints.NAME``."""
+def read_constraints(table: Mapping[str, Any], schema: Schema) -> tuple[RecordConstraint, ...]:
+    """Read the constraints of a recipe's ``[constraints]``. Raises BadInput at ``constraints.NAME``."""
     if len(table) > MOST_CONSTRAINTS:
         raise BadInput("constraints", f"at most {MOST_CONSTRAINTS} rules; this has {len(table):,}")
     found = []
@@ -99,83 +100,83 @@ def read_constraints(table: Mapping[str, Any], schema: Schema) -> tuple[Constrai
             rule = parse_condition(read.holds)
         except ValueError as error:
             raise BadInput(place, str(error)) from None
-        constraint = Constraint(str(name), str(read.holds).strip(), rule, read.source)
-        _check(constraint, schema, place)
+        constraint = RecordConstraint(str(name), str(read.holds).strip(), rule, read.source)
+        _check_constraint(constraint, schema, place)
         found.append(constraint)
     return tuple(found)
 
 
-def _check(constraint: Constraint, schema: Schema, place: str) -> None:
-    """BadInput where it names a column that there is none of, or compares what cannot be compared."""
+def _check_constraint(constraint: RecordConstraint, schema: Schema, place: str) -> None:
+    """Raise BadInput where a constraint names a column that does not exist, or compares what cannot be compared."""
     for bound in bound_terms(constraint.rule, schema, place):
-        for column in columns_of_bound(bound):
+        for column in columns_of_term(bound):
             if schema[column].role is Role.IDENTIFIER:
                 raise BadInput(
                     place, f'"{column}" is an identifier, which no release holds; leave it out of constraints'
                 )
-        if isinstance(bound, OneOf) and (levels := schema[bound.column].levels):
+        if isinstance(bound, LevelComparison) and (levels := schema[bound.column].levels):
             require_levels(bound, levels, place)
 
 
-def require_levels(bound: OneOf, levels: tuple[str, ...], place: str, hint: str = "") -> None:
-    """BadInput where a comparison names a level that is none of these."""
+def require_levels(bound: LevelComparison, levels: tuple[str, ...], place: str, hint: str = "") -> None:
+    """Raise BadInput where a comparison names a level that is none of these."""
     for name in bound.names:
         if name not in levels:
-            raise BadInput(place, f'"{bound.column}" has no level "{name}"{suggestion(name, levels)}{hint}')
+            raise BadInput(place, f'"{bound.column}" has no level "{name}"{near_miss_hint(name, levels)}{hint}')
 
 
-def columns_of(constraint: Constraint, schema: Schema) -> tuple[str, ...]:
-    """The columns that a constraint speaks of, each once."""
+def columns_of_constraint(constraint: RecordConstraint, schema: Schema) -> tuple[str, ...]:
+    """Return the columns that a constraint is about, each once."""
     found = (
-        column for bound in bound_terms(constraint.rule, schema, constraint.name) for column in columns_of_bound(bound)
+        column for bound in bound_terms(constraint.rule, schema, constraint.name) for column in columns_of_term(bound)
     )
     return tuple(dict.fromkeys(found))
 
 
-def columns_of_bound(bound: Bound) -> tuple[str, ...]:
-    if isinstance(bound, Linear):
+def columns_of_term(bound: BoundTerm) -> tuple[str, ...]:
+    if isinstance(bound, LinearComparison):
         return tuple(bound.parts)
     return (bound.column, bound.other) if isinstance(bound, SameLevel) else (bound.column,)
 
 
-def bound_terms(rule: Condition, schema: Schema, place: str) -> Iterator[Bound]:
-    """Every comparison of a rule, its names bound to columns. Raises BadInput."""
-    if isinstance(rule, Presence):
-        schema.require(rule.column, place)
+def bound_terms(rule: Condition, schema: Schema, place: str) -> Iterator[BoundTerm]:
+    """Yield every comparison of a rule, its names bound to columns. Raises BadInput."""
+    if isinstance(rule, PresenceTest):
+        schema.require_variable(rule.column, place)
         yield rule
-    elif isinstance(rule, Comparison):
-        yield from _bound(rule, schema, place)
-    elif isinstance(rule, Not):
+    elif isinstance(rule, SumComparison):
+        yield from _bind_comparison(rule, schema, place)
+    elif isinstance(rule, NegatedCondition):
         yield from bound_terms(rule.inner, schema, place)
     else:
-        for part in (rule.given, rule.then) if isinstance(rule, Implies) else rule.parts:
+        for part in (rule.premise, rule.conclusion) if isinstance(rule, ConditionImplication) else rule.parts:
             yield from bound_terms(part, schema, place)
 
 
-def _bound(term: Comparison, schema: Schema, place: str) -> list[Bound]:
-    """One comparison for each value on its right."""
+def _bind_comparison(term: SumComparison, schema: Schema, place: str) -> list[BoundTerm]:
+    """Bind one comparison for each value on its right."""
     first = term.left[0]
-    if len(term.left) == 1 and _column(first.atom, schema, begins=True) and schema[first.atom.text].kind.has_levels:
-        return [_levels(term, schema, place)]
-    return [_linear(term, right, schema, place) for right in term.right]
+    if len(term.left) == 1 and _is_column(first.atom, schema, begins=True) and schema[first.atom.text].kind.has_levels:
+        return [_bind_levels(term, schema, place)]
+    return [_bind_linear(term, right, schema, place) for right in term.right]
 
 
-def _column(atom: Atom, schema: Schema, *, begins: bool = False) -> bool:
+def _is_column(atom: NameOrValue, schema: Schema, *, begins: bool = False) -> bool:
     return (begins or not atom.is_value) and atom.text in schema
 
 
-def _levels(term: Comparison, schema: Schema, place: str) -> Bound:
+def _bind_levels(term: SumComparison, schema: Schema, place: str) -> BoundTerm:
     column = term.left[0].atom.text
-    if term.left[0].scaled or term.left[0].coefficient != 1 or any(len(right) > 1 for right in term.right):
+    if term.left[0].has_coefficient or term.left[0].coefficient != 1 or any(len(right) > 1 for right in term.right):
         raise BadInput(place, f'"{column}" has levels, not numbers: it stands in no sum')
     atoms = [right[0].atom for right in term.right]
-    if any(right[0].scaled or right[0].coefficient != 1 for right in term.right):
+    if any(right[0].has_coefficient or right[0].coefficient != 1 for right in term.right):
         raise BadInput(place, f'"{column}" has levels, not numbers: compare it with one of them')
-    others = [atom.text for atom in atoms if _column(atom, schema)]
+    others = [atom.text for atom in atoms if _is_column(atom, schema)]
     if term.sign not in ("=", "!=") and (schema[column].kind is not Kind.ORDINAL or others):
         raise BadInput(place, f'the levels of "{column}" have no order: use = or !=, or make it ordinal or a count')
     if not others:
-        return OneOf(column, term.sign, tuple(atom.text for atom in atoms))
+        return LevelComparison(column, term.sign, tuple(atom.text for atom in atoms))
     if len(atoms) > 1 or not schema[others[0]].kind.has_levels:
         raise BadInput(
             place, f'"{column}" has levels: compare it with them, in quotes, or with one other column that has'
@@ -183,15 +184,17 @@ def _levels(term: Comparison, schema: Schema, place: str) -> Bound:
     return SameLevel(column, others[0], term.sign)
 
 
-def _linear(term: Comparison, right: Sum, schema: Schema, place: str) -> Linear:
+def _bind_linear(term: SumComparison, right: SumItems, schema: Schema, place: str) -> LinearComparison:
     parts: dict[str, float] = {}
     constant = moments = 0.0
     dates = any(
-        _column(i.atom, schema) and schema[i.atom.text].kind is Kind.DATE for side in (term.left, right) for i in side
+        _is_column(i.atom, schema) and schema[i.atom.text].kind is Kind.DATE
+        for side in (term.left, right)
+        for i in side
     )
     for side, factor, begins in ((term.left, 1.0, True), (right, -1.0, False)):
         for item in side:
-            if _column(item.atom, schema, begins=begins and item is side[0]):
+            if _is_column(item.atom, schema, begins=begins and item is side[0]):
                 name = item.atom.text
                 if schema[name].kind.has_levels:
                     raise BadInput(place, f'"{name}" has levels, not numbers; make it a count, or leave it out of sums')
@@ -199,9 +202,9 @@ def _linear(term: Comparison, right: Sum, schema: Schema, place: str) -> Linear:
                 moments += factor * item.coefficient if schema[name].kind is Kind.DATE else 0.0
             elif dates and DAY.fullmatch(item.atom.text):
                 moments += factor * item.coefficient
-                constant += factor * item.coefficient * day_of(item.atom.text, place)
+                constant += factor * item.coefficient * days_since_epoch(item.atom.text, place)
             else:
-                constant += factor * _value(item, schema, place)
+                constant += factor * _item_value(item, schema, place)
     parts = {name: coefficient for name, coefficient in parts.items() if coefficient}
     if not parts:
         raise BadInput(place, f'"{term.text}" says nothing of a variable')
@@ -210,21 +213,21 @@ def _linear(term: Comparison, right: Sum, schema: Schema, place: str) -> Linear:
     numbers = (constant, *parts.values())
     if not all(map(math.isfinite, numbers)):
         raise BadInput(place, f'"{term.text}" has a number that is too large')
-    return Linear(parts, constant, term.sign)
+    return LinearComparison(parts, constant, term.sign)
 
 
-def day_of(text: str, place: str) -> float:
-    """Days since 1970 of a date as it is written. Raises BadInput."""
+def days_since_epoch(text: str, place: str) -> float:
+    """Return the days since 1970 of a date as it is written. Raises BadInput."""
     try:
         return float(date.fromisoformat(text).toordinal() - EPOCH)
     except ValueError:
         raise BadInput(place, f'"{text}" is no date: write 2019-07-31') from None
 
 
-def _value(item: Item, schema: Schema, place: str) -> float:
-    number = number_of(item.atom)
+def _item_value(item: SumItem, schema: Schema, place: str) -> float:
+    number = number_or_none(item.atom)
     if number is not None:
         return item.coefficient * number
     if not item.atom.is_value:
-        schema.require(item.atom.text, place)
+        schema.require_variable(item.atom.text, place)
     raise BadInput(place, f'"{item.atom.text}" is neither a number nor a date: it is compared with neither')

@@ -1,17 +1,21 @@
-"""Rules that every record of a table keeps to, found in the table: suggestions for ``[constraints]``.
+"""Mining of rules that every record of a table satisfies: suggestions for ``[constraints]``.
 
-Looked for are implications between levels, zeros and gaps (``relationship = 'Husband' -> sex = 'Male'``), bounds of numbers and dates given a level
-(``married = 'yes' -> age >= 15``, rounded outwards to two digits), orders of two columns (``born <= married_on``), and sums (``income = wage + rent``).
+The search covers implications between levels, zeros and gaps (``relationship = 'Husband' -> sex = 'Male'``), bounds of numbers and
+dates given a level
+(``married = 'yes' -> age >= 15``, rounded outwards to two digits), orders of two columns (``born <= married_on``), and sums (``income =
+wage + rent``).
 
 Each holds for all records. That could be chance, so each has the probability that it would hold for all of them if its columns
-had nothing to do with each other, given what each column holds: the values of one dealt anew to the records. These are exact:
+were independent, given what each column holds: the values of one permuted over the records. These are exact:
 
-- n_a records fulfil the left side, k of n the opposite of the right one, and none both: C(n - k, n_a) / C(n, n_a) (Fisher 1935). Of a bound,
+- n_a records fulfil the left side, k of n the opposite of the right one, and none both: C(n - k, n_a) / C(n, n_a) (Fisher 1935). Of a
+bound,
   the smallest value of the n_a records, k is the number of records below it, so that nothing is lost by choosing the bound.
 - a <= b for all: with a_(1) >= a_(2) >= ... and c_i the number of b at least a_(i), the product of (c_i - i + 1) / (n - i + 1).
 - a = b + c for all: the product of m_v! over the values v of a, m_v how often each occurs, over n!.
 
-A rule is suggested where this is at most ``RATE`` over the number of rules looked at (Bonferroni): of tables whose columns are independent at most one in a
+A rule is suggested where this is at most ``RATE`` over the number of rules examined (Bonferroni): of tables whose columns are
+independent at most one in a
 hundred has any suggestion at all. Nothing says that a rule holds for people who are not in the table.
 """
 
@@ -29,10 +33,10 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from ..data.arrays import Floats
-from ..data.conditions import Constraint, parse_condition
+from ..data.conditions import RecordConstraint, parse_condition
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Variable
-from .evaluation import SLACK, broken
+from .evaluation import SLACK, violations
 
 RATE = 0.01
 """The share of tables of independent columns that have any suggestion."""
@@ -46,18 +50,18 @@ _DAY_ONE = date(1970, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Suggestion:
-    """A rule that ``support`` records bear out and none breaks; ``log_chance`` is the logarithm of the probability that it is chance."""
+class SuggestedRule:
+    """Rule that ``support`` records support and none violates; ``log_chance`` is the logarithm of the probability that it is chance."""
 
-    constraint: Constraint
+    constraint: RecordConstraint
     support: int
     log_chance: float
     kind: str
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
-    """A column cut into events: ``codes`` (n,) say which holds of each record, -1 none; ``texts`` write each."""
+class _ColumnEvents:
+    """Events of a column: ``codes`` (n,) say which holds of each record, -1 none; ``texts`` write each."""
 
     name: str
     codes: NDArray[np.int64]
@@ -66,7 +70,7 @@ class _Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _MinedRule:
     text: str
     support: int
     log_chance: float
@@ -74,41 +78,43 @@ class _Found:
     name: str
 
 
-def suggestions(data: Microdata) -> tuple[Suggestion, ...]:
-    """What every record keeps to and chance does not explain; sums first, then orders, then implications, the surest first of each."""
+def mine_constraints(data: Microdata) -> tuple[SuggestedRule, ...]:
+    """Return the rules that every record satisfies and chance does not explain; sums first, then orders, then implications, the surest
+    first of each.
+    """
     variables = [v for v in data.schema if v.role is not Role.IDENTIFIER and "`" not in v.name]
-    parts = [part for variable in variables for part in _events(data, variable)]
+    parts = [part for variable in variables for part in _column_events(data, variable)]
     numeric = [(v, data.numbers(v.name)) for v in variables if not v.kind.has_levels]
-    pairs = _pairs(parts)
-    lone = (_sums(numeric), _orders(numeric), _bounds(parts, numeric))
+    pairs = _event_pairs(parts)
+    lone = (_mine_sums(numeric), _mine_orders(numeric), _mine_bounds(parts, numeric))
     tried = sum(looked for looked, _ in lone) + sum(pair.never.size for pair in pairs)
     limit = math.log(RATE) - math.log(max(tried, 1))
     sure = [one for _, found in lone for one in found if one.log_chance <= limit]
-    sure += [one for pair in pairs for one in _told(pair, limit)]
+    sure += [one for pair in pairs for one in _implications(pair, limit)]
     order = {"sum": 0, "order": 1, "implication": 2, "bound": 2}
     sure.sort(key=lambda one: (order[one.kind], one.log_chance, one.text))
-    return tuple(_kept(sure, data))
+    return tuple(_confirm_rules(sure, data))
 
 
-def _kept(sure: Sequence[_Found], data: Microdata) -> Iterator[Suggestion]:
-    """Those that no record breaks as the language of conditions reads them, under names of their own."""
+def _confirm_rules(sure: Sequence[_MinedRule], data: Microdata) -> Iterator[SuggestedRule]:
+    """Yield the rules that no record violates as the language of conditions reads them, under names of their own."""
     names: set[str] = set()
     for one in sure[:MOST_SUGGESTED]:
-        name = next(found for found in _names(one.name) if found not in names)
-        constraint = Constraint(name, one.text, parse_condition(one.text), "data")
-        if not broken(constraint, data, replace(data.schema, constraints=())).any():
+        name = next(found for found in _rule_names(one.name) if found not in names)
+        constraint = RecordConstraint(name, one.text, parse_condition(one.text), "data")
+        if not violations(constraint, data, replace(data.schema, constraints=())).any():
             names.add(name)
-            yield Suggestion(constraint, one.support, one.log_chance, one.kind)
+            yield SuggestedRule(constraint, one.support, one.log_chance, one.kind)
 
 
-def _names(stem: str) -> Iterator[str]:
+def _rule_names(stem: str) -> Iterator[str]:
     plain = re.sub(r"\W+", "_", stem).strip("_") or "rule"
     yield plain
     yield from (f"{plain}_{number}" for number in itertools.count(2))
 
 
-def column_text(name: str) -> str:
-    """A column's name as conditions write it."""
+def quoted_column(name: str) -> str:
+    """Return a column's name as conditions write it."""
     return name if _PLAIN.fullmatch(name) and name not in _WORDS else f"`{name}`"
 
 
@@ -122,30 +128,32 @@ def _number_text(number: float, variable: Variable) -> str:
     return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(float(number))
 
 
-def _events(data: Microdata, variable: Variable) -> Iterator[_Parts]:
-    """The levels of a column, whether a number is 0, and whether there is a value."""
-    name, said = variable.name, column_text(variable.name)
-    missing = data.missing(name)
+def _column_events(data: Microdata, variable: Variable) -> Iterator[_ColumnEvents]:
+    """Yield the events of a column: its levels, whether a number is 0, and whether there is a value."""
+    name, said = variable.name, quoted_column(variable.name)
+    missing = data.missing_mask(name)
     if missing.any():
-        yield _Parts(name, (~missing).astype(np.int64), (f"{said} is missing", f"{said} is present"), of_levels=False)
+        yield _ColumnEvents(
+            name, (~missing).astype(np.int64), (f"{said} is missing", f"{said} is present"), of_levels=False
+        )
     if variable.kind.has_levels:
         levels = [str(level) for level in data.column(name).cat.categories]
         if 1 < len(levels) <= MOST_LEVELS and not any("'" in level and '"' in level for level in levels):
             codes = data.column(name).cat.codes.to_numpy().astype(np.int64)
-            yield _Parts(name, codes, tuple(map(_level_text, levels)), of_levels=True)
+            yield _ColumnEvents(name, codes, tuple(map(_level_text, levels)), of_levels=True)
     elif variable.kind is not Kind.DATE:
         numbers = data.numbers(name)
         if (numbers == 0).any() and (numbers != 0).any():
             codes = np.where(missing, -1, numbers != 0).astype(np.int64)
-            yield _Parts(name, codes, (f"{said} = 0", f"{said} != 0"), of_levels=False)
+            yield _ColumnEvents(name, codes, (f"{said} = 0", f"{said} != 0"), of_levels=False)
 
 
-def _left(part: _Parts, code: int) -> str:
-    return f"{column_text(part.name)} = {part.texts[code]}" if part.of_levels else part.texts[code]
+def _event_text(part: _ColumnEvents, code: int) -> str:
+    return f"{quoted_column(part.name)} = {part.texts[code]}" if part.of_levels else part.texts[code]
 
 
-def _log_none(n: Floats | int, k: Floats | int, of: Floats | int) -> Floats:
-    """Log C(n - k, of) / C(n, of): that none of ``of`` records is among k of n; -inf where they do not fit."""
+def _log_no_overlap(n: Floats | int, k: Floats | int, of: Floats | int) -> Floats:
+    """Return log C(n - k, of) / C(n, of): that none of ``of`` records is among k of n; -inf where they do not fit."""
     n, k, of = (np.asarray(x, dtype=np.float64) for x in (n, k, of))
     room = n - k - of
     with np.errstate(invalid="ignore"):
@@ -154,22 +162,22 @@ def _log_none(n: Floats | int, k: Floats | int, of: Floats | int) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
+class _EventPairs:
     """Events of two columns: how often each pair of them meets, which never do, and how probable that is by chance."""
 
-    one: _Parts
-    other: _Parts
+    one: _ColumnEvents
+    other: _ColumnEvents
     table: NDArray[np.int64]
     never: NDArray[np.bool_]
     log_chance: Floats
 
     @property
-    def turned(self) -> _Pair:
-        return _Pair(self.other, self.one, self.table.T, self.never.T, self.log_chance.T)
+    def transposed(self) -> _EventPairs:
+        return _EventPairs(self.other, self.one, self.table.T, self.never.T, self.log_chance.T)
 
 
-def _pairs(parts: Sequence[_Parts]) -> list[_Pair]:
-    """Every two columns that have events."""
+def _event_pairs(parts: Sequence[_ColumnEvents]) -> list[_EventPairs]:
+    """Cross the events of every two columns that have some."""
     found = []
     for one, other in itertools.combinations(parts, 2):
         if one.name == other.name:
@@ -178,36 +186,38 @@ def _pairs(parts: Sequence[_Parts]) -> list[_Pair]:
         size = (len(one.texts), len(other.texts))
         table = np.bincount(one.codes[both] * size[1] + other.codes[both], minlength=size[0] * size[1]).reshape(size)
         rows, columns = table.sum(axis=1), table.sum(axis=0)
-        chance = _log_none(int(both.sum()), columns[None, :].astype(float), rows[:, None].astype(float))
+        chance = _log_no_overlap(int(both.sum()), columns[None, :].astype(float), rows[:, None].astype(float))
         never = (table == 0) & (rows[:, None] > 0) & (columns[None, :] > 0)
-        found.append(_Pair(one, other, table, never, chance))
+        found.append(_EventPairs(one, other, table, never, chance))
     return found
 
 
-def _told(pair: _Pair, limit: float) -> Iterator[_Found]:
-    """A rule for each event of the column that needs fewer of them to tell all that surely never meets."""
+def _implications(pair: _EventPairs, limit: float) -> Iterator[_MinedRule]:
+    """Yield a rule for each event of the column that needs fewer rules to cover all pairs that surely never meet."""
     sure = pair.never & (pair.log_chance <= limit)
     if np.count_nonzero(sure.any(axis=0)) < np.count_nonzero(sure.any(axis=1)):
-        pair, sure = pair.turned, sure.T
+        pair, sure = pair.transposed, sure.T
     for code in np.flatnonzero(sure.any(axis=1)):
         never = np.flatnonzero(sure[code])
-        yield _Found(
-            f"{_left(pair.one, int(code))} -> {_right(pair.other, never, pair.table[code] > 0)}",
+        yield _MinedRule(
+            f"{_event_text(pair.one, int(code))} -> {_consequence_text(pair.other, never, pair.table[code] > 0)}",
             int(pair.table[code].sum()), float(pair.log_chance[code][never].max()), "implication", f"{pair.one.name}_{pair.other.name}",
         )  # fmt: skip
 
 
-def _right(part: _Parts, never: NDArray[np.intp], seen: NDArray[np.bool_]) -> str:
+def _consequence_text(part: _ColumnEvents, never: NDArray[np.intp], seen: NDArray[np.bool_]) -> str:
     left = [code for code in range(len(part.texts)) if code not in never]
     if not part.of_levels:
         return part.texts[left[0]] if left else part.texts[int(never[0])]
     told = [code for code in left if seen[code]]
     use, sign = (told, "=") if len(told) <= len(never) and len(told) == len(left) else (list(never), "!=")
-    return f"{column_text(part.name)} {sign} {' | '.join(part.texts[code] for code in use)}"
+    return f"{quoted_column(part.name)} {sign} {' | '.join(part.texts[code] for code in use)}"
 
 
-def _bounds(parts: Sequence[_Parts], numeric: Sequence[tuple[Variable, Floats]]) -> tuple[int, list[_Found]]:
-    """The smallest and the largest number of the records of an event, where others lie beyond it."""
+def _mine_bounds(
+    parts: Sequence[_ColumnEvents], numeric: Sequence[tuple[Variable, Floats]]
+) -> tuple[int, list[_MinedRule]]:
+    """Find the smallest and the largest number of the records of an event, where others lie beyond it."""
     tried, found = 0, []
     for variable, numbers in numeric:
         for part in parts:
@@ -222,20 +232,22 @@ def _bounds(parts: Sequence[_Parts], numeric: Sequence[tuple[Variable, Floats]])
             for code in np.flatnonzero(counts):
                 own = values[codes == code]
                 smallest, largest = float(own.min()), float(own.max())
-                low, high = outward(smallest, variable, down=True), outward(largest, variable, down=False)
+                low, high = round_outward(smallest, variable, down=True), round_outward(largest, variable, down=False)
                 below = int(np.searchsorted(ordered, low, side="left"))
                 above = len(ordered) - int(np.searchsorted(ordered, high, side="right"))
                 tried += 2
                 for beyond, sign, end in ((below, ">=", low), (above, "<=", high)):
                     if beyond and not (end == 0 and smallest == largest):
-                        chance = float(_log_none(len(ordered), beyond, int(counts[code])))
-                        text = f"{_left(part, int(code))} -> {column_text(variable.name)} {sign} {_number_text(end, variable)}"
-                        found.append(_Found(text, int(counts[code]), chance, "bound", f"{part.name}_{variable.name}"))
+                        chance = float(_log_no_overlap(len(ordered), beyond, int(counts[code])))
+                        text = f"{_event_text(part, int(code))} -> {quoted_column(variable.name)} {sign} {_number_text(end, variable)}"
+                        found.append(
+                            _MinedRule(text, int(counts[code]), chance, "bound", f"{part.name}_{variable.name}")
+                        )
     return tried, found
 
 
-def outward(number: float, variable: Variable, *, down: bool) -> float:
-    """A number to two significant digits, a date to the first of a month, downwards or upwards: an extreme is the value of one record."""
+def round_outward(number: float, variable: Variable, *, down: bool) -> float:
+    """Round a number to two significant digits, a date to the first of a month, downwards or upwards: an extreme is the value of one record."""
     if variable.kind is Kind.DATE:
         day = _DAY_ONE + timedelta(days=int(number))
         first = day.replace(day=1)
@@ -250,8 +262,8 @@ def outward(number: float, variable: Variable, *, down: bool) -> float:
     return float(f"{found:.12g}")
 
 
-def _orders(numeric: Sequence[tuple[Variable, Floats]]) -> tuple[int, list[_Found]]:
-    """Columns of one kind of which one is never above the other."""
+def _mine_orders(numeric: Sequence[tuple[Variable, Floats]]) -> tuple[int, list[_MinedRule]]:
+    """Find columns of one kind of which one is never above the other."""
     tried, found = 0, []
     for (one, low), (other, high) in itertools.permutations(numeric, 2):
         if (one.kind is Kind.DATE) != (other.kind is Kind.DATE):
@@ -260,13 +272,13 @@ def _orders(numeric: Sequence[tuple[Variable, Floats]]) -> tuple[int, list[_Foun
         both = ~(np.isnan(low) | np.isnan(high))
         a, b = low[both], high[both]
         if len(a) and (a <= b).all() and not (a == b).all():
-            text = f"{column_text(one.name)} <= {column_text(other.name)}"
-            found.append(_Found(text, len(a), log_chance_of_order(a, b), "order", f"{one.name}_{other.name}"))
+            text = f"{quoted_column(one.name)} <= {quoted_column(other.name)}"
+            found.append(_MinedRule(text, len(a), log_chance_of_order(a, b), "order", f"{one.name}_{other.name}"))
     return tried, found
 
 
 def log_chance_of_order(a: Floats, b: Floats) -> float:
-    """Log of the share of the ways to deal b to the records, both (n,), in which a <= b throughout."""
+    """Return the log of the share of the permutations of b over the records, both (n,), in which a <= b throughout."""
     n = len(a)
     at_least = n - np.searchsorted(np.sort(b), np.sort(a)[::-1], side="left")
     left = at_least - np.arange(n)
@@ -274,13 +286,13 @@ def log_chance_of_order(a: Floats, b: Floats) -> float:
 
 
 def log_chance_of_equality(a: Floats) -> float:
-    """Log of the share of the ways to deal a, (n,), to the records in which each gets the value that it has."""
+    """Return the log of the share of the permutations of a, (n,), over the records in which each gets the value that it has."""
     counts = np.unique(a, return_counts=True)[1]
     return float(gammaln(counts + 1.0).sum() - gammaln(len(a) + 1.0))
 
 
-def _sums(numeric: Sequence[tuple[Variable, Floats]]) -> tuple[int, list[_Found]]:
-    """Columns that equal another, or the sum of two or three others, in every record."""
+def _mine_sums(numeric: Sequence[tuple[Variable, Floats]]) -> tuple[int, list[_MinedRule]]:
+    """Find columns that equal another, or the sum of two or three others, in every record."""
     columns = [(v, x) for v, x in numeric if v.kind is not Kind.DATE and np.nanmin(x) < np.nanmax(x)]
     sizes = (1, 2, 3) if len(columns) <= MOST_IN_SUMS else (1, 2)
     tried, found = 0, []
@@ -293,27 +305,30 @@ def _sums(numeric: Sequence[tuple[Variable, Floats]]) -> tuple[int, list[_Found]
                 names = {v.name for v, _ in some}
                 if any(small <= names for small in told) or (size == 1 and variable.name > some[0][0].name):
                     continue
-                found_here = _sum_of(variable, total, some)
+                found_here = _mine_sum(variable, total, some)
                 if found_here is not None:
                     told.append(names)
                     found.append(found_here)
     return tried, found
 
 
-def _sum_of(variable: Variable, total: Floats, some: Sequence[tuple[Variable, Floats]]) -> _Found | None:
+def _mine_sum(variable: Variable, total: Floats, some: Sequence[tuple[Variable, Floats]]) -> _MinedRule | None:
     first = slice(0, 64)
-    if not _equal(total[first], [x[first] for _, x in some]).all() or not _equal(total, [x for _, x in some]).all():
+    if (
+        not _equals_sum(total[first], [x[first] for _, x in some]).all()
+        or not _equals_sum(total, [x for _, x in some]).all()
+    ):
         return None
     known = ~np.isnan(total + np.sum([x for _, x in some], axis=0))
     if not known.any() or any(not np.any(x[known]) for _, x in some):
         return None
-    text = f"{column_text(variable.name)} = {' + '.join(column_text(v.name) for v, _ in some)}"
+    text = f"{quoted_column(variable.name)} = {' + '.join(quoted_column(v.name) for v, _ in some)}"
     chance = max(log_chance_of_equality(x[known]) for x in (total, *(x for _, x in some)))
-    return _Found(text, int(known.sum()), chance, "sum", f"{variable.name}_sum")
+    return _MinedRule(text, int(known.sum()), chance, "sum", f"{variable.name}_sum")
 
 
-def _equal(total: Floats, some: Sequence[Floats]) -> NDArray[np.bool_]:
-    """Where a total is the sum of others as rules compare sums, or a value is missing."""
+def _equals_sum(total: Floats, some: Sequence[Floats]) -> NDArray[np.bool_]:
+    """Mark where a total is the sum of others as rules compare sums, or a value is missing."""
     size = np.abs(total) + np.sum(np.abs(some), axis=0)
     off = np.abs(total - np.sum(some, axis=0))
     return np.asarray((off <= (SLACK * size if len(some) > 1 else 0.0)) | np.isnan(off))

@@ -1,15 +1,17 @@
-"""Datasets that keep to their constraints: rejection sampling, step by step, and sums by computing their last variable.
+"""Rejection sampling of datasets that keep to their constraints, step by step; sums are kept by computing their last variable.
 
-A constraint is complete once the last of its variables is there; the step that made it draws the records that break it anew, from the same
+A constraint is complete once the last of its variables is there; the step that made it redraws the records that violate it, from the same
 model, with the same parameters and predictors, until they keep to it. What is accepted has the model's distribution given the
-predictors and given that the constraint holds (von Neumann 1951). Each step is conditioned on its own: nothing made before it is drawn
-anew, so that the dataset's joint distribution is the product of these, not the model's whole one given all constraints.
+predictors and given that the constraint holds (von Neumann 1951). Each step is conditioned on its own: nothing made before it is redrawn,
+so that the dataset's joint distribution is the product of these, not the model's whole one given all constraints.
 
-An equality of sums of numbers is no event to wait for. There the variable that the recipe makes last is computed from the others, as soon as these are known,
-and what it must be besides (bounds, whole numbers, other constraints) is asked of the step that made the last of them. Where one of them is missing, the equality
+An equality of sums of numbers is no event to wait for. There the variable that the recipe makes last is computed from the others, as
+soon as these are known,
+and what it must be besides (bounds, whole numbers, other constraints) is required of the step that made the last of them. Where one of
+them is missing, the equality
 says nothing, and the variable's own model draws it.
 
-Nothing is repaired: what is left after so many redraws is said, by constraint, and the run fails unless its recipe keeps such records.
+Nothing is repaired: what is left after so many redraws is reported, by constraint, and the run fails unless its recipe keeps such records.
 """
 
 from __future__ import annotations
@@ -23,59 +25,63 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats
-from ..data.conditions import Comparison, Constraint
-from ..data.microdata import Microdata, as_column
+from ..data.conditions import RecordConstraint, SumComparison
+from ..data.microdata import Microdata, to_column
 from ..data.schema import Kind, Schema, Variable
 from ..errors import BadInput, ConstraintsUnmet
 from ..methods.registry import Method
 from ..methods.release_form import Unmet
 from ..methods.spec import Spec
-from .constraints import Linear, bound_terms, columns_of
-from .evaluation import Mask, broken
-from .redraw_counts import Broke, Tally
+from .constraints import LinearComparison, bound_terms, columns_of_constraint
+from .evaluation import Mask, violations
+from .redraw_counts import DrawViolations, RedrawTally
 
 DIGITS = 12
 """Significant digits of a computed number that is not whole: fewer than a double's, so that 0.1 + 0.2 is 0.3."""
-Draw = Callable[[np.random.Generator], Mapping[str, NDArray[np.generic]]]
+DrawValues = Callable[[np.random.Generator], Mapping[str, NDArray[np.generic]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Derived:
-    """A variable that an equality of sums determines: ``constant`` and ``parts``, coefficients by the other columns."""
+class ComputedVariable:
+    """Variable that an equality of sums determines: ``constant`` and ``parts``, coefficients by the other columns."""
 
     name: str
-    constraint: Constraint
+    constraint: RecordConstraint
     parts: Mapping[str, float]
     constant: float
 
 
 @dataclass(frozen=True, slots=True)
 class ConstraintPlan:
-    """Of each step: the constraints that it is held to, and the variables that are computed once it is done, in order."""
+    """Constraints by synthesis step.
 
-    held: tuple[tuple[Constraint, ...], ...] = ()
-    derived: tuple[tuple[Derived, ...], ...] = ()
+    constraints: those that each step has to keep
+    computed: variables that are computed once each step is done, in order
+    """
+
+    constraints: tuple[tuple[RecordConstraint, ...], ...] = ()
+    computed: tuple[tuple[ComputedVariable, ...], ...] = ()
 
     @property
-    def made_by(self) -> Mapping[str, int]:
-        """After which step each computed variable is known."""
-        return {one.name: step for step, own in enumerate(self.derived) for one in own}
+    def step_of_computed(self) -> Mapping[str, int]:
+        """Return after which step each computed variable is known."""
+        return {one.name: step for step, own in enumerate(self.computed) for one in own}
 
 
 def plan_constraints(targets: Sequence[tuple[str, ...]], schema: Schema) -> ConstraintPlan:
-    """Which step keeps which constraint, of steps that make these variables.
+    """Assign each constraint to the step that keeps it, of steps that make these variables.
 
     Raises BadInput where a variable would follow from confidential values, or from what is made only after it.
     """
     own_step = {name: step for step, names in enumerate(targets) for name in names}
-    waiting = _equalities(own_step, schema)
+    waiting = _computed_variables(own_step, schema)
     known = {name for name in schema.names if name not in own_step}
-    held: list[tuple[Constraint, ...]] = []
-    derived: list[tuple[Derived, ...]] = []
+    held: list[tuple[RecordConstraint, ...]] = []
+    derived: list[tuple[ComputedVariable, ...]] = []
     for step, names in enumerate(targets):
         before = set(known)
         known |= {name for name in names if name not in waiting}
-        now: list[Derived] = []
+        now: list[ComputedVariable] = []
         while ready := [one for one in waiting.values() if known.issuperset(one.parts) and one.name not in known]:
             now += ready
             known |= {one.name for one in ready}
@@ -86,7 +92,7 @@ def plan_constraints(targets: Sequence[tuple[str, ...]], schema: Schema) -> Cons
                     f'"{one.name}" would follow from variables that later steps make; put its step after theirs',
                 )
         changed = (known - before) | set(names)
-        held.append(tuple(one for one in schema.constraints if _held(one, known, changed, schema)))
+        held.append(tuple(one for one in schema.constraints if _is_complete_after(one, known, changed, schema)))
         derived.append(tuple(now))
     for one in waiting.values():
         if one.name not in known:
@@ -97,21 +103,21 @@ def plan_constraints(targets: Sequence[tuple[str, ...]], schema: Schema) -> Cons
     return ConstraintPlan(tuple(held), tuple(derived))
 
 
-def _held(constraint: Constraint, known: set[str], changed: set[str], schema: Schema) -> bool:
-    columns = set(columns_of(constraint, schema))
+def _is_complete_after(constraint: RecordConstraint, known: set[str], changed: set[str], schema: Schema) -> bool:
+    columns = set(columns_of_constraint(constraint, schema))
     return columns <= known and not columns.isdisjoint(changed)
 
 
-def _equalities(own_step: Mapping[str, int], schema: Schema) -> dict[str, Derived]:
-    """The variables that are computed, each by the first equality whose last variable it is."""
+def _computed_variables(own_step: Mapping[str, int], schema: Schema) -> dict[str, ComputedVariable]:
+    """Return the variables that are computed, each by the first equality whose last variable it is."""
     order = list(own_step)
-    found: dict[str, Derived] = {}
+    found: dict[str, ComputedVariable] = {}
     for constraint in schema.constraints:
         rule = constraint.rule
-        if not isinstance(rule, Comparison) or rule.sign != "=" or len(rule.right) > 1:
+        if not isinstance(rule, SumComparison) or rule.sign != "=" or len(rule.right) > 1:
             continue
         (bound,) = bound_terms(rule, schema, f"constraints.{constraint.name}")
-        if not isinstance(bound, Linear) or len(bound.parts) < 2:
+        if not isinstance(bound, LinearComparison) or len(bound.parts) < 2:
             continue
         made = sorted((name for name in bound.parts if name in own_step and name not in found), key=order.index)
         if not made:
@@ -126,12 +132,12 @@ def _equalities(own_step: Mapping[str, int], schema: Schema) -> dict[str, Derive
             )
         own = bound.parts[last]
         parts = {name: -coefficient / own for name, coefficient in bound.parts.items() if name != last}
-        found[last] = Derived(last, constraint, parts, -bound.constant / own)
+        found[last] = ComputedVariable(last, constraint, parts, -bound.constant / own)
     return found
 
 
-class Maker(Protocol):
-    """A synthesis step as it stands in a recipe."""
+class SynthesisStep(Protocol):
+    """Synthesis step as it stands in a recipe."""
 
     @property
     def place(self) -> str: ...
@@ -146,14 +152,17 @@ class Maker(Protocol):
     def spec(self) -> Spec: ...
 
 
-def may_redraw(step: Maker) -> bool:
-    """Whether a record drawn anew is what its method says it is: none of a step with a privacy account, whose proof is of records drawn once."""
+def may_redraw(step: SynthesisStep) -> bool:
+    """Return whether a redrawn record is what its method says it is.
+
+    None is of a step with a privacy account, whose proof is of records drawn once.
+    """
     return step.method.synthesis.account is None and step.spec.redrawable
 
 
-def check_makers(keeping: ConstraintPlan, steps: Sequence[Maker], place: str = "constraints") -> None:
-    """BadInput where a step is held to a constraint, and drawing records anew would not be what its method says it is."""
-    for step, held, derived in zip(steps, keeping.held, keeping.derived, strict=True):
+def check_redraws(keeping: ConstraintPlan, steps: Sequence[SynthesisStep], place: str = "constraints") -> None:
+    """Raise BadInput where a step has to keep a constraint, and redrawing records would not be what its method says it is."""
+    for step, held, derived in zip(steps, keeping.constraints, keeping.computed, strict=True):
         asked = [one.name for one in held if one.name not in {own.constraint.name for own in derived}]
         if not asked or may_redraw(step):
             continue
@@ -171,9 +180,9 @@ def check_makers(keeping: ConstraintPlan, steps: Sequence[Maker], place: str = "
         )
 
 
-def check_synthesis_order(keeping: ConstraintPlan, place: str, key: str) -> None:
-    """BadInput where a measure, ``key``, asks models how probable a release is whose records were drawn until they kept to constraints."""
-    for constraint in (one for held in keeping.held for one in held):
+def refuse_redrawn_models(keeping: ConstraintPlan, place: str, key: str) -> None:
+    """Raise BadInput where a measure, ``key``, uses the models of a release whose records were redrawn until they kept to constraints."""
+    for constraint in (one for held in keeping.constraints for one in held):
         raise BadInput(
             f"{place}.method",
             f"{key} asks the models how probable the release is, and they do not know that records are drawn anew until they keep "
@@ -181,8 +190,8 @@ def check_synthesis_order(keeping: ConstraintPlan, place: str, key: str) -> None
         )
 
 
-def computed(one: Derived, numbers: Mapping[str, Floats], variable: Variable) -> tuple[Floats, Mask]:
-    """The values (n,) that an equality determines, NaN where a part is missing, and which the variable cannot have.
+def computed_values(one: ComputedVariable, numbers: Mapping[str, Floats], variable: Variable) -> tuple[Floats, Mask]:
+    """Return the values (n,) that an equality determines, NaN where a part is missing, and which the variable cannot have.
 
     Those stand at the nearest value that it can.
     """
@@ -192,7 +201,7 @@ def computed(one: Derived, numbers: Mapping[str, Floats], variable: Variable) ->
         values = np.rint(exact)
         wrong = np.abs(values - exact) > 1e-6
     else:
-        values = exact if variable.kind is Kind.DATE else rounded(exact)
+        values = exact if variable.kind is Kind.DATE else round_significant(exact)
         wrong = np.zeros(len(values), dtype=np.bool_)
     low = -np.inf if variable.lower is None else variable.lower
     high = np.inf if variable.upper is None else variable.upper
@@ -200,8 +209,8 @@ def computed(one: Derived, numbers: Mapping[str, Floats], variable: Variable) ->
     return np.nan_to_num(np.clip(values, low, high), nan=np.nan), np.asarray(wrong)
 
 
-def rounded(values: Floats) -> Floats:
-    """Numbers (n,) to ``DIGITS`` significant digits."""
+def round_significant(values: Floats) -> Floats:
+    """Round numbers (n,) to ``DIGITS`` significant digits."""
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.floor(np.log10(np.abs(values)))
     scale = 10.0 ** np.clip(DIGITS - 1 - np.where(np.isfinite(size), size, 0.0), -300, 300)
@@ -211,29 +220,36 @@ def rounded(values: Floats) -> Floats:
 
 
 @dataclass
-class Dataset:
-    """One dataset while its steps are carried out: ``most`` redraws of a record in each.
+class ConstrainedDataset:
+    """Dataset while its steps are carried out.
 
-    ``pending`` are records whose value of a computed variable waits for its own step, by variable; ``tally`` counts what was drawn anew.
+    most: redraws of a record in each step at most
+    pending: by variable, records whose value of a computed variable waits for its own step
+    tally: counts of redraws
     """
 
     confidential: Microdata
     schema: Schema
-    keeping: ConstraintPlan
-    most: int
+    constraint_plan: ConstraintPlan
+    most_redraws: int
     unmet: Unmet
     what: str
     pending: dict[str, Mask] = field(default_factory=dict)
-    tally: Tally = field(default_factory=Tally)
+    tally: RedrawTally = field(default_factory=RedrawTally)
 
-    def after(
-        self, item: int, step: Maker, released: Microdata, draw: Draw, generator: Callable[[int], np.random.Generator]
+    def make_columns(
+        self,
+        item: int,
+        step: SynthesisStep,
+        released: Microdata,
+        draw: DrawValues,
+        generator: Callable[[int], np.random.Generator],
     ) -> dict[str, pd.Series]:
-        """The columns that step ``item`` makes of what is ``released`` before it. Raises ConstraintsUnmet.
+        """Make the columns of step ``item``, given what is ``released`` before it. Raises ConstraintsUnmet.
 
         ``generator(0)`` is that of the first draw, ``generator(i)`` that of redraw i.
         """
-        early = [name for name in step.targets if self.keeping.made_by.get(name, item) < item]
+        early = [name for name in step.targets if self.constraint_plan.step_of_computed.get(name, item) < item]
         if early and set(early) == set(step.targets) and not any(self.pending[name].any() for name in early):
             return {}
         drawn = draw(generator(0))
@@ -241,10 +257,10 @@ class Dataset:
         rows = np.arange(len(next(iter(values.values()))))
         for name in early:
             values[name] = np.where(self.pending[name], values[name], released.numbers(name))
-        if not (self.keeping.held and self.keeping.held[item]):
+        if not (self.constraint_plan.constraints and self.constraint_plan.constraints[item]):
             return {name: self._column(name, own, step) for name, own in values.items()}
-        draws: list[Broke] = []
-        most = self.most if may_redraw(step) else 0
+        draws: list[DrawViolations] = []
+        most = self.most_redraws if may_redraw(step) else 0
         for attempt in range(most + 1):
             if attempt:
                 again = draw(generator(attempt))
@@ -253,7 +269,7 @@ class Dataset:
                     values[name][rows] = (
                         np.where(self.pending[name][rows], new, values[name][rows]) if name in early else new
                     )
-            broke = self._offending(item, values, rows, released, step)
+            broke = self._violations_by_constraint(item, values, rows, released, step)
             draws.append((rows, broke))
             rows = rows[np.any(list(broke.values()), axis=0)]
             if not len(rows):
@@ -262,23 +278,23 @@ class Dataset:
         if len(rows) and self.unmet == "fail":
             left = {name: int(own.sum()) for name, own in draws[-1][1].items() if own.any()}
             raise ConstraintsUnmet(f"{self.what}, {step.place}", left, of, most)
-        self.tally.add(step.place, ", ".join(step.targets), draws, of)
+        self.tally.add_step(step.place, ", ".join(step.targets), draws, of)
         for name in early:
             self.pending.pop(name)
         return {name: self._column(name, own, step) for name, own in values.items()}
 
-    def _column(self, name: str, values: Floats, step: Maker) -> pd.Series:
-        return as_column(values, self.confidential, self.schema[name], step.place)
+    def _column(self, name: str, values: Floats, step: SynthesisStep) -> pd.Series:
+        return to_column(values, self.confidential, self.schema[name], step.place)
 
-    def _compute(
-        self, item: int, values: dict[str, Floats], rows: NDArray[np.intp], released: Microdata, step: Maker
+    def _fill_computed(
+        self, item: int, values: dict[str, Floats], rows: NDArray[np.intp], released: Microdata, step: SynthesisStep
     ) -> dict[str, Mask]:
-        """Put what is computed after the step into ``values`` of these rows; which of them cannot be, by constraint."""
+        """Put what is computed after the step into ``values`` of these rows; return which of them cannot be, by constraint."""
         wrong: dict[str, Mask] = {}
-        for one in self.keeping.derived[item]:
+        for one in self.constraint_plan.computed[item]:
             own = step.targets
-            parts = {name: self._numbers(name, values, rows, released, own) for name in one.parts}
-            found, outside = computed(one, parts, self.schema[one.name])
+            parts = {name: self._numbers_so_far(name, values, rows, released, own) for name in one.parts}
+            found, outside = computed_values(one, parts, self.schema[one.name])
             lacking = np.isnan(found)
             if one.name in own:
                 values[one.name][rows] = np.where(lacking, values[one.name][rows], found)
@@ -289,26 +305,26 @@ class Dataset:
             wrong[one.constraint.name] = outside & ~lacking
         return wrong
 
-    def _numbers(
+    def _numbers_so_far(
         self, name: str, values: Mapping[str, Floats], rows: NDArray[np.intp], released: Microdata, own: Sequence[str]
     ) -> Floats:
-        """One variable of these rows as far as it is made; NaN where it waits."""
+        """Return one variable of these rows as far as it is made; NaN where it waits."""
         found = (values[name] if name in values else released.numbers(name))[rows]
         waits = name in self.pending and name not in own
         return np.where(self.pending[name][rows], np.nan, found) if waits else found
 
-    def _offending(
-        self, item: int, values: dict[str, Floats], rows: NDArray[np.intp], released: Microdata, step: Maker
+    def _violations_by_constraint(
+        self, item: int, values: dict[str, Floats], rows: NDArray[np.intp], released: Microdata, step: SynthesisStep
     ) -> dict[str, Mask]:
-        """Which of these rows break each constraint that the step is held to, each (len(rows),)."""
-        wrong = self._compute(item, values, rows, released, step)
+        """Mark which of these rows violate each constraint that the step has to keep, each (len(rows),)."""
+        wrong = self._fill_computed(item, values, rows, released, step)
         made = {name: self._column(name, own[rows], step) for name, own in values.items()}
         frame = released.frame if len(made) == len(self.schema) else released.frame.iloc[rows].reset_index(drop=True)
         table = Microdata(released.schema, frame, "synthetic").with_columns(made, "synthetic")
         found: dict[str, Mask] = {}
-        for constraint in self.keeping.held[item]:
-            waiting = [self.pending[c] for c in columns_of(constraint, self.schema) if c in self.pending and c not in step.targets]  # fmt: skip
-            own = broken(constraint, table, self.schema) | wrong.get(constraint.name, False)
+        for constraint in self.constraint_plan.constraints[item]:
+            waiting = [self.pending[c] for c in columns_of_constraint(constraint, self.schema) if c in self.pending and c not in step.targets]  # fmt: skip
+            own = violations(constraint, table, self.schema) | wrong.get(constraint.name, False)
             for mask in waiting:
                 own &= ~mask[rows]
             found[constraint.name] = own

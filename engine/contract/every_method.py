@@ -1,4 +1,4 @@
-"""What every method must satisfy, whatever its family."""
+"""Contract of every method, whatever its family."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..methods.release_form import AnonymisationSpec
 from ..methods.spec import Spec
 from ..recipe.checks import check_steps
 from ..recipe.recipe import Recipe
-from .examples import every_method, recipe_of, table_of
+from .examples import every_method, example_recipe, example_step_table
 
 COUNTED = ("records", "classes", "values")
 every_output = pytest.mark.sfumato_contract(*MEASURES, "studies")
@@ -58,8 +58,8 @@ def test_its_outputs_are_declared(method: Method) -> None:
 LONGEST_NAME, MOST_WORDS = 45, 25
 
 
-def unreadable(method: Method) -> list[str]:
-    """What of the labels that a method declares people could not read, or would lack. An output without a label is called by its meaning."""
+def label_problems(method: Method) -> list[str]:
+    """Return what people could not read in the labels of a method, or would lack. An output without a label is called by its meaning."""
     found = []
     for output in method.outputs:
         label = output.label
@@ -88,12 +88,12 @@ def unreadable(method: Method) -> list[str]:
 
 @every_method
 def test_people_can_read_its_labels(method: Method) -> None:
-    assert unreadable(method) == []
+    assert label_problems(method) == []
 
 
 @every_method
 def test_its_recipe_comes_back_the_same(method: Method, confidential: Microdata) -> None:
-    recipe = recipe_of(method, confidential.schema)
+    recipe = example_recipe(method, confidential.schema)
     again = Recipe.from_toml(recipe.to_toml())
     assert again == recipe
     assert again.sha256 == recipe.sha256
@@ -101,7 +101,7 @@ def test_its_recipe_comes_back_the_same(method: Method, confidential: Microdata)
 
 @every_method
 def test_its_full_table_comes_back_the_same(method: Method, confidential: Microdata) -> None:
-    spec = method.spec.from_table(table_of(method, confidential.schema), "step")
+    spec = method.spec.from_table(example_step_table(method, confidential.schema), "step")
     full = {key: value for key, value in spec.to_full_table().items() if value is not None}
     assert method.spec.from_table(full, "step") == spec
     assert method.spec.from_table(spec.to_table(), "step") == spec
@@ -110,12 +110,12 @@ def test_its_full_table_comes_back_the_same(method: Method, confidential: Microd
 @every_method
 def test_it_refuses_a_key_it_does_not_know(method: Method, confidential: Microdata) -> None:
     with pytest.raises(BadInput, match=r"^step\.nonsense: unknown key"):
-        method.spec.from_table({**table_of(method, confidential.schema), "nonsense": 1}, "step")
+        method.spec.from_table({**example_step_table(method, confidential.schema), "nonsense": 1}, "step")
 
 
 @every_method
 def test_it_refuses_a_column_that_is_not_there(method: Method, confidential: Microdata) -> None:
-    table = table_of(method, confidential.schema)
+    table = example_step_table(method, confidential.schema)
     for info in method.spec.params():
         if info.param.names is None:
             continue
@@ -133,7 +133,7 @@ def test_it_refuses_a_column_that_is_not_there(method: Method, confidential: Mic
 
 @every_method
 def test_the_tests_data_suit_it(method: Method, confidential: Microdata) -> None:
-    check_steps(recipe_of(method, confidential.schema), confidential)
+    check_steps(example_recipe(method, confidential.schema), confidential)
 
 
 @every_output
@@ -146,10 +146,10 @@ def test_shares_and_numbers_of_records_say_where_they_end(method: Method, output
     assert low is None or high is None or low < high
 
 
-def wrong(method: Method) -> list[str]:
-    """What of a method's declarations does not fit together."""
+def declaration_problems(method: Method) -> list[str]:
+    """Return what does not fit together in a method's declarations."""
     names = {output.name for output in method.outputs}
-    curves, answers = ({output.name for output in found} for found in (method.curves, method.answers))
+    curves, answers = ({output.name for output in found} for found in (method.curve_outputs, method.answer_outputs))
     parameters = {info.name for info in method.spec.params()}
     found = [
         (output.name, "minimum_of")
@@ -187,4 +187,4 @@ def wrong(method: Method) -> list[str]:
 
 @every_method
 def test_what_a_method_declares_fits_together(method: Method) -> None:
-    assert wrong(method) == []
+    assert declaration_problems(method) == []

@@ -1,4 +1,4 @@
-"""An example for any method: a small table with every kind of variable, releases of it, and a recipe that suits the method."""
+"""Example for any method: a small table with every kind of variable, releases of it, and a recipe that suits the method."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ..data.microdata import Microdata, conform
+from ..data.microdata import Microdata, conform_to_schema
 from ..data.schema import Kind, Role, Schema, Variable
 from ..errors import BadInput
 from ..methods.protocols import FAMILIES, MEASURES
@@ -62,8 +62,8 @@ LACKING = ("region", "size", "visits", "days", "income", "illness", "joined")
 
 
 @functools.cache
-def _made(seed: int = 11) -> Microdata:
-    """The table that every test gets a copy of; of another seed, other records of the same population."""
+def _example_table(seed: int = 11) -> Microdata:
+    """Return the table that every test gets a copy of; of another seed, other records of the same population."""
     rng = np.random.default_rng(seed)
     region = rng.choice(["north", "south", "west"], RECORDS, p=[0.5, 0.3, 0.2])
     visits = rng.poisson(3, RECORDS)
@@ -81,30 +81,30 @@ def _made(seed: int = 11) -> Microdata:
             "number": np.arange(RECORDS),
         }
     )
-    return conform(raw, SCHEMA)
+    return conform_to_schema(raw, SCHEMA)
 
 
 def confidential_table() -> Microdata:
     """Return the table of the examples, for tests that make tables of their own from its records."""
-    return _made()
+    return _example_table()
 
 
-def seen_by(method: Method, data: Microdata) -> Microdata:
-    """The confidential records as a run gives them to a method: with control records where it needs some."""
+def example_data_for(method: Method, data: Microdata) -> Microdata:
+    """Return the confidential records as a run gives them to a method: with control records where it needs some."""
     if not method.measurement.controls:
         return data
-    controls = _made(13)
+    controls = _example_table(13)
     return data.with_controls(Microdata(data.schema, controls.frame[list(data.schema.names)]))
 
 
 @pytest.fixture
 def confidential() -> Microdata:
-    return dataclasses.replace(_made(), frame=_made().frame.copy())
+    return dataclasses.replace(_example_table(), frame=_example_table().frame.copy())
 
 
 @pytest.fixture
 def releases(confidential: Microdata) -> list[Microdata]:
-    """Two releases that replace the synthesised variables by values near the confidential ones."""
+    """Return two releases that replace the synthesised variables by values near the confidential ones."""
     rng = np.random.default_rng(12)
     found = []
     for _ in range(2):
@@ -114,15 +114,15 @@ def releases(confidential: Microdata) -> list[Microdata]:
     return found
 
 
-def target_of(method: Method, schema: Schema, kind: Kind | None = None) -> str:
-    """The variable that a synthesis method is tried on: of this kind or one it produces, a sensitive one if there is one."""
+def example_target(method: Method, schema: Schema, kind: Kind | None = None) -> str:
+    """Return the variable that a synthesis method is tried on: of this kind or one it produces, a sensitive one if there is one."""
     kinds = (kind,) if kind else method.synthesis.targets or tuple(Kind)
     suitable = [v for v in schema if v.kind in kinds and v.role is not Role.IDENTIFIER]
     return sorted(suitable, key=lambda v: v.role is not Role.SENSITIVE)[0].name
 
 
 def suitable_value(info: ParamInfo, schema: Schema) -> Any:
-    """A value for a parameter that names variables or terms, or that must be given; None where none can be derived."""
+    """Return a value for a parameter that names variables or terms, or that must be given; None where none can be derived."""
     variables = [v.name for v in schema if not info.param.kinds or v.kind in info.param.kinds]
     origin, arguments = typing.get_origin(info.type), get_args(info.type)
     if info.param.names == "terms":
@@ -130,7 +130,7 @@ def suitable_value(info: ParamInfo, schema: Schema) -> Any:
     if info.param.names == "variables" and isinstance(origin, type) and issubclass(origin, Mapping):
         share = "5%" if hasattr(arguments[1], "parse") else arguments[1](1)
         return {name: share for name in SYNTHESISED if name in variables}
-    if not info.required:
+    if not info.is_required:
         return None
     if info.param.names == "variables":
         known = [name for name in variables if schema[name].role is Role.QUASI_IDENTIFIER] or variables
@@ -144,29 +144,29 @@ def suitable_value(info: ParamInfo, schema: Schema) -> Any:
     return scalars.get(info.type)
 
 
-def table_of(method: Method, schema: Schema) -> dict[str, Any]:
-    """The method's recipe table for the tests' data."""
+def example_step_table(method: Method, schema: Schema) -> dict[str, Any]:
+    """Return the method's recipe table for the tests' data."""
     given = SETTINGS.get(method.key, {})
     table = {info.name: suitable_value(info, schema) for info in method.spec.params() if info.name not in given}
     for info in method.spec.params():
-        if info.required and table.get(info.name, given.get(info.name)) is None:
+        if info.is_required and table.get(info.name, given.get(info.name)) is None:
             pytest.fail(
                 f'{method.key}: no value can be derived for "{info.name}"; give one in the file that sfumato_examples names'
             )
     return {key: value for key, value in {**table, **given}.items() if value not in (None, {})}
 
 
-def recipe_of(method: Method, schema: Schema, kind: Kind | None = None) -> Recipe:
-    """A recipe with one step of the method, as a user would write it; ``kind`` is that of a synthesis step's target."""
+def example_recipe(method: Method, schema: Schema, kind: Kind | None = None) -> Recipe:
+    """Return a recipe with one step of the method, as a user would write it; ``kind`` is that of a synthesis step's target."""
     table: dict[str, Any] = {
         "title": method.title,
         "variables": {variable.name: variable.to_table() for variable in schema},
         "release": {"m": DRAWS, "released": list(SYNTHESISED)},
     }
-    step = {"method": method.key, **table_of(method, schema)}
+    step = {"method": method.key, **example_step_table(method, schema)}
     if method.family == "synthesis":
         table["release"] = {"m": DRAWS}
-        target = target_of(method, schema, kind)
+        target = example_target(method, schema, kind)
         if "predictors" in step:
             step["predictors"] = [term for term in step["predictors"] if target not in term]
         table["synthesis"] = [{"target": target, **step}]
@@ -186,20 +186,20 @@ def recipe_of(method: Method, schema: Schema, kind: Kind | None = None) -> Recip
     return Recipe.from_table(table)
 
 
-def spec_of(method: Method, schema: Schema, kind: Kind | None = None) -> Any:
-    """The parameters as a run hands them to the method."""
-    recipe = recipe_of(method, schema, kind)
+def example_spec(method: Method, schema: Schema, kind: Kind | None = None) -> Any:
+    """Return the parameters as a run hands them to the method."""
+    recipe = example_recipe(method, schema, kind)
     step = (*recipe.synthesis, *recipe.anonymisation, *recipe.measures, *recipe.studies)[0]
     return step.spec.for_release(schema, SYNTHESISED)
 
 
-def run_of(seed: int = 1, pool: Any = map) -> Run:
-    """What a method is given to work with."""
+def example_run(seed: int = 1, pool: Any = map) -> Run:
+    """Return the resources that a run gives to a method."""
     return Run(np.random.default_rng(seed), pool)
 
 
-def answers(measure: Measure) -> Any:
-    """Everything a measure says, comparable with ==."""
+def comparable_results(measure: Measure) -> Any:
+    """Return all results of a measure, comparable with ==."""
     arrays = {
         name: [None if pd.isna(value) else value for value in array.tolist()]
         for name, array in measure.per_record.items()
@@ -208,7 +208,7 @@ def answers(measure: Measure) -> Any:
 
 
 def assert_sound(method: Method, estimates: Iterable[Estimate]) -> None:
-    """Declared, never NaN, inside its interval and its range, and with a reason where there is no value."""
+    """Assert that each estimate is declared, never NaN, inside its interval and its range, and with a reason where there is no value."""
     found = list(estimates)
     assert found, "no estimate at all"
     for estimate in found:
@@ -228,22 +228,22 @@ def assert_sound(method: Method, estimates: Iterable[Estimate]) -> None:
 
 
 def without_identifiers(data: Microdata) -> Microdata:
-    """The same table without the variables that identify a record."""
+    """Return the same table without the variables that identify a record."""
     schema = Schema(tuple(v for v in data.schema if v.role is not Role.IDENTIFIER))
     return Microdata(schema, data.frame[list(schema.names)])
 
 
 def with_missing(data: Microdata, seed: int) -> Microdata:
-    """The same table with about one value in eight missing in most columns."""
+    """Return the same table with about one value in eight missing in most columns."""
     rng = np.random.default_rng(seed)
     columns = {name: data.column(name).mask(rng.random(len(data)) < 0.12) for name in LACKING}
     return data.with_columns(columns, data.origin)
 
 
 def refuses_missing(method: Method, data: Microdata) -> bool:
-    """Whether the check says that values are missing; any other complaint is a failure."""
+    """Return whether the check says that values are missing; any other complaint is a failure."""
     try:
-        check_steps(recipe_of(method, data.schema), data)
+        check_steps(example_recipe(method, data.schema), data)
     except BadInput as error:
         if "records have no " not in error.message:
             raise

@@ -1,6 +1,7 @@
-"""What a measure of risk that declares ``never_falls_with_knowledge`` must satisfy: no risk is smaller for an intruder who knows one variable more.
+"""Contract of a measure of risk that declares ``never_falls_with_knowledge``: no risk is smaller for an intruder who knows one variable more.
 
-A case is a small table, a release that replaces some of its variables, a recipe's table of the measure, and a variable ``x`` more to know. Methods
+A case is a small table, a release that replaces some of its variables, a recipe's table of the measure, and a variable ``x`` more to
+know. Methods
 without such an output are not tried: add one where what you compute is the largest over what an intruder may choose to use.
 """
 
@@ -21,7 +22,7 @@ from ..methods.labels import KNOWLEDGE
 from ..methods.protocols import MEASURES
 from ..methods.registry import Method
 from ..methods.results import Estimate
-from .examples import SCHEMA, confidential_table, run_of, seen_by, suitable_value
+from .examples import SCHEMA, confidential_table, example_data_for, example_run, suitable_value
 
 every_monotone_measure = pytest.mark.sfumato_contract(*MEASURES, monotone=True)
 CASES = 6
@@ -31,7 +32,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class KnowledgeCase:
-    """A table, its release, and a measure's table of parameters without and with one variable more to know."""
+    """Table, its release, and a measure's table of parameters without and with one variable more to know."""
 
     confidential: Microdata
     released: Microdata
@@ -51,17 +52,17 @@ def monotone_outputs(method: Method) -> tuple[str, ...]:
     return tuple(output.name for output in method.outputs if output.risk.never_falls_with_knowledge)
 
 
-def drawn_case(method: Method, rng: np.random.Generator) -> KnowledgeCase | None:
+def draw_case(method: Method, rng: np.random.Generator) -> KnowledgeCase | None:
     """Draw a case; None where what was drawn does not suit the method."""
     names = [variable.name for variable in SCHEMA if variable.role is not Role.IDENTIFIER]
     confidential = _some_records(confidential_table(), int(rng.integers(8, 60)), rng)
     replaced = tuple(name for name in names if rng.random() < 0.4) or ("income",)
     released = confidential.with_columns(
-        {name: _replaced(confidential.column(name), rng) for name in replaced}, "synthetic"
+        {name: _replace_some_values(confidential.column(name), rng) for name in replaced}, "synthetic"
     )
     order = [names[at] for at in rng.permutation(len(names))]
     parameter = knowledge_parameter(method)
-    infos = [info for info in method.spec.params() if info.required and info.name != parameter]
+    infos = [info for info in method.spec.params() if info.is_required and info.name != parameter]
     table: dict[str, Any] = {info.name: suitable_value(info, SCHEMA) for info in infos}
     lists = [
         info
@@ -74,7 +75,7 @@ def drawn_case(method: Method, rng: np.random.Generator) -> KnowledgeCase | None
             table[info.name] = chosen if get_origin(info.type) is tuple else chosen[0]
     extra = order.pop()
     known = order[: int(rng.integers(1, len(order)))]
-    less = _completed({**table, parameter: known}, method, replaced, lists, extra)
+    less = _fix_variable_lists({**table, parameter: known}, method, replaced, lists, extra)
     if less is None:
         return None
     radius = less.get("radius", {})
@@ -84,7 +85,7 @@ def drawn_case(method: Method, rng: np.random.Generator) -> KnowledgeCase | None
     return KnowledgeCase(confidential, released, replaced, less, more)
 
 
-def _completed(
+def _fix_variable_lists(
     table: dict[str, Any],
     method: Method,
     replaced: tuple[str, ...],
@@ -119,24 +120,26 @@ def _some_records(data: Microdata, records: int, rng: np.random.Generator) -> Mi
     return Microdata(data.schema, data.frame.iloc[rows].reset_index(drop=True))
 
 
-def _replaced(column: pd.Series, rng: np.random.Generator) -> pd.Series:
+def _replace_some_values(column: pd.Series, rng: np.random.Generator) -> pd.Series:
     """Return a column of which a share of the values is another record's: none, some or all."""
     wrong = rng.random(len(column)) < rng.choice([0.2, 0.6, 1.0])
     others = column.iloc[rng.permutation(len(column))].reset_index(drop=True)
     return column.where(~wrong, others)
 
 
-def estimates_of(method: Method, case: KnowledgeCase, table: Mapping[str, Any]) -> dict[tuple[str, ...], Estimate]:
+def estimates_for_case(
+    method: Method, case: KnowledgeCase, table: Mapping[str, Any]
+) -> dict[tuple[str, ...], Estimate]:
     """Return what the method says by measure, target and parameters. Raises BadInput or NotComputable."""
     spec = method.spec.from_table(table, "step")
     spec.check(SCHEMA, "step")
     spec.check_release(SCHEMA, case.replaced, "step")
     full = spec.for_release(SCHEMA, case.replaced)
-    found = method.measure(seen_by(method, case.confidential), case.released, full, run_of()).estimates
+    found = method.measure(example_data_for(method, case.confidential), case.released, full, example_run()).estimates
     return {(one.measure, one.target, repr(sorted(one.params.items(), key=str))): one for one in found}
 
 
-def falls(
+def find_falling_risks(
     method: Method,
     less: Mapping[tuple[str, ...], Estimate],
     more: Mapping[tuple[str, ...], Estimate],
@@ -151,34 +154,34 @@ def falls(
         if key[0] not in outputs or after is None or before.value is None or after.value is None:
             continue
         sign = -1.0 if method.output(key[0]).goal == "high" else 1.0
-        low, high = _least(before, sign), _most(after, sign)
+        low, high = _smallest_end(before, sign), _largest_end(after, sign)
         if high < low - TOLERANCE * max(abs(low), 1.0):
             yield key[0], before.value, after.value
 
 
-def _least(estimate: Estimate, sign: float) -> float:
+def _smallest_end(estimate: Estimate, sign: float) -> float:
     ends = [one for one in (estimate.lower, estimate.value, estimate.upper) if one is not None]
     return min(sign * one for one in ends)
 
 
-def _most(estimate: Estimate, sign: float) -> float:
+def _largest_end(estimate: Estimate, sign: float) -> float:
     ends = [one for one in (estimate.lower, estimate.value, estimate.upper) if one is not None]
     return max(sign * one for one in ends)
 
 
-def tried_cases(
+def try_cases(
     method: Method, cases: int, seed: int
 ) -> Iterator[tuple[dict[tuple[str, ...], Estimate], dict[tuple[str, ...], Estimate]]]:
     """Yield what a method says without and with the one variable more, of so many drawn cases that suit it."""
     rng = np.random.default_rng(seed)
     found = 0
     for _ in range(20 * cases):
-        case = drawn_case(method, rng)
+        case = draw_case(method, rng)
         if case is None:
             continue
         try:
             # one variable more is what a method refuses most, so it is asked first
-            more, less = (estimates_of(method, case, table) for table in (case.more, case.less))
+            more, less = (estimates_for_case(method, case, table) for table in (case.more, case.less))
         except (BadInput, NotComputable):
             continue
         found += 1
@@ -190,8 +193,8 @@ def tried_cases(
 @every_monotone_measure
 def test_no_risk_falls_when_the_intruder_knows_one_variable_more(method: Method) -> None:
     tried = 0
-    for less, more in tried_cases(method, CASES, 1):
+    for less, more in try_cases(method, CASES, 1):
         tried += 1
-        assert list(falls(method, less, more, monotone_outputs(method))) == []
+        assert list(find_falling_risks(method, less, more, monotone_outputs(method))) == []
     if not tried:
         pytest.skip("no case that could be drawn suits the method")

@@ -1,4 +1,4 @@
-"""What every synthesis and every anonymisation method must satisfy, and what their tables keep by construction."""
+"""Contract of every synthesis and every anonymisation method, and what their tables keep by construction."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ..data.microdata import Microdata, as_column
+from ..data.microdata import Microdata, to_column
 from ..data.schema import Kind, Role, Schema
 from ..errors import BadInput, NotComputable, NotConverged
-from ..execution.tasks import anonymise, draw_dataset, fit_model
+from ..execution.tasks import anonymise_data, draw_dataset, fit_model
 from ..methods.privacy import PrivacyAccount
 from ..methods.registry import Method
 from ..methods.release_form import AnonymisationSpec, Anonymised
@@ -30,11 +30,11 @@ from .examples import (
     DRAWS,
     every_anonymisation,
     every_synthesis,
-    recipe_of,
+    example_recipe,
+    example_run,
+    example_spec,
+    example_target,
     refuses_missing,
-    run_of,
-    spec_of,
-    target_of,
     with_missing,
     without_identifiers,
 )  # fmt: skip
@@ -44,39 +44,43 @@ ORDER = "confidential value"
 """What every refusal for the order of synthesis says."""
 
 
-def _covers_ends(method: Method, target: str, data: Microdata, kind: Kind) -> bool:
-    """Whether an epsilon is promised though the recipe declares no ends of the target."""
+def _epsilon_covers_range(method: Method, target: str, data: Microdata, kind: Kind) -> bool:
+    """Return whether an epsilon is promised though the recipe declares no ends of the target."""
     if method.synthesis.account is None or data.schema[target].lower is not None:
         return False
-    found = method.synthesis.account(data, (target,), spec_of(method, data.schema, kind), len(data), DRAWS)
+    found = method.synthesis.account(data, (target,), example_spec(method, data.schema, kind), len(data), DRAWS)
     return isinstance(found, PrivacyAccount) and not found.uncovered
 
 
 @pytest.fixture
 def with_times(confidential: Microdata) -> Microdata:
-    """The confidential table with times of day in the dates, some of them before 1970."""
+    """Return the confidential table with times of day in the dates, some of them before 1970."""
     seconds = np.random.default_rng(3).integers(0, 86_400, len(confidential))
     moments = confidential.column("joined") - pd.Timedelta(18_262, "D") + pd.to_timedelta(seconds, unit="s")
     return confidential.with_columns({"joined": moments.astype("datetime64[s]")}, "confidential")
 
 
-def fitted(method: Method, data: Microdata, run: Run, kind: Kind | None = None) -> Fit:
-    """The fit of a synthesis method to a target of this kind."""
-    return method.fit(data, (target_of(method, data.schema, kind),), spec_of(method, data.schema, kind), run, DRAWS)
+def fit_example(method: Method, data: Microdata, run: Run, kind: Kind | None = None) -> Fit:
+    """Fit a synthesis method to a target of this kind."""
+    return method.fit(
+        data, (example_target(method, data.schema, kind),), example_spec(method, data.schema, kind), run, DRAWS
+    )
 
 
-def drawn(method: Method, data: Microdata, fit: Fit, index: int, seed: int, kind: Kind | None = None) -> np.ndarray:
-    """The values of dataset ``index``, drawn with this seed."""
+def draw_example(
+    method: Method, data: Microdata, fit: Fit, index: int, seed: int, kind: Kind | None = None
+) -> np.ndarray:
+    """Draw the values of dataset ``index`` with this seed."""
     released = Microdata(data.schema, data.frame, "synthetic")
     rng = np.random.default_rng(seed)
-    target = target_of(method, data.schema, kind)
-    values = method.drawn(fit, spec_of(method, data.schema, kind), (target,), data, released, index, rng)
+    target = example_target(method, data.schema, kind)
+    values = method.draw_targets(fit, example_spec(method, data.schema, kind), (target,), data, released, index, rng)
     return np.asarray(values[target])
 
 
 @every_synthesis
 def test_fit_is_sound(method: Method, with_times: Microdata) -> None:
-    fit = fitted(method, with_times, run_of())
+    fit = fit_example(method, with_times, example_run())
     assert fit.arrays
     for name, array in fit.arrays.items():
         assert array.dtype != object, name
@@ -91,12 +95,12 @@ def test_fit_is_sound(method: Method, with_times: Microdata) -> None:
 @pytest.mark.slow
 @every_synthesis
 def test_drawn_values_keep_to_the_variable(method: Method, kind: Kind, with_times: Microdata) -> None:
-    fit, target = fitted(method, with_times, run_of(), kind), target_of(method, with_times.schema, kind)
+    fit, target = fit_example(method, with_times, example_run(), kind), example_target(method, with_times.schema, kind)
     variable, own = with_times.schema[target], with_times.column(target)
     for index in range(DRAWS):
-        values = drawn(method, with_times, fit, index, index, kind)
+        values = draw_example(method, with_times, fit, index, index, kind)
         assert values.shape == (len(with_times),)
-        column = as_column(values, with_times, variable, "synthesis[0]")
+        column = to_column(values, with_times, variable, "synthesis[0]")
         assert column.dtype == with_times.column(target).dtype
         assert not column.isna().any()
         if kind.has_levels:
@@ -104,7 +108,7 @@ def test_drawn_values_keep_to_the_variable(method: Method, kind: Kind, with_time
         if kind is Kind.DATE:
             days = with_times.numbers(target)
             # a step whose epsilon covers undeclared ends must not end where the records do: that would tell of one of them
-            beyond = float(np.ptp(days)) if _covers_ends(method, target, with_times, kind) else 0.0
+            beyond = float(np.ptp(days)) if _epsilon_covers_range(method, target, with_times, kind) else 0.0
             assert days.min() - beyond <= values.min() <= values.max() <= days.max() + beyond, "not in days since 1970"
             more = pd.Timedelta(days=beyond)
             assert own.min() - more <= column.min() <= column.max() <= own.max() + more
@@ -115,28 +119,28 @@ def test_drawn_values_keep_to_the_variable(method: Method, kind: Kind, with_time
 @pytest.mark.slow
 @every_synthesis
 def test_synthesis_answers_the_same_twice(method: Method, with_times: Microdata) -> None:
-    first, second = (fitted(method, with_times, run_of()) for _ in range(2))
+    first, second = (fit_example(method, with_times, example_run()) for _ in range(2))
     assert first.arrays.keys() == second.arrays.keys()
     for name, array in first.arrays.items():
         assert np.array_equal(array, second.arrays[name]), name
     assert first.diagnostics == second.diagnostics
-    assert np.array_equal(drawn(method, with_times, first, 0, 5), drawn(method, with_times, second, 0, 5))
+    assert np.array_equal(draw_example(method, with_times, first, 0, 5), draw_example(method, with_times, second, 0, 5))
 
 
 @every_synthesis
 def test_draws_differ(method: Method, with_times: Microdata) -> None:
-    fit = fitted(method, with_times, run_of())
-    values = [drawn(method, with_times, fit, 0, seed).tolist() for seed in (5, 6)]
+    fit = fit_example(method, with_times, example_run())
+    values = [draw_example(method, with_times, fit, 0, seed).tolist() for seed in (5, 6)]
     assert values[0] != values[1], "another seed gives the same dataset"
-    assert values[0] != with_times.numbers(target_of(method, with_times.schema)).tolist()
+    assert values[0] != with_times.numbers(example_target(method, with_times.schema)).tolist()
 
 
 @pytest.mark.slow
 @every_synthesis
 def test_synthesis_answers_the_same_in_a_pool(method: Method, with_times: Microdata) -> None:
-    alone = fitted(method, with_times, run_of())
+    alone = fit_example(method, with_times, example_run())
     with ThreadPoolExecutor(2) as pool:
-        together = fitted(method, with_times, run_of(pool=pool.map))
+        together = fit_example(method, with_times, example_run(pool=pool.map))
     for name, array in alone.arrays.items():
         assert np.array_equal(array, together.arrays[name]), name
 
@@ -145,9 +149,9 @@ def test_synthesis_answers_the_same_in_a_pool(method: Method, with_times: Microd
 def test_synthesis_leaves_its_inputs_and_the_global_generator_alone(method: Method, with_times: Microdata) -> None:
     before = with_times.frame.copy(deep=True)
     state: Any = np.random.get_state()  # noqa: NPY002
-    fit = fitted(method, with_times, run_of())
+    fit = fit_example(method, with_times, example_run())
     kept = {name: array.copy() for name, array in fit.arrays.items()}
-    drawn(method, with_times, fit, 1, seed=3)
+    draw_example(method, with_times, fit, 1, seed=3)
     pd.testing.assert_frame_equal(with_times.frame, before)
     for name, array in fit.arrays.items():
         assert np.array_equal(array, kept[name]), name
@@ -156,33 +160,35 @@ def test_synthesis_leaves_its_inputs_and_the_global_generator_alone(method: Meth
     assert np.array_equal(state[1], after[1])
 
 
-def anonymised(method: Method, data: Microdata, run: Run) -> Anonymised:
-    """The table that an anonymisation method makes of this one."""
-    return method.anonymise(data, spec_of(method, data.schema), run)
+def anonymise_example(method: Method, data: Microdata, run: Run) -> Anonymised:
+    """Return the table that an anonymisation method makes of this one."""
+    return method.anonymise(data, example_spec(method, data.schema), run)
 
 
-def may_lack(schema: Schema) -> set[str]:
-    """The variables whose values may be missing in a table of this schema."""
+def variables_with_missing(schema: Schema) -> set[str]:
+    """Return the variables whose values may be missing in a table of this schema."""
     return {variable.name for variable in schema if variable.may_be_missing}
 
 
 @every_anonymisation
 def test_anonymised_table_is_sound(method: Method, confidential: Microdata) -> None:
     data = without_identifiers(confidential)
-    found, spec = anonymised(method, data, run_of()), spec_of(method, data.schema)
+    found, spec = anonymise_example(method, data, example_run()), example_spec(method, data.schema)
     assert isinstance(spec, AnonymisationSpec)
-    assert found.classes.shape == found.suppressed.shape == (len(data),)
+    assert found.class_keys.shape == found.suppressed.shape == (len(data),)
     assert len(found.data) == int((~found.suppressed).sum()) > 0
-    assert set(found.classes[~found.suppressed]) == set(range(found.classes.max() + 1))
+    assert set(found.class_keys[~found.suppressed]) == set(range(found.class_keys.max() + 1))
     assert found.data.origin == "anonymised"
     assert found.data.schema == spec.released_schema(data.schema)
     assert tuple(found.data.frame.columns) == found.data.schema.names
-    assert {v.name for v in found.data.schema if found.data.missing(v.name).any()} <= may_lack(found.data.schema)
+    assert {v.name for v in found.data.schema if found.data.missing_mask(v.name).any()} <= variables_with_missing(
+        found.data.schema
+    )
     kept = data.frame[~found.suppressed].reset_index(drop=True)
     for name in data.schema.names:
         if name not in spec.changed(data.schema):
             pd.testing.assert_series_equal(found.data.frame[name], kept[name])
-    groups = found.data.frame[list(spec.keys(data.schema))].assign(of=found.classes[~found.suppressed]).groupby("of")
+    groups = found.data.frame[list(spec.keys(data.schema))].assign(of=found.class_keys[~found.suppressed]).groupby("of")
     assert (groups.nunique(dropna=False).to_numpy() == 1).all(), "a class shows two values of a quasi-identifier"
     assert {note.name for note in found.notes} >= {"classes", "smallest_class", "suppressed_records"}
     assert all(note.passed is not False for note in found.notes)
@@ -191,13 +197,13 @@ def test_anonymised_table_is_sound(method: Method, confidential: Microdata) -> N
 @every_anonymisation
 def test_anonymised_values_keep_to_their_kind(method: Method, confidential: Microdata) -> None:
     data = without_identifiers(confidential)
-    found, spec = anonymised(method, data, run_of()).data, spec_of(method, data.schema)
+    found, spec = anonymise_example(method, data, example_run()).data, example_spec(method, data.schema)
     for variable in found.schema:
         column = found.frame[variable.name]
         if variable.name in spec.generalised(data.schema):
             assert isinstance(column.dtype, pd.CategoricalDtype)
         elif variable.kind is Kind.CONTINUOUS or (
-            variable.name in may_lack(found.schema) and variable.kind is Kind.COUNT
+            variable.name in variables_with_missing(found.schema) and variable.kind is Kind.COUNT
         ):
             assert column.dtype == np.float64
         elif variable.kind.has_levels:
@@ -212,25 +218,25 @@ def test_anonymisation_answers_the_same_twice_and_leaves_its_inputs_alone(
 ) -> None:
     data = without_identifiers(confidential)
     before = data.frame.copy(deep=True)
-    first = anonymised(method, data, run_of())
+    first = anonymise_example(method, data, example_run())
     with ThreadPoolExecutor(2) as pool:
-        second = anonymised(method, data, run_of(pool=pool.map))
+        second = anonymise_example(method, data, example_run(pool=pool.map))
     pd.testing.assert_frame_equal(first.data.frame, second.data.frame)
-    assert np.array_equal(first.classes, second.classes)
+    assert np.array_equal(first.class_keys, second.class_keys)
     pd.testing.assert_frame_equal(data.frame, before)
 
 
 @every_anonymisation
 def test_a_recipe_carries_the_anonymisation_out(method: Method, confidential: Microdata) -> None:
     data = without_identifiers(confidential)
-    recipe = recipe_of(method, data.schema)
+    recipe = example_recipe(method, data.schema)
     assert recipe.m == 1
     assert Recipe.from_toml(recipe.to_toml()) == recipe
     check_steps(recipe, data)
-    found = anonymise(recipe, data, key=PUBLIC)
+    found = anonymise_data(recipe, data, key=PUBLIC)
     assert found.data.schema == recipe.released_schema
     assert found.data.generalised == recipe.generalised
-    assert found.data.records.tolist() == np.flatnonzero(~found.suppressed).tolist()
+    assert found.data.linked_records.tolist() == np.flatnonzero(~found.suppressed).tolist()
 
 
 @every_anonymisation
@@ -238,24 +244,24 @@ def test_anonymisation_takes_missing_values_or_refuses_them(method: Method, conf
     data = with_missing(without_identifiers(confidential), 1)
     if refuses_missing(method, data):
         return
-    found = anonymise(recipe_of(method, data.schema), data, key=PUBLIC)
+    found = anonymise_data(example_recipe(method, data.schema), data, key=PUBLIC)
     assert found.data.frame.isna().any().any()
     assert len(found.data) == int((~found.suppressed).sum()) > 0
 
 
-def other_columns(data: Microdata) -> Microdata:
-    """The same table with its columns the other way round."""
+def reverse_columns(data: Microdata) -> Microdata:
+    """Return the same table with its columns in reverse order."""
     schema = Schema(tuple(data.schema[name] for name in data.schema.names[::-1]))
     return replace(data, schema=schema, frame=data.frame[list(schema.names)])
 
 
-def other_records(data: Microdata) -> Microdata:
-    """The same records in another order."""
+def shuffle_records(data: Microdata) -> Microdata:
+    """Return the same records in another order."""
     return replace(data, frame=data.frame.sample(frac=1, random_state=8).reset_index(drop=True))
 
 
-def other_levels(data: Microdata) -> Microdata:
-    """The levels of a categorical variable in another order, which means nothing."""
+def reorder_levels(data: Microdata) -> Microdata:
+    """Return the table with the levels of a categorical variable in another order, which means nothing."""
     region = data.schema["region"]
     levels = region.levels[::-1]
     schema = Schema(tuple(replace(v, levels=levels) if v.name == "region" else v for v in data.schema))
@@ -263,23 +269,25 @@ def other_levels(data: Microdata) -> Microdata:
     return replace(data, schema=schema, frame=data.frame.assign(region=column))
 
 
-def one_record_more(data: Microdata) -> Microdata:
-    """A record unlike the others, at the end."""
+def add_unusual_record(data: Microdata) -> Microdata:
+    """Add a record unlike the others at the end."""
     last = data.frame.iloc[[0]].assign(visits=data.frame["visits"].max() + 40)
     return replace(data, frame=pd.concat([data.frame, last], ignore_index=True))
 
 
-def copies(data: Microdata) -> Microdata:
+def duplicate_records(data: Microdata) -> Microdata:
     return replace(data, frame=pd.concat([data.frame, data.frame], ignore_index=True))
 
 
 every_change = pytest.mark.parametrize(
-    "change", [other_columns, other_records, other_levels, one_record_more, copies], ids=lambda change: change.__name__
+    "change",
+    [reverse_columns, shuffle_records, reorder_levels, add_unusual_record, duplicate_records],
+    ids=lambda change: change.__name__,
 )
 
 
-def smallest_class(data: Microdata, keys: tuple[str, ...]) -> int:
-    """Records that are alike in all quasi-identifiers, counted one by one."""
+def smallest_class_size(data: Microdata, keys: tuple[str, ...]) -> int:
+    """Return the size of the smallest class of records that are alike in all quasi-identifiers, counted one by one."""
     return min(Counter(data.frame[list(keys)].astype("str").itertuples(index=False, name=None)).values())
 
 
@@ -287,12 +295,12 @@ def smallest_class(data: Microdata, keys: tuple[str, ...]) -> int:
 @every_change
 def test_k_holds_and_other_columns_are_kept(method: Method, change: Change, confidential: Microdata) -> None:
     data = change(without_identifiers(confidential))
-    recipe = recipe_of(method, data.schema)
+    recipe = example_recipe(method, data.schema)
     step = recipe.anonymisation[0].spec
     assert isinstance(step, AnonymisationSpec)
-    found = anonymise(recipe, data, key=PUBLIC)
+    found = anonymise_data(recipe, data, key=PUBLIC)
     if hasattr(step, "k"):
-        assert smallest_class(found.data, step.keys(data.schema)) >= step.k
+        assert smallest_class_size(found.data, step.keys(data.schema)) >= step.k
     kept = data.frame[~found.suppressed].reset_index(drop=True)
     for name in set(data.schema.names) - set(step.changed(data.schema)):
         pd.testing.assert_series_equal(found.data.frame[name], kept[name], check_exact=True)
@@ -301,38 +309,38 @@ def test_k_holds_and_other_columns_are_kept(method: Method, change: Change, conf
             assert set(found.data.frame[name].dropna()) <= set(data.frame[name])
 
 
-def naming(info: ParamInfo, name: str) -> list[Any]:
-    """Values of a parameter, as a recipe writes them, that name this variable in every form that its type has."""
-    return list(_naming(info.type, name))
+def values_naming(info: ParamInfo, name: str) -> list[Any]:
+    """Return values of a parameter, as a recipe writes them, that name this variable in every form that its type has."""
+    return list(_values_naming(info.type, name))
 
 
-def _naming(kind: Any, name: str) -> Iterator[Any]:
+def _values_naming(kind: Any, name: str) -> Iterator[Any]:
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
-        yield from (value for one in arguments if one is not type(None) for value in _naming(one, name))
+        yield from (value for one in arguments if one is not type(None) for value in _values_naming(one, name))
     elif kind is str:
         yield name
     elif origin is tuple:
-        yield from ([value] for value in _naming(arguments[0], name))
+        yield from ([value] for value in _values_naming(arguments[0], name))
     elif isinstance(origin, type) and issubclass(origin, Mapping):
-        other = next(iter(_naming(arguments[1], "region")), {float: 1.0, int: 1, bool: True}.get(arguments[1]))
+        other = next(iter(_values_naming(arguments[1], "region")), {float: 1.0, int: 1, bool: True}.get(arguments[1]))
         if other is not None:
             yield {name: other}
-        yield from ({"region": value} for value in _naming(arguments[1], name))
+        yield from ({"region": value} for value in _values_naming(arguments[1], name))
 
 
-def steps_naming(method: Method, data: Microdata, info: ParamInfo, value: Any, later: str | None) -> Mapping[str, Any]:
-    """A recipe of one step of the method with this parameter, and of a later step that makes ``later``."""
-    table = dict(recipe_of(method, data.schema).to_table())
+def table_naming(method: Method, data: Microdata, info: ParamInfo, value: Any, later: str | None) -> Mapping[str, Any]:
+    """Return a recipe of one step of the method with this parameter, and of a later step that makes ``later``."""
+    table = dict(example_recipe(method, data.schema).to_table())
     (first,) = table["synthesis"]
     second = [] if later is None else [{"target": later, "method": "cart"}]
     return {**table, "synthesis": [{**first, info.name: value}, *second]}
 
 
-def later_than(method: Method, info: ParamInfo, schema: Schema) -> str | None:
-    """A variable that a later step can make, this parameter may name, and no other one names already."""
-    step = recipe_of(method, schema).synthesis[0]
-    named = {column for _, column, _ in step.spec.columns_named(schema, step.place)}
+def later_target(method: Method, info: ParamInfo, schema: Schema) -> str | None:
+    """Return a variable that a later step can make, this parameter may name, and no other one names already."""
+    step = example_recipe(method, schema).synthesis[0]
+    named = {column for _, column, _ in step.spec.referenced_columns(schema, step.place)}
     suitable = [v for v in schema if v.role is not Role.IDENTIFIER and v.name not in (*step.targets, *named)]
     return next((v.name for v in suitable if not info.param.kinds or v.kind in info.param.kinds), None)
 
@@ -340,30 +348,30 @@ def later_than(method: Method, info: ParamInfo, schema: Schema) -> str | None:
 @every_synthesis
 def test_what_it_names_keeps_to_the_order_of_synthesis(method: Method, confidential: Microdata) -> None:
     """The confidential value of a target that this step or a later one makes would be given away."""
-    schema, target = confidential.schema, target_of(method, confidential.schema)
+    schema, target = confidential.schema, example_target(method, confidential.schema)
     for info in method.spec.params():
         if info.param.names is None or info.param.any_order:
             continue
         if not info.param.kinds or schema[target].kind in info.param.kinds:
-            for value in naming(info, target):
+            for value in values_naming(info, target):
                 with pytest.raises(BadInput, match=ORDER) as caught:
-                    Recipe.from_table(steps_naming(method, confidential, info, value, None))
+                    Recipe.from_table(table_naming(method, confidential, info, value, None))
                 assert caught.value.place.startswith(f"synthesis[0].{info.name}")
-        if (later := later_than(method, info, schema)) is not None:
-            for value in naming(info, later):
+        if (later := later_target(method, info, schema)) is not None:
+            for value in values_naming(info, later):
                 with pytest.raises(BadInput, match=ORDER) as caught:
-                    Recipe.from_table(steps_naming(method, confidential, info, value, later))
+                    Recipe.from_table(table_naming(method, confidential, info, value, later))
                 assert caught.value.place.startswith(f"synthesis[0].{info.name}")
 
 
 @every_synthesis
 def test_no_parameter_makes_it_copy_its_target(method: Method, confidential: Microdata) -> None:
     """Whatever text a parameter takes, the target's own name among it, some released value is another one."""
-    target = target_of(method, confidential.schema)
+    target = example_target(method, confidential.schema)
     for info in method.spec.params():
-        for value in naming(info, target):
+        for value in values_naming(info, target):
             try:
-                recipe = Recipe.from_table(steps_naming(method, confidential, info, value, None))
+                recipe = Recipe.from_table(table_naming(method, confidential, info, value, None))
                 check_steps(recipe, confidential)
                 fits = [fit_model(recipe, 0, confidential, key=PUBLIC)]
                 released = draw_dataset(recipe, 1, confidential, fits, key=PUBLIC)
@@ -374,7 +382,7 @@ def test_no_parameter_makes_it_copy_its_target(method: Method, confidential: Mic
 
 @every_synthesis
 def test_only_a_recipe_that_asks_for_it_draws_by_the_own_record(method: Method, confidential: Microdata) -> None:
-    assert not spec_of(method, confidential.schema).uses_own_record, "a setting must ask for it, no default"
+    assert not example_spec(method, confidential.schema).uses_own_record, "a setting must ask for it, no default"
 
 
 @pytest.mark.slow
@@ -382,7 +390,7 @@ def test_only_a_recipe_that_asks_for_it_draws_by_the_own_record(method: Method, 
 @every_change
 def test_only_the_target_changes_and_stays_inside(method: Method, change: Change, confidential: Microdata) -> None:
     data = change(confidential)
-    recipe, target = recipe_of(method, data.schema), target_of(method, data.schema)
+    recipe, target = example_recipe(method, data.schema), example_target(method, data.schema)
     fits = [fit_model(recipe, 0, data, key=PUBLIC)]
     for draw in range(1, DRAWS + 1):
         released = draw_dataset(recipe, draw, data, fits, key=PUBLIC)

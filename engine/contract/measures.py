@@ -1,4 +1,4 @@
-"""What every measure of utility, quality and risk, and every study must satisfy; two uses of one method stay apart."""
+"""Contract of every measure of utility, quality and risk, and every study; two uses of one method stay apart."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ import pytest
 from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
-from ..execution.tasks import anonymise, combined_rows, execute, gather_blocks, measure_block, rows_of
+from ..execution.tasks import anonymise_data, combine_series, execute_run, gather_blocks, measure_block, rows_of_measure
 from ..methods.labels import label_of, labels_of, quantity_of, sentence_of
 from ..methods.protocols import MEASURES
 from ..methods.registry import Method
-from ..methods.results import Estimate, Measure, WholeMeasure
+from ..methods.results import Estimate, Measure, WholeReleaseMeasure
 from ..methods.rows import Row
 from ..methods.run import PUBLIC, Run
 from ..methods.spec import ParamInfo
@@ -30,17 +30,17 @@ from .examples import (
     MODEL,
     SETTINGS,
     SYNTHESISED,
-    answers,
     assert_sound,
+    comparable_results,
     every_measure,
     every_study,
     every_whole_measure,
-    recipe_of,
+    example_data_for,
+    example_recipe,
+    example_run,
+    example_spec,
+    example_step_table,
     refuses_missing,
-    run_of,
-    seen_by,
-    spec_of,
-    table_of,
     with_missing,
     without_identifiers,
 )  # fmt: skip
@@ -49,14 +49,16 @@ every_self_scoring = pytest.mark.sfumato_contract(*MEASURES, confidential=True)
 every_measure_and_study = pytest.mark.sfumato_contract(*MEASURES, "studies")
 
 
-def measured(method: Method, confidential: Microdata, released: Microdata, run: Run) -> Measure:
-    """What a measure says of a release."""
-    return method.measure(seen_by(method, confidential), released, spec_of(method, confidential.schema), run)
+def measure_example(method: Method, confidential: Microdata, released: Microdata, run: Run) -> Measure:
+    """Measure a release."""
+    return method.measure(
+        example_data_for(method, confidential), released, example_spec(method, confidential.schema), run
+    )
 
 
 @every_measure
 def test_measure_is_sound(method: Method, confidential: Microdata, releases: list[Microdata]) -> None:
-    measure = measured(method, confidential, releases[0], run_of())
+    measure = measure_example(method, confidential, releases[0], example_run())
     assert_sound(method, measure.estimates)
     for name, array in measure.per_record.items():
         assert array.shape[0] == len(confidential), name
@@ -64,25 +66,27 @@ def test_measure_is_sound(method: Method, confidential: Microdata, releases: lis
 
 @every_self_scoring
 def test_confidential_data_score_themselves(method: Method, confidential: Microdata) -> None:
-    assert_sound(method, measured(method, confidential, confidential, run_of()).estimates)
+    assert_sound(method, measure_example(method, confidential, confidential, example_run()).estimates)
 
 
 @every_measure
 def test_measure_answers_the_same_twice(method: Method, confidential: Microdata, releases: list[Microdata]) -> None:
-    first = measured(method, confidential, releases[0], run_of())
-    second = measured(method, confidential, releases[0], run_of())
-    assert answers(first) == answers(second)
+    first = measure_example(method, confidential, releases[0], example_run())
+    second = measure_example(method, confidential, releases[0], example_run())
+    assert comparable_results(first) == comparable_results(second)
 
 
 @every_measure
 def test_measure_answers_the_same_in_a_pool(method: Method, confidential: Microdata, releases: list[Microdata]) -> None:
-    alone = measured(method, confidential, releases[0], run_of())
+    alone = measure_example(method, confidential, releases[0], example_run())
     with ThreadPoolExecutor(2) as pool:
-        assert answers(measured(method, confidential, releases[0], run_of(pool=pool.map))) == answers(alone)
+        assert comparable_results(
+            measure_example(method, confidential, releases[0], example_run(pool=pool.map))
+        ) == comparable_results(alone)
 
 
 def assert_declared_estimated(method: Method, first: Sequence[Estimate], second: Sequence[Estimate]) -> None:
-    """Every value that is another with another seed is an estimate by its output; one that looks exact has an interval without width in neither."""
+    """Assert that every value that changes with the seed is declared estimated; one that looks exact has an interval without width in neither."""
 
     def by_series(estimates: Sequence[Estimate]) -> dict[tuple[str, ...], Estimate]:
         return {(e.measure, e.target, str(sorted(e.params.items()))): e for e in estimates}
@@ -105,22 +109,22 @@ def assert_declared_estimated(method: Method, first: Sequence[Estimate], second:
 def test_what_the_seed_changes_is_declared_estimated(
     method: Method, confidential: Microdata, releases: list[Microdata]
 ) -> None:
-    first, second = (measured(method, confidential, releases[0], run_of(seed)) for seed in (1, 2))
+    first, second = (measure_example(method, confidential, releases[0], example_run(seed)) for seed in (1, 2))
     assert_declared_estimated(method, first.estimates, second.estimates)
 
 
 @every_measure
 def test_measure_leaves_its_inputs_alone(method: Method, confidential: Microdata, releases: list[Microdata]) -> None:
     before = confidential.frame.copy(deep=True), releases[0].frame.copy(deep=True)
-    measured(method, confidential, releases[0], run_of())
+    measure_example(method, confidential, releases[0], example_run())
     pd.testing.assert_frame_equal(confidential.frame, before[0])
     pd.testing.assert_frame_equal(releases[0].frame, before[1])
 
 
-def answered(method: Method, confidential: Microdata, released: Microdata) -> tuple[Estimate, ...]:
-    """What a measure says, or why it says nothing."""
+def measure_or_explain(method: Method, confidential: Microdata, released: Microdata) -> tuple[Estimate, ...]:
+    """Return the estimates of a measure, or why there are none."""
     try:
-        return measured(method, confidential, released, run_of()).estimates
+        return measure_example(method, confidential, released, example_run()).estimates
     except NotComputable as error:
         return tuple(Estimate.not_computed(output.name, error.reason) for output in method.outputs)
 
@@ -132,23 +136,27 @@ def test_measure_answers_or_says_why_on_few_records(
     for records in (1, 2):
         few = Microdata(confidential.schema, confidential.frame.head(records))
         same = Microdata(confidential.schema, releases[0].frame.head(records), "synthetic")
-        assert_sound(method, answered(method, few, same))
+        assert_sound(method, measure_or_explain(method, few, same))
 
 
 @every_measure
 def test_its_datasets_are_combined_into_one_row_a_series(
     method: Method, confidential: Microdata, releases: list[Microdata]
 ) -> None:
-    recipe = recipe_of(method, confidential.schema)
+    recipe = example_recipe(method, confidential.schema)
     settings = recipe.settings(recipe.measures[0])
     rows = [
         row
         for draw, release in enumerate(releases, start=1)
-        for row in rows_of(
-            method, measured(method, confidential, release, run_of(draw)), "synthetic", draw, settings=settings
+        for row in rows_of_measure(
+            method,
+            measure_example(method, confidential, release, example_run(draw)),
+            "synthetic",
+            draw,
+            settings=settings,
         )
     ]
-    found = combined_rows(rows)
+    found = combine_series(rows)
     assert {row.series for row in found} == {row.series for row in rows}
     assert len(found) == len({row.series for row in rows})
     for row in found:
@@ -172,8 +180,8 @@ def test_measure_answers_or_says_why_on_anonymised_tables(method: Method, confid
             "variables": {v.name: v.to_table() for v in data.schema},
             "anonymisation": [{"method": "mondrian", **step}],
         }
-        released = anonymise(Recipe.from_table(table), data, key=PUBLIC).data
-        assert_sound(method, answered(method, data, released))
+        released = anonymise_data(Recipe.from_table(table), data, key=PUBLIC).data
+        assert_sound(method, measure_or_explain(method, data, released))
 
 
 @every_measure
@@ -183,19 +191,19 @@ def test_measure_is_sound_where_values_are_missing(
     data = with_missing(confidential, 1)
     for released in (*(with_missing(release, seed) for seed, release in enumerate(releases, 2)), releases[0], data):
         if released.origin == "synthetic" or method.measurement.confidential:
-            assert_sound(method, measured(method, data, released, run_of()).estimates)
+            assert_sound(method, measure_example(method, data, released, example_run()).estimates)
 
 
-def shuffled(release: Microdata, *, linked: bool) -> Microdata:
-    """The release with its records in another order."""
+def shuffle_release(release: Microdata, *, linked: bool) -> Microdata:
+    """Return the release with its records in another order."""
     frame = release.frame.iloc[np.random.default_rng(9).permutation(len(release))].reset_index(drop=True)
     return replace(release, frame=frame, linked=linked)
 
 
-def values(method: Method, confidential: Microdata, released: Microdata) -> dict[tuple[str, str, str], Any]:
-    """What it measures by measure, target and parameters, and record by record; the reason where the whole is not computed."""
+def values_by_estimate(method: Method, confidential: Microdata, released: Microdata) -> dict[tuple[str, str, str], Any]:
+    """Return the values of a measure by measure, target and parameters, and record by record; the reason where the whole is not computed."""
     try:
-        measure = measured(method, confidential, released, run_of())
+        measure = measure_example(method, confidential, released, example_run())
     except NotComputable as error:
         return {("", "", ""): error.reason}
     arrays = {("per record", name, ""): array.tolist() for name, array in measure.per_record.items()}
@@ -207,8 +215,8 @@ def test_measure_of_records_in_any_order_is_the_same_or_not_computed(
     method: Method, confidential: Microdata, releases: list[Microdata]
 ) -> None:
     """Where nothing says whose record a released one is, a measure must not take row i for record i."""
-    plain = values(method, confidential, replace(releases[0], linked=False))
-    found = values(method, confidential, shuffled(releases[0], linked=False))
+    plain = values_by_estimate(method, confidential, replace(releases[0], linked=False))
+    found = values_by_estimate(method, confidential, shuffle_release(releases[0], linked=False))
     if reason := plain.get(("", "", "")):
         assert "whose" in reason
     assert found == {
@@ -221,13 +229,15 @@ def test_measure_of_records_in_any_order_is_the_same_or_not_computed(
 def test_arrays_of_single_records_are_declared(
     method: Method, confidential: Microdata, releases: list[Microdata]
 ) -> None:
-    measure = measured(method, confidential, releases[0], run_of())
+    measure = measure_example(method, confidential, releases[0], example_run())
     assert set(measure.per_record) <= {array.name for array in method.measurement.per_record}
 
 
-def whole_measure(method: Method, data: Microdata, releases: list[Microdata], seed: int | None = None) -> WholeMeasure:
-    """What a measure of a whole release says, by the models of the examples' recipe."""
-    recipe, data = recipe_of(method, data.schema), seen_by(method, data)
+def measure_whole_release(
+    method: Method, data: Microdata, releases: list[Microdata], seed: int | None = None
+) -> WholeReleaseMeasure:
+    """Return the result of a measure of a whole release, by the models of the examples' recipe."""
+    recipe, data = example_recipe(method, data.schema), example_data_for(method, data)
     if seed is not None:
         recipe = replace(recipe, seed=seed)
     parts = [measure_block(recipe, 0, block, data, releases, key=PUBLIC) for block in recipe.measures[0].spec.grid()]
@@ -239,13 +249,15 @@ def test_measure_of_a_whole_release_is_sound(
     method: Method, confidential: Microdata, releases: list[Microdata]
 ) -> None:
     before = confidential.frame.copy(deep=True), releases[0].frame.copy(deep=True)
-    found = whole_measure(method, confidential, releases)
+    found = measure_whole_release(method, confidential, releases)
     assert len(found.datasets) in ((0,) if method.measurement.refits else (len(releases),))
     for measure in (found.whole, *found.datasets):
         assert_sound(method, measure.estimates)
         assert set(measure.per_record) <= {array.name for array in method.measurement.per_record}
         assert all(len(array) == len(confidential) for array in measure.per_record.values())
-    assert answers(found.whole) == answers(whole_measure(method, confidential, releases).whole)
+    assert comparable_results(found.whole) == comparable_results(
+        measure_whole_release(method, confidential, releases).whole
+    )
     pd.testing.assert_frame_equal(confidential.frame, before[0])
     pd.testing.assert_frame_equal(releases[0].frame, before[1])
 
@@ -254,7 +266,7 @@ def test_measure_of_a_whole_release_is_sound(
 def test_what_the_seed_changes_of_a_whole_release_is_declared_estimated(
     method: Method, confidential: Microdata, releases: list[Microdata]
 ) -> None:
-    first, second = (whole_measure(method, confidential, releases, seed) for seed in (1, 2))
+    first, second = (measure_whole_release(method, confidential, releases, seed) for seed in (1, 2))
     assert_declared_estimated(method, first.whole.estimates, second.whole.estimates)
 
 
@@ -262,8 +274,10 @@ def test_what_the_seed_changes_of_a_whole_release_is_declared_estimated(
 def test_measure_of_a_whole_release_in_any_order_is_the_same(
     method: Method, confidential: Microdata, releases: list[Microdata]
 ) -> None:
-    first = whole_measure(method, confidential, releases)
-    second = whole_measure(method, confidential, [shuffled(release, linked=False) for release in releases])
+    first = measure_whole_release(method, confidential, releases)
+    second = measure_whole_release(
+        method, confidential, [shuffle_release(release, linked=False) for release in releases]
+    )
     for one, other in zip((first.whole, *first.datasets), (second.whole, *second.datasets), strict=True):
         assert [e.value for e in other.estimates] == pytest.approx([e.value for e in one.estimates], nan_ok=True)
 
@@ -275,7 +289,7 @@ def test_measure_of_a_whole_release_answers_or_says_why_on_few_records(
     for records in (1, 2):
         few = Microdata(confidential.schema, confidential.frame.head(records))
         same = Microdata(confidential.schema, releases[0].frame.head(records), "synthetic")
-        assert_sound(method, whole_measure(method, few, [same]).whole.estimates)
+        assert_sound(method, measure_whole_release(method, few, [same]).whole.estimates)
 
 
 @every_whole_measure
@@ -283,13 +297,15 @@ def test_measure_of_a_whole_release_is_sound_where_values_are_missing(
     method: Method, confidential: Microdata, releases: list[Microdata]
 ) -> None:
     data = with_missing(confidential, 1)
-    found = whole_measure(method, data, [with_missing(release, seed) for seed, release in enumerate(releases, 2)])
+    found = measure_whole_release(
+        method, data, [with_missing(release, seed) for seed, release in enumerate(releases, 2)]
+    )
     assert_sound(method, found.whole.estimates)
 
 
 @every_whole_measure
 def test_measure_of_a_whole_release_asks_for_its_models(method: Method, confidential: Microdata) -> None:
-    table = recipe_of(method, confidential.schema).to_table()
+    table = example_recipe(method, confidential.schema).to_table()
     if not method.uses_release_models:
         return
     release = {**{k: v for k, v in table.items() if k != "synthesis"}, "release": {"m": 2, "released": ["days"]}}
@@ -303,30 +319,33 @@ def test_measure_of_a_whole_release_asks_for_its_models(method: Method, confiden
 @pytest.mark.slow
 @every_study
 def test_study_is_sound_at_every_point(method: Method, confidential: Microdata, releases: list[Microdata]) -> None:
-    spec = spec_of(method, confidential.schema)
+    spec = example_spec(method, confidential.schema)
     assert spec.grid()
     every, together = [], method.study.points
     for point in spec.grid():
-        found = method.point(confidential, releases, point, spec, run_of())
+        found = method.compute_point(confidential, releases, point, spec, example_run())
         every.append(found)
         assert len(found.releases) == len(releases)
         for measure in (*found.releases, *([found.confidential] if found.confidential else [])):
             assert_sound(method, measure.estimates)
     if together is not None:
-        runs = [run_of() for _ in spec.grid()]
+        runs = [example_run() for _ in spec.grid()]
         assert repr(list(together(confidential, releases, spec.grid(), spec, runs))) == repr(every)
 
 
 @pytest.mark.slow
 @every_study
 def test_study_answers_the_same_twice(method: Method, confidential: Microdata, releases: list[Microdata]) -> None:
-    spec = spec_of(method, confidential.schema)
+    spec = example_spec(method, confidential.schema)
     before = confidential.frame.copy(deep=True)
     with ThreadPoolExecutor(2) as pool:
         first, second = (
-            method.point(confidential, releases, spec.grid()[-1], spec, run_of(pool=kind)) for kind in (map, pool.map)
+            method.compute_point(confidential, releases, spec.grid()[-1], spec, example_run(pool=kind))
+            for kind in (map, pool.map)
         )
-    assert [answers(measure) for measure in first.releases] == [answers(measure) for measure in second.releases]
+    assert [comparable_results(measure) for measure in first.releases] == [
+        comparable_results(measure) for measure in second.releases
+    ]
     pd.testing.assert_frame_equal(confidential.frame, before)
 
 
@@ -335,8 +354,10 @@ def test_study_answers_the_same_twice(method: Method, confidential: Microdata, r
 def test_what_the_seed_changes_of_a_study_is_declared_estimated(
     method: Method, confidential: Microdata, releases: list[Microdata]
 ) -> None:
-    spec = spec_of(method, confidential.schema)
-    first, second = (method.point(confidential, releases, spec.grid()[-1], spec, run_of(seed)) for seed in (1, 2))
+    spec = example_spec(method, confidential.schema)
+    first, second = (
+        method.compute_point(confidential, releases, spec.grid()[-1], spec, example_run(seed)) for seed in (1, 2)
+    )
     for one, other in zip(first.releases, second.releases, strict=True):
         assert_declared_estimated(method, one.estimates, other.estimates)
     if first.confidential is not None and second.confidential is not None:
@@ -348,16 +369,18 @@ def test_what_the_seed_changes_of_a_study_is_declared_estimated(
 def test_study_is_sound_where_values_are_missing(
     method: Method, confidential: Microdata, releases: list[Microdata]
 ) -> None:
-    data, spec = with_missing(confidential, 1), spec_of(method, confidential.schema)
+    data, spec = with_missing(confidential, 1), example_spec(method, confidential.schema)
     if refuses_missing(method, data):
         return
-    found = method.point(data, [with_missing(release, 2) for release in releases], spec.grid()[-1], spec, run_of())
+    found = method.compute_point(
+        data, [with_missing(release, 2) for release in releases], spec.grid()[-1], spec, example_run()
+    )
     for measure in (*found.releases, *([found.confidential] if found.confidential else [])):
         assert_sound(method, measure.estimates)
 
 
-def another(info: ParamInfo, value: Any, schema: Schema) -> list[Any]:
-    """Other values of a parameter that has this one; empty where none can be derived."""
+def other_values(info: ParamInfo, value: Any, schema: Schema) -> list[Any]:
+    """Return other values of a parameter that has this one; empty where none can be derived."""
     if info.choices:
         return [choice for choice in info.choices if choice != value]
     if info.param.names == "variables" and typing.get_origin(info.type) is tuple:
@@ -373,8 +396,8 @@ def another(info: ParamInfo, value: Any, schema: Schema) -> list[Any]:
     return []
 
 
-def recipe_with(method: Method, schema: Schema, steps: list[dict[str, Any]]) -> Recipe:
-    """A recipe with these steps of the method."""
+def recipe_with_steps(method: Method, schema: Schema, steps: list[dict[str, Any]]) -> Recipe:
+    """Return a recipe with these steps of the method."""
     section = "study" if method.family == "studies" else "measure"
     made = {"release": {"m": 2}, "synthesis": [dict(MODEL)]}
     return Recipe.from_table(
@@ -388,20 +411,20 @@ def recipe_with(method: Method, schema: Schema, steps: list[dict[str, Any]]) -> 
     )
 
 
-def plain_table(method: Method, schema: Schema) -> dict[str, Any]:
-    """The method's recipe table, with what keeps a study short."""
-    return {**table_of(method, schema), **SETTINGS.get(f"{method.key} twice", {})}
+def short_step_table(method: Method, schema: Schema) -> dict[str, Any]:
+    """Return the method's recipe table, with what keeps a study short."""
+    return {**example_step_table(method, schema), **SETTINGS.get(f"{method.key} twice", {})}
 
 
-def changed_tables(method: Method, data: Microdata) -> Mapping[str, dict[str, Any]]:
-    """The method's table with one parameter changed, by the parameter's name, where a recipe takes it."""
-    table, found = plain_table(method, data.schema), {}
+def tables_with_one_change(method: Method, data: Microdata) -> Mapping[str, dict[str, Any]]:
+    """Return the method's table with one parameter changed, by the parameter's name, where a recipe takes it."""
+    table, found = short_step_table(method, data.schema), {}
     for info in method.spec.params():
         value = table.get(info.name, None if info.default is dataclasses.MISSING else info.default)
-        for other in another(info, value, data.schema) if value is not None else []:
+        for other in other_values(info, value, data.schema) if value is not None else []:
             changed = {**table, info.name: other}
             try:
-                recipe = recipe_with(method, data.schema, [changed])
+                recipe = recipe_with_steps(method, data.schema, [changed])
             except BadInput:
                 continue
             step = (*recipe.measures, *recipe.studies)[0]
@@ -421,20 +444,26 @@ def assert_readable(row: Row, records: int) -> None:
     assert value in sentence
 
 
-def results(recipe: Recipe, data: Microdata, releases: list[Microdata]) -> list[Row]:
-    """The rows of all datasets together and of the confidential data."""
+def combined_example_rows(recipe: Recipe, data: Microdata, releases: list[Microdata]) -> list[Row]:
+    """Return the rows of all datasets together and of the confidential data."""
     (step,) = {one.method for one in (*recipe.measures, *recipe.studies)}
-    return [row for row in execute(recipe, seen_by(step, data), releases, key=PUBLIC).rows if row.draw is None]
+    return [
+        row for row in execute_run(recipe, example_data_for(step, data), releases, key=PUBLIC).rows if row.draw is None
+    ]
 
 
 @pytest.mark.slow
 @every_measure_and_study
 def test_two_uses_of_one_method_stay_apart(method: Method, confidential: Microdata, releases: list[Microdata]) -> None:
-    table, schema = plain_table(method, confidential.schema), confidential.schema
-    changed = list(changed_tables(method, confidential).values())
+    table, schema = short_step_table(method, confidential.schema), confidential.schema
+    changed = list(tables_with_one_change(method, confidential).values())
     uses = [table, *(changed[:1] if method.family == "studies" else changed)]
-    alone = [row for use in uses for row in results(recipe_with(method, schema, [use]), confidential, releases)]
-    together = results(recipe_with(method, schema, uses), confidential, releases)
+    alone = [
+        row
+        for use in uses
+        for row in combined_example_rows(recipe_with_steps(method, schema, [use]), confidential, releases)
+    ]
+    together = combined_example_rows(recipe_with_steps(method, schema, uses), confidential, releases)
     assert len(together) == len(alone)
     counted = Counter((row.dataset, row.series) for row in together)
     assert not [series for series, times in counted.items() if times > 1]
@@ -447,6 +476,6 @@ def test_two_uses_of_one_method_stay_apart(method: Method, confidential: Microda
 @pytest.mark.slow
 @every_measure_and_study
 def test_the_same_step_twice_is_refused(method: Method, confidential: Microdata) -> None:
-    table = plain_table(method, confidential.schema)
+    table = short_step_table(method, confidential.schema)
     with pytest.raises(BadInput):
-        recipe_with(method, confidential.schema, [table, dict(table)])
+        recipe_with_steps(method, confidential.schema, [table, dict(table)])

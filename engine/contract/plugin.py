@@ -56,27 +56,27 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def chosen_methods(config: pytest.Config) -> list[Method]:
-    """The methods that the tests are run for. Raises UsageError where there is none of a key."""
+    """Return the methods that the tests are run for. Raises UsageError where there is none of a key."""
     from sfumato.engine.errors import BadInput
-    from sfumato.engine.methods.registry import OWN, find, registry
+    from sfumato.engine.methods.registry import OWN, find_method, registry
 
     keys = config.getoption("sfumato_method")
     if not keys:
         return [found for found in registry().values() if found.package == OWN]
     try:
-        return [find(key, "--sfumato-method") for key in dict.fromkeys(keys)]
+        return [find_method(key, "--sfumato-method") for key in dict.fromkeys(keys)]
     except BadInput as error:
         raise pytest.UsageError(str(error)) from None
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A marked test for each method, and for each target kind or output where it takes one."""
+    """Parametrise a marked test by method, and by target kind or output where it takes one."""
     mark = metafunc.definition.get_closest_marker("sfumato_contract")
     if mark is None:
         return
     from sfumato.engine.data.schema import Kind
 
-    methods = _methods_of(mark, metafunc.config)
+    methods = _methods_for_mark(mark, metafunc.config)
     names, params = ["method"], [pytest.param(found, id=found.key) for found in methods]
     if "kind" in metafunc.fixturenames:
         names.append("kind")
@@ -87,8 +87,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize(names, params)
 
 
-def _methods_of(mark: pytest.Mark, config: pytest.Config) -> list[Method]:
-    """The chosen methods that a test is for."""
+def _methods_for_mark(mark: pytest.Mark, config: pytest.Config) -> list[Method]:
+    """Return the chosen methods that a test is for."""
     methods = [found for found in chosen_methods(config) if found.family in mark.args]
     if mark.kwargs.get("confidential"):
         methods = [found for found in methods if found.measurement.confidential]
@@ -98,15 +98,16 @@ def _methods_of(mark: pytest.Mark, config: pytest.Config) -> list[Method]:
         methods = [
             found
             for found in methods
-            if not found.whole and any(output.risk.never_falls_with_knowledge for output in found.outputs)
+            if not found.measures_whole_release
+            and any(output.risk.never_falls_with_knowledge for output in found.outputs)
         ]
     if "whole" in mark.kwargs:
-        methods = [found for found in methods if found.whole == mark.kwargs["whole"]]
+        methods = [found for found in methods if found.measures_whole_release == mark.kwargs["whole"]]
     return methods
 
 
 class ContractModule(pytest.Module):
-    """A module of the contract's tests, imported by its name."""
+    """Module of the contract's tests, imported by its name."""
 
     def _getobj(self) -> ModuleType:
         return importlib.import_module(self.name)
@@ -125,13 +126,13 @@ def _contract_items(session: pytest.Session) -> Iterator[pytest.Item]:
         module = ContractModule.from_parent(session, path=path, name=name, nodeid=name)
         for item in session.genitems(module):
             mark = item.get_closest_marker("sfumato_contract")
-            if mark is not None and _methods_of(mark, session.config):
+            if mark is not None and _methods_for_mark(mark, session.config):
                 yield item
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """A method whose extra is not installed is tried where it is."""
+    """Skip the test of a method whose extra is not installed."""
     try:
         return (yield)
     except Exception as error:

@@ -1,10 +1,10 @@
-"""What every synthesis method with a privacy account must satisfy: it claims the same of neighbouring tables, and may release the same.
+"""Contract of every synthesis method with a privacy account: it claims the same of neighbouring tables, and may release the same.
 
 Two tables are neighbours where one has a record more, or another record in one place. A claim that holds of one and not of the
-other tells which of them the confidential data are. So do a level, a missing value, a number or a dtype that only one of them can
+other reveals which of them the confidential data are. So do a level, a missing value, a number or a dtype that only one of them can
 release. A table that breaks what the recipe declares may be refused: no message of a refusal is released.
 
-``differences`` works for any recipe. Tests of Sfumato's own recipes call it too.
+``neighbour_differences`` works for any recipe. Tests of Sfumato's own recipes call it too.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ..data.microdata import Microdata, conform
+from ..data.microdata import Microdata, conform_to_schema
 from ..data.schema import Kind, MissingPolicy, Schema, Variable
-from ..design.binning import Binning
+from ..design.binning import BinningRule
 from ..errors import BadInput
 from ..execution.tasks import account_rows, draw_dataset, fit_model
 from ..methods.privacy import PrivacyAccount
 from ..methods.registry import Method
 from ..methods.run import PUBLIC
-from ..recipe.budget import accounts_of
+from ..recipe.budget import privacy_accounts
 from ..recipe.checks import check_steps
 from ..recipe.recipe import Recipe
-from .examples import table_of
+from .examples import example_step_table
 
 KEY = bytes(range(32))
 RECORDS = 16
@@ -44,11 +44,13 @@ MOST_TARGETS = 3
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table by what was done to it.
+class NeighbourTable:
+    """Table by how it was changed.
 
-    ``fits``: the recipe declares all that it holds, so that it may not be refused. ``drawn``: a release of it is drawn, to see what
-    it may hold.
+    what: the change, in words
+    frame: the table
+    fits: the recipe declares all that it holds, so that it may not be refused
+    drawn: a release of it is drawn, to see what it may hold
     """
 
     what: str
@@ -58,8 +60,8 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Claim:
-    """What a run says of its privacy before anything is drawn: numbers by step, and reasons for its maker and for the public."""
+class RunClaim:
+    """Claim of a run about its privacy before anything is drawn: numbers by step, and reasons for its maker and for the public."""
 
     numbers: tuple[Any, ...]
     reasons: tuple[str, ...]
@@ -67,31 +69,31 @@ class Claim:
 
     @property
     def covered(self) -> bool:
-        """Whether there is an epsilon of the whole release."""
+        """Return whether there is an epsilon of the whole release."""
         return bool(self.numbers) and not self.public
 
 
-def claim_of(recipe: Recipe, data: Microdata, key: bytes = KEY) -> Claim:
-    """The accounts of all steps, and their rows.
+def claim_of_run(recipe: Recipe, data: Microdata, key: bytes = KEY) -> RunClaim:
+    """Return the accounts of all steps, and their rows.
 
     The noise grows with the number of records where the recipe does not give one: then there is no claim, and it is left out.
     """
-    accounts = [account for _, account in accounts_of(recipe, data, secret=bool(key))]
+    accounts = [account for _, account in privacy_accounts(recipe, data, secret=bool(key))]
     rows = [row for item in range(len(recipe.synthesis)) for row in account_rows(recipe, item, data, key=key)]
     kept = [row for row in rows if recipe.form.records is not None or row.measure != "epsilon_noise"]
     reasons, public = [row.reason for row in kept], []
     for account in accounts:
         if isinstance(account, PrivacyAccount):
-            reasons += [one.said for one in account.uncovered]
+            reasons += [one.message for one in account.uncovered]
             public += [one.public for one in account.uncovered]
         else:
             public.append(account.reason)
     numbers = tuple((row.measure, row.target, row.value, row.status) for row in kept)
-    return Claim(numbers, tuple(reasons), tuple(public))
+    return RunClaim(numbers, tuple(reasons), tuple(public))
 
 
-def domain_of(recipe: Recipe, data: Microdata) -> tuple[Any, ...]:
-    """What a release may hold: how many records, and of each variable its dtype, its levels or fifths of its range, and missing or not.
+def release_domain(recipe: Recipe, data: Microdata) -> tuple[Any, ...]:
+    """Return what a release may hold: how many records, and of each variable its dtype, its levels or fifths of its range, and missing or not.
 
     From a release of the same recipe with much noise.
     """
@@ -105,40 +107,40 @@ def domain_of(recipe: Recipe, data: Microdata) -> tuple[Any, ...]:
     except BadInput as error:  # noise has left nothing to release: of neighbours that must be equally so
         return ("nothing", str(error))
     released = draw_dataset(noisy, 1, data, fits, key=KEY)
-    return (len(released), *(_seen(released, variable) for variable in released.schema))
+    return (len(released), *(_column_domain(released, variable) for variable in released.schema))
 
 
-def _seen(released: Microdata, variable: Variable) -> tuple[Any, ...]:
-    column, numbers = released.frame[variable.name], released.present(variable.name)
+def _column_domain(released: Microdata, variable: Variable) -> tuple[Any, ...]:
+    column, numbers = released.frame[variable.name], released.present_numbers(variable.name)
     if variable.kind.has_levels:
         shown: set[Any] = {str(level) for level in column.dropna().unique()}
     else:
-        low, high = _range(variable)
+        low, high = _assumed_range(variable)
         places = np.floor((numbers - low) / max(high - low, 1) * FIFTHS).astype(int)
         shown = {int(place) for place in np.minimum(places, FIFTHS - 1)}
     return variable.name, str(column.dtype), tuple(sorted(shown)), bool(column.isna().any())
 
 
-def _range(variable: Variable) -> tuple[float, float]:
+def _assumed_range(variable: Variable) -> tuple[float, float]:
     low = variable.lower if variable.lower is not None else 0.0
     return low, variable.upper if variable.upper is not None else low + 60.0
 
 
-def _values(variable: Variable, rng: np.random.Generator, count: int) -> list[Any]:
-    """Values that the variable may have."""
+def _random_values(variable: Variable, rng: np.random.Generator, count: int) -> list[Any]:
+    """Draw values that the variable may have."""
     if variable.kind.has_levels:
         return [str(one) for one in rng.choice(list(variable.levels) or ["a", "b"], count)]
     if variable.kind is Kind.DATE:
         return [f"2020-01-{day:02}" for day in rng.integers(1, 28, count)]
-    low, high = _range(variable)
+    low, high = _assumed_range(variable)
     whole = variable.kind is Kind.COUNT
     return [
         float(one) for one in (rng.integers(int(low), int(high) + 1, count) if whole else rng.uniform(low, high, count))
     ]
 
 
-def _unusual(variable: Variable) -> Iterator[tuple[str, Any, bool]]:
-    """Values that few tables have, by what they are, and whether the recipe declares them."""
+def _unusual_values(variable: Variable) -> Iterator[tuple[str, Any, bool]]:
+    """Yield values that few tables have, with their description, and whether the recipe declares them."""
     if variable.kind.has_levels:
         if variable.levels:
             yield "the last level", variable.levels[-1], True
@@ -146,84 +148,86 @@ def _unusual(variable: Variable) -> Iterator[tuple[str, Any, bool]]:
     elif variable.kind is Kind.DATE:
         yield "a date far away", "1900-01-01", False
     else:
-        low, high = _range(variable)
+        low, high = _assumed_range(variable)
         declared = variable.lower is not None and variable.upper is not None
         yield "the smallest value", low, declared
         yield "the largest value", high, declared
         yield "an extreme value", high + 1e4, False
 
 
-def tables_of(recipe: Recipe, seed: int) -> Iterator[Table]:
-    """A table that suits the recipe and its neighbours; then one whose records are all alike in a variable, and its neighbour.
+def neighbour_tables(recipe: Recipe, seed: int) -> Iterator[NeighbourTable]:
+    """Yield a table that suits the recipe and its neighbours; then one whose records are all alike in a variable, and its neighbour.
 
     The rarest level and missing values occur in no other place, so that a record is alone with them.
     """
     rng = np.random.default_rng(seed)
     schema = recipe.schema
     keeps = recipe.data.missing is not MissingPolicy.REFUSE
-    common = {v.name: _common(v) for v in schema}
-    base = pd.DataFrame({v.name: pd.Series(_values(common[v.name], rng, RECORDS), dtype=object) for v in schema})
-    yield Table("a table", base, True, drawn=True)
-    more = pd.DataFrame({v.name: pd.Series(_values(v, rng, 1), dtype=object) for v in schema})
-    yield Table("a record more", pd.concat([base, more], ignore_index=True), True)
-    yield Table("the same record once more", pd.concat([base, base.tail(1)], ignore_index=True), True)
-    yield Table("a record less", base.iloc[1:].reset_index(drop=True), True, drawn=True)
+    common = {v.name: _without_last_level(v) for v in schema}
+    base = pd.DataFrame({v.name: pd.Series(_random_values(common[v.name], rng, RECORDS), dtype=object) for v in schema})
+    yield NeighbourTable("a table", base, True, drawn=True)
+    more = pd.DataFrame({v.name: pd.Series(_random_values(v, rng, 1), dtype=object) for v in schema})
+    yield NeighbourTable("a record more", pd.concat([base, more], ignore_index=True), True)
+    yield NeighbourTable("the same record once more", pd.concat([base, base.tail(1)], ignore_index=True), True)
+    yield NeighbourTable("a record less", base.iloc[1:].reset_index(drop=True), True, drawn=True)
     for variable in schema:
         name = variable.name
         declared = recipe.data.missing is not MissingPolicy.KEEP or variable.may_be_missing
-        yield Table(f"{name}: a missing value", _with(base, name, 3, None), keeps and declared)
-        without = pd.concat([base, _with(more, name, 0, None)], ignore_index=True)
-        yield Table(f"{name}: a record more without a value", without, keeps and declared, drawn=True)
-        for what, value, fits in _unusual(variable):
-            yield Table(f"{name}: {what}", _with(base, name, 5, value), fits, drawn=variable.kind.has_levels)
+        yield NeighbourTable(f"{name}: a missing value", _with_value(base, name, 3, None), keeps and declared)
+        without = pd.concat([base, _with_value(more, name, 0, None)], ignore_index=True)
+        yield NeighbourTable(f"{name}: a record more without a value", without, keeps and declared, drawn=True)
+        for what, value, fits in _unusual_values(variable):
+            yield NeighbourTable(
+                f"{name}: {what}", _with_value(base, name, 5, value), fits, drawn=variable.kind.has_levels
+            )
         values = base[name].tolist()
         alike = base.assign(**{name: pd.Series(values[:1] * RECORDS, dtype=object)})
-        yield Table(f"{name}: one value", alike, _bounded(variable), drawn=True)
-        other = _with(alike, name, 0, next((one for one in values if one != values[0]), values[0]))
-        yield Table(f"{name}: one value and another", other, _bounded(variable))
+        yield NeighbourTable(f"{name}: one value", alike, _has_declared_values(variable), drawn=True)
+        other = _with_value(alike, name, 0, next((one for one in values if one != values[0]), values[0]))
+        yield NeighbourTable(f"{name}: one value and another", other, _has_declared_values(variable))
 
 
-def _with(frame: pd.DataFrame, name: str, row: int, value: Any) -> pd.DataFrame:
-    """The table with another value in one place."""
+def _with_value(frame: pd.DataFrame, name: str, row: int, value: Any) -> pd.DataFrame:
+    """Return the table with another value in one place."""
     values = frame[name].tolist()
     values[row] = value
     return frame.assign(**{name: pd.Series(values, dtype=object)})
 
 
-def _bounded(variable: Variable) -> bool:
-    """Whether the recipe declares which values it may have."""
+def _has_declared_values(variable: Variable) -> bool:
+    """Return whether the recipe declares which values it may have."""
     return bool(variable.levels) or None not in (variable.lower, variable.upper)
 
 
-def _common(variable: Variable) -> Variable:
-    """The variable without its last level, which one record alone shall have."""
+def _without_last_level(variable: Variable) -> Variable:
+    """Return the variable without its last level, which one record alone shall have."""
     levels = variable.levels[:-1] if len(variable.levels) > 1 else variable.levels
     return Variable(variable.name, variable.kind, bounds=variable.bounds, levels=levels)
 
 
-def differences(recipe: Recipe, seed: int = 1) -> list[str]:
-    """What differs between a table of a recipe and its neighbours, in words; empty where nothing does.
+def neighbour_differences(recipe: Recipe, seed: int = 1) -> list[str]:
+    """Return what differs between a table of a recipe and its neighbours, in words; empty where nothing does.
 
     Claims are compared of all, what may be released and what is refused where an epsilon is claimed. A public key must leave no claim.
     """
     found: list[str] = []
-    first: tuple[Claim, tuple[Any, ...]] | None = None
-    for table in tables_of(recipe, seed):
+    first: tuple[RunClaim, tuple[Any, ...]] | None = None
+    for table in neighbour_tables(recipe, seed):
         try:
-            data = conform(table.frame, recipe.schema, recipe.data.missing)
+            data = conform_to_schema(table.frame, recipe.schema, recipe.data.missing)
             check_steps(recipe, data)
         except BadInput as error:
             if table.fits and (first is None or first[0].covered):
                 found.append(f"{table.what}: refused, though the recipe declares all of it: {error}")
             continue
-        claim = claim_of(recipe, data)
-        domain = domain_of(recipe, data) if claim.covered and table.drawn else ()
+        claim = claim_of_run(recipe, data)
+        domain = release_domain(recipe, data) if claim.covered and table.drawn else ()
         first = first or (claim, domain)
         if claim != first[0]:
             found.append(f"{table.what}: {claim} in place of {first[0]}")
         elif domain and domain != first[1]:
             found.append(f"{table.what}: releases {domain} in place of {first[1]}")
-        void = claim_of(recipe, data, PUBLIC)
+        void = claim_of_run(recipe, data, PUBLIC)
         if void.covered or any(value is not None for _, _, value, _ in void.numbers):
             found.append(f"{table.what}: a public key leaves the claim {void.numbers}")
     if first is None:
@@ -244,16 +248,16 @@ DECLARED = Schema(
 
 
 def private_table(method: Method) -> dict[str, Any]:
-    """The table of a recipe that the method makes whole at an epsilon of 1, as far as its parameters allow."""
+    """Return the table of a recipe that the method makes whole at an epsilon of 1, as far as its parameters allow."""
     kinds = method.synthesis.targets or tuple(Kind)
     names = [v.name for v in DECLARED if v.kind in kinds]
     targets = names[: MOST_TARGETS if method.joint else 1]
-    step: dict[str, Any] = table_of(method, DECLARED)
+    step: dict[str, Any] = example_step_table(method, DECLARED)
     for info in method.spec.params():
         value = step.get(info.name)
         if info.param.names == "variables" and isinstance(value, Mapping):
-            step[info.name] = _of_targets(value, typing.get_args(info.type), targets)
-        elif info.param.names in ("variables", "terms") and info.name in step and not info.required:
+            step[info.name] = _setting_of_targets(value, typing.get_args(info.type), targets)
+        elif info.param.names in ("variables", "terms") and info.name in step and not info.is_required:
             del step[info.name]
     step |= {"method": method.key, "target": targets if method.joint else targets[0], "epsilon": 1.0}
     release = {"m": 2, "seed": 1, **({"records": 50} if method.joint else {})}
@@ -261,9 +265,9 @@ def private_table(method: Method) -> dict[str, Any]:
     return {"variables": variables, "synthesis": [step], "release": release}
 
 
-def _of_targets(value: Mapping[str, Any], types: Sequence[Any], targets: Sequence[str]) -> dict[str, Any]:
-    """A setting by variable, of the targets alone: bins that the recipe gives whole."""
-    if Binning in types:
+def _setting_of_targets(value: Mapping[str, Any], types: Sequence[Any], targets: Sequence[str]) -> dict[str, Any]:
+    """Return a setting by variable, of the targets alone: bins that the recipe gives whole."""
+    if BinningRule in types:
         return {n: "6 equal width" for n in targets if not DECLARED[n].kind.has_levels}
     return {name: one for name, one in value.items() if name in targets}
 
@@ -279,10 +283,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "no levels or bounds of the last": {"without": slice(-1, None), "data": {"missing": "keep"}, "flags": slice(None)},
     "as many records as there are": {"records": False},
 }
-"""Recipes that declare less and less of what a release may hold, by what ``variant`` changes of a table."""
+"""Recipes that declare less and less of what a release may hold, by what ``vary_recipe`` changes of a table."""
 
 
-def variant(
+def vary_recipe(
     table: Mapping[str, Any],
     data: Mapping[str, Any] | None = None,
     flags: slice = NONE,
@@ -290,7 +294,9 @@ def variant(
     *,
     records: bool = True,
 ) -> Recipe:
-    """The recipe of a table with another ``[data]``: ``flags`` says which variables may be missing, ``without`` which declare no values."""
+    """Return the recipe of a table with another ``[data]``: ``flags`` says which variables may be missing, ``without`` which declare no
+    values.
+    """
     every = list(table["variables"])
     variables = {}
     for name, own in table["variables"].items():
@@ -306,4 +312,4 @@ def variant(
 @pytest.mark.parametrize("what", VARIANTS)
 @every_private_synthesis
 def test_neighbouring_tables_have_one_claim_and_one_domain(method: Method, what: str) -> None:
-    assert differences(variant(private_table(method), **VARIANTS[what])) == []
+    assert neighbour_differences(vary_recipe(private_table(method), **VARIANTS[what])) == []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import keyword
 import re
 
-from ..errors import BadInput, suggestion
+from ..errors import BadInput, near_miss_hint
 from ..methods.protocols import FAMILIES
 from ..methods.registry import registry
 
@@ -279,7 +279,8 @@ def names_of(key: str) -> dict[str, str]:
     family, _, name = key.partition(".")
     if family not in FAMILIES:
         raise BadInput(
-            "KEY", f'no family "{family}"{suggestion(family, FAMILIES)}; a key is a family and a name: risk.my_measure'
+            "KEY",
+            f'no family "{family}"{near_miss_hint(family, FAMILIES)}; a key is a family and a name: risk.my_measure',
         )
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise BadInput("KEY", f'"{name}" is no name of a method; use small letters, digits and _: {family}.my_measure')
@@ -295,8 +296,8 @@ def names_of(key: str) -> dict[str, str]:
     }
 
 
-def skeleton(key: str) -> dict[str, str]:
-    """Return the files of a package with the method ``key``, by path. Raises BadInput for a key that is malformed or taken."""
+def make_skeleton(key: str) -> dict[str, str]:
+    """Return the files of a package with the method ``key``, by path. Raises BadInput where the key cannot be one, or is taken."""
     said = names_of(key)
     family, name = key.split(".")
     libraries, names, body = BODIES[family]

@@ -1,1 +1,1 @@
-"""The values that everything works on: variables, records, and how both are written."""
+"""Values that all of Sfumato works on: variables, records, and how both are written."""

@@ -1,4 +1,4 @@
-"""Names of the arrays that computations take and give, and computing on all cores; docstrings say shapes."""
+"""Types of the arrays that computations take and return, whose docstrings give shapes, and mapping a function on all cores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
 
-def side_by_side(compute: Callable[[T], R], parts: Iterable[T]) -> list[R]:
-    """What ``compute`` makes of each part, in their order, on all cores: NumPy sorts, looks up and adds without Python's lock."""
+def map_on_threads(compute: Callable[[T], R], parts: Iterable[T]) -> list[R]:
+    """Return what ``compute`` makes of each part, in their order, on all cores: NumPy sorts, looks up and adds without Python's lock."""
     with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
         return list(threads.map(compute, parts))

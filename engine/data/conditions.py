@@ -1,4 +1,4 @@
-"""The language of conditions on a record: one grammar for constraints and for combinations that cannot be.
+"""Language of conditions on a record: one grammar for constraints and for structural zeros (impossible combinations).
 
 rule      := either ("->" either)?              where the left holds, the right does too
 either    := both ("or" both)*
@@ -9,12 +9,13 @@ sign      := "=" | "!=" | "<" | "<=" | ">" | ">="     several values, parted by 
 sum       := item ((" + " | " - ") item)*
 item      := name | value | number " * " name
 
-    "married = 'yes' -> age >= 15"
-    "income = wage + rent + 0.5 * other"
-    "not (relationship = Husband and sex = Female)"
-    "age < 15 & marital_status != Never-married"
+"married = 'yes' -> age >= 15"
+"income = wage + rent + 0.5 * other"
+"not (relationship = Husband and sex = Female)"
+"age < 15 & marital_status != Never-married"
 
-A level stands in quotes where it holds a sign or an operator word, a column of that kind in backticks, or in quotes where it begins a term. ``+``, ``-`` and
+A level stands in quotes where it holds a sign or an operator word, a column of that kind in backticks, or in quotes where it begins a
+term. ``+``, ``-`` and
 ``*`` have blanks on both sides, so that ``hours-per-week`` is a name. Text from a recipe is compared, never evaluated.
 """
 
@@ -25,14 +26,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-MOST_LETTERS = 2000
-MOST_NESTED = 20
-FORM = (
+LONGEST_CONDITION = 2000
+DEEPEST_NESTING = 20
+CONDITION_FORM = (
     '"married = \'yes\' -> age >= 15", with =, !=, <, <=, >, >=, and, or, not, ->, sums such as "income = wage + rent", '
     '"is missing" or "is present"'
 )
 SIGNS = ("=", "!=", "<", "<=", ">", ">=")
-OPPOSITE = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+MIRRORED_SIGN = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 """The sign of a comparison whose sides have changed places."""
 _OPERATORS = ("and", "or", "not", "is")
 _PLAIN = r"(?!->)[^\s'\"`<>=!&|()]"
@@ -43,81 +44,116 @@ ConstraintSource = Literal["declared", "data"]
 
 
 @dataclass(frozen=True, slots=True)
-class Atom:
-    """A name or a value as it is written; ``quote`` is the mark that it stands in, empty for none."""
+class NameOrValue:
+    """A name or a value as it is written.
+
+    text: the text without its quotes
+    quote: the quotation mark that it stands in, empty for none
+    """
 
     text: str
     quote: str = ""
 
     @property
     def is_value(self) -> bool:
-        """Whether its quotes say that it is a value."""
+        """Return whether its quotes say that it is a value."""
         return self.quote in ("'", '"') and bool(self.quote)
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """A part of a sum: an atom, times a coefficient. ``scaled`` says that one is written."""
+class SumItem:
+    """A part of a sum: a name or a value, times a coefficient.
 
-    atom: Atom
+    atom: the name or the value
+    coefficient: its factor
+    has_coefficient: whether a factor is written
+    """
+
+    atom: NameOrValue
     coefficient: float = 1.0
-    scaled: bool = False
+    has_coefficient: bool = False
 
 
-Sum = tuple[Item, ...]
+SumItems = tuple[SumItem, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """A sum held against one other, or against several values."""
+class SumComparison:
+    """A sum compared with another one, or with several values.
 
-    left: Sum
+    left: the sum
+    sign: sign of the comparison
+    right: the other sum, or several values
+    text: the comparison as it is written
+    """
+
+    left: SumItems
     sign: str
-    right: tuple[Sum, ...]
+    right: tuple[SumItems, ...]
     text: str = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Presence:
+class PresenceTest:
+    """A test of whether a column has a value.
+
+    column: name of the column
+    is_present: whether a value must be present, or must be missing
+    text: the test as it is written
+    """
+
     column: str
-    present: bool
+    is_present: bool
     text: str = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
-    """What holds where the inner one does not."""
+class NegatedCondition:
+    """A condition that holds where the inner one does not."""
 
     inner: Condition
 
 
 @dataclass(frozen=True, slots=True)
-class All:
-    """What holds where every part does."""
+class ConditionConjunction:
+    """A condition that holds where every part does."""
 
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Any:
-    """What holds where some part does."""
+class ConditionDisjunction:
+    """A condition that holds where some part does."""
 
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Implies:
-    """What holds where the first does not, or the second does."""
+class ConditionImplication:
+    """A condition that holds where the premise does not, or the conclusion does.
 
-    given: Condition
-    then: Condition
+    premise: the condition before the arrow
+    conclusion: the condition after it
+    """
+
+    premise: Condition
+    conclusion: Condition
 
 
-Condition = Comparison | Presence | Not | All | Any | Implies
+Condition = (
+    SumComparison | PresenceTest | NegatedCondition | ConditionConjunction | ConditionDisjunction | ConditionImplication
+)
 
 
 @dataclass(frozen=True, slots=True)
-class _Token:
+class _ConditionToken:
+    """One token of a condition's text.
+
+    kind: name of its group in the pattern
+    text: the token as it is written
+    start, end: its place in the text
+    """
+
     kind: str
     text: str
     start: int
@@ -125,177 +161,186 @@ class _Token:
 
 
 def parse_condition(text: object) -> Condition:
-    """The condition that a text writes. Raises ValueError; the message shows the form."""
+    """Parse the condition that a text writes. Raises ValueError; the message shows the form."""
     if not isinstance(text, str) or not text.strip():
-        raise ValueError(f"{text!r} is no condition: write {FORM}")
-    if len(text) > MOST_LETTERS:
-        raise ValueError(f"a condition has at most {MOST_LETTERS:,} letters: write several")
-    reader = _Reader(text)
-    found = reader.rule(0)
-    if reader.here is not None:
-        raise reader.wrong(f'nothing is said by "{text[reader.here.start :].strip()}"')
+        raise ValueError(f"{text!r} is no condition: write {CONDITION_FORM}")
+    if len(text) > LONGEST_CONDITION:
+        raise ValueError(f"a condition has at most {LONGEST_CONDITION:,} letters: write several")
+    reader = _ConditionParser(text)
+    found = reader.parse_rule(0)
+    if reader.next_token is not None:
+        raise reader.make_error(f'nothing is said by "{text[reader.next_token.start :].strip()}"')
     return found
 
 
-def terms_of(condition: Condition) -> Iterator[Comparison | Presence]:
-    """Every comparison and every question for a value in it, in order."""
-    if isinstance(condition, Comparison | Presence):
+def list_terms(condition: Condition) -> Iterator[SumComparison | PresenceTest]:
+    """Yield every comparison and every test for a value in a condition, in order."""
+    if isinstance(condition, SumComparison | PresenceTest):
         yield condition
-    elif isinstance(condition, Not):
-        yield from terms_of(condition.inner)
-    elif isinstance(condition, Implies):
-        yield from terms_of(condition.given)
-        yield from terms_of(condition.then)
+    elif isinstance(condition, NegatedCondition):
+        yield from list_terms(condition.inner)
+    elif isinstance(condition, ConditionImplication):
+        yield from list_terms(condition.premise)
+        yield from list_terms(condition.conclusion)
     else:
         for part in condition.parts:
-            yield from terms_of(part)
+            yield from list_terms(part)
 
 
-class _Reader:
-    """Goes once through the tokens of a text."""
+class _ConditionParser:
+    """Recursive-descent parser that goes once through the tokens of a text."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
-        self.tokens = [token for token in self._tokens() if token.kind != "space"]
+        self.tokens = [token for token in self._split_tokens() if token.kind != "space"]
 
-    def _tokens(self) -> Iterator[_Token]:
+    def _split_tokens(self) -> Iterator[_ConditionToken]:
         at = 0
         while at < len(self.text):
             found = _TOKEN.match(self.text, at)
             if found is None:
                 if self.text[at] in "'\"`":
-                    raise self.wrong("it has a quote that is not closed")
-                raise self.wrong(f'"{self.text[at]}" means nothing there')
-            yield _Token(str(found.lastgroup), found[0], at, found.end())
+                    raise self.make_error("it has a quote that is not closed")
+                raise self.make_error(f'"{self.text[at]}" means nothing there')
+            yield _ConditionToken(str(found.lastgroup), found[0], at, found.end())
             at = found.end()
 
-    def wrong(self, why: str) -> ValueError:
-        return ValueError(f'"{self.text.strip()}" is no condition: {why}. Write conditions such as {FORM}')
+    def make_error(self, why: str) -> ValueError:
+        return ValueError(f'"{self.text.strip()}" is no condition: {why}. Write conditions such as {CONDITION_FORM}')
 
     @property
-    def here(self) -> _Token | None:
+    def next_token(self) -> _ConditionToken | None:
         return self.tokens[self.at] if self.at < len(self.tokens) else None
 
-    def taken(self, *texts: str) -> str:
-        """The next token's text, gone past, where it is one of these and not quoted; else nothing."""
-        if self.here is not None and self.here.kind != "quoted" and self.here.text in texts:
+    def take_token(self, *texts: str) -> str:
+        """Return the text of the next token and go past it, where it is one of these and not quoted; else return ""."""
+        if self.next_token is not None and self.next_token.kind != "quoted" and self.next_token.text in texts:
             self.at += 1
             return self.tokens[self.at - 1].text
         return ""
 
-    def rule(self, depth: int) -> Condition:
-        if depth > MOST_NESTED:
-            raise self.wrong(f"it is nested deeper than {MOST_NESTED} times")
-        given = self.either(depth)
-        return Implies(given, self.either(depth)) if self.taken("->") else given
+    def parse_rule(self, depth: int) -> Condition:
+        if depth > DEEPEST_NESTING:
+            raise self.make_error(f"it is nested deeper than {DEEPEST_NESTING} times")
+        given = self.parse_disjunction(depth)
+        return ConditionImplication(given, self.parse_disjunction(depth)) if self.take_token("->") else given
 
-    def either(self, depth: int) -> Condition:
-        parts = [self.both(depth)]
-        while self.taken("or"):
-            parts.append(self.both(depth))
-        return parts[0] if len(parts) == 1 else Any(tuple(parts))
+    def parse_disjunction(self, depth: int) -> Condition:
+        parts = [self.parse_conjunction(depth)]
+        while self.take_token("or"):
+            parts.append(self.parse_conjunction(depth))
+        return parts[0] if len(parts) == 1 else ConditionDisjunction(tuple(parts))
 
-    def both(self, depth: int) -> Condition:
-        parts = [self.one(depth)]
-        while self.taken("and", "&"):
-            parts.append(self.one(depth))
-        return parts[0] if len(parts) == 1 else All(tuple(parts))
+    def parse_conjunction(self, depth: int) -> Condition:
+        parts = [self.parse_negation(depth)]
+        while self.take_token("and", "&"):
+            parts.append(self.parse_negation(depth))
+        return parts[0] if len(parts) == 1 else ConditionConjunction(tuple(parts))
 
-    def one(self, depth: int) -> Condition:
-        if depth > MOST_NESTED:
-            raise self.wrong(f"it is nested deeper than {MOST_NESTED} times")
-        if self.taken("not"):
-            return Not(self.one(depth + 1))
-        if self.taken("("):
-            inner = self.rule(depth + 1)
-            if not self.taken(")"):
-                raise self.wrong("a bracket is not closed")
+    def parse_negation(self, depth: int) -> Condition:
+        if depth > DEEPEST_NESTING:
+            raise self.make_error(f"it is nested deeper than {DEEPEST_NESTING} times")
+        if self.take_token("not"):
+            return NegatedCondition(self.parse_negation(depth + 1))
+        if self.take_token("("):
+            inner = self.parse_rule(depth + 1)
+            if not self.take_token(")"):
+                raise self.make_error("a bracket is not closed")
             return inner
-        return self.term()
+        return self.parse_comparison()
 
-    def term(self) -> Comparison | Presence:
+    def parse_comparison(self) -> SumComparison | PresenceTest:
         start = self.at
-        left = self.sum()
-        if self.taken("is"):
-            state = self.here.text if self.here is not None else ""
-            if state not in ("missing", "present") or len(left) > 1 or left[0].scaled:
-                raise self.wrong('after "is" stands "missing" or "present", before it one column')
+        left = self.parse_sum()
+        if self.take_token("is"):
+            state = self.next_token.text if self.next_token is not None else ""
+            if state not in ("missing", "present") or len(left) > 1 or left[0].has_coefficient:
+                raise self.make_error('after "is" stands "missing" or "present", before it one column')
             self.at += 1
-            return Presence(left[0].atom.text, state == "present", self._said(start))
-        sign = self.taken(*SIGNS, "==")
+            return PresenceTest(left[0].atom.text, state == "present", self._source_text(start))
+        sign = self.take_token(*SIGNS, "==")
         if not sign:
-            raise self.wrong(f'"{self._said(start)}" says nothing of a variable')
+            raise self.make_error(f'"{self._source_text(start)}" says nothing of a variable')
         if sign == "==":
-            raise self.wrong('"=" says that both are equal')
-        right = [self.sum()]
-        while self.taken("|"):
-            right.append(self.sum())
+            raise self.make_error('"=" says that both are equal')
+        right = [self.parse_sum()]
+        while self.take_token("|"):
+            right.append(self.parse_sum())
         if len(right) > 1 and sign not in ("=", "!="):
-            raise self.wrong(f'"{self._said(start)}" compares with several values: only = and != do')
-        if self.here is not None and self.here.text in (*SIGNS, "=="):
-            raise self.wrong('a comparison has two sides: join several by "and"')
-        return Comparison(left, sign, tuple(right), self._said(start))
+            raise self.make_error(f'"{self._source_text(start)}" compares with several values: only = and != do')
+        if self.next_token is not None and self.next_token.text in (*SIGNS, "=="):
+            raise self.make_error('a comparison has two sides: join several by "and"')
+        return SumComparison(left, sign, tuple(right), self._source_text(start))
 
-    def _said(self, start: int) -> str:
+    def _source_text(self, start: int) -> str:
         first = self.tokens[min(start, len(self.tokens) - 1)].start
         return self.text[first : self.tokens[max(self.at - 1, start)].end] if self.tokens else ""
 
-    def sum(self) -> Sum:
-        coefficient = -1.0 if self.taken("-") else 1.0
-        items = [self.item(coefficient)]
-        while sign := self.taken("+", "-"):
-            items.append(self.item(-1.0 if sign == "-" else 1.0))
+    def parse_sum(self) -> SumItems:
+        coefficient = -1.0 if self.take_token("-") else 1.0
+        items = [self.parse_item(coefficient)]
+        while sign := self.take_token("+", "-"):
+            items.append(self.parse_item(-1.0 if sign == "-" else 1.0))
         return tuple(items)
 
-    def item(self, coefficient: float) -> Item:
-        first = self.atom()
-        if not self.taken("*"):
-            return Item(first, coefficient)
+    def parse_item(self, coefficient: float) -> SumItem:
+        first = self.parse_atom()
+        if not self.take_token("*"):
+            return SumItem(first, coefficient)
         try:
-            return Item(self.atom(), coefficient * _number(first), scaled=True)
+            return SumItem(self.parse_atom(), coefficient * _parse_number(first), has_coefficient=True)
         except ValueError:
-            raise self.wrong(f'before "*" stands a number, not "{first.text}"') from None
+            raise self.make_error(f'before "*" stands a number, not "{first.text}"') from None
 
-    def atom(self) -> Atom:
-        """A quoted text, or words that follow each other."""
-        token = self.here
+    def parse_atom(self) -> NameOrValue:
+        """Parse a quoted text, or words that follow each other."""
+        token = self.next_token
         if token is not None and token.kind == "quoted":
             self.at += 1
-            return Atom(token.text[1:-1], token.text[0])
+            return NameOrValue(token.text[1:-1], token.text[0])
         last = None
-        while (here := self.here) is not None and here.kind == "word" and here.text not in (*_OPERATORS, "+", "-", "*"):
+        while (
+            (here := self.next_token) is not None
+            and here.kind == "word"
+            and here.text not in (*_OPERATORS, "+", "-", "*")
+        ):
             self.at, last = self.at + 1, here
         if token is None or last is None:
-            raise self.wrong(f'a column or a value is missing {"before" if token else "after"} "{_beside(self)}"')
-        return Atom(self.text[token.start : last.end])
+            raise self.make_error(
+                f'a column or a value is missing {"before" if token else "after"} "{_neighbouring_text(self)}"'
+            )
+        return NameOrValue(self.text[token.start : last.end])
 
 
-def _beside(reader: _Reader) -> str:
-    token = reader.here or (reader.tokens[-1] if reader.tokens else None)
+def _neighbouring_text(reader: _ConditionParser) -> str:
+    token = reader.next_token or (reader.tokens[-1] if reader.tokens else None)
     return token.text if token else ""
 
 
-def _number(atom: Atom) -> float:
-    """The number that an atom writes. Raises ValueError."""
+def _parse_number(atom: NameOrValue) -> float:
+    """Return the number that an atom writes. Raises ValueError."""
     if atom.quote or not re.fullmatch(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", atom.text):
         raise ValueError(atom.text)
     return float(atom.text)
 
 
-def number_of(atom: Atom) -> float | None:
-    """The number that an unquoted atom writes; None where it is none."""
+def number_or_none(atom: NameOrValue) -> float | None:
+    """Return the number that an unquoted atom writes; None where it is none."""
     try:
-        return _number(atom)
+        return _parse_number(atom)
     except ValueError:
         return None
 
 
 @dataclass(frozen=True, slots=True)
-class Constraint:
-    """A rule that every record keeps to, by its ``name``, as a recipe's ``[constraints]`` says it.
+class RecordConstraint:
+    """A rule that every record keeps to, as a recipe's ``[constraints]`` states it.
 
-    ``source`` is "declared" where it is known of the subject, "data" where it was found in the confidential records: then it is a
-    fact about them, which nothing public says and no proof of privacy covers.
+    name: name of the rule
+    text: the rule as it is written
+    rule: the parsed condition
+    source: "declared" where it is known of the subject, "data" where it was found in the confidential records: then it is a
+    fact about them, which nothing public says and no proof of privacy covers
     """
 
     name: str
@@ -304,5 +349,5 @@ class Constraint:
     source: str = "declared"
 
     def to_value(self) -> str | dict[str, str]:
-        """What a recipe writes after its name."""
+        """Return what a recipe writes after the rule's name."""
         return self.text if self.source == "declared" else {"holds": self.text, "source": self.source}

@@ -1,4 +1,4 @@
-"""Tables of a recipe, declared once: annotated fields of a frozen dataclass.
+"""Declarations of a recipe's tables: annotated fields of a frozen dataclass.
 
     @dataclass(frozen=True, slots=True)
     class Weighting(Section):
@@ -20,43 +20,48 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Any, ClassVar, Literal, Self
 
-from ..errors import BadInput, suggestion
+from ..errors import BadInput, near_miss_hint
 
 
 @dataclass(frozen=True, slots=True)
-class LeverValues:
-    """The values of a field that a search tries (``sfumato.engine.search``). ``rising``: larger ones protect more.
+class SearchValues:
+    """Values of a field that a search tries (``sfumato.engine.search``).
 
-    A ``guarantee`` is what the plan promises: no value that promises less is tried. ``numbers``: it changes nothing where a step makes levels alone.
-    ``ordered`` is False for values of which none protects more than another.
+    values: the values
+    larger_protects_more: whether larger values protect more
+    is_guarantee: whether the plan promises the value: no value that promises less is tried
+    for_numbers_only: whether the field changes nothing where a step makes levels alone
+    has_order: False for values of which none protects more than another
     """
 
     values: tuple[Any, ...]
-    rising: bool = True
-    guarantee: bool = False
-    numbers: bool = False
-    ordered: bool = True
+    larger_protects_more: bool = True
+    is_guarantee: bool = False
+    for_numbers_only: bool = False
+    has_order: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """What a field is for and what it may be.
+    """Declaration of a field: what it is for and which values it may have.
 
-    ``names`` says that its text (or the keys of its table) names ``"variables"`` of the schema or predictor
-    ``"terms"``; ``kinds`` limits the variables to some kinds. ``inherit`` names a method: left out, the field takes
-    the value that the recipe's first measure of that method has.
-
-    A result row says every field that differs from its default. ``told`` ones it says always, as completed for the release.
-    ``selects`` marks a field that says which rows there are and nothing of how any of them is made: comparisons of runs
-    look past it. ``beside`` marks a field of a synthesis step that changes no dataset, only what else the step leaves.
+    names: its text (or the keys of its table) names ``"variables"`` of the schema or predictor ``"terms"``
+    kinds: kinds to which its variables are limited
+    inherit: key of a method; left out, the field takes the value that the recipe's first measure of that method has
+    reported: a result row always states the field, as completed for the release; otherwise only where it differs from its default
+    filters_rows: the field only selects which rows there are, not how any of them is computed; comparisons of runs ignore it
+    changes_no_data: the field of a synthesis step changes no dataset, only what else the step leaves
+    any_order: the field is exempt from the check of the order of synthesis, since it needs no value of the variables that it names
+    unique: whether a list that holds an item twice is refused; by default a list that names variables is
+    always_written: the field is written at its default too
+    parse: makes the value of a field, or each item of a list or table, in place of the check of its type; raises ValueError
+    fix: end of a message about a wrong value
+    lever: values that a search tries
 
     A recipe is refused where a field of a synthesis step names a variable that this step or a later one makes: its confidential value
-    could enter the release. ``any_order`` exempts a field that says how variables are used and needs no value of theirs. Drawing then
-    still sees no confidential value of its own record and none of a later target (``sfumato.engine.execution.tasks``).
-
-    ``unique`` refuses a list that holds an item twice; by default a list that names variables does. ``always`` writes a field at
-    its default too. ``parse`` makes the value of a field, or each item of a list or table, in place of the check of its type; it
-    raises ValueError. ``fix`` ends a message about a wrong value. ``lever`` has the values that a search tries.
+    could enter the
+    release. With ``any_order`` drawing still sees no confidential value of its own record and none of a later target
+    (``sfumato.engine.execution.tasks``).
     """
 
     help: str
@@ -67,45 +72,56 @@ class Param:
     names: Literal["variables", "terms"] | None = None
     kinds: tuple[str, ...] = ()
     inherit: str | None = None
-    told: bool = False
-    selects: bool = False
-    beside: bool = False
+    reported: bool = False
+    filters_rows: bool = False
+    changes_no_data: bool = False
     any_order: bool = False
     unique: bool | None = None
-    always: bool = False
+    always_written: bool = False
     parse: Callable[[object], Any] | None = None
     fix: str = ""
-    lever: LeverValues | None = None
+    search_values: SearchValues | None = None
 
     @property
     def refuses_repeats(self) -> bool:
+        """Return whether a list that holds an item twice is refused."""
         return self.names == "variables" if self.unique is None else self.unique
 
     @property
-    def limits(self) -> str:
-        """The limits in words, such as ``at least 1 and at most 10``."""
+    def limits_text(self) -> str:
+        """Return the limits in words, such as ``at least 1 and at most 10``."""
         words = (("at least", self.ge), ("above", self.gt), ("at most", self.le), ("below", self.lt))
-        return " and ".join(f"{word} {_short(limit)}" for word, limit in words if limit is not None)
+        return " and ".join(f"{word} {_format_limit(limit)}" for word, limit in words if limit is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What a field changes of the Param of its annotated type: ``Annotated[Known, Variant("variables of the key")]``."""
+    """Changes to the Param of a field's annotated type: ``Annotated[Known, Variant("variables of the key")]``.
+
+    Each field replaces that of the Param; None leaves it.
+    """
 
     help: str | None = None
     inherit: str | None = None
     kinds: tuple[str, ...] | None = None
-    told: bool | None = None
-    selects: bool | None = None
+    reported: bool | None = None
+    filters_rows: bool | None = None
 
-    def of(self, param: Param) -> Param:
+    def apply_to(self, param: Param) -> Param:
+        """Return the Param with these changes."""
         own = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return dataclasses.replace(param, **{name: value for name, value in own.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)
 class ParamInfo:
-    """One declared field: its name, type, Param and default (``dataclasses.MISSING`` when it must be given)."""
+    """One declared field.
+
+    name: name of the field
+    type: its type
+    param: its declaration
+    default: its default; ``dataclasses.MISSING`` where it must be given
+    """
 
     name: str
     type: Any
@@ -113,47 +129,48 @@ class ParamInfo:
     default: Any
 
     @property
-    def required(self) -> bool:
-        """Whether the recipe has to give it."""
+    def is_required(self) -> bool:
+        """Return whether the recipe has to give the field."""
         return self.default is dataclasses.MISSING
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The words allowed, when the type is a Literal or an enumeration."""
+        """Return the words allowed, when the type is a Literal or an enumeration."""
         kind = _without_none(self.type)
         if isinstance(kind, type) and issubclass(kind, StrEnum):
             return tuple(kind)
         return tuple(typing.get_args(kind)) if typing.get_origin(kind) is Literal else ()
 
 
-def declared(section: type[Section]) -> Iterator[ParamInfo]:
-    """The declared fields of a class, those apart that its table does not have."""
-    for field, base, param in _declared(section):  # type: ignore[arg-type] # a class is hashable whatever its instances are
+def declared_params(section: type[Section]) -> Iterator[ParamInfo]:
+    """Yield the declared fields of a class, without those that its table does not have."""
+    for field, base, param in _annotated_fields(section):  # type: ignore[arg-type] # a class is hashable whatever its instances are
         default = field.default
         if field.default_factory is not dataclasses.MISSING:
             default = field.default_factory()
         yield ParamInfo(field.name, base, param, default)
 
 
-def keys_of(section: type[Section]) -> tuple[str, ...]:
-    return tuple(info.name for info in declared(section))
+def declared_keys(section: type[Section]) -> tuple[str, ...]:
+    """Return the names of the declared fields of a class."""
+    return tuple(info.name for info in declared_params(section))
 
 
 @functools.cache
-def _declared(section: type[Section]) -> tuple[tuple[dataclasses.Field[Any], Any, Param], ...]:
-    """The fields of a class with their types and Params: read once, since reading annotations takes long."""
+def _annotated_fields(section: type[Section]) -> tuple[tuple[dataclasses.Field[Any], Any, Param], ...]:
+    """Return the fields of a class with their types and Params: read once, since reading annotations takes long."""
     hints = typing.get_type_hints(section, include_extras=True)
     fields = (field for field in dataclasses.fields(section) if field.name not in section.unwritten)  # type: ignore[arg-type]
-    return tuple((field, *_annotation(hints[field.name])) for field in fields)
+    return tuple((field, *_type_and_param(hints[field.name])) for field in fields)
 
 
-def _annotation(hint: Any) -> tuple[Any, Param]:
-    """The type of an annotated field and its Param, with the variants of the field. Raises TypeError or ValueError without a Param."""
+def _type_and_param(hint: Any) -> tuple[Any, Param]:
+    """Return the type of an annotated field and its Param, with the variants of the field. Raises TypeError or ValueError without a Param."""
     base, param, *variants = typing.get_args(hint)
     if not isinstance(param, Param):
         raise TypeError(f"{hint} has no Param")
     for variant in variants:
-        param = variant.of(param)
+        param = variant.apply_to(param)
     return base, param
 
 
@@ -170,67 +187,69 @@ class Section:
 
     @classmethod
     def read_section(cls, table: object, place: str, *, others: tuple[str, ...] = (), **unwritten: Any) -> Self:
-        """The section that a recipe's table gives, which may have keys of ``others``. Raises BadInput at ``place.key``."""
+        """Read the section from a recipe's table, which may have keys of ``others``. Raises BadInput at ``place.key``."""
         if not isinstance(table, Mapping):
             raise BadInput(place, "must be a table" + (f", such as {cls.example}" if cls.example else ""))
-        infos = {info.name: info for info in declared(cls)}
+        infos = {info.name: info for info in declared_params(cls)}
         own = {key: value for key, value in table.items() if key not in others or key in infos}
-        check_keys(own, (*infos, *others), place)
+        check_known_keys(own, (*infos, *others), place)
         for info in infos.values():
-            if info.required and info.name not in own:
+            if info.is_required and info.name not in own:
                 words = f"; one of {', '.join(info.choices)}" if info.choices else ""
-                raise BadInput(at_key(place, info.name), f"must be given: {info.param.help}{words}")
+                raise BadInput(join_place(place, info.name), f"must be given: {info.param.help}{words}")
         values = {
-            key: convert(value, infos[key].type, infos[key].param, at_key(place, key)) for key, value in own.items()
+            key: convert_value(value, infos[key].type, infos[key].param, join_place(place, key))
+            for key, value in own.items()
         }
         found = cls(**unwritten, **values)
         found.check_fields(place)
         return found
 
     def check_fields(self, place: str) -> None:
-        """BadInput where fields do not fit each other. Called as a table is read."""
+        """Raise BadInput where fields do not fit each other. Called as a table is read."""
         self.check_repeats(place)
 
     def to_table(self) -> dict[str, Any]:
-        """The table of the fields that differ from their defaults, as a recipe writes it."""
+        """Return the table of the fields that differ from their defaults, as a recipe writes it."""
         return {
-            info.name: written(getattr(self, info.name))
-            for info in declared(type(self))
-            if info.required or info.param.always or getattr(self, info.name) != info.default
+            info.name: to_plain_value(getattr(self, info.name))
+            for info in declared_params(type(self))
+            if info.is_required or info.param.always_written or getattr(self, info.name) != info.default
         }
 
     def check_repeats(self, place: str) -> None:
-        """BadInput where a list that holds each item once holds one twice."""
-        for info in declared(type(self)):
+        """Raise BadInput where a list that holds each item once holds one twice."""
+        for info in declared_params(type(self)):
             items = getattr(self, info.name)
             if not info.param.refuses_repeats or not isinstance(items, tuple):
                 continue
             for i, item in enumerate(items):
                 if item in items[:i]:
-                    text = written(item)
+                    text = to_plain_value(item)
                     shown = f'"{text}"' if isinstance(text, str) else str(text)
-                    raise BadInput(f"{at_key(place, info.name)}[{i}]", f"{shown} is listed twice")
+                    raise BadInput(f"{join_place(place, info.name)}[{i}]", f"{shown} is listed twice")
 
 
-def check_keys(table: Mapping[str, Any], keys: Sequence[str], place: str) -> None:
-    """BadInput at the first key of a table that is none of these."""
+def check_known_keys(table: Mapping[str, Any], keys: Sequence[str], place: str) -> None:
+    """Raise BadInput at the first key of a table that is none of these."""
     for key in table:
         if key not in keys:
             known = f"; known: {', '.join(keys)}" if keys else "; this method has no parameters"
-            raise BadInput(at_key(place, key), f"unknown key{suggestion(key, keys) or known}")
+            raise BadInput(join_place(place, key), f"unknown key{near_miss_hint(key, keys) or known}")
 
 
-def at_key(place: str, key: str) -> str:
+def join_place(place: str, key: str) -> str:
+    """Return the place of a key within a place: ``place.key``, or the key alone at the top."""
     return f"{place}.{key}" if place else key
 
 
-def _short(number: float) -> str:
-    """100 as ``100``, 100000000 as ``100,000,000``."""
+def _format_limit(number: float) -> str:
+    """Return 100 as ``100``, 100000000 as ``100,000,000``."""
     return f"{number:,}" if "e+" in f"{number:g}" else f"{number:g}"
 
 
-def texts(value: object, place: str) -> Iterator[tuple[str, str]]:
-    """The texts of a field, with their places: alone, the keys of a table, the items of a list."""
+def field_texts(value: object, place: str) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a field, with their places: alone, the keys of a table, the items of a list."""
     if value is None:
         return
     if isinstance(value, str):
@@ -241,8 +260,8 @@ def texts(value: object, place: str) -> Iterator[tuple[str, str]]:
         yield from ((f"{place}[{i}]", item) for i, item in enumerate(value))
 
 
-def written(value: object) -> Any:
-    """A field's value as TOML and JSON write it; types of our own have a ``written`` property."""
+def to_plain_value(value: object) -> Any:
+    """Return a field's value as TOML and JSON write it; types of our own have a ``to_plain_value`` property."""
     if hasattr(value, "written"):
         return value.written
     if isinstance(value, Section):
@@ -250,24 +269,24 @@ def written(value: object) -> Any:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
-        return {str(key): written(item) for key, item in value.items()}
+        return {str(key): to_plain_value(item) for key, item in value.items()}
     if isinstance(value, (tuple, list)):
-        return [written(item) for item in value]
+        return [to_plain_value(item) for item in value]
     return value
 
 
-def convert(value: object, kind: Any, param: Param, place: str) -> Any:
-    """``value`` as read from TOML, made the declared type. Raises BadInput."""
+def convert_value(value: object, kind: Any, param: Param, place: str) -> Any:
+    """Convert ``value`` as read from TOML to the declared type. Raises BadInput."""
     kind = _without_none(kind)
     origin, args = typing.get_origin(kind), typing.get_args(kind)
     if origin is tuple:
         if not isinstance(value, (list, tuple)):
-            raise BadInput(place, f"must be a list, such as [{_example(args[0])}]")
-        return tuple(convert(item, args[0], param, f"{place}[{i}]") for i, item in enumerate(value))
+            raise BadInput(place, f"must be a list, such as [{_example_text(args[0])}]")
+        return tuple(convert_value(item, args[0], param, f"{place}[{i}]") for i, item in enumerate(value))
     if isinstance(origin, type) and issubclass(origin, Mapping):
         if not isinstance(value, Mapping):
-            raise BadInput(place, f"must be a table, such as {{ price = {_example(args[1])} }}")
-        return {str(key): convert(item, args[1], param, f"{place}.{key}") for key, item in value.items()}
+            raise BadInput(place, f"must be a table, such as {{ price = {_example_text(args[1])} }}")
+        return {str(key): convert_value(item, args[1], param, f"{place}.{key}") for key, item in value.items()}
     if parse := param.parse or getattr(kind, "parse", None):
         try:
             return parse(value)
@@ -275,53 +294,53 @@ def convert(value: object, kind: Any, param: Param, place: str) -> Any:
             raise BadInput(place, str(error)) from None
     if origin is Literal:
         if value not in args:
-            raise _none_of(value, list(map(str, args)), place)
+            raise _unknown_word_error(value, list(map(str, args)), place)
         return value
     if kind is Any:
-        return plain(value, place)
+        return check_plain_value(value, place)
     if issubclass(kind, Section):
         return kind.read_section(value, place)
     if issubclass(kind, StrEnum):
         try:
             return kind(str(value))
         except ValueError:
-            raise _none_of(value, list(kind), place) from None
-    return _scalar(value, kind, param, place)
+            raise _unknown_word_error(value, list(kind), place) from None
+    return _convert_scalar(value, kind, param, place)
 
 
 def _without_none(kind: Any) -> Any:
-    """The type of a field that may be None besides."""
+    """Return the type of a field that may be None besides."""
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
         return next(arg for arg in typing.get_args(kind) if arg is not type(None))
     return kind
 
 
-def _none_of(value: object, words: list[str], place: str) -> BadInput:
-    return BadInput(place, f'"{value}" is none of {", ".join(words)}{suggestion(str(value), words)}')
+def _unknown_word_error(value: object, words: list[str], place: str) -> BadInput:
+    return BadInput(place, f'"{value}" is none of {", ".join(words)}{near_miss_hint(str(value), words)}')
 
 
-def plain(value: object, place: str) -> Any:
-    """A plain value of TOML, or a list or table of them. Raises BadInput."""
+def check_plain_value(value: object, place: str) -> Any:
+    """Return a plain value of TOML, or a list or table of them. Raises BadInput."""
     if isinstance(value, Mapping):
-        return {str(key): plain(item, f"{place}.{key}") for key, item in value.items()}
+        return {str(key): check_plain_value(item, f"{place}.{key}") for key, item in value.items()}
     if isinstance(value, list):
-        return [plain(item, f"{place}[{i}]") for i, item in enumerate(value)]
+        return [check_plain_value(item, f"{place}[{i}]") for i, item in enumerate(value)]
     if isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise BadInput(place, f"{value!r} must be a number, text, true or false, a list or a table")
 
 
-def _example(kind: Any) -> str:
+def _example_text(kind: Any) -> str:
     return {str: '"price"', int: "5", float: "0.05"}.get(kind, '"5%"')
 
 
-def _scalar(value: object, kind: Any, param: Param, place: str) -> Any:
+def _convert_scalar(value: object, kind: Any, param: Param, place: str) -> Any:
     words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
     fix = f"; {param.fix}" if param.fix else ""
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if type(value) is not kind:
-        raise BadInput(place, f"{value!r} must be {', '.join(filter(None, [words[kind], param.limits]))}{fix}")
+        raise BadInput(place, f"{value!r} must be {', '.join(filter(None, [words[kind], param.limits_text]))}{fix}")
     if kind in (int, float):
         assert isinstance(value, (int, float))
         outside = (
@@ -332,5 +351,5 @@ def _scalar(value: object, kind: Any, param: Param, place: str) -> Any:
             or (param.lt is not None and value >= param.lt)
         )
         if outside:
-            raise BadInput(place, f"{value} must be {param.limits or 'a number'}{fix}")
+            raise BadInput(place, f"{value} must be {param.limits_text or 'a number'}{fix}")
     return value

@@ -1,4 +1,4 @@
-"""Intervals that stay inside the range of what they estimate.
+"""Confidence intervals that stay inside the range of what they estimate.
 
 The estimate v with half width d = t times its standard error is taken to a scale g without ends, and back by the delta
 method: g(v) ± d g'(v). The scale follows from the range alone:
@@ -10,15 +10,11 @@ method: g(v) ± d g'(v). The scale follows from the range alone:
 
 where h is the half width on that scale (Casella & Berger 2002, §5.5.4; logit intervals of shares: Brown, Cai & DasGupta
 2001, §4.1). v itself does not move. An arm is longer than d away from an end that is near, shorter towards it; far from
-the ends both are d.
-
-The interval of an average of values inside the range has h <= t for one end, since the standard error of values on one side
-of an end is not larger than the distance of their mean: at 95 % and two values, 12.7. Such an interval reaches 330,000
-times as far as its mean. That is what two datasets say: of skewed shares (beta with 0.3 and 3) 95 % of the intervals cover,
-but 84 % where arms stop at h = 3, and 79 % of the symmetric ones. A larger h, which needs a standard error from elsewhere,
-says that the straight line of the delta method has lost the curve: from h = 13 on an arm grows only as the symmetric one
-does. At an end, where g has no slope, the interval is the symmetric one cut there, and
-the end alone where the half width is 0.
+the ends both are d. Averages of values inside a range with one end have h <= t: at 95 % and two values, 12.7. Such an interval
+reaches 330,000 times as far as its mean: of skewed shares (beta with 0.3 and 3) 95 % of the intervals cover, but 84 % where arms
+stop at h = 3, and 79 % of the symmetric ones. A larger h, which needs a standard error from elsewhere, says that the straight line
+of the delta method has lost the curve: from h = 13 on an arm grows only as the symmetric one does. At an end, where g has no slope,
+the interval is the symmetric one cut there, and the end alone where the half width is 0.
 """
 
 from __future__ import annotations
@@ -35,17 +31,17 @@ AT_LEAST_ONE: Range = (1.0, None)
 AT_MOST_ONE: Range = (None, 1.0)
 SHARE: Range = (0.0, 1.0)
 
-_LONGEST = 13.0
+_LONGEST_ARM = 13.0
 
 
-def narrowed(first: Range, second: Range) -> Range:
-    """The values that lie in both ranges."""
+def intersect_ranges(first: Range, second: Range) -> Range:
+    """Return the range of the values that lie in both ranges."""
     lows, highs = ([end for end in ends if end is not None] for ends in zip(first, second, strict=True))
     return max(lows, default=None), min(highs, default=None)
 
 
 def bounded_interval(value: float, half_width: float, within: Range = UNBOUNDED) -> tuple[float, float]:
-    """The ends of the interval of ``value`` that has this half width, at least 0, on a scale without ends.
+    """Return the ends of the interval of ``value`` that has this half width, at least 0, on a scale without ends.
 
     A value that rounding put beyond an end moves the end there.
     """
@@ -56,23 +52,23 @@ def bounded_interval(value: float, half_width: float, within: Range = UNBOUNDED)
     cut = max(low, value - half_width), min(high, value + half_width)
     if value in (low, high) or (math.isinf(low) and math.isinf(high)):
         return cut
-    back, slope = _scale(value, low, high)
+    back, slope = _unbounded_scale(value, low, high)
     h = half_width * slope
-    lower = max(back(-h), min(back(-min(h, _LONGEST)), cut[0]))
-    upper = min(back(h), max(back(min(h, _LONGEST)), cut[1]))
+    lower = max(back(-h), min(back(-min(h, _LONGEST_ARM)), cut[0]))
+    upper = min(back(h), max(back(min(h, _LONGEST_ARM)), cut[1]))
     return max(low, min(lower, value)), min(high, max(upper, value))
 
 
-def _scale(value: float, low: float, high: float) -> tuple[Callable[[float], float], float]:
-    """What lies so far from g(value), back from the scale; and the slope of g at the value."""
+def _unbounded_scale(value: float, low: float, high: float) -> tuple[Callable[[float], float], float]:
+    """Return the function back from the scale, of the distance from g(value), and the slope of g at the value."""
     above, below = value - low, high - value
     if math.isinf(high):
-        return (lambda h: low + above * _exp(h)), 1 / above
+        return (lambda h: low + above * _exp_or_infinity(h)), 1 / above
     if math.isinf(low):
-        return (lambda h: high - below * _exp(-h)), 1 / below
+        return (lambda h: high - below * _exp_or_infinity(-h)), 1 / below
     centre = math.log(above / below)
-    return (lambda h: low + (high - low) / (1 + _exp(-centre - h))), 1 / above + 1 / below
+    return (lambda h: low + (high - low) / (1 + _exp_or_infinity(-centre - h))), 1 / above + 1 / below
 
 
-def _exp(h: float) -> float:
+def _exp_or_infinity(h: float) -> float:
     return math.exp(h) if h < 700 else math.inf

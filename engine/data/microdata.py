@@ -1,4 +1,4 @@
-"""Microdata: a schema and a frame that keeps to it, under one declared missing-value policy."""
+"""Microdata: a schema and a frame that conforms to it, under one declared missing-value policy."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..errors import BadInput, EngineError, NotComputable, suggestion
-from ..wording import agree, counted
-from .distinct_values import different, times, written_out
-from .missing_codes import kinds_of_missing, without_codes
-from .recoding_rules import Recode
+from ..errors import BadInput, EngineError, NotComputable, near_miss_hint
+from ..wording import agreeing_word, count_noun
+from .distinct_values import count_codes, decode_text_categorical, factorize_column
+from .missing_codes import mask_missing_codes, missing_value_codes
+from .recoding_rules import RecodeRule
 from .schema import Kind, MissingPolicy, Origin, Schema, Variable
-from .spelling import level_spellings, looks_like_header, may_be_thousands, read_numbers, whole_spelling
+from .spelling import level_spellings, looks_like_header, may_be_thousands, read_numbers, spell_as_whole
 
 LARGEST_COUNT = 2**53
 HASHED_AT_ONCE = 1 << 18
 """Records."""
 
-DAY = 86_400
+SECONDS_OF_DAY = 86_400
 """Seconds."""
 
 FOUR_DIGIT_YEARS = (-719_162.0, 2_932_897.0)
@@ -38,29 +38,25 @@ FOUR_DIGIT_YEARS = (-719_162.0, 2_932_897.0)
 class Microdata:
     """A validated table: n records of the schema's variables.
 
-    Columns have one dtype a kind: categorical, ordinal (ordered) and binary are pandas categoricals of text,
-    counts int64, continuous variables float64, dates datetime64[s] (UTC where the file gives a zone). Record i of a partially synthetic table is
-    record i of the confidential one. Missing values, which only ``MissingPolicy.KEEP`` lets in, are NaN in categoricals and
-    numbers and NaT in dates; counts are then float64, whole numbers still. No variable lacks all its values.
-
-    An anonymised table has a schema of its own: ``generalised`` variables hold labels of intervals or tree nodes, which
-    only ``frame`` gives. ``classes`` (n,) numbers the equivalence class of each *confidential* record, -1 where it was
-    suppressed; the records that were not are in their order. None for any other table.
-
-    ``linked`` is False where nothing says whose record a released one is.
-
-    ``weights`` (n,), in [0, 1], are the influence of each confidential record on the models of a release; None where all
-    are 1 (``weighted``). Nothing but fits, and what asks them, reads them.
-
-    ``controls`` are records of the same variables that no release was made of (``with_controls``); None where none were held out. Only
-    measures that declare ``controls`` are given them.
-
-    ``kinds`` (n, k) say of the k variables of the confidential table that have missing codes which code stood for each missing
-    value; where nothing did, or the value is not missing, they are missing too. None where no code occurs. No method reads them.
-
-    ``withheld`` names the variables that were left out before a synthesis step draws, with the step's place (``without``).
-
-    ``recoding`` has the public rules by which confidential records were made coarser (``sfumato.engine.data.recoding``).
+    schema: the variables
+    frame: their columns, one dtype a kind: categorical, ordinal (ordered) and binary are pandas categoricals of text,
+    counts int64, continuous variables float64, dates datetime64[s] (UTC where the file gives a zone). Missing values, which only
+    ``MissingPolicy.KEEP`` lets in, are NaN in categoricals and numbers and NaT in dates; counts are then float64, whole numbers still.
+    No variable lacks all its values. Record i of a partially synthetic table is record i of the confidential one
+    origin: whether the table is confidential, synthetic or anonymised
+    dropped: number of records that the missing-value policy left out
+    classes: equivalence class of each *confidential* record of an anonymised table, -1 where it was suppressed, (n,); the records that
+    were not are in their order. None for any other table
+    generalised: variables that hold labels of intervals or tree nodes, which only ``frame`` gives
+    linked: False where nothing says whose record a released one is
+    weights: influence of each confidential record on the models of a release, in [0, 1], (n,); None where all are 1. Nothing but fits,
+    and what asks them, reads them
+    controls: records of the same variables that no release was made of (``with_controls``); None where none were held out. Only
+    measures that declare ``controls`` are given them
+    kinds: for the k variables with missing codes, which code stood for each missing value, (n, k); missing where nothing did or the value
+    is not missing. None where no code occurs. No method reads them
+    withheld: variables that were left out before a synthesis step draws, with the step's place (``without_variables``)
+    recoding: public rules by which confidential records were made coarser (``sfumato.engine.data.recoding``)
     """
 
     schema: Schema
@@ -74,13 +70,13 @@ class Microdata:
     controls: Microdata | None = None
     kinds: pd.DataFrame | None = None
     withheld: Mapping[str, str] = field(default_factory=dict)
-    recoding: Mapping[str, Recode] = field(default_factory=dict)
+    recoding: Mapping[str, RecodeRule] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.frame)
 
-    def weighted(self, weights: NDArray[np.float64]) -> Microdata:
-        """The same records with these weights (n,); without any where all are 1, which is the same.
+    def with_weights(self, weights: NDArray[np.float64]) -> Microdata:
+        """Return the same records with these weights (n,); without any where all are 1, which is the same.
 
         Raises EngineError where they are not one a record, not in [0, 1], or all 0.
         """
@@ -90,20 +86,23 @@ class Microdata:
         return replace(self, weights=None if (weights == 1).all() else weights)
 
     @property
-    def counted(self) -> Microdata:
-        """The records that have a weight above 0: those of weight 0 leave no trace in what is fitted to it."""
+    def with_positive_weight(self) -> Microdata:
+        """Return the records that have a weight above 0: those of weight 0 leave no trace in what is fitted to it."""
         if self.weights is None:
             return self
         some = self.weights > 0
         return replace(self, frame=self.frame[some].reset_index(drop=True), weights=self.weights[some], kinds=None)
 
     @property
-    def influence(self) -> NDArray[np.float64]:
-        """The weight of every record, (n,): 1 where there are none."""
+    def effective_weights(self) -> NDArray[np.float64]:
+        """Return the weight of every record, (n,): 1 where there are none."""
         return np.ones(len(self)) if self.weights is None else self.weights
 
-    def block(self, rows: slice | list[int]) -> Microdata:
-        """Some records, which share memory with these if they are consecutive; their levels have the same codes. What is not of the records is left behind."""
+    def select_rows(self, rows: slice | list[int]) -> Microdata:
+        """Select some records, which share memory with these if they are consecutive; their levels have the same codes.
+
+        Classes, controls and kinds of missing values are left behind.
+        """
         weights = None if self.weights is None else self.weights[rows]
         return Microdata(
             self.schema,
@@ -116,7 +115,7 @@ class Microdata:
         )
 
     def with_controls(self, controls: Microdata) -> Microdata:
-        """The same records with control records beside them, whose level codes mean what they mean here.
+        """Return the same records with control records, whose level codes mean what they mean here.
 
         Levels that only controls have come after all others. Raises EngineError where their variables are others.
         """
@@ -133,31 +132,31 @@ class Microdata:
         return replace(self, controls=replace(controls, frame=controls.frame.assign(**columns)))
 
     @property
-    def alone(self) -> Microdata:
-        """The same records without any controls."""
+    def without_controls(self) -> Microdata:
+        """Return the same records without any controls."""
         return self if self.controls is None else replace(self, controls=None)
 
     @cached_property
     def sha256(self) -> str:
-        """A hash of the variables' names, kinds and levels and of all values, in the order of the records.
+        """Return a hash of the variables' names, kinds and levels and of all values, in the order of the records.
 
         It confirms a guess of a missing value, so it stays inside: it is there to bind random streams to the data. Weights do not
         enter: what is measured of the same records is measured by the same random numbers.
         """
         found = hashlib.sha256()
         for variable in self.schema:
-            values, missing = self.frame[variable.name], self.missing(variable.name)
+            values, missing = self.frame[variable.name], self.missing_mask(variable.name)
             levels = list(values.cat.categories) if variable.kind.has_levels else []
             found.update(json.dumps([variable.name, variable.kind.value, levels, len(values)]).encode())
             for first in range(0, len(values), HASHED_AT_ONCE):
                 some = slice(first, first + HASHED_AT_ONCE)
-                found.update(_exact(values.iloc[some], missing[some], variable.kind).tobytes())
+                found.update(_hashed_values(values.iloc[some], missing[some], variable.kind).tobytes())
             found.update(np.packbits(missing).tobytes())
         return found.hexdigest()
 
     @property
-    def records(self) -> NDArray[np.intp]:
-        """The confidential record, from 0, of which each record is the released version, ascending: (len(self),).
+    def linked_records(self) -> NDArray[np.intp]:
+        """Return the confidential record, from 0, of which each record is the released version, ascending: (len(self),).
 
         Raises NotComputable where the records are not linked.
         """
@@ -165,27 +164,27 @@ class Microdata:
         return np.arange(len(self)) if self.classes is None else np.flatnonzero(self.classes >= 0)
 
     def require_linked(self) -> None:
-        """Raises NotComputable where nothing says whose record a released one is."""
+        """Raise NotComputable where nothing says whose record a released one is."""
         if not self.linked:
             raise NotComputable("the release is not in the original's order and does not say which record is whose")
 
-    def without(self, names: Collection[str], place: str) -> Microdata:
-        """The same records without these variables: asking for one of them raises EngineError, which names the step at ``place``."""
-        kept = self.schema.only([name for name in self.schema.names if name not in names])
+    def without_variables(self, names: Collection[str], place: str) -> Microdata:
+        """Return the same records without these variables: asking for one of them raises EngineError, which names the step at ``place``."""
+        kept = self.schema.select_variables([name for name in self.schema.names if name not in names])
         columns = {name: self.frame[name] for name in kept.names}
         frame = pd.DataFrame(columns, index=self.frame.index, copy=False)
         return replace(self, schema=kept, frame=frame, kinds=None, withheld=dict.fromkeys(names, place))
 
     def column(self, name: str) -> pd.Series:
-        """The values of one variable, (n,). Raises NotComputable where they are labels of a generalisation."""
+        """Return the values of one variable, (n,). Raises NotComputable where they are labels of a generalisation."""
         if name in self.generalised:
             raise NotComputable(f'"{name}" is generalised: its labels cannot be compared with the confidential values')
-        return self._values(name)
+        return self._frame_column(name)
 
     def numbers(self, name: str) -> NDArray[np.float64]:
-        """One variable as floats, (n,): level codes, numbers, or days since 1970; NaN where it is missing.
+        """Return one variable as floats, (n,): level codes, numbers, or days since 1970; NaN where it is missing.
 
-        A time of day is a fraction of the day, to the second; ``as_column`` is the way back.
+        A time of day is a fraction of the day, to the second; ``to_column`` is the way back.
         Raises NotComputable like ``column``.
         """
         values, kind = self.column(name), self.schema[name].kind
@@ -196,15 +195,15 @@ class Microdata:
             numbers = own.codes.astype(np.float64)
             numbers[own.codes < 0] = np.nan
             return np.asarray(numbers)
-        numbers = _days(values.to_numpy(dtype="datetime64[s]").astype(np.int64))
+        numbers = _seconds_to_days(values.to_numpy(dtype="datetime64[s]").astype(np.int64))
         return np.where(values.isna(), np.nan, numbers) if values.hasnans else numbers
 
-    def missing(self, name: str) -> NDArray[np.bool_]:
-        """Which records have no value of this variable, (n,)."""
-        return np.asarray(self._values(name).array.isna(), dtype=np.bool_)
+    def missing_mask(self, name: str) -> NDArray[np.bool_]:
+        """Return which records have no value of this variable, (n,)."""
+        return np.asarray(self._frame_column(name).array.isna(), dtype=np.bool_)
 
-    def _values(self, name: str) -> pd.Series:
-        """One column of the frame. Raises EngineError where it is withheld."""
+    def _frame_column(self, name: str) -> pd.Series:
+        """Return one column of the frame. Raises EngineError where it is withheld."""
         if name in self.withheld:
             raise EngineError(
                 f'{self.withheld[name]}: the method reads the confidential "{name}" when it draws, before it is synthesised; '
@@ -212,17 +211,17 @@ class Microdata:
             )
         return self.frame[name]
 
-    def may_lack(self, name: str) -> bool:
-        """Whether a record may have no value of this variable: the recipe declares it, or some record here has none."""
-        return self.schema[name].may_be_missing or bool(self.missing(name).any())
+    def may_have_missing(self, name: str) -> bool:
+        """Return whether a record may have no value of this variable: the recipe declares it, or some record here has none."""
+        return self.schema[name].may_be_missing or bool(self.missing_mask(name).any())
 
-    def present(self, name: str) -> NDArray[np.float64]:
-        """``numbers`` of the records that have a value, (k,)."""
+    def present_numbers(self, name: str) -> NDArray[np.float64]:
+        """Return ``numbers`` of the records that have a value, (k,)."""
         numbers = self.numbers(name)
         return numbers[~np.isnan(numbers)]
 
     def with_columns(self, columns: dict[str, pd.Series], origin: Origin) -> Microdata:
-        """A copy whose named columns are replaced; the others are kept bit for bit. Where all are, they may have any length."""
+        """Return a copy whose named columns are replaced; the others are kept bit for bit. Where all are, they may have any length."""
         whole = len(columns) == len(self.schema)
         frame = (
             pd.DataFrame({name: columns[name] for name in self.schema.names}) if whole else self.frame.assign(**columns)
@@ -230,8 +229,8 @@ class Microdata:
         return Microdata(self.schema, frame, origin, linked=self.linked)
 
 
-def _exact(values: pd.Series, missing: NDArray[np.bool_], kind: Kind) -> NDArray[Any]:
-    """The values (n,) as eight bytes each: codes, seconds since 1970 or floats; 0 where a number or a date is missing."""
+def _hashed_values(values: pd.Series, missing: NDArray[np.bool_], kind: Kind) -> NDArray[Any]:
+    """Return the values (n,) as eight bytes each: codes, seconds since 1970 or floats; 0 where a number or a date is missing."""
     if kind.has_levels:
         return np.asarray(values.cat.codes.to_numpy(dtype="<i8"))
     if kind is Kind.DATE:
@@ -239,14 +238,14 @@ def _exact(values: pd.Series, missing: NDArray[np.bool_], kind: Kind) -> NDArray
     return np.where(missing, 0.0, values.to_numpy(dtype="<f8"))
 
 
-def _days(seconds: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Days, with times of day to the nearest 2^-20 (0.08 seconds): moments that are whole days apart are exactly so."""
-    days, rest = np.divmod(seconds, DAY)
-    return np.asarray(days + np.rint(rest * (2**20 / DAY)) / 2**20, dtype=np.float64)
+def _seconds_to_days(seconds: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return days, with times of day to the nearest 2^-20 (0.08 seconds): moments that are whole days apart are exactly so."""
+    days, rest = np.divmod(seconds, SECONDS_OF_DAY)
+    return np.asarray(days + np.rint(rest * (2**20 / SECONDS_OF_DAY)) / 2**20, dtype=np.float64)
 
 
-def as_column(values: Any, confidential: Microdata, variable: Variable, place: str) -> pd.Series:
-    """Drawn values (n,) as a column of the confidential one's dtype; they are such as ``Microdata.numbers`` gives.
+def to_column(values: Any, confidential: Microdata, variable: Variable, place: str) -> pd.Series:
+    """Convert drawn values (n,), such as ``Microdata.numbers`` gives, to a column of the confidential one's dtype.
 
     That is level codes, numbers, or days since 1970, of which the second is kept. NaN is a missing value, where the
     variable may be missing or the confidential column has some. Raises EngineError where a value cannot be one of the variable.
@@ -259,19 +258,19 @@ def as_column(values: Any, confidential: Microdata, variable: Variable, place: s
     low, high = FOUR_DIGIT_YEARS if variable.kind is Kind.DATE else (variable.lower, variable.upper)
     outside = (numbers < (-np.inf if low is None else low)) | (numbers > (np.inf if high is None else high))
     unknown = ~np.isfinite(numbers)
-    if unknown.any() and confidential.may_lack(variable.name):
+    if unknown.any() and confidential.may_have_missing(variable.name):
         unknown &= ~np.isnan(numbers)
     if outside.any() or unknown.any():
         raise EngineError(
             f'{place}: {int((outside | unknown).sum()):,} drawn values of "{variable.name}" leave its bounds'
         )
     if variable.kind is Kind.DATE:
-        numbers = np.rint(numbers * DAY)
+        numbers = np.rint(numbers * SECONDS_OF_DAY)
     floats = variable.kind is Kind.COUNT and variable.may_be_missing  # whether or not a value of these data is missing
     return pd.Series(numbers, name=variable.name).astype("float64" if floats else like.dtype)
 
 
-def conform(
+def conform_to_schema(
     raw: pd.DataFrame,
     schema: Schema,
     policy: MissingPolicy = MissingPolicy.REFUSE,
@@ -279,7 +278,7 @@ def conform(
     place: str = "variables",
     tags: pd.DataFrame | None = None,
 ) -> Microdata:
-    """Microdata from a frame as it was read.
+    """Return microdata from a frame as it was read.
 
     ``tags``, of the same index, say of some columns which kind of missing value a cell is that the frame has no value in.
 
@@ -289,10 +288,10 @@ def conform(
     """
     raw = raw.set_axis([str(name) for name in raw.columns], axis=1)
     check_columns(raw.columns, schema, place)
-    coded = pd.DataFrame({v.name: without_codes(raw[v.name], v) for v in schema}, index=raw.index)
+    coded = pd.DataFrame({v.name: mask_missing_codes(raw[v.name], v) for v in schema}, index=raw.index)
     missing = coded.isna()
     kept = policy is MissingPolicy.KEEP and origin == "confidential"
-    kinds = kinds_of_missing(raw, schema, tags) if kept else None
+    kinds = missing_value_codes(raw, schema, tags) if kept else None
     dropped = 0
     if policy is not MissingPolicy.KEEP and missing.to_numpy().any():
         if policy is MissingPolicy.REFUSE:
@@ -306,85 +305,90 @@ def conform(
         dropped = int((~whole).sum())
         coded = coded[whole]
     if not len(coded):
-        raise none_left(dropped)
+        raise no_records_error(dropped)
     coded = coded.reset_index(drop=True)
-    columns = {v.name: _kept(coded[v.name], v, f"{place}.{v.name}") for v in schema}
+    columns = {v.name: _convert_present(coded[v.name], v, f"{place}.{v.name}") for v in schema}
     return Microdata(schema, pd.DataFrame(columns), origin, dropped, kinds=kinds)
 
 
-def none_left(dropped: int) -> BadInput:
-    """What is wrong where the missing-value policy leaves no record."""
+def no_records_error(dropped: int) -> BadInput:
+    """Return the error for a table of which the missing-value policy leaves no record."""
     return BadInput(
         "data", "no record is left" + (f" after dropping {dropped:,} with missing values" if dropped else "")
     )
 
 
-def _kept(values: pd.Series, variable: Variable, place: str) -> pd.Series:
-    """The values present converted to their kind, with the missing ones in their places."""
+def _convert_present(values: pd.Series, variable: Variable, place: str) -> pd.Series:
+    """Convert the values present to their kind, with the missing ones in their places."""
     present = values.dropna()
     if not len(present):
         raise BadInput(place, "no record has a value; leave the column out")
-    converted = _converted(present, variable, place)
+    converted = _convert_to_kind(present, variable, place)
     return converted if len(present) == len(values) else converted.reindex(values.index)
 
 
 def check_columns(names: Iterable[str], schema: Schema, place: str = "variables") -> None:
-    """Hold that each variable is one column of a file's. Raises BadInput, which quotes the file's names only where they can be no record: some are the schema's, or none can be a number or a date."""
+    """Check that each variable is one column of a file's.
+
+    Raises BadInput, which quotes the file's names only where they can be no record: some are the schema's, or none can be a number or a
+    date.
+    """
     found = Counter(names)
     for variable in schema:
         if variable.name not in found:
             if (
                 found.keys().isdisjoint(schema.names)
                 and not looks_like_header(found)
-                and not suggestion(variable.name, found)
+                and not near_miss_hint(variable.name, found)
             ):
                 raise BadInput(
                     f"{place}.{variable.name}",
                     f'no column "{variable.name}", nor any other that is asked for; the first line of the file must hold the names',
                 )
-            Schema(tuple(Variable(name, Kind.CATEGORICAL) for name in found)).require(
+            Schema(tuple(Variable(name, Kind.CATEGORICAL) for name in found)).require_variable(
                 variable.name, f"{place}.{variable.name}"
             )
         if (copies := found[variable.name]) > 1:
             raise BadInput(
-                f"{place}.{variable.name}", f"the file has {counted(copies, 'column')} of this name; rename all but one"
+                f"{place}.{variable.name}",
+                f"the file has {count_noun(copies, 'column')} of this name; rename all but one",
             )
 
 
-def _converted(values: pd.Series, variable: Variable, place: str) -> pd.Series:
+def _convert_to_kind(values: pd.Series, variable: Variable, place: str) -> pd.Series:
     if variable.kind.has_levels:
-        return _levels(values, variable, place)
+        return _convert_levels(values, variable, place)
     if variable.kind is Kind.DATE:
-        return _dates(values, place)
-    return _numbers(written_out(values), variable, place)
+        return _convert_dates(values, place)
+    return _convert_numbers(decode_text_categorical(values), variable, place)
 
 
-def _levels(values: pd.Series, variable: Variable, place: str) -> pd.Series:
-    codes, some = different(values)
-    text = _respelt(_as_text(some), variable)
+def _convert_levels(values: pd.Series, variable: Variable, place: str) -> pd.Series:
+    codes, some = factorize_column(values)
+    text = _align_spellings(_to_text(some), variable)
     found = text.unique()
-    levels = list(variable.levels) or _natural_order(list(found))
+    levels = list(variable.levels) or _sort_naturally(list(found))
     code_of = {level: code for code, level in enumerate(levels)}
     strange = [level for level in found if level not in code_of]
     if strange:
-        count = int(times(codes, len(text))[text.isin(strange)].sum())
+        count = int(count_codes(codes, len(text))[text.isin(strange)].sum())
         raise BadInput(
             f"{place}.levels",
-            f"{counted(count, 'record')} {agree(count, 'has', 'have')} a level that is not listed ({len(strange)} such levels){_but_for(strange, levels)}",
+            f"{count_noun(count, 'record')} {agreeing_word(count, 'has', 'have')} a level that is not listed ({len(strange)} such levels){_difference_hint(strange, levels)}",
         )
     if variable.kind is Kind.BINARY and len(levels) > 2:
         raise BadInput(
-            f"{place}.kind", f'binary, but the column has {counted(len(levels), "level")}; use "categorical"'
+            f"{place}.kind", f'binary, but the column has {count_noun(len(levels), "level")}; use "categorical"'
         )
     dtype = pd.CategoricalDtype(levels, ordered=variable.kind is Kind.ORDINAL)
     level = np.array([code_of[one] for one in text], dtype=np.intp)
     return pd.Series(pd.Categorical.from_codes(level[codes], dtype=dtype), index=values.index)
 
 
-def _respelt(text: pd.Series, variable: Variable) -> pd.Series:
-    """Whole numbers spelt as the listed levels are; where none are listed and all levels are whole, ``1`` for ``1.0``."""
+def _align_spellings(text: pd.Series, variable: Variable) -> pd.Series:
+    """Return whole numbers spelt as the listed levels are; where none are listed and all levels are whole, ``1`` for ``1.0``."""
     found = list(text.unique())
-    whole = [whole_spelling(level) for level in found]
+    whole = [spell_as_whole(level) for level in found]
     if (whole == found and not variable.levels) or set(found) <= set(variable.levels):
         return text
     numbers = all(level.removeprefix("-").isdecimal() for level in whole)
@@ -392,8 +396,8 @@ def _respelt(text: pd.Series, variable: Variable) -> pd.Series:
     return text.map(lambda level: spellings.get(level, level)) if spellings else text
 
 
-def _but_for(strange: Sequence[str], levels: Sequence[str]) -> str:
-    """By what alone levels that are not listed differ from those that are."""
+def _difference_hint(strange: Sequence[str], levels: Sequence[str]) -> str:
+    """Return a hint at what alone levels that are not listed differ by from those that are; "" where there is none."""
     plain: dict[str, Callable[[str], str]] = {
         "blanks": str.strip,
         "upper and lower case": lambda level: level.strip().casefold(),
@@ -405,14 +409,14 @@ def _but_for(strange: Sequence[str], levels: Sequence[str]) -> str:
     return ""
 
 
-def _as_text(values: pd.Series) -> pd.Series:
+def _to_text(values: pd.Series) -> pd.Series:
     if pd.api.types.is_float_dtype(values.dtype) and np.isfinite(values).all() and (values == np.floor(values)).all():
         values = values.astype("int64")
     text = values if isinstance(values.dtype, pd.StringDtype) else values.astype("str")
     return text.astype("object")
 
 
-def _natural_order(levels: list[str]) -> list[str]:
+def _sort_naturally(levels: list[str]) -> list[str]:
     try:
         numbers = {level: float(level) for level in levels}
     except ValueError:
@@ -422,27 +426,30 @@ def _natural_order(levels: list[str]) -> list[str]:
     return sorted(levels, key=lambda level: (numbers[level], level))
 
 
-def _dates(values: pd.Series, place: str) -> pd.Series:
+def _convert_dates(values: pd.Series, place: str) -> pd.Series:
     if pd.api.types.is_numeric_dtype(values.dtype):
-        values = _as_text(values)
-    codes, some = different(values)
-    counts = times(codes, len(some))
-    dates = pd.to_datetime(written_out(some), errors="coerce", format="ISO8601", utc=True).dt.tz_localize(None)
+        values = _to_text(values)
+    codes, some = factorize_column(values)
+    counts = count_codes(codes, len(some))
+    dates = pd.to_datetime(decode_text_categorical(some), errors="coerce", format="ISO8601", utc=True).dt.tz_localize(
+        None
+    )
     wrong = int(counts[dates.isna()].sum())
     if wrong:
         raise BadInput(
-            place, f"{counted(wrong, 'record')} {agree(wrong, 'is', 'are')} not a date; dates are written 2019-07-31"
+            place,
+            f"{count_noun(wrong, 'record')} {agreeing_word(wrong, 'is', 'are')} not a date; dates are written 2019-07-31",
         )
     whole = dates.astype("datetime64[s]")
     if finer := int(counts[whole != dates].sum()):
         raise BadInput(
             place,
-            f"{counted(finer, 'record')} {agree(finer, 'has', 'have')} a time finer than a second; round it to seconds, or leave the column out",
+            f"{count_noun(finer, 'record')} {agreeing_word(finer, 'has', 'have')} a time finer than a second; round it to seconds, or leave the column out",
         )
     return pd.Series(whole.to_numpy()[codes], index=values.index)
 
 
-def _numbers(values: pd.Series, variable: Variable, place: str) -> pd.Series:
+def _convert_numbers(values: pd.Series, variable: Variable, place: str) -> pd.Series:
     if pd.api.types.is_datetime64_any_dtype(values.dtype):
         raise BadInput(place, f'the column holds dates, not a {variable.kind}; is it "date"?')
     numbers = read_numbers(values)
@@ -451,24 +458,24 @@ def _numbers(values: pd.Series, variable: Variable, place: str) -> pd.Series:
     if wrong and may_be_thousands(values):
         raise BadInput(
             place,
-            f"{counted(wrong, 'record')} {agree(wrong, 'has', 'have')} a comma that may be decimal or one of thousands; write a decimal point",
+            f"{count_noun(wrong, 'record')} {agreeing_word(wrong, 'has', 'have')} a comma that may be decimal or one of thousands; write a decimal point",
         )
     if wrong:
         raise BadInput(
             place,
-            f'{counted(wrong, "record")} {agree(wrong, "is", "are")} not a number, as a {variable.kind} must be; is it "categorical"?',
+            f'{count_noun(wrong, "record")} {agreeing_word(wrong, "is", "are")} not a number, as a {variable.kind} must be; is it "categorical"?',
         )
     if variable.kind is Kind.COUNT:
         wrong = int((found != np.floor(found)).sum())
         if wrong:
             raise BadInput(
                 place,
-                f'{counted(wrong, "record")} {agree(wrong, "is", "are")} not whole numbers, as a count must be; is it "continuous"?',
+                f'{count_noun(wrong, "record")} {agreeing_word(wrong, "is", "are")} not whole numbers, as a count must be; is it "continuous"?',
             )
         if wrong := int((np.abs(found) >= LARGEST_COUNT).sum()):
             raise BadInput(
                 place,
-                f'{counted(wrong, "record")} {agree(wrong, "is", "are")} 2^53 or more, too large to count exactly; is it "continuous"?',
+                f'{count_noun(wrong, "record")} {agreeing_word(wrong, "is", "are")} 2^53 or more, too large to count exactly; is it "continuous"?',
             )
     _check_bounds(numbers, variable, place)
     return numbers.astype("int64") if variable.kind is Kind.COUNT else numbers
@@ -479,10 +486,10 @@ def _check_bounds(numbers: pd.Series, variable: Variable, place: str) -> None:
     if low is not None and (below := int((numbers < low).sum())):
         raise BadInput(
             f"{place}.bounds",
-            f"{counted(below, 'record')} {agree(below, 'is', 'are')} below {low:g}; widen the bounds or filter with [data] where",
+            f"{count_noun(below, 'record')} {agreeing_word(below, 'is', 'are')} below {low:g}; widen the bounds or filter with [data] where",
         )
     if high is not None and (above := int((numbers > high).sum())):
         raise BadInput(
             f"{place}.bounds",
-            f"{counted(above, 'record')} {agree(above, 'is', 'are')} above {high:g}; widen the bounds or filter with [data] where",
+            f"{count_noun(above, 'record')} {agreeing_word(above, 'is', 'are')} above {high:g}; widen the bounds or filter with [data] where",
         )

@@ -1,4 +1,4 @@
-"""What stands for no value: a variable's missing codes, ranges of them, and which of them each missing value was.
+"""Missing codes of a variable, ranges of them, and which of them each missing value was.
 
 SPSS has codes among the values and ranges of them, Stata ``.a`` to ``.z``, SAS ``.A`` to ``.Z`` and ``._`` beside the empty cell.
 A range is written in SPSS's words, ``"-99 thru -1"`` or ``"lowest thru -1"``, and is one of numbers.
@@ -12,16 +12,16 @@ import re
 import numpy as np
 import pandas as pd
 
-from .distinct_values import different, is_text_categorical
+from .distinct_values import factorize_column, is_text_categorical
 from .schema import Kind, Schema, Variable
-from .spelling import read_numbers, whole_spelling
+from .spelling import read_numbers, spell_as_whole
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _RANGE = re.compile(rf"\s*(lowest|{_NUMBER})\s+thru\s+(highest|{_NUMBER})\s*", re.IGNORECASE)
 
 
-def range_of(code: str | float) -> tuple[float, float] | None:
-    """The least and the largest number of a range of codes; None where the code is no range."""
+def parse_code_range(code: str | float) -> tuple[float, float] | None:
+    """Return the least and the largest number of a range of codes; None where the code is no range."""
     found = _RANGE.fullmatch(code) if isinstance(code, str) else None
     if found is None:
         return None
@@ -29,24 +29,24 @@ def range_of(code: str | float) -> tuple[float, float] | None:
     return -math.inf if low == "lowest" else float(low), math.inf if high == "highest" else float(high)
 
 
-def range_code(low: float, high: float) -> str:
-    """The code of a range of numbers."""
+def format_code_range(low: float, high: float) -> str:
+    """Return the code of a range of numbers."""
     ends = "lowest" if math.isinf(low) else f"{low:.15g}", "highest" if math.isinf(high) else f"{high:.15g}"
     return " thru ".join(ends)
 
 
-def coded(values: pd.Series, variable: Variable) -> pd.Series:
-    """Which cells (n,) hold a missing code of the variable, however it is spelt."""
+def is_missing_code(values: pd.Series, variable: Variable) -> pd.Series:
+    """Return which cells (n,) hold a missing code of the variable, however it is spelt."""
     if not variable.missing:
         return pd.Series(data=False, index=values.index)
-    codes, some = different(_plain(values))
-    return pd.Series(np.append(_coded(some, variable).to_numpy(), False)[codes], index=values.index)
+    codes, some = factorize_column(_undo_categorical(values))
+    return pd.Series(np.append(_values_are_codes(some, variable).to_numpy(), False)[codes], index=values.index)
 
 
-def _coded(values: pd.Series, variable: Variable) -> pd.Series:
-    listed = {_text(code, variable) for code in variable.missing if range_of(code) is None}
-    found = _texts(values, variable).isin(listed).fillna(value=False).astype(bool)
-    ranges = [limits for code in variable.missing if (limits := range_of(code)) is not None]
+def _values_are_codes(values: pd.Series, variable: Variable) -> pd.Series:
+    listed = {_comparable_text(code, variable) for code in variable.missing if parse_code_range(code) is None}
+    found = _comparable_texts(values, variable).isin(listed).fillna(value=False).astype(bool)
+    ranges = [limits for code in variable.missing if (limits := parse_code_range(code)) is not None]
     by_number = pd.api.types.is_numeric_dtype(values.dtype) or variable.kind in (Kind.COUNT, Kind.CONTINUOUS)
     if by_number or (ranges and not pd.api.types.is_datetime64_any_dtype(values.dtype)):
         numbers = read_numbers(values.mask(found))
@@ -57,14 +57,14 @@ def _coded(values: pd.Series, variable: Variable) -> pd.Series:
     return found
 
 
-def without_codes(values: pd.Series, variable: Variable) -> pd.Series:
-    """A column as it was read (n,), with missing values for the variable's missing codes."""
-    values = _plain(values)
-    return values.mask(coded(values, variable)) if variable.missing else values
+def mask_missing_codes(values: pd.Series, variable: Variable) -> pd.Series:
+    """Return a column as it was read (n,), with missing values for the variable's missing codes."""
+    values = _undo_categorical(values)
+    return values.mask(is_missing_code(values, variable)) if variable.missing else values
 
 
-def kinds_of_missing(raw: pd.DataFrame, schema: Schema, tags: pd.DataFrame | None) -> pd.DataFrame | None:
-    """Which code each missing value (n, k) was, as text in categoricals, of the variables in which a code occurs; None where none does.
+def missing_value_codes(raw: pd.DataFrame, schema: Schema, tags: pd.DataFrame | None) -> pd.DataFrame | None:
+    """Return which code each missing value (n, k) was, as text in categoricals, of the variables in which a code occurs; None where none does.
 
     ``tags`` have those that are no values of the frame. The rows are numbered from 0.
     """
@@ -72,7 +72,7 @@ def kinds_of_missing(raw: pd.DataFrame, schema: Schema, tags: pd.DataFrame | Non
     for variable in schema:
         if not variable.missing:
             continue
-        codes = _codes(raw[variable.name], variable)
+        codes = _code_of_cells(raw[variable.name], variable)
         if tags is not None and variable.name in tags:
             codes = codes.fillna(tags[variable.name].astype("object"))
         if codes.notna().any():
@@ -80,26 +80,26 @@ def kinds_of_missing(raw: pd.DataFrame, schema: Schema, tags: pd.DataFrame | Non
     return pd.DataFrame(found) if found else None
 
 
-def _codes(values: pd.Series, variable: Variable) -> pd.Series:
-    hidden = _plain(values[coded(values, variable)])
-    spelt = hidden.map(lambda code: f"{code:.15g}" if isinstance(code, float) else whole_spelling(str(code)))
+def _code_of_cells(values: pd.Series, variable: Variable) -> pd.Series:
+    hidden = _undo_categorical(values[is_missing_code(values, variable)])
+    spelt = hidden.map(lambda code: f"{code:.15g}" if isinstance(code, float) else spell_as_whole(str(code)))
     return spelt.astype("object").reindex(values.index)
 
 
-def _texts(values: pd.Series, variable: Variable) -> pd.Series:
+def _comparable_texts(values: pd.Series, variable: Variable) -> pd.Series:
     texts = values.astype("string")
     return (
-        texts.map({text: _text(text, variable) for text in texts.dropna().unique()}).astype("string")
+        texts.map({text: _comparable_text(text, variable) for text in texts.dropna().unique()}).astype("string")
         if variable.kind.has_levels
         else texts
     )
 
 
-def _text(code: str | float, variable: Variable) -> str:
-    return whole_spelling(str(code)) if variable.kind.has_levels else str(code)
+def _comparable_text(code: str | float, variable: Variable) -> str:
+    return spell_as_whole(str(code)) if variable.kind.has_levels else str(code)
 
 
-def _plain(values: pd.Series) -> pd.Series:
+def _undo_categorical(values: pd.Series) -> pd.Series:
     if isinstance(values.dtype, pd.CategoricalDtype) and not is_text_categorical(values):
         return values.astype(values.cat.categories.dtype if not values.hasnans else "object")
     return values

@@ -4,11 +4,13 @@
     age = 5                          # numbers by the lower end of steps of 5: 37 is shown as 35; of dates, steps of so many days
     Race = { other = ["4", "5"] }    # these levels by one name, new or of a level that joins them
 
-Steps begin at 0, of dates at 1970-01-01. A rule is part of the release: whoever has the release applies it to what she knows. So what an intruder knows of
-the people is seen through it (``recoded``), or a coarse value held against the exact one would look rare and unmatched, and a
-risk would be too low. Utility compares the release with the exact values (``beside``), so that it shows the loss.
+Steps begin at 0, of dates at 1970-01-01. A rule is part of the release: whoever has the release applies it to what she knows. So what
+an intruder knows of
+the people is seen through it (``recode_data``), or a coarse value compared with the exact one would look rare and unmatched, and a
+risk would be too low. Utility compares the release with the exact values (``align_levels``), so that it shows the loss.
 
-How it could mislead: a rule that joins the levels which few people have tells by itself that few have them. How it could be abused: steps so narrow, or
+How it could mislead: a rule that joins the levels which few people have tells by itself that few have them. How it could be abused:
+    steps so narrow, or
 groups so small, that they hide no one protect little; the measured risks show it. What it costs: the values between the ends of a step.
 Source: Hundepool et al. (2012), Statistical Disclosure Control, section 3.2.3.1 (global recoding).
 """
@@ -22,17 +24,17 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pandas as pd
 
-from ..errors import BadInput, suggestion
-from .microdata import Microdata, as_column
-from .recoding_rules import Recode
+from ..errors import BadInput, near_miss_hint
+from .microdata import Microdata, to_column
+from .recoding_rules import RecodeRule
 from .schema import Kind, Schema, Variable
 
-Rules = Mapping[str, Recode]
+RecodeRules = Mapping[str, RecodeRule]
 """Rules by variable."""
 
 
-def check_rules(rules: Rules, schema: Schema, place: str) -> None:
-    """BadInput where a rule does not suit its variable."""
+def check_recode_rules(rules: RecodeRules, schema: Schema, place: str) -> None:
+    """Raise BadInput where a rule does not suit its variable."""
     for name, rule in rules.items():
         where, variable = f"{place}.{name}", schema[name]
         if variable.kind.has_levels != (rule.width is None):
@@ -44,14 +46,14 @@ def check_rules(rules: Rules, schema: Schema, place: str) -> None:
             words = "whole days" if variable.kind is Kind.DATE else "whole numbers"
             raise BadInput(where, f'"{name}" is {variable.kind}; its steps are {words}, not {rule.width:g}')
         if variable.levels:
-            _check_levels(rule, variable, variable.levels, where)
+            _check_group_levels(rule, variable, variable.levels, where)
 
 
-def _check_levels(rule: Recode, variable: Variable, levels: Sequence[str], place: str) -> None:
+def _check_group_levels(rule: RecodeRule, variable: Variable, levels: Sequence[str], place: str) -> None:
     for group, members in rule.groups.items():
         for at, level in enumerate(members):
             if level not in levels:
-                hint = suggestion(level, levels) if variable.levels else ""
+                hint = near_miss_hint(level, levels) if variable.levels else ""
                 raise BadInput(f"{place}.{group}[{at}]", f'"{variable.name}" has no level "{level}"{hint}')
         if variable.kind is Kind.ORDINAL:
             places = sorted(levels.index(one) for one in {*members, *({group} & set(levels))})
@@ -62,41 +64,44 @@ def _check_levels(rule: Recode, variable: Variable, levels: Sequence[str], place
                 )
 
 
-def check_rules_on(rules: Rules, data: Microdata, place: str) -> None:
-    """BadInput where a rule names a level that neither the data nor their control records have."""
+def check_rule_levels(rules: RecodeRules, data: Microdata, place: str) -> None:
+    """Raise BadInput where a rule names a level that neither the data nor their control records have."""
     for name, rule in rules.items():
         variable = data.schema[name]
         if variable.kind.has_levels and not variable.levels:
             tables = [data] if data.controls is None else [data, data.controls]
             levels = dict.fromkeys(str(level) for one in tables for level in one.frame[name].cat.categories)
-            _check_levels(rule, variable, list(levels), f"{place}.{name}")
+            _check_group_levels(rule, variable, list(levels), f"{place}.{name}")
 
 
-def recoded_schema(schema: Schema, rules: Rules) -> Schema:
-    """The schema of recoded records."""
+def recode_schema(schema: Schema, rules: RecodeRules) -> Schema:
+    """Return the schema of recoded records."""
     if not rules:
         return schema
-    own = tuple(rules[v.name].of_variable(v) if v.name in rules else v for v in schema)
+    own = tuple(rules[v.name].recode_variable(v) if v.name in rules else v for v in schema)
     return Schema(own, schema.constraints)
 
 
-_MADE: WeakKeyDictionary[Microdata, tuple[Rules, Microdata]] = WeakKeyDictionary()
+_RECODED_CACHE: WeakKeyDictionary[Microdata, tuple[RecodeRules, Microdata]] = WeakKeyDictionary()
 
 
-def recoded(data: Microdata, rules: Rules) -> Microdata:
-    """Records and their controls as the rules show them; rules of variables that are not there, or were recoded before, change nothing."""
+def recode_data(data: Microdata, rules: RecodeRules) -> Microdata:
+    """Return records and their controls as the rules show them.
+
+    Rules of variables that are not there, or were recoded before, change nothing.
+    """
     own = {name: rule for name, rule in rules.items() if name in data.schema and name not in data.recoding}
     if not own:
         return data
-    made = _MADE.get(data)
+    made = _RECODED_CACHE.get(data)
     if made is None or made[0] != own:
-        made = _MADE[data] = (own, _recoded(data, own))
+        made = _RECODED_CACHE[data] = (own, _recode_uncached(data, own))
     return made[1]
 
 
-def _recoded(data: Microdata, rules: Rules) -> Microdata:
-    columns = {name: _column(data, name, rule) for name, rule in rules.items()}
-    schema = recoded_schema(data.schema, rules)
+def _recode_uncached(data: Microdata, rules: RecodeRules) -> Microdata:
+    columns = {name: _recode_column(data, name, rule) for name, rule in rules.items()}
+    schema = recode_schema(data.schema, rules)
     found = replace(
         data,
         schema=schema,
@@ -104,42 +109,42 @@ def _recoded(data: Microdata, rules: Rules) -> Microdata:
         controls=None,
         recoding={**data.recoding, **rules},
     )
-    return found if data.controls is None else found.with_controls(_recoded(data.controls, rules))
+    return found if data.controls is None else found.with_controls(_recode_uncached(data.controls, rules))
 
 
-def _column(data: Microdata, name: str, rule: Recode) -> pd.Series:
+def _recode_column(data: Microdata, name: str, rule: RecodeRule) -> pd.Series:
     values = data.frame[name]
     if rule.width is not None:
-        return as_column(rule.of_numbers(data.numbers(name)), data, replace(data.schema[name], bounds=None), name)
+        return to_column(rule.recode_numbers(data.numbers(name)), data, replace(data.schema[name], bounds=None), name)
     levels = [str(level) for level in values.cat.categories]
-    left, shown = rule.levels(levels), rule.targets
+    left, shown = rule.recode_levels(levels), rule.group_by_level
     place = {level: i for i, level in enumerate(left)}
     codes = np.array([*(place[shown.get(level, level)] for level in levels), -1])[values.cat.codes.to_numpy()]
     dtype = pd.CategoricalDtype(list(left), ordered=values.cat.ordered)
     return pd.Series(pd.Categorical.from_codes(codes, dtype=dtype), index=values.index, name=name)
 
 
-def beside(exact: Microdata, released: Microdata, rules: Rules) -> tuple[Microdata, Microdata]:
-    """Exact records and recoded ones whose level codes mean the same: levels of both, the names of groups before their members."""
+def align_levels(exact: Microdata, released: Microdata, rules: RecodeRules) -> tuple[Microdata, Microdata]:
+    """Return exact records and recoded ones whose level codes mean the same: levels of both, the names of groups before their members."""
     known = {name: rule for name, rule in rules.items() if name in exact.schema and name in released.schema}
     levels: dict[str, tuple[str, ...]] = {}
     for name, rule in known.items():
         if rule.width is None:
             own, other = (list(map(str, one.frame[name].cat.categories)) for one in (exact, released))
-            levels[name] = tuple(dict.fromkeys((*rule.all_levels(own), *other)))
-    return _coded(exact, known, levels), _coded(released, known, levels)
+            levels[name] = tuple(dict.fromkeys((*rule.levels_with_groups(own), *other)))
+    return _with_levels_and_bounds(exact, known, levels), _with_levels_and_bounds(released, known, levels)
 
 
-def _coded(data: Microdata, rules: Rules, levels: Mapping[str, tuple[str, ...]]) -> Microdata:
-    """A table with these levels, and with bounds that hold for exact values and for recoded ones."""
+def _with_levels_and_bounds(data: Microdata, rules: RecodeRules, levels: Mapping[str, tuple[str, ...]]) -> Microdata:
+    """Return a table with these levels, and with bounds that hold for exact values and for recoded ones."""
     if not rules:
         return data
     columns = {name: data.frame[name].cat.set_categories(list(own)) for name, own in levels.items()}
 
-    def described(variable: Variable) -> Variable:
+    def describe_variable(variable: Variable) -> Variable:
         if variable.name in levels:
             return replace(variable, levels=levels[variable.name] if variable.levels else ())
-        return rules[variable.name].of_variable(variable) if variable.name in rules else variable
+        return rules[variable.name].recode_variable(variable) if variable.name in rules else variable
 
-    schema = Schema(tuple(map(described, data.schema)), data.schema.constraints)
+    schema = Schema(tuple(map(describe_variable, data.schema)), data.schema.constraints)
     return replace(data, schema=schema, frame=data.frame.assign(**columns))

@@ -1,4 +1,4 @@
-"""A public rule by which a release shows coarser values of one variable: steps of numbers, or levels joined under one name."""
+"""Public rules by which a release shows coarser values of one variable: steps of numbers, or levels joined under one name."""
 
 from __future__ import annotations
 
@@ -14,34 +14,38 @@ from .schema import Variable
 
 ROUNDING = 1e-9
 """The share of a step by which a number may lie below its lower end and still belong to it: .3 is not below 3 times .1."""
-FORMS = 'a width (5), or groups of levels ({ other = ["4", "5"] })'
+RULE_FORMS = 'a width (5), or groups of levels ({ other = ["4", "5"] })'
 
 
 @dataclass(frozen=True)
-class Recode:
-    """The rule of one variable: a ``width`` of steps, or ``groups`` of levels by the name of each."""
+class RecodeRule:
+    """Recoding rule of one variable.
+
+    width: width of the steps of numbers; None for levels
+    groups: levels that are shown by one name, by that name
+    """
 
     width: float | None = None
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, value: object) -> Recode:
-        """The rule that a recipe writes as a number or a table of lists. Raises ValueError."""
-        if isinstance(value, Recode):
+    def parse(cls, value: object) -> RecodeRule:
+        """Parse the rule that a recipe writes as a number or a table of lists. Raises ValueError."""
+        if isinstance(value, RecodeRule):
             return value
         if isinstance(value, int | float) and not isinstance(value, bool):
             if not math.isfinite(value) or value <= 0:
                 raise ValueError(f"steps have a width above 0, not {value}")
             return cls(float(value))
         if not isinstance(value, Mapping) or not value:
-            raise ValueError(f"{value!r} is no rule: write {FORMS}")
-        groups = {str(name): _members(str(name), members) for name, members in value.items()}
+            raise ValueError(f"{value!r} is no rule: write {RULE_FORMS}")
+        groups = {str(name): _read_members(str(name), members) for name, members in value.items()}
         _check_partition(groups)
         return cls(None, groups)
 
     @property
     def written(self) -> Any:
-        """What ``parse`` reads back to an equal rule."""
+        """Return what ``parse`` reads back to an equal rule."""
         if self.width is None:
             return {name: list(members) for name, members in self.groups.items()}
         return int(self.width) if self.width.is_integer() and self.width < 1e15 else self.width
@@ -51,55 +55,60 @@ class Recode:
             return f"lower ends of steps of {self.width:g}"
         return "; ".join(f"{', '.join(members)} as {name}" for name, members in self.groups.items())
 
-    def in_public(self, variable: Variable) -> str:
-        """The rule as public files tell it: levels that no recipe declares are those that the records have, so that joined ones are not named."""
+    def public_text(self, variable: Variable) -> str:
+        """Return the rule as public files state it: levels that no recipe declares are those that the records have, so that joined ones
+        are not named.
+        """
         if self.width is not None or variable.levels:
             return str(self)
         return f"some levels as {', '.join(self.groups)}"
 
     @property
-    def targets(self) -> dict[str, str]:
-        """By level that is shown by another name, that name."""
+    def group_by_level(self) -> dict[str, str]:
+        """Return the name by which each level is shown that another name stands for."""
         return {level: name for name, members in self.groups.items() for level in members}
 
-    def levels(self, levels: Sequence[str]) -> tuple[str, ...]:
-        """What is left of these levels, in their order; a group stands where its first member stood."""
-        shown = self.targets
+    def recode_levels(self, levels: Sequence[str]) -> tuple[str, ...]:
+        """Return what is left of these levels, in their order; a group stands where its first member stood."""
+        shown = self.group_by_level
         return tuple(dict.fromkeys(shown.get(level, level) for level in levels))
 
-    def all_levels(self, levels: Sequence[str]) -> tuple[str, ...]:
-        """These levels with the names of groups besides, each before its first member."""
+    def levels_with_groups(self, levels: Sequence[str]) -> tuple[str, ...]:
+        """Return these levels with the names of groups besides, each before its first member."""
         found: dict[str, None] = {}
         for level in levels:
-            name = self.targets.get(level, level)
+            name = self.group_by_level.get(level, level)
             if name not in levels:
                 found[name] = None
             found[level] = None
         return tuple(found)
 
-    def of_numbers(self, numbers: Floats) -> Floats:
-        """Numbers (n,) as they are shown; NaN stays."""
+    def recode_numbers(self, numbers: Floats) -> Floats:
+        """Return numbers (n,) as they are shown; NaN stays."""
         assert self.width is not None
         return np.asarray(np.floor(numbers / self.width + ROUNDING) * self.width)
 
-    def of_variable(self, variable: Variable) -> Variable:
-        """The variable as it is released."""
+    def recode_variable(self, variable: Variable) -> Variable:
+        """Return the variable as it is released."""
         if self.width is None:
             return replace(
                 variable,
-                levels=self.levels(variable.levels),
-                labels={code: label for code, label in variable.labels.items() if self._alone(code)},
+                levels=self.recode_levels(variable.levels),
+                labels={code: label for code, label in variable.labels.items() if self._is_ungrouped(code)},
             )
         if variable.bounds is None:
             return variable
         low, high = variable.bounds
-        return replace(variable, bounds=(None if low is None else float(self.of_numbers(np.array([low]))[0]), high))
+        return replace(variable, bounds=(None if low is None else float(self.recode_numbers(np.array([low]))[0]), high))
 
-    def _alone(self, level: str) -> bool:
-        return level not in self.targets and level not in self.groups
+    def _is_ungrouped(self, level: str) -> bool:
+        return level not in self.group_by_level and level not in self.groups
 
-    def after(self, earlier: Recode | None, levels: Collection[str] = ()) -> Recode | None:
-        """What makes of values that ``earlier`` recoded those that this rule makes of the exact ones, of these ``levels``; None where nothing does."""
+    def remaining_after(self, earlier: RecodeRule | None, levels: Collection[str] = ()) -> RecodeRule | None:
+        """Return the rule that turns values already recoded by ``earlier`` into what this rule makes of exact ones, of these ``recode_levels``.
+
+        None if ``earlier`` joined what this rule keeps apart, or its steps do not nest.
+        """
         if earlier is None or earlier == self:
             return self
         if self.width is not None and earlier.width is not None:
@@ -107,7 +116,7 @@ class Recode:
             return self if round(times) >= 1 and abs(times - round(times)) <= ROUNDING * times else None
         if self.width is not None or earlier.width is not None:
             return None
-        shown, own = dict(self.groups), self.targets
+        shown, own = dict(self.groups), self.group_by_level
         for name, members in earlier.groups.items():
             to = {own.get(level, level) for level in (*members, *([name] if name in levels else []))}
             if len(to) > 1:
@@ -115,10 +124,10 @@ class Recode:
             (target,) = to
             if name != target:
                 shown[target] = tuple(dict.fromkeys((*shown.get(target, ()), name)))
-        return Recode(None, shown)
+        return RecodeRule(None, shown)
 
 
-def _members(name: str, members: object) -> tuple[str, ...]:
+def _read_members(name: str, members: object) -> tuple[str, ...]:
     if not name.strip():
         raise ValueError("a group of levels needs a name")
     if not isinstance(members, list | tuple) or not members:
@@ -129,7 +138,7 @@ def _members(name: str, members: object) -> tuple[str, ...]:
 
 
 def _check_partition(groups: Mapping[str, tuple[str, ...]]) -> None:
-    """Raises ValueError where a level would have two names, or a name would be recoded itself."""
+    """Raise ValueError where a level would have two names, or a name would be recoded itself."""
     of: dict[str, str] = {}
     for name, members in groups.items():
         for level in members:

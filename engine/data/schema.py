@@ -1,4 +1,4 @@
-"""What a variable is: its kind, the role it plays for an intruder, its bounds, levels and labels, and which are compared."""
+"""Schema of a table: the kind of each variable, its role for an intruder, its bounds, levels and labels, and which are compared."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal
 
-from ..errors import BadInput, suggestion
-from .conditions import Constraint
-from .declaration import Param, Section, at_key, declared, texts
+from ..errors import BadInput, near_miss_hint
+from .conditions import RecordConstraint
+from .declaration import Param, Section, declared_params, field_texts, join_place
 from .intervals import SHARE, Range
 
 Origin = Literal["confidential", "synthetic", "anonymised"]
@@ -20,7 +20,7 @@ SURVEY_SETTING = "survey"
 
 
 class Kind(StrEnum):
-    """Measurement scale. Categorical, ordinal and binary variables are matched and modelled by their levels."""
+    """Measurement scale of a variable. Categorical, ordinal and binary variables are matched and modelled by their levels."""
 
     CATEGORICAL = "categorical"
     ORDINAL = "ordinal"
@@ -31,12 +31,12 @@ class Kind(StrEnum):
 
     @property
     def has_levels(self) -> bool:
-        """Whether values are levels rather than numbers or dates."""
+        """Return whether values are levels rather than numbers or dates."""
         return self in (Kind.CATEGORICAL, Kind.ORDINAL, Kind.BINARY)
 
 
 class Role(StrEnum):
-    """What the variable is in the release: known to an intruder, sensitive, an identifier, the survey weight, or none of these.
+    """Role of a variable in the release: known to an intruder, sensitive, an identifier, the survey weight, or none of these.
 
     A quasi-identifier is read under its older word ``known`` too.
     """
@@ -53,7 +53,7 @@ class Role(StrEnum):
 
 
 class DesignPart(StrEnum):
-    """What a variable says of how a survey's records were drawn, whatever its role: see ``sfumato.engine.design.survey``."""
+    """Part of a survey's design that a variable states, whatever its role: see ``sfumato.engine.design.survey``."""
 
     STRATA = "strata"
     CLUSTERS = "clusters"
@@ -61,10 +61,10 @@ class DesignPart(StrEnum):
 
 
 class MissingPolicy(StrEnum):
-    """What a missing value means to every method.
+    """Meaning of a missing value to every method.
 
     ``refuse``: the file must have none. ``drop``: records with one leave. ``keep``: missing is a value of its own, which is
-    synthesised, equals itself and nothing else in matching, and tells records apart in the measures of utility; statistics
+    synthesised, equals itself and nothing else in matching, and distinguishes records in the measures of utility; statistics
     of a single variable are of the values present and say how many are missing; what needs a number of every record
     refuses the variable.
     """
@@ -74,7 +74,7 @@ class MissingPolicy(StrEnum):
     KEEP = "keep"
 
 
-def _end(value: object) -> float | None:
+def _parse_bound(value: object) -> float | None:
     if value == "":
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
@@ -82,11 +82,11 @@ def _end(value: object) -> float | None:
     return float(value)
 
 
-def _level(value: object) -> str:
+def _parse_level(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _code(value: object) -> str | float:
+def _parse_missing_code(value: object) -> str | float:
     if isinstance(value, bool) or not isinstance(value, (str, int, float)) or value != value:  # noqa: PLR0124
         raise ValueError(f"{value!r} is neither text nor a number; empty cells are missing without being listed")
     return value
@@ -94,9 +94,18 @@ def _code(value: object) -> str | float:
 
 @dataclass(frozen=True, slots=True)
 class Variable(Section):
-    """One column. ``bounds`` are inclusive; ``levels`` fix the order of an ordinal variable; ``missing`` lists codes.
+    """One column.
 
-    ``may_be_missing`` declares that a value may be missing, whether or not one of these data is.
+    name: name of the column
+    kind: its measurement scale
+    role: its role for an intruder
+    bounds: smallest and largest value allowed, both inclusive
+    levels: levels, in the order of an ordinal variable
+    labels: what codes mean
+    missing: codes that stand for a missing value
+    title: what the variable is, in a few words
+    design: part of a survey's design that it states
+    may_be_missing: whether a value may be missing, whether or not one of these data is
     """
 
     unwritten: ClassVar[tuple[str, ...]] = ("name",)
@@ -106,23 +115,28 @@ class Variable(Section):
     kind: Annotated[Kind, Param("the scale that it is measured on")]
     role: Annotated[
         Role,
-        Param("known to an intruder, sensitive, an identifier, the survey weight, or none of these", always=True),
+        Param(
+            "known to an intruder, sensitive, an identifier, the survey weight, or none of these", always_written=True
+        ),
     ] = Role.OTHER
     bounds: Annotated[
         tuple[float | None, float | None] | None,
-        Param("smallest and largest value allowed; an empty string leaves an end open", parse=_end),
+        Param("smallest and largest value allowed; an empty string leaves an end open", parse=_parse_bound),
     ] = None
     levels: Annotated[
         tuple[str, ...],
         Param(
-            "the levels in their order: low, middle, high; left out, those that are found", parse=_level, unique=True
+            "the levels in their order: low, middle, high; left out, those that are found",
+            parse=_parse_level,
+            unique=True,
         ),
     ] = ()
     labels: Annotated[Mapping[str, str], Param("what codes mean, such as 1 = yes, 2 = no", parse=str)] = field(
         default_factory=dict
     )
     missing: Annotated[
-        tuple[str | float, ...], Param("codes that stand for a missing value, such as -9, unknown", parse=_code)
+        tuple[str | float, ...],
+        Param("codes that stand for a missing value, such as -9, unknown", parse=_parse_missing_code),
     ] = ()
     title: Annotated[str, Param("what the variable is, in a few words", parse=str)] = ""
     design: Annotated[
@@ -137,23 +151,23 @@ class Variable(Section):
 
     @property
     def lower(self) -> float | None:
-        """The smallest value allowed, if any; counts start at 0."""
+        """Return the smallest value allowed, if any; counts start at 0."""
         if self.bounds is None or self.bounds[0] is None:
             return 0.0 if self.kind is Kind.COUNT else None
         return self.bounds[0]
 
     @property
     def upper(self) -> float | None:
-        """The largest value allowed, if any."""
+        """Return the largest value allowed, if any."""
         return None if self.bounds is None else self.bounds[1]
 
     @classmethod
     def from_table(cls, name: str, table: object, place: str) -> Variable:
-        """The variable that ``{ kind = ..., role = ... }`` of a recipe describes. Raises BadInput."""
+        """Read the variable that ``{ kind = ..., role = ... }`` of a recipe describes. Raises BadInput."""
         return cls.read_section(table, place, name=name)
 
     def check_fields(self, place: str) -> None:
-        """BadInput where levels or bounds do not suit the kind."""
+        """Raise BadInput where levels or bounds do not suit the kind."""
         self.check_repeats(place)
         if self.bounds is not None:
             _check_bounds(self.bounds, self.kind, f"{place}.bounds")
@@ -169,14 +183,14 @@ class Variable(Section):
             )
 
     def to_table(self) -> dict[str, Any]:
-        """The recipe table that ``from_table`` reads back to an equal variable."""
+        """Return the recipe table that ``from_table`` reads back to an equal variable."""
         table = Section.to_table(self)
         if self.bounds is not None:
-            table["bounds"] = ["" if end is None else _plain(end) for end in self.bounds]
+            table["bounds"] = ["" if end is None else _whole_as_integer(end) for end in self.bounds]
         return table
 
 
-def _plain(number: float) -> int | float:
+def _whole_as_integer(number: float) -> int | float:
     return int(number) if float(number).is_integer() else float(number)
 
 
@@ -194,13 +208,14 @@ def _check_bounds(bounds: tuple[float | None, float | None], kind: Kind, place: 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The variables of a table, in order, found by name, and the ``constraints`` that a recipe says its records keep to.
+    """Variables of a table, in order, found by name.
 
-    Tables of the same variables have equal schemas, whatever is said of their records.
+    variables: the variables
+    constraints: rules that a recipe says the records keep to; schemas that differ in these alone are equal
     """
 
     variables: tuple[Variable, ...]
-    constraints: tuple[Constraint, ...] = field(default=(), compare=False)
+    constraints: tuple[RecordConstraint, ...] = field(default=(), compare=False)
 
     def __getitem__(self, name: str) -> Variable:
         for variable in self.variables:
@@ -222,40 +237,40 @@ class Schema:
         return tuple(variable.name for variable in self.variables)
 
     @property
-    def but_identifiers(self) -> tuple[str, ...]:
-        """Names of all variables but the identifiers."""
+    def non_identifiers(self) -> tuple[str, ...]:
+        """Return the names of all variables but the identifiers."""
         return tuple(variable.name for variable in self.variables if variable.role is not Role.IDENTIFIER)
 
-    def only(self, names: Collection[str]) -> Schema:
-        """The variables of these names, in the order that they have here, without the constraints."""
+    def select_variables(self, names: Collection[str]) -> Schema:
+        """Return the schema of the variables of these names, in the order that they have here, without the constraints."""
         return Schema(tuple(variable for variable in self.variables if variable.name in names))
 
-    def of_role(self, role: Role) -> tuple[str, ...]:
-        """Names of the variables that play this role."""
+    def names_by_role(self, role: Role) -> tuple[str, ...]:
+        """Return the names of the variables that play this role."""
         return tuple(variable.name for variable in self.variables if variable.role is role)
 
-    def require(self, name: str, place: str) -> Variable:
-        """The variable called ``name``; BadInput at ``place`` names the near miss."""
+    def require_variable(self, name: str, place: str) -> Variable:
+        """Return the variable called ``name``. Raises BadInput at ``place``, which suggests a similar name."""
         if name not in self:
             raise BadInput(
-                place, f'no column "{name}"{suggestion(name, self.names) or "; columns: " + ", ".join(self.names)}'
+                place, f'no column "{name}"{near_miss_hint(name, self.names) or "; columns: " + ", ".join(self.names)}'
             )
         return self[name]
 
 
-def check_names(section: Section, schema: Schema, place: str) -> None:
-    """BadInput when a field names a variable that the schema does not have, or one of a wrong kind."""
-    for info in declared(type(section)):
+def check_variable_names(section: Section, schema: Schema, place: str) -> None:
+    """Raise BadInput when a field names a variable that the schema does not have, or one of a wrong kind."""
+    for info in declared_params(type(section)):
         if info.param.names != "variables":
             continue
-        for where, text in texts(getattr(section, info.name), at_key(place, info.name)):
-            kind = schema.require(text, where).kind
+        for where, text in field_texts(getattr(section, info.name), join_place(place, info.name)):
+            kind = schema.require_variable(text, where).kind
             if info.param.kinds and kind not in info.param.kinds:
                 raise BadInput(where, f'"{text}" is {kind}; this needs {" or ".join(info.param.kinds)}')
 
 
 def compared_variables(schema: Schema, released: Collection[str], kinds: Collection[Kind]) -> tuple[str, ...]:
-    """The released variables of these kinds; where none is said to be released, the sensitive ones.
+    """Return the released variables of these kinds; where none is said to be released, the sensitive ones.
 
     Where there are no sensitive ones either, all but the identifiers. Never the survey weight, which is no answer of anybody.
     Empty when nothing is of these kinds.
@@ -267,6 +282,6 @@ def compared_variables(schema: Schema, released: Collection[str], kinds: Collect
     return sensitive or tuple(v.name for v in suitable)
 
 
-def range_of_values(variable: Variable) -> Range:
-    """The smallest and largest value that it can have, and so its mean and its quantiles; a binary variable is 0 or 1."""
+def value_range(variable: Variable) -> Range:
+    """Return the smallest and largest value that a variable can have, and so its mean and its quantiles; a binary variable is 0 or 1."""
     return SHARE if variable.kind is Kind.BINARY else (variable.lower, variable.upper)

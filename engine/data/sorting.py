@@ -1,6 +1,7 @@
-"""Sorting and looking up millions of numbers, several times faster than NumPy's own functions; the answers are the same.
+"""Sorting and searching millions of numbers, several times faster than NumPy's own functions, with the same results.
 
-Large arrays are first dealt into buckets by 16 bits of each number, which NumPy does by radix, and then sorted bucket by bucket in the processor's
+Large arrays are first dealt into buckets by 16 bits of each number, which NumPy does by radix, and then sorted bucket by bucket in the
+processor's
 cache. Whole numbers of a small range, and numbers of which few are different, are not sorted at all: they are counted.
 """
 
@@ -15,21 +16,21 @@ from numpy.typing import NDArray
 
 from .arrays import Integers
 
-FEW = 4096
+FEW_TO_SEARCH = 4096
 """Numbers among which it is quicker to search as they come."""
-MANY = 1 << 15
+MANY_TO_SORT = 1 << 15
 """Numbers from which on buckets are quicker than one sort."""
-IN_CACHE = 1000
+SORTED_TOGETHER = 1000
 """Numbers that are sorted together, about."""
-NARROW = 1 << 20
+WIDEST_COUNTED_RANGE = 1 << 20
 """The widest range of whole numbers that are counted."""
 SAMPLE, DIFFERENT = 1024, 128
 """So many numbers are looked at, and where fewer different ones are among them, all are taken to be few."""
 Array = NDArray[Any]
 
 
-def _buckets(values: Array) -> tuple[NDArray[np.uint16], bool]:
-    """A bucket for each number (n,), the larger the number the larger, NaN in the largest; and whether all in a bucket are equal."""
+def _assign_buckets(values: Array) -> tuple[NDArray[np.uint16], bool]:
+    """Return a bucket for each number (n,), the larger the number the larger, NaN in the largest; and whether all in a bucket are equal."""
     if values.dtype.kind == "f":
         bits = (values.astype(np.float64, copy=False) + 0.0).view(np.int64)
         bits ^= (bits >> 63) & np.int64(2**63 - 1)
@@ -44,22 +45,24 @@ def _buckets(values: Array) -> tuple[NDArray[np.uint16], bool]:
     return (above >> np.uint64(shift)).astype(np.uint16), shift == 0 and not missing.any()
 
 
-def _ends(buckets: NDArray[np.uint16]) -> list[int]:
-    """Where groups of whole buckets end that are sorted together."""
+def _bucket_group_ends(buckets: NDArray[np.uint16]) -> list[int]:
+    """Return where groups of whole buckets end that are sorted together."""
     ends = np.cumsum(np.bincount(buckets))
-    some = np.searchsorted(ends, np.arange(IN_CACHE, len(buckets) + IN_CACHE, IN_CACHE)).clip(max=len(ends) - 1)
+    some = np.searchsorted(ends, np.arange(SORTED_TOGETHER, len(buckets) + SORTED_TOGETHER, SORTED_TOGETHER)).clip(
+        max=len(ends) - 1
+    )
     return [int(end) for end in dict.fromkeys(ends[some].tolist())]
 
 
-def in_order(values: Array) -> tuple[Integers, Array]:
-    """The order of the numbers (n,), of equals as they stand, and the numbers in it; NaN at the end."""
-    if len(values) < MANY or values.dtype.itemsize < 8:
+def sort_with_order(values: Array) -> tuple[Integers, Array]:
+    """Return the order of the numbers (n,), of equals as they stand, and the numbers in it; NaN at the end."""
+    if len(values) < MANY_TO_SORT or values.dtype.itemsize < 8:
         order = np.argsort(values, kind="stable")
         return order, values[order]
-    buckets, equal = _buckets(values)
+    buckets, equal = _assign_buckets(values)
     order = np.argsort(buckets, kind="stable")
     ascending, start = values[order], 0
-    for end in [] if equal else _ends(buckets):
+    for end in [] if equal else _bucket_group_ends(buckets):
         part = ascending[start:end]
         inner = part.argsort(kind="stable")
         ascending[start:end], order[start:end] = part[inner], order[start:end][inner]
@@ -68,74 +71,82 @@ def in_order(values: Array) -> tuple[Integers, Array]:
 
 
 def sort_order(values: Array) -> Integers:
-    """The order of the numbers (n,), of equals as they stand; NaN at the end."""
-    return in_order(values)[0]
+    """Return the order of the numbers (n,), of equals as they stand; NaN at the end."""
+    return sort_with_order(values)[0]
 
 
 def sorted_values(values: Array) -> Array:
-    """The numbers (n,), ascending, NaN at the end."""
-    if len(values) < MANY or values.dtype.itemsize < 8:
+    """Return the numbers (n,), ascending, NaN at the end."""
+    if len(values) < MANY_TO_SORT or values.dtype.itemsize < 8:
         return np.sort(values)
-    buckets, equal = _buckets(values)
+    buckets, equal = _assign_buckets(values)
     ascending, start = values[np.argsort(buckets, kind="stable")], 0
-    for end in [] if equal else _ends(buckets):
+    for end in [] if equal else _bucket_group_ends(buckets):
         ascending[start:end].sort()
         start = end
     return ascending
 
 
-def is_first(ascending: Array) -> NDArray[np.bool_]:
-    """Which of the numbers, ascending (n,), differ from the one before; the first does."""
+def is_run_start(ascending: Array) -> NDArray[np.bool_]:
+    """Return which of the numbers, ascending (n,), differ from the one before; the first does."""
     first = np.ones(len(ascending), dtype=np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
     return first
 
 
 @dataclass(frozen=True, eq=False)
-class Distinct:
-    """The different ``values`` (u,), ascending, NaN once at the end; ``codes`` (n,): which of them each number is; and how often each occurs, ``counts`` (u,)."""
+class DistinctNumbers:
+    """Different values of some numbers, and which of them each number is.
+
+    values: different values, ascending, NaN once at the end, (u,)
+    codes: which of them each number is, (n,)
+    counts: how often each occurs, (u,)
+    """
 
     values: Array
     codes: NDArray[np.int32]
     counts: Integers
 
 
-def distinct_codes(numbers: Array) -> Distinct:
-    """The different ones of some numbers (n,), and which each is."""
-    if (counted := _counted(numbers)) is not None:
+def distinct_codes(numbers: Array) -> DistinctNumbers:
+    """Return the different ones of some numbers (n,), and which each is."""
+    if (counted := _count_whole_numbers(numbers)) is not None:
         values, place, counts = counted
         there = np.flatnonzero(counts)
         rank = np.zeros(len(counts), dtype=np.int32)
         rank[there] = np.arange(len(there))
-        return Distinct(values[there], rank[place], counts[there])
-    if _few(numbers):
+        return DistinctNumbers(values[there], rank[place], counts[there])
+    if _has_few_distinct(numbers):
         codes, found = pd.factorize(numbers, use_na_sentinel=False)
         order = np.argsort(found)
         rank = np.empty(len(found), dtype=np.int32)
         rank[order] = np.arange(len(found))
         own = rank[codes]
-        return Distinct(found[order], own, np.bincount(own, minlength=len(found)))
-    order, ascending = in_order(numbers)
-    first = is_first(ascending)
+        return DistinctNumbers(found[order], own, np.bincount(own, minlength=len(found)))
+    order, ascending = sort_with_order(numbers)
+    first = is_run_start(ascending)
     if numbers.dtype.kind == "f":
         first[len(first) - int(np.isnan(ascending).sum()) + 1 :] = False
     own = np.empty(len(first), dtype=np.int32)
     own[order] = np.cumsum(first, dtype=np.int32) - np.int32(1)
     starts = np.flatnonzero(first)
-    return Distinct(ascending[starts], own, np.diff(np.append(starts, len(first))))
+    return DistinctNumbers(ascending[starts], own, np.diff(np.append(starts, len(first))))
 
 
-def distinct(numbers: Array) -> Array:
-    """The different values among some without NaN, ascending; ``np.unique`` hashes them, and takes many times longer for millions."""
-    if (counted := _counted(numbers)) is not None:
+def sorted_unique(numbers: Array) -> Array:
+    """Return the different values among some without NaN, ascending; ``np.unique`` hashes them, and takes many times longer for millions."""
+    if (counted := _count_whole_numbers(numbers)) is not None:
         return np.asarray(counted[0][np.flatnonzero(counted[2])])
     ascending = sorted_values(numbers)
-    return np.asarray(ascending[is_first(ascending)])
+    return np.asarray(ascending[is_run_start(ascending)])
 
 
-def _counted(numbers: Array) -> tuple[Array, NDArray[np.int32], Integers] | None:
-    """Of whole numbers in a narrow range (n,): all values of the range, NaN as another at the end; which of them each number is; and how often each occurs."""
-    if len(numbers) < MANY or numbers.dtype.kind != "f":
+def _count_whole_numbers(numbers: Array) -> tuple[Array, NDArray[np.int32], Integers] | None:
+    """Count whole numbers in a narrow range (n,); None where they are not.
+
+    Returns all values of the range, NaN as another at the end; which of them each number is; and how often each occurs.
+    """
+    if len(numbers) < MANY_TO_SORT or numbers.dtype.kind != "f":
         return None
     missing = np.isnan(numbers)
     some = missing.any()
@@ -146,7 +157,7 @@ def _counted(numbers: Array) -> tuple[Array, NDArray[np.int32], Integers] | None
         if not (np.rint(present[:SAMPLE]) == present[:SAMPLE]).all():
             return None
         low, high = float(present.min()), float(present.max())
-    if not high - low < min(NARROW, 4 * len(numbers)):
+    if not high - low < min(WIDEST_COUNTED_RANGE, 4 * len(numbers)):
         return None
     place = ((np.where(missing, high + 1, numbers) if some else numbers) - low).astype(np.int32)
     values = np.append(np.arange(int(high - low) + 1) + low, [np.nan] if some else [])
@@ -155,9 +166,9 @@ def _counted(numbers: Array) -> tuple[Array, NDArray[np.int32], Integers] | None
     return values, place, np.asarray(np.bincount(place, minlength=len(values)), dtype=np.int64)
 
 
-def _few(numbers: Array) -> bool:
-    """Whether a sample of the numbers (n,) has so few different ones that all have."""
-    if len(numbers) < MANY:
+def _has_few_distinct(numbers: Array) -> bool:
+    """Return whether a sample of the numbers (n,) has so few different ones that all have."""
+    if len(numbers) < MANY_TO_SORT:
         return False
     some = numbers[:: len(numbers) // SAMPLE]
     return len(np.unique(some)) <= DIFFERENT
@@ -169,11 +180,14 @@ def sorted_search(
     side: Literal["left", "right"] = "left",
     order: Integers | None = None,
 ) -> Integers:
-    """``np.searchsorted`` with the needles (k,) looked up in ascending order, or in an ``order`` (k,) that is nearly so: in a large table that is several times faster."""
-    if len(ascending) <= FEW:
+    """Look up the needles (k,) as ``np.searchsorted`` does, in ascending order, or in an ``order`` (k,) that is nearly so.
+
+    In a large table that is several times faster.
+    """
+    if len(ascending) <= FEW_TO_SEARCH:
         return np.searchsorted(ascending, needles, side)
     if order is None:
-        order, needles = in_order(needles)
+        order, needles = sort_with_order(needles)
     else:
         needles = needles[order]
     found = np.empty(len(order), dtype=np.int64)

@@ -1,6 +1,4 @@
-"""Which texts write the same value, and which confidential value a number written with fewer digits stands for.
-
-Programs write one value in several ways. These are the same:
+"""Spellings: when two texts denote one value, and which confidential value a number written with fewer digits stands for.
 
     numbers      12, 12.0, 1.2e1, and 12,0 in a column of decimal commas; a number rounded to the last place that its
                  column is written to, if at least seven of its digits are left
@@ -10,13 +8,13 @@ Programs write one value in several ways. These are the same:
 **Decimal commas** are those of a column that holds whole numbers and numbers with one comma and nothing else. A column
 whose commas all stand before three digits, such as 1,234, may have commas of thousands, so it is not read.
 
-**The last place of a column** is what its program was told: so many significant digits (R's ``write.csv`` 15, ``%g`` 6), or
-so many decimals (``%.2f``). A program leaves zeros out at the end, so that neither can be read from one number; both are
-from the column, as the most that any of its numbers shows. At the coarser of the two the number is uncertain by half a unit.
-Digits beyond the fifteenth do not count: a double keeps no more (IEEE 754, DBL_DIG), and not all programs read them
-alike. A column of single-precision numbers is uncertain by half of their spacing.
+**The last place of a column** is what its program was told: so many significant digits (R's ``write.csv`` 15, ``%g`` 6), or so many
+decimals (``%.2f``). A program leaves zeros out at the end, so that neither can be read from one number; both are from the column, as
+the most that any of its numbers shows. At the coarser of the two the number is uncertain by half a unit. Digits beyond the fifteenth
+do not count: a double keeps no more (IEEE 754, DBL_DIG), and not all programs read them alike. A column of single-precision numbers is
+uncertain by half of their spacing.
 
-**Seven digits**, an error of at most ``LARGEST_ERROR`` of the number, tell writing from rounding: single precision and R's
+**Seven digits**, an error of at most ``LARGEST_ERROR`` of the number, separate writing from rounding: single precision and R's
 ``print`` leave them. Rounding to fewer protects, so that the release has to say it.
 """
 
@@ -32,7 +30,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .arrays import Floats
-from .sorting import distinct, distinct_codes, sorted_search
+from .sorting import distinct_codes, sorted_search, sorted_unique
 
 Flags = NDArray[np.bool_]
 
@@ -45,41 +43,41 @@ WHOLE_LEVEL = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.0*)?(?:[eE][+]?0{1,3})?")
 
 
 def read_numbers(values: pd.Series) -> pd.Series:
-    """The numbers that a column (n,) writes, float64; NaN where it writes none."""
+    """Read the numbers that a column (n,) writes, float64; NaN where it writes none."""
     if has_decimal_commas(values):
         values = values.astype("str").str.replace(",", ".", regex=False).where(values.notna())
     return pd.to_numeric(values, errors="coerce").astype("float64")
 
 
 def may_be_thousands(values: pd.Series) -> bool:
-    """Whether the column's commas may be those of thousands as well as decimal ones."""
-    commas = _with_comma(values)
+    """Return whether the column's commas may be those of thousands as well as decimal ones."""
+    commas = _texts_with_comma(values)
     return bool(commas) and all(THOUSANDS.fullmatch(text) for text in commas)
 
 
 def has_decimal_commas(values: pd.Series) -> bool:
-    """Whether every value of a column (n,) is a whole number or has a decimal comma, and some have."""
+    """Return whether every value of a column (n,) is a whole number or has a decimal comma, and some have."""
     first = values.dropna().head(100)
     if not all(
         isinstance(text, str) and (DECIMAL_COMMA.fullmatch(text) or WHOLE_NUMBER.fullmatch(text)) for text in first
     ):
         return False
-    commas = _with_comma(values)
+    commas = _texts_with_comma(values)
     if not commas or not all(DECIMAL_COMMA.fullmatch(text) for text in commas):
         return False
     others = (text for text in map(str, values.dropna().unique()) if "," not in text)
     return all(WHOLE_NUMBER.fullmatch(text) for text in others) and not may_be_thousands(values)
 
 
-def _with_comma(values: pd.Series) -> list[str]:
-    """The different texts with a comma, of a column that has texts."""
+def _texts_with_comma(values: pd.Series) -> list[str]:
+    """Return the different texts with a comma, of a column that has texts."""
     if pd.api.types.is_numeric_dtype(values.dtype) or pd.api.types.is_datetime64_any_dtype(values.dtype):
         return []
     return [text for text in values.dropna().unique() if isinstance(text, str) and "," in text]
 
 
-def whole_spelling(text: str) -> str:
-    """``1`` for ``1.0`` and ``1e0``; any other text, ``01`` among them, as it is."""
+def spell_as_whole(text: str) -> str:
+    """Return ``1`` for ``1.0`` and ``1e0``; any other text, ``01`` among them, as it is."""
     plain = "." not in text and "e" not in text and "E" not in text
     if plain or not WHOLE_LEVEL.fullmatch(text):
         return text
@@ -87,24 +85,24 @@ def whole_spelling(text: str) -> str:
 
 
 def level_spellings(found: Iterable[str], levels: Sequence[str]) -> Mapping[str, str]:
-    """Which level each text that is none writes, where a whole number is spelt otherwise.
+    """Return the level that each text which is none writes, where a whole number is spelt otherwise.
 
     Empty unless one text stands for one level: where ``1`` and ``1.0`` both occur, they may be two.
     """
-    known = {whole_spelling(level): level for level in levels}
+    known = {spell_as_whole(level): level for level in levels}
     texts = list(found)
-    spelt = {text: known.get(whole_spelling(text), text) for text in texts}
+    spelt = {text: known.get(spell_as_whole(text), text) for text in texts}
     one_to_one = len(known) == len(levels) and len(set(spelt.values())) == len(texts)
     return {text: level for text, level in spelt.items() if text != level} if one_to_one else {}
 
 
 def digits_and_decimals(numbers: Floats) -> tuple[int, int]:
-    """The most significant digits and the most decimals that any of the numbers (n,) needs; decimals of 1,200 are -2.
+    """Return the most significant digits and the most decimals that any of the numbers (n,) needs; decimals of 1,200 are -2.
 
     Looks no further where more than ``SURE_DIGITS`` digits are found.
     """
     digits, decimals = 1, -sys.float_info.max_10_exp
-    for number in distinct(numbers[np.isfinite(numbers)]).tolist():
+    for number in sorted_unique(numbers[np.isfinite(numbers)]).tolist():
         _, figures, exponent = Decimal(repr(number)).normalize().as_tuple()
         digits, decimals = max(digits, len(figures)), max(decimals, -int(exponent))
         if digits > SURE_DIGITS:
@@ -112,15 +110,15 @@ def digits_and_decimals(numbers: Floats) -> tuple[int, int]:
     return digits, decimals
 
 
-def uncertainty(written: Floats, spelled: tuple[int, int] | None = None) -> Floats:
-    """By how much what was written as each number of a column (n,) may differ from it: half a unit of its last place.
+def rounding_uncertainty(written: Floats, digits_known: tuple[int, int] | None = None) -> Floats:
+    """Return by how much what was written as each number of a column (n,) may differ from it: half a unit of its last place.
 
-    ``spelled`` are the column's digits and decimals, where they are known.
+    ``digits_known`` are the column's digits and decimals, where they are known.
     """
-    digits, decimals = spelled or digits_and_decimals(written)
+    digits, decimals = digits_known or digits_and_decimals(written)
     size = np.abs(written)
     with np.errstate(all="ignore"):
-        last = 10.0 ** (_magnitude(size) + 1 - min(digits, SURE_DIGITS))
+        last = 10.0 ** (_power_of_ten(size) + 1 - min(digits, SURE_DIGITS))
         if digits <= SURE_DIGITS:
             last = np.maximum(last, 10.0 ** float(-decimals))
         half = last / 2 + np.spacing(size)
@@ -130,81 +128,81 @@ def uncertainty(written: Floats, spelled: tuple[int, int] | None = None) -> Floa
     return np.asarray(half, dtype=np.float64)
 
 
-def _magnitude(size: Floats) -> Floats:
-    """The power of ten of the first digit of each number (n,), all at least 0; that of 0 is 0."""
+def _power_of_ten(size: Floats) -> Floats:
+    """Return the power of ten of the first digit of each number (n,), all at least 0; that of 0 is 0."""
     found = np.floor(np.log10(np.where(size > 0, size, 1)))
     found = np.where(10.0**found > size, found - 1, found)
     return np.where(size > 0, np.where(10.0 ** (found + 1) <= size, found + 1, found), 0)
 
 
-def rounded_alike(original: Floats, written: Floats) -> Flags:
-    """Whether each number (n,) is the original one, (n,), rounded to the last place of its column, however coarse.
+def equal_when_rounded(original: Floats, written: Floats) -> Flags:
+    """Return whether each number (n,) is the original one, (n,), rounded to the last place of its column, however coarse.
 
     Missing, NaN, is missing only.
     """
-    return _near(original, written, np.inf)
+    return _equal_within(original, written, np.inf)
 
 
-def same_numbers(original: Floats, written: Floats) -> Flags:
-    """Whether each number (n,) writes the original one, (n,), with fewer digits if need be. Missing, NaN, is missing only."""
-    return _near(original, written, LARGEST_ERROR)
+def denote_same_number(original: Floats, written: Floats) -> Flags:
+    """Return whether each number (n,) writes the original one, (n,), with fewer digits if need be. Missing, NaN, is missing only."""
+    return _equal_within(original, written, LARGEST_ERROR)
 
 
-def _near(original: Floats, written: Floats, largest_error: float) -> Flags:
+def _equal_within(original: Floats, written: Floats, largest_error: float) -> Flags:
     same = np.asarray((original == written) | (np.isnan(original) & np.isnan(written)))
     both = np.isfinite(original) & np.isfinite(written)
     if not (both & ~same).any():
         return same
     ours, theirs = original[both], written[both]
     with np.errstate(invalid="ignore", over="ignore"):
-        allowed = np.minimum(uncertainty(theirs), np.where(ours == 0, 0, largest_error * np.abs(ours)))
+        allowed = np.minimum(rounding_uncertainty(theirs), np.where(ours == 0, 0, largest_error * np.abs(ours)))
         same[both] |= np.abs(ours - theirs) <= allowed
     return same
 
 
-def unround(original: Floats, written: Floats) -> tuple[Floats, NDArray[np.int64]]:
-    """The original value that each number of a column (k,) writes, and how many there are that it may write, (k,) each.
+def unround_to_originals(original: Floats, written: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """Return the original value that each number of a column (k,) writes, and how many there are that it may write, (k,) each.
 
     ``original`` (n,) are the values of all records, as nobody knows whose is whose. Where several may be meant the nearest is
     given, where none is, NaN. A column written to more than ``SURE_DIGITS`` digits, all of them originals, is taken as it is.
     """
-    values = distinct(original[np.isfinite(original)])
+    values = sorted_unique(original[np.isfinite(original)])
     different = distinct_codes(written)
-    found, candidates = _unrounded(values, different.values)
+    found, candidates = _unround_distinct(values, different.values)
     return found[different.codes], candidates[different.codes]
 
 
-def _unrounded(values: Floats, written: Floats) -> tuple[Floats, NDArray[np.int64]]:
-    """``unround`` with the original values, each once, ascending."""
+def _unround_distinct(values: Floats, written: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """Return the result of ``unround_to_originals`` from the original values, each once, ascending."""
     given = written[np.isfinite(written)]
     found, candidates = np.full(len(written), np.nan), np.zeros(len(written), dtype=np.int64)
     if not len(values) or not len(given):
         return found, candidates
     there = np.isfinite(written)
     exact = bool((values[sorted_search(values, given).clip(max=len(values) - 1)] == given).all())
-    if exact and (_far_apart(values) or digits_and_decimals(given)[0] > SURE_DIGITS):
+    if exact and (_are_far_apart(values) or digits_and_decimals(given)[0] > SURE_DIGITS):
         return np.where(there, written, np.nan), there.astype(np.int64)
-    reach = np.minimum(uncertainty(given), LARGEST_ERROR * np.abs(given))
+    reach = np.minimum(rounding_uncertainty(given), LARGEST_ERROR * np.abs(given))
     count = np.searchsorted(values, given + reach, side="right") - np.searchsorted(values, given - reach, side="left")
-    found[there] = np.where(count > 0, nearest(values, given), np.nan)
+    found[there] = np.where(count > 0, nearest_values(values, given), np.nan)
     candidates[there] = count
     return found, candidates
 
 
-def nearest(values: Floats, numbers: Floats) -> Floats:
-    """The one of the values, ascending, at least one, that is nearest to each number (k,)."""
+def nearest_values(values: Floats, numbers: Floats) -> Floats:
+    """Return the one of the values, ascending, at least one, that is nearest to each number (k,)."""
     above = np.searchsorted(values, numbers).clip(max=len(values) - 1)
     below = (above - 1).clip(min=0)
     nearer = np.abs(values[above] - numbers) < np.abs(numbers - values[below])
     return np.asarray(np.where(nearer, values[above], values[below]), dtype=np.float64)
 
 
-def _far_apart(values: Floats) -> bool:
-    """Whether no two of the values, ascending, are so near that one might be written as the other."""
+def _are_far_apart(values: Floats) -> bool:
+    """Return whether no two of the values, ascending, are so near that one might be written as the other."""
     widest = LARGEST_ERROR * np.maximum(np.abs(values[1:]), np.abs(values[:-1]))
     return bool((np.diff(values) > 2 * widest).all())
 
 
 def looks_like_header(header: Iterable[str]) -> bool:
-    """Whether a file's first line can only be names: each begins with a letter or ``_``. A record with a number or a date is none."""
+    """Return whether a file's first line can only be names: each begins with a letter or ``_``. A record with a number or a date is none."""
     return all(name[:1].isalpha() or name[:1] == "_" for name in header)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import BadInput
-from ..wording import counted
+from ..wording import count_noun
 from .schema import Schema
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from .microdata import Microdata
 
-CODE = "code"
-FUNCTIONS = ("log", "log1p", "sqrt", "square", CODE)
+LEVEL_CODE = "code"
+FUNCTIONS = ("log", "log1p", "sqrt", "square", LEVEL_CODE)
 """By the names that NumPy has for them, and the one of levels."""
 _DOMAIN = {"log": (0.0, False, "log1p"), "log1p": (-1.0, False, "the column itself"), "sqrt": (0.0, True, "square")}
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
@@ -32,8 +32,8 @@ _CALL = re.compile(r"(?P<function>[A-Za-z0-9_]+)\((?P<column>.+)\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Factor:
-    """A column, or a function of a numeric column, or the code of a column with levels."""
+class TermFactor:
+    """Factor of a term: a column, a function of a numeric column, or the code of a column with levels."""
 
     column: str
     function: str | None = None
@@ -42,92 +42,95 @@ class Factor:
         return f"{self.function}({self.column})" if self.function else self.column
 
     def has_indicators(self, schema: Schema) -> bool:
-        """Whether it enters a design as an indicator of each level but the first."""
-        return self.function != CODE and schema[self.column].kind.has_levels
+        """Return whether it enters a design as an indicator of each level but the first."""
+        return self.function != LEVEL_CODE and schema[self.column].kind.has_levels
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
-    """One factor, or the product of several."""
+class PredictorTerm:
+    """Predictor term: one factor, or the product of several."""
 
-    factors: tuple[Factor, ...]
+    factors: tuple[TermFactor, ...]
 
     def __str__(self) -> str:
         return ":".join(map(str, self.factors))
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the term reads."""
+        """Return the columns that the term reads."""
         return tuple(factor.column for factor in self.factors)
 
 
-def parse_term(text: str, schema: Schema, place: str) -> Term:
-    """The term that ``text`` writes, its columns checked against the schema. Raises BadInput at ``place``."""
+def parse_term(text: str, schema: Schema, place: str) -> PredictorTerm:
+    """Parse the term that ``text`` writes, its columns checked against the schema. Raises BadInput at ``place``."""
     call = _CALL.fullmatch(text)
     if text in schema or (call and call["column"].strip() in schema):
-        return Term((_parse_factor(text, schema, place),))
+        return PredictorTerm((_parse_factor(text, schema, place),))
     pieces = text.split(":")
     if len(pieces) > 2:
         raise BadInput(place, f'"{text}" has more than two factors; a term is a column, a function of one, or a:b')
-    return Term(tuple(_parse_factor(piece.strip(), schema, place) for piece in pieces))
+    return PredictorTerm(tuple(_parse_factor(piece.strip(), schema, place) for piece in pieces))
 
 
-def _parse_factor(text: str, schema: Schema, place: str) -> Factor:
+def _parse_factor(text: str, schema: Schema, place: str) -> TermFactor:
     if text in schema:
-        return Factor(text)
+        return TermFactor(text)
     call = _CALL.fullmatch(text)
     if call is None:
         if re.fullmatch(r"[\w .\-]+", text):
-            schema.require(text, place)
+            schema.require_variable(text, place)
         raise BadInput(
             place, f'"{text}" is not a term; use a column, {", ".join(f"{f}(column)" for f in FUNCTIONS)}, or a:b'
         )
     function, column = call["function"], call["column"].strip()
     if function not in FUNCTIONS:
         raise BadInput(place, f'no function "{function}"; a term may use {", ".join(FUNCTIONS)}')
-    has_levels = schema.require(column, place).kind.has_levels
-    if function == CODE and not has_levels:
+    has_levels = schema.require_variable(column, place).kind.has_levels
+    if function == LEVEL_CODE and not has_levels:
         raise BadInput(place, f'{function}({column}): "{column}" has numbers, not levels; use the column itself')
-    if function != CODE and has_levels:
+    if function != LEVEL_CODE and has_levels:
         raise BadInput(place, f'{function}({column}): "{column}" has levels, not numbers; use the column itself')
-    return Factor(column, function)
+    return TermFactor(column, function)
 
 
 @dataclass(frozen=True)
-class Design:
-    """A design matrix of an intercept and terms, with the levels fixed by the confidential data.
+class TermDesign:
+    """Design matrix of an intercept and terms, with the levels fixed by the confidential data.
 
     Columns with levels enter as treatment-coded indicators (the first level is the reference), or by ``code`` as a number; dates as days.
-    ``names`` (K,) name the columns of the matrix.
+
+    terms: the terms
+    schema: schema of the confidential data
+    names: names of the columns of the matrix, (K,)
     """
 
-    terms: tuple[Term, ...]
+    terms: tuple[PredictorTerm, ...]
     schema: Schema
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, terms: Sequence[Term], data: Microdata) -> Design:
-        """The design of these terms on this table."""
+    def from_terms(cls, terms: Sequence[PredictorTerm], data: Microdata) -> TermDesign:
+        """Build the design of these terms on this table."""
         names = ["intercept"]
         for term in terms:
             labels = [""]
             for factor in term.factors:
-                labels = [f"{a}:{b}" if a else b for a in labels for b in _factor_names(factor, data)]
+                labels = [f"{a}:{b}" if a else b for a in labels for b in _design_column_names(factor, data)]
             names.extend(labels)
         return cls(tuple(terms), data.schema, tuple(names))
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The variables that the terms read, each once, in their order."""
+        """Return the variables that the terms read, each once, in their order."""
         return tuple(dict.fromkeys(name for term in self.terms for name in term.columns))
 
     def check_domains(self, data: Microdata) -> None:
-        """BadInput where a function of a column is undefined for some records of ``data``."""
+        """Raise BadInput where a function of a column is undefined for some records of ``data``."""
         for factor in (factor for term in self.terms for factor in term.factors if factor.function):
             check_domain(factor, data.numbers(factor.column))
 
-    def matrix(self, data: Microdata) -> NDArray[np.float64]:
-        """The matrix (n, K) for the records of ``data``, which may be synthetic; NaN where a value is missing.
+    def build_matrix(self, data: Microdata) -> NDArray[np.float64]:
+        """Return the matrix (n, K) for the records of ``data``, which may be synthetic; NaN where a value is missing.
 
         Raises BadInput outside a function's domain.
         """
@@ -137,19 +140,19 @@ class Design:
         for term in self.terms:
             block = np.ones((len(data), 1))
             for factor in term.factors:
-                values = _factor_values(factor, data)
+                values = _design_columns(factor, data)
                 block = (block[:, :, None] * values[:, None, :]).reshape(len(data), -1)
             columns.append(block)
         return np.hstack(columns)
 
 
-def _factor_names(factor: Factor, data: Microdata) -> list[str]:
+def _design_column_names(factor: TermFactor, data: Microdata) -> list[str]:
     if not factor.has_indicators(data.schema):
         return [str(factor)]
     return [f"{factor.column}={level}" for level in data.column(factor.column).cat.categories[1:]]
 
 
-def _factor_values(factor: Factor, data: Microdata) -> NDArray[np.float64]:
+def _design_columns(factor: TermFactor, data: Microdata) -> NDArray[np.float64]:
     import numpy as np
 
     numbers = data.numbers(factor.column)
@@ -162,21 +165,21 @@ def _factor_values(factor: Factor, data: Microdata) -> NDArray[np.float64]:
     return factor_numbers(factor, data)[:, None]
 
 
-def factor_numbers(factor: Factor, data: Microdata) -> NDArray[np.float64]:
-    """The column of a factor without indicators, or the function of it, (n,); inside that function's domain."""
+def factor_numbers(factor: TermFactor, data: Microdata) -> NDArray[np.float64]:
+    """Return the column of a factor without indicators, or the function of it, (n,); inside that function's domain."""
     import numpy as np
 
     numbers = data.numbers(factor.column)
     if factor.function is None:
         return numbers
-    if factor.function != CODE:
+    if factor.function != LEVEL_CODE:
         return np.asarray(getattr(np, factor.function)(numbers))
     levels = np.append(level_numbers(data.column(factor.column).cat.categories), np.nan)
     return np.asarray(levels[np.where(np.isnan(numbers), -1, numbers).astype(np.int64)])
 
 
 def level_numbers(levels: Iterable[object]) -> NDArray[np.float64]:
-    """The code of each level: the number that it is, where all levels are numbers, else its place, from 1."""
+    """Return the code of each level: the number that it is, where all levels are numbers, else its place, from 1."""
     import numpy as np
 
     texts = [str(level) for level in levels]
@@ -185,8 +188,8 @@ def level_numbers(levels: Iterable[object]) -> NDArray[np.float64]:
     return np.arange(1.0, len(texts) + 1)
 
 
-def check_domain(factor: Factor, numbers: NDArray[np.float64], place: str = "") -> None:
-    """BadInput when a function of a column is undefined for some of its values, (n,)."""
+def check_domain(factor: TermFactor, numbers: NDArray[np.float64], place: str = "") -> None:
+    """Raise BadInput when a function of a column is undefined for some of its values, (n,)."""
     if factor.function not in _DOMAIN:
         return
     edge, closed, instead = _DOMAIN[factor.function]
@@ -195,5 +198,5 @@ def check_domain(factor: Factor, numbers: NDArray[np.float64], place: str = "") 
         side = "below" if closed else "at or below"
         raise BadInput(
             place or str(factor),
-            f"{factor} is undefined for {counted(outside, 'record')} {side} {edge:g}; use {instead}",
+            f"{factor} is undefined for {count_noun(outside, 'record')} {side} {edge:g}; use {instead}",
         )

@@ -1,4 +1,4 @@
-"""Tables as TOML gives them, and their keys: one message that names the place where a key or a value is wrong."""
+"""Reading TOML tables and their keys: one message that names the place where a key or a value is wrong."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 
 from ..errors import BadInput
 
-DEEPEST = 50
+DEEPEST_TABLE = 50
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """The table of a TOML text; BadInput with the line where it is not TOML."""
+    """Read the table of a TOML text. Raises BadInput with the line where it is not TOML."""
     try:
         table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadInput("recipe", f"not valid TOML: {error}") from None
-    if _deeper(table, DEEPEST):
-        raise BadInput("recipe", f"tables and lists are nested deeper than {DEEPEST}; no recipe needs that")
+    if _is_nested_deeper(table, DEEPEST_TABLE):
+        raise BadInput("recipe", f"tables and lists are nested deeper than {DEEPEST_TABLE}; no recipe needs that")
     return table
 
 
-def _deeper(table: Any, most: int) -> bool:
-    """Whether a value is nested deeper than this."""
+def _is_nested_deeper(table: Any, most: int) -> bool:
+    """Return whether a value is nested deeper than this."""
     level = [table]
     for _ in range(most):
         level = [
@@ -37,16 +37,16 @@ def _deeper(table: Any, most: int) -> bool:
     return True
 
 
-def section_of(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """The table under a key; empty where there is none. Raises BadInput."""
+def get_table(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return the table under a key; empty where there is none. Raises BadInput."""
     value = table.get(key, {})
     if not isinstance(value, Mapping):
         raise BadInput(key, f"must be a table, [{key}]")
     return value
 
 
-def tables_of(table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    """The tables under a key, ``[[key]]``. Raises BadInput."""
+def get_tables(table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    """Return the tables under a key, ``[[key]]``. Raises BadInput."""
     value = table.get(key, [])
     if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
         raise BadInput(key, f"must be tables, [[{key}]]")

@@ -1,4 +1,4 @@
-"""Numbers made categories: the rule that a recipe writes, and the bins that it makes of the confidential values.
+"""Binning of numbers: the rule that a recipe writes, and the bins that it makes of the confidential values.
 
 rule := N "equal" ("width" | "count") | "width" W | "at" cut ("," cut)*
 
@@ -44,21 +44,21 @@ _AS_WRITTEN = 'by variable: "width 5", "at 18, 65", "10 equal count" or "10 equa
 
 
 @dataclass(frozen=True, slots=True)
-class Binning:
-    """How a number becomes a category. ``amount`` is N or W of the rule, ``cuts`` are those of ``at``, ascending."""
+class BinningRule:
+    """Rule by which a number becomes a category. ``amount`` is N or W of the rule, ``cuts`` are those of ``at``, ascending."""
 
     kind: BinningKind
     amount: float = 0
     cuts: tuple[float, ...] = ()
 
     @classmethod
-    def parse(cls, value: object) -> Binning:
-        """The rule that a recipe writes as a text, or as a list of cut points.
+    def parse(cls, value: object) -> BinningRule:
+        """Read the rule that a recipe writes as a text, or as a list of cut points.
 
         Raises:
             ValueError: when it is neither; the message lists the forms.
         """
-        if isinstance(value, Binning):
+        if isinstance(value, BinningRule):
             return value
         if isinstance(value, (list, tuple)):
             value = f"at {', '.join(map(str, value))}"
@@ -80,34 +80,34 @@ class Binning:
 
     @property
     def written(self) -> str:
-        """The form that a recipe carries: ``Binning.parse(rule.written) == rule``."""
+        """Return the form that a recipe carries: ``BinningRule.parse(rule.written) == rule``."""
         if self.kind == "at":
-            return f"at {', '.join(map(_plain, self.cuts))}"
-        return f"width {_plain(self.amount)}" if self.kind == "width" else f"{int(self.amount)} {self.kind}"
+            return f"at {', '.join(map(_plain_number, self.cuts))}"
+        return f"width {_plain_number(self.amount)}" if self.kind == "width" else f"{int(self.amount)} {self.kind}"
 
-    def coarser(self, times: int) -> Binning:
-        """The rule with bins about ``times`` as wide; where the rule gives a number of bins, at least two stay."""
+    def with_coarser_bins(self, times: int) -> BinningRule:
+        """Return the rule with bins about ``times`` as wide; where the rule gives a number of bins, at least two stay."""
         if self.kind == "at":
             return replace(self, cuts=self.cuts[times - 1 :: times] or self.cuts[:1])
         fewer = min(self.amount, max(2, self.amount // times))
         return replace(self, amount=self.amount * times if self.kind == "width" else fewer)
 
     @property
-    def learned(self) -> bool:
-        """Whether its cut points follow from the confidential values."""
+    def depends_on_data(self) -> bool:
+        """Return whether its cut points follow from the confidential values."""
         return self.kind in ("equal width", "equal count")
 
-    def fitted(self, values: Floats) -> Bins:
-        """The bins that it makes of the confidential values (n,), n at least 1, missing ones (NaN) left out.
+    def fit_bins(self, values: Floats) -> FittedBins:
+        """Make the bins of the confidential values (n,), n at least 1, missing ones (NaN) left out.
 
         Raises:
             NotComputable: when a width makes more than ``MOST_BINS`` of them.
         """
         present = np.sort(values[~np.isnan(values)])
         if self.kind == "at":
-            return Bins(np.array(self.cuts))
+            return FittedBins(np.array(self.cuts))
         if self.kind == "width":
-            return Bins(_multiples(self.amount, float(present[0]), float(present[-1])))
+            return FittedBins(_multiples_of_width(self.amount, float(present[0]), float(present[-1])))
         n = int(self.amount)
         k = np.arange(1, n)
         if self.kind == "equal count":
@@ -116,38 +116,38 @@ class Binning:
             scale = float(column_scales(present))
             cuts = ((present[0] / scale) * (n - k) + (present[-1] / scale) * k) / n * scale
         cuts = np.unique(cuts)
-        return Bins(cuts[cuts > present[0]])
+        return FittedBins(cuts[cuts > present[0]])
 
     def window(self, centre: Floats) -> tuple[Floats, Floats]:
-        """First and last number of the bin of each confidential value, (n,) and (n,); NaN where it is missing."""
-        return self.fitted(centre).window(centre)
+        """Return the first and last number of the bin of each confidential value, (n,) and (n,); NaN where it is missing."""
+        return self.fit_bins(centre).window(centre)
 
 
 @dataclass(frozen=True, eq=False)
-class Bins:
+class FittedBins:
     """Bins between ``cuts`` (bins - 1,), ascending: each cut is the lower end of the bin above it."""
 
     cuts: Floats
 
-    def codes(self, values: Floats) -> Integers:
-        """The bin of each value (n,), from 0; -1 where it is missing (NaN)."""
+    def bin_codes(self, values: Floats) -> Integers:
+        """Return the bin of each value (n,), from 0; -1 where it is missing (NaN)."""
         found = np.searchsorted(self.cuts, values, side="right").astype(np.int64)
         return np.where(np.isnan(values), -1, found)
 
     def window(self, values: Floats) -> tuple[Floats, Floats]:
-        """First and last number of the bin of each value, (n,) and (n,), finite; NaN where it is missing."""
+        """Return the first and last number of the bin of each value, (n,) and (n,), finite; NaN where it is missing."""
         first = np.concatenate([[-_LARGEST], self.cuts])
         last = np.concatenate([np.nextafter(self.cuts, -np.inf), [_LARGEST]])
-        codes, missing = self.codes(values), np.isnan(values)
+        codes, missing = self.bin_codes(values), np.isnan(values)
         return np.where(missing, np.nan, first[codes]), np.where(missing, np.nan, last[codes])
 
 
 BinsOfKey = Annotated[
-    Mapping[str, Binning],
+    Mapping[str, BinningRule],
     Param(f"bins of numbers and dates of the key, {_AS_WRITTEN}", names="variables", kinds=BINNED),
 ]
 BinsToAgree = Annotated[
-    Mapping[str, Binning],
+    Mapping[str, BinningRule],
     Param(
         f"bins in which numbers and dates agree, {_AS_WRITTEN}; without one they must be equal",
         names="variables",
@@ -155,7 +155,7 @@ BinsToAgree = Annotated[
     ),
 ]
 BinsOfCompared = Annotated[
-    Mapping[str, Binning],
+    Mapping[str, BinningRule],
     Param(
         'bins of numbers and dates, by variable: "10 equal count", "10 equal width" (both learned from the '
         'confidential data), "width 5", "at 18, 65"; without one "10 equal count"',
@@ -163,26 +163,26 @@ BinsOfCompared = Annotated[
         kinds=BINNED,
     ),
 ]
-TEN_OF_EQUAL_COUNT = Binning("equal count", 10)
+TEN_OF_EQUAL_COUNT = BinningRule("equal count", 10)
 """The rule for numbers of which a recipe says nothing."""
 
 
-def _multiples(width: float, low: float, high: float) -> Floats:
-    """The multiples of a width as written in decimals, 0.1 being a tenth, above ``low`` and up to ``high``."""
+def _multiples_of_width(width: float, low: float, high: float) -> Floats:
+    """Return the multiples of a width as written in decimals, 0.1 being a tenth, above ``low`` and up to ``high``."""
     step = Fraction(repr(width))
     first, last = math.floor(Fraction(low) / step) + 1, math.floor(Fraction(high) / step) + 1
     if last - first > MOST_BINS:
-        raise NotComputable(f"bins of width {_plain(width)} are more than {MOST_BINS:,}")
+        raise NotComputable(f"bins of width {_plain_number(width)} are more than {MOST_BINS:,}")
     cuts = np.array([float(min(k * step, Fraction(_LARGEST))) for k in range(first, last + 1)])
     return np.unique(cuts[(cuts > low) & (cuts <= high)])
 
 
-def _plain(number: float) -> str:
+def _plain_number(number: float) -> str:
     return str(int(number)) if float(number).is_integer() and abs(number) < 2**53 else repr(float(number))
 
 
-def check_binning(bins: Mapping[str, Binning], data_kinds: Mapping[str, Kind], place: str) -> None:
-    """BadInput at ``place.name`` where a rule is for a variable that is not among these, or for a date and in numbers."""
+def check_binning_rules(bins: Mapping[str, BinningRule], data_kinds: Mapping[str, Kind], place: str) -> None:
+    """Raise BadInput at ``place.name`` where a rule is for a variable that is not among these, or for a date and in numbers."""
     for name, rule in bins.items():
         if name not in data_kinds:
             known = ", ".join(data_kinds) or "none"
@@ -193,17 +193,19 @@ def check_binning(bins: Mapping[str, Binning], data_kinds: Mapping[str, Kind], p
             )
 
 
-def learned_words(bins: Mapping[str, Binning]) -> str:
-    """Which of these bins are learned from the confidential values, in words; empty where none is."""
+def learned_bins_text(bins: Mapping[str, BinningRule]) -> str:
+    """Return which of these bins are learned from the confidential values, in words; empty where none is."""
     return "; ".join(
-        f'"{name}" in {rule.written} bins of the confidential values' for name, rule in bins.items() if rule.learned
+        f'"{name}" in {rule.written} bins of the confidential values'
+        for name, rule in bins.items()
+        if rule.depends_on_data
     )
 
 
-def as_categories(
-    confidential: Microdata, released: Microdata, name: str, rule: Binning | None
+def comparable_categories(
+    confidential: Microdata, released: Microdata, name: str, rule: BinningRule | None
 ) -> tuple[Floats | Integers | pd.Series, Floats | Integers | pd.Series]:
-    """A variable of both tables, (n,) and (m,), whose equal values are one category; numbers by ``rule``, where there is one.
+    """Return a variable of both tables, (n,) and (m,), whose equal values are one category; numbers by ``rule``, where there is one.
 
     A missing value is a category of its own.
 
@@ -217,5 +219,5 @@ def as_categories(
         return ours.cat.codes.to_numpy().astype(np.int64), theirs.cat.codes.to_numpy().astype(np.int64)
     if rule is None or confidential.schema[name].kind.has_levels:
         return ours, theirs
-    bins = rule.fitted(confidential.numbers(name))
-    return bins.codes(confidential.numbers(name)), bins.codes(released.numbers(name))
+    bins = rule.fit_bins(confidential.numbers(name))
+    return bins.bin_codes(confidential.numbers(name)), bins.bin_codes(released.numbers(name))

@@ -1,4 +1,4 @@
-"""Variables as categories and back: levels as they are, numbers and dates in bins, a missing value as one category more.
+"""Conversion of variables to categories and back: levels unchanged, numbers and dates in bins, a missing value as one more category.
 
 Park & Ghosh §4.1 group numbers by hand and release the groups. Here the recipe says how, and
 a category that was drawn becomes a number inside its bin again.
@@ -17,15 +17,15 @@ from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Variable
 from ..errors import BadInput, NotComputable
-from ..methods.privacy import Uncovered
+from ..methods.privacy import UncoveredUse
 from ..methods.spec import Param
-from .binning import Binning, check_binning
+from .binning import BinningRule, check_binning_rules
 
 Codes = NDArray[np.int64]
 Inside = Literal["uniform", "donor"]
 
 BinsByVariable = Annotated[
-    Mapping[str, Binning],
+    Mapping[str, BinningRule],
     # any order: a bin says where a column is cut, of no record in which bin it is
     Param(
         'how numbers are cut: "10 equal width", "10 equal count", "width 5" or "at 18, 30, 65"',
@@ -39,135 +39,147 @@ InsideBin = Annotated[
 
 
 @dataclass(frozen=True, eq=False)
-class Categories:
-    """The categories of one variable: ``size`` of them, the last for missing where ``gaps``.
+class VariableCategories:
+    """Categories of one variable.
 
-    ``edges`` (bins + 1,) bound the bins of numbers, closed below, the last closed above too; empty for levels. ``whole``:
-    only whole numbers are drawn. ``learned`` says in words what of this the confidential data alone have said, but for ``gaps``:
-    ``sfumato.engine.recipe.budget`` reports those that the recipe does not declare.
+    variable: its declaration
+    size: number of categories, the last for missing where ``has_missing``
+    has_missing: a value may be missing
+    edges: bounds of the bins of numbers, closed below, the last closed above too; empty for levels, (bins + 1,)
+    learned: what of this only the confidential data have said, in words, but for ``has_missing``: ``sfumato.engine.recipe.budget``
+        reports those that the
+        recipe does not declare
     """
 
     variable: Variable
     size: int
-    gaps: bool
+    has_missing: bool
     edges: Floats
-    learned: tuple[Uncovered, ...]
+    learned: tuple[UncoveredUse, ...]
 
     @property
-    def ordered(self) -> bool:
-        """Whether neighbouring categories are alike."""
+    def is_ordered(self) -> bool:
+        """Return whether neighbouring categories are alike."""
         return bool(len(self.edges)) or self.variable.kind is Kind.ORDINAL
 
     @property
-    def present(self) -> int:
-        """How many categories are values."""
-        return self.size - self.gaps
+    def value_count(self) -> int:
+        """Return how many categories are values."""
+        return self.size - self.has_missing
 
     @property
-    def whole(self) -> bool:
-        """Whether values are whole numbers."""
+    def is_integer(self) -> bool:
+        """Return whether values are whole numbers."""
         return self.variable.kind in (Kind.COUNT, Kind.DATE)
 
     @property
     def log_widths(self) -> Floats:
-        """How many values a category has, (size,), as a logarithm: of bins their whole numbers, or their width; 0 of one value."""
+        """Return how many values a category has, (size,), as a logarithm: of bins their whole numbers, or their width; 0 of one value."""
         widths = np.ones(self.size)
         if len(self.edges):
             low, high = self.edges[:-1], self.edges[1:]
-            widths[: self.present] = (
-                np.append(np.ceil(high[:-1]), np.floor(high[-1]) + 1) - np.ceil(low) if self.whole else high - low
+            widths[: self.value_count] = (
+                np.append(np.ceil(high[:-1]), np.floor(high[-1]) + 1) - np.ceil(low) if self.is_integer else high - low
             )
         return np.log(np.where(widths > 0, widths, 1.0))
 
-    def texts(self, data: Microdata) -> tuple[str, ...]:
-        """The levels in their order, of a variable that has levels."""
+    def level_texts(self, data: Microdata) -> tuple[str, ...]:
+        """Return the levels in their order, of a variable that has levels."""
         return tuple(str(level) for level in data.column(self.variable.name).cat.categories)
 
-    def codes(self, data: Microdata) -> Codes:
-        """The category of every record, (n,)."""
+    def category_codes(self, data: Microdata) -> Codes:
+        """Return the category of every record, (n,)."""
         numbers = data.numbers(self.variable.name)
         missing = np.isnan(numbers)
         filled = np.where(missing, self.edges[0] if len(self.edges) else 0.0, numbers)
         if len(self.edges):
             places = np.searchsorted(self.edges, filled, side="right") - 1
-            filled = np.clip(places, 0, self.present - 1)
-        return np.where(missing, self.present, filled).astype(np.int64)
+            filled = np.clip(places, 0, self.value_count - 1)
+        return np.where(missing, self.value_count, filled).astype(np.int64)
 
-    def values(self, codes: Codes, data: Microdata, inside: Inside, rng: np.random.Generator) -> Floats:
-        """A value of each category that was drawn, (n,), such as ``Microdata.numbers`` gives.
+    def draw_values(self, codes: Codes, data: Microdata, inside: Inside, rng: np.random.Generator) -> Floats:
+        """Draw a value of each category that was drawn, (n,), such as ``Microdata.numbers`` gives.
 
         Inside its bin a number is uniform, or that of one of the confidential records of the bin where ``inside`` is
         "donor" and there are any.
         """
         if not len(self.edges):
-            return np.where(codes < self.present, codes, np.nan)
-        bins = np.minimum(codes, self.present - 1)
-        values = self._uniform(bins, rng)
+            return np.where(codes < self.value_count, codes, np.nan)
+        bins = np.minimum(codes, self.value_count - 1)
+        values = self._draw_uniform(bins, rng)
         if inside == "donor":
-            values = self._donated(bins, values, data, rng)
-        return np.where(codes < self.present, values, np.nan)
+            values = self._draw_donors(bins, values, data, rng)
+        return np.where(codes < self.value_count, values, np.nan)
 
-    def _uniform(self, bins: Codes, rng: np.random.Generator) -> Floats:
+    def _draw_uniform(self, bins: Codes, rng: np.random.Generator) -> Floats:
         low, high = self.edges[bins], self.edges[bins + 1]
-        if self.whole:
-            last = np.where(bins == self.present - 1, np.floor(high), np.ceil(high) - 1)
+        if self.is_integer:
+            last = np.where(bins == self.value_count - 1, np.floor(high), np.ceil(high) - 1)
             values: Floats = np.ceil(low) + np.floor(rng.random(len(bins)) * (last - np.ceil(low) + 1))
         else:  # between the ends, never beyond them by rounding
             values = np.clip(low + rng.random(len(bins)) * (high - low), low, np.nextafter(high, low))
         return values
 
-    def _donated(self, bins: Codes, values: Floats, data: Microdata, rng: np.random.Generator) -> Floats:
-        own = self.codes(data)
+    def _draw_donors(self, bins: Codes, values: Floats, data: Microdata, rng: np.random.Generator) -> Floats:
+        own = self.category_codes(data)
         numbers = data.numbers(self.variable.name)
         order = np.lexsort((numbers, own))
-        starts = np.searchsorted(own[order], np.arange(self.present + 1))
+        starts = np.searchsorted(own[order], np.arange(self.value_count + 1))
         count = np.diff(starts)[bins]
         picked = starts[bins] + np.floor(rng.random(len(bins)) * count).astype(np.int64)
         return np.where(count > 0, numbers[order][np.minimum(picked, len(order) - 1)], values)
 
 
-def _learned(said: str) -> Uncovered:
-    return Uncovered(
+def _learned_categories(said: str) -> UncoveredUse:
+    return UncoveredUse(
         said, "which values there can be, or how numbers are grouped, was learned from the confidential data"
     )
 
 
-def categories_of(data: Microdata, name: str, rule: Binning | None) -> Categories:
-    """The categories of a variable of the confidential data, by the recipe's rule where it has numbers."""
+def categories_of_variable(data: Microdata, name: str, rule: BinningRule | None) -> VariableCategories:
+    """Return the categories of a variable of the confidential data, by the recipe's rule where it has numbers."""
     variable = data.schema[name]
-    gaps = data.may_lack(name)
+    gaps = data.may_have_missing(name)
     if variable.kind.has_levels:
         size = len(data.column(name).cat.categories)
-        learned = () if variable.levels else (_learned(f'"{name}" has these levels (name them under [variables])'),)
-        return Categories(variable, size + gaps, gaps, np.empty(0), learned)
+        learned = (
+            ()
+            if variable.levels
+            else (_learned_categories(f'"{name}" has these levels (name them under [variables])'),)
+        )
+        return VariableCategories(variable, size + gaps, gaps, np.empty(0), learned)
     assert rule is not None
-    edges, from_data = _edges(data, variable, rule)
-    return Categories(variable, len(edges) - 1 + gaps, gaps, edges, from_data)
+    edges, from_data = _bin_edges(data, variable, rule)
+    return VariableCategories(variable, len(edges) - 1 + gaps, gaps, edges, from_data)
 
 
-def _edges(data: Microdata, variable: Variable, rule: Binning) -> tuple[Floats, tuple[Uncovered, ...]]:
-    """The ends of the bins, ascending, and what of them the data have said: nothing where bounds and cuts are the recipe's."""
-    values, learned = data.present(variable.name), []
+def _bin_edges(data: Microdata, variable: Variable, rule: BinningRule) -> tuple[Floats, tuple[UncoveredUse, ...]]:
+    """Return the ends of the bins, ascending, and what of them the data have said: nothing where bounds and cuts are the recipe's."""
+    values, learned = data.present_numbers(variable.name), []
     low, high = variable.lower, variable.upper
     if low is None or high is None:
-        learned.append(_learned(f'"{variable.name}" reaches from its smallest to its largest value (give it bounds)'))
+        learned.append(
+            _learned_categories(f'"{variable.name}" reaches from its smallest to its largest value (give it bounds)')
+        )
     low = float(values.min()) if low is None else low
     high = float(values.max()) if high is None else high
     if rule.kind == "equal count":
-        learned.append(_learned(f'"{variable.name}" is cut where equally many records lie (give cut points)'))
-    cuts = rule.fitted(values if rule.kind == "equal count" else np.array([low, high])).cuts
+        learned.append(
+            _learned_categories(f'"{variable.name}" is cut where equally many records lie (give cut points)')
+        )
+    cuts = rule.fit_bins(values if rule.kind == "equal count" else np.array([low, high])).cuts
     return edges_between(variable, low, high, cuts), tuple(learned)
 
 
 def edges_between(variable: Variable, low: float, high: float, cuts: Floats) -> Floats:
-    """The ends of bins that are cut inside a range, (bins + 1,), ascending: of whole numbers no bin is without one."""
+    """Return the ends of bins that are cut inside a range, (bins + 1,), ascending: of whole numbers no bin is without one."""
     if variable.kind in (Kind.COUNT, Kind.DATE):
         low, high, cuts = float(np.floor(low)), float(np.floor(high)), np.unique(np.ceil(cuts))
     return np.array([low, *cuts[(cuts > low) & (cuts <= high)], max(high, np.nextafter(low, np.inf))])
 
 
-def check_bins(data: Microdata, names: Sequence[str], bins: Mapping[str, Binning], place: str) -> None:
-    """BadInput where a number has no rule, or a rule cuts outside the bounds or what has levels."""
+def check_bins(data: Microdata, names: Sequence[str], bins: Mapping[str, BinningRule], place: str) -> None:
+    """Raise BadInput where a number has no rule, or a rule cuts outside the bounds or what has levels."""
     for name, rule in bins.items():
         variable = data.schema[name]
         at = f"{place}.bins.{name}"
@@ -179,10 +191,10 @@ def check_bins(data: Microdata, names: Sequence[str], bins: Mapping[str, Binning
             ):
                 raise BadInput(at, "the cut points leave the bounds of the variable")
         try:
-            categories_of(data, name, rule)
+            categories_of_variable(data, name, rule)
         except NotComputable as error:
             raise BadInput(at, error.reason) from None
-    check_binning(bins, {variable.name: variable.kind for variable in data.schema}, f"{place}.bins")
+    check_binning_rules(bins, {variable.name: variable.kind for variable in data.schema}, f"{place}.bins")
     for name in names:
         if not data.schema[name].kind.has_levels and name not in bins:
             kind = data.schema[name].kind
@@ -190,9 +202,9 @@ def check_bins(data: Microdata, names: Sequence[str], bins: Mapping[str, Binning
 
 
 def require_weighable_bins(
-    data: Microdata, targets: Sequence[str], bins: Mapping[str, Binning], inside: Inside, place: str
+    data: Microdata, targets: Sequence[str], bins: Mapping[str, BinningRule], inside: Inside, place: str
 ) -> None:
-    """BadInput where ends of bins or donors would tell of records whatever their weights."""
+    """Raise BadInput where ends of bins or donors would reveal records whatever their weights."""
     for name in targets:
         if data.schema[name].kind.has_levels:
             continue
@@ -200,7 +212,7 @@ def require_weighable_bins(
             raise BadInput(
                 f"{place}.inside", '"donor" gives away numbers of records whatever their weights; use "uniform"'
             )
-        if _edges(data, data.schema[name], bins[name])[1]:
+        if _bin_edges(data, data.schema[name], bins[name])[1]:
             raise BadInput(
                 f"{place}.bins.{name}",
                 f"records would say where the bins end, whatever their weights; give cut points or a width, and "
@@ -208,14 +220,16 @@ def require_weighable_bins(
             )
 
 
-def learned_of(
+def learned_from_data(
     data: Microdata,
     names: Sequence[str],
-    bins: Mapping[str, Binning],
+    bins: Mapping[str, BinningRule],
     *,
     inside: Inside = "uniform",
-) -> tuple[Uncovered, ...]:
-    """What the confidential data alone have said of the categories and the numbers of a step."""
-    donors = Uncovered("numbers are those of confidential records", "numbers are those of confidential records")
+) -> tuple[UncoveredUse, ...]:
+    """Return what only the confidential data have said of the categories and the numbers of a step."""
+    donors = UncoveredUse("numbers are those of confidential records", "numbers are those of confidential records")
     said = (donors,) if inside == "donor" and bins else ()
-    return said + tuple(reason for name in names for reason in categories_of(data, name, bins.get(name)).learned)
+    return said + tuple(
+        reason for name in names for reason in categories_of_variable(data, name, bins.get(name)).learned
+    )

@@ -1,4 +1,4 @@
-"""A design matrix without gaps and in units of its own, so that a penalty means the same for every column.
+"""Design matrix without missing values and in units of its own, so that a penalty means the same for every column.
 
 Numbers are standardised by the mean and standard deviation of the confidential values; indicators stay 0 and 1. Where a term lacks
 values, its columns stand at their means beside an indicator of who is missing: a missing value is a level of its own.
@@ -15,30 +15,35 @@ from numpy.typing import NDArray
 from ..data.arrays import Floats
 from ..data.blocks import row_blocks
 from ..data.microdata import Microdata
-from ..data.terms import Design, Term, parse_term
+from ..data.terms import PredictorTerm, TermDesign, parse_term
 from ..errors import BadInput
 from ..statistics.columns import column_scales, independent_columns
-from .design_triangle import in_one_block, triangle_of
+from .design_triangle import fits_in_one_block, triangle_of_blocks
 from .distinct_records import distinct_records
 
 
 @dataclass(frozen=True, eq=False)
-class _Block:
-    """The columns (k) of one term: what fills gaps, by which they are shifted and divided (k,), and whether gaps are told."""
+class _TermColumns:
+    """Columns (k) of one term.
 
-    design: Design
+    fill: value in place of a missing one, (k,)
+    shift, divisor: by which columns are shifted and divided, (k,)
+    gaps: whether an indicator of missing values is added
+    """
+
+    design: TermDesign
     fill: Floats
     shift: Floats
     divisor: Floats
     gaps: bool
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def column_names(self) -> tuple[str, ...]:
         gap = (f"{self.design.terms[0]} missing",) if self.gaps else ()
         return (*self.design.names[1:], *gap)
 
-    def matrix(self, data: Microdata) -> Floats:
-        x = self.design.matrix(data)[:, 1:]
+    def term_matrix(self, data: Microdata) -> Floats:
+        x = self.design.build_matrix(data)[:, 1:]
         missing = np.asarray(np.isnan(x).any(axis=1))
         x = (np.where(missing[:, None], self.fill, x) - self.shift) / self.divisor
         return np.column_stack([x, missing]) if self.gaps else x
@@ -46,40 +51,45 @@ class _Block:
 
 @dataclass(frozen=True, eq=False)
 class CompletedDesign:
-    """The design of an intercept and terms; ``names`` (p,) name its columns."""
+    """Design of an intercept and terms; ``names`` (p,) name its columns."""
 
-    blocks: tuple[_Block, ...]
+    blocks: tuple[_TermColumns, ...]
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, terms: Sequence[str], data: Microdata) -> CompletedDesign:
-        """The design of these terms, with what fills and scales its columns learned from this table."""
-        blocks = tuple(_block(parse_term(text, data.schema, text), data) for text in terms)
-        return cls(blocks, ("intercept", *(name for block in blocks for name in block.names)))
+    def from_terms(cls, terms: Sequence[str], data: Microdata) -> CompletedDesign:
+        """Make the design of these terms, with what fills and scales its columns learned from this table."""
+        blocks = tuple(_term_columns(parse_term(text, data.schema, text), data) for text in terms)
+        return cls(blocks, ("intercept", *(name for block in blocks for name in block.column_names)))
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The variables that the terms read, each once."""
+        """Return the variables that the terms read, each once."""
         return tuple(dict.fromkeys(name for block in self.blocks for name in block.design.columns))
 
     def matrix(self, data: Microdata) -> Floats:
-        """The matrix (n, p) for the records of ``data``, which may be synthetic."""
-        return np.column_stack([np.ones(len(data)), *(block.matrix(data) for block in self.blocks)])
+        """Return the matrix (n, p) for the records of ``data``, which may be synthetic."""
+        return np.column_stack([np.ones(len(data)), *(block.term_matrix(data) for block in self.blocks)])
 
 
-def _block(term: Term, data: Microdata) -> _Block:
-    design = Design.of([term], data)
-    mean, sd, missing = (_moments if in_one_block(design, data) else _moments_of_many)(design, data)
+def _term_columns(term: PredictorTerm, data: Microdata) -> _TermColumns:
+    design = TermDesign.from_terms([term], data)
+    mean, sd, missing = (_column_moments if fits_in_one_block(design, data) else _column_moments_in_blocks)(
+        design, data
+    )
     numbers = any(not factor.has_indicators(data.schema) for factor in term.factors)
     shift, divisor = np.zeros(len(mean)), np.ones(len(mean))
     if numbers and sd is not None:
         shift, divisor = mean, np.where(sd > 0, sd, 1.0)
-    return _Block(design, mean, shift, divisor, missing)
+    return _TermColumns(design, mean, shift, divisor, missing)
 
 
-def _moments(design: Design, data: Microdata) -> tuple[Floats, Floats | None, bool]:
-    """Means and standard deviations (k,) of a term's columns, of which none is left where no record has a value; and whether one has none."""
-    x = design.matrix(data)[:, 1:]
+def _column_moments(design: TermDesign, data: Microdata) -> tuple[Floats, Floats | None, bool]:
+    """Return means and standard deviations (k,) of a term's columns, and whether a record has no value.
+
+    The standard deviations are None where no record has a value.
+    """
+    x = design.build_matrix(data)[:, 1:]
     missing = np.asarray(np.isnan(x).any(axis=1))
     present = np.sort(x[~missing], axis=0)  # a sum in this order does not depend on that of the records
     if not len(present):
@@ -88,15 +98,15 @@ def _moments(design: Design, data: Microdata) -> tuple[Floats, Floats | None, bo
     return (present / scale).mean(axis=0) * scale, (present / scale).std(axis=0) * scale, bool(missing.any())
 
 
-def _moments_of_many(design: Design, data: Microdata) -> tuple[Floats, Floats | None, bool]:
-    """As ``_moments``, of distinct combinations of values, whose order is not that of the records, in blocks."""
+def _column_moments_in_blocks(design: TermDesign, data: Microdata) -> tuple[Floats, Floats | None, bool]:
+    """Return what ``_column_moments`` does, of distinct combinations of values, whose order is not that of the records, in blocks."""
     design.check_domains(data)
     distinct = distinct_records(data, design.columns)
-    table, counts, k = distinct.table(data), distinct.sums(), len(design.names) - 1
+    table, counts, k = distinct.representatives(data), distinct.sum_by_combination(), len(design.names) - 1
 
     def present() -> Iterator[tuple[Floats, Floats]]:
         for rows in row_blocks(len(distinct), k + 1):
-            x = design.matrix(table.block(rows))[:, 1:]
+            x = design.build_matrix(table.select_rows(rows))[:, 1:]
             there = ~np.isnan(x).any(axis=1)
             yield x[there], counts[rows][there]
 
@@ -110,19 +120,19 @@ def _moments_of_many(design: Design, data: Microdata) -> tuple[Floats, Floats | 
     return mean * scale, np.sqrt(variance) * scale, missing
 
 
-def require_determined(data: Microdata, terms: Sequence[str], place: str) -> None:
-    """BadInput at ``place[j]`` when term j has a column that the intercept and the terms before it already determine.
+def require_independent_terms(data: Microdata, terms: Sequence[str], place: str) -> None:
+    """Raise BadInput at ``place[j]`` when term j has a column that the intercept and the terms before it already determine.
 
     Indicators of missing values are left aside: two variables may lack the same records.
     """
-    design = CompletedDesign.of(terms, data)
+    design = CompletedDesign.from_terms(terms, data)
     distinct = distinct_records(data, design.columns)
-    table, root = distinct.table(data), np.sqrt(distinct.sums())
-    x = triangle_of(
-        design.matrix(table.block(rows)) * root[rows, None] for rows in row_blocks(len(table), len(design.names))
+    table, root = distinct.representatives(data), np.sqrt(distinct.sum_by_combination())
+    x = triangle_of_blocks(
+        design.matrix(table.select_rows(rows)) * root[rows, None] for rows in row_blocks(len(table), len(design.names))
     )
-    owners = np.repeat(np.arange(len(terms)), [len(block.names) for block in design.blocks])
-    told = np.concatenate([[False], *(_told(block) for block in design.blocks)])
+    owners = np.repeat(np.arange(len(terms)), [len(block.column_names) for block in design.blocks])
+    told = np.concatenate([[False], *(_missing_indicators(block) for block in design.blocks)])
     order = np.argsort(told, kind="stable")
     dependent = np.empty(x.shape[1], dtype=np.bool_)
     dependent[order] = ~independent_columns(x[:, order])
@@ -136,6 +146,6 @@ def require_determined(data: Microdata, terms: Sequence[str], place: str) -> Non
         )
 
 
-def _told(block: _Block) -> NDArray[np.bool_]:
-    """Which columns of a block say only who is missing."""
-    return np.asarray(np.arange(len(block.names)) >= len(block.fill))
+def _missing_indicators(block: _TermColumns) -> NDArray[np.bool_]:
+    """Mark the columns of a block that say only who is missing."""
+    return np.asarray(np.arange(len(block.column_names)) >= len(block.fill))

@@ -1,14 +1,18 @@
-"""The triangle R of QR = X or QR = [X y] of a regression, without its design X (n, K).
+"""Triangle R of QR = X or QR = [X y] of a regression, without its design X (n, K).
 
-R'R = [X y]'[X y] is all that a linear regression asks of its records. Forming that product would square the condition of X; here records are only ever turned by
-orthogonal matrices, which keep every length. A table whose design is one block is decomposed as it is. Of a larger one
+R'R = [X y]'[X y] is all that a linear regression needs of its records. Forming that product would square the condition of X; here
+records are only ever turned by
+orthogonal matrices, which keep every length. A table whose design is one block is decomposed whole. Of a larger one
 
-- the records of a *cell*, which are alike in all variables with levels, are turned such that their mean, times the root of their number, comes first; deviations
+- the records of a *cell*, which are alike in all variables with levels, are turned such that their mean, times the root of their
+number, comes first; deviations
   from it are 0 in every column of levels. What is left of the table is a row for each cell, and deviations of numbers and y. A mean is
   taken of deviations once more, so that it is exact to rounding however many the records, and however far from 0.
-- a number stands in one column, or, in a product with levels, in that of the record's level. Deviations of records that have theirs in the same columns are
+- a number stands in one column, or, in a product with levels, in that of the record's level. Deviations of records that have theirs in
+the same columns are
   decomposed as the few numbers that they are, and their triangle is put into those columns.
-- blocks of rows are decomposed one after another, each under the triangle of those before (TSQR: Demmel, Grigori, Hoemmen & Langou 2012, which is as
+- blocks of rows are decomposed one after another, each under the triangle of those before (TSQR: Demmel, Grigori, Hoemmen & Langou
+2012, which is as
   stable as the QR of Householder of all rows).
 """
 
@@ -22,7 +26,7 @@ import numpy as np
 from ..data.arrays import Floats
 from ..data.blocks import row_blocks
 from ..data.microdata import Microdata
-from ..data.terms import Design, Term
+from ..data.terms import PredictorTerm, TermDesign
 from .distinct_records import DistinctRecords, distinct_records
 
 _MOST_GROUPS = 5_000
@@ -31,8 +35,8 @@ Response = Callable[[Microdata], Floats]
 """The response (b,) of the records of a block of a table."""
 
 
-def triangle_of(blocks: Iterable[Floats]) -> Floats:
-    """R (min(n, K), K) with QR = the blocks (b, K) one under another, up to the signs of its rows; some block has rows."""
+def triangle_of_blocks(blocks: Iterable[Floats]) -> Floats:
+    """Return R (min(n, K), K) with QR = the blocks (b, K) one under another, up to the signs of its rows; some block has rows."""
     found: Floats | None = None
     for block in blocks:
         found = np.asarray(np.linalg.qr(block if found is None else np.vstack([found, block]), mode="r"))
@@ -40,64 +44,66 @@ def triangle_of(blocks: Iterable[Floats]) -> Floats:
     return found
 
 
-def in_one_block(design: Design, data: Microdata, more: int = 0) -> bool:
-    """Whether the design of all records, with so many columns ``more``, is one block."""
+def fits_in_one_block(design: TermDesign, data: Microdata, more: int = 0) -> bool:
+    """Return whether the design of all records, with so many columns ``more``, is one block."""
     return len(data) <= 1 or len(list(row_blocks(len(data), len(design.names) + more))) == 1
 
 
-def design_triangle(design: Design, data: Microdata, response: Response | None = None) -> Floats:
-    """R of the design (n, K) of at least one record, with the ``response`` as one column more where there is one.
+def design_triangle(design: TermDesign, data: Microdata, response: Response | None = None) -> Floats:
+    """Return R of the design (n, K) of at least one record, with the ``response`` as one column more where there is one.
 
     Rows count by the root of their weights. Where the table is more than one block, the diagonal of R is not negative, so that
-    R does not hang on the order of the records but for rounding. Raises BadInput outside a function's domain.
+    R does not depend on the order of the records but for rounding. Raises BadInput outside a function's domain.
     """
     width = len(design.names) + (response is not None)
-    if in_one_block(design, data, width - len(design.names)):
-        return triangle_of([_weighted(_rows(design, data, response), data)])
+    if fits_in_one_block(design, data, width - len(design.names)):
+        return triangle_of_blocks([_weight_rows(_design_with_response(design, data, response), data)])
     design.check_domains(data)
-    numbers = _numbers(design, data)
+    numbers = _numeric_terms(design, data)
     groups = distinct_records(data, (own.by for own in numbers if own.by is not None))
     if len(groups) > _MOST_GROUPS:
-        blocks = (data.block(rows) for rows in row_blocks(len(data), width))
-        found = triangle_of(_weighted(_rows(design, block, response), block) for block in blocks)
+        blocks = (data.select_rows(rows) for rows in row_blocks(len(data), width))
+        found = triangle_of_blocks(
+            _weight_rows(_design_with_response(design, block, response), block) for block in blocks
+        )
     else:
-        found = triangle_of(_cells_and_deviations(design, data, response, numbers, groups))
+        found = triangle_of_blocks(_cells_and_deviations(design, data, response, numbers, groups))
     return found * np.where(np.diagonal(found) < 0, -1.0, 1.0)[:, None]
 
 
-def _rows(design: Design, data: Microdata, response: Response | None) -> Floats:
-    x = design.matrix(data)
+def _design_with_response(design: TermDesign, data: Microdata, response: Response | None) -> Floats:
+    x = design.build_matrix(data)
     return x if response is None else np.column_stack([x, response(data)])
 
 
-def _weighted(rows: Floats, data: Microdata) -> Floats:
+def _weight_rows(rows: Floats, data: Microdata) -> Floats:
     return rows if data.weights is None else rows * np.sqrt(data.weights)[:, None]
 
 
 @dataclass(frozen=True, eq=False)
-class _Number:
-    """What of a term is not levels: the ``width`` columns from ``start`` that it stands in, and the variable that says in which of them."""
+class _NumericTerm:
+    """Numeric part of a term: the ``width`` columns from ``start`` that it stands in, and the variable that says in which of them."""
 
-    term: Term
+    term: PredictorTerm
     start: int
     width: int
     by: str | None
 
 
-def _numbers(design: Design, data: Microdata) -> tuple[_Number, ...]:
-    """Of all terms that have a factor without levels."""
+def _numeric_terms(design: TermDesign, data: Microdata) -> tuple[_NumericTerm, ...]:
+    """Return the numeric parts of all terms that have a factor without levels."""
     found, end = [], 1
     for term in design.terms:
-        start, end = end, end + len(Design.of([term], data).names) - 1
+        start, end = end, end + len(TermDesign.from_terms([term], data).names) - 1
         levels = [factor.column for factor in term.factors if factor.has_indicators(design.schema)]
         if len(levels) < len(term.factors):
             factors = tuple(factor for factor in term.factors if not factor.has_indicators(design.schema))
-            found.append(_Number(Term(factors), start, end - start, levels[0] if levels else None))
+            found.append(_NumericTerm(PredictorTerm(factors), start, end - start, levels[0] if levels else None))
     return tuple(found)
 
 
-def _spread(values: Floats, numbers: Sequence[_Number], table: Microdata, width: int) -> Floats:
-    """Values (d, q) of numbers, and of the response as the last, in the columns where records of ``table`` (d,) have them: (d, width)."""
+def _spread_to_columns(values: Floats, numbers: Sequence[_NumericTerm], table: Microdata, width: int) -> Floats:
+    """Put values (d, q) of numbers, and of the response as the last, in the columns where records of ``table`` (d,) have them: (d, width)."""
     found = np.zeros((len(values), width))
     for j, own in enumerate(numbers):
         if own.by is None:
@@ -112,48 +118,56 @@ def _spread(values: Floats, numbers: Sequence[_Number], table: Microdata, width:
 
 
 def _cells_and_deviations(
-    design: Design, data: Microdata, response: Response | None, numbers: Sequence[_Number], groups: DistinctRecords
+    design: TermDesign,
+    data: Microdata,
+    response: Response | None,
+    numbers: Sequence[_NumericTerm],
+    groups: DistinctRecords,
 ) -> Iterator[Floats]:
-    """Blocks of rows with the R of all records: the triangles of deviations, and a row for each cell.
+    """Yield blocks of rows with the R of all records: the triangles of deviations, and a row for each cell.
 
     ``groups`` are records whose numbers stand in the same columns.
     """
     width, q = len(design.names) + (response is not None), len(numbers) + (response is not None)
-    wanted = Design.of([own.term for own in numbers], data)
+    wanted = TermDesign.from_terms([own.term for own in numbers], data)
     cells = distinct_records(data, (name for name in design.columns if design.schema[name].kind.has_levels))
-    records, means = cells.sums(data.weights), np.zeros((len(cells), q))
+    records, means = cells.sum_by_combination(data.weights), np.zeros((len(cells), q))
     blocks = list(row_blocks(len(data), 4 * (q + 1))) if q else []
 
     def deviations(rows: slice) -> Floats:
-        return _rows(wanted, data.block(rows), response)[:, 1:] - means[cells.of[rows]]
+        return (
+            _design_with_response(wanted, data.select_rows(rows), response)[:, 1:] - means[cells.combination_of[rows]]
+        )
 
     for _ in range(2):
         sums = np.zeros_like(means)
         for rows in blocks:
             weights = None if data.weights is None else data.weights[rows]
             for j, own in enumerate(deviations(rows).T):
-                sums[:, j] += np.bincount(cells.of[rows], own if weights is None else own * weights, len(cells))
+                sums[:, j] += np.bincount(
+                    cells.combination_of[rows], own if weights is None else own * weights, len(cells)
+                )
         means += sums / records[:, None]
 
     triangles = [np.empty((0, q))] * len(groups)
     for rows in blocks:
-        left, of = _weighted(deviations(rows), data.block(rows)), groups.of[rows]
+        left, of = _weight_rows(deviations(rows), data.select_rows(rows)), groups.combination_of[rows]
         order = np.argsort(of, kind="stable")
         ends = np.searchsorted(of[order], np.arange(len(groups) + 1))
         for group in np.unique(of):
             own = left[order[ends[group] : ends[group + 1]]]
-            triangles[group] = triangle_of([np.vstack([triangles[group], own])])
-    values, table = np.vstack(triangles), groups.table(data)
+            triangles[group] = triangle_of_blocks([np.vstack([triangles[group], own])])
+    values, table = np.vstack(triangles), groups.representatives(data)
     owners = np.repeat(np.arange(len(groups)), [len(own) for own in triangles])
     for rows in row_blocks(len(values), width):
-        yield _spread(values[rows], numbers, replace(table, frame=table.frame.iloc[owners[rows]]), width)
+        yield _spread_to_columns(values[rows], numbers, replace(table, frame=table.frame.iloc[owners[rows]]), width)
 
-    table = cells.table(data)
+    table = cells.representatives(data)
     for rows in row_blocks(len(cells), width):
-        own_rows = table.block(rows)
+        own_rows = table.select_rows(rows)
         found = np.zeros((len(own_rows), width))
-        found[:, : len(design.names)] = design.matrix(own_rows)
+        found[:, : len(design.names)] = design.build_matrix(own_rows)
         for one in numbers:
             found[:, one.start : one.start + one.width] = 0.0
-        found += _spread(means[rows], numbers, own_rows, width)
+        found += _spread_to_columns(means[rows], numbers, own_rows, width)
         yield found * np.sqrt(records[rows])[:, None]

@@ -8,7 +8,6 @@ condition := column (">" | ">=" | "<" | "<=") number
 holds. Nothing is ever evaluated.
 
 The standard error of a quantile is that of the bootstrap, exactly: what infinitely many resamples would give, without resampling.
-
 The quantile interpolates between two neighbouring order statistics, (1 - g) X_(r) + g X_(r+1) with r - 1 + g = (n - 1) p,
 as ``numpy.quantile`` does. Those of a resample are the sorted values x_(I), x_(J) with I and J the ceilings of n times
 order statistics of n uniform variables (Hutson & Ernst 2000), so that
@@ -35,22 +34,22 @@ from ..data.arrays import Booleans, Floats
 from ..data.intervals import UNBOUNDED, Range, bounded_interval
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema
-from ..data.terms import Design, Factor, Term, check_domain, parse_term
+from ..data.terms import PredictorTerm, TermDesign, TermFactor, check_domain, parse_term
 from ..errors import BadInput, NotComputable
 from ..statistics.columns import column_scales, factorised, independent_columns, left_out
 from ..statistics.combining import t_quantile
 from ..statistics.interval_estimate import NO_ERROR, IntervalEstimate, symmetric
-from ..wording import counted
-from .design_triangle import design_triangle, in_one_block
+from ..wording import count_noun
+from .design_triangle import design_triangle, fits_in_one_block
 from .logistic import BlockedLogistic, LogisticCoefficients, LogisticFit, logistic_regression
-from .sparse_design import independent_basis, sparse_design
+from .sparse_design import independent_basis, make_sparse_design
 from .survey_estimation import SurveySample, survey_linear_coefficients, survey_logistic_coefficients
 
 _NEGLIGIBLE = 1e-10
 _WIDEST_GAP = 30
 _NEARLY_COLLINEAR = 1e-12
 """Of a column's length, what is left of one that ``independent_columns`` took for independent, however rounding goes."""
-Answer = IntervalEstimate | NotComputable
+EstimateOrReason = IntervalEstimate | NotComputable
 """An estimate, or why it cannot be computed."""
 _WRITTEN = re.compile(r"\s*(?:(linear|logit)\s*:)?([^~]+)~([^~]+)")
 _CONDITION = re.compile(
@@ -64,7 +63,11 @@ _RESPONSES = {"linear": _NUMBERS, "logit": (Kind.BINARY,)}
 
 @dataclass(frozen=True)
 class BootstrapQuantile:
-    """The values (V,) that the quantile of a resample can have, in increasing order, and their probabilities (V,)."""
+    """Bootstrap distribution of a quantile.
+
+    values: values that the quantile of a resample can have, in increasing order, (V,)
+    probabilities: of the values, (V,)
+    """
 
     values: Floats
     probabilities: Floats
@@ -77,7 +80,7 @@ class BootstrapQuantile:
         return float(np.sqrt(self.probabilities @ deviations**2))
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """The percentile interval: equal tails, each end a value that a resample can have."""
+        """Return the percentile interval: equal tails, each end a value that a resample can have."""
         cdf = np.cumsum(self.probabilities)
         tail = (1 - confidence) / 2
         ends = np.searchsorted(cdf, [tail, 1 - tail])
@@ -86,45 +89,45 @@ class BootstrapQuantile:
 
 
 def bootstrap_quantile(ordered: Floats, p: float) -> BootstrapQuantile:
-    """The distribution of the p-quantile, 0 <= p <= 1, of n values drawn with replacement from ``ordered`` (n,), sorted."""
+    """Return the distribution of the p-quantile, 0 <= p <= 1, of n values drawn with replacement from ``ordered`` (n,), sorted."""
     n = len(ordered)
     whole = int((n - 1) * p)
     r, g = whole + 1, (n - 1) * p - whole
-    first, last = _window(n, r, g)
+    first, last = _rank_window(n, r, g)
     k = np.arange(first, last + 1)
     if g == 0:
-        return _distribution(ordered[k - 1], _cells(k, n, r))
+        return _trimmed_distribution(ordered[k - 1], _rank_probabilities(k, n, r))
     gaps = np.arange(_WIDEST_GAP + 1)
     lower, upper = ordered[k - 1, None], ordered[np.minimum(k[:, None] + gaps, n) - 1]
     values = lower + g * (upper - lower)
-    return _distribution(values.ravel(), _pairs(k, gaps, n, r).ravel())
+    return _trimmed_distribution(values.ravel(), _pair_probabilities(k, gaps, n, r).ravel())
 
 
-def _window(n: int, r: int, g: float) -> tuple[int, int]:
-    """First and last rank that the lower order statistic takes with a probability worth counting."""
+def _rank_window(n: int, r: int, g: float) -> tuple[int, int]:
+    """Return the first and last rank that the lower order statistic takes with a probability worth counting."""
     low, high = betaincinv(r, n - r + 1, [_NEGLIGIBLE, 1 - _NEGLIGIBLE])
     return max(1, int(np.floor(n * low))), min(n, int(np.ceil(n * high)) + 1)
 
 
-def _cells(k: NDArray[np.int_], n: int, r: int) -> Floats:
+def _rank_probabilities(k: NDArray[np.int_], n: int, r: int) -> Floats:
     return np.asarray(betainc(r, n - r + 1, k / n) - betainc(r, n - r + 1, (k - 1) / n))
 
 
-def _pairs(k: NDArray[np.int_], gaps: NDArray[np.int_], n: int, r: int) -> Floats:
-    """P(I = k, J = k + gap), one row a k and one column a gap."""
-    beyond = _beyond(k[:, None], np.minimum(k[:, None] + gaps, n), n, r)
-    return -np.diff(beyond, axis=1, prepend=_cells(k, n, r)[:, None])
+def _pair_probabilities(k: NDArray[np.int_], gaps: NDArray[np.int_], n: int, r: int) -> Floats:
+    """Return P(I = k, J = k + gap), one row a k and one column a gap."""
+    beyond = _tail_probabilities(k[:, None], np.minimum(k[:, None] + gaps, n), n, r)
+    return -np.diff(beyond, axis=1, prepend=_rank_probabilities(k, n, r)[:, None])
 
 
-def _beyond(k: NDArray[np.int_], last: NDArray[np.int_], n: int, r: int) -> Floats:
+def _tail_probabilities(k: NDArray[np.int_], last: NDArray[np.int_], n: int, r: int) -> Floats:
     choose = gammaln(n + 1) - gammaln(r + 1) - gammaln(n - r + 1)
     with np.errstate(divide="ignore"):
         below = r * np.log(k / n) + np.log1p(-(((k - 1) / k) ** r))
     return np.asarray(np.exp(choose + below + xlog1py(n - r, -last / n)))
 
 
-def _distribution(values: Floats, probabilities: Floats) -> BootstrapQuantile:
-    """Without the tails, where probabilities are mostly rounding errors."""
+def _trimmed_distribution(values: Floats, probabilities: Floats) -> BootstrapQuantile:
+    """Return the distribution without the tails, where probabilities are mostly rounding errors."""
     order = np.argsort(values)
     ordered, kept = values[order], np.maximum(probabilities[order], 0.0)
     first, last = np.searchsorted(np.cumsum(kept) / kept.sum(), [_NEGLIGIBLE, 1 - _NEGLIGIBLE])
@@ -133,7 +136,7 @@ def _distribution(values: Floats, probabilities: Floats) -> BootstrapQuantile:
 
 
 def mean_estimate(values: Floats, confidence: float = 0.95, within: Range = UNBOUNDED) -> IntervalEstimate:
-    """The mean of values (n,) with its t interval, inside the range of the values.
+    """Return the mean of values (n,) with its t interval, inside the range of the values.
 
     Raises:
         NotComputable: when there are fewer than two values.
@@ -149,7 +152,7 @@ def mean_estimate(values: Floats, confidence: float = 0.95, within: Range = UNBO
 
 
 def quantile_estimate(values: Floats, p: float, confidence: float = 0.95) -> IntervalEstimate:
-    """The p-quantile of values (n,), interpolated, with its bootstrap percentile interval and standard error.
+    """Estimate the p-quantile of values (n,), interpolated, with its bootstrap percentile interval and standard error.
 
     Both are those of infinitely many resamples (``sfumato.engine.design.estimation``).
 
@@ -168,7 +171,7 @@ def quantile_estimate(values: Floats, p: float, confidence: float = 0.95) -> Int
 def linear_coefficients(
     x: Floats, y: Floats, confidence: float = 0.95, records: int | None = None
 ) -> list[IntervalEstimate]:
-    """Least squares of y (n,) on the independent columns of x (n, K): K coefficients with t intervals on n - K df.
+    """Fit least squares of y (n,) on the independent columns of x (n, K): K coefficients with t intervals on n - K df.
 
     Of more ``records`` [x y] may be the triangle R of their QR, which has all that these ask for.
 
@@ -177,7 +180,7 @@ def linear_coefficients(
     """
     n, k = len(x) if records is None else records, x.shape[1]
     if n <= k:
-        raise NotComputable(f"{counted(n, 'record')} cannot determine {k} coefficients and a standard deviation")
+        raise NotComputable(f"{count_noun(n, 'record')} cannot determine {k} coefficients and a standard deviation")
     factors, scale = factorised(x), float(column_scales(y))
     scaled = y / scale
     on_q = factors.q.T @ scaled
@@ -190,7 +193,7 @@ def linear_coefficients(
 
 
 def logistic_coefficients(x: Floats, y: Floats, confidence: float = 0.95) -> list[IntervalEstimate]:
-    """Logistic regression of y (n,), 0 or 1, on the independent columns of x (n, K): K coefficients with normal intervals.
+    """Fit a logistic regression of y (n,), 0 or 1, on the independent columns of x (n, K): K coefficients with normal intervals.
 
     Raises:
         NotComputable: when a combination of the predictors separates the classes.
@@ -209,21 +212,21 @@ _FITS = {"linear": linear_coefficients, "logit": logistic_coefficients}
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
-    """A linear or logistic regression of a response on predictor terms, each as the recipe writes it."""
+class RegressionModel:
+    """Linear or logistic regression of a response on predictor terms, each as the recipe writes it."""
 
     response: str
     terms: tuple[str, ...]
     family: Literal["linear", "logit"] = "linear"
 
     @classmethod
-    def parse(cls, value: object) -> Model:
-        """The model that a recipe writes, such as ``log(price) ~ room_type + days`` or ``logit: smoker ~ age``.
+    def parse(cls, value: object) -> RegressionModel:
+        """Read the model that a recipe writes, such as ``log(price) ~ room_type + days`` or ``logit: smoker ~ age``.
 
         Raises:
             ValueError: when it is not of this form.
         """
-        if isinstance(value, Model):
+        if isinstance(value, RegressionModel):
             return value
         found = _WRITTEN.fullmatch(value) if isinstance(value, str) else None
         if found is None:
@@ -239,65 +242,65 @@ class Model:
 
     @property
     def written(self) -> str:
-        """The form that a recipe carries: ``Model.parse(model.written) == model``."""
+        """Return the form that a recipe carries: ``RegressionModel.parse(model.written) == model``."""
         return ("logit: " if self.family == "logit" else "") + f"{self.response} ~ {' + '.join(self.terms)}"
 
     def response_column(self, schema: Schema, place: str) -> str:
-        """The column whose values, or a function of them, are the response. Raises BadInput."""
-        return self._response(schema, place).columns[0]
+        """Return the column whose values, or a function of them, are the response. Raises BadInput."""
+        return self._response_term(schema, place).columns[0]
 
     def columns(self, schema: Schema) -> tuple[str, ...]:
-        """The columns that the regression reads, each once."""
-        terms = (self._response(schema, ""), *self._predictors(schema, ""))
+        """Return the columns that the regression reads, each once."""
+        terms = (self._response_term(schema, ""), *self._predictor_terms(schema, ""))
         return tuple(dict.fromkeys(name for term in terms for name in term.columns))
 
-    def check(self, schema: Schema, place: str) -> None:
-        """BadInput when a column is not there, or is of a kind that the regression cannot use."""
-        condition = self._condition(schema)
+    def check_schema(self, schema: Schema, place: str) -> None:
+        """Raise BadInput when a column is not there, or is of a kind that the regression cannot use."""
+        condition = self._match_condition(schema)
         column, allowed = self.response_column(schema, place), _NUMBERS if condition else _RESPONSES[self.family]
         if condition and self.family == "linear":
             raise BadInput(place, f'the response "{self.response}" holds or not; write "logit: {self.written}"')
         if (kind := schema[column].kind) not in allowed:
             other = f'; write "logit: {self.written}"' if kind is Kind.BINARY and not condition else ""
             raise BadInput(place, f'the response "{column}" is {kind}; this needs {" or ".join(allowed)}{other}')
-        for term in self._predictors(schema, place):
+        for term in self._predictor_terms(schema, place):
             if column in term.columns:
                 raise BadInput(place, f'"{column}" is the response; leave it out of the terms')
 
     def check_domains(self, data: Microdata, place: str) -> None:
-        """BadInput when a function of a column is undefined for some of its values."""
-        for term in (self._response(data.schema, place), *self._predictors(data.schema, place)):
+        """Raise BadInput when a function of a column is undefined for some of its values."""
+        for term in (self._response_term(data.schema, place), *self._predictor_terms(data.schema, place)):
             for factor in term.factors:
                 check_domain(factor, data.numbers(factor.column), place)
 
-    def estimates(
+    def estimate_coefficients(
         self, confidential: Microdata, data: Microdata, confidence: float = 0.95, sample: SurveySample | None = None
-    ) -> dict[str, Answer]:
-        """The coefficients on ``data`` by name; the confidential data fix the levels, the first is the reference.
+    ) -> dict[str, EstimateOrReason]:
+        """Estimate the coefficients on ``data`` by name; the confidential data fix the levels, the first is the reference.
 
         A coefficient whose column the ones before it determine in ``data`` has no estimate, the others have theirs.
         Records that lack a value of one of the columns are left out. ``sample`` is the survey design of ``data``, where the
         coefficients shall be those of the population.
         """
-        design = Design.of(self._predictors(confidential.schema, ""), confidential)
+        design = TermDesign.from_terms(self._predictor_terms(confidential.schema, ""), confidential)
         try:
-            found = self._fitted(design, data, confidence, sample)
+            found = self._fit_coefficients(design, data, confidence, sample)
         except NotComputable as error:
             return dict.fromkeys(design.names, error)
         except BadInput as error:
             return dict.fromkeys(design.names, NotComputable(error.message))
         return dict(zip(design.names, found, strict=True))
 
-    def _fitted(
-        self, design: Design, data: Microdata, confidence: float, sample: SurveySample | None
-    ) -> Sequence[Answer]:
-        whole = ~np.any([data.missing(name) for name in self.columns(design.schema)], axis=0)
+    def _fit_coefficients(
+        self, design: TermDesign, data: Microdata, confidence: float, sample: SurveySample | None
+    ) -> Sequence[EstimateOrReason]:
+        whole = ~np.any([data.missing_mask(name) for name in self.columns(design.schema)], axis=0)
         if not whole.any():
             raise NotComputable("every record lacks a value of one of the variables")
-        if sample is None and not in_one_block(design, data, 1):
-            kept, estimates = self._fitted_in_blocks(design, data, whole, confidence)
+        if sample is None and not fits_in_one_block(design, data, 1):
+            kept, estimates = self._fit_in_blocks(design, data, whole, confidence)
         else:
-            x, y = design.matrix(data)[whole], self._values(data)[whole]
+            x, y = design.build_matrix(data)[whole], self._response_values(data)[whole]
             kept = independent_columns(x)
             if sample is None:
                 estimates = _FITS[self.family](x[:, kept], y, confidence)
@@ -307,59 +310,61 @@ class Model:
         aliased = NotComputable("aliased: the terms before it determine it here, or no record has the level")
         return [next(found) if independent else aliased for independent in kept]
 
-    def _fitted_in_blocks(
-        self, design: Design, data: Microdata, whole: Booleans, confidence: float
+    def _fit_in_blocks(
+        self, design: TermDesign, data: Microdata, whole: Booleans, confidence: float
     ) -> tuple[Booleans, list[IntervalEstimate]]:
-        """Which columns are independent, and their coefficients, by the records that are ``whole`` (n,), without the design of all of them."""
+        """Return which columns are independent, and their coefficients, by the records that are ``whole`` (n,), without the design of all
+        of them.
+        """
         self.check_domains(data, "")
         data = replace(data, frame=data.frame if whole.all() else data.frame[whole], weights=None)
-        triangle = design_triangle(design, data, self._values)
+        triangle = design_triangle(design, data, self._response_values)
         x, y = triangle[:, :-1], triangle[:, -1]
         kept = independent_columns(x)
         if self.family == "linear":
             return kept, linear_coefficients(x[:, kept], y, confidence, len(data))
-        basis = independent_basis(sparse_design(design, data), among=kept, tolerance=_NEARLY_COLLINEAR)
+        basis = independent_basis(make_sparse_design(design, data), among=kept, tolerance=_NEARLY_COLLINEAR)
         if len(basis) < kept.sum():
             raise NotComputable("columns of the predictors are too nearly collinear")
-        fit = BlockedLogistic(basis, self._values(data)).coefficients()
+        fit = BlockedLogistic(basis, self._response_values(data)).fit_coefficients()
         own = LogisticCoefficients(fit.coefficients[kept], fit.errors[kept], fit.separated)
         return kept, _with_intervals(own, confidence)
 
-    def _values(self, data: Microdata) -> Floats:
-        """The response (n,)."""
-        response = self._response(data.schema, "")
-        if condition := self._condition(data.schema):
+    def _response_values(self, data: Microdata) -> Floats:
+        """Return the response (n,)."""
+        response = self._response_term(data.schema, "")
+        if condition := self._match_condition(data.schema):
             holds = _SIGNS[condition["sign"]](data.numbers(response.columns[0]), float(condition["limit"]))
             return np.asarray(holds, dtype=np.float64)
         if self.family == "logit":
             if data.schema[response.columns[0]].kind is not Kind.BINARY:
                 raise NotComputable(f'"{self.response}" is released as class means, which are none of its two levels')
             return data.numbers(response.columns[0])
-        return Design((response,), data.schema, ()).matrix(data)[:, 1]
+        return TermDesign((response,), data.schema, ()).build_matrix(data)[:, 1]
 
-    def _condition(self, schema: Schema) -> re.Match[str] | None:
-        """The parts of a response that is a condition; a column may have any name."""
+    def _match_condition(self, schema: Schema) -> re.Match[str] | None:
+        """Return the parts of a response that is a condition; a column may have any name."""
         return None if self.response in schema else _CONDITION.fullmatch(self.response)
 
-    def _response(self, schema: Schema, place: str) -> Term:
-        if condition := self._condition(schema):
-            schema.require(condition["column"], place)
-            return Term((Factor(condition["column"]),))
+    def _response_term(self, schema: Schema, place: str) -> PredictorTerm:
+        if condition := self._match_condition(schema):
+            schema.require_variable(condition["column"], place)
+            return PredictorTerm((TermFactor(condition["column"]),))
         response = parse_term(self.response, schema, place)
         if len(response.factors) > 1:
             raise BadInput(place, f'the response "{self.response}" must be a column, or a function of one')
         return response
 
-    def _predictors(self, schema: Schema, place: str) -> list[Term]:
+    def _predictor_terms(self, schema: Schema, place: str) -> list[PredictorTerm]:
         return [parse_term(text, schema, place) for text in self.terms]
 
 
-def check_models(models: Sequence[Model], schema: Schema, place: str) -> None:
-    """BadInput at ``place[i]`` when a column of model i is not there or of a wrong kind."""
+def check_models(models: Sequence[RegressionModel], schema: Schema, place: str) -> None:
+    """Raise BadInput at ``place[i]`` when a column of model i is not there or of a wrong kind."""
     for i, model in enumerate(models):
-        model.check(schema, f"{place}[{i}]")
+        model.check_schema(schema, f"{place}[{i}]")
 
 
-def records_left_out(data: Microdata, columns: Sequence[str]) -> str:
-    """How many records lack one of the columns, in words; empty where none does."""
-    return left_out(int(np.any([data.missing(name) for name in columns], axis=0).sum()), len(data))
+def left_out_remark(data: Microdata, columns: Sequence[str]) -> str:
+    """Return how many records lack one of the columns, in words; empty where none does."""
+    return left_out(int(np.any([data.missing_mask(name) for name in columns], axis=0).sum()), len(data))

@@ -8,23 +8,23 @@ from dataclasses import replace
 import numpy as np
 
 from ..data.arrays import Integers
-from .categories import Categories
+from .categories import VariableCategories
 
 
-def finer(several: Sequence[Categories]) -> Categories:
-    """Categories of one variable such that each of those given is a union of some. Of numbers all ends of bins are kept."""
+def common_refinement(several: Sequence[VariableCategories]) -> VariableCategories:
+    """Return categories of one variable such that each of those given is a union of some. Of numbers all ends of bins are kept."""
     first = several[0]
-    gaps = any(one.gaps for one in several)
+    gaps = any(one.has_missing for one in several)
     edges = np.unique(np.concatenate([one.edges for one in several]))
-    present = max(len(edges) - 1, 0) if len(first.edges) else max(one.present for one in several)
-    return replace(first, size=present + gaps, gaps=gaps, edges=edges)
+    present = max(len(edges) - 1, 0) if len(first.edges) else max(one.value_count for one in several)
+    return replace(first, size=present + gaps, has_missing=gaps, edges=edges)
 
 
-def groups_of(fine: Categories, coarse: Categories) -> Integers:
-    """The category of ``coarse`` that each of ``fine`` lies in, (fine.size,): beyond its ends the nearest."""
+def coarse_category_of(fine: VariableCategories, coarse: VariableCategories) -> Integers:
+    """Return the category of ``coarse`` that each of ``fine`` lies in, (fine.size,): beyond its ends the nearest."""
     if len(fine.edges):
         middles = (fine.edges[:-1] + fine.edges[1:]) / 2
-        own = np.clip(np.searchsorted(coarse.edges, middles, side="right") - 1, 0, coarse.present - 1)
+        own = np.clip(np.searchsorted(coarse.edges, middles, side="right") - 1, 0, coarse.value_count - 1)
     else:
-        own = np.arange(fine.present)
-    return np.append(own, [coarse.present] * fine.gaps).astype(np.int64)
+        own = np.arange(fine.value_count)
+    return np.append(own, [coarse.value_count] * fine.has_missing).astype(np.int64)

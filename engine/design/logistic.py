@@ -4,7 +4,8 @@ The maximum is that of statsmodels (a test holds that), which solves with X'WX a
 net pay in cents ended a run. Here separated classes have fitted probabilities too.
 
 ``prior = "jeffreys"`` maximises the likelihood times the root of the determinant of the information (Firth 1993). That has a
-maximum whatever is separated (Heinze & Schemper 2002), a standard error of the size that so few records warrant, and does not depend on the units of
+maximum whatever is separated (Heinze & Schemper 2002), a standard error of the size that so few records warrant, and does not depend on
+the units of
 the columns. A ridge would leave a separated direction with the standard error of the ridge, so that coefficients drawn there
 say anything: of 20 records without a case, one draw would give half the cases and the next none.
 """
@@ -20,7 +21,7 @@ from scipy.special import expit
 
 from ..data.arrays import Floats
 from ..statistics.columns import Factors, factorised
-from .sparse_design import Basis, cross_products, times, transposed_times
+from .sparse_design import ColumnBasis, cross_products, multiply_entries, multiply_transposed
 
 _MOST_STEPS = 100
 _MOST_JEFFREYS_STEPS = 1000
@@ -33,10 +34,16 @@ LogisticPrior = Literal["none", "jeffreys"]
 
 @dataclass(frozen=True)
 class LogisticFit:
-    """Coefficients (K,), their standard errors (K,) and fitted probabilities (n,) at the maximum of the likelihood.
+    """Logistic fit at the maximum of the likelihood.
 
-    ``covariance`` (K, K) is the inverse of the information X'WX there. ``separated``: some direction has no maximum because it separates the classes; its coefficients grew until the
-    likelihood stopped to, the probabilities are at their limits all the same, and standard errors and covariance mean nothing.
+    coefficients: (K,)
+    errors: their standard errors, (K,)
+    covariance: inverse of the information X'WX, (K, K)
+    probabilities: fitted, (n,)
+    separated: some direction has no maximum because it separates the classes; its coefficients grew until the likelihood stopped to,
+        the probabilities
+        are at their limits all the same, and standard errors and covariance mean nothing
+    steps: taken to the maximum
     """
 
     coefficients: Floats
@@ -55,26 +62,32 @@ class LogisticCoefficients(NamedTuple):
     separated: bool
 
 
-class _Here(NamedTuple):
-    """The log-likelihood at some coefficients (K,), its slope (K,), and the information (K, K)."""
+class _LikelihoodPoint(NamedTuple):
+    """Log-likelihood at some coefficients (K,), its slope (K,), and the information (K, K)."""
 
     value: float
     score: Floats
     information: Floats
 
 
-class _Likelihood(Protocol):
-    """The likelihood of coefficients (K,) of columns that are orthonormal, or nearly so."""
+class _OrthonormalLikelihood(Protocol):
+    """Likelihood of coefficients (K,) of columns that are orthonormal, or nearly so."""
 
     @property
     def width(self) -> int: ...
 
-    def at(self, gamma: Floats) -> _Here: ...
+    def evaluate_at(self, gamma: Floats) -> _LikelihoodPoint: ...
 
 
 @dataclass(frozen=True)
-class _Problem:
-    """Orthonormal columns q (n, K) of root(w) X, the same without the weights (n, K), shares y (n,) and weights w (n,)."""
+class _LogisticProblem:
+    """Logistic regression on orthonormal columns.
+
+    q: orthonormal columns of root(w) X, (n, K)
+    columns: the same without the weights, (n, K)
+    y: shares, (n,)
+    weights: w, (n,)
+    """
 
     q: Floats
     columns: Floats
@@ -85,20 +98,20 @@ class _Problem:
     def width(self) -> int:
         return int(self.q.shape[1])
 
-    def at(self, gamma: Floats) -> _Here:
-        """Value, score and information there."""
+    def evaluate_at(self, gamma: Floats) -> _LikelihoodPoint:
+        """Return value, score and information at some coefficients."""
         eta = self.columns @ gamma
         p = np.asarray(expit(eta))
-        return _Here(self._value(eta), self.score(p), self.information(p))
+        return _LikelihoodPoint(self._log_likelihood_of(eta), self.score(p), self.information(p))
 
     def probabilities(self, gamma: Floats) -> Floats:
         return np.asarray(expit(self.columns @ gamma))
 
     def log_likelihood(self, gamma: Floats) -> float:
-        """Weighted sum of the log probabilities of y."""
-        return self._value(self.columns @ gamma)
+        """Return the weighted sum of the log probabilities of y."""
+        return self._log_likelihood_of(self.columns @ gamma)
 
-    def _value(self, eta: Floats) -> float:
+    def _log_likelihood_of(self, eta: Floats) -> float:
         loss = self.y * np.logaddexp(0.0, -eta) + (1 - self.y) * np.logaddexp(0.0, eta)
         return -float(np.sum(self.weights * loss))
 
@@ -112,7 +125,7 @@ class _Problem:
 def logistic_regression(
     x: Floats, y: Floats, weights: Floats | None = None, prior: LogisticPrior = "none"
 ) -> LogisticFit:
-    """The fit of y (n,), from 0 to 1, on x (n, K), finite, whose columns must be independent (``independent_columns``).
+    """Fit y (n,), from 0 to 1, on x (n, K), finite, whose columns must be independent (``independent_columns``).
 
     ``weights`` (n,), positive, are the records that a row stands for, of which a share y is 1, or the influence that
     it shall have (a pseudo-likelihood).
@@ -125,18 +138,25 @@ def logistic_regression(
     w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
     root = np.sqrt(w)[:, None]
     factors = factorised(x * root)
-    problem = _Problem(factors.q, factors.q / root, np.asarray(y, dtype=np.float64), w)
-    gamma, steps = _jeffreys_maximum(problem) if prior == "jeffreys" else _maximum(problem)
+    problem = _LogisticProblem(factors.q, factors.q / root, np.asarray(y, dtype=np.float64), w)
+    gamma, steps = _jeffreys_maximum(problem) if prior == "jeffreys" else _find_maximum(problem)
     p = problem.probabilities(gamma)
-    axes, separated = _axes(problem.information(p))
+    axes, separated = _covariance_axes(problem.information(p))
     separated = prior == "none" and separated
     return LogisticFit(
-        factors.coefficients(gamma), factors.errors(axes), _covariance(factors, axes), p, separated, steps
+        factors.coefficients(gamma),
+        factors.errors(axes),
+        _covariance_of_coefficients(factors, axes),
+        p,
+        separated,
+        steps,
     )
 
 
-def _axes(information: Floats) -> tuple[Floats, bool]:
-    """Axes whose product with their transpose is the inverse of an information (K, K) of orthonormal columns, and whether classes are separated."""
+def _covariance_axes(information: Floats) -> tuple[Floats, bool]:
+    """Return axes whose product with their transpose is the inverse of an information (K, K) of orthonormal columns, and whether classes
+    are separated.
+    """
     left, directions = np.linalg.eigh(information)
     axes = directions / np.sqrt(np.maximum(left, np.finfo(np.float64).tiny))
     return np.asarray(axes), bool(left[0] < _INFORMATION_LEFT / 4)
@@ -144,83 +164,85 @@ def _axes(information: Floats) -> tuple[Floats, bool]:
 
 @dataclass(frozen=True, eq=False)
 class BlockedLogistic:
-    """The same regression on a design that is never formed whole: y (n,), zeros and ones, on the columns of a ``basis``."""
+    """Logistic regression on a design that is never formed whole: y (n,), zeros and ones, on the columns of a ``basis``."""
 
-    basis: Basis
+    basis: ColumnBasis
     y: Floats
 
     @property
     def width(self) -> int:
         return len(self.basis)
 
-    def at(self, gamma: Floats) -> _Here:
-        """Value, score and information at coefficients (K,) of the orthonormal columns, in one pass over the rows."""
-        places, coefficients = self.basis.places, self.basis.coefficients(gamma)
+    def evaluate_at(self, gamma: Floats) -> _LikelihoodPoint:
+        """Return value, score and information at coefficients (K,) of the orthonormal columns, in one pass over the rows."""
+        places, coefficients = self.basis.places, self.basis.extended_coefficients(gamma)
         value, score = 0.0, np.zeros(self.width)
         information = np.zeros((self.width, self.width))
         for rows, entries in self.basis.blocks():
-            eta, y = times(entries, coefficients, rows.stop - rows.start), self.y[rows]
+            eta, y = multiply_entries(entries, coefficients, rows.stop - rows.start), self.y[rows]
             fades = np.exp(-np.abs(eta))
             p = np.where(eta > 0, 1.0, fades) / (1 + fades)
             value -= float(np.sum(np.log1p(fades) + np.maximum((1 - 2 * y) * eta, 0.0)))
-            score += transposed_times(entries, y - p)[places]
+            score += multiply_transposed(entries, y - p)[places]
             information += cross_products(entries, p * (1 - p))[np.ix_(places, places)]
         t = self.basis.to_orthonormal
-        return _Here(value, t.T @ score, t.T @ information @ t)
+        return _LikelihoodPoint(value, t.T @ score, t.T @ information @ t)
 
-    def coefficients(self) -> LogisticCoefficients:
-        """Those of all columns of the design at the maximum, as ``logistic_regression`` has them; 0 where the basis does not need one."""
-        gamma, _ = _maximum(self)
-        axes, separated = _axes(self.at(gamma).information)
+    def fit_coefficients(self) -> LogisticCoefficients:
+        """Fit the coefficients of all columns of the design at the maximum, as ``logistic_regression`` has them; 0 where the basis does
+        not need one.
+        """
+        gamma, _ = _find_maximum(self)
+        axes, separated = _covariance_axes(self.evaluate_at(gamma).information)
         to_design = self.basis.to_design
         return LogisticCoefficients(to_design @ gamma, np.linalg.norm(to_design @ axes, axis=1), separated)
 
-    def probabilities(self) -> Iterator[Floats]:
-        """Those of the rows at the maximum, block by block, as ``logistic_regression`` fits them."""
-        coefficients = self.basis.coefficients(_maximum(self)[0])
+    def fitted_probabilities(self) -> Iterator[Floats]:
+        """Yield the probabilities of the rows at the maximum, block by block, as ``logistic_regression`` fits them."""
+        coefficients = self.basis.extended_coefficients(_find_maximum(self)[0])
         for rows, entries in self.basis.blocks():
-            yield expit(times(entries, coefficients, rows.stop - rows.start))
+            yield expit(multiply_entries(entries, coefficients, rows.stop - rows.start))
 
 
-def _covariance(factors: Factors, axes: Floats) -> Floats:
-    """The covariance (K, K) of coefficients of x, where those of q have ``axes`` axes', (K, K)."""
+def _covariance_of_coefficients(factors: Factors, axes: Floats) -> Floats:
+    """Return the covariance (K, K) of coefficients of x, where those of q have ``axes`` axes', (K, K)."""
     with np.errstate(over="ignore", invalid="ignore"):
         root = factors.coefficients_of(axes)
         return np.asarray(root @ root.T)
 
 
-def _maximum(likelihood: _Likelihood) -> tuple[Floats, int]:
-    """The coefficients (K,) of the orthonormal columns, and the steps to them."""
+def _find_maximum(likelihood: _OrthonormalLikelihood) -> tuple[Floats, int]:
+    """Return the coefficients (K,) of the orthonormal columns, and the steps to them."""
     gamma = np.zeros(likelihood.width)
-    here = likelihood.at(gamma)
+    here = likelihood.evaluate_at(gamma)
     for steps in range(1, _MOST_STEPS + 1):
         step, decrement = _scoring_step(here.information, here.score)
         if decrement < _TOLERANCE:
             return gamma + step, steps
-        there = likelihood.at(gamma + step)
+        there = likelihood.evaluate_at(gamma + step)
         while there.value < here.value - _TOLERANCE * (1 + abs(here.value)):
             step = step / 2
-            there = likelihood.at(gamma + step)
+            there = likelihood.evaluate_at(gamma + step)
         gamma, here = gamma + step, there
     return gamma, _MOST_STEPS
 
 
 def _scoring_step(information: Floats, score: Floats) -> tuple[Floats, float]:
-    """The step (K,) and its squared length in standard errors."""
+    """Return the step (K,) and its squared length in standard errors."""
     scale = np.sqrt(np.diag(information))
     scale = np.where(scale > 0, scale, 1.0)
     step = np.linalg.lstsq(information / np.outer(scale, scale), score / scale)[0] / scale
     return np.asarray(step), float(score @ step)
 
 
-def _jeffreys_maximum(problem: _Problem) -> tuple[Floats, int]:
-    """As ``_maximum``, of the likelihood times the root of the information's determinant.
+def _jeffreys_maximum(problem: _LogisticProblem) -> tuple[Floats, int]:
+    """Return the maximum as ``_find_maximum``, of the likelihood times the root of the information's determinant.
 
     The score is X'(y - p + h (1/2 - p)), h the leverages of the records (Firth 1993; Heinze & Schemper 2002, eq. 2); a row
     of several records has the sum of theirs. Scoring steps converge linearly.
     """
     gamma = np.zeros(problem.q.shape[1])
-    value = _penalised(problem, gamma)
+    value = _penalised_log_likelihood(problem, gamma)
     for steps in range(1, _MOST_JEFFREYS_STEPS + 1):
         p = problem.probabilities(gamma)
         information = problem.information(p)
@@ -229,15 +251,15 @@ def _jeffreys_maximum(problem: _Problem) -> tuple[Floats, int]:
         step, decrement = _scoring_step(information, score)
         if decrement < _SMALLEST_DECREMENT:
             return gamma + step, steps
-        better = _penalised(problem, gamma + step)
+        better = _penalised_log_likelihood(problem, gamma + step)
         while better < value - _TOLERANCE * (1 + abs(value)):
             step = step / 2
-            better = _penalised(problem, gamma + step)
+            better = _penalised_log_likelihood(problem, gamma + step)
         gamma, value = gamma + step, better
     return gamma, _MOST_JEFFREYS_STEPS
 
 
-def _penalised(problem: _Problem, gamma: Floats) -> float:
-    """The log-likelihood and half the log determinant of the information."""
+def _penalised_log_likelihood(problem: _LogisticProblem, gamma: Floats) -> float:
+    """Return the log-likelihood and half the log determinant of the information."""
     sign, logarithm = np.linalg.slogdet(problem.information(problem.probabilities(gamma)))
     return problem.log_likelihood(gamma) + 0.5 * float(logarithm) if sign > 0 else -np.inf

@@ -1,9 +1,11 @@
-"""The categories of variables whose levels, ranges or cut points no recipe declares, found by noisy counts that a privacy budget pays for.
+"""Categories of variables whose levels, ranges or cut points no recipe declares, found by noisy counts that a privacy budget pays for.
 
-What a level is called and how far numbers reach are read from the records in no other way: ``sfumato.engine.margins.private_domain`` proves it.
+What a level is called and how far numbers reach are read from the records in no other way: ``sfumato.engine.margins.private_domain``
+proves it.
 Records with a level that was not kept share one category, which is counted and never drawn.
 
-How it could mislead: rare levels and the ends of long tails are not in the release, and nothing shows that they were there; the fit says how many
+How it could mislead: rare levels and the ends of long tails are not in the release, and nothing shows that they were there; the fit
+    says how many
 levels were kept. How it could be abused: a threshold below the noise would release the name of a level that one person has; it follows from
 the stated delta and has no setting. What it costs: a tenth of the budget, half of delta where levels are looked for.
 """
@@ -22,76 +24,76 @@ from ..data.schema import Kind, Schema, Variable
 from ..errors import BadInput
 from ..margins.private_domain import Ends, kept_levels, noisy_cells
 from ..margins.zcdp import sigma_of
-from .binning import Binning
-from .categories import Categories, Codes, Inside, categories_of, edges_between
+from .binning import BinningRule
+from .categories import Codes, Inside, VariableCategories, categories_of_variable, edges_between
 
 OTHERS = "(other levels)"
 
 
 @dataclass(frozen=True, eq=False)
-class KeptLevels(Categories):
-    """The levels at the places ``kept`` of the variable's own; then one category for all others, which is no value; then missing."""
+class KeptLevelCategories(VariableCategories):
+    """Categories of the levels at the places ``kept`` of the variable's own; then one for all others, which is no value; then missing."""
 
     kept: Integers
 
     @property
-    def others(self) -> int:
-        """The category of the levels that were not kept."""
+    def others_code(self) -> int:
+        """Return the category of the levels that were not kept."""
         return len(self.kept)
 
-    def texts(self, data: Microdata) -> tuple[str, ...]:
-        every = super().texts(data)
+    def level_texts(self, data: Microdata) -> tuple[str, ...]:
+        every = super().level_texts(data)
         return (*(every[at] for at in self.kept), OTHERS)
 
-    def codes(self, data: Microdata) -> Codes:
-        missing = data.missing(self.variable.name)
+    def category_codes(self, data: Microdata) -> Codes:
+        missing = data.missing_mask(self.variable.name)
         own = np.where(missing, 0, data.numbers(self.variable.name)).astype(np.int64)
         every = max(int(own.max(initial=0)), int(self.kept.max(initial=0))) + 1
-        place = np.full(every, self.others, dtype=np.int64)
+        place = np.full(every, self.others_code, dtype=np.int64)
         place[self.kept] = np.arange(len(self.kept))
-        return np.where(missing, self.present, place[own])
+        return np.where(missing, self.value_count, place[own])
 
-    def values(self, codes: Codes, data: Microdata, inside: Inside, rng: np.random.Generator) -> Floats:
-        return np.where(codes < self.others, np.append(self.kept, 0)[np.minimum(codes, self.others)], np.nan)
+    def draw_values(self, codes: Codes, data: Microdata, inside: Inside, rng: np.random.Generator) -> Floats:
+        return np.where(codes < self.others_code, np.append(self.kept, 0)[np.minimum(codes, self.others_code)], np.nan)
 
 
 def needs_levels(schema: Schema, name: str) -> bool:
-    """Whether the recipe leaves open which levels a variable has."""
+    """Return whether the recipe leaves open which levels a variable has."""
     return schema[name].kind.has_levels and not schema[name].levels
 
 
-def undeclared(schema: Schema, names: tuple[str, ...], bins: Mapping[str, Binning]) -> tuple[str, ...]:
-    """The variables whose levels, range or cut points the recipe leaves to the records: the recipe alone says so."""
+def undeclared_variables(schema: Schema, names: tuple[str, ...], bins: Mapping[str, BinningRule]) -> tuple[str, ...]:
+    """Return the variables whose levels, range or cut points the recipe leaves to the records: the recipe alone says so."""
     return tuple(
         name
         for name in names
         if needs_levels(schema, name)
-        or (name in bins and (not _ends(schema[name]).known or bins[name].kind == "equal count"))
+        or (name in bins and (not _declared_ends(schema[name]).known or bins[name].kind == "equal count"))
     )
 
 
-def _ends(variable: Variable) -> Ends:
+def _declared_ends(variable: Variable) -> Ends:
     return Ends(variable.lower, variable.upper, variable.kind in (Kind.COUNT, Kind.DATE))
 
 
 def noisy_categories(
     data: Microdata,
     name: str,
-    rule: Binning | None,
+    rule: BinningRule | None,
     rho: float,
     delta: float,
     rng: np.random.Generator,
     person_records: int = 1,
     counted: Booleans | None = None,
-) -> Categories:
-    """The categories of a variable by noisy counts, at a cost of ``rho`` for each of a person's records squared, and of ``delta``.
+) -> VariableCategories:
+    """Find the categories of a variable by noisy counts, at a cost of ``rho`` for each of a person's records squared, and of ``delta``.
 
     ``counted`` (n,) are the records that take part. Raises BadInput where noise leaves nothing, with what would help.
     """
     variable = data.schema[name]
-    numbers, missing = data.numbers(name), data.missing(name)
+    numbers, missing = data.numbers(name), data.missing_mask(name)
     values = numbers[~missing if counted is None else ~missing & counted]
-    gaps = data.may_lack(name)
+    gaps = data.may_have_missing(name)
     if variable.kind.has_levels:
         counts = np.bincount(values.astype(np.int64), minlength=len(data.column(name).cat.categories))
         kept = kept_levels(counts.astype(np.float64), sigma_of(rho), delta, rng, person_records)
@@ -100,9 +102,9 @@ def noisy_categories(
                 f"variables.{name}",
                 f'no level of "{name}" is frequent enough beside the noise; name its levels, or allow more epsilon',
             )
-        return KeptLevels(variable, len(kept) + 1 + gaps, gaps, np.empty(0), (), kept)
+        return KeptLevelCategories(variable, len(kept) + 1 + gaps, gaps, np.empty(0), (), kept)
     assert rule is not None
-    cells = noisy_cells(values, _ends(variable), rho, rng)
+    cells = noisy_cells(values, _declared_ends(variable), rho, rng)
     if cells is None:
         raise BadInput(
             f"variables.{name}", f'noise hides how far "{name}" reaches; give it bounds, or allow more epsilon'
@@ -110,38 +112,40 @@ def noisy_categories(
     low, high = float(cells.edges[0]), float(cells.edges[-1])
     if variable.kind is Kind.DATE:
         low, high = (float(np.clip(end, *FOUR_DIGIT_YEARS)) for end in (low, high))
-    cuts = cells.cuts(int(rule.amount)) if rule.kind == "equal count" else rule.fitted(np.array([low, high])).cuts
-    return _of_edges(variable, gaps, edges_between(variable, low, high, cuts))
+    cuts = cells.cuts(int(rule.amount)) if rule.kind == "equal count" else rule.fit_bins(np.array([low, high])).cuts
+    return _categories_of_edges(variable, gaps, edges_between(variable, low, high, cuts))
 
 
-def _of_edges(variable: Variable, gaps: bool, edges: Floats) -> Categories:
-    return Categories(variable, len(edges) - 1 + gaps, gaps, edges, ())
+def _categories_of_edges(variable: Variable, gaps: bool, edges: Floats) -> VariableCategories:
+    return VariableCategories(variable, len(edges) - 1 + gaps, gaps, edges, ())
 
 
-def stored(found: Mapping[str, Categories], names: tuple[str, ...]) -> dict[str, NDArray[np.generic]]:
-    """What was found, as arrays of a fit: ``levels/0`` the places of the kept levels of target 0, ``edges/1`` the ends of bins."""
+def categories_to_arrays(
+    found: Mapping[str, VariableCategories], names: tuple[str, ...]
+) -> dict[str, NDArray[np.generic]]:
+    """Return what was found, as arrays of a fit: ``levels/0`` the places of the kept levels of target 0, ``edges/1`` the ends of bins."""
     arrays: dict[str, NDArray[np.generic]] = {}
     for name, one in found.items():
         at = names.index(name)
-        if isinstance(one, KeptLevels):
+        if isinstance(one, KeptLevelCategories):
             arrays[f"levels/{at}"] = one.kept
         else:
             arrays[f"edges/{at}"] = one.edges
     return arrays
 
 
-def read_back(
-    arrays: Mapping[str, NDArray[np.generic]], names: tuple[str, ...], data: Microdata, bins: Mapping[str, Binning]
-) -> dict[str, Categories]:
-    """The categories of all variables: those that a fit found, and the others by the recipe."""
-    found: dict[str, Categories] = {}
+def categories_from_arrays(
+    arrays: Mapping[str, NDArray[np.generic]], names: tuple[str, ...], data: Microdata, bins: Mapping[str, BinningRule]
+) -> dict[str, VariableCategories]:
+    """Return the categories of all variables: those that a fit found, and the others by the recipe."""
+    found: dict[str, VariableCategories] = {}
     for at, name in enumerate(names):
-        variable, gaps = data.schema[name], data.may_lack(name)
+        variable, gaps = data.schema[name], data.may_have_missing(name)
         if f"levels/{at}" in arrays:
             kept = np.asarray(arrays[f"levels/{at}"], dtype=np.int64)
-            found[name] = KeptLevels(variable, len(kept) + 1 + gaps, gaps, np.empty(0), (), kept)
+            found[name] = KeptLevelCategories(variable, len(kept) + 1 + gaps, gaps, np.empty(0), (), kept)
         elif f"edges/{at}" in arrays:
-            found[name] = _of_edges(variable, gaps, np.asarray(arrays[f"edges/{at}"], dtype=np.float64))
+            found[name] = _categories_of_edges(variable, gaps, np.asarray(arrays[f"edges/{at}"], dtype=np.float64))
         else:
-            found[name] = categories_of(data, name, bins.get(name))
+            found[name] = categories_of_variable(data, name, bins.get(name))
     return found

@@ -1,4 +1,4 @@
-"""Design X (n, K) and response y (n,) of the records of a table, held where they are one block, and formed block by block where they are more."""
+"""Design X (n, K) and response y (n,) of the records of a table, kept where they are one block, and formed block by block where they are more."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 from ..data.arrays import Floats
 from ..data.blocks import row_blocks
 from ..data.microdata import Microdata
-from ..data.terms import Design
-from .design_triangle import Response, design_triangle, in_one_block, triangle_of
+from ..data.terms import TermDesign
+from .design_triangle import Response, design_triangle, fits_in_one_block, triangle_of_blocks
 from .linear_predictor import linear_predictor
 
 
 @dataclass(frozen=True, eq=False)
 class RegressionRows:
-    """The n records of ``data`` as a regression reads them."""
+    """Records of ``data`` as a regression reads them, n of them."""
 
-    design: Design
+    design: TermDesign
     data: Microdata
     response: Response
 
@@ -28,49 +28,49 @@ class RegressionRows:
         return len(self.data)
 
     @cached_property
-    def held(self) -> tuple[Floats, Floats] | None:
-        """X (n, K) and y (n,) where they are one block."""
-        if not in_one_block(self.design, self.data, 1):
+    def single_block(self) -> tuple[Floats, Floats] | None:
+        """Return X (n, K) and y (n,) where they are one block."""
+        if not fits_in_one_block(self.design, self.data, 1):
             return None
-        return self.design.matrix(self.data), self.response(self.data)
+        return self.design.build_matrix(self.data), self.response(self.data)
 
     def blocks(self) -> Iterator[tuple[slice, Floats, Floats]]:
-        """Which records, and X (b, K) and y (b,) of them."""
-        if self.held is not None:
-            yield slice(0, len(self)), *self.held
+        """Yield which records, and X (b, K) and y (b,) of them."""
+        if self.single_block is not None:
+            yield slice(0, len(self)), *self.single_block
             return
         self.design.check_domains(self.data)
         for rows in row_blocks(len(self), len(self.design.names) + 1):
-            block = self.data.block(rows)
-            yield rows, self.design.matrix(block), self.response(block)
+            block = self.data.select_rows(rows)
+            yield rows, self.design.build_matrix(block), self.response(block)
 
-    def times(self, coefficients: Floats) -> Floats:
-        """X gamma, (n,), for coefficients (K,)."""
-        if self.held is not None:
-            return np.asarray(self.held[0] @ coefficients)
+    def multiply(self, coefficients: Floats) -> Floats:
+        """Return X gamma, (n,), for coefficients (K,)."""
+        if self.single_block is not None:
+            return np.asarray(self.single_block[0] @ coefficients)
         return linear_predictor(self.design, self.data, coefficients)
 
 
-def held_together(tables: Sequence[RegressionRows]) -> tuple[Floats, Floats] | None:
-    """X and y of the records of several tables, one under another, where each table is one block."""
-    held = [one.held for one in tables if one.held is not None]
+def stack_blocks(tables: Sequence[RegressionRows]) -> tuple[Floats, Floats] | None:
+    """Return X and y of the records of several tables, one under another, where each table is one block."""
+    held = [one.single_block for one in tables if one.single_block is not None]
     if len(held) < len(tables):
         return None
     return np.vstack([x for x, _ in held]), np.concatenate([y for _, y in held])
 
 
-def weights_together(tables: Sequence[RegressionRows]) -> Floats | None:
-    """The weights of the records of several tables, None where all are 1."""
+def stack_weights(tables: Sequence[RegressionRows]) -> Floats | None:
+    """Return the weights of the records of several tables, None where all are 1."""
     if all(one.data.weights is None for one in tables):
         return None
-    return np.concatenate([one.data.influence for one in tables])
+    return np.concatenate([one.data.effective_weights for one in tables])
 
 
-def triangle_together(tables: Sequence[RegressionRows]) -> Floats:
-    """R with QR = [X y] of the records of several tables, as ``design_triangle`` has it of one."""
-    held, weights = held_together(tables), weights_together(tables)
+def joint_triangle(tables: Sequence[RegressionRows]) -> Floats:
+    """Return R with QR = [X y] of the records of several tables, as ``design_triangle`` has it of one."""
+    held, weights = stack_blocks(tables), stack_weights(tables)
     if held is not None:
         rows = np.column_stack(held)
-        return triangle_of([rows if weights is None else rows * np.sqrt(weights)[:, None]])
-    found = triangle_of([np.vstack([design_triangle(one.design, one.data, one.response) for one in tables])])
+        return triangle_of_blocks([rows if weights is None else rows * np.sqrt(weights)[:, None]])
+    found = triangle_of_blocks([np.vstack([design_triangle(one.design, one.data, one.response) for one in tables])])
     return found * np.where(np.diagonal(found) < 0, -1.0, 1.0)[:, None]

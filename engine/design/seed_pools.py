@@ -1,4 +1,4 @@
-"""Where records that are drawn in turn start: at random categories, at confidential records, or at records of a public file.
+"""Seed pools: where records that are drawn in turn start: at random categories, at confidential records, or at records of a public file.
 
 Park & Ghosh §3.1 pick each seed "from a predefined pool". A pool that has nothing to do with the confidential data costs no
 privacy: random categories, or a file that the recipe names and that is public already.
@@ -9,8 +9,9 @@ privacy: random categories, or a file that the recipe names and that is public a
 
 The file is read when the recipe is, and its lines become part of the recipe: the run is stored with them, can be repeated
 without the file, and its commitment covers them. That the file is public is the recipe's word. A file is refused where it is the
-confidential table, or half of its records equal a confidential one that is alone of its kind. The account itself takes the recipe's word: an
-account that looked at the records would tell of them.
+confidential table, or half of its records equal a confidential one that is alone of its kind. The account itself takes the recipe's
+word: an
+account that looked at the records would reveal them.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pandas as pd
 
-from ..data.microdata import Microdata, conform
+from ..data.microdata import Microdata, conform_to_schema
 from ..data.schema import MissingPolicy, Schema
 from ..errors import BadInput
-from ..methods.privacy import Uncovered
+from ..methods.privacy import UncoveredUse
 from ..methods.spec import Param
 from ..statistics.csv_lines import cells_of, check_cells, check_size, lines_of, sha256_of
-from ..wording import counted
-from .categories import Categories, Codes
+from ..wording import count_noun
+from .categories import Codes, VariableCategories
 
 SeedKind = Literal["uniform", "confidential", "public"]
 WORDS: tuple[SeedKind, ...] = ("uniform", "confidential")
@@ -39,7 +40,7 @@ WHAT = "the seed pool"
 
 @dataclass(frozen=True)
 class SeedPool:
-    """Where records start; of a public file its ``lines``, the first of them the names of the columns."""
+    """Pool in which records start; of a public file its ``lines``, the first of them the names of the columns."""
 
     kind: SeedKind = "uniform"
     lines: tuple[str, ...] = ()
@@ -49,7 +50,7 @@ class SeedPool:
 
     @classmethod
     def parse(cls, value: object) -> SeedPool:
-        """From a recipe: a word, or the lines of a CSV table. Raises ValueError."""
+        """Read a pool from a recipe: a word, or the lines of a CSV table. Raises ValueError."""
         if isinstance(value, SeedPool):
             return value
         if isinstance(value, str):
@@ -63,29 +64,31 @@ class SeedPool:
         if not isinstance(value, (list, tuple)) or not all(isinstance(line, str) for line in value):
             raise ValueError('must be "uniform", "confidential", or a public file: a CSV table with a column a target')
         pool = cls("public", tuple(value))
-        pool.check()
+        pool.check_lines()
         return pool
 
     @classmethod
-    def of_text(cls, text: str) -> SeedPool:
-        """From the text of a CSV file. Raises ValueError."""
+    def from_text(cls, text: str) -> SeedPool:
+        """Read a pool from the text of a CSV file. Raises ValueError."""
         return cls.parse(lines_of(text))
 
-    def check(self) -> None:
-        """ValueError where the lines are no table with commas, or too many."""
+    def check_lines(self) -> None:
+        """Raise ValueError where the lines are no table with commas, or too many."""
         check_size(self.lines, WHAT)
         check_cells(self._cells, WHAT)
 
     @property
     def written(self) -> str | list[str]:
-        """What ``parse`` reads back to an equal pool."""
+        """Return what ``parse`` reads back to an equal pool."""
         return list(self.lines) if self.kind == "public" else self.kind
 
     @property
     def told(self) -> str:
-        """What the rows of a result say of it: of a file no more than its size and hash."""
+        """Return what the rows of a result say of it: of a file no more than its size and hash."""
         return (
-            f"public, {counted(self.records, 'record')}, SHA-256 {self.sha256}" if self.kind == "public" else self.kind
+            f"public, {count_noun(self.records, 'record')}, SHA-256 {self.sha256}"
+            if self.kind == "public"
+            else self.kind
         )
 
     @property
@@ -94,26 +97,28 @@ class SeedPool:
 
     @cached_property
     def sha256(self) -> str:
-        """The hash of the file, where every line of it ends with a line feed."""
+        """Return the hash of the file, where every line of it ends with a line feed."""
         return sha256_of(self.lines)
 
     @cached_property
     def _cells(self) -> list[list[str]]:
         return cells_of(self.lines, WHAT)
 
-    def table(self, data: Microdata, names: Sequence[str], place: str) -> Microdata:
-        """The records of a public file with these variables of the confidential data, (records,). Raises BadInput at ``place``."""
+    def to_table(self, data: Microdata, names: Sequence[str], place: str) -> Microdata:
+        """Return the records of a public file with these variables of the confidential data, (records,). Raises BadInput at ``place``."""
         heads, *rows = self._cells
         for name in names:
             if name not in heads:
                 raise BadInput(place, f'the seed pool has no column "{name}"; it needs one of every target')
         frame = pd.DataFrame(rows, columns=heads, dtype=object).replace("", None)
         try:
-            found = conform(frame, Schema(tuple(_as_listed(data, n) for n in names)), MissingPolicy.KEEP, place=place)
+            found = conform_to_schema(
+                frame, Schema(tuple(_with_levels_of_data(data, n) for n in names)), MissingPolicy.KEEP, place=place
+            )
         except BadInput as error:
             raise BadInput(error.place, f"of the seed pool {error.message}") from None
         for name in names:
-            if found.missing(name).any() and not data.may_lack(name):
+            if found.missing_mask(name).any() and not data.may_have_missing(name):
                 raise BadInput(
                     f"{place}.{name}", f'records of the seed pool have no "{name}", which every record of the data has'
                 )
@@ -130,8 +135,8 @@ SeedPoolParam = Annotated[
 ]
 
 
-def _as_listed(data: Microdata, name: str) -> Any:
-    """The variable with the levels that the data have, so that codes agree."""
+def _with_levels_of_data(data: Microdata, name: str) -> Any:
+    """Return the variable with the levels that the data have, so that codes agree."""
     variable = data.schema[name]
     return (
         replace(variable, levels=tuple(map(str, data.column(name).cat.categories)))
@@ -141,8 +146,8 @@ def _as_listed(data: Microdata, name: str) -> Any:
 
 
 def check_seeds(data: Microdata, targets: Sequence[str], seeds: SeedPool, place: str) -> None:
-    """BadInput at ``place`` where the records of a public file cannot be ones of the data (a column, a level, a bound), or are theirs."""
-    if seeds.kind == "public" and _confidential_after_all(data, seeds.table(data, targets, place), targets):
+    """Raise BadInput at ``place`` where the records of a public file cannot be ones of the data (a column, a level, a bound), or are theirs."""
+    if seeds.kind == "public" and _is_confidential_table(data, seeds.to_table(data, targets, place), targets):
         raise BadInput(
             place,
             "the seed pool is not public: half of its records or more are records of the confidential data; name another file, or "
@@ -150,16 +155,16 @@ def check_seeds(data: Microdata, targets: Sequence[str], seeds: SeedPool, place:
         )
 
 
-def seeds_uncovered(seeds: SeedPool) -> tuple[Uncovered, ...]:
-    """What of the seeds is outside a proof: nothing where they have nothing to do with the confidential data."""
+def uncovered_seeds(seeds: SeedPool) -> tuple[UncoveredUse, ...]:
+    """Return what of the seeds is outside a proof: nothing where they have nothing to do with the confidential data."""
     if seeds.kind == "confidential":
         public = "each record was drawn starting from a record of the confidential data"
-        return (Uncovered("records start as confidential records", public),)
+        return (UncoveredUse("records start as confidential records", public),)
     return ()
 
 
-def _confidential_after_all(data: Microdata, pool: Microdata, targets: Sequence[str]) -> bool:
-    """Whether a pool is the confidential table, or at least half of it equal a confidential record that is alone of its kind.
+def _is_confidential_table(data: Microdata, pool: Microdata, targets: Sequence[str]) -> bool:
+    """Return whether a pool is the confidential table, or at least half of it equal a confidential record that is alone of its kind.
 
     Of an independent sample at most 37 % do so in the long run, whatever the distribution: k records in cells of one mean e^-1.
     """
@@ -169,8 +174,8 @@ def _confidential_after_all(data: Microdata, pool: Microdata, targets: Sequence[
     return bool((own == drawn).all()) or 2 * int(drawn[own == 1].sum()) >= len(pool)
 
 
-def seeds_of(
-    categories: Mapping[str, Categories],
+def draw_seeds(
+    categories: Mapping[str, VariableCategories],
     targets: Sequence[str],
     seeds: SeedPool,
     data: Microdata,
@@ -179,14 +184,14 @@ def seeds_of(
     *,
     own: bool = False,
 ) -> dict[str, Codes]:
-    """Where ``count`` records start, codes (count,) by target; ``own``: of confidential records each at its own."""
+    """Draw where ``count`` records start, codes (count,) by target; ``own``: of confidential records each at its own."""
     if seeds.kind == "uniform":
         return {name: rng.integers(categories[name].size, size=count) for name in targets}
     if seeds.kind == "public":
-        pool = seeds.table(data, targets, "seeds")
+        pool = seeds.to_table(data, targets, "seeds")
         rows = rng.integers(len(pool), size=count)
-        return {name: categories[name].codes(pool)[rows] for name in targets}
-    found = {name: categories[name].codes(data) for name in targets}
+        return {name: categories[name].category_codes(pool)[rows] for name in targets}
+    found = {name: categories[name].category_codes(data) for name in targets}
     # sorted, so that no random number points to a place in the file
     rows = np.arange(count) if own else np.lexsort(tuple(found.values()))[rng.integers(len(data), size=count)]
     return {name: codes[rows] for name, codes in found.items()}

@@ -12,23 +12,26 @@ from numpy.typing import NDArray
 from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.schema import Schema
-from ..data.terms import Design, Term, parse_term
+from ..data.terms import PredictorTerm, TermDesign, parse_term
 from ..statistics.columns import independent_columns
 from .distinct_records import distinct_records
 from .logistic import LogisticFit, LogisticPrior, logistic_regression
 
 
 @dataclass(frozen=True, eq=False)
-class SequentialModel:
-    """The regression of one target: of distinct rows, each so many records of which a share has the second level.
+class SequentialRegression:
+    """Regression of one target on distinct rows, each so many records of which a share has the second level.
 
-    ``x`` (d, K) holds the columns ``kept`` (C,) of the design of ``terms``: a column that those before it determine is left out, such as the
-    product of two variables that no record has both. ``names`` (C,) are of all. ``records`` and ``ones`` (d,) count the
-    records and those of the second level.
+    terms: of the design
+    names: of all columns, (C,)
+    kept: columns that are used; one that those before it determine is left out, such as the product of two variables that no record has
+        both, (C,)
+    x: the kept columns, (d, K)
+    records, ones: the records and those of the second level, (d,)
     """
 
     target: str
-    terms: tuple[Term, ...]
+    terms: tuple[PredictorTerm, ...]
     names: tuple[str, ...]
     kept: NDArray[np.bool_]
     x: Floats
@@ -45,43 +48,45 @@ class SequentialModel:
 
 def sequential_terms(
     target: str, targets: Sequence[str], predictors: Sequence[str], order: int, schema: Schema
-) -> tuple[Term, ...]:
-    """The terms that a target is regressed on: predictors, the targets before it, and with order 2 products of two of those."""
+) -> tuple[PredictorTerm, ...]:
+    """Return the terms that a target is regressed on: predictors, the targets before it, and with order 2 products of two of those."""
     before = targets[: targets.index(target)]
     terms = [parse_term(text, schema, "predictors") for text in (*predictors, *before)]
     if order == 2:
         single = [term for term in terms if len(term.factors) == 1]
         there = {frozenset(map(str, term.factors)) for term in terms}
         for a, b in combinations(single, 2):
-            product = Term((*a.factors, *b.factors))
+            product = PredictorTerm((*a.factors, *b.factors))
             if a.columns != b.columns and frozenset(map(str, product.factors)) not in there:
                 terms.append(product)
     return tuple(terms)
 
 
-def sequential_models(
+def sequential_regressions(
     data: Microdata, targets: Sequence[str], predictors: Sequence[str], order: int, weights: Floats | None = None
-) -> tuple[SequentialModel, ...]:
-    """The regressions, in the order of the targets, those without a term left out: the first target where nothing is kept.
+) -> tuple[SequentialRegression, ...]:
+    """Return the regressions, in the order of the targets, those without a term left out: the first target where nothing is kept.
 
     ``weights`` (n,), at least 0, are the influence of single records (a pseudo-likelihood); left out, each counts as one.
     """
     found = []
     for target in targets:
         if terms := sequential_terms(target, targets, predictors, order, data.schema):
-            design = Design.of(terms, data)
+            design = TermDesign.from_terms(terms, data)
             distinct = distinct_records(data, design.columns)
-            records = distinct.sums(weights)
-            ones = distinct.sums(data.numbers(target) if weights is None else weights * data.numbers(target))
+            records = distinct.sum_by_combination(weights)
+            ones = distinct.sum_by_combination(
+                data.numbers(target) if weights is None else weights * data.numbers(target)
+            )
             some = records > 0
-            x = design.matrix(distinct.table(data))[some]
+            x = design.build_matrix(distinct.representatives(data))[some]
             kept = independent_columns(x)
-            found.append(SequentialModel(target, terms, design.names, kept, x[:, kept], records[some], ones[some]))
+            found.append(SequentialRegression(target, terms, design.names, kept, x[:, kept], records[some], ones[some]))
     return tuple(found)
 
 
-def share_of(data: Microdata, target: str, weights: Floats | None = None) -> tuple[float, float]:
-    """Records of the first and of the second level, by which the first target is drawn where it has no terms."""
+def level_counts(data: Microdata, target: str, weights: Floats | None = None) -> tuple[float, float]:
+    """Return the records of the first and of the second level, by which the first target is drawn where it has no terms."""
     own = np.ones(len(data)) if weights is None else weights
     ones = float(own @ data.numbers(target))
     return float(own.sum()) - ones, ones

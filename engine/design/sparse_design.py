@@ -1,4 +1,4 @@
-"""Designs of which a row has one number a term, added up block by block: as long as a table, and never formed whole.
+"""Sparse designs of which a row has one number a term, added up block by block: as long as a table, and never formed whole.
 
 The main effects of a variable with levels are indicators, of which a record has one at most: a term is a column and a number for each
 record. So X'WX consists of weighted cross-tables, by ``bincount``, and neither time nor memory grow with rows times columns.
@@ -22,17 +22,18 @@ from scipy.linalg import solve_triangular
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.blocks import row_blocks
 from ..data.microdata import Microdata
-from ..data.terms import Design, Factor, factor_numbers
+from ..data.terms import TermDesign, TermFactor, factor_numbers
 
 CLEAR = 1e-4
 """The share of a column's length that X'X can tell from none: its square is far above what rounding leaves."""
 _REFINEMENTS = 2
 
 
-class Entries(NamedTuple):
-    """What a term of ``width`` columns has in b rows: the column of each row's number (b,), None for the first; the numbers (b,), None for ones.
+class TermEntries(NamedTuple):
+    """Entries of a term of ``width`` columns in b rows.
 
-    A row whose column is ``width`` has no number.
+    column: the column of each row's number, None for the first; a row whose column is ``width`` has no number, (b,)
+    number: the numbers, None for ones, (b,)
     """
 
     width: int
@@ -40,46 +41,46 @@ class Entries(NamedTuple):
     number: Floats | None
 
 
-class Term(Protocol):
-    """Some columns of a design, of which each row has a number in one at most."""
+class SparseTerm(Protocol):
+    """Columns of a design, of which each row has a number in one at most."""
 
     @property
     def width(self) -> int: ...
 
-    def entries(self, rows: slice) -> Entries: ...
+    def entries_of(self, rows: slice) -> TermEntries: ...
 
 
 @dataclass(frozen=True)
-class Intercept:
+class InterceptTerm:
     width: int = 1
 
-    def entries(self, rows: slice) -> Entries:
-        return Entries(1, None, None)
+    def entries_of(self, rows: slice) -> TermEntries:
+        return TermEntries(1, None, None)
 
 
 @dataclass(frozen=True, eq=False)
-class Indicators:
+class IndicatorTerm:
     """Indicators of all but the first of the levels that occur: ``column`` (n,) is ``width`` where it is that one."""
 
     column: NDArray[np.int32]
     width: int
 
     @classmethod
-    def of(cls, codes: Floats) -> Indicators:
-        """Of whole codes (n,), from -1."""
+    def from_codes(cls, codes: Floats) -> IndicatorTerm:
+        """Create the indicators of whole codes (n,), from -1."""
         code = codes.astype(np.int32) + 1
         occurs = np.bincount(code) > 0
         column = np.cumsum(occurs, dtype=np.int32) - 2
         width = int(occurs.sum()) - 1
         return cls(np.where(column < 0, width, column).astype(np.int32)[code], width)
 
-    def entries(self, rows: slice) -> Entries:
-        """A one in each row, but for those of the first level."""
-        return Entries(self.width, self.column[rows].astype(np.int64), None)
+    def entries_of(self, rows: slice) -> TermEntries:
+        """Return a one in each row, but for those of the first level."""
+        return TermEntries(self.width, self.column[rows].astype(np.int64), None)
 
 
 @dataclass(frozen=True, eq=False)
-class Standardised:
+class StandardisedTerm:
     """Numbers (n,) over a power of two, less their mean, over their standard deviation."""
 
     values: Floats
@@ -89,36 +90,36 @@ class Standardised:
     width: int = 1
 
     @classmethod
-    def of(cls, values: Floats, scale: float) -> Standardised:
+    def from_values(cls, values: Floats, scale: float) -> StandardisedTerm:
         scaled = values / scale
         return cls(values, scale, float(scaled.mean()), float(scaled.std()))
 
-    def entries(self, rows: slice) -> Entries:
-        return Entries(1, None, (self.values[rows] / self.scale - self.mean) / self.deviation)
+    def entries_of(self, rows: slice) -> TermEntries:
+        return TermEntries(1, None, (self.values[rows] / self.scale - self.mean) / self.deviation)
 
 
 @dataclass(frozen=True)
-class Product:
-    """Every column of one term times every column of the other."""
+class ProductTerm:
+    """Products of every column of one term and every column of the other."""
 
-    one: Term
-    other: Term
+    one: SparseTerm
+    other: SparseTerm
 
     @property
     def width(self) -> int:
         return self.one.width * self.other.width
 
-    def entries(self, rows: slice) -> Entries:
-        """The product of both numbers where a row has both."""
-        (own, i, a), (theirs, j, b) = self.one.entries(rows), self.other.entries(rows)
+    def entries_of(self, rows: slice) -> TermEntries:
+        """Return the product of both numbers where a row has both."""
+        (own, i, a), (theirs, j, b) = self.one.entries_of(rows), self.other.entries_of(rows)
         number = a if b is None else b if a is None else a * b
         if i is None or j is None:
-            return Entries(self.width, i if j is None else j, number)
-        return Entries(self.width, np.where((i == own) | (j == theirs), self.width, i * theirs + j), number)
+            return TermEntries(self.width, i if j is None else j, number)
+        return TermEntries(self.width, np.where((i == own) | (j == theirs), self.width, i * theirs + j), number)
 
 
-def times(entries: Sequence[Entries], coefficients: Floats, rows: int) -> Floats:
-    """X b, (rows,), of a block of so many ``rows``, with coefficients (K,)."""
+def multiply_entries(entries: Sequence[TermEntries], coefficients: Floats, rows: int) -> Floats:
+    """Return X b, (rows,), of a block of so many ``rows``, with coefficients (K,)."""
     found, start = np.zeros(rows), 0
     for width, column, number in entries:
         own = coefficients[start : start + width]
@@ -128,13 +129,13 @@ def times(entries: Sequence[Entries], coefficients: Floats, rows: int) -> Floats
     return found
 
 
-def transposed_times(entries: Sequence[Entries], values: Floats) -> Floats:
-    """X'v, (K,), of a block, with values (b,)."""
-    return np.concatenate([_sums(one, values if one.number is None else values * one.number) for one in entries])
+def multiply_transposed(entries: Sequence[TermEntries], values: Floats) -> Floats:
+    """Return X'v, (K,), of a block, with values (b,)."""
+    return np.concatenate([_column_sums(one, values if one.number is None else values * one.number) for one in entries])
 
 
-def cross_products(entries: Sequence[Entries], weights: Floats) -> Floats:
-    """X'WX, (K, K), of a block, with weights (b,)."""
+def cross_products(entries: Sequence[TermEntries], weights: Floats) -> Floats:
+    """Return X'WX, (K, K), of a block, with weights (b,)."""
     starts = np.cumsum([0, *(one.width for one in entries)])
     places = [slice(start, end) for start, end in pairwise(starts)]
     found = np.zeros((starts[-1], starts[-1]))
@@ -142,22 +143,22 @@ def cross_products(entries: Sequence[Entries], weights: Floats) -> Floats:
         weighted = weights if one.number is None else weights * one.number
         for j, other in enumerate(entries[: i + 1]):
             values = weighted if other.number is None else weighted * other.number
-            part = np.diag(_sums(one, values)) if i == j else _cross_table(one, other, values)
+            part = np.diag(_column_sums(one, values)) if i == j else _cross_table(one, other, values)
             found[places[i], places[j]], found[places[j], places[i]] = part, part.T
     return found
 
 
-def _sums(entries: Entries, values: Floats) -> Floats:
-    """The sum of the values (b,) of each column, (width,)."""
+def _column_sums(entries: TermEntries, values: Floats) -> Floats:
+    """Return the sum of the values (b,) of each column, (width,)."""
     if entries.column is None:
         return np.asarray(values.sum())[None]
     return np.asarray(np.bincount(entries.column, values, entries.width + 1)[: entries.width], dtype=np.float64)
 
 
-def _cross_table(one: Entries, other: Entries, values: Floats) -> Floats:
-    """The sum of the values (b,) of each pair of columns, (width, width)."""
+def _cross_table(one: TermEntries, other: TermEntries, values: Floats) -> Floats:
+    """Return the sum of the values (b,) of each pair of columns, (width, width)."""
     if one.column is None or other.column is None:
-        return _sums(other if one.column is None else one, values).reshape(one.width, other.width)
+        return _column_sums(other if one.column is None else one, values).reshape(one.width, other.width)
     shape = one.width + 1, other.width + 1
     table = np.bincount(one.column * shape[1] + other.column, values, shape[0] * shape[1])
     return np.asarray(table.reshape(shape)[: one.width, : other.width], dtype=np.float64)
@@ -165,25 +166,25 @@ def _cross_table(one: Entries, other: Entries, values: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class SparseDesign:
-    """``terms`` side by side, ``rows`` long and K = ``width`` wide."""
+    """Design of ``terms`` side by side, ``rows`` long and K = ``width`` wide."""
 
-    terms: Sequence[Term]
+    terms: Sequence[SparseTerm]
     rows: int
 
     @property
     def width(self) -> int:
         return sum(term.width for term in self.terms)
 
-    def blocks(self) -> Iterator[tuple[slice, list[Entries]]]:
-        """Its rows, and what every term has there, block by block."""
+    def blocks(self) -> Iterator[tuple[slice, list[TermEntries]]]:
+        """Yield its rows, and the entries of every term there, block by block."""
         for rows in row_blocks(self.rows, self.width):
-            yield rows, [term.entries(rows) for term in self.terms]
+            yield rows, [term.entries_of(rows) for term in self.terms]
 
     def matrix(self) -> Floats:
-        """The design as it is written down, (rows, K): for few rows."""
+        """Return the design as it is written down, (rows, K): for few rows."""
         found, start = np.zeros((self.rows, self.width)), 0
         for term in self.terms:
-            width, column, number = term.entries(slice(None))
+            width, column, number = term.entries_of(slice(None))
             has = np.arange(self.rows) if column is None else np.flatnonzero(column < width)
             found[has, start if column is None else start + column[has]] = 1.0 if number is None else number[has]
             start += width
@@ -197,26 +198,30 @@ class SparseDesign:
         )
 
 
-def sparse_design(design: Design, data: Microdata) -> SparseDesign:
-    """The same columns in the same order as ``design.matrix(data)``, of records that have all values. Raises BadInput outside a function's domain."""
+def make_sparse_design(design: TermDesign, data: Microdata) -> SparseDesign:
+    """Make the same columns in the same order as ``design.matrix(data)``, of records that have all values. Raises BadInput outside a
+    function's domain.
+    """
     design.check_domains(data)
-    terms = (reduce(Product, [_of_factor(factor, data) for factor in term.factors]) for term in design.terms)
-    return SparseDesign([Intercept(), *terms], len(data))
+    terms = (reduce(ProductTerm, [_term_of_factor(factor, data) for factor in term.factors]) for term in design.terms)
+    return SparseDesign([InterceptTerm(), *terms], len(data))
 
 
-def _of_factor(factor: Factor, data: Microdata) -> Term:
+def _term_of_factor(factor: TermFactor, data: Microdata) -> SparseTerm:
     if not factor.has_indicators(data.schema):
-        return Standardised(factor_numbers(factor, data), 1.0, 0.0, 1.0)
+        return StandardisedTerm(factor_numbers(factor, data), 1.0, 0.0, 1.0)
     levels = data.column(factor.column).cat
     column, width = levels.codes.to_numpy().astype(np.int32) - np.int32(1), len(levels.categories) - 1
-    return Indicators(np.where(column < 0, np.int32(width), column), width)
+    return IndicatorTerm(np.where(column < 0, np.int32(width), column), width)
 
 
 @dataclass(frozen=True, eq=False)
-class Basis:
-    """Independent columns B that span some of a design: its own columns ``kept`` (k,), and combinations X C of all, ``combined`` C (K, c).
+class ColumnBasis:
+    """Independent columns B that span some of a design.
 
-    The columns of B T are orthonormal but for rounding: T, ``to_orthonormal`` (k + c, k + c), is upper triangular.
+    kept: columns of the design itself, (k,)
+    combined: combinations X C of all columns, C (K, c)
+    to_orthonormal: T, upper triangular, (k + c, k + c): the columns of B T are orthonormal but for rounding
     """
 
     design: SparseDesign
@@ -227,36 +232,36 @@ class Basis:
     def __len__(self) -> int:
         return len(self.to_orthonormal)
 
-    def blocks(self) -> Iterator[tuple[slice, list[Entries]]]:
-        """The rows of X with X C beside it, (K + c) columns, block by block."""
+    def blocks(self) -> Iterator[tuple[slice, list[TermEntries]]]:
+        """Yield the rows of X with X C beside it, (K + c) columns, block by block."""
         for rows, entries in self.design.blocks():
             yield rows, _with_combined(entries, self.combined, rows.stop - rows.start)
 
     @property
     def places(self) -> Integers:
-        """Where the columns of B stand among those (K + c)."""
+        """Return where the columns of B stand among those (K + c)."""
         return np.append(self.kept, self.design.width + np.arange(self.combined.shape[1]))
 
-    def coefficients(self, of_orthonormal: Floats) -> Floats:
-        """Coefficients (K + c,) of X beside X C, from those of B T (k + c,)."""
+    def extended_coefficients(self, of_orthonormal: Floats) -> Floats:
+        """Return coefficients (K + c,) of X beside X C, from those of B T (k + c,)."""
         found = np.zeros(self.design.width + self.combined.shape[1])
         found[self.places] = self.to_orthonormal @ of_orthonormal
         return found
 
     @property
     def to_design(self) -> Floats:
-        """What takes coefficients of B T to those of the design alone, (K, k + c)."""
+        """Return the matrix that takes coefficients of B T to those of the design alone, (K, k + c)."""
         found = np.zeros((self.design.width + self.combined.shape[1], len(self)))
         found[self.places] = self.to_orthonormal
         return np.asarray(found[: self.design.width] + self.combined @ found[self.design.width :])
 
 
-def _with_combined(entries: list[Entries], combined: Floats, rows: int) -> list[Entries]:
-    return [*entries, *(Entries(1, None, times(entries, column, rows)) for column in combined.T)]
+def _with_combined(entries: list[TermEntries], combined: Floats, rows: int) -> list[TermEntries]:
+    return [*entries, *(TermEntries(1, None, multiply_entries(entries, column, rows)) for column in combined.T)]
 
 
-def independent_basis(design: SparseDesign, among: Booleans | None = None, tolerance: float = 1e-10) -> Basis:
-    """A basis of the columns of a design, or of those ``among`` them, (K,).
+def independent_basis(design: SparseDesign, among: Booleans | None = None, tolerance: float = 1e-10) -> ColumnBasis:
+    """Find a basis of the columns of a design, or of those ``among`` them, (K,).
 
     A column counts as dependent when what the basis leaves of it is below ``tolerance`` of its length, as for
     ``columns.independent_columns``. Columns of which more than ``CLEAR`` is left by X'X enter as they are. Of the others the rest is
@@ -264,22 +269,24 @@ def independent_basis(design: SparseDesign, among: Booleans | None = None, toler
     """
     lengths = np.sqrt(np.diag(design.squares))
     asked = np.flatnonzero(lengths > 0 if among is None else among & (lengths > 0))
-    clear = _clear(design.squares[np.ix_(asked, asked)])
-    basis = _basis(design, asked[clear], np.empty((design.width, 0)))
+    clear = _clearly_independent(design.squares[np.ix_(asked, asked)])
+    basis = _make_basis(design, asked[clear], np.empty((design.width, 0)))
     doubtful = asked[~clear]
     while len(doubtful):
-        rests, squares = _rests(basis, doubtful)
+        rests, squares = _residual_columns(basis, doubtful)
         length = np.sqrt(np.diag(squares))
         left = length > tolerance * lengths[doubtful]
-        clear = _clear(squares[np.ix_(left, left)])
+        clear = _clearly_independent(squares[np.ix_(left, left)])
         scaled = (rests[:, left] / length[left])[:, clear]
-        basis = _basis(design, basis.kept, np.column_stack([basis.combined, scaled])) if len(clear) else basis
+        basis = _make_basis(design, basis.kept, np.column_stack([basis.combined, scaled])) if len(clear) else basis
         doubtful = doubtful[left][~clear]
     return basis
 
 
-def _clear(squares: Floats) -> Booleans:
-    """Which of some columns with these cross-products (k, k) have more than ``CLEAR`` of their length left by the ones before that have, (k,)."""
+def _clearly_independent(squares: Floats) -> Booleans:
+    """Mark which of some columns with these cross-products (k, k) have more than ``CLEAR`` of their length left by the ones before that
+    have, (k,).
+    """
     lengths = np.sqrt(np.diag(squares))
     rest = squares / np.outer(lengths, lengths)
     found = np.zeros(len(rest), dtype=np.bool_)
@@ -290,8 +297,8 @@ def _clear(squares: Floats) -> Booleans:
     return found
 
 
-def _basis(design: SparseDesign, kept: Integers, combined: Floats) -> Basis:
-    basis = Basis(design, kept, combined, np.eye(len(kept) + combined.shape[1]))
+def _make_basis(design: SparseDesign, kept: Integers, combined: Floats) -> ColumnBasis:
+    basis = ColumnBasis(design, kept, combined, np.eye(len(kept) + combined.shape[1]))
     chosen = np.ix_(basis.places, basis.places)
     if combined.shape[1]:
         blocks = basis.blocks()
@@ -301,26 +308,28 @@ def _basis(design: SparseDesign, kept: Integers, combined: Floats) -> Basis:
     lengths = np.sqrt(np.diag(squares))
     root = np.linalg.cholesky(squares / np.outer(lengths, lengths))
     inverse = solve_triangular(root, np.eye(len(root)), lower=True).T / lengths[:, None]
-    return Basis(design, kept, combined, np.asarray(inverse))
+    return ColumnBasis(design, kept, combined, np.asarray(inverse))
 
 
-def _rests(basis: Basis, doubtful: Integers) -> tuple[Floats, Floats]:
-    """What a basis leaves of the ``doubtful`` columns (d,) of its design, as combinations of all of them (K, d), and the cross-products (d, d)."""
+def _residual_columns(basis: ColumnBasis, doubtful: Integers) -> tuple[Floats, Floats]:
+    """Return what a basis leaves of the ``doubtful`` columns (d,) of its design, as combinations of all of them (K, d), and the
+    cross-products (d, d).
+    """
     width, t = basis.design.width, basis.to_orthonormal
     combination = np.eye(width + basis.combined.shape[1])[:, doubtful]
     for _ in range(_REFINEMENTS):
-        along = _cross_products_with_rests(basis, combination)[0]
+        along = _residual_cross_products(basis, combination)[0]
         combination[basis.places] -= t @ (t.T @ along)
-    squares = _cross_products_with_rests(basis, combination)[1]
+    squares = _residual_cross_products(basis, combination)[1]
     return combination[:width] + basis.combined @ combination[width:], squares
 
 
-def _cross_products_with_rests(basis: Basis, combination: Floats) -> tuple[Floats, Floats]:
-    """B'R, (k + c, d), and R'R, (d, d), for R = X beside X C times a ``combination`` (K + c, d)."""
+def _residual_cross_products(basis: ColumnBasis, combination: Floats) -> tuple[Floats, Floats]:
+    """Return B'R, (k + c, d), and R'R, (d, d), for R = X beside X C times a ``combination`` (K + c, d)."""
     count = combination.shape[1]
     along, squares = np.zeros((len(basis), count)), np.zeros((count, count))
     for rows, entries in basis.blocks():
-        rests = [times(entries, column, rows.stop - rows.start) for column in combination.T]
-        along += np.column_stack([transposed_times(entries, rest)[basis.places] for rest in rests])
+        rests = [multiply_entries(entries, column, rows.stop - rows.start) for column in combination.T]
+        along += np.column_stack([multiply_transposed(entries, rest)[basis.places] for rest in rests])
         squares += np.array([[one @ other for other in rests] for one in rests])
     return along, squares

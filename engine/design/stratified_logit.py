@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
-from ..errors import BadInput, suggestion
+from ..errors import BadInput, near_miss_hint
 from ..statistics.columns import independent_columns
 from ..statistics.multinomial_logit import MultinomialLogit, fit
-from .categories import categories_of
+from .categories import categories_of_variable
 from .completed_design import CompletedDesign
 from .distinct_records import distinct_records
 
@@ -29,12 +29,18 @@ MOST_ALONE = 100_000
 
 @dataclass(frozen=True, eq=False)
 class StratumRecords:
-    """The r records of one stratum that a model is fitted to.
+    """Records of one stratum that a model is fitted to, r of them.
 
-    ``rows`` (r,) are their places in the table, ``x`` (r, p) the columns ``kept`` (C,) of the design: those before it in the
-    stratum determine the others. ``y`` (r,) are codes of the target, ``classes`` (K,) those that occur, ascending; a missing value has the code after the
-    last level. Where ``weights`` (r,) is not None, each row is that of all ``records`` that are alike, and these are their weights in all; ``rows`` then
-    are places among all that differ, and ``of`` (n,) those of all records of the table.
+    rows: their places in the table, (r,)
+    kept: columns of the design that are used: those before it in the stratum determine the others, (C,)
+    x: the kept columns, (r, p)
+    y: codes of the target; a missing value has the code after the last level, (r,)
+    classes: codes that occur, ascending, (K,)
+    records: number of records
+    weights: where it is not None, each row is that of all ``records`` that are alike, and these are their weights in all; ``rows`` then
+        are places among
+        all that differ, (r,)
+    combination_of: then the combination of each record of the table, (n,)
     """
 
     number: int
@@ -43,43 +49,43 @@ class StratumRecords:
     kept: NDArray[np.bool_]
     x: Floats
     y: Integers
-    classes: Integers
+    class_keys: Integers
     records: int
     weights: Floats | None = None
-    of: Integers | None = None
+    combination_of: Integers | None = None
 
-    def places(self, records: Integers) -> tuple[Integers, NDArray[np.bool_]]:
-        """In which row each of some records of the table stands, and whether it does in one; 0 where not."""
-        return places_among(records if self.of is None else self.of[records], self.rows)
+    def rows_of_records(self, records: Integers) -> tuple[Integers, NDArray[np.bool_]]:
+        """Return in which row each of some records of the table stands, and whether it does in one; 0 where not."""
+        return find_places(records if self.combination_of is None else self.combination_of[records], self.rows)
 
     @property
-    def coefficients(self) -> int:
-        """How many coefficients its model has, K p."""
-        return int(len(self.classes) * self.x.shape[1])
+    def coefficient_count(self) -> int:
+        """Return how many coefficients its model has, K p."""
+        return int(len(self.class_keys) * self.x.shape[1])
 
     def fit(self, penalty: float, weights: Floats | None = None) -> MultinomialLogit:
-        """Its model; ``weights`` (n,) are those of all records of the table, not of the stratum alone."""
+        """Fit its model; ``weights`` (n,) are those of all records of the table, not of the stratum alone."""
         if self.weights is not None:
-            return fit(self.x, self.y, self.classes, penalty, self.weights)
-        return fit(self.x, self.y, self.classes, penalty, None if weights is None else weights[self.rows])
+            return fit(self.x, self.y, self.class_keys, penalty, self.weights)
+        return fit(self.x, self.y, self.class_keys, penalty, None if weights is None else weights[self.rows])
 
 
-def places_among(values: Integers, ascending: Integers) -> tuple[Integers, NDArray[np.bool_]]:
-    """Where values stand among ascending ones, 0 where they do not, and whether they do."""
+def find_places(values: Integers, ascending: Integers) -> tuple[Integers, NDArray[np.bool_]]:
+    """Return where values stand among ascending ones, 0 where they do not, and whether they do."""
     places = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
     there = ascending[places] == values
     return np.where(there, places, 0), there
 
 
-def strata_of(data: Microdata, variable: str | None, groups: Groups) -> Integers:
-    """The stratum of each record, (n,): the group of its level, the level itself where there are no groups, 0 without a variable.
+def strata_of_records(data: Microdata, variable: str | None, groups: Groups) -> Integers:
+    """Return the stratum of each record, (n,): the group of its level, the level itself where there are no groups, 0 without a variable.
 
     A missing value is a level of its own; with groups it is of the others.
     """
     if variable is None:
         return np.zeros(len(data), dtype=np.int64)
-    categories = categories_of(data, variable, None)
-    codes = categories.codes(data)
+    categories = categories_of_variable(data, variable, None)
+    codes = categories.category_codes(data)
     if not groups:
         return codes
     group = {level: i for i, levels in enumerate(groups.values()) for level in levels}
@@ -88,7 +94,7 @@ def strata_of(data: Microdata, variable: str | None, groups: Groups) -> Integers
 
 
 def stratum_name(number: int, data: Microdata, variable: str | None, groups: Groups) -> str:
-    """What a stratum is called: its group, or the level."""
+    """Return the name of a stratum: its group, or the level."""
     if variable is None:
         return ""
     if groups:
@@ -97,15 +103,15 @@ def stratum_name(number: int, data: Microdata, variable: str | None, groups: Gro
     return f"{variable}={[*levels, 'missing'][number]}"
 
 
-def check_groups(data: Microdata, variable: str, groups: Groups, place: str) -> None:
-    """BadInput where a group names a level that the variable does not have, or that another group has."""
+def check_level_groups(data: Microdata, variable: str, groups: Groups, place: str) -> None:
+    """Raise BadInput where a group names a level that the variable does not have, or that another group has."""
     levels = [str(level) for level in data.column(variable).cat.categories]
     seen: set[str] = set()
     for name, group in groups.items():
         for i, level in enumerate(group):
             at = f"{place}.{name}[{i}]"
             if level not in levels:
-                raise BadInput(at, f'"{variable}" has no level "{level}"{suggestion(level, levels)}')
+                raise BadInput(at, f'"{variable}" has no level "{level}"{near_miss_hint(level, levels)}')
             if level in seen:
                 raise BadInput(at, f'"{level}" stands in two groups, or twice in one')
             seen.add(level)
@@ -121,28 +127,31 @@ def stratified_records(
     filled: bool = False,
     together: bool = False,
 ) -> tuple[StratumRecords, ...]:
-    """The records of each stratum, in the order of the strata's numbers; ``together`` those that are alike in all of it, as one row.
+    """Return the records of each stratum, in the order of the strata's numbers; ``together`` those that are alike in all of it, as one row.
 
     ``filled``: records without a value of the target are left out of the fits, rather than of a class of their own. So are records of
     weight 0, whose class may be nobody else's.
     """
     groups = groups or {}
-    design, categories = CompletedDesign.of(predictors, data.counted), categories_of(data, target, None)
+    design, categories = (
+        CompletedDesign.from_terms(predictors, data.with_positive_weight),
+        categories_of_variable(data, target, None),
+    )
     weights, records, of = None, np.ones(len(data)), None
-    table, counted = data, data.influence > 0
+    table, counted = data, data.effective_weights > 0
     if together:
         columns = (*design.columns, target, *(() if variable is None else (variable,)))
         distinct = distinct_records(data, columns)
         weights, records = (
-            distinct.sums(data.weights),
-            distinct.sums(None if data.weights is None else counted.astype(np.float64)),
+            distinct.sum_by_combination(data.weights),
+            distinct.sum_by_combination(None if data.weights is None else counted.astype(np.float64)),
         )
-        table, counted, of = distinct.table(data), weights > 0, distinct.of
-    y, strata = categories.codes(table), strata_of(table, variable, groups)
+        table, counted, of = distinct.representatives(data), weights > 0, distinct.combination_of
+    y, strata = categories.category_codes(table), strata_of_records(table, variable, groups)
     found = []
     for number in np.unique(strata):
         inside = (strata == number) & counted
-        rows = np.flatnonzero(inside & (y < categories.present) if filled else inside)
+        rows = np.flatnonzero(inside & (y < categories.value_count) if filled else inside)
         x = design.matrix(replace(table, frame=table.frame.iloc[rows], weights=None))
         kept = independent_columns(x) if len(rows) else np.zeros(x.shape[1], dtype=np.bool_)
         found.append(

@@ -1,4 +1,4 @@
-"""Combinations of values that cannot be, as a recipe writes them: structural zeros.
+"""Structural zeros: combinations of values that cannot occur, as a recipe writes them.
 
 They are written in the language of ``sfumato.engine.data.conditions``, terms of single variables that hold together:
 
@@ -6,7 +6,8 @@ They are written in the language of ``sfumato.engine.data.conditions``, terms of
     "relationship = Husband & sex = Female"
     "age < 15 & occupation is present"
 
-A number is compared with whole bins: the bins need a cut where the condition has one. A value that is missing fulfils no term but ``is missing``.
+A number is compared with whole bins: the bins need a cut where the condition has one. A value that is missing fulfils no term but ``is
+    missing``.
 """
 
 from __future__ import annotations
@@ -17,48 +18,62 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.conditions import FORM, All, Comparison, Condition, Presence, parse_condition, terms_of
+from ..data.conditions import (
+    CONDITION_FORM,
+    Condition,
+    ConditionConjunction,
+    PresenceTest,
+    SumComparison,
+    list_terms,
+    parse_condition,
+)
 from ..data.microdata import Microdata
 from ..data.schema import Kind
 from ..errors import BadInput
-from .categories import Categories
+from .categories import VariableCategories
 
 Mask = NDArray[np.bool_]
 _COMPARED = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 
 
 @dataclass(frozen=True, slots=True)
-class ImpossibleTerm:
-    """What a condition says of one variable: a ``sign`` and ``values``, or ``is missing`` and ``is present`` and none."""
+class StructuralZeroTerm:
+    """Condition on one variable: a ``sign`` and ``values``, or ``is missing`` and ``is present`` and none."""
 
     column: str
     sign: str
     values: tuple[str, ...]
 
     @classmethod
-    def of(cls, term: Condition) -> ImpossibleTerm:
-        """From a part of a condition. Raises ValueError where it speaks of several variables."""
-        if isinstance(term, Presence):
-            return cls(term.column, "is present" if term.present else "is missing", ())
-        if not isinstance(term, Comparison):
-            raise ValueError(f'combinations that cannot be are terms of one variable each, joined by "&": write {FORM}')
+    def from_condition(cls, term: Condition) -> StructuralZeroTerm:
+        """Create the term from a part of a condition. Raises ValueError where it is about several variables."""
+        if isinstance(term, PresenceTest):
+            return cls(term.column, "is present" if term.is_present else "is missing", ())
+        if not isinstance(term, SumComparison):
+            raise ValueError(
+                f'combinations that cannot be are terms of one variable each, joined by "&": write {CONDITION_FORM}'
+            )
         sides = (term.left, *term.right)
-        if any(len(side) > 1 or side[0].scaled or side[0].coefficient != 1 for side in sides):
+        if any(len(side) > 1 or side[0].has_coefficient or side[0].coefficient != 1 for side in sides):
             raise ValueError(f'"{term.text}" has a sum: combinations that cannot be are terms of one variable each')
         column, *values = (side[0].atom.text for side in sides)
         return cls(column, term.sign, tuple(values))
 
-    def levels(self, categories: Categories, data: Microdata, size: int, place: str) -> Mask:
-        """Which of the ``size`` levels of its variable fulfil it, (size,). Raises BadInput."""
-        present = np.arange(size) < categories.present
+    def fulfilling_levels(self, categories: VariableCategories, data: Microdata, size: int, place: str) -> Mask:
+        """Mark which of the ``size`` levels of its variable fulfil it, (size,). Raises BadInput."""
+        present = np.arange(size) < categories.value_count
         if not self.values:
-            if self.sign == "is missing" and size == categories.present and categories.gaps:
+            if self.sign == "is missing" and size == categories.value_count and categories.has_missing:
                 raise BadInput(place, f'missing values of "{self.column}" are filled: none is left')
             return present if self.sign == "is present" else ~present
-        found = self._numbers(categories, place) if len(categories.edges) else self._names(categories, data, place)
+        found = (
+            self._fulfilling_bins(categories, place)
+            if len(categories.edges)
+            else self._fulfilling_names(categories, data, place)
+        )
         return np.append(found, np.zeros(size - len(found), dtype=np.bool_))
 
-    def _names(self, categories: Categories, data: Microdata, place: str) -> Mask:
+    def _fulfilling_names(self, categories: VariableCategories, data: Microdata, place: str) -> Mask:
         names = [str(level) for level in data.column(self.column).cat.categories]
         for value in self.values:
             if value not in names:
@@ -70,8 +85,8 @@ class ImpossibleTerm:
             raise BadInput(place, f'the levels of "{self.column}" have no order: use = or !=')
         return np.asarray(_COMPARED[self.sign](at, names.index(self.values[0])))
 
-    def _numbers(self, categories: Categories, place: str) -> Mask:
-        """Of the bins those whose every number fulfils it; BadInput where a bin has others too."""
+    def _fulfilling_bins(self, categories: VariableCategories, place: str) -> Mask:
+        """Mark the bins whose every number fulfils it; BadInput where a bin has others too."""
         if categories.variable.kind is Kind.DATE:
             raise BadInput(place, f'"{self.column}" is a date, which conditions do not compare')
         try:
@@ -79,29 +94,31 @@ class ImpossibleTerm:
         except ValueError:
             raise BadInput(place, f'"{self.column}" is a number: compare it with one') from None
         edges = categories.edges
-        if categories.whole:  # a whole number is at most v where it is below v + 1
+        if categories.is_integer:  # a whole number is at most v where it is below v + 1
             first, past = np.ceil(edges[:-1]), np.append(np.ceil(edges[1:-1]), np.floor(edges[-1]) + 1)
         else:
             first, past = edges[:-1], edges[1:]
         if self.sign in ("=", "!="):
-            if not categories.whole:
+            if not categories.is_integer:
                 raise BadInput(place, f'"{self.column}" has any number: use < or >= and a cut of its bins')
-            inside = np.any([_within(first, past, value, value + 1, self.column, place) for value in numbers], axis=0)
+            inside = np.any(
+                [_bins_between(first, past, value, value + 1, self.column, place) for value in numbers], axis=0
+            )
             return np.asarray(inside if self.sign == "=" else ~inside)
         (value,) = numbers
         if self.sign in ("<=", ">"):
-            if not categories.whole:
+            if not categories.is_integer:
                 other = "<" if self.sign == "<=" else ">="
                 raise BadInput(place, f'bins of "{self.column}" hold their lower end: use {other}')
             value = np.floor(value) + 1
-        below = _within(first, past, -np.inf, value, self.column, place)
+        below = _bins_between(first, past, -np.inf, value, self.column, place)
         return below if self.sign in ("<", "<=") else np.asarray(~below)
 
 
-def _within(
+def _bins_between(
     first: NDArray[np.float64], past: NDArray[np.float64], low: float, high: float, name: str, place: str
 ) -> Mask:
-    """Which bins lie between low and high; BadInput where one lies on both sides."""
+    """Mark which bins lie between low and high; BadInput where one lies on both sides."""
     inside = (first >= low) & (past <= high)
     if (~inside & (past > low) & (first < high)).any():
         cuts = ", ".join(f"{end:g}" for end in (low, high) if np.isfinite(end))
@@ -110,40 +127,43 @@ def _within(
 
 
 @dataclass(frozen=True, slots=True)
-class Impossible:
-    """A condition that no record fulfils: all its ``terms`` together."""
+class StructuralZero:
+    """Condition that no record fulfils: all its ``terms`` together."""
 
-    terms: tuple[ImpossibleTerm, ...]
+    terms: tuple[StructuralZeroTerm, ...]
     text: str
 
     @classmethod
-    def parse(cls, value: object) -> Impossible:
-        """From a recipe's text. Raises ValueError; the message shows the form."""
-        if isinstance(value, Impossible):
+    def parse(cls, value: object) -> StructuralZero:
+        """Read the condition from a recipe's text. Raises ValueError; the message shows the form."""
+        if isinstance(value, StructuralZero):
             return value
         if not isinstance(value, str):
-            raise ValueError(f"{value!r} is no condition: write {FORM}")
+            raise ValueError(f"{value!r} is no condition: write {CONDITION_FORM}")
         condition = parse_condition(value)
-        parts = condition.parts if isinstance(condition, All) else (condition,)
-        return cls(tuple(map(ImpossibleTerm.of, parts)), " & ".join(term.text for term in terms_of(condition)))
+        parts = condition.parts if isinstance(condition, ConditionConjunction) else (condition,)
+        return cls(
+            tuple(map(StructuralZeroTerm.from_condition, parts)),
+            " & ".join(term.text for term in list_terms(condition)),
+        )
 
     @property
     def written(self) -> str:
-        """The form that a recipe carries."""
+        """Return the form that a recipe carries."""
         return self.text
 
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(term.column for term in self.terms)
 
-    def levels(
-        self, categories: Mapping[str, Categories], sizes: Mapping[str, int], data: Microdata, place: str
+    def possible_levels(
+        self, categories: Mapping[str, VariableCategories], sizes: Mapping[str, int], data: Microdata, place: str
     ) -> Mask:
-        """Which levels of all variables, side by side (D,), may be part of a record that fulfils it. Raises BadInput."""
+        """Mark which levels of all variables, side by side (D,), may be part of a record that fulfils it. Raises BadInput."""
         masks = {name: np.ones(size, dtype=np.bool_) for name, size in sizes.items()}
         for term in self.terms:
             if term.column not in categories:
-                data.schema.require(term.column, place)
+                data.schema.require_variable(term.column, place)
                 raise BadInput(place, f'"{term.column}" is neither a target nor a predictor of this step')
-            masks[term.column] &= term.levels(categories[term.column], data, sizes[term.column], place)
+            masks[term.column] &= term.fulfilling_levels(categories[term.column], data, sizes[term.column], place)
         return np.concatenate([masks[name] for name in sizes])

@@ -1,4 +1,4 @@
-"""The survey design of a table: which variable is the survey weight, and which say how the records were drawn.
+"""Survey design of a table: which variable is the survey weight, and which say how the records were drawn.
 
     weight = { kind = "continuous", role = "weight" }
     region = { kind = "categorical", role = "quasi_identifier", design = "strata" }
@@ -6,12 +6,15 @@
     schools = { kind = "count", design = "population" }      # clusters of the record's stratum in the population
 
 A survey weight says how many people of the population a record stands for. It has nothing to do with the weights of
-``sfumato.engine.recipe.weights``, which are the influence of records on the models of a release. Measures that declare ``survey_weighted`` speak of the population,
-by the weights and the design that each table has itself, as whoever analyses a release would; all others of the records.
+``sfumato.engine.recipe.weights``, which are the influence of records on the models of a release. Measures that declare
+``survey_weighted`` are about the population,
+by the weights and the design that each table has itself, as whoever analyses a release would; all others about the records.
 
-Weights are made from strata, response classes and totals of the population, so that they tell to which of these a record belongs (de Waal &
-Willenborg 1997), and a release that changes such variables but not the weights is biased (Mitra & Reiter 2006): a plan may synthesise the weight as
-any variable, after those that it is made from, and what is kept the gate looks at.
+Weights are made from strata, response classes and totals of the population, so that they reveal to which of these a record belongs (de
+Waal &
+Willenborg 1997), and a release that changes such variables but not the weights is biased (Mitra & Reiter 2006): a plan may synthesise
+the weight as
+any variable, after those that it is made from, and the gate examines what is kept.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from ..data.arrays import Floats, Integers
 from ..data.schema import SURVEY_SETTING, DesignPart, Kind, Role, Schema
 from ..errors import BadInput, NotComputable
 from ..methods.results import Estimate, Measure
-from ..wording import agree, counted
+from ..wording import agreeing_word, count_noun
 
 if TYPE_CHECKING:
     from ..data.microdata import Microdata
@@ -42,7 +45,7 @@ UNWEIGHTED = "unweighted: of the records, not of the population"
 
 @dataclass(frozen=True)
 class SurveyDesign:
-    """The variables of the design, by name; empty where there is none."""
+    """Variables of the survey design, by name; empty where there is none."""
 
     weight: str
     strata: str = ""
@@ -50,55 +53,59 @@ class SurveyDesign:
     population: str = ""
 
     @classmethod
-    def of(cls, schema: Schema) -> SurveyDesign | None:
-        """The design that the schema's variables declare; None without a weight."""
-        weights = schema.of_role(Role.WEIGHT)
+    def from_schema(cls, schema: Schema) -> SurveyDesign | None:
+        """Return the design that the schema's variables declare; None without a weight."""
+        weights = schema.names_by_role(Role.WEIGHT)
         return cls(weights[0], **{v.design.value: v.name for v in schema if v.design}) if weights else None
 
     @cached_property
-    def parts(self) -> dict[str, str]:
-        """What is said of the design, by what it is: ``{"weight": "pw", "strata": "region"}``."""
+    def variable_by_part(self) -> dict[str, str]:
+        """Return the variable of each part of the design: ``{"weight": "pw", "strata": "region"}``."""
         own = {"weight": self.weight, **{part.value: getattr(self, part.value) for part in DesignPart}}
         return {part: name for part, name in own.items() if name}
 
     def __str__(self) -> str:
-        return ", ".join(f"{part} {name}" for part, name in self.parts.items())
+        return ", ".join(f"{part} {name}" for part, name in self.variable_by_part.items())
 
-    def weights(self, data: Microdata) -> Floats:
-        """The weight of each record, (n,). Raises NotComputable where some have none, or one that no record can have."""
+    def weights_of(self, data: Microdata) -> Floats:
+        """Return the weight of each record, (n,). Raises NotComputable where some have none, or one that no record can have."""
         weights = data.numbers(self.weight)
         if wrong := int((~(weights > 0) | ~np.isfinite(weights)).sum()):
             raise NotComputable(
-                f'{counted(wrong, "record")} {agree(wrong, "has", "have")} no weight above 0 in "{self.weight}"'
+                f'{count_noun(wrong, "record")} {agreeing_word(wrong, "has", "have")} no weight above 0 in "{self.weight}"'
             )
         return weights
 
-    def sample(self, data: Microdata) -> SurveySample:
-        """The weights with strata, clusters and population of each record. Raises NotComputable where the table does not say them."""
+    def sample_of(self, data: Microdata) -> SurveySample:
+        """Return the weights with strata, clusters and population of each record. Raises NotComputable where the table does not have them."""
         from .survey_estimation import SurveySample  # SciPy's functions, which most runs have no use for
 
-        codes = {part: self._codes(data, name) for part, name in self.parts.items() if part in ("strata", "clusters")}
+        codes = {
+            part: self._value_codes(data, name)
+            for part, name in self.variable_by_part.items()
+            if part in ("strata", "clusters")
+        }
         population = None
         if self.population:
             population = data.numbers(self.population)
             if np.isnan(population).any():
                 raise NotComputable(f'records have no value of "{self.population}", the clusters of the population')
-        return SurveySample.of(self.weights(data), codes.get("strata"), codes.get("clusters"), population)
+        return SurveySample.from_codes(self.weights_of(data), codes.get("strata"), codes.get("clusters"), population)
 
     @staticmethod
-    def _codes(data: Microdata, name: str) -> Integers:
+    def _value_codes(data: Microdata, name: str) -> Integers:
         values = data.numbers(name)
         if np.isnan(values).any():
             raise NotComputable(f'records have no value of "{name}", which the design needs')
         return np.asarray(np.unique(values, return_inverse=True)[1], dtype=np.int64)
 
 
-def check_declared(schema: Schema) -> None:
-    """BadInput where the schema declares two weights or two of a part of the design, a part without a weight, or one of a wrong kind."""
-    for place, found in _declared(schema):
+def check_survey_variables(schema: Schema) -> None:
+    """Raise BadInput where the schema declares two weights or two of a part of the design, a part without a weight, or one of a wrong kind."""
+    for place, found in _declared_parts(schema):
         for name in found[1:]:
             raise BadInput(f"variables.{name}.{place}", f'"{found[0]}" is that already; a table has one')
-    weights = schema.of_role(Role.WEIGHT)
+    weights = schema.names_by_role(Role.WEIGHT)
     for variable in schema:
         place = f"variables.{variable.name}"
         numeric = variable.kind in (Kind.COUNT, Kind.CONTINUOUS)
@@ -114,66 +121,68 @@ def check_declared(schema: Schema) -> None:
             )
 
 
-def _declared(schema: Schema) -> Iterator[tuple[str, list[str]]]:
-    yield "role", list(schema.of_role(Role.WEIGHT))
+def _declared_parts(schema: Schema) -> Iterator[tuple[str, list[str]]]:
+    yield "role", list(schema.names_by_role(Role.WEIGHT))
     for part in DesignPart:
         yield "design", [variable.name for variable in schema if variable.design is part]
 
 
-def check_weights(data: Microdata) -> None:
-    """BadInput where confidential records have no weight, or one that is not above 0, or the design gives no variance."""
-    design = SurveyDesign.of(data.schema)
+def check_survey_weights(data: Microdata) -> None:
+    """Raise BadInput where confidential records have no weight, or one that is not above 0, or the design gives no variance."""
+    design = SurveyDesign.from_schema(data.schema)
     if design is None:
         return
     place, weights = f"variables.{design.weight}", data.numbers(design.weight)
     if lacking := int(np.isnan(weights).sum()):
         raise BadInput(
             place,
-            f"{counted(lacking, 'record')} {agree(lacking, 'has', 'have')} no survey weight; leave them out with [data] where",
+            f"{count_noun(lacking, 'record')} {agreeing_word(lacking, 'has', 'have')} no survey weight; leave them out with [data] where",
         )
     if zero := int((weights == 0).sum()):
         raise BadInput(
             place,
-            f"{counted(zero, 'record')} {agree(zero, 'has', 'have')} the survey weight 0, so that they stand for nobody; leave them out with [data] where",
+            f"{count_noun(zero, 'record')} {agreeing_word(zero, 'has', 'have')} the survey weight 0, so that they stand for nobody; leave them out with [data] where",
         )
     if below := int((weights < 0).sum()):
         raise BadInput(
             place,
-            f"{counted(below, 'record')} {agree(below, 'has', 'have')} a survey weight below 0; is it the weight?",
+            f"{count_noun(below, 'record')} {agreeing_word(below, 'has', 'have')} a survey weight below 0; is it the weight?",
         )
     try:
-        design.sample(data).require_variance()
+        design.sample_of(data).require_variance()
     except NotComputable as error:
         raise BadInput(
             f"variables.{design.population or design.clusters or design.strata or design.weight}", error.reason
         ) from None
 
 
-def settings_of(method: Method, schema: Schema) -> dict[str, str]:
-    """What the rows of a method say of the survey design, beside the settings of their step."""
-    design = SurveyDesign.of(schema) if method.measurement.survey_weighted else None
+def survey_settings(method: Method, schema: Schema) -> dict[str, str]:
+    """Return what the rows of a method say of the survey design, beside the settings of their step."""
+    design = SurveyDesign.from_schema(schema) if method.measurement.survey_weighted else None
     return {} if design is None else {SURVEY_SETTING: str(design)}
 
 
 def is_unweighted(method: Method, schema: Schema) -> bool:
-    """Whether a measure of information speaks of the records though the schema has a survey weight.
+    """Return whether a measure of information is about the records though the schema has a survey weight.
 
     Risks count records and persons in the release, whatever they stand for.
     """
     return (
-        method.family in INFORMATION and not method.measurement.survey_weighted and SurveyDesign.of(schema) is not None
+        method.family in INFORMATION
+        and not method.measurement.survey_weighted
+        and SurveyDesign.from_schema(schema) is not None
     )
 
 
-def said_unweighted(method: Method, measure: Measure, schema: Schema) -> Measure:
-    """The measure with ``UNWEIGHTED`` said of each value where it is."""
+def add_unweighted_remark(method: Method, measure: Measure, schema: Schema) -> Measure:
+    """Add ``UNWEIGHTED`` to the reason of each value that is unweighted."""
     if not is_unweighted(method, schema):
         return measure
     return replace(
-        measure, estimates=tuple(one if one.value is None else noted(one, UNWEIGHTED) for one in measure.estimates)
+        measure, estimates=tuple(one if one.value is None else add_remark(one, UNWEIGHTED) for one in measure.estimates)
     )
 
 
-def noted(estimate: Estimate, words: str) -> Estimate:
-    """The estimate with a remark more."""
+def add_remark(estimate: Estimate, words: str) -> Estimate:
+    """Return the estimate with a remark more."""
     return replace(estimate, reason="; ".join(filter(None, (estimate.reason, words))))

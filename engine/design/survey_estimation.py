@@ -2,14 +2,15 @@
 
 Record i has the survey weight w_i, the people of the population that it stands for. Clusters (primary sampling units) are drawn in strata;
 without clusters each record is one, without strata there is one. With z_i what record i adds to the linearised estimate,
-and Z_hc the sum of z_i over cluster c of stratum h (n_h clusters, mean Z_h; N_h in the population, where that is said),
+and Z_hc the sum of z_i over cluster c of stratum h (n_h clusters, mean Z_h; N_h in the population, where that is given),
 
     V = sum_h (1 - n_h / N_h) n_h / (n_h - 1) sum_c (Z_hc - Z_h)^2
 
-is the ultimate cluster estimator (Hansen, Hurwitz & Madow 1953; Särndal, Swensson & Wretman 1992, §4.6): clusters count as drawn with replacement unless
+is the ultimate cluster estimator (Hansen, Hurwitz & Madow 1953; Särndal, Swensson & Wretman 1992, §4.6): clusters count as drawn with
+replacement unless
 N_h is given, whatever is drawn inside them. Intervals are Student's, with as many degrees of freedom as there are clusters more than strata
-(Korn & Graubard 1999, §2.4), of coefficients one more less their number. Functions and figures are those of R's survey package (Lumley 2004),
-which tests hold.
+(Korn & Graubard 1999, §2.4), of coefficients one more less their number. Functions and figures are those of R's survey package (Lumley
+2004), which tests hold.
 
     mean          z_i = w_i (y_i - ybar) / sum w                        (svymean)
     quantile      the least value with a weighted share of p or more at or below it; its interval is that of this share,
@@ -43,41 +44,44 @@ _ROUNDING = 1e-12
 Mask = NDArray[np.bool_]
 
 
-def effective_size(weights: Floats) -> float:
-    """Kish's effective sample size (sum w)^2 / sum w^2 of weights (n,): n where all are equal."""
+def effective_sample_size(weights: Floats) -> float:
+    """Return Kish's effective sample size (sum w)^2 / sum w^2 of weights (n,): n where all are equal."""
     scaled = weights / weights.max()
     return float(scaled.sum() ** 2 / (scaled**2).sum())
 
 
 def design_effect(weights: Floats) -> float:
-    """Kish's design effect of unequal weights, n sum w^2 / (sum w)^2: by how much they raise the variance of a mean that has nothing to do with them."""
-    return max(1.0, len(weights) / effective_size(weights))
+    """Return Kish's design effect of unequal weights, n sum w^2 / (sum w)^2.
+
+    It is by how much they raise the variance of a mean that has nothing to do with them.
+    """
+    return max(1.0, len(weights) / effective_sample_size(weights))
 
 
 def weighted_share(holds: Mask, weights: Floats) -> float:
-    """The share of the population that records (n,) stand for of which something holds."""
+    """Return the share of the population that records (n,) stand for of which something holds."""
     return float(weights[holds].sum() / weights.sum())
 
 
 def weighted_mean(values: Floats, weights: Floats) -> float:
-    """The mean of values (n,) of any size."""
+    """Return the weighted mean of values (n,) of any size."""
     scale = float(column_scales(values))
     return float(weights @ (values / scale) / weights.sum()) * scale
 
 
 def weighted_sd(values: Floats, weights: Floats) -> float:
-    """The standard deviation of values (n,), n at least 2: the root of n / (n - 1) times the weighted mean of squared deviations."""
+    """Return the standard deviation of values (n,), n at least 2: the root of n / (n - 1) times the weighted mean of squared deviations."""
     n, scale = len(values), float(column_scales(values))
     deviations = values / scale - weighted_mean(values / scale, weights)
     return float(np.sqrt(weights @ deviations**2 / weights.sum() * n / (n - 1))) * scale
 
 
 def weighted_quantile(values: Floats, weights: Floats, p: float) -> float:
-    """The least of the values (n,) with a weighted share of p, 0 to 1, or more at or below it."""
-    return float(_quantiles(values, weights, [p])[0])
+    """Return the least of the values (n,) with a weighted share of p, 0 to 1, or more at or below it."""
+    return float(_weighted_quantiles(values, weights, [p])[0])
 
 
-def _quantiles(values: Floats, weights: Floats, shares: Sequence[float]) -> Floats:
+def _weighted_quantiles(values: Floats, weights: Floats, shares: Sequence[float]) -> Floats:
     order = np.argsort(values, kind="stable")
     below = np.cumsum(weights[order])
     wanted = np.asarray(shares) * below[-1] * (1 - _ROUNDING)
@@ -86,9 +90,11 @@ def _quantiles(values: Floats, weights: Floats, shares: Sequence[float]) -> Floa
 
 @dataclass(frozen=True, eq=False)
 class SurveySample:
-    """The design of n records: ``weights`` (n,), above 0; the ``stratum`` and ``cluster`` of each as codes from 0, (n,).
+    """Survey design of n records.
 
-    Clusters are numbered over all strata. ``population`` (strata,) are the clusters of the population in each stratum, infinite where nobody says.
+    weights: above 0, (n,)
+    stratum, cluster: of each record as codes from 0; clusters are numbered over all strata, (n,)
+    population: clusters of the population in each stratum, infinite where nobody says, (strata,)
     """
 
     weights: Floats
@@ -97,14 +103,14 @@ class SurveySample:
     population: Floats
 
     @classmethod
-    def of(
+    def from_codes(
         cls,
         weights: Floats,
         strata: Integers | None = None,
         clusters: Integers | None = None,
         population: Floats | None = None,
     ) -> SurveySample:
-        """The sample whose records have these weights, codes of strata and of clusters within them, and N_h, each (n,).
+        """Create the sample whose records have these weights, codes of strata and of clusters within them, and N_h, each (n,).
 
         Raises:
             NotComputable: where a stratum has several N_h, or fewer clusters in the population than in the sample.
@@ -121,7 +127,7 @@ class SurveySample:
         np.maximum.at(largest, stratum, population)
         if several := len(np.unique(stratum[population != largest[stratum]])):
             raise NotComputable(f"in {several:,} strata records disagree on how many clusters the population has")
-        if few := int((largest < sample.clusters).sum()):
+        if few := int((largest < sample.clusters_by_stratum).sum()):
             raise NotComputable(f"{few:,} strata have more clusters in the sample than in the population")
         return cls(sample.weights, stratum, cluster, largest)
 
@@ -132,34 +138,36 @@ class SurveySample:
         return found
 
     @property
-    def clusters(self) -> Integers:
-        """The clusters of each stratum, (strata,)."""
+    def clusters_by_stratum(self) -> Integers:
+        """Return the number of clusters of each stratum, (strata,)."""
         return np.bincount(self._stratum_of_cluster, minlength=len(self.population))
 
     @property
-    def lonely(self) -> int:
-        """The strata of one cluster that is not all of the stratum: nothing says how much its clusters differ."""
-        return int(((self.clusters == 1) & (self.population > 1)).sum())
+    def single_cluster_strata(self) -> int:
+        """Return how many strata have one cluster that is not all of the stratum: nothing says how much its clusters differ."""
+        return int(((self.clusters_by_stratum == 1) & (self.population > 1)).sum())
 
     def require_variance(self) -> None:
-        """Raises NotComputable where a stratum has one cluster, or there are none to compare."""
-        if self.lonely:
-            what = "stratum has" if self.lonely == 1 else "strata have"
+        """Raise NotComputable where a stratum has one cluster, or there are none to compare."""
+        if self.single_cluster_strata:
+            what = "stratum has" if self.single_cluster_strata == 1 else "strata have"
             raise NotComputable(
-                f"{self.lonely:,} {what} a single cluster, so that nothing says how much its clusters differ; join such strata with others like them"
+                f"{self.single_cluster_strata:,} {what} a single cluster, so that nothing says how much its clusters differ; join such strata with others like them"
             )
 
-    def degrees(self, inside: Mask) -> int:
-        """Clusters less strata of the records (n,) inside a domain. Raises NotComputable where there are no more clusters than strata."""
+    def degrees_of_freedom(self, inside: Mask) -> int:
+        """Return clusters less strata of the records (n,) inside a domain. Raises NotComputable where there are no more clusters than strata."""
         found = len(np.unique(self.cluster[inside])) - len(np.unique(self.stratum[inside]))
         if found < 1:
             raise NotComputable("there are no more clusters than strata, so the estimate has no interval")
         return found
 
     def root_of_variance(self, z: Floats) -> Floats:
-        """Rows Z whose Z'Z is the covariance (k, k) of estimates with linearised values z (n, k). Raises NotComputable as ``require_variance``."""
+        """Return rows Z whose Z'Z is the covariance (k, k) of estimates with linearised values z (n, k). Raises NotComputable as
+        ``require_variance``.
+        """
         self.require_variance()
-        sizes, stratum = self.clusters, self._stratum_of_cluster
+        sizes, stratum = self.clusters_by_stratum, self._stratum_of_cluster
         totals = np.zeros((len(stratum), z.shape[1]))
         np.add.at(totals, self.cluster, z)
         means = np.zeros((len(sizes), z.shape[1]))
@@ -168,15 +176,15 @@ class SurveySample:
         factor = (1 - sizes / self.population) * sizes / np.maximum(sizes - 1, 1)
         return np.asarray((totals - means[stratum]) * np.sqrt(factor)[stratum, None])
 
-    def error(self, z: Floats) -> float:
-        """The standard error of an estimate with linearised values z (n,)."""
+    def standard_error(self, z: Floats) -> float:
+        """Return the standard error of an estimate with linearised values z (n,)."""
         return float(np.linalg.norm(self.root_of_variance(z[:, None])))
 
 
 def survey_mean(
     values: Floats, sample: SurveySample, confidence: float = 0.95, within: Range = UNBOUNDED
 ) -> IntervalEstimate:
-    """The weighted mean of values (n,), NaN outside the domain, with its t interval, inside the range of the values.
+    """Return the weighted mean of values (n,), NaN outside the domain, with its t interval, inside the range of the values.
 
     Raises:
         NotComputable: where strata or clusters give no variance.
@@ -187,15 +195,15 @@ def survey_mean(
     mean = weighted_mean(present / scale, weights)
     z = np.zeros(len(values))
     z[inside] = weights * (present / scale - mean) / weights.sum()
-    degrees = sample.degrees(inside)
-    error = sample.error(z) * scale if np.ptp(present) > 0 else 0.0
+    degrees = sample.degrees_of_freedom(inside)
+    error = sample.standard_error(z) * scale if np.ptp(present) > 0 else 0.0
     mean *= scale
     half = t_quantile(degrees, confidence) * error
     return IntervalEstimate(mean, error, *bounded_interval(mean, half, within), degrees)
 
 
 def survey_quantile(values: Floats, sample: SurveySample, p: float, confidence: float = 0.95) -> IntervalEstimate:
-    """The weighted p-quantile of values (n,), NaN outside the domain, with Woodruff's interval and standard error.
+    """Return the weighted p-quantile of values (n,), NaN outside the domain, with Woodruff's interval and standard error.
 
     The standard error is half the interval's width over its t.
 
@@ -210,7 +218,7 @@ def survey_quantile(values: Floats, sample: SurveySample, p: float, confidence: 
     ends = share.value - half, share.value + half
     if ends[0] < 0 or ends[1] > 1:
         raise NotComputable(f"too few records lie beyond the {p:g} quantile for an interval of it")
-    lower, upper = map(float, _quantiles(present, weights, ends))
+    lower, upper = map(float, _weighted_quantiles(present, weights, ends))
     error = (upper - lower) / (2 * t_quantile(share.degrees, confidence))
     return IntervalEstimate(found, error, lower, upper, share.degrees)
 
@@ -218,12 +226,12 @@ def survey_quantile(values: Floats, sample: SurveySample, p: float, confidence: 
 def survey_linear_coefficients(
     x: Floats, y: Floats, sample: SurveySample, inside: Mask, confidence: float = 0.95
 ) -> list[IntervalEstimate]:
-    """Weighted least squares of y (k,) on the independent columns of x (k, K), of the k records ``inside`` (n,): K coefficients.
+    """Fit weighted least squares of y (k,) on the independent columns of x (k, K), of the k records ``inside`` (n,): K coefficients.
 
     Raises:
         NotComputable: where strata and clusters give no variance, or x determines y.
     """
-    degrees = _left(sample, inside, x.shape[1])
+    degrees = _remaining_degrees(sample, inside, x.shape[1])
     root = np.sqrt(sample.weights[inside])
     factors, scale = factorised(x * root[:, None]), float(column_scales(y))
     scaled = y / scale * root
@@ -241,12 +249,12 @@ def survey_linear_coefficients(
 def survey_logistic_coefficients(
     x: Floats, y: Floats, sample: SurveySample, inside: Mask, confidence: float = 0.95
 ) -> list[IntervalEstimate]:
-    """As ``survey_linear_coefficients``, of the logistic pseudo-likelihood of y (k,), 0 or 1.
+    """Fit coefficients as ``survey_linear_coefficients``, of the logistic pseudo-likelihood of y (k,), 0 or 1.
 
     Raises:
         NotComputable: where strata and clusters give no variance, or a combination of the predictors separates the classes.
     """
-    degrees = _left(sample, inside, x.shape[1])
+    degrees = _remaining_degrees(sample, inside, x.shape[1])
     weights = sample.weights[inside]
     fit = logistic_regression(x, y, weights)
     if fit.separated:
@@ -262,9 +270,9 @@ def survey_logistic_coefficients(
     return [symmetric(float(b), float(e), degrees, confidence) for b, e in found]
 
 
-def _left(sample: SurveySample, inside: Mask, coefficients: int) -> int:
-    """Degrees of freedom of coefficients. Raises NotComputable where there are none."""
-    degrees = sample.degrees(inside) + 1 - coefficients
+def _remaining_degrees(sample: SurveySample, inside: Mask, coefficients: int) -> int:
+    """Return the degrees of freedom of coefficients. Raises NotComputable where there are none."""
+    degrees = sample.degrees_of_freedom(inside) + 1 - coefficients
     if degrees < 1:
         raise NotComputable(f"the clusters are too few for {coefficients} coefficients and their intervals")
     return degrees

@@ -1,9 +1,10 @@
-"""The combining rules of synthetic data, and averages of quantities that have the bounds of a variable, on result rows.
+"""Combining rules of synthetic data, and averages of quantities that have the bounds of a variable, on result rows.
 
 ``by_combining_rules`` is for methods whose rows hold, for each estimand and dataset, an ``estimate`` and its
 ``standard_error``, with ``synthesis`` ("partial" or "full") and ``confidence`` among their params; other measures are
-averaged. Intermediate outputs say the rest: the ``size_ratio`` n_l / n of each dataset, and ``lower_bound`` and
-``upper_bound`` of what the variable bounds, and the ``design_degrees`` of a survey estimate's variance, in rows that share target, params and
+averaged. Intermediate outputs give the rest: the ``size_ratio`` n_l / n of each dataset, and ``lower_bound`` and
+``upper_bound`` of what the variable bounds, and the ``design_degrees`` of a survey estimate's variance, in rows that share target,
+params and
 level with it (``stated_bounds``).
 """
 
@@ -18,7 +19,7 @@ import numpy as np
 from ..data.intervals import Range
 from ..methods.outputs import Output
 from ..methods.results import Estimate
-from ..methods.rows import Row, average, averages, by_series
+from ..methods.rows import Row, average_each_series, average_series, group_by_series
 from ..statistics.columns import column_scales
 from ..statistics.combining import Combined, full_synthesis, partial_synthesis
 
@@ -42,14 +43,14 @@ Estimand = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
-    """The values of single datasets by estimand, measure and dataset, and the size ratio of each dataset."""
+class _EstimatesByDataset:
+    """Values of single datasets by estimand, measure and dataset, and the size ratio of each dataset."""
 
     values: Mapping[tuple[Estimand, str], Mapping[int | None, float]]
     size_ratios: Mapping[int | None, float]
 
     @classmethod
-    def of(cls, rows: Sequence[Row]) -> _Rows:
+    def from_rows(cls, rows: Sequence[Row]) -> _EstimatesByDataset:
         values: dict[tuple[Estimand, str], dict[int | None, float]] = {}
         ratios: dict[int | None, float] = {}
         for row in rows:
@@ -59,25 +60,25 @@ class _Rows:
                 values.setdefault((row.series[1:], row.measure), {})[row.draw] = row.value
         return cls(values, ratios)
 
-    def of_estimand(self, estimand: Estimand, measure: str) -> Mapping[int | None, float]:
-        """The values of a measure by dataset."""
+    def values_of(self, estimand: Estimand, measure: str) -> Mapping[int | None, float]:
+        """Return the values of a measure by dataset."""
         return self.values.get((estimand, measure), {})
 
-    def range(self, estimand: Estimand) -> Range:
-        """The bounds that the rows give, None where there is none."""
-        lower, upper = (self.of_estimand(estimand, output.name).values() for output in BOUNDS)
+    def bounds_of(self, estimand: Estimand) -> Range:
+        """Return the bounds that the rows give, None where there is none."""
+        lower, upper = (self.values_of(estimand, output.name).values() for output in BOUNDS)
         return min(lower, default=None), max(upper, default=None)
 
-    def combined(self, row: Row) -> tuple[Combined, float]:
-        """The estimates of the row's estimand on all datasets, by the rule that it names, and the unit that they are in.
+    def combine(self, row: Row) -> tuple[Combined, float]:
+        """Combine the estimates of the row's estimand on all datasets by the rule that it names; return them with their unit.
 
         The unit is a power of two near them, so that no square leaves the range of floating-point numbers.
         """
-        estimates, errors = (self.of_estimand(row.series[1:], name) for name in ("estimate", "standard_error"))
+        estimates, errors = (self.values_of(row.series[1:], name) for name in ("estimate", "standard_error"))
         unit = float(column_scales(np.array([*estimates.values(), *errors.values()])))
         values = [value / unit for value in estimates.values()]
         variances = [(error / unit) ** 2 for error in errors.values()]
-        degrees = min(self.of_estimand(row.series[1:], DEGREES.name).values(), default=np.inf)
+        degrees = min(self.values_of(row.series[1:], DEGREES.name).values(), default=np.inf)
         if row.params["synthesis"] == "partial":
             return partial_synthesis(values, variances, degrees), unit
         ratios = [self.size_ratios.get(draw, 1.0) for draw in estimates]
@@ -85,41 +86,41 @@ class _Rows:
 
 
 def stated_bounds(within: Range, target: str, params: Mapping[str, Any]) -> Iterator[Estimate]:
-    """The estimates of ``BOUNDS`` that say in which range a quantity with this target and these params lies."""
+    """Yield the estimates of ``BOUNDS`` that say in which range a quantity with this target and these params lies."""
     for output, bound in zip(BOUNDS, within, strict=True):
         if bound is not None:
             yield Estimate(output.name, bound, target, params=params)
 
 
-def averages_within_bounds(rows: Sequence[Row], records: int | None = None) -> list[Row]:
-    """The averages of the rows inside the bounds that they give."""
-    found = _Rows.of(rows)
-    return [average(group, records, found.range(group[0].series[1:])) for group in by_series(rows)]
+def average_within_bounds(rows: Sequence[Row], records: int | None = None) -> list[Row]:
+    """Average the rows inside the bounds that they give."""
+    found = _EstimatesByDataset.from_rows(rows)
+    return [average_series(group, records, found.bounds_of(group[0].series[1:])) for group in group_by_series(rows)]
 
 
 def by_combining_rules(rows: Sequence[Row], records: int | None = None) -> list[Row]:
-    """The rows that combine m datasets, one for each series of ``rows`` (a method's, of one dataset and level)."""
-    found = _Rows.of(rows)
+    """Combine m datasets by the combining rules: one row for each series of ``rows`` (a method's, of one dataset and level)."""
+    found = _EstimatesByDataset.from_rows(rows)
     return [
-        _combined(row, found) if row.measure in ("estimate", "standard_error") and row.value is not None else row
-        for row in averages(rows, records)
+        _apply_rule(row, found) if row.measure in ("estimate", "standard_error") and row.value is not None else row
+        for row in average_each_series(rows, records)
     ]
 
 
-def _combined(row: Row, rows: _Rows) -> Row:
-    """The average ``row`` of estimates or of standard errors, with what the rule says in its place."""
-    if len(rows.of_estimand(row.series[1:], "estimate")) < 2:
-        kept = replace(row, lower=None, upper=None, reason=_joined(row.reason, ONE_DATASET))
+def _apply_rule(row: Row, rows: _EstimatesByDataset) -> Row:
+    """Replace the value in the average ``row`` of estimates or of standard errors by that of the rule."""
+    if len(rows.values_of(row.series[1:], "estimate")) < 2:
+        kept = replace(row, lower=None, upper=None, reason=_join_reasons(row.reason, ONE_DATASET))
         return kept if row.measure == "estimate" else replace(kept, value=None, status="not computed")
-    found, unit = rows.combined(row)
-    reason = _joined(row.reason, ADJUSTED if found.adjusted else "")
+    found, unit = rows.combine(row)
+    reason = _join_reasons(row.reason, ADJUSTED if found.adjusted else "")
     if row.measure == "standard_error":
         return replace(row, value=found.variance**0.5 * unit, lower=None, upper=None, reason=reason)
-    low, high = rows.range(row.series[1:])
+    low, high = rows.bounds_of(row.series[1:])
     within = (None if low is None else low / unit, None if high is None else high / unit)
     lower, upper = found.interval(row.params["confidence"], within)
     return replace(row, value=found.estimate * unit, lower=lower * unit, upper=upper * unit, reason=reason)
 
 
-def _joined(*reasons: str) -> str:
+def _join_reasons(*reasons: str) -> str:
     return "; ".join(filter(None, reasons))

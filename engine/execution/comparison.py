@@ -1,4 +1,4 @@
-"""Two runs side by side: the same numbers of their releases, which is better, and whether they can be told apart.
+"""Comparison of two runs: the same numbers of their releases, which is better, and whether they can be distinguished.
 
 Welch's interval is that of ``scipy.stats.ttest_ind`` (a test holds that) in the special functions alone: importing scipy.stats takes half
 a second, in which Compare would stand empty, and it warns of, or has no interval for, datasets whose values are all alike.
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from ..methods.registry import method_called, output_called
+from ..methods.registry import method_by_key, output_by_key
 from ..methods.results import Goal
 from ..methods.rows import Row
 from ..recipe.thresholds import Verdict
@@ -26,8 +26,8 @@ OWN_RULE = "the method combines its datasets by a rule of its own, so their spre
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """What one run says of a compared number: the value of its release, and the values of its datasets in order.
+class RunValue:
+    """Value of a compared number in one run: that of its release, and those of its datasets in order.
 
     ``confidential`` is the same number of the confidential data themselves, where there is one.
     """
@@ -42,8 +42,8 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """A number of two runs' releases. A side is None where that run has no such number.
+class ComparedNumber:
+    """Number of two runs' releases. A side is None where that run has no such number.
 
     ``difference`` is second minus first, ``lower`` and ``upper`` its 95 % Monte Carlo interval (Welch, on the values
     of the datasets): how far the difference may lie from that between all the datasets that the two runs' models
@@ -56,8 +56,8 @@ class Compared:
     level: float | None
     unit: str
     goal: Goal
-    first: Side | None
-    second: Side | None
+    first: RunValue | None
+    second: RunValue | None
     difference: float | None = None
     lower: float | None = None
     upper: float | None = None
@@ -65,14 +65,14 @@ class Compared:
 
     @property
     def distinguishable(self) -> bool | None:
-        """Whether the interval excludes 0; None without an interval."""
+        """Return whether the interval excludes 0; None without an interval."""
         if self.lower is None or self.upper is None:
             return None
         return not self.lower <= 0 <= self.upper
 
     @property
-    def better(self) -> BetterRun | None:
-        """The run whose value is better by the measure's goal, be it by chance; None when neither is."""
+    def better_run(self) -> BetterRun | None:
+        """Return the run whose value is better by the measure's goal, be it by chance; None when neither is."""
         if not self.difference or self.goal == "none":
             return None
         if self.goal == "one":
@@ -86,8 +86,8 @@ class Compared:
         return "second" if second < first else "first"
 
     @property
-    def confidential(self) -> float | None:
-        """The confidential data's own value where the runs agree on it, or only one has it."""
+    def confidential_value(self) -> float | None:
+        """Return the confidential data's own value where the runs agree on it, or only one has it."""
         values = {side.confidential for side in (self.first, self.second) if side and side.confidential is not None}
         return next(iter(values)) if len(values) == 1 else None
 
@@ -99,31 +99,31 @@ class Compared:
             "level": self.level,
             "unit": self.unit,
             "goal": self.goal,
-            "confidential": self.confidential,
-            "first": _side_to_dict(self.first),
-            "second": _side_to_dict(self.second),
+            "confidential": self.confidential_value,
+            "first": _run_value_to_dict(self.first),
+            "second": _run_value_to_dict(self.second),
             "difference": self.difference,
             "lower": self.lower,
             "upper": self.upper,
             "distinguishable": self.distinguishable,
-            "better": self.better,
+            "better": self.better_run,
             "reason": self.reason,
         }
 
 
 def as_cost(value: float, goal: str) -> float:
-    """A value of which lower is better: itself, its negative, or its distance from 1."""
+    """Return a value of which lower is better: itself, its negative, or its distance from 1."""
     if goal == "one":
         return distance_from_one(value)
     return value if goal == "low" else -value
 
 
 def distance_from_one(ratio: float | None) -> float:
-    """How far a ratio of at least 0 is from 1, on the log scale: 2 and 1/2 are as far, 0 is farthest."""
+    """Return how far a ratio of at least 0 is from 1, on the log scale: 2 and 1/2 are as far, 0 is farthest."""
     return abs(math.log(ratio)) if ratio else math.inf
 
 
-def _side_to_dict(side: Side | None) -> dict[str, Any] | None:
+def _run_value_to_dict(side: RunValue | None) -> dict[str, Any] | None:
     if side is None:
         return None
     return {
@@ -138,33 +138,35 @@ def _side_to_dict(side: Side | None) -> dict[str, Any] | None:
 
 
 def goal_of(row: Row) -> Goal:
-    """Which way the row's measure is better; "none" where this version does not have the method or the measure."""
-    output = output_called(row.key)
+    """Return which way the row's measure is better; "none" where this version does not have the method or the measure."""
+    output = output_by_key(row.key)
     return "none" if output is None else output.goal
 
 
-def compare(first: Sequence[Row], second: Sequence[Row], goal: Callable[[Row], Goal] = goal_of) -> tuple[Compared, ...]:
-    """The numbers of two runs' releases, joined on key, target, parameters and level.
+def compare_rows(
+    first: Sequence[Row], second: Sequence[Row], goal: Callable[[Row], Goal] = goal_of
+) -> tuple[ComparedNumber, ...]:
+    """Compare the numbers of two runs' releases, joined on key, target, parameters and level.
 
     A parameter that lists variables is the same in any order; one that only selects which rows there are
-    (``Param.selects``) need not be the same. First the numbers of the first run in their order, then
+    (``Param.filters_rows``) need not be the same. First the numbers of the first run in their order, then
     those that only the second has. Welch's interval takes the datasets of the two runs to be independent; where both
     have one seed they share random numbers, and the interval is rather too wide than too narrow.
     """
-    sides = _sides(first), _sides(second)
+    sides = _run_values(first), _run_values(second)
     keys = dict.fromkeys([*sides[0], *sides[1]])
-    return tuple(_compared(sides[0].get(key), sides[1].get(key), goal) for key in keys)
+    return tuple(_compare_values(sides[0].get(key), sides[1].get(key), goal) for key in keys)
 
 
-Found = tuple[Row, Side]
+HeadAndValue = tuple[Row, RunValue]
 
 
-def _sides(rows: Sequence[Row]) -> dict[tuple[str, ...], Found]:
-    """What a run says of each number, by what joins it to the other run's."""
+def _run_values(rows: Sequence[Row]) -> dict[tuple[str, ...], HeadAndValue]:
+    """Return the values of a run by what joins them to the other run's."""
     own: dict[tuple[str, ...], float | None] = {}
     heads: dict[tuple[str, ...], Row] = {}
     draws: dict[tuple[str, ...], dict[int, float]] = {}
-    joined = _joins(rows)
+    joined = _join_keys(rows)
     for row in rows:
         key = joined[row.series]
         if row.dataset == "confidential":
@@ -173,52 +175,56 @@ def _sides(rows: Sequence[Row]) -> dict[tuple[str, ...], Found]:
             heads[key] = row
         elif row.value is not None:
             draws.setdefault(key, {})[row.draw] = row.value
-    return {key: (row, _side(row, own.get(key), draws.get(key, {}))) for key, row in heads.items()}
+    return {key: (row, _run_value(row, own.get(key), draws.get(key, {}))) for key, row in heads.items()}
 
 
-def _side(row: Row, confidential: float | None, draws: Mapping[int, float]) -> Side:
+def _run_value(row: Row, confidential: float | None, draws: Mapping[int, float]) -> RunValue:
     values = tuple(value for _, value in sorted(draws.items()))
-    return Side(row.value, row.lower, row.upper, row.baseline, confidential, values, row.reason)
+    return RunValue(row.value, row.lower, row.upper, row.baseline, confidential, values, row.reason)
 
 
-def _joins(rows: Sequence[Row]) -> dict[tuple[Any, ...], tuple[str, ...]]:
-    """What each series is joined on: itself without what only selects rows, where no other series is then the same."""
+def _join_keys(rows: Sequence[Row]) -> dict[tuple[Any, ...], tuple[str, ...]]:
+    """Return the key on which each series is joined: itself without what only selects rows, where no other series is then the same."""
     series = {row.series: row for row in rows}
-    plain = {name: _joined_on(row, selecting(row.method_key)) for name, row in series.items()}
+    plain = {name: _join_key(row, filter_settings(row.method_key)) for name, row in series.items()}
     shared = Counter(plain.values())
-    return {name: key if shared[key] == 1 else _joined_on(series[name], ()) for name, key in plain.items()}
+    return {name: key if shared[key] == 1 else _join_key(series[name], ()) for name, key in plain.items()}
 
 
 @cache
-def selecting(key: str) -> tuple[str, ...]:
-    """The settings of a method that say which rows there are and nothing of how they are made."""
-    method = method_called(key)
-    return () if method is None else tuple(info.name for info in method.spec.params() if info.param.selects)
+def filter_settings(key: str) -> tuple[str, ...]:
+    """Return the settings of a method that select which rows there are and do not change how they are computed."""
+    method = method_by_key(key)
+    return () if method is None else tuple(info.name for info in method.spec.params() if info.param.filters_rows)
 
 
-def _joined_on(row: Row, left_out: Sequence[str]) -> tuple[str, ...]:
-    return row.key, row.target, _in_one_spelling(row.params, left_out), str(row.level)
+def _join_key(row: Row, left_out: Sequence[str]) -> tuple[str, ...]:
+    return row.key, row.target, _normalised_params(row.params, left_out), str(row.level)
 
 
-def _in_one_spelling(params: Mapping[str, Any], left_out: Sequence[str]) -> str:
-    kept = {key: _in_any_order(value) for key, value in params.items() if key not in left_out}
+def _normalised_params(params: Mapping[str, Any], left_out: Sequence[str]) -> str:
+    kept = {key: _sorted_list(value) for key, value in params.items() if key not in left_out}
     return json.dumps(kept, sort_keys=True)
 
 
-def _in_any_order(value: object) -> object:
+def _sorted_list(value: object) -> object:
     return sorted(value, key=json.dumps) if isinstance(value, (list, tuple)) else value
 
 
-def _compared(first: Found | None, second: Found | None, goal: Callable[[Row], Goal]) -> Compared:
+def _compare_values(
+    first: HeadAndValue | None, second: HeadAndValue | None, goal: Callable[[Row], Goal]
+) -> ComparedNumber:
     row = first[0] if first else second[0] if second else None
     assert row is not None
     sides = first[1] if first else None, second[1] if second else None
     head = (row.key, row.target, row.params, row.level, row.unit, goal(row), *sides)
-    return Compared(*head, *_difference(*sides))
+    return ComparedNumber(*head, *_difference_with_interval(*sides))
 
 
-def _difference(first: Side | None, second: Side | None) -> tuple[float | None, float | None, float | None, str]:
-    """Difference, its interval, and why one of them is lacking."""
+def _difference_with_interval(
+    first: RunValue | None, second: RunValue | None
+) -> tuple[float | None, float | None, float | None, str]:
+    """Return the difference, its interval, and why one of them is lacking."""
     if first is None or second is None:
         return None, None, None, ""
     if first.value is None or second.value is None:
@@ -235,8 +241,8 @@ def _difference(first: Side | None, second: Side | None) -> tuple[float | None, 
     return difference, difference - half, difference + half, ""
 
 
-def _is_average(side: Side) -> bool:
-    """Whether the value is the mean of the datasets' values; one that has no such values is taken as it is."""
+def _is_average(side: RunValue) -> bool:
+    """Return whether the value is the mean of the datasets' values; one that has no such values is taken as one."""
     if not side.draws or side.value is None:
         return True
     scale = max(abs(value) for value in side.draws)
@@ -245,7 +251,7 @@ def _is_average(side: Side) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ComparedVerdict:
-    """A threshold of two runs. A side is None where that run does not have it; limits may differ."""
+    """Verdicts of two runs on one threshold. A side is None where that run does not have it; limits may differ."""
 
     value: str
     target: str
@@ -257,7 +263,7 @@ class ComparedVerdict:
 
     @property
     def key(self) -> str:
-        """The key of the measure, as a row has it."""
+        """Return the key of the measure, as a row has it."""
         return self.value
 
     def to_dict(self) -> dict[str, Any]:
@@ -268,9 +274,9 @@ class ComparedVerdict:
 
 
 def compare_verdicts(first: Sequence[Verdict], second: Sequence[Verdict]) -> tuple[ComparedVerdict, ...]:
-    """The verdicts of two runs, joined on value, target, level, bound and parameters, whatever the limit.
+    """Compare the verdicts of two runs, joined on value, target, level, bound and parameters, whatever the limit.
 
-    Where a run has several such thresholds, the first of one stands beside the first of the other, and so on.
+    Where a run has several such thresholds, the first of one is compared with the first of the other, and so on.
     """
     sides = [_by_threshold(verdicts) for verdicts in (first, second)]
     found = []
@@ -283,17 +289,17 @@ def compare_verdicts(first: Sequence[Verdict], second: Sequence[Verdict]) -> tup
 
 
 def _by_threshold(verdicts: Sequence[Verdict]) -> dict[tuple[tuple[str, ...], int], Verdict]:
-    keys = [_threshold(verdict) for verdict in verdicts]
+    keys = [_threshold_key(verdict) for verdict in verdicts]
     return {(key, keys[:i].count(key)): verdict for i, (key, verdict) in enumerate(zip(keys, verdicts, strict=True))}
 
 
-def _threshold(verdict: Verdict) -> tuple[str, ...]:
-    params = _in_one_spelling(verdict.params or {}, selecting(verdict.value.rpartition(".")[0]))
+def _threshold_key(verdict: Verdict) -> tuple[str, ...]:
+    params = _normalised_params(verdict.params or {}, filter_settings(verdict.value.rpartition(".")[0]))
     return verdict.value, verdict.target, str(verdict.level), verdict.bound, params
 
 
 def welch_half_width(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> float | None:
-    """Half the width of Welch's t interval for the difference of the means of two samples (Welch 1947, Biometrika 34).
+    """Return half the width of Welch's t interval for the difference of the means of two samples (Welch 1947, Biometrika 34).
 
     The degrees of freedom are Satterthwaite's. Samples whose values are all alike have no spread: 0.
 

@@ -1,7 +1,7 @@
-"""A release made of confidential data and streams of random numbers by the steps of a recipe: the run's own, and shadows of it.
+"""Making of a release from confidential data and streams of random numbers by the steps of a recipe: the run's own, and shadows of it.
 
-Whatever makes a release comes here: order of synthesis, constraints, what a step sees when it draws, limits of anonymisation. A run calls it
-with its own streams (``tasks``); an audit calls it again with other data and other streams (``Shadows``).
+Whatever makes a release is here: order of synthesis, constraints, what a step sees when it draws, limits of anonymisation. A run calls it
+with its own streams (``tasks``); an audit calls it again with other data and other streams (``ShadowReleases``).
 """
 
 from __future__ import annotations
@@ -13,92 +13,100 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..constraints.redraw_counts import Redrawn
-from ..constraints.rejection_sampling import Dataset
+from ..constraints.redraw_counts import RedrawCounts
+from ..constraints.rejection_sampling import ConstrainedDataset
 from ..data.microdata import Microdata
 from ..errors import BadInput
 from ..methods.release_form import AnonymisationSpec, Anonymised
 from ..methods.results import Fit
-from ..methods.run import Progress, Randomness, Run, silent
-from ..partition.equivalence_classes import Limits, Sensitive, class_sizes, equivalence_classes
+from ..methods.run import Progress, Randomness, Run, ignore_progress
+from ..partition.equivalence_classes import Limits, SensitiveColumn, class_sizes, equivalence_classes
 from ..partition.partial_matches import matching_sizes
 from ..recipe.recipe import Recipe
-from ..recipe.steps import Step
+from ..recipe.steps import RecipeStep
 
 Report = Callable[[Progress], None]
-Note = Callable[[tuple[Redrawn, ...]], None]
+Note = Callable[[tuple[RedrawCounts, ...]], None]
 
 
-def fitted(recipe: Recipe, item: int, confidential: Microdata, streams: Randomness, report: Report = silent) -> Fit:
-    """Synthesis step ``item`` fitted to the confidential data, with m posterior draws."""
-    return fitted_together(recipe, item, [confidential], [streams], report)[0]
+def fit_step(
+    recipe: Recipe, item: int, confidential: Microdata, streams: Randomness, report: Report = ignore_progress
+) -> Fit:
+    """Fit synthesis step ``item`` to the confidential data, with m posterior draws."""
+    return fit_step_to_tables(recipe, item, [confidential], [streams], report)[0]
 
 
-def fitted_together(
-    recipe: Recipe, item: int, tables: Sequence[Microdata], streams: Sequence[Randomness], report: Report = silent
+def fit_step_to_tables(
+    recipe: Recipe,
+    item: int,
+    tables: Sequence[Microdata],
+    streams: Sequence[Randomness],
+    report: Report = ignore_progress,
 ) -> list[Fit]:
-    """The same of several tables, each with streams of its own."""
+    """Fit synthesis step ``item`` to several tables, each with streams of its own."""
     step = recipe.synthesis[item]
     runs = [Run(one.generator("fit", item), report=report, records=recipe.form.records) for one in streams]
-    return step.method.fits([one.alone for one in tables], step.targets, step.spec, runs, recipe.m)
+    return step.method.fit_many([one.without_controls for one in tables], step.targets, step.spec, runs, recipe.m)
 
 
-def drawn(
+def draw_release(
     recipe: Recipe,
     draw: int,
     confidential: Microdata,
     fits: Sequence[Fit],
     streams: Randomness,
-    report: Report = silent,
+    report: Report = ignore_progress,
     note: Note = lambda _: None,
 ) -> Microdata:
-    """Dataset ``draw`` (from 1): the targets in the recipe's order, each given the synthetic values before it (Guo & Hu §2.3).
+    """Draw dataset ``draw`` (from 1): the targets in the recipe's order, each given the synthetic values before it (Guo & Hu §2.3).
 
-    ``note`` is told how many records were drawn anew for the recipe's constraints.
+    ``note`` is given how many records were redrawn for the recipe's constraints.
     """
-    whole, confidential = recipe.form.records is not None, confidential.alone
+    whole, confidential = recipe.form.records is not None, confidential.without_controls
     start = confidential.frame.iloc[:0] if whole else confidential.frame
     released = Microdata(confidential.schema, start, "synthetic", linked=recipe.linked)
-    made = Dataset(
-        confidential, recipe.schema, recipe.keeping, recipe.form.redraws, recipe.form.unmet, f"dataset {draw}"
+    made = ConstrainedDataset(
+        confidential, recipe.schema, recipe.constraint_plan, recipe.form.redraws, recipe.form.unmet, f"dataset {draw}"
     )
     for item, (step, fit) in enumerate(zip(recipe.synthesis, fits, strict=True)):
-        own, before = seen_by_drawing(
+        own, before = data_for_drawing(
             recipe, item, confidential, released, streams.generator("draw", draw, item, "order")
         )
 
         def values(
             rng: np.random.Generator,
-            step: Step = step,
+            step: RecipeStep = step,
             fit: Fit = fit,
             own: Microdata = own,
             before: Microdata = before,
         ) -> Mapping[str, NDArray[np.generic]]:
-            return step.method.drawn(fit, step.spec, step.targets, own, before, draw - 1, rng, recipe.form.records)
+            return step.method.draw_targets(
+                fit, step.spec, step.targets, own, before, draw - 1, rng, recipe.form.records
+            )
 
         def generator(attempt: int, item: int = item) -> np.random.Generator:
             again = ("redraw", attempt) if attempt else ()
             return streams.generator("draw", draw, item, *again)
 
-        columns = made.after(item, step, released, values, generator)
+        columns = made.make_columns(item, step, released, values, generator)
         if whole:
-            columns |= _empty_units(step, confidential, len(next(iter(columns.values()))))
+            columns |= _empty_unit_columns(step, confidential, len(next(iter(columns.values()))))
         released = released.with_columns(columns, "synthetic")
         report(Progress(item + 1, len(recipe.synthesis), f"dataset {draw}"))
-    note(made.tally.all)
+    note(made.tally.all_counts)
     return released
 
 
-def _empty_units(step: Step, confidential: Microdata, records: int) -> dict[str, pd.Series]:
-    """Empty columns for the variables that name the unit of a record (a person, a household): synthetic records belong to none."""
+def _empty_unit_columns(step: RecipeStep, confidential: Microdata, records: int) -> dict[str, pd.Series]:
+    """Return empty columns for the variables that name the unit of a record (a person, a household): synthetic records belong to none."""
     named = [name for name in confidential.schema.names if name in step.spec.units]
     return {name: confidential.frame[name].iloc[:0].reindex(range(records)) for name in named}
 
 
-def seen_by_drawing(
+def data_for_drawing(
     recipe: Recipe, item: int, confidential: Microdata, released: Microdata, rng: np.random.Generator
 ) -> tuple[Microdata, Microdata]:
-    """The confidential and the released records as synthesis step ``item`` sees them when it draws, so that it copies no target.
+    """Return the confidential and the released records as synthesis step ``item`` sees them when it draws, so that it copies no target.
 
     Released records lack what this step and later ones make, which is confidential still. Confidential ones lack the targets of later
     steps, and have this step's own in another order of the records, by ``rng``: unless the recipe asks for values of the own record
@@ -106,7 +114,7 @@ def seen_by_drawing(
     """
     step = recipe.synthesis[item]
     later = [name for one in recipe.synthesis[item + 1 :] for name in one.targets]
-    own = confidential.without(later, step.place) if later else confidential
+    own = confidential.without_variables(later, step.place) if later else confidential
     if not step.spec.uses_own_record:
         order = rng.permutation(len(own))
         if own.weights is not None:
@@ -117,37 +125,39 @@ def seen_by_drawing(
         frame = own.frame
         columns = {name: pd.Series(frame[name].array.take(order), frame.index, copy=False) for name in step.targets}
         own = replace(own, frame=own.frame.assign(**columns), kinds=None)
-    return own, released.without((*step.targets, *later), step.place)
+    return own, released.without_variables((*step.targets, *later), step.place)
 
 
-def anonymised(recipe: Recipe, confidential: Microdata, streams: Randomness, report: Report = silent) -> Anonymised:
-    """The recipe's anonymisation steps in their order, each on the table that the one before left.
+def anonymise_table(
+    recipe: Recipe, confidential: Microdata, streams: Randomness, report: Report = ignore_progress
+) -> Anonymised:
+    """Carry out the recipe's anonymisation steps in their order, each on the table that the previous one left.
 
     The classes are those of the last step; a record that any step suppressed is in none. The table keeps to the limits of
     every step, as ``risk.anonymity`` measures them: BadInput where a later step has undone an earlier one's.
     """
-    confidential = confidential.alone
+    confidential = confidential.without_controls
     found = Anonymised(confidential, np.zeros(len(confidential), dtype=np.int64))
     for item, step in enumerate(recipe.anonymisation):
         run = Run(streams.generator("anonymise", item), report=report)
         made = step.method.anonymise(found.data, step.spec, run)
         classes = np.full(len(confidential), -1, dtype=np.int64)
-        classes[~found.suppressed] = made.classes
+        classes[~found.suppressed] = made.class_keys
         notes = tuple(replace(note, parameter=f"{note.parameter}, {step.place}") for note in made.notes)
         found = Anonymised(made.data, classes, (*found.notes, *notes))
         report(Progress(item + 1, len(recipe.anonymisation), "anonymisation steps"))
-    released = as_released(recipe, found.data.frame, found.classes)
+    released = as_released(recipe, found.data.frame, found.class_keys)
     for step in recipe.anonymisation:
         assert isinstance(step.spec, AnonymisationSpec)
-        _check_limits(released, step.spec, step.place)
+        _check_class_limits(released, step.spec, step.place)
     return replace(found, data=released)
 
 
-def _check_limits(released: Microdata, spec: AnonymisationSpec, place: str) -> None:
-    """BadInput when a released table does not keep to the limits of one of the steps that made it.
+def _check_class_limits(released: Microdata, spec: AnonymisationSpec, place: str) -> None:
+    """Raise BadInput when a released table does not keep to the limits of one of the steps that made it.
 
     Each step keeps to its own in the table that it leaves. A later one may suppress more records, which moves the values of
-    the whole table that t is held against, or part the records of a class.
+    the whole table that t is compared with, or split the records of a class.
     """
     if spec.limits == Limits():
         return
@@ -159,15 +169,15 @@ def _check_limits(released: Microdata, spec: AnonymisationSpec, place: str) -> N
     if (smallest := int(shared.min())) < spec.limits.k:
         raise BadInput(f"{place}.k", f"the released table has a class of {smallest:,} records {undone}")
     for name in spec.constrained(released.schema):
-        variable = Sensitive.of(released, name)
-        for limit, figures, kept in spec.limits.figures(variable, variable.composition(classes, len(sizes))):
+        variable = SensitiveColumn.from_microdata(released, name)
+        for limit, figures, kept in spec.limits.figures(variable, variable.class_composition(classes, len(sizes))):
             if not kept.all():
                 worst = figures.min() if limit in ("l", "p") else figures.max()
                 raise BadInput(f"{place}.{limit}", f'"{name}" of the released table has {worst:.4g} {undone}')
 
 
 def as_released(recipe: Recipe, frame: pd.DataFrame, classes: NDArray[np.int64] | None = None) -> Microdata:
-    """A released dataset as measures see it; of an anonymised one with the class of each confidential record, (n,)."""
+    """Return a released dataset as measures see it; of an anonymised one with the class of each confidential record, (n,)."""
     return Microdata(
         recipe.released_schema,
         frame,

@@ -1,4 +1,4 @@
-"""Risk record by record: who can be found, among how many candidates, and which variable gives them away."""
+"""Risk record by record: who can be found, among how many candidates, and which variable drives the risk."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Arrays = Mapping[str, NDArray[Any]]
 _NEEDED = ({"candidates", "hit"}, {"probability"})
 
 
-def candidates_without(keys: Sequence[Exact | Within], records: Sequence[int]) -> NDArray[np.int64]:
-    """For each chosen confidential record, the released records that match it when one variable is not asked for.
+def count_candidates_without(keys: Sequence[Exact | Within], records: Sequence[int]) -> NDArray[np.int64]:
+    """Count the released records that match each chosen confidential record when one variable is ignored.
 
-    Leaving variable v out adds the released records that differ in v alone, so one pass over the released records
+    Ignoring variable v adds the released records that differ in v alone, so one pass over the released records
     serves all variables: O(records x variables x n_r).
 
     Args:
@@ -37,9 +37,9 @@ def candidates_without(keys: Sequence[Exact | Within], records: Sequence[int]) -
         Shape (R, V + 1): with all variables known in column 0, without variable v in column v + 1.
     """
     counts = np.zeros((len(records), len(keys) + 1), dtype=np.int64)
-    for _, block in _blocks(keys):
-        for r, agrees in enumerate(_agreements(block, records)):
-            agreeing = _agreeing(agrees)
+    for _, block in _key_blocks(keys):
+        for r, agrees in enumerate(_agreement_by_key(block, records)):
+            agreeing = _count_agreeing_keys(agrees)
             near = agreeing == len(keys) - 1
             all_agree = np.count_nonzero(agreeing == len(keys))
             counts[r, 0] += all_agree
@@ -47,18 +47,18 @@ def candidates_without(keys: Sequence[Exact | Within], records: Sequence[int]) -
     return counts
 
 
-def _blocks(keys: Sequence[Exact | Within]) -> Iterator[tuple[int, list[Exact | Within]]]:
-    """The keys against some released records at a time, and the first row of each block."""
+def _key_blocks(keys: Sequence[Exact | Within]) -> Iterator[tuple[int, list[Exact | Within]]]:
+    """Yield the keys against some released records at a time, with the first row of each block."""
     for rows in row_blocks(keys[0].shape[1], len(keys)):
-        yield rows.start, [replace(key, released=_some(key.released, rows)) for key in keys]
+        yield rows.start, [replace(key, released=_slice_values(key.released, rows)) for key in keys]
 
 
-def _some(values: Values, rows: slice) -> Any:
+def _slice_values(values: Values, rows: slice) -> Any:
     return values.iloc[rows] if isinstance(values, pd.Series) else values[rows]
 
 
-def _agreements(keys: Sequence[Exact | Within], records: Sequence[int]) -> Iterator[list[NDArray[np.bool_]]]:
-    """For each chosen confidential record and each key which released records agree, (n_r,)."""
+def _agreement_by_key(keys: Sequence[Exact | Within], records: Sequence[int]) -> Iterator[list[NDArray[np.bool_]]]:
+    """Yield, for each chosen confidential record, which released records agree on each key, (n_r,)."""
     codes = {v: key.codes() for v, key in enumerate(keys) if isinstance(key, Exact)}
     for i in records:
         yield [
@@ -69,8 +69,8 @@ def _agreements(keys: Sequence[Exact | Within], records: Sequence[int]) -> Itera
         ]
 
 
-def _agreeing(agrees: Sequence[NDArray[np.bool_]]) -> NDArray[np.int16]:
-    """On how many keys each released record agrees, (n_r,)."""
+def _count_agreeing_keys(agrees: Sequence[NDArray[np.bool_]]) -> NDArray[np.int16]:
+    """Count on how many keys each released record agrees, (n_r,)."""
     agreeing = np.zeros(len(agrees[0]), dtype=np.int16)
     for agree in agrees:
         agreeing += agree
@@ -79,13 +79,15 @@ def _agreeing(agrees: Sequence[NDArray[np.bool_]]) -> NDArray[np.int16]:
 
 @dataclass(frozen=True, eq=False)
 class RecordRisk:
-    """Averages over ``datasets`` released datasets, (n,) each.
+    """Risk of single records: averages over ``datasets`` released datasets, (n,) each.
 
-    ``probability``: of being found by picking one candidate at random, T/c (Reiter & Mitra 2009, §2), in each dataset the larger by all that is
-    known and by the best choice of it, where the measure tells both; or of the sensitive values being given away, p (Guo & Hu §4.1). ``candidates``: how many records match. ``unique``: the share
-    of the datasets in which the record's own is the only candidate; None where the measure does not ask for the own one.
-    ``prior``: the probability before the release; None where the measure does not tell it. All are NaN of records that were
-    not asked about.
+    probability: of being found by picking one candidate at random, T/c (Reiter & Mitra 2009, §2), in each dataset the larger by all that is
+        known and by the best choice of it, where the measure gives both; or of the sensitive values being disclosed, p (Guo & Hu §4.1)
+    candidates: how many records match
+    unique: share of the datasets in which the record's own is the only candidate; None where the measure does not look for the own one
+    prior: the probability before the release; None where the measure does not give it
+
+    All are NaN of records that were not examined.
     """
 
     probability: NDArray[np.float64]
@@ -98,31 +100,31 @@ class RecordRisk:
         return len(self.probability)
 
     @property
-    def asked(self) -> NDArray[np.bool_]:
-        """Whether each record was asked about, (n,)."""
+    def is_examined(self) -> NDArray[np.bool_]:
+        """Mark the records that were examined, (n,)."""
         return ~np.isnan(self.probability)
 
     def ranking(self, most: int | None = None) -> NDArray[np.intp]:
-        """The records asked about, most at risk first: by probability, unique share, small prior, few candidates, number.
+        """Rank the examined records, most at risk first: by probability, unique share, small prior, few candidates, number.
 
-        Not more than ``most`` of them, which are found without sorting the others.
+        At most ``most`` of them, which are found without sorting the others.
         """
         unique = None if self.unique is None else -self.unique
         keys = [key for key in (-self.probability, unique, self.prior, self.candidates) if key is not None]
-        chosen = np.flatnonzero(self.asked)
+        chosen = np.flatnonzero(self.is_examined)
         if most is not None:
-            chosen = _first(keys, chosen, most)
+            chosen = _first_by_keys(keys, chosen, most)
         return np.asarray(chosen[np.lexsort([key[chosen] for key in reversed(keys)])])
 
-    def of(self, records: NDArray[np.intp]) -> RecordRisk:
-        """The same of some records (r,), rows from 0, in that order."""
+    def select(self, records: NDArray[np.intp]) -> RecordRisk:
+        """Select some records (r,), rows from 0, in that order."""
         unique = None if self.unique is None else self.unique[records]
         prior = None if self.prior is None else self.prior[records]
         return RecordRisk(self.probability[records], self.candidates[records], unique, self.datasets, prior)
 
 
-def _first(keys: Sequence[NDArray[np.float64]], rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
-    """Those of some rows, ascending, that come first by the keys (n,), the first key first, of equals the first rows: ``most`` of them, ascending."""
+def _first_by_keys(keys: Sequence[NDArray[np.float64]], rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """Select the ``most`` of some rows, ascending, that come first by the keys (n,), the first key first, of equals the first rows; ascending."""
     surely = []
     for key in keys:
         if len(rows) <= most:
@@ -135,15 +137,16 @@ def _first(keys: Sequence[NDArray[np.float64]], rows: NDArray[np.intp], most: in
 
 
 def has_record_risk(names: Sequence[str]) -> bool:
-    """Whether arrays of these names hold what ``record_risk`` needs."""
+    """Return whether arrays of these names hold what ``average_record_risk`` needs."""
     return any(needed <= set(names) for needed in _NEEDED)
 
 
-def record_risk(per_record: Sequence[Arrays]) -> RecordRisk:
-    """The average over released datasets of a measure's arrays with one value a record.
+def average_record_risk(per_record: Sequence[Arrays]) -> RecordRisk:
+    """Average a measure's arrays with one value a record over the released datasets.
 
     Args:
-        per_record: for each dataset ``candidates`` and ``hit``, with or without ``best_candidates`` and ``best_hit``, or ``probability`` with or
+        per_record: for each dataset ``candidates`` and ``hit``, with or without ``best_candidates`` and ``best_hit``, or
+            ``probability`` with or
             without ``candidates`` (``matched``), (n,) each.
 
     Raises:
@@ -155,7 +158,7 @@ def record_risk(per_record: Sequence[Arrays]) -> RecordRisk:
     asked = all("hit" in arrays for arrays in per_record)
     told = all("prior" in arrays for arrays in per_record)
     for arrays in per_record:
-        probability, matched = _probability(arrays)
+        probability, matched = _risk_and_candidates(arrays)
         total += probability
         candidates += matched
         if asked:
@@ -166,13 +169,13 @@ def record_risk(per_record: Sequence[Arrays]) -> RecordRisk:
     return RecordRisk(total / m, candidates / m, unique / m if asked else None, m, prior / m if told else None)
 
 
-def _probability(arrays: Arrays) -> tuple[NDArray[np.float64], NDArray[Any]]:
+def _risk_and_candidates(arrays: Arrays) -> tuple[NDArray[np.float64], NDArray[Any]]:
     if not has_record_risk(list(arrays)):
         raise NotComputable("the measure says nothing of single records")
     if "hit" in arrays:
-        share, candidates = _share(arrays["hit"], arrays["candidates"]), arrays["candidates"]
+        share, candidates = _hit_probability(arrays["hit"], arrays["candidates"]), arrays["candidates"]
         if {"best_candidates", "best_hit"} <= set(arrays):
-            best = _share(arrays["best_hit"], arrays["best_candidates"])
+            best = _hit_probability(arrays["best_hit"], arrays["best_candidates"])
             candidates = np.where(best > share, arrays["best_candidates"], candidates)
             share = np.fmax(share, best)
         return share, candidates
@@ -181,20 +184,20 @@ def _probability(arrays: Arrays) -> tuple[NDArray[np.float64], NDArray[Any]]:
     return probability, np.full(len(probability), np.nan) if named is None else arrays[named]
 
 
-def _share(hit: NDArray[Any], candidates: NDArray[Any]) -> NDArray[np.float64]:
-    """The probability of finding the own record by picking one candidate at random, (n,); NaN of a record that was not asked about."""
+def _hit_probability(hit: NDArray[Any], candidates: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the probability of finding the own record by picking one candidate at random, (n,); NaN of a record that was not examined."""
     share = np.divide(hit, candidates, out=np.zeros(len(candidates)), where=candidates > 0)
     return np.where(np.isnan(candidates), np.nan, share)
 
 
-def by_part(arrays: Arrays, declared: Sequence[RecordArray]) -> Arrays:
-    """Arrays with one value a record, and under the names of their parts those that the method declares to be one."""
+def arrays_by_part(arrays: Arrays, declared: Sequence[RecordArray]) -> Arrays:
+    """Return arrays with one value a record, and under the names of their parts those that the method declares to be one."""
     parts: Arrays = {one.part: arrays[one.name] for one in declared if one.part and one.name in arrays}
     return {**arrays, **parts}
 
 
-def knowledge_of(recipe: Recipe, item: int) -> tuple[tuple[str, ...], Mapping[str, Nearness]]:
-    """The variables that measure ``item`` of a recipe matches on, and their radii or bins. Raises NotComputable."""
+def matched_variables(recipe: Recipe, item: int) -> tuple[tuple[str, ...], Mapping[str, Nearness]]:
+    """Return the variables that measure ``item`` of a recipe matches on, and their radii or bins. Raises NotComputable."""
     step = recipe.measures[item]
     spec = step.spec.for_release(recipe.schema, recipe.released)
     names = dict.fromkeys((*getattr(spec, "known", ()), *getattr(spec, "synthesised", ())))
@@ -205,37 +208,37 @@ def knowledge_of(recipe: Recipe, item: int) -> tuple[tuple[str, ...], Mapping[st
 
 
 @dataclass(frozen=True, slots=True)
-class Driver:
-    """The variable whose removal from the intruder's knowledge gives a record most new candidates: ``without`` in all."""
+class RiskDriver:
+    """Variable whose removal from the intruder's knowledge gives a record most new candidates: ``without`` in all."""
 
     variable: str
     without: float
 
 
 @dataclass(frozen=True, eq=False)
-class LeaveOneOut:
-    """Candidates of R records: (R,) when all ``variables`` are known, and (R, V) when variable v is not."""
+class LeaveOneOutCandidates:
+    """Candidates of R records with all variables known, (R,), and when variable v is not known, (R, V)."""
 
     variables: tuple[str, ...]
     candidates: NDArray[np.float64]
     without: NDArray[np.float64]
 
-    def driver(self, r: int) -> Driver | None:
-        """What drives the risk of the r-th record, the first of equals; None when no variable adds a candidate alone."""
+    def driver(self, r: int) -> RiskDriver | None:
+        """Return what drives the risk of the r-th record, the first of equals; None when no variable adds a candidate alone."""
         v = int(np.argmax(self.without[r]))
         if self.without[r, v] <= self.candidates[r]:
             return None
-        return Driver(self.variables[v], float(self.without[r, v]))
+        return RiskDriver(self.variables[v], float(self.without[r, v]))
 
 
-def leave_one_out(
+def leave_one_out_candidates(
     confidential: Microdata,
     releases: Iterable[Microdata],
     names: Sequence[str],
     radius: Mapping[str, Nearness],
     records: Sequence[int],
-) -> LeaveOneOut:
-    """Mean candidates over released datasets of the chosen records, with all variables known and without each.
+) -> LeaveOneOutCandidates:
+    """Average the candidates of the chosen records over released datasets, with all variables known and without each.
 
     Args:
         confidential: n records.
@@ -244,26 +247,26 @@ def leave_one_out(
         radius: how near is a match, by variable; equal without one.
         records: R row numbers from 0.
     """
-    knowledge = Knowledge.of(confidential.block(list(records)), names, radius)
+    knowledge = Knowledge.of(confidential.select_rows(list(records)), names, radius)
     total, datasets = np.zeros((len(records), len(names) + 1)), 0
     for released in releases:
         exact, within = knowledge.agreeing(released)
-        total += candidates_without([*exact, *within], range(len(records)))
+        total += count_candidates_without([*exact, *within], range(len(records)))
         datasets += 1
     mean = total / datasets
     matched = [*(name for name in names if name not in radius), *(name for name in names if name in radius)]
     columns = [1 + matched.index(name) for name in names]
-    return LeaveOneOut(tuple(names), mean[:, 0], mean[:, columns])
+    return LeaveOneOutCandidates(tuple(names), mean[:, 0], mean[:, columns])
 
 
-def matching_records(
+def find_matching_records(
     confidential: Microdata, released: Microdata, names: Sequence[str], radius: Mapping[str, Nearness], record: int
 ) -> NDArray[np.intp]:
-    """The rows of a released dataset that match one confidential record, ascending."""
-    exact, within = Knowledge.of(confidential.block([record]), names, radius).agreeing(released)
+    """Return the rows of a released dataset that match one confidential record, ascending."""
+    exact, within = Knowledge.of(confidential.select_rows([record]), names, radius).agreeing(released)
     found = [
-        first + np.flatnonzero(_agreeing(agrees) == len(names))
-        for first, block in _blocks([*exact, *within])
-        for agrees in _agreements(block, [0])
+        first + np.flatnonzero(_count_agreeing_keys(agrees) == len(names))
+        for first, block in _key_blocks([*exact, *within])
+        for agrees in _agreement_by_key(block, [0])
     ]
     return np.concatenate([np.zeros(0, dtype=np.intp), *found])

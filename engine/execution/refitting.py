@@ -6,95 +6,101 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ..constraints.rejection_sampling import check_synthesis_order
+from ..constraints.rejection_sampling import refuse_redrawn_models
 from ..data.microdata import Microdata
 from ..errors import BadInput, Cancelled, EngineError, NotComputable
-from ..methods.privacy import Claim, PrivacyAccount, total
-from ..methods.refits import Published, Refits, Shown
+from ..methods.privacy import NoiseGuarantee, PrivacyAccount, sum_accounts
+from ..methods.refits import PublishedCounts, ShadowRelease, ShadowReleases
 from ..methods.release_models import ReleaseModel
 from ..methods.results import Fit
 from ..methods.run import Randomness
 from ..partition.hierarchies import Hierarchy
-from ..recipe.budget import accounts_of
+from ..recipe.budget import privacy_accounts
 from ..recipe.recipe import Recipe
-from .making import anonymised, drawn, fitted_together
+from .making import anonymise_table, draw_release, fit_step_to_tables
 
 ModelsOf = Callable[[Microdata, Sequence[Microdata]], tuple[ReleaseModel, ...]]
 
 
 @dataclass(frozen=True, eq=False)
-class RecipeRefits:
-    """``Refits`` of one recipe and its confidential data; ``streams`` are those of the audit."""
+class RecipeShadows:
+    """``ShadowReleases`` of one recipe and its confidential data; ``streams`` are those of the audit."""
 
     recipe: Recipe
     confidential: Microdata
-    ask: ModelsOf
+    make_models: ModelsOf
     streams: Randomness
 
     @property
-    def changed(self) -> tuple[str, ...]:
+    def changed_variables(self) -> tuple[str, ...]:
         return self.recipe.released
 
     @property
-    def kept(self) -> tuple[str, ...]:
-        """Those that a release shows beside what it changes: none of a table of nobody's records."""
-        return tuple(name for name in self.recipe.schema.but_identifiers if name not in self.recipe.released)
+    def kept_variables(self) -> tuple[str, ...]:
+        """Return the variables that a release shows unchanged: none of a table of nobody's records."""
+        return tuple(name for name in self.recipe.schema.non_identifiers if name not in self.recipe.released)
 
     @property
-    def datasets(self) -> int:
+    def dataset_count(self) -> int:
         return self.recipe.m
 
     @property
     def removable(self) -> bool:
-        return bool(self.recipe.synthesis) and not self.kept and not self.recipe.linked
+        return bool(self.recipe.synthesis) and not self.kept_variables and not self.recipe.linked
 
     @cached_property
     def _account(self) -> PrivacyAccount | None:
-        accounts = [own for _, own in accounts_of(self.recipe, self.confidential, secret=bool(self.streams.key))]
+        accounts = [own for _, own in privacy_accounts(self.recipe, self.confidential, secret=bool(self.streams.key))]
         kept = [one for one in accounts if isinstance(one, PrivacyAccount)]
-        return total(kept) if accounts and len(kept) == len(accounts) == len(self.recipe.synthesis) else None
+        return sum_accounts(kept) if accounts and len(kept) == len(accounts) == len(self.recipe.synthesis) else None
 
-    def claim(self, removed: bool) -> Claim | None:
-        return None if self._account is None else self._account.claim(removed)
+    def noise_guarantee(self, removed: bool) -> NoiseGuarantee | None:
+        return None if self._account is None else self._account.noise_guarantee(removed)
 
     @property
-    def publishes(self) -> bool:
+    def publishes_tables(self) -> bool:
         return any(step.method.synthesis.located is not None for step in self.recipe.synthesis)
 
     @cached_property
-    def trees(self) -> Mapping[str, Hierarchy]:
+    def hierarchies(self) -> Mapping[str, Hierarchy]:
         found: dict[str, Hierarchy] = {}
         for step in self.recipe.anonymisation:
             found |= getattr(step.spec, "hierarchies", {})
         return found
 
     @property
-    def exact(self) -> bool:
+    def has_models(self) -> bool:
         steps = self.recipe.synthesis
         if not steps or any(step.method.synthesis.release_model is None for step in steps):
             return False
         try:
-            check_synthesis_order(self.recipe.keeping, "", "")
+            refuse_redrawn_models(self.recipe.constraint_plan, "", "")
         except BadInput:
             return False
         return self.confidential.weights is None
 
-    def releases(
+    def make_releases(
         self, shadows: Sequence[int], tables: Sequence[Microdata], datasets: int, people: Microdata
-    ) -> list[Shown]:
-        """Shadow releases. Raises NotComputable where a step cannot be carried out on a table."""
-        recipe, every = self.recipe, [self.streams.under(shadow) for shadow in shadows]
+    ) -> list[ShadowRelease]:
+        """Make shadow releases. Raises NotComputable where a step cannot be carried out on a table."""
+        recipe, every = self.recipe, [self.streams.with_path_prefix(shadow) for shadow in shadows]
         for variable in recipe.schema:
-            if any(data.missing(variable.name).all() for data in tables):
+            if any(data.missing_mask(variable.name).all() for data in tables):
                 raise NotComputable(f'a shadow has no value of "{variable.name}": too few records have one')
         try:
             if recipe.anonymisation:
-                return [Shown((anonymised(recipe, data, own).data,)) for data, own in zip(tables, every, strict=True)]
-            fits = [fitted_together(recipe, item, tables, every) for item in range(len(recipe.synthesis))]
+                return [
+                    ShadowRelease((anonymise_table(recipe, data, own).data,))
+                    for data, own in zip(tables, every, strict=True)
+                ]
+            fits = [fit_step_to_tables(recipe, item, tables, every) for item in range(len(recipe.synthesis))]
             return [
-                Shown(
-                    tuple(drawn(self._of_size(data), draw, data, of, own) for draw in range(1, datasets + 1)),
-                    *self._published(of, people),
+                ShadowRelease(
+                    tuple(
+                        draw_release(self._recipe_for_size(data), draw, data, of, own)
+                        for draw in range(1, datasets + 1)
+                    ),
+                    *self._published_counts(of, people),
                 )
                 for data, own, of in zip(tables, every, zip(*fits, strict=True), strict=True)
             ]
@@ -103,29 +109,29 @@ class RecipeRefits:
         except EngineError as error:
             raise NotComputable(f"a shadow of the release could not be made: {error}") from None
 
-    def _published(self, fits: Sequence[Fit], people: Microdata) -> tuple[tuple[Published, ...], bool]:
-        """What tables beside the datasets say of some people, and whether every step publishes some, so that all else follows from them."""
-        found: list[Published] = []
+    def _published_counts(self, fits: Sequence[Fit], people: Microdata) -> tuple[tuple[PublishedCounts, ...], bool]:
+        """Return the published counts of some people, and whether every step publishes some, so that all else follows from them."""
+        found: list[PublishedCounts] = []
         whole = True
         for step, fit in zip(self.recipe.synthesis, fits, strict=True):
             part = step.method.synthesis
             own = () if part.approved is None else part.approved(fit, step.spec, step.targets, people)
             cells = () if part.located is None or not own else part.located(fit, step.spec, step.targets, people)
-            found += [Published(one.counts.ravel()[at], one.noise) for one, at in zip(own, cells, strict=True)]
+            found += [PublishedCounts(one.counts.ravel()[at], one.noise) for one, at in zip(own, cells, strict=True)]
             whole = whole and bool(cells)
-        return tuple(found), whole and not self.kept
+        return tuple(found), whole and not self.kept_variables
 
-    def _of_size(self, data: Microdata) -> Recipe:
-        """The recipe that makes as many records of a table that lacks one."""
+    def _recipe_for_size(self, data: Microdata) -> Recipe:
+        """Return the recipe that makes as many records of a table that lacks one."""
         recipe = self.recipe
         if not self.removable or recipe.form.records is not None or len(data) == len(self.confidential):
             return recipe
         return replace(recipe, form=replace(recipe.form, records=len(self.confidential)))
 
-    def models(self, data: Microdata, releases: Sequence[Microdata]) -> tuple[ReleaseModel, ...]:
-        return self.ask(data, releases)
+    def fit_models(self, data: Microdata, releases: Sequence[Microdata]) -> tuple[ReleaseModel, ...]:
+        return self.make_models(data, releases)
 
 
-def refits_of(recipe: Recipe, confidential: Microdata, ask: ModelsOf, streams: Randomness) -> Refits:
-    """The steps of a recipe, to be carried out again."""
-    return RecipeRefits(recipe, confidential, ask, streams)
+def make_shadow_maker(recipe: Recipe, confidential: Microdata, ask: ModelsOf, streams: Randomness) -> ShadowReleases:
+    """Return the maker of shadow releases of a recipe."""
+    return RecipeShadows(recipe, confidential, ask, streams)

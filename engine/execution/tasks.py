@@ -1,9 +1,9 @@
-"""The tasks of a run: what is computed, in which order, what each needs, and what each computes.
+"""Tasks of a run: what is computed, in which order, what each needs, and what each computes.
 
 Values in, values out, whoever runs a task and wherever. ``key`` is that of the workspace, or ``PUBLIC`` by name: a caller that
 forgot it would make datasets that whoever has the seed can take apart.
 
-Which streams of random numbers a run has: what a keyed one is bound to beside seed, key and the path of its task.
+Streams of random numbers: what a keyed one is bound to beside seed, key and the path of its task.
 
 Two runs of a workspace share random numbers only where they agree in all that makes their datasets, so that they make the
 same ones. Were seed and path enough, two runs that differ in one record, or in one setting, would have the same noise in
@@ -26,22 +26,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.microdata import Microdata
-from ..data.recoding import beside
-from ..design.survey import INFORMATION, said_unweighted
+from ..data.recoding import align_levels
+from ..design.survey import INFORMATION, add_unweighted_remark
 from ..errors import NotComputable
-from ..methods.registry import Method, find, method_called
+from ..methods.registry import Method, find_method, method_by_key
 from ..methods.release_form import Anonymised
 from ..methods.release_models import ReleaseModel
-from ..methods.results import Diagnostic, Estimate, Fit, Measure, StudyPoint, WholeMeasure
-from ..methods.rows import Row, averages, from_estimate, row_params, with_confidential_baseline
-from ..methods.run import Randomness, Run, silent
-from ..recipe.budget import accounts_of
+from ..methods.results import Diagnostic, Estimate, Fit, Measure, StudyPoint, WholeReleaseMeasure
+from ..methods.rows import Row, average_each_series, row_from_estimate, row_params, with_confidential_baseline
+from ..methods.run import Randomness, Run, ignore_progress
+from ..recipe.budget import privacy_accounts
 from ..recipe.data_source import HOW_TO_HOLD_OUT
 from ..recipe.recipe import Recipe
-from ..recipe.steps import Step
-from ..recipe.thresholds import Verdict, judge
-from .making import Note, Report, anonymised, drawn, fitted
-from .refitting import refits_of
+from ..recipe.steps import RecipeStep
+from ..recipe.thresholds import Verdict, judge_thresholds
+from .making import Note, Report, anonymise_table, draw_release, fit_step
+from .refitting import make_shadow_maker
 
 NOT_MADE_OF = (
     "title", "label", "description", "companions", "data", "weights", "measure", "study", "threshold", "published",
@@ -57,32 +57,33 @@ NOT_COMPUTED = "not computed"
 
 
 def synthesis_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Randomness:
-    """The streams that fit, draw and anonymise: bound to the data, their weights, the variables, the steps, m, and all else that makes datasets.
+    """Return the streams that fit, draw and anonymise: bound to the data, their weights, the variables, the steps, m, and all else that
+    makes datasets.
 
     What a recipe measures and how it judges does not enter: with another measure a run makes the same datasets. Weights that are all 1
     are none.
     """
-    bound_to = (confidential.sha256, _making(recipe), *_weights(confidential)) if key else ()
+    bound_to = (confidential.sha256, _dataset_hash(recipe), *_weights_hash(confidential)) if key else ()
     return Randomness(recipe.seed, key, bound_to)
 
 
 def measurement_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Randomness:
-    """The streams of measures and studies: bound to the data alone.
+    """Return the streams of measures and studies: bound to the data alone.
 
     No number of theirs enters a dataset, and candidates for one release are compared by the same ones.
     """
     return Randomness(recipe.seed, key, (confidential.sha256,) if key else ())
 
 
-def _weights(confidential: Microdata) -> tuple[str, ...]:
+def _weights_hash(confidential: Microdata) -> tuple[str, ...]:
     weights = confidential.weights
     return () if weights is None else (hashlib.sha256(weights.astype("<f8").tobytes()).hexdigest(),)
 
 
-def _making(recipe: Recipe) -> str:
+def _dataset_hash(recipe: Recipe) -> str:
     table = {name: part for name, part in recipe.to_table().items() if name not in NOT_MADE_OF}
     if recipe.synthesis:
-        table["synthesis"] = [_of_step(step) for step in recipe.synthesis]
+        table["synthesis"] = [_dataset_settings(step) for step in recipe.synthesis]
     table["release"] = {said: value for said, value in table["release"].items() if said not in NOT_OF_DATASETS}
     table["variables"] = [
         [name, {said: value for said, value in own.items() if said not in NOT_OF_VARIABLES}]
@@ -91,14 +92,14 @@ def _making(recipe: Recipe) -> str:
     return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()
 
 
-def _of_step(step: Step) -> dict[str, object]:
-    """What a step says of its dataset: not what else it leaves."""
-    beside = {info.name for info in step.spec.params() if info.param.beside}
+def _dataset_settings(step: RecipeStep) -> dict[str, object]:
+    """Return the settings of a step that change its dataset."""
+    beside = {info.name for info in step.spec.params() if info.param.changes_no_data}
     return {said: value for said, value in step.to_table().items() if said not in beside}
 
 
 class TaskKind(StrEnum):
-    """Anonymise the table, fit a model, draw a dataset, measure one, a point of a study, combine everything into verdicts."""
+    """Kinds of tasks: anonymise the table, fit a model, draw a dataset, measure one, a point of a study, combine everything into verdicts."""
 
     ANONYMISE = "anonymise"
     FIT = "fit"
@@ -110,7 +111,7 @@ class TaskKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One piece of a run. ``item`` counts the recipe's steps of the kind from 0, ``draw`` the datasets from 1."""
+    """Piece of a run. ``item`` counts the recipe's steps of the kind from 0, ``draw`` the datasets from 1."""
 
     key: str
     kind: TaskKind
@@ -120,17 +121,17 @@ class Task:
     needs: tuple[str, ...] = ()
 
 
-def plan(recipe: Recipe) -> tuple[Task, ...]:
-    """Every task of a run of this recipe; each comes after all that it needs.
+def plan_tasks(recipe: Recipe) -> tuple[Task, ...]:
+    """Return every task of a run of this recipe; each comes after all that it needs.
 
     Anonymisation steps are one task, which makes dataset 1. A recipe without any steps scores datasets that are given: it
     has no fits and no draws.
     """
-    tasks = tuple(_tasks(recipe))
+    tasks = tuple(_tasks_before_combining(recipe))
     return (*tasks, Task("combine", TaskKind.COMBINE, needs=tuple(task.key for task in tasks)))
 
 
-def _tasks(recipe: Recipe) -> Iterator[Task]:
+def _tasks_before_combining(recipe: Recipe) -> Iterator[Task]:
     fits = tuple(f"fit/{k}" for k in range(len(recipe.synthesis)))
     for k, key in enumerate(fits):
         yield Task(key, TaskKind.FIT, k)
@@ -145,10 +146,10 @@ def _tasks(recipe: Recipe) -> Iterator[Task]:
             yield Task(f"measure/{j}/confidential", TaskKind.MEASURE, j)
     for draw in range(1, recipe.m + 1):
         for j, step in enumerate(recipe.measures):
-            if not step.method.whole:
+            if not step.method.measures_whole_release:
                 yield Task(f"measure/{j}/{draw}", TaskKind.MEASURE, j, draw, needs=draws[draw - 1 : draw])
     for j, step in enumerate(recipe.measures):
-        if step.method.whole:
+        if step.method.measures_whole_release:
             blocks = tuple(Task(block_name(j, b), TaskKind.MEASURE, j, point=b, needs=draws) for b in step.spec.grid())
             yield from blocks
             yield Task(f"measure/{j}/whole", TaskKind.MEASURE, j, needs=tuple(block.key for block in blocks))
@@ -160,26 +161,31 @@ def _tasks(recipe: Recipe) -> Iterator[Task]:
 
 
 def _point_ranges(method: Method, points: int) -> list[range]:
-    """The places of the points that a task computes: one, or half of them where what they share is prepared once, so that two cores share the work."""
+    """Return the places of the points that a task computes.
+
+    One, or half of them where what they share is prepared once, so that two cores share the work.
+    """
     size = 1 if method.study.points is None else (points + 1) // 2
     return [range(first, min(points, first + size)) for first in range(0, points, size)]
 
 
-def points_of(recipe: Recipe, item: int, task: str) -> tuple[float, ...]:
-    """The points of study ``item`` that the task of this name computes."""
+def points_of_task(recipe: Recipe, item: int, task: str) -> tuple[float, ...]:
+    """Return the points of study ``item`` that the task of this name computes."""
     first, _, last = task.rpartition("/")[2].partition("-")
     return recipe.studies[item].spec.grid()[int(first) : int(last or first) + 1]
 
 
 def block_name(item: int, block: float) -> str:
-    """The task of one block of a measure of a whole release, and what it leaves."""
+    """Return the name of the task of one block of a measure of a whole release, and of what it leaves."""
     return f"measure/{item}/block/{block:g}"
 
 
-def fit_model(recipe: Recipe, item: int, confidential: Microdata, report: Report = silent, *, key: bytes) -> Fit:
+def fit_model(
+    recipe: Recipe, item: int, confidential: Microdata, report: Report = ignore_progress, *, key: bytes
+) -> Fit:
     """Fit the recipe's synthesis step ``item`` on the confidential data, recoded as the recipe says, with m posterior draws."""
-    confidential = recipe.recoded(confidential)
-    return fitted(recipe, item, confidential, synthesis_streams(recipe, confidential.alone, key), report)
+    confidential = recipe.recode_data(confidential)
+    return fit_step(recipe, item, confidential, synthesis_streams(recipe, confidential.without_controls, key), report)
 
 
 def draw_dataset(
@@ -187,38 +193,42 @@ def draw_dataset(
     draw: int,
     confidential: Microdata,
     fits: Sequence[Fit],
-    report: Report = silent,
+    report: Report = ignore_progress,
     *,
     key: bytes,
     note: Note = lambda _: None,
 ) -> Microdata:
-    """Dataset ``draw`` (from 1), as ``making.drawn`` makes it of the recoded data."""
-    confidential = recipe.recoded(confidential)
-    return drawn(recipe, draw, confidential, fits, synthesis_streams(recipe, confidential.alone, key), report, note)
+    """Draw dataset ``draw`` (from 1), as ``making.draw_release`` makes it of the recoded data."""
+    confidential = recipe.recode_data(confidential)
+    return draw_release(
+        recipe, draw, confidential, fits, synthesis_streams(recipe, confidential.without_controls, key), report, note
+    )
 
 
-def anonymise(recipe: Recipe, confidential: Microdata, report: Report = silent, *, key: bytes) -> Anonymised:
-    """The recipe's anonymisation steps in their order, as ``making.anonymised`` carries them out."""
-    return anonymised(recipe, confidential, synthesis_streams(recipe, confidential.alone, key), report)
+def anonymise_data(
+    recipe: Recipe, confidential: Microdata, report: Report = ignore_progress, *, key: bytes
+) -> Anonymised:
+    """Carry out the recipe's anonymisation steps in their order, as ``making.anonymise_table`` does."""
+    return anonymise_table(recipe, confidential, synthesis_streams(recipe, confidential.without_controls, key), report)
 
 
 def account_rows(recipe: Recipe, item: int, confidential: Microdata, *, key: bytes) -> list[Row]:
-    """The privacy account of synthesis step ``item``, where it keeps one. With a public key there is no epsilon."""
-    step, kept = recipe.synthesis[item], accounts_of(recipe, confidential.alone, secret=bool(key))
+    """Return the privacy account of synthesis step ``item``, where it keeps one. With a public key there is no epsilon."""
+    step, kept = recipe.synthesis[item], privacy_accounts(recipe, confidential.without_controls, secret=bool(key))
     account = next((own for of, own in kept if of is step), None)
     if account is None:
         return []
     measure = Measure(tuple(replace(e, target=step.target if len(kept) > 1 else "") for e in account.estimates()))
-    return rows_of(step.method, measure, recipe.origin, None, settings=recipe.settings(step))
+    return rows_of_measure(step.method, measure, recipe.origin, None, settings=recipe.settings(step))
 
 
 def fit_rows(recipe: Recipe, item: int, fit: Fit, confidential: Microdata) -> list[Row]:
-    """The numbers that the fit of synthesis step ``item`` says itself, where its method has any."""
+    """Return the numbers that the fit of synthesis step ``item`` gives itself, where its method has any."""
     step = recipe.synthesis[item]
     if step.method.synthesis.said is None:
         return []
-    found = step.method.synthesis.said(fit, step.spec, step.targets, recipe.recoded(confidential).alone)
-    return rows_of(step.method, Measure(found), recipe.origin, None, settings=recipe.settings(step))
+    found = step.method.synthesis.said(fit, step.spec, step.targets, recipe.recode_data(confidential).without_controls)
+    return rows_of_measure(step.method, Measure(found), recipe.origin, None, settings=recipe.settings(step))
 
 
 def measure_dataset(
@@ -227,24 +237,27 @@ def measure_dataset(
     confidential: Microdata,
     released: Microdata,
     draw: int | None,
-    report: Report = silent,
+    report: Report = ignore_progress,
     *,
     key: bytes,
 ) -> tuple[Measure, list[Row]]:
     """Measure ``item`` of the recipe on one released dataset, or on the confidential data themselves (``draw`` None)."""
     step = recipe.measures[item]
-    confidential, (released,) = compared(recipe, step, confidential, [] if draw is None else [released])
+    confidential, (released,) = tables_to_compare(recipe, step, confidential, [] if draw is None else [released])
     streams = measurement_streams(recipe, confidential, key)
     common = streams.generator("measure", item, "all datasets")
     run = Run(streams.generator("measure", item, draw or 0), report=report, shared=common)
-    measure = _computed(
+    measure = _compute_or_explain(
         step.method,
         lambda: step.method.measure(
-            _seen(step, confidential), released.alone, step.spec.for_release(recipe.schema, recipe.released), run
+            _with_needed_controls(step, confidential),
+            released.without_controls,
+            step.spec.for_release(recipe.schema, recipe.released),
+            run,
         ),
     )
-    measure = said_unweighted(step.method, measure, recipe.schema)
-    return measure, rows_of(step.method, measure, released.origin, draw, settings=recipe.settings(step))
+    measure = add_unweighted_remark(step.method, measure, recipe.schema)
+    return measure, rows_of_measure(step.method, measure, released.origin, draw, settings=recipe.settings(step))
 
 
 def measure_block(
@@ -253,17 +266,17 @@ def measure_block(
     block: float,
     confidential: Microdata,
     releases: Sequence[Microdata],
-    report: Report = silent,
+    report: Report = ignore_progress,
     *,
     key: bytes,
 ) -> Mapping[str, NDArray[Any]]:
-    """One block of a measure of all released datasets: its arrays, or ``NOT_COMPUTED`` with the reason."""
+    """Compute one block of a measure of all released datasets: its arrays, or ``NOT_COMPUTED`` with the reason."""
     step = recipe.measures[item]
-    confidential, releases = compared(recipe, step, confidential, releases)
+    confidential, releases = tables_to_compare(recipe, step, confidential, releases)
     run = Run(measurement_streams(recipe, confidential, key).generator("measure", item, 0), report=report)
 
     def models(data: Microdata, releases: Sequence[Microdata] = releases) -> tuple[ReleaseModel, ...]:
-        data = data.alone
+        data = data.without_controls
         for step in recipe.synthesis:
             if data.weights is not None and not step.method.synthesis.weighted_release_model:
                 raise NotComputable(
@@ -273,10 +286,16 @@ def measure_block(
         return tuple(of(data, made.targets, made.spec, releases, run) for made, of in made if of is not None)
 
     spec = step.spec.for_release(recipe.schema, recipe.released)
-    streams = measurement_streams(recipe, confidential, key).under("measure", item, "shadow")
-    asked: Any = refits_of(recipe, confidential.alone, models, streams) if step.method.measurement.refits else models
+    streams = measurement_streams(recipe, confidential, key).with_path_prefix("measure", item, "shadow")
+    asked: Any = (
+        make_shadow_maker(recipe, confidential.without_controls, models, streams)
+        if step.method.measurement.refits
+        else models
+    )
     try:
-        return step.method.measure_block(_seen(step, confidential), releases, asked, spec, int(block), run)
+        return step.method.measure_block(
+            _with_needed_controls(step, confidential), releases, asked, spec, int(block), run
+        )
     except NotComputable as error:
         return {NOT_COMPUTED: np.asarray(error.reason)}
 
@@ -287,63 +306,65 @@ def gather_blocks(
     confidential: Microdata,
     releases: Sequence[Microdata],
     parts: Sequence[Mapping[str, NDArray[Any]]],
-) -> tuple[WholeMeasure, list[Row]]:
-    """What all blocks of a measure say together: rows of the whole release, and of each dataset alone."""
+) -> tuple[WholeReleaseMeasure, list[Row]]:
+    """Gather all blocks of a measure: rows of the whole release, and of each dataset alone."""
     step = recipe.measures[item]
     assert step.method.measurement.gather is not None
-    confidential, releases = compared(recipe, step, confidential, releases)
+    confidential, releases = tables_to_compare(recipe, step, confidential, releases)
     spec = step.spec.for_release(recipe.schema, recipe.released)
     try:
         for part in parts:
             if NOT_COMPUTED in part:
                 raise NotComputable(str(part[NOT_COMPUTED]))
-        found = step.method.measurement.gather(_seen(step, confidential), releases, spec, parts)
+        found = step.method.measurement.gather(_with_needed_controls(step, confidential), releases, spec, parts)
     except NotComputable as error:
-        found = WholeMeasure(_without_values(step.method, error))
+        found = WholeReleaseMeasure(_not_computed_estimates(step.method, error))
     settings = recipe.settings(step)
-    rows = rows_of(step.method, found.whole, recipe.origin, None, settings=settings)
+    rows = rows_of_measure(step.method, found.whole, recipe.origin, None, settings=settings)
     for draw, alone in enumerate(found.datasets, start=1):
-        rows += rows_of(step.method, alone, recipe.origin, draw, settings=settings)
+        rows += rows_of_measure(step.method, alone, recipe.origin, draw, settings=settings)
     return found, rows
 
 
-def compared(
-    recipe: Recipe, step: Step, confidential: Microdata, releases: Sequence[Microdata]
+def tables_to_compare(
+    recipe: Recipe, step: RecipeStep, confidential: Microdata, releases: Sequence[Microdata]
 ) -> tuple[Microdata, Sequence[Microdata]]:
-    """The confidential records as a measure holds released datasets against them, and these; without any the records themselves stand for one.
+    """Return the confidential records as a measure compares released datasets with them, and these; without any the records themselves
+    stand for one.
 
-    Where the release is recoded, what it is worth is told by the exact values, so that the loss is seen. Whatever an intruder may do is told by
+    Where the release is recoded, its utility is measured by the exact values, so that the loss is seen. Whatever an intruder may do is
+    measured by
     what is left of them once the public rules are applied: a coarse value equals no exact one.
     """
     if step.method.family not in INFORMATION:
-        confidential = recipe.recoded(confidential)
+        confidential = recipe.recode_data(confidential)
     elif recipe.form.recode:
-        pairs = [beside(confidential, one, recipe.form.recode) for one in releases or [confidential]]
+        pairs = [align_levels(confidential, one, recipe.form.recode) for one in releases or [confidential]]
         return pairs[0][0], [one for _, one in pairs]
     return confidential, releases or [confidential]
 
 
-def _seen(step: Step, confidential: Microdata) -> Microdata:
-    """The confidential records as a measure sees them: with controls where it needs them. Raises NotComputable where it lacks them."""
+def _with_needed_controls(step: RecipeStep, confidential: Microdata) -> Microdata:
+    """Return the confidential records as a measure sees them: with controls where it needs them. Raises NotComputable where it lacks them."""
     if not step.method.measurement.controls:
-        return confidential.alone
+        return confidential.without_controls
     if confidential.controls is None:
         raise NotComputable(f"no control records were held out; {HOW_TO_HOLD_OUT}")
     return confidential
 
 
-def _computed(method: Method, compute: Callable[[], Measure]) -> Measure:
+def _compute_or_explain(method: Method, compute: Callable[[], Measure]) -> Measure:
     try:
         return compute()
     except NotComputable as error:
-        return _without_values(method, error)
+        return _not_computed_estimates(method, error)
 
 
-def _without_values(method: Method, error: NotComputable) -> Measure:
+def _not_computed_estimates(method: Method, error: NotComputable) -> Measure:
     return Measure(tuple(Estimate.not_computed(output.name, error.reason) for output in method.outputs))
 
 
-def rows_of(
+def rows_of_measure(
     method: Method,
     measure: Measure,
     dataset: str,
@@ -351,55 +372,62 @@ def rows_of(
     level: float | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> list[Row]:
-    """The rows of a measure's estimates, with the settings of the step that made it."""
-    return [from_estimate(method, estimate, dataset, draw, level, settings) for estimate in measure.estimates]
+    """Return the rows of a measure's estimates, with the settings of the step that made it."""
+    return [row_from_estimate(method, estimate, dataset, draw, level, settings) for estimate in measure.estimates]
 
 
-def study_point(
+def compute_study_point(
     recipe: Recipe,
     item: int,
     point: float,
     confidential: Microdata,
     releases: Sequence[Microdata],
-    report: Report = silent,
+    report: Report = ignore_progress,
     *,
     key: bytes,
 ) -> list[Row]:
-    """One point of study ``item``: rows of the confidential data and of every release.
+    """Compute one point of study ``item``: rows of the confidential data and of every release.
 
     All points of a study see the same random numbers, so that what differs between them is the point alone.
     """
-    return study_points(recipe, item, (point,), confidential, releases, report, key=key)
+    return compute_study_points(recipe, item, (point,), confidential, releases, report, key=key)
 
 
-def study_points(
+def compute_study_points(
     recipe: Recipe,
     item: int,
     points: Sequence[float],
     confidential: Microdata,
     releases: Sequence[Microdata],
-    report: Report = silent,
+    report: Report = ignore_progress,
     *,
     key: bytes,
 ) -> list[Row]:
-    """Some points of study ``item``, as ``study_point`` has each."""
-    step, confidential = recipe.studies[item], recipe.recoded(confidential)
+    """Compute some points of study ``item``, as ``compute_study_point`` has each."""
+    step, confidential = recipe.studies[item], recipe.recode_data(confidential)
     streams = [measurement_streams(recipe, confidential, key).generator("study", item) for _ in points]
     runs = [Run(stream, report=report) for stream in streams]
     spec = step.spec.for_release(recipe.schema, recipe.released)
     together = step.method.study.points
     try:
         if together is not None:
-            found = together(confidential.alone, releases, points, spec, runs)
+            found = together(confidential.without_controls, releases, points, spec, runs)
         else:
             own = zip(points, runs, strict=True)
-            found = [step.method.point(confidential.alone, releases, point, spec, run) for point, run in own]
+            found = [
+                step.method.compute_point(confidential.without_controls, releases, point, spec, run)
+                for point, run in own
+            ]
     except NotComputable as error:
-        found = [StudyPoint(None, tuple(_without_values(step.method, error) for _ in releases)) for _ in points]
-    return [row for at, one in zip(points, found, strict=True) for row in _rows_at(recipe, item, at, one, releases)]
+        found = [StudyPoint(None, tuple(_not_computed_estimates(step.method, error) for _ in releases)) for _ in points]
+    return [
+        row for at, one in zip(points, found, strict=True) for row in _rows_at_point(recipe, item, at, one, releases)
+    ]
 
 
-def _rows_at(recipe: Recipe, item: int, point: float, found: StudyPoint, releases: Sequence[Microdata]) -> list[Row]:
+def _rows_at_point(
+    recipe: Recipe, item: int, point: float, found: StudyPoint, releases: Sequence[Microdata]
+) -> list[Row]:
     step = recipe.studies[item]
     tables: list[tuple[str, int | None, Measure]] = (
         [] if found.confidential is None else [("confidential", None, found.confidential)]
@@ -407,36 +435,37 @@ def _rows_at(recipe: Recipe, item: int, point: float, found: StudyPoint, release
     for draw, (release, measure) in enumerate(zip(releases, found.releases, strict=True), start=1):
         tables.append((release.origin, draw, measure))
     settings = recipe.settings(step)
-    return [row for own in tables for row in rows_of(step.method, own[2], *own[:2], point, settings)]
+    return [row for own in tables for row in rows_of_measure(step.method, own[2], *own[:2], point, settings)]
 
 
-def combine(recipe: Recipe, rows: Sequence[Row], records: int | None = None) -> tuple[list[Row], list[Verdict]]:
-    """All rows of a run, those that combine its datasets added and baselines filled in, and the verdicts on them.
+def combine_rows(recipe: Recipe, rows: Sequence[Row], records: int | None = None) -> tuple[list[Row], list[Verdict]]:
+    """Combine all rows of a run: those that combine its datasets added and baselines filled in, and the verdicts on them.
 
-    ``records`` is how many records the confidential data have: where intervals of numbers of records end. Rows of intermediate outputs, the simulations of a study, give way to the study's summary.
+    ``records`` is how many records the confidential data have: where intervals of numbers of records end. Rows of intermediate outputs,
+    the simulations of a study, give way to the study's summary.
     """
-    methods = filter(None, map(method_called, dict.fromkeys(row.method_key for row in rows)))
+    methods = filter(None, map(method_by_key, dict.fromkeys(row.method_key for row in rows)))
     hidden = {f"{found.key}.{o.name}" for found in methods for o in found.outputs if o.intermediate}
     kept = [row for row in rows if row.key not in hidden]
-    combined = [row for row in combined_rows(rows_with_draw(rows), records) if row.key not in hidden]
+    combined = [row for row in combine_series(rows_with_draw(rows), records) if row.key not in hidden]
     complete = with_confidential_baseline(
         [*(row for row in kept if row.draw is None), *combined, *rows_with_draw(kept)]
     )
-    complete = [*complete, *_summaries(recipe, rows)]
-    return complete, judge(recipe.thresholds, complete)
+    complete = [*complete, *_study_summaries(recipe, rows)]
+    return complete, judge_thresholds(recipe.thresholds, complete)
 
 
-def _summaries(recipe: Recipe, rows: Sequence[Row]) -> Iterator[Row]:
-    """What the points of each study say together, by the study's own rule."""
+def _study_summaries(recipe: Recipe, rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield the rows that the points of each study give together, by the study's own rule."""
     for step in recipe.studies:
         if rule := step.method.study.summarise:
-            own = [row for row in rows if recipe.step_of(row.method_key, row.params) is step]
+            own = [row for row in rows if recipe.step_of_row(row.method_key, row.params) is step]
             settings = recipe.settings(step)
             yield from (replace(row, params=row_params(step.method, row.params, settings)) for row in rule(own))
 
 
-def combined_rows(rows: Sequence[Row], records: int | None = None) -> list[Row]:
-    """One row for each series of each dataset, in their order: by the method's own rule, or else the average.
+def combine_series(rows: Sequence[Row], records: int | None = None) -> list[Row]:
+    """Combine each series of each dataset into one row, in their order: by the method's own rule, or else the average.
 
     A method's own rule is given rows of its intermediate outputs too.
     """
@@ -447,14 +476,14 @@ def combined_rows(rows: Sequence[Row], records: int | None = None) -> list[Row]:
         order.setdefault((row.dataset, *row.series), len(order))
     found: list[Row] = []
     for (key, *_), group in groups.items():
-        method = find(key, "method")
-        if method.whole:  # what it says of all datasets is no average
+        method = find_method(key, "method")
+        if method.measures_whole_release:  # what it says of all datasets is no average
             continue
         if method.combine is not None:
             found += method.combine(group, records)
             continue
         hidden = {output.name for output in method.outputs if output.intermediate}
-        found += averages([row for row in group if row.measure not in hidden], records)
+        found += average_each_series([row for row in group if row.measure not in hidden], records)
     return sorted(found, key=lambda row: order[row.dataset, *row.series])
 
 
@@ -463,8 +492,8 @@ def rows_with_draw(rows: Sequence[Row]) -> list[Row]:
 
 
 @dataclass(frozen=True)
-class Execution:
-    """What a whole run gives: rows, verdicts, the released datasets, and the fits or how anonymisation went."""
+class RunResult:
+    """Result of a whole run: rows, verdicts, the released datasets, and the fits or how anonymisation went."""
 
     rows: tuple[Row, ...]
     verdicts: tuple[Verdict, ...]
@@ -473,15 +502,15 @@ class Execution:
     notes: tuple[Diagnostic, ...] = ()
 
 
-def execute(
+def execute_run(
     recipe: Recipe,
     confidential: Microdata,
     given: Sequence[Microdata] = (),
-    report: Report = silent,
+    report: Report = ignore_progress,
     *,
     key: bytes,
-) -> Execution:
-    """The whole run in this process: the same answer as a worker's, task by task.
+) -> RunResult:
+    """Carry out the whole run in this process: the same answer as a worker's, task by task.
 
     ``given`` are the released datasets where the recipe makes none.
     """
@@ -489,7 +518,7 @@ def execute(
     releases = list(given)
     if fits:
         releases = [draw_dataset(recipe, draw, confidential, fits, report, key=key) for draw in range(1, recipe.m + 1)]
-    table = anonymise(recipe, confidential, report, key=key) if recipe.anonymisation else None
+    table = anonymise_data(recipe, confidential, report, key=key) if recipe.anonymisation else None
     if table:
         releases = [table.data]
     rows = [row for k in range(len(fits)) for row in account_rows(recipe, k, confidential, key=key)]
@@ -499,16 +528,16 @@ def execute(
             rows.extend(measure_dataset(recipe, j, confidential, confidential, None, report, key=key)[1])
     for draw, released in enumerate(releases, start=1):
         for j, step in enumerate(recipe.measures):
-            if not step.method.whole:
+            if not step.method.measures_whole_release:
                 rows.extend(measure_dataset(recipe, j, confidential, released, draw, report, key=key)[1])
     for j, step in enumerate(recipe.measures):
-        if step.method.whole:
+        if step.method.measures_whole_release:
             parts = [measure_block(recipe, j, b, confidential, releases, report, key=key) for b in step.spec.grid()]
             rows.extend(gather_blocks(recipe, j, confidential, releases, parts)[1])
     for s, step in enumerate(recipe.studies):
-        rows.extend(study_points(recipe, s, step.spec.grid(), confidential, releases, report, key=key))
-    complete, verdicts = combine(recipe, rows, len(confidential))
+        rows.extend(compute_study_points(recipe, s, step.spec.grid(), confidential, releases, report, key=key))
+    complete, verdicts = combine_rows(recipe, rows, len(confidential))
     targets = [step.target for step in recipe.synthesis]
     models = dict(zip(targets, fits, strict=True))
     notes = table.notes if table else ()
-    return Execution(tuple(complete), tuple(verdicts), tuple(releases), models, notes)
+    return RunResult(tuple(complete), tuple(verdicts), tuple(releases), models, notes)

@@ -1,10 +1,15 @@
-"""Whether matching finds the right people more often than wrong ones who share what is kept.
+"""Test whether matching finds the right people more often than wrong ones who share what is kept.
 
-A synthetic release keeps some variables and draws others. Among people with the same kept values a drawn value agrees with somebody's by chance, and in a
-large table it does so for some of them in every dataset. Where what was drawn owes nothing to whose row it stands in, the rows of such people are
-exchangeable: a person is found in the row of another of them as often as in the own one. So identities are exchanged among a few people with the same
-kept values, a large group in blocks, and the p-value is the share of exchanges by which as many people are found (a permutation test within strata: Good
-2005, Permutation, Parametric and Bootstrap Tests of Hypotheses, ch. 3). Were a large group moved as a whole, it would have few exchanges, and a copy a large p.
+A synthetic release keeps some variables and draws others. Among people with the same kept values a drawn value agrees with somebody's
+by chance, and in a
+large table it does so for some of them in every dataset. Where what was drawn owes nothing to whose row it stands in, the rows of such
+people are
+exchangeable: a person is found in the row of another of them as often as in the own one. So identities are exchanged among a few people
+    with the same
+kept values, a large group in blocks, and the p-value is the share of exchanges by which as many people are found (a permutation test
+within strata: Good
+2005, Permutation, Parametric and Bootstrap Tests of Hypotheses, ch. 3). Were a large group moved as a whole, it would have few
+exchanges, and a copy a large p.
 """
 
 from __future__ import annotations
@@ -29,9 +34,11 @@ MOST = 5
 
 @dataclass(frozen=True)
 class WrongMatches:
-    """How many people are found in their ``own`` rows with more than a probability, and in ``wrong`` ones on average over all exchanges of identities.
+    """Result of the test of wrong matches.
 
-    ``p_value`` is the probability of as many as the own ones, were rows of people with the same kept values exchangeable.
+    own: people who are found in their own rows with more than a probability
+    wrong: people found in wrong rows, on average over all exchanges of identities
+    p_value: probability of as many as the own ones, were rows of people with the same kept values exchangeable
     """
 
     own: int
@@ -39,7 +46,7 @@ class WrongMatches:
     p_value: float
 
 
-def wrong_matches(
+def count_wrong_matches(
     confidential: Microdata,
     releases: Iterable[Microdata],
     names: Sequence[str],
@@ -51,18 +58,19 @@ def wrong_matches(
     beyond: float,
     best_candidates: Sequence[Floats | None] = (),
 ) -> WrongMatches:
-    """Matches of people in their own rows and in those of others of their block, on average over m datasets.
+    """Count matches of people in their own rows and in those of others of their block, on average over m datasets.
 
     Args:
         confidential: n records.
         releases: m datasets in which row i is that of record i.
         names: what the intruder knows, kept variables among them.
         radius: how near a released value has to be, by variable; equal without one.
-        groups: equal for records that have all kept values in common, (n,): a model that draws from kept values cannot tell them apart.
+        groups: equal for records that have all kept values in common, (n,): a model that draws from kept values cannot distinguish them.
         order: a number of each record that says nothing of it, such as a hash, (n,): by it a group is divided into blocks.
-        candidates: for each dataset how many rows match each record, (n,); NaN of one that was not asked about.
+        candidates: for each dataset how many rows match each record, (n,); NaN of one that was not examined.
         beyond: the probability of being found, on average over the datasets, above which a person counts.
-        best_candidates: the same as ``candidates`` by the variables with the most expected finds; None of a dataset where these are all ``names``.
+        best_candidates: the same as ``candidates`` by the variables with the most expected finds; None of a dataset where these are all
+            ``names``.
             A person is found by the better of both.
 
     Raises:
@@ -70,44 +78,47 @@ def wrong_matches(
     """
     best = best_candidates or [None] * len(candidates)
     at_most = sum(
-        _share(c) if other is None else np.maximum(_share(c), _share(other))
+        _pick_probability(c) if other is None else np.maximum(_pick_probability(c), _pick_probability(other))
         for c, other in zip(candidates, best, strict=True)
     ) / len(candidates)
-    blocks, others = _blocks(groups, order)
+    blocks, others = _exchange_blocks(groups, order)
     people = np.flatnonzero(is_above(at_most, beyond) & (others[:, 1] >= 0))
     rows = others[people]
     found = np.zeros(rows.shape)
-    knowledge = Knowledge.of(confidential.block(list(people)), names, radius)
+    knowledge = Knowledge.of(confidential.select_rows(list(people)), names, radius)
     everybody = Knowledge.of(confidential, names, radius) if any(one is not None for one in best) else None
     for released, c, other in zip(releases, candidates, best, strict=True):
-        agrees = {name: _agreeing(key, rows) for name, key in knowledge.keys_against(released).items()}
-        share = _found(agrees, names, c[people], rows.shape)
+        agrees = {name: _agreement_with_rows(key, rows) for name, key in knowledge.keys_against(released).items()}
+        share = _find_probability(agrees, names, c[people], rows.shape)
         if other is not None and everybody is not None:
             share = np.maximum(
-                share, _found(agrees, _best_names(everybody, released, c, other), other[people], rows.shape)
+                share,
+                _find_probability(
+                    agrees, _best_known_variables(everybody, released, c, other), other[people], rows.shape
+                ),
             )
         found += share
     sure = is_above(found / len(candidates), beyond) & (rows >= 0)
-    return _exchanged(sure, rows >= 0, np.unique(blocks[people], return_inverse=True)[1])
+    return _exchange_distribution(sure, rows >= 0, np.unique(blocks[people], return_inverse=True)[1])
 
 
-def _share(candidates: Floats) -> Floats:
-    """Return the probability of being found by one of so many candidates, (n,); 0 of who has none or was not asked about."""
+def _pick_probability(candidates: Floats) -> Floats:
+    """Return the probability of being found by one of so many candidates, (n,); 0 of who has none or was not examined."""
     return np.divide(1.0, candidates, out=np.zeros(len(candidates)), where=candidates > 0)
 
 
-def _found(
+def _find_probability(
     agrees: Mapping[str, NDArray[np.bool_]], used: Sequence[str], candidates: Floats, shape: tuple[int, ...]
 ) -> Floats:
     """Return the probability with which people (k,) who agree on the ``used`` variables are found in each of some rows, (k, s)."""
     every = np.ones(shape, dtype=bool)
     for name in used:
         every &= agrees[name]
-    return every * _share(candidates)[:, None]
+    return every * _pick_probability(candidates)[:, None]
 
 
-def _best_names(known: Knowledge, released: Microdata, candidates: Floats, best: Floats) -> tuple[str, ...]:
-    """Return the variables by which most people who were asked about are expected to be found, with ``best`` candidates, (n,)."""
+def _best_known_variables(known: Knowledge, released: Microdata, candidates: Floats, best: Floats) -> tuple[str, ...]:
+    """Return the variables by which most examined people are expected to be found, with ``best`` candidates, (n,)."""
     asked = np.flatnonzero(~np.isnan(candidates))
     own = np.where(asked < len(released), asked, -1)
     found, _ = best_matches(known.keys_against(released), (len(candidates), len(released)), MatchTargets(asked, own))
@@ -116,8 +127,11 @@ def _best_names(known: Knowledge, released: Microdata, candidates: Floats, best:
     return found.strategy.used
 
 
-def _blocks(groups: NDArray[np.generic], by: NDArray[np.generic]) -> tuple[Integers, Integers]:
-    """The block of each record, (n,), and its own row followed by those of the next ones of its block in a circle, (n, MOST); -1 where all of them came before."""
+def _exchange_blocks(groups: NDArray[np.generic], by: NDArray[np.generic]) -> tuple[Integers, Integers]:
+    """Divide the records into blocks: the block of each record, (n,), and its rows for exchanges, (n, MOST).
+
+    The rows are its own followed by those of the next ones of its block in a circle; -1 where all of them came before.
+    """
     n = len(groups)
     order = np.lexsort((by, groups))
     _, sizes = np.unique(groups, return_counts=True)
@@ -137,8 +151,8 @@ def _blocks(groups: NDArray[np.generic], by: NDArray[np.generic]) -> tuple[Integ
     return blocks, rows
 
 
-def _agreeing(key: Exact | Within, rows: Integers) -> NDArray[np.bool_]:
-    """Whether what is known of each person agrees with each of some rows, (k, s)."""
+def _agreement_with_rows(key: Exact | Within, rows: Integers) -> NDArray[np.bool_]:
+    """Return whether what is known of each person agrees with each of some rows, (k, s)."""
     if isinstance(key, Within):
         values = key.released[rows]
         return np.asarray((key.lower[:, None] <= values) & (values <= key.upper[:, None]))
@@ -146,10 +160,11 @@ def _agreeing(key: Exact | Within, rows: Integers) -> NDArray[np.bool_]:
     return np.asarray(ours[:, None] == theirs[rows])
 
 
-def _exchanged(sure: NDArray[np.bool_], there: NDArray[np.bool_], groups: NDArray[np.intp]) -> WrongMatches:
-    """The people found when each block is moved by as many places, each number of places as probable as another: the exact distribution.
+def _exchange_distribution(sure: NDArray[np.bool_], there: NDArray[np.bool_], groups: NDArray[np.intp]) -> WrongMatches:
+    """Count the people found when each block is moved by as many places, each number of places as probable as another: the exact distribution.
 
-    ``sure`` and ``there`` (k, s): whether each person is found in each row, and whether there is such a row; ``groups``, their blocks, (k,) from 0.
+    ``sure`` and ``there`` (k, s): whether each person is found in each row, and whether there is such a row; ``groups``, their blocks,
+        (k,) from 0.
     """
     count = int(groups.max()) + 1 if len(groups) else 0
     by_group = np.stack([np.bincount(groups, weights=column, minlength=count) for column in sure.T], axis=1)

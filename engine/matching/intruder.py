@@ -20,7 +20,7 @@ from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
 from ..errors import BadInput, NotComputable
-from ..wording import agree, counted
+from ..wording import agreeing_word, count_noun
 from .matching import Exact, Within
 from .radius import Radius
 
@@ -147,7 +147,7 @@ class Nearness(Protocol):
 
 def known_by_default(schema: Schema, released: Sequence[str]) -> tuple[str, ...]:
     """The variables of role known whose values are not synthesised."""
-    return tuple(name for name in schema.of_role(Role.QUASI_IDENTIFIER) if name not in released)
+    return tuple(name for name in schema.names_by_role(Role.QUASI_IDENTIFIER) if name not in released)
 
 
 def check_radii(
@@ -181,7 +181,7 @@ def check_log_scale(data: Microdata, radius: Mapping[str, Radius], place: str) -
         if given.kind == "log_relative" and (below := int((data.numbers(name) < 0).sum())):
             raise BadInput(
                 f"{place}.radius.{name}",
-                f"{counted(below, 'record')} {agree(below, 'is', 'are')} negative; log(1 + value) needs values of at least 0",
+                f"{count_noun(below, 'record')} {agreeing_word(below, 'is', 'are')} negative; log(1 + value) needs values of at least 0",
             )
 
 
@@ -231,7 +231,7 @@ class Knowledge:
             if name not in self.windows:
                 require_equal_values(self.confidential, released, name)
         windows = [
-            Within.among_missing(*ends, self.confidential.missing(name), released.numbers(name))
+            Within.among_missing(*ends, self.confidential.missing_mask(name), released.numbers(name))
             for name, ends in self.windows.items()
         ]
         return exact, windows
@@ -242,7 +242,7 @@ def require_own_records(released: Microdata) -> None:
     released.require_linked()
     if suppressed := 0 if released.classes is None else int((released.classes < 0).sum()):
         raise NotComputable(
-            f"{counted(suppressed, 'record')} {agree(suppressed, 'is', 'are')} suppressed, so records cannot be matched one to one"
+            f"{count_noun(suppressed, 'record')} {agreeing_word(suppressed, 'is', 'are')} suppressed, so records cannot be matched one to one"
         )
 
 
@@ -315,7 +315,7 @@ def belief_windows(
     whole = confidential.schema[name].kind is Kind.COUNT
     believed = NOISE_ON_NUMBERS[model](confidential.numbers(name), level, rng, whole)
     believed = np.minimum(believed, LARGEST)
-    missing = confidential.missing(name)
+    missing = confidential.missing_mask(name)
 
     def around(times: float) -> Callable[[Microdata], Within]:
         low, high = (believed, believed) if times == 0 else _around_belief(believed, model, level, times)
@@ -364,7 +364,7 @@ def partly_unknown(
     def window(released: Microdata) -> Within:
         if radius:
             ends = _window(radius, confidential.numbers(name))
-            known = Within.among_missing(*ends, confidential.missing(name), released.numbers(name))
+            known = Within.among_missing(*ends, confidential.missing_mask(name), released.numbers(name))
         else:
             codes, released_codes = Exact(confidential.column(name), released.column(name)).codes()
             known = Within(codes.astype(np.float64), codes.astype(np.float64), released_codes.astype(np.float64))

@@ -22,13 +22,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.arrays import Integers
-from ..data.microdata import Microdata, conform
-from ..data.recoding import recoded
+from ..data.microdata import Microdata, conform_to_schema
+from ..data.recoding import recode_data
 from ..data.schema import Kind, MissingPolicy, Schema, Variable
-from ..data.spelling import whole_spelling
+from ..data.spelling import spell_as_whole
 from ..errors import BadInput
 from ..statistics.csv_lines import cells_of, check_cells, check_size, lines_of, sha256_of
-from ..wording import agree, counted
+from ..wording import agreeing_word, count_noun
 from .intruder import Knowledge, Nearness, partly_unknown, require_equal_values
 from .matching import Exact, Matcher, Matches, Within
 from .targets import by_value
@@ -69,7 +69,7 @@ class IntruderFile:
     @property
     def told(self) -> str:
         """What the rows of a result say of it: no more than its size and the start of its hash, enough to tell it from another."""
-        return f"{counted(len(self.lines) - 1, 'record')}, SHA-256 {self.sha256[:16]}"
+        return f"{count_noun(len(self.lines) - 1, 'record')}, SHA-256 {self.sha256[:16]}"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -119,13 +119,13 @@ class IntruderRecords:
         self, released: Microdata, names: Sequence[str], radius: Mapping[str, Nearness]
     ) -> dict[str, Exact | Within]:
         """Return the key or the window of each variable by its name. Raises NotComputable like ``Knowledge.against``."""
-        gaps = [name for name in names if self.gaps_unknown and self.file.missing(name).any()]
+        gaps = [name for name in names if self.gaps_unknown and self.file.missing_mask(name).any()]
         keys = Knowledge.of(self.file, (name for name in names if name not in gaps), radius).keys_against(released)
         for name in gaps:
             near = radius.get(name)
             if near is None:
                 require_equal_values(self.file, released, name)
-            keys[name] = partly_unknown(self.file, name, near, self.file.missing(name))(released)
+            keys[name] = partly_unknown(self.file, name, near, self.file.missing_mask(name))(released)
         return {name: keys[name] for name in names}
 
 
@@ -166,12 +166,12 @@ def _column(frame: pd.DataFrame, data: Microdata, name: str, place: str) -> Micr
     texts, rule = frame[name], data.recoding.get(name)
     if variable.kind.has_levels:
         if rule is not None:
-            shown = {whole_spelling(level): group for level, group in rule.targets.items()}
-            texts = texts.map(lambda text: None if text is None else shown.get(whole_spelling(text.strip()), text))
+            shown = {spell_as_whole(level): group for level, group in rule.group_by_level.items()}
+            texts = texts.map(lambda text: None if text is None else shown.get(spell_as_whole(text.strip()), text))
         variable, texts = _with_levels(texts, data, variable, place)
     try:
-        found = conform(pd.DataFrame({name: texts}), Schema((variable,)), MissingPolicy.KEEP, place=place)
-        return found if rule is None or rule.width is None else recoded(found, {name: rule})
+        found = conform_to_schema(pd.DataFrame({name: texts}), Schema((variable,)), MissingPolicy.KEEP, place=place)
+        return found if rule is None or rule.width is None else recode_data(found, {name: rule})
     except BadInput as error:
         raise BadInput(error.place, f"of {WHAT}: {error.message}") from None
 
@@ -179,8 +179,8 @@ def _column(frame: pd.DataFrame, data: Microdata, name: str, place: str) -> Micr
 def _with_levels(texts: pd.Series, data: Microdata, variable: Variable, place: str) -> tuple[Variable, pd.Series]:
     """The variable with the file's own levels after those of the data, and the texts spelt as these."""
     levels = [str(level) for level in data.column(variable.name).cat.categories]
-    spelt = {whole_spelling(level): level for level in levels}
-    known = texts.map(lambda text: None if text is None else spelt.get(whole_spelling(text.strip()), text.strip()))
+    spelt = {spell_as_whole(level): level for level in levels}
+    known = texts.map(lambda text: None if text is None else spelt.get(spell_as_whole(text.strip()), text.strip()))
     present = known.dropna()
     strange = sorted(set(present) - set(levels) - {str(code) for code in variable.missing})
     wrong = int(present.isin(strange).sum())
@@ -198,20 +198,21 @@ def _own(frame: pd.DataFrame, data: Microdata, key: str, place: str) -> Integers
     if key not in frame:
         raise BadInput(f"{place}.key", f'{WHAT} has no column "{key}"')
     numeric = not data.schema[key].kind.has_levels
-    ours = pd.Index(data.numbers(key) if numeric else data.column(key).astype(object).map(whole_spelling, "ignore"))
+    ours = pd.Index(data.numbers(key) if numeric else data.column(key).astype(object).map(spell_as_whole, "ignore"))
     if numeric:
         theirs = pd.Index(_column(frame, data, key, f"{place}.key").numbers(key))
     else:
-        theirs = pd.Index(frame[key].map(lambda text: None if text is None else whole_spelling(text.strip())))
+        theirs = pd.Index(frame[key].map(lambda text: None if text is None else spell_as_whole(text.strip())))
     for index, whose in ((ours, "the data"), (theirs, WHAT)):
         if lacking := int(np.count_nonzero(index.isna())):
             raise BadInput(
-                f"{place}.key", f'{counted(lacking, "record")} of {whose} {agree(lacking, "has", "have")} no "{key}"'
+                f"{place}.key",
+                f'{count_noun(lacking, "record")} of {whose} {agreeing_word(lacking, "has", "have")} no "{key}"',
             )
         if again := int(np.count_nonzero(index.duplicated(keep=False))):
             raise BadInput(
                 f"{place}.key",
-                f'{counted(again, "record")} of {whose} {agree(again, "shares its", "share their")} "{key}" with another',
+                f'{count_noun(again, "record")} of {whose} {agreeing_word(again, "shares its", "share their")} "{key}" with another',
             )
     found = ours.get_indexer(theirs)
     if (found < 0).all():

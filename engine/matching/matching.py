@@ -26,9 +26,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.blocks import row_blocks
-from ..data.sorting import FEW, sorted_search
+from ..data.sorting import FEW_TO_SEARCH, sorted_search
 from ..errors import NotComputable
-from ..partition.grouping import Values, numbered
+from ..partition.grouping import Values, number_groups
 
 Ints = NDArray[np.int64]
 Counts = NDArray[np.signedinteger[Any]]
@@ -64,7 +64,9 @@ class Side:
         start, stop = np.empty((2, len(lower)), dtype=_narrow(len(distinct)))
         for rows in row_blocks(len(lower)):
             low, high = lower[rows], upper[rows]
-            order = np.argsort(low) if len(distinct) > FEW else None  # upper ends ascend nearly as lower ones do
+            order = (
+                np.argsort(low) if len(distinct) > FEW_TO_SEARCH else None
+            )  # upper ends ascend nearly as lower ones do
             start[rows] = sorted_search(distinct, low, "left", order)
             if upper is lower:
                 stop[rows] = start[rows] + _holds(distinct, start[rows], low)
@@ -312,7 +314,7 @@ class Exact:
 
     def codes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Equal codes for equal values, from 0: (n,) and (n_r,)."""
-        (confidential, released), _ = numbered([(self.confidential, self.released)], self.shape)
+        (confidential, released), _ = number_groups([(self.confidential, self.released)], self.shape)
         return confidential, released
 
 
@@ -389,7 +391,7 @@ class Matcher:
             self._check(key.shape)
         so_far = [] if self.groups == 1 else [(self.group, self.released_group)]
         columns: list[tuple[Values, Values]] = [*so_far, *((key.confidential, key.released) for key in keys)]
-        (confidential, released), groups = numbered(columns, keys[0].shape)
+        (confidential, released), groups = number_groups(columns, keys[0].shape)
         return Matcher(confidential, released, groups)
 
     def match(self, within: Sequence[Within] = (), own: Ints | None = None) -> Matches:

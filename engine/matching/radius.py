@@ -152,6 +152,6 @@ Radii = Annotated[
         'how near is a match, by variable: 5, "5%" or "log 5%"; without one, values must be equal',
         names="variables",
         kinds=(Kind.COUNT, Kind.CONTINUOUS, Kind.DATE),
-        told=True,
+        reported=True,
     ),
 ]

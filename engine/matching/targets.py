@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema, Variable
-from ..data.spelling import whole_spelling
+from ..data.spelling import spell_as_whole
 from ..errors import BadInput
-from ..partition.hierarchies import Interval, interval
-from ..wording import counted
+from ..partition.hierarchies import Interval, parse_interval
+from ..wording import count_noun
 
 Among = Mapping[str, tuple[str, ...]]
 FORMS = {
@@ -59,7 +59,8 @@ def chosen(
         return rows
     if number > len(rows):
         raise BadInput(
-            f"{place}.targets", f"{number:,} are more than the {counted(len(rows), 'record')} there are to choose from"
+            f"{place}.targets",
+            f"{number:,} are more than the {count_noun(len(rows), 'record')} there are to choose from",
         )
     return np.sort(by_value(data, rows)[rng.choice(len(rows), number, replace=False)])
 
@@ -77,16 +78,16 @@ def _one(data: Microdata, name: str, texts: Sequence[str], where: str) -> NDArra
         parts = [_interval(variable, text, f"{where}[{i}]").contains(numbers) for i, text in enumerate(texts)]
         return np.asarray(np.logical_or.reduce(parts))
     levels = [str(level) for level in data.column(name).cat.categories]
-    spelt = {whole_spelling(level): level for level in levels}
+    spelt = {spell_as_whole(level): level for level in levels}
     for i, text in enumerate(texts):
-        if text not in levels and whole_spelling(text) not in spelt:
+        if text not in levels and spell_as_whole(text) not in spelt:
             raise BadInput(f"{where}[{i}]", f'"{name}" has no level "{text}"')
-    wanted = {text if text in levels else spelt[whole_spelling(text)] for text in texts}
+    wanted = {text if text in levels else spelt[spell_as_whole(text)] for text in texts}
     return data.column(name).isin(list(wanted)).to_numpy(dtype=np.bool_)
 
 
 def _interval(variable: Variable, text: str, where: str) -> Interval:
-    found = interval(text, variable.kind) or interval(f"[{text}, {text}]", variable.kind)
+    found = parse_interval(text, variable.kind) or parse_interval(f"[{text}, {text}]", variable.kind)
     if found is None:
         forms = FORMS.get(variable.kind, '"[20, 30)", "20-29", ">=65" or "65+"')
         raise BadInput(where, f'"{text}" is no interval of "{variable.name}"; write one value, {forms}')

@@ -1,1 +1,1 @@
-"""How a method is declared, found and called, and what it returns."""
+"""Methods: how one is declared, found and called, and what it returns."""

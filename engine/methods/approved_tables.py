@@ -1,6 +1,7 @@
-"""Tables of counts that a synthesis step was protected by, and that may be published beside its datasets: what was kept, and with what noise.
+"""Protected tables of counts that may be published with the datasets of a synthesis step.
 
-A step that declares ``approved`` gives them from its fit. They hold nothing that its protection has not changed; a step gives none where that protection
+A step that declares ``approved`` derives them from its fit. They hold nothing that its protection has not changed; a step gives none
+where that protection
 does not cover what a table would show.
 """
 
@@ -13,10 +14,13 @@ from ..data.arrays import Floats
 
 @dataclass(frozen=True, eq=False)
 class ApprovedTable:
-    """Counts of the records by some variables, an axis each.
+    """Protected table of counts that may be published.
 
-    ``categories`` are the texts along each axis. ``multiple_of``: each count was rounded to the nearest multiple of it; cells of 0 are not listed. ``noise``:
-    the standard deviation of the normal noise in each cell, 0 without any.
+    variables: one for each axis
+    categories: texts along each axis
+    counts: protected counts, one axis for each variable
+    multiple_of: each count was rounded to the nearest multiple of it; cells of 0 are not listed
+    noise: standard deviation of the normal noise in each cell, 0 without any
     """
 
     variables: tuple[str, ...]
@@ -27,7 +31,7 @@ class ApprovedTable:
 
     @property
     def protection(self) -> str:
-        """How it was protected, in a few words."""
+        """Return how the table was protected, in a few words."""
         if self.noise:
             return f"normal noise, standard deviation {self.noise:.3g}"
         return f"rounded to the nearest multiple of {self.multiple_of}"

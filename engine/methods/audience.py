@@ -1,4 +1,7 @@
-"""Who receives a release. It loads no numerical library, so that a policy is read without one."""
+"""Audiences of a release.
+
+The module loads no numerical library, so that a policy is read without one.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""ConstraintPlan all draws of a sampler's chains, where a step asks for it (``keep_chains``): what for, and what it takes.
+"""Limits on storing all draws of a sampler's chains, where a step asks for it (``keep_chains``).
 
-The draws are ``sfumato.engine.methods.results.Chains``. A trace is a thinned picture of them; these are for other tools that judge a sampler by themselves.
+The draws are ``sfumato.engine.methods.results.SamplerDraws``. A trace is a thinned picture of them; these are for other tools that
+judge a sampler by themselves.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ KEEP_CHAINS = "keep all draws of every chain in the workspace; what that takes i
 """What the parameter ``keep_chains`` of a method is for."""
 
 
-def bytes_of_chains(chains: int, steps: int, parameters: int) -> int:
-    """What the draws of so many chains, steps and parameters take, with the density of each step, before they are compressed."""
+def chain_storage_bytes(chains: int, steps: int, parameters: int) -> int:
+    """Return how many bytes the draws take before compression, with the density of each step."""
     return chains * steps * (parameters + 1) * NUMBER_BYTES
 
 
 def require_room_for_chains(needed: int, place: str) -> None:
-    """BadInput at ``place.keep_chains`` where they would take more than ``MOST_BYTES``."""
+    """Raise BadInput at ``place.keep_chains`` if the draws would take more than ``MOST_BYTES``."""
     if needed > MOST_BYTES:
         raise BadInput(
             f"{place}.keep_chains",

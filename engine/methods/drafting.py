@@ -1,4 +1,4 @@
-"""What a method offers to the draft of a plan: for which variables and wishes, with which settings, and why.
+"""Offers of methods to the draft of a plan: for which variables and goals, with which settings, and why.
 
 A method that may stand in a draft says so above its function, under its decorator:
 
@@ -6,7 +6,7 @@ A method that may stand in a draft says so above its function, under its decorat
     @drafts(offer)
     def my_measure(...): ...
 
-``offer`` is given a ``Case`` and returns an ``Offer``, a ``Declined`` with the reason, or None where it has nothing to do with
+``offer`` is given a ``Case`` and returns an ``Offer``, a ``DeclinedOffer`` with the reason, or None where it has nothing to do with
 the case. Of the synthesis or anonymisation methods that make the same, that of the highest ``rank`` is taken which accepts the data; of
 the measures all are. Methods of other packages take part in the same way, below ours of the same rank.
 """
@@ -34,14 +34,25 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a draft is asked for. ``known`` are the quasi-identifiers, ``released`` the variables that are made anew or changed.
+    """Plan that a draft is requested for.
 
-    ``target`` is the variable that a synthesis step is sought for, ``predictors`` those that it may hang on, the most telling first. A synthesis without a
-    target asks joint methods for one step that makes all ``released`` variables.
-    ``hierarchies`` are trees proposed for quasi-identifiers of an anonymisation, ``widths`` the intervals of those that are numbers, as recipes write them.
-    It has an ``epsilon`` where it is to be private; where its records are nobody's, they are not ``linked``.
-    ``holdout`` says whether records are kept out for attacks, ``controls`` how many where that is known. ``audit`` asks for an
-    audit that carries the plan out again many times. ``recoded`` are kept variables that a public rule makes coarser. ``k``, ``l``, ``p`` and ``t`` are asked of an anonymisation; None are not.
+    want: goal of the plan
+    table: profile of the data
+    known: quasi-identifiers
+    sensitive: sensitive variables
+    released: variables that are synthesised or changed
+    m: number of datasets
+    holdout: whether records are kept out for attacks; controls: how many, where that is known
+    audit: whether to draft an audit that carries the plan out again many times
+    k, l, p, t: limits of an anonymisation; None are not requested
+    target: variable that a synthesis step is sought for; without one, joint methods are asked for one step that makes all ``released``
+        variables
+    predictors: variables that the target may depend on, the most informative first
+    hierarchies: trees proposed for quasi-identifiers of an anonymisation
+    widths: intervals of quasi-identifiers that are numbers, as recipes write them
+    epsilon: privacy budget where the plan is to be differentially private
+    linked: False where synthetic records belong to no confidential record
+    recoded: kept variables that a public rule makes coarser
     """
 
     want: Want
@@ -67,27 +78,35 @@ class Case:
 
     @property
     def compared(self) -> tuple[str, ...]:
+        """Return the names of all variables that are no identifiers."""
         return tuple(seen.name for seen in self.table if seen.variable.role is not Role.IDENTIFIER)
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """The variables that are released unchanged."""
+        """Return the variables that are released unchanged."""
         return tuple(name for name in self.compared if name not in self.released)
 
     @property
     def guessed(self) -> tuple[str, ...]:
-        """The variables that an intruder wants to learn: the sensitive ones, else the released ones that are not known."""
+        """Return the variables that an intruder wants to learn.
+
+        These are the sensitive ones, or else the released ones that are not known.
+        """
         return self.sensitive or tuple(name for name in self.released if name not in self.known)
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedLimit:
-    """A threshold for an output of the method, with the source of its limit.
+    """Threshold for an output of the offered method.
 
-    ``question`` says that the limit of the gate for that question takes its place. ``params`` are those of the rows that it is about.
-    ``detectable`` is the smallest value that would be found with 80 % power by the records of the case: a smaller limit cannot be decided.
-    ``baseline`` is the value without a leak, from which limits of the gate are shares of the way to 1. An ``extra`` limit is set where the
-    hold-out that the others need decides it; no hold-out is made larger for it.
+    output: name of the output
+    bound, limit: kind and value of the threshold
+    source: where the limit comes from
+    question: question whose limit of the gate takes the place of this one
+    target, params: of the rows that it is about
+    detectable: smallest value that would be found with 80 % power by the records of the case; a smaller limit cannot be decided
+    baseline: value without a leak, from which limits of the gate are shares of the way to 1
+    extra: set only where the hold-out that the others need decides it; no hold-out is made larger for it
     """
 
     output: str
@@ -104,10 +123,15 @@ class OfferedLimit:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A step that a method offers: its settings, why it and why so, and limits of what it measures.
+    """Step that a method offers, with its reasons.
 
-    ``missed`` says what of the wish it does not do. An anonymisation ``finishes`` one of which a step before leaves records that break the limits;
-    with the settings ``unfinished`` a step is such a one.
+    why: reason for the method and its settings
+    settings: parameters of the step
+    rank: preference among methods that make the same
+    limits: thresholds on what it measures
+    missed: parts of the request that it does not fulfil
+    finishes: an anonymisation that completes one of which an earlier step leaves records that break the limits
+    unfinished: settings with which the step is such an earlier one
     """
 
     why: str
@@ -120,20 +144,21 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Declined:
-    """Why a method that belongs to a case cannot be of use in it."""
+class DeclinedOffer:
+    """Reason why a method that belongs to a case cannot be used in it."""
 
     reason: str
 
 
-Offers = Callable[[Case], Offer | Declined | None]
+Offers = Callable[[Case], Offer | DeclinedOffer | None]
 _ATTRIBUTE, _RATE = "__sfumato_drafts__", "__sfumato_rate__"
 
 
 def drafts(offer: Offers, seconds: float | None = None, memory: float | None = None) -> Callable[[F], F]:
-    """Let the method that this function is made take part in drafts; it stands below its decorator.
+    """Let the decorated method take part in drafts; it stands below the method's decorator.
 
-    A method of another package says what was measured of one task of it (a fit, a dataset measured, an anonymisation, a block): ``seconds`` for 10,000
+    A method of another package says what was measured of one task of it (a fit, a dataset measured, an anonymisation, a block):
+    ``seconds`` for 10,000
     records of 10 variables, and bytes of ``memory`` for each value of the table. Ours stand in ``engine.methods.measured_rates``.
     """
 
@@ -146,28 +171,28 @@ def drafts(offer: Offers, seconds: float | None = None, memory: float | None = N
 
 
 def declared_rate(method: Method) -> tuple[float | None, float | None]:
-    """The seconds and the bytes of memory that a method declares with ``drafts``; None where nobody has measured them."""
+    """Return the seconds and the bytes of memory that a method declares with ``drafts``; None where nobody has measured them."""
     found: tuple[float | None, float | None] = getattr(method.func, _RATE, (None, None))
     return found
 
 
-def offer_of(method: Method, case: Case) -> Offer | Declined | None:
-    """What a method offers; None where it takes no part."""
+def request_offer(method: Method, case: Case) -> Offer | DeclinedOffer | None:
+    """Ask a method for its offer; None where it takes no part."""
     offer: Offers | None = getattr(method.func, _ATTRIBUTE, None)
     return None if offer is None else offer(case)
 
 
-def radius_for(seen: VariableProfile) -> tuple[int | float | str, str] | None:
-    """How near is alike for a number or date, and why; None where values have to be equal.
+def suggest_radius(seen: VariableProfile) -> tuple[int | float | str, str] | None:
+    """Suggest a match radius for a number or date, with the reason; None where values have to be equal.
 
-    A share where values are above 0 and spread over orders of magnitude, else a round number that is about a fiftieth of the spread.
+    It is a share where values are above 0 and spread over orders of magnitude, else a round number that is about a fiftieth of the spread.
     """
     kind = seen.variable.kind
     if kind.has_levels or not seen.spread or (kind is Kind.COUNT and seen.distinct <= 20):
         return None
     if kind is not Kind.DATE and seen.smallest is not None and seen.smallest > 0 and seen.long_tailed:
         return "5%", "5 % of the value, since values differ by orders of magnitude (Guo & Hu: 5 % of a price)"
-    size = _round(seen.spread / 50)
+    size = _round_to_125(seen.spread / 50)
     if kind in (Kind.COUNT, Kind.DATE):
         size = max(1, round(size))
     unit = " days" if kind is Kind.DATE else ""
@@ -180,9 +205,11 @@ def radius_for(seen: VariableProfile) -> tuple[int | float | str, str] | None:
 DRAFTED_BINS, FEW_VALUES = 10, 20
 
 
-def bins_for(case: Case, names: Sequence[str], *, as_they_are: bool = True) -> dict[str, str]:
-    """How a draft makes categories of the numbers and dates among some variables, as recipes write it: bins of equally many records; whole numbers of few
-    different values stay ``as_they_are``, where that may follow from the records.
+def suggest_bins(case: Case, names: Sequence[str], *, as_they_are: bool = True) -> dict[str, str]:
+    """Suggest bins for the numbers and dates among some variables, as recipes write them.
+
+    Bins hold equally many records. With ``as_they_are``, whole numbers of few different values stay categories of their own, where that
+    may follow from the records.
     """
     seen = [case.table[name] for name in names]
     return {
@@ -194,15 +221,15 @@ def bins_for(case: Case, names: Sequence[str], *, as_they_are: bool = True) -> d
     }
 
 
-def radii_for(case: Case, names: tuple[str, ...]) -> tuple[dict[str, int | float | str], str]:
-    """The radii of these variables, as recipes write them, and why in one sentence; empty where all must be equal."""
-    found = {name: given for name in names if (given := radius_for(case.table[name])) is not None}
+def suggest_radii(case: Case, names: tuple[str, ...]) -> tuple[dict[str, int | float | str], str]:
+    """Suggest radii for these variables, as recipes write them, with the reasons in one sentence; empty where all must be equal."""
+    found = {name: given for name in names if (given := suggest_radius(case.table[name])) is not None}
     said = "; ".join(f"{name} {why}" for name, (_, why) in found.items())
     return {name: value for name, (value, _) in found.items()}, f"Alike is: {said}." if said else ""
 
 
-def hierarchies_for(case: Case) -> tuple[dict[str, Any], str]:
-    """The proposed trees as a setting, and what to say of them; nothing where there are none."""
+def suggest_hierarchies(case: Case) -> tuple[dict[str, Any], str]:
+    """Return the proposed trees as a setting and a remark on them; both empty without any."""
     if not case.hierarchies:
         return {}, ""
     return {
@@ -210,8 +237,8 @@ def hierarchies_for(case: Case) -> tuple[dict[str, Any], str]:
     }, f"; the trees of {', '.join(case.hierarchies)} are proposals, there to be edited"
 
 
-def _round(number: float) -> float:
-    """The number to one significant digit of 1, 2 or 5."""
+def _round_to_125(number: float) -> float:
+    """Round a number down to one significant digit of 1, 2 or 5."""
     power = 10.0 ** int(f"{number:e}".partition("e")[2])
     step = max(step for step in (1, 2, 5) if step * power <= number * 1.0000001)
     found = step * power

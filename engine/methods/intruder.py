@@ -1,4 +1,4 @@
-"""What an intruder knows and wants to learn, as the parameters of methods declare it."""
+"""Parameter types for what an intruder knows and wants to learn."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .spec import Param, Variant
 
 Known = Annotated[
     tuple[str, ...],
-    Param("variables the intruder knows; default: the quasi-identifiers", names="variables", told=True),
+    Param("variables the intruder knows; default: the quasi-identifiers", names="variables", reported=True),
 ]
 KnownUnlessSynthesised = Annotated[
     Known, Variant("variables the intruder knows; default: the quasi-identifiers that are not synthesised")
@@ -20,7 +20,7 @@ KeyVariables = Annotated[
     Known, Variant("variables of the key; default: the quasi-identifiers, or else the released variables")
 ]
 QuasiIdentifiers = Annotated[
-    Known, Variant("variables that the intruder may know; default: the quasi-identifiers", told=False)
+    Known, Variant("variables that the intruder may know; default: the quasi-identifiers", reported=False)
 ]
 SensitiveVariables = Annotated[
     tuple[str, ...],

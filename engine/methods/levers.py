@@ -1,6 +1,7 @@
-"""What to change in a plan where a number does not meet its limit: levers that several methods share, the strongest first.
+"""Advice on what to change in a plan where a number does not meet its limit, the strongest first; shared by several methods.
 
-A lever is a phrase. An ``Advice`` also names the settings that it turns, so that the app can change the plan, and a search tries them first. Any
+A lever is a phrase. An ``Advice`` also names the settings that it turns, so that the app can change the plan, and a search tries them
+first. Any
 other is left to the analyst. ``kept`` is how many variables are released unchanged, ``method`` that of the step which makes the variable.
 """
 
@@ -14,7 +15,7 @@ OTHER_MEASURE = ("set another threshold", "judge by another measure of data qual
 
 
 class Advice(str):
-    """A phrase, and by setting how its value in the plan changes."""
+    """Phrase of advice, with how the value of each setting in the plan changes."""
 
     __slots__ = ("turns",)
     turns: dict[str, Turn]

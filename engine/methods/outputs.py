@@ -1,4 +1,4 @@
-"""What a method declares of what it computes: screens, commands and reports say and draw it from this alone."""
+"""Declarations of what a method computes; screens, commands and reports describe and draw its results from these alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..data.intervals import UNBOUNDED, Range
 from .results import Goal
-from .statbarns import Statbarn, by_unit
+from .statbarns import Statbarn, statbarn_by_unit
 
 if TYPE_CHECKING:
     from ..data.arrays import Floats
@@ -37,7 +37,7 @@ how much of the excess the release adds, the smallest such part that would have 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The least value that is good enough where a recipe sets no threshold, and in whose use it is."""
+    """Smallest value that is good enough where a recipe sets no threshold, and whose practice that is."""
 
     least: float
     source: str
@@ -48,10 +48,11 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class QualityOutput:
-    """What an output says of data quality.
+    """Role of an output in data quality.
 
-    ``scores`` says which columns it scores one by one, or that it scores the whole table; the output that is
-    the least of those columns names it in ``minimum_of``. ``limit`` is the default of an output over all.
+    scores: whether it scores numerical or categorical columns one by one, or the whole table
+    minimum_of: name of the output whose smallest column value this one is
+    limit: default limit of an output over all columns
     """
 
     scores: Literal["", "numbers", "categories", "table"] = ""
@@ -61,15 +62,16 @@ class QualityOutput:
 
 @dataclass(frozen=True, slots=True)
 class StudyOutput:
-    """What an output is in a study.
+    """Role of an output in a study.
 
-    ``answer`` is an output without a level, which sums the points up; ``on_axis`` says that its value lies on
-    the study's axis. ``sentence`` says such an answer in words, ``no_answer_text`` that there is none; ``criterion`` is the output
-    that is 1 where the answer holds. ``spread`` is the row parameter that tells an answer of all, of the best and of the worst
-    apart.
-
-    Of a curve: ``variance_share_of`` is the row parameter that names another output, where it is a part of the variance behind that one's
-    interval. ``limit_parameter`` is the parameter of the study that holds the least value that is enough.
+    answer: an output without a level, which summarises the points
+    on_axis: its value lies on the study's axis
+    sentence: such an answer in words
+    no_answer_text: text where there is no answer
+    criterion: output that is 1 where the answer holds
+    spread: row parameter that distinguishes an answer of all, of the best and of the worst
+    variance_share_of: of a curve, the row parameter that names another output, of whose interval's variance this is a part
+    limit_parameter: parameter of the study that holds the smallest sufficient value of the curve
     """
 
     answer: bool = False
@@ -84,28 +86,28 @@ class StudyOutput:
 
 @dataclass(frozen=True, slots=True)
 class RiskOutput:
-    """What an output says of risk.
+    """Role of an output in the assessment of risk.
 
-    ``questions`` are those that it answers, on which it stands in the risk assessment of a release. ``evidence`` is of what
-    kind it is beside the epsilon of a release, in words: what the files show of people, where a proof bounds what they could show.
-    ``ratio_to`` says what its rows' baseline is where a threshold's ``max_ratio`` is held against that, since there is no value
-    of the confidential data.
-
-    ``gate_reference`` says that its share is held against limits before a release: beyond its own baseline, which is what there would be by
-    "chance", without any disclosure; or by the "margin" of the data, which a useful release goes beyond too; or beyond "nothing", where it
-    is a share of the records that has no baseline of its own. Only what is beyond chance may block a release.
-
-    ``gate_lower`` says that the lower limit of its interval is held against the limits in place of its value, as of a largest of many, which is
-    large by chance.
-
-    ``area``: it is an AUC, the chance that a person of the data scores above another.
-
-    ``raised_by_noise``: it is computed from the released records alone, and a table of other people, or one that is less like the data, can have a
-    higher value than the data. A higher value is then no disclosure by itself.
-
-    ``never_falls_with_knowledge``: an intruder who knows one variable more is never less of a risk by it: of an output for which low values
-    are good the value does not fall, of one for which high values are good it does not rise. Of an ``estimated`` output that holds up to its interval.
-    The contract tries it with what the method's ``known``, ``keys`` or ``quasi_identifiers`` name.
+    questions: questions of the risk assessment that it answers
+    evidence: kind of evidence it is beside the epsilon of a release, in words: what the files show of people, where a proof bounds what
+        they could show
+    ratio_to: what its rows' baseline is, where a threshold's ``max_ratio`` is compared with that, since there is no value of the
+        confidential data
+    gate_reference: its share is compared with limits before a release: beyond its own baseline, which is what there would be by
+        "chance", without any
+        disclosure; or by the "margin" of the data, which a useful release exceeds too; or beyond "nothing", where it is a share of the
+        records that
+        has no baseline of its own. Only what is beyond chance may block a release
+    gate_lower: the lower limit of its interval is compared in place of its value, as of a largest of many, which is large by chance
+    area: it is an AUC, the chance that a person of the data scores above another
+    raised_by_noise: it is computed from the released records alone, and a table of other people, or one that is less like the data, can
+        have a higher
+        value than the data. A higher value is then no disclosure by itself
+    never_falls_with_knowledge: an intruder who knows one variable more is never less of a risk by it: of an output for which low values
+        are good the
+        value does not fall, of one for which high values are good it does not rise. Of an ``estimated`` output that holds up to its
+        interval.
+        The contract tries it with what the method's ``known``, ``keys`` or ``quasi_identifiers`` name
     """
 
     questions: tuple[Question, ...] = ()
@@ -120,13 +122,18 @@ class RiskOutput:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What people read of an output: its ``name``, at most 45 characters, a sentence with its figures, and what to make of it.
+    """Texts about an output for people.
 
-    ``says`` has the figures in braces: ``{value}``, with its unit and of how many; ``{variable}``, that of the row; and parameters of the row
-    such as ``{q}``. ``good`` is a sentence on good values, ``fails`` one on what it means that a limit is not met, ``levers`` what to change
-    then. ``counts`` is "people" where its unit is of all confidential records, a person each, "share" where a number without a unit is
-    shown in per cent. ``baseline`` names the baseline of its rows where that is not the confidential data's own value.
-    ``shared`` says that several methods have an output of this name, so that the method is named too.
+    name: at most 45 characters
+    says: sentence with the figures in braces: ``{value}``, with its unit and of how many; ``{variable}``, that of the row; and
+        parameters of the row such as ``{q}``
+    good: sentence on good values
+    fails: sentence on what it means that a limit is not met
+    levers: what to change then
+    counts: "people" where its unit is of all confidential records, a person each; "share" where a number without a unit is shown in per
+        cent
+    baseline: name of the baseline of its rows where that is not the confidential data's own value
+    shared: several methods have an output of this name, so that the method is named too
     """
 
     name: str = ""
@@ -140,8 +147,8 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
-class CountsFigure:
-    """A figure of one variable that follows from counts of its values in both tables, so that it can leave protected.
+class FigureOfCounts:
+    """Figure of one variable that follows from counts of its values in both tables, so that it can be published protected.
 
     compute: the figure of counts (k,) of the confidential and (k,) of the released table, of cells in the order of the values;
         it depends on the shares of the cells alone
@@ -155,28 +162,33 @@ class CountsFigure:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A measure that a method computes: its name in the key, its meaning in a sentence, which way is better, its unit.
+    """Measure that a method computes.
 
-    ``range`` holds its smallest and largest possible value, None where it has no end: its intervals stay inside.
-    Rows of an ``intermediate`` one are what ``combine`` or a study's ``summarise`` works on: they stay with their tasks and
-    are no result. ``short`` is what it is called where there is little room.
-
-    ``estimated`` says that its value rests on sampled records, controls, permutations or replicates of noise, so that a verdict needs its
-    interval; else it is a function of the release and the tables alone. A value of such an output that rests on no sample, since there were
-    few records or nothing was drawn, has an interval without width. ``detectable`` names the output of the same use that holds
-    the smallest leak found with 80 % power. ``row_defaults`` are what a row means that lacks a parameter which other rows of the output
-    have, so that a threshold can name them.
-
-    ``drawn`` as "interval" is an estimate that is drawn beside the confidential data's; as "note" it stands below.
-
-    ``public`` says how the figure follows from counts of one variable, the row's target. Where a recipe asks for public figures
-    (``[release] public_figures``) it leaves the building, computed anew from protected counts or with noise, never as it was
-    measured. It must speak of information lost, not of risk. Left out, it is as confidential as the data.
-
-    ``statbarn`` is the class of statistics whose checks an output checker applies; left out, counts and shares are
-    frequencies and all others, means and sums over the records, linear aggregations.
-
-    ``label`` is what people read of it. What only data quality, a study or a risk has is in ``quality``, ``study`` and ``risk``.
+    name: name in the key
+    meaning: its meaning in a phrase
+    goal: which way is better
+    unit: unit of its values
+    intermediate: its rows are what ``combine`` or a study's ``summarise`` works on: they stay with their tasks and are no result
+    range: smallest and largest possible value, None where it has no end; its intervals stay inside
+    short: its name where there is little room
+    estimated: its value rests on sampled records, controls, permutations or replicates of noise, so that a verdict needs its interval;
+        else it is a
+        function of the release and the tables alone. A value of such an output that rests on no sample, since there were few records or
+        nothing was
+        drawn, has an interval without width
+    detectable: output of the same use that holds the smallest leak found with 80 % power
+    row_defaults: meaning of a row that lacks a parameter which other rows of the output have, so that a threshold can name it
+    drawn: "interval", an estimate that is drawn beside the confidential data's; "note", it stands below
+    public: how the figure follows from counts of one variable, the row's target. Where a recipe requests public figures (``[release]
+        public_figures``) it is
+        published, recomputed from protected counts or with noise, never as it was measured. It must be about information lost, not
+        about risk.
+        Left out, it is as confidential as the data
+    statbarn: class of statistics whose checks an output checker applies; left out, counts and shares are frequencies and all others,
+        means and sums over
+        the records, linear aggregations
+    label: texts for people
+    quality, study, risk: what only data quality, a study or a risk has
     """
 
     name: str
@@ -190,7 +202,7 @@ class Output:
     detectable: str = ""
     row_defaults: tuple[tuple[str, str], ...] = ()
     drawn: Literal["", "interval", "note"] = ""
-    public: CountsFigure | None = None
+    public: FigureOfCounts | None = None
     statbarn: Statbarn | Literal[""] = ""
     quality: QualityOutput = QualityOutput()
     study: StudyOutput = StudyOutput()
@@ -199,22 +211,22 @@ class Output:
 
     @property
     def in_percent(self) -> bool:
-        """Whether people read its values in per cent."""
+        """Return whether people read its values in per cent."""
         return self.unit == "share" or self.label.counts == "share"
 
     @property
     def checked_as(self) -> Statbarn:
-        """Its statbarn, declared or by its unit."""
-        return self.statbarn or by_unit(self.unit)
+        """Return its statbarn, declared or by its unit."""
+        return self.statbarn or statbarn_by_unit(self.unit)
 
     @property
     def title(self) -> str:
-        """Its name where there is little room: ``short``, else its words."""
+        """Return its name where there is little room: ``short``, else its words."""
         return self.short or self.name.replace("_", " ")
 
     @property
     def range_words(self) -> str:
-        """``0 to 1``, ``at least 0``; empty without an end."""
+        """Return its range in words, such as ``0 to 1`` or ``at least 0``; empty without an end."""
         low, high = self.range
         if low is not None and high is not None:
             return f"{low:g} to {high:g}"
@@ -225,12 +237,21 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The levels along which a study goes: ``label`` heads them, and is ``meaning``, in ``unit``.
+    """Axis of the levels along which a study goes.
 
-    ``heading`` is what its curves show, ``values`` what their values are, ``bands`` what their bands are. A row's parameter ``point`` stands on the axis in
-    place of its level. ``discrete`` levels have nothing between them; ``log`` levels, all above 0, are drawn on a logarithmic
-    axis. ``uses`` are the parameters that name one use of the study, ``curve`` the one that tells the curves of a use apart.
-    ``together`` says that these are drawn in one picture, a plane at a time, and ``limit`` is the row parameter with the limit that one is held against.
+    label: its heading
+    meaning: what the levels are
+    unit: their unit
+    heading: what the curves show
+    values: what their values are
+    bands: what their bands are
+    point: row parameter that stands on the axis in place of its level
+    discrete: nothing lies between the levels
+    uses: parameters that name one use of the study
+    curve: parameter that distinguishes the curves of a use
+    log: levels, all above 0, are drawn on a logarithmic axis
+    together: curves are drawn in one picture, a plane at a time
+    limit: row parameter with the limit that a curve is compared with
     """
 
     label: str
@@ -250,13 +271,15 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """Two outputs of a study against each other, from the highest level down, such as an ROC curve.
+    """Plot of two outputs of a study against each other, from the highest level down, such as an ROC curve.
 
-    Without ``across`` the output ``up`` is drawn along the axis. ``chance`` is what a guess would give: the diagonal, for a
-    curve that starts where both are 0, or the answer that is the same at every level. ``label`` heads the horizontal axis.
-
-    Where curves are drawn together, ``each`` are row parameters of which each value has a plane of its own, which the title names in
-    braces; planes of one ``heading`` are the panels of one figure.
+    title: its title
+    across: output on the horizontal axis; without one, ``up`` is drawn along the study's axis
+    up: output on the vertical axis
+    chance: what a guess would give: the diagonal, for a curve that starts where both are 0, or the answer that is the same at every level
+    label: heading of the horizontal axis
+    each: where curves are drawn together, row parameters of which each value has a plane of its own, which the title names in braces
+    heading: planes of one heading are the panels of one figure
     """
 
     title: str
@@ -270,9 +293,13 @@ class Plane:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Answers of a study in columns, by the values of the row parameter ``by``: each value's heading, under ``title``.
+    """Layout of the answers of a study in columns, by the values of a row parameter.
 
-    ``heading`` heads their names; the row parameter ``count`` is of how many each column speaks.
+    by: row parameter
+    title: heading of the columns
+    heading: heading of the answers' names
+    columns: each value with its heading
+    count: row parameter with how many each column is about
     """
 
     by: str
@@ -283,11 +310,14 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
-class Lattice:
-    """Answers of a study about every subset of some variables, by names of its outputs.
+class LatticeOutputs:
+    """Outputs with the answers of a study about every subset of some variables, by name.
 
-    ``risk`` is that of a subset, which the row parameter ``subset`` lists, and ``others`` are told of it too; ``largest`` is the largest
-    of any subset, ``each`` what is told of every variable, its row's target, and ``first`` the variable to coarsen first.
+    risk: risk of a subset, which the row parameter ``subset`` lists
+    subset_outputs: other outputs of a subset
+    largest: largest risk of any subset
+    coarsen_first: variable to coarsen first
+    variable_outputs: outputs of every variable, its row's target
     """
 
     risk: str
@@ -300,11 +330,17 @@ class Lattice:
 
 @dataclass(frozen=True, slots=True)
 class RecordArray:
-    """An array with one value a record that a risk leaves beside its outputs: its name, meaning, unit, what is worse.
+    """Array with one value a record that a measure of risk leaves beside its outputs.
 
-    ``part`` is what it tells of a record at risk: how many released records match it, whether its own is among them, the
-    probability that it is given away, or that probability before the release. ``best_candidates`` and ``best_hit`` are the first two for an intruder
-    who ignores some of what is known; left out where nothing is ignored. NaN is a record that was not asked about.
+    name, meaning, unit: of its values
+    worse: which values are worse
+    part: role of the value for a record at risk: how many released records match it, whether its own is among them, the probability
+        that it is
+        disclosed, or that probability before the release. ``best_candidates`` and ``best_hit`` are the first two for an intruder who
+        ignores some of
+        what is known; left out where nothing is ignored
+
+    NaN stands for a record that was not examined.
     """
 
     name: str
@@ -316,12 +352,14 @@ class RecordArray:
 
 @dataclass(frozen=True, slots=True)
 class Beliefs:
-    """What an intruder believes of records before a release and after it, by names of a risk's outputs.
+    """Outputs of a risk that tell what an intruder believes of records before and after a release, by name.
 
-    ``after`` and ``before`` are shares of records that are guessed right; ``both``, ``gained``, ``lost`` and ``neither`` are
-    how many are guessed right before and after, after alone, before alone, and never. ``of_first`` is ``after`` by the first
-    datasets, as many as the row's parameter ``datasets`` says. A truth of probability ``certain`` or more is nearly certain.
-    Where the parameter ``prior`` is ``unknowing``, the intruder believes nothing before, and ``before`` says nothing of other people.
+    after, before: shares of records that are guessed right
+    both, gained, lost, neither: how many are guessed right before and after, after alone, before alone, and never
+    of_first: ``after`` by the first datasets, as many as the row's parameter ``datasets`` says
+    certain: a truth of this probability or more is nearly certain
+    prior, unknowing: where the parameter ``prior`` is ``unknowing``, the intruder believes nothing before, and ``before`` says nothing
+        of other people
     """
 
     after: str

@@ -1,10 +1,11 @@
-"""What a differentially private synthesis costs, and what its proof does not cover.
+"""Privacy accounts: what a differentially private synthesis costs, and what its proof does not cover.
 
 A synthesis is eps-differentially private when one record more or less in the confidential data changes the probability of
 whatever it may release by a factor of exp(eps) at most (Dwork 2006; Park & Ghosh eq. 2). Changing a record is taking one out and
-putting another in: it costs twice as much. What is released together adds up.
+putting another in: it costs twice as much. Costs of what is released together are added.
 
-Gaussian noise is accounted for in zero-concentrated privacy, as rho (``zcdp``), and told as the epsilon that holds but for a chance of delta.
+Gaussian noise is accounted for in zero-concentrated privacy, as rho (``zcdp``), and reported as the epsilon that holds but for a chance
+of delta.
 Steps of both kinds are composed in two ways, epsilons added, or all as rho, and the smaller epsilon holds.
 """
 
@@ -148,30 +149,35 @@ MOST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True, slots=True)
-class Uncovered:
-    """Something of the confidential data that a step uses outside its proof, as two read it.
+class UncoveredUse:
+    """Use of the confidential data outside a step's proof, in words for two readers.
 
-    ``said`` to who makes the release, with what would mend it; ``public`` to who uses it, so that it tells nothing of any
-    variable, level or record.
+    message: for who makes the release, with what would fix it
+    public: for who uses it, so that it reveals nothing of any variable, level or record
     """
 
-    said: str
+    message: str
     public: str
 
 
 @dataclass(frozen=True, slots=True)
-class Concentrated:
-    """A cost in zero-concentrated privacy: ``rho`` for one record more or less, ``substitution`` for one that is changed, told at ``delta``.
+class ConcentratedCost:
+    """Cost in zero-concentrated privacy.
 
-    ``failed`` is the part of delta with which the rho itself does not hold (delta-approximate, Bun & Steinke 2016, Definition 8.1). ``parts`` says of what
-    the rho is the sum. It is of a person of at most ``person_records`` records; ``bounded``: no more of anybody's were counted.
-    ``gaussian`` says that all of it is Gaussian noise, which is then Gaussian differential privacy of mu = sqrt(2 rho) (Dong, Roth & Su 2022).
+    rho: for one record more or less
+    substitution: rho for one record that is changed
+    delta: chance at which its epsilon is stated
+    failed: part of delta with which the rho itself does not hold (delta-approximate, Bun & Steinke 2016, Definition 8.1)
+    parts: the terms whose sum is rho, by name
+    person_records: most records of a person that the cost is about
+    bounded: no more of anybody's records were counted
+    gaussian: all of it is Gaussian noise, which is then Gaussian differential privacy of mu = sqrt(2 rho) (Dong, Roth & Su 2022)
     """
 
     rho: float
     substitution: float
     delta: float
-    failed: float = 0.0
+    failure_delta: float = 0.0
     parts: Mapping[str, float] = field(default_factory=dict)
     person_records: int = 1
     bounded: bool = False
@@ -179,17 +185,19 @@ class Concentrated:
 
     @property
     def epsilon(self) -> float:
-        """For one record more or less, at its delta."""
-        return epsilon_at(self.rho, self.delta - self.failed)
+        """Return the epsilon for one record more or less, at its delta."""
+        return epsilon_at(self.rho, self.delta - self.failure_delta)
 
     @property
     def epsilon_substitution(self) -> float:
-        """For a record that is changed, at its delta: in either table one record alone can be what fails."""
-        return epsilon_at(self.substitution, self.delta - self.failed)
+        """Return the epsilon for a record that is changed, at its delta: in either table one record alone can be what fails."""
+        return epsilon_at(self.substitution, self.delta - self.failure_delta)
 
 
-class Claim(NamedTuple):
-    """That the odds of a release differ by a factor of exp(``epsilon``) at most, but for a chance of ``delta``; of Gaussian noise alone its ``mu``, else NaN."""
+class NoiseGuarantee(NamedTuple):
+    """Guarantee that the odds of a release differ by a factor of exp(``epsilon``) at most, but for a chance of ``delta``; of Gaussian
+    noise alone its ``mu``, else NaN.
+    """
 
     epsilon: float
     delta: float = 0.0
@@ -198,63 +206,66 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PrivacyAccount:
-    """``epsilon`` for each of ``samples`` independent draws of a dataset, and ``datasets`` of them.
+    """Privacy cost of the datasets of a synthesis.
 
-    ``uncovered`` is what was learned from the confidential data outside the proof: then the noise accounts for
-    ``noise``, and no epsilon of the release can be told. A draw makes ``together`` records.
-
-    ``figures`` is what public figures with noise cost beside the datasets: the cost of the release has it, that of the noise in the datasets has not.
-
-    With a ``concentrated`` cost, ``epsilon`` is what that is at its delta: it pays for any number of records and datasets, which are all drawn
-    from what was measured once.
+    epsilon: cost of one draw
+    samples: independent draws of a dataset
+    datasets: number of datasets
+    uncovered: what was learned from the confidential data outside the proof: then the noise accounts for ``noise``, and no epsilon of
+        the release can be stated
+    records_a_draw: records that a draw makes
+    concentrated: cost in zero-concentrated privacy, whose epsilon at its delta ``epsilon`` is: it pays for any number of records and
+        datasets, which are all
+        drawn from what was measured once
+    figures: cost of public figures with noise: the cost of the release has it, that of the noise in the datasets has not
     """
 
     epsilon: float
     samples: int
     datasets: int
-    uncovered: tuple[Uncovered, ...] = ()
-    together: int = 1
-    concentrated: Concentrated | None = None
+    uncovered: tuple[UncoveredUse, ...] = ()
+    records_a_draw: int = 1
+    concentrated: ConcentratedCost | None = None
     figures: float = 0.0
 
     @classmethod
-    def of_rho(
-        cls, cost: Concentrated, uncovered: tuple[Uncovered, ...] = (), epsilon: float | None = None
+    def from_rho(
+        cls, cost: ConcentratedCost, uncovered: tuple[UncoveredUse, ...] = (), epsilon: float | None = None
     ) -> PrivacyAccount:
-        """The account of what was measured once with Gaussian noise; ``epsilon`` is the one that the cost was found for, if it was."""
+        """Create the account of what was measured once with Gaussian noise; ``epsilon`` is the one that the cost was found for, if it was."""
         return cls(epsilon or cost.epsilon, 1, 1, uncovered, concentrated=cost)
 
     @property
     def noise(self) -> float:
-        """Cost of all datasets if the proof covered everything, for one record more or less."""
+        """Return the cost of all datasets if the proof covered everything, for one record more or less."""
         return self.epsilon * self.samples * self.datasets
 
     @property
     def release(self) -> float | None:
-        """Cost of all datasets and public figures, for one record more or less; None where something is not covered."""
+        """Return the cost of all datasets and public figures, for one record more or less; None where something is not covered."""
         return None if self.uncovered else self.noise + self.figures
 
     @property
     def substitution(self) -> float | None:
-        """Cost of all datasets and public figures, for one record that is changed; None where something is not covered."""
+        """Return the cost of all datasets and public figures, for one record that is changed; None where something is not covered."""
         if self.uncovered:
             return None
         cost = self.concentrated
         return 2 * self.figures + (2 * self.noise if cost is None else cost.epsilon_substitution)
 
-    def claim(self, removed: bool) -> Claim:
-        """What the noise claims if the proof covered everything, where one record is removed, or else is another."""
+    def noise_guarantee(self, removed: bool) -> NoiseGuarantee:
+        """Return what the noise guarantees if the proof covered everything, where one record is removed, or else is another."""
         cost = self.concentrated
         if cost is None:
-            return Claim(self.noise if removed else 2 * self.noise)
+            return NoiseGuarantee(self.noise if removed else 2 * self.noise)
         rho = cost.rho if removed else cost.substitution
         epsilon = self.noise if removed else cost.epsilon_substitution
-        return Claim(epsilon, cost.delta, math.sqrt(2 * rho) if cost.gaussian else math.nan)
+        return NoiseGuarantee(epsilon, cost.delta, math.sqrt(2 * rho) if cost.gaussian else math.nan)
 
     def estimates(self) -> tuple[Estimate, ...]:
-        """The account as measures, those of ``ACCOUNT``."""
+        """Return the account as measures, those of ``ACCOUNT``."""
         reason = (
-            f"the proof does not cover that {'; nor that '.join(one.said for one in self.uncovered)}"
+            f"the proof does not cover that {'; nor that '.join(one.message for one in self.uncovered)}"
             if self.uncovered
             else ""
         )
@@ -266,7 +277,7 @@ class PrivacyAccount:
         )
         told = *(Estimate(name, value, reason=reason) for name, value in covered), Estimate("epsilon_noise", self.noise)
         if self.concentrated is None:
-            return *told, Estimate("sample_records", self.together)
+            return *told, Estimate("sample_records", self.records_a_draw)
         cost = self.concentrated
         return (
             *told,
@@ -283,17 +294,17 @@ class PrivacyAccount:
 
 @dataclass(frozen=True, slots=True)
 class NoAccount:
-    """There is no epsilon, and why not: in words that the public may read, naming no variable and nothing of the data."""
+    """Reason why there is no epsilon, in words that the public may read: they name no variable and nothing of the data."""
 
     reason: str
 
     def estimates(self) -> tuple[Estimate, ...]:
-        """Every measure of ``ACCOUNT``, not computed."""
+        """Return every measure of ``ACCOUNT``, not computed."""
         return tuple(Estimate.not_computed(output.name, self.reason) for output in ACCOUNT)
 
 
 def virtual_records(epsilon: float, features: int, largest: float = 1.0) -> float:
-    """How many virtual records alpha every category needs, so that a draw of ``features`` values costs ``epsilon``.
+    """Return how many virtual records alpha every category needs, so that a draw of ``features`` values costs ``epsilon``.
 
     alpha = 1 / (exp(epsilon / M) - 1). Park & Ghosh's eq. 6 says "at most"; their proof, M log(1 + 1/alpha) <= epsilon, needs
     at least. A record adds at most ``largest`` to the count of any one category.
@@ -301,24 +312,24 @@ def virtual_records(epsilon: float, features: int, largest: float = 1.0) -> floa
     return largest / math.expm1(min(epsilon / features, MOST_EXPONENT))
 
 
-def epsilon_of(alpha: float, features: int, largest: float = 1.0) -> float:
-    """The cost of a draw of ``features`` values with ``alpha`` virtual records a category: M log(1 + largest / alpha)."""
+def epsilon_of_draw(alpha: float, features: int, largest: float = 1.0) -> float:
+    """Return the cost of a draw of ``features`` values with ``alpha`` virtual records a category: M log(1 + largest / alpha)."""
     return features * math.log1p(largest / alpha) if alpha > 0 else math.inf
 
 
-def total(accounts: Sequence[PrivacyAccount]) -> PrivacyAccount:
-    """The account of several steps of one release together: epsilons added, or all as rho where some are, whichever is smaller."""
+def sum_accounts(accounts: Sequence[PrivacyAccount]) -> PrivacyAccount:
+    """Sum the accounts of several steps of one release: epsilons added, or all as rho where some are, whichever is smaller."""
     uncovered = tuple(dict.fromkeys(found for one in accounts for found in one.uncovered))
     figures = math.fsum(one.figures for one in accounts)
     pure = [one.noise for one in accounts if one.concentrated is None]
     costs = [one.concentrated for one in accounts if one.concentrated is not None]
     if not costs:
         return PrivacyAccount(math.fsum(pure), 1, 1, uncovered, figures=figures)
-    failed = math.fsum(cost.failed for cost in costs)
-    delta = failed + min(cost.delta - cost.failed for cost in costs)
+    failed = math.fsum(cost.failure_delta for cost in costs)
+    delta = failed + min(cost.delta - cost.failure_delta for cost in costs)
     gaussian = not pure and all(cost.gaussian for cost in costs)
     rho, substitution = (math.fsum(of) for of in zip(*((c.rho, c.substitution) for c in costs), strict=True))
-    own = Concentrated(rho, substitution, delta, failed, gaussian=gaussian)
+    own = ConcentratedCost(rho, substitution, delta, failed, gaussian=gaussian)
     every = replace(
         own,
         rho=own.rho + math.fsum(map(pure_rho, pure)),

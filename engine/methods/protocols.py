@@ -1,6 +1,7 @@
-"""What the function of a method takes and returns, family by family: mypy checks it where its decorator stands.
+"""Signatures of the functions of a method, family by family: mypy checks them where the decorator stands.
 
-Each is generic over the method's Spec. Families are told apart by what a method brings: synthesis a ``draw`` (or a ``joint_draw`` of several variables), anonymisation
+Each is generic over the method's Spec. Families are distinguished by what a method brings: synthesis a ``draw`` (or a ``joint_draw`` of
+several variables), anonymisation
 an ``AnonymisationSpec``, studies a ``StudySpec``; utility, quality and risk are measures.
 """
 
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
     from ..margins.linear_bounds import Audit
     from .approved_tables import ApprovedTable
     from .privacy import NoAccount, PrivacyAccount
-    from .refits import Refits
+    from .refits import ShadowReleases
     from .release_form import Anonymised
     from .release_models import Models, ReleaseModel
-    from .results import Estimate, Fit, Measure, StudyPoint, WholeMeasure
+    from .results import Estimate, Fit, Measure, StudyPoint, WholeReleaseMeasure
     from .run import Run
 
 MEASURES = ("utility", "quality", "risk")
@@ -38,7 +39,7 @@ S_contra = TypeVar("S_contra", bound=Spec, contravariant=True)
 
 
 def method_keys() -> tuple[str, ...]:
-    """The keys of our methods, and those that others offer, whether they can be used or not: nothing that has one is imported."""
+    """Return the keys of our methods, and those that others offer, whether they can be used or not; no method is imported."""
     own = [
         f"{family}.{info.name}"
         for family in FAMILIES
@@ -49,7 +50,7 @@ def method_keys() -> tuple[str, ...]:
 
 
 class SynthesisMethod(Protocol[S_contra]):
-    """Fits the confidential values of ``target``.
+    """Function that fits the confidential values of ``target``.
 
     ``draws`` is how many datasets will be released: arrays of posterior draws have that length, and dataset ``index`` uses
     draw ``index``.
@@ -58,9 +59,10 @@ class SynthesisMethod(Protocol[S_contra]):
     def __call__(self, data: Microdata, target: str, spec: S_contra, run: Run, draws: int, /) -> Fit: ...
 
 
-class Draw(Protocol[S_contra]):
-    """The values (n,) of dataset ``index``, such as ``Microdata.numbers`` gives: level codes, numbers, days since 1970; NaN missing.
+class DrawTarget(Protocol[S_contra]):
+    """Function that draws the values (n,) of a target in dataset ``index``.
 
+    Values are such as ``Microdata.numbers`` gives: level codes, numbers, days since 1970; NaN missing.
     ``released`` holds what was synthesised before and what is kept, nothing else. ``confidential`` lacks the targets of later steps, and
     has this one's in another order of the records, unless ``spec.uses_own_record``.
     """
@@ -79,16 +81,16 @@ class Draw(Protocol[S_contra]):
 
 
 class JointSynthesisMethod(Protocol[S_contra]):
-    """Fits the confidential values of several ``targets`` at once."""
+    """Function that fits the confidential values of several ``targets`` at once."""
 
     def __call__(self, data: Microdata, targets: tuple[str, ...], spec: S_contra, run: Run, draws: int, /) -> Fit: ...
 
 
-class JointDraw(Protocol[S_contra]):
-    """The values of every target in dataset ``index``, each (records,), such as ``Draw`` gives.
+class DrawJointTargets(Protocol[S_contra]):
+    """Function that draws the values of every target in dataset ``index``, each (records,), such as ``DrawTarget`` gives.
 
-    ``records`` is the number of confidential ones unless the recipe makes all variables in this step and asks for another.
-    ``confidential`` and ``released`` are as ``Draw`` gets them.
+    ``records`` is the number of confidential ones unless the recipe makes all variables in this step and requests another.
+    ``confidential`` and ``released`` are as ``DrawTarget`` gets them.
     """
 
     def __call__(
@@ -105,14 +107,14 @@ class JointDraw(Protocol[S_contra]):
     ) -> Mapping[str, NDArray[np.generic]]: ...
 
 
-class JointCheck(Protocol[S_contra]):
-    """As ``Check``, of a method that makes several ``targets`` at once, or of a measure that asks the models of them."""
+class CheckJointData(Protocol[S_contra]):
+    """Function like ``CheckData``, of a method that makes several ``targets`` at once, or of a measure that uses the models of them."""
 
     def __call__(self, data: Microdata, targets: tuple[str, ...], spec: S_contra, place: str, /) -> None: ...
 
 
-class Account(Protocol[S_contra]):
-    """What ``datasets`` of ``records`` drawn records each cost in differential privacy, told before anything is computed.
+class ComputeAccount(Protocol[S_contra]):
+    """Function that computes the privacy cost of ``datasets`` of ``records`` drawn records each, before anything is drawn.
 
     The Spec has an ``epsilon``, which the fit does not depend on: noise enters when records are drawn.
     """
@@ -122,35 +124,42 @@ class Account(Protocol[S_contra]):
     ) -> PrivacyAccount | NoAccount: ...
 
 
-class Approved(Protocol[S_contra]):
-    """The protected tables of a fit that may be published, and none where they may not."""
+class PublishableTables(Protocol[S_contra]):
+    """Function that returns the protected tables of a fit that may be published, and none where they may not."""
 
     def __call__(
         self, fit: Fit, spec: S_contra, targets: tuple[str, ...], data: Microdata, /
     ) -> tuple[ApprovedTable, ...]: ...
 
 
-class Said(Protocol[S_contra]):
-    """Numbers that a fit says of the population, or of itself, with intervals that count its noise: nothing else of ``data`` is read than what it declares."""
+class FitEstimates(Protocol[S_contra]):
+    """Function that returns the numbers a fit estimates of the population, or of itself.
+
+    Their intervals count its noise; nothing of ``data`` is read but what it declares.
+    """
 
     def __call__(
         self, fit: Fit, spec: S_contra, targets: tuple[str, ...], data: Microdata, /
     ) -> tuple[Estimate, ...]: ...
 
 
-class Located(Protocol[S_contra]):
-    """The cell of each record of ``data`` in each of the approved tables of a fit, in their order: (n,) each, of the table's cells one after another."""
+class CellsOfRecords(Protocol[S_contra]):
+    """Function that returns the cell of each record of ``data`` in each of the approved tables of a fit.
+
+    The tables are in their order; each array (n,) numbers the table's cells one after another.
+    """
 
     def __call__(
         self, fit: Fit, spec: S_contra, targets: tuple[str, ...], data: Microdata, /
     ) -> tuple[NDArray[np.int64], ...]: ...
 
 
-class Follows(Protocol[S_contra]):
-    """What follows exactly from the protected tables of releases of the same records together, each a fit, its Spec and its targets.
+class ImpliedCounts(Protocol[S_contra]):
+    """Function that derives what follows exactly from the protected tables of several releases of the same records.
 
-    ``records`` are the smallest and the largest number of records that is known. None where none of them has tables that say exactly between which
-    numbers a count lies.
+    Each release is a fit, its Spec and its targets. ``records`` are the smallest and the largest number of records that is known. The
+    result is None where no
+    release has tables that bound counts exactly.
     """
 
     def __call__(
@@ -162,8 +171,8 @@ class Follows(Protocol[S_contra]):
     ) -> Audit | None: ...
 
 
-class ReleaseModelOf(Protocol[S_contra]):
-    """The model of a synthesis step as an intruder uses it who has the m ``releases`` and guesses at single records.
+class MakeReleaseModel(Protocol[S_contra]):
+    """Function that makes the model of a synthesis step as an intruder uses it who has the m ``releases`` and guesses at single records.
 
     It is fitted to ``data`` as the method fits it, and the releases hold what the steps before made.
     """
@@ -173,16 +182,16 @@ class ReleaseModelOf(Protocol[S_contra]):
     ) -> ReleaseModel: ...
 
 
-class Together(Protocol[S_contra]):
-    """The fits of a ``SynthesisMethod`` to several tables of the same variables: the same arrays as one fit after the other."""
+class FitManyTables(Protocol[S_contra]):
+    """Function that fits a ``SynthesisMethod`` to several tables of the same variables: the same arrays as one fit after the other."""
 
     def __call__(
         self, tables: Sequence[Microdata], target: str, spec: S_contra, runs: Sequence[Run], draws: int, /
     ) -> list[Fit]: ...
 
 
-class Tables(Protocol[S_contra]):
-    """Learns a whole table at once; what it gives makes a table of all variables of the data, of any size.
+class LearnWholeTable(Protocol[S_contra]):
+    """Function that learns a whole table at once and returns a function that makes a table of all its variables, of any size.
 
     Studies that generate data then train it once, rather than fit it to one variable after another.
     """
@@ -193,13 +202,13 @@ class Tables(Protocol[S_contra]):
 
 
 class AnonymisationMethod(Protocol[S_contra]):
-    """One of the recipe's steps, each on the table that the one before left; its Spec says what becomes of the schema."""
+    """Function of one anonymisation step, applied to the table that the previous step left; its Spec says how the schema changes."""
 
     def __call__(self, data: Microdata, spec: S_contra, run: Run, /) -> Anonymised: ...
 
 
 class MeasureMethod(Protocol[S_contra]):
-    """Measures one released dataset; ``released.origin`` is "confidential" where a table scores itself.
+    """Function that measures one released dataset; ``released.origin`` is "confidential" where a table scores itself.
 
     An anonymised table may have fewer records (``released.records``, which raises NotComputable where nothing says whose
     they are); values of its generalised variables raise NotComputable, their labels are in ``released.frame``.
@@ -209,9 +218,10 @@ class MeasureMethod(Protocol[S_contra]):
 
 
 class WholeMeasureMethod(Protocol[S_contra]):
-    """Measures all released datasets at once by the models that made them: block ``block`` of ``spec.grid()``, a task of its own.
+    """Function that measures all released datasets at once by the models that made them: block ``block`` of ``spec.grid()``, a task of its
+    own.
 
-    It gives arrays for ``Gather``. Every block has the same ``run.rng``.
+    It gives arrays for ``GatherBlocks``. Every block has the same ``run.rng``.
     """
 
     def __call__(
@@ -227,13 +237,13 @@ class WholeMeasureMethod(Protocol[S_contra]):
 
 
 class RefittingMeasureMethod(Protocol[S_contra]):
-    """As ``WholeMeasureMethod``, of a measure that carries out the steps of the recipe again on other data (``refits``)."""
+    """Function like ``WholeMeasureMethod``, of a measure that carries out the steps of the recipe again on other data (``refits``)."""
 
     def __call__(
         self,
         confidential: Microdata,
         releases: Sequence[Microdata],
-        refits: Refits,
+        refits: ShadowReleases,
         spec: S_contra,
         block: int,
         run: Run,
@@ -241,8 +251,8 @@ class RefittingMeasureMethod(Protocol[S_contra]):
     ) -> Mapping[str, NDArray[Any]]: ...
 
 
-class Gather(Protocol[S_contra]):
-    """What the arrays of all blocks say together."""
+class GatherBlocks(Protocol[S_contra]):
+    """Function that turns the arrays of all blocks into one result."""
 
     def __call__(
         self,
@@ -251,19 +261,19 @@ class Gather(Protocol[S_contra]):
         spec: S_contra,
         parts: Sequence[Mapping[str, NDArray[Any]]],
         /,
-    ) -> WholeMeasure: ...
+    ) -> WholeReleaseMeasure: ...
 
 
 class StudyMethod(Protocol[S_contra]):
-    """Computes one point of ``spec.grid()`` on the confidential data, if at all, and on every release."""
+    """Function that computes one point of ``spec.grid()`` on the confidential data, if at all, and on every release."""
 
     def __call__(
         self, confidential: Microdata, releases: Sequence[Microdata], point: float, spec: S_contra, run: Run, /
     ) -> StudyPoint: ...
 
 
-class StudyPoints(Protocol[S_contra]):
-    """Computes several points as ``StudyMethod`` computes each, with the run of each, where what they share need be prepared once."""
+class ComputeStudyPoints(Protocol[S_contra]):
+    """Function that computes several points as ``StudyMethod`` computes each, with the run of each, where shared work need be done once."""
 
     def __call__(
         self,
@@ -276,8 +286,8 @@ class StudyPoints(Protocol[S_contra]):
     ) -> Sequence[StudyPoint]: ...
 
 
-class Check(Protocol[S_contra]):
-    """Raises BadInput when the confidential data cannot be used so; ``target`` is empty outside synthesis.
+class CheckData(Protocol[S_contra]):
+    """Function that raises BadInput when the confidential data cannot be used with these parameters; ``target`` is empty outside synthesis.
 
     It runs before anything is computed (``sfumato.engine.recipe.checks``).
     """
@@ -285,8 +295,8 @@ class Check(Protocol[S_contra]):
     def __call__(self, data: Microdata, target: str, spec: S_contra, place: str, /) -> None: ...
 
 
-class Combine(Protocol):
-    """A method's own rule in place of the average over the released datasets.
+class CombineDatasets(Protocol):
+    """Function that combines the rows of the released datasets by a rule of the method, in place of the average.
 
     It gets all rows (``sfumato.engine.methods.rows.Row``) of single datasets that share dataset and level, those of
     ``intermediate`` outputs included, and the number of confidential records, and gives one row with ``draw`` None for each
@@ -296,7 +306,7 @@ class Combine(Protocol):
     def __call__(self, rows: Sequence[Any], records: int | None, /) -> list[Any]: ...
 
 
-class Summarise(Protocol):
-    """What only all points of a study together say: rows to add to theirs; those of ``intermediate`` outputs then leave."""
+class SummarisePoints(Protocol):
+    """Function that returns the rows that only all points of a study together give; those of ``intermediate`` outputs then leave."""
 
     def __call__(self, rows: Sequence[Any], /) -> list[Any]: ...

@@ -1,6 +1,7 @@
-"""The steps of a run's recipe, carried out again on other confidential data: what an audit asks of whoever runs it.
+"""Shadow releases for an audit: the steps of a run's recipe, carried out again on other confidential data.
 
-A measure that declares ``refits`` is given them in place of the models. A shadow is a release made by the run's own methods, in its order of
+A measure that declares ``refits`` is given them in place of the models. A shadow is a release made by the run's own methods, in its
+order of
 synthesis, with its constraints, limits and weights, with random numbers of its own. No run, task or table is made for it.
 """
 
@@ -15,70 +16,92 @@ import numpy as np
 from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..partition.hierarchies import Hierarchy
-from .privacy import Claim
+from .privacy import NoiseGuarantee
 from .release_models import ReleaseModel
 
 
-class Published(NamedTuple):
-    """The counts of a protected table in the cells of T people, ``counts`` (T,), and the standard deviation of their ``noise``, 0 without any."""
+class PublishedCounts(NamedTuple):
+    """Counts of a protected table in the cells of some people.
+
+    counts: count in the cell of each of T people, (T,)
+    noise: standard deviation of the noise, 0 without any
+    """
 
     counts: Floats
     noise: float
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
-    """A shadow release: its ``datasets`` and what the tables ``published`` beside them say of T people. ``whole`` says that all else follows from these tables."""
+class ShadowRelease:
+    """Release made again from other data.
+
+    datasets: its datasets
+    published: counts of published tables in the cells of T people
+    from_tables_alone: all else follows from these tables
+    """
 
     datasets: tuple[Microdata, ...]
-    published: tuple[Published, ...] = ()
-    whole: bool = False
+    published: tuple[PublishedCounts, ...] = ()
+    from_tables_alone: bool = False
 
-    def counted(self, people: int) -> Floats:
-        """What the published tables count in the cells of each, (T,), by precision: of noisy tables, up to a constant, the logarithm of the likelihood ratio of a record more in these cells."""
+    def summed_counts(self, people: int) -> Floats:
+        """Sum the published counts in the cells of each person, (T,), weighted by precision.
+
+        Of noisy tables this is, up to a constant, the logarithm of the likelihood ratio of a record more in these cells.
+        """
         found = np.zeros(people)
         for one in self.published:
             found += one.counts / (one.noise**2 if one.noise else 1.0)
         return found
 
     @property
-    def noisy(self) -> bool:
-        """Whether nothing is shown but noisy tables and what follows from them: then ``counted`` is the most powerful statistic of one record more."""
-        return self.whole and bool(self.published) and all(one.noise > 0 for one in self.published)
+    def has_only_noisy_tables(self) -> bool:
+        """Return whether nothing is shown but noisy tables and what follows from them.
+
+        Then ``summed_counts`` is the most powerful statistic of one record more.
+        """
+        return self.from_tables_alone and bool(self.published) and all(one.noise > 0 for one in self.published)
 
 
-class Refits(Protocol):
-    """What can be made again, and of what.
+class ShadowReleases(Protocol):
+    """Maker of shadow releases of a run.
 
-    ``changed`` are the variables that the release does not show as they are, ``kept`` those that it does; a record's released row can then be
-    found by these. ``removable`` says that a release has as many records whether or not one is removed from the data. ``claim`` is what the noise of
-    the steps promises where one record is ``removed``, or else is another; None where nothing is claimed. ``trees`` are the hierarchies whose
-    nodes are labels of the release. ``exact`` says whether ``models`` can be asked, ``publishes`` whether tables may leave beside the datasets.
+    changed_variables: variables that the release does not show unchanged
+    kept_variables: those that it does; a record's released row can then be found by these
+    dataset_count: datasets of the release
+    removable: a release has as many records whether or not one is removed from the data
+    publishes_tables: tables may be published beside the datasets
+    hierarchies: trees whose nodes are labels of the release
+    has_models: whether ``fit_models`` can be used
+    noise_guarantee: what the noise of the steps guarantees where one record is ``removed``, or else is another; None where nothing is
+        claimed
     """
 
     @property
-    def changed(self) -> tuple[str, ...]: ...
+    def changed_variables(self) -> tuple[str, ...]: ...
     @property
-    def kept(self) -> tuple[str, ...]: ...
+    def kept_variables(self) -> tuple[str, ...]: ...
     @property
-    def datasets(self) -> int: ...
+    def dataset_count(self) -> int: ...
     @property
     def removable(self) -> bool: ...
     @property
-    def publishes(self) -> bool: ...
+    def publishes_tables(self) -> bool: ...
     @property
-    def trees(self) -> Mapping[str, Hierarchy]: ...
+    def hierarchies(self) -> Mapping[str, Hierarchy]: ...
     @property
-    def exact(self) -> bool: ...
+    def has_models(self) -> bool: ...
 
-    def claim(self, removed: bool, /) -> Claim | None: ...
+    def noise_guarantee(self, removed: bool, /) -> NoiseGuarantee | None: ...
 
-    def releases(
+    def make_releases(
         self, shadows: Sequence[int], tables: Sequence[Microdata], datasets: int, people: Microdata, /
-    ) -> Sequence[Shown]:
-        """``datasets`` datasets made of each of several tables, and what is published of these ``people``; ``shadows`` number their streams of random
-        numbers, so that it makes no difference which are made together. Raises NotComputable where the steps fail.
+    ) -> Sequence[ShadowRelease]:
+        """Make ``dataset_count`` datasets of each of several tables, and the published counts of these ``people``.
+
+        ``shadows`` number their streams of random numbers, so that it makes no difference which are made together. Raises NotComputable
+        where the steps fail.
         """
 
-    def models(self, data: Microdata, releases: Sequence[Microdata], /) -> tuple[ReleaseModel, ...]:
-        """The models of all steps, fitted to ``data``, which say how probable these releases are."""
+    def fit_models(self, data: Microdata, releases: Sequence[Microdata], /) -> tuple[ReleaseModel, ...]:
+        """Fit the models of all steps to ``data``; they say how probable these releases are."""

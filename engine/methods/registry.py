@@ -1,16 +1,18 @@
-"""The one extension point: a decorator on a function makes it a method of its kind.
+"""Decorators that make a function a method, and the registry of all methods.
 
-``@synthesis_method``, ``@anonymisation_method``, ``@measure_method`` (utility, quality, risk) and ``@study_method`` take what such a method brings
+``@synthesis_method``, ``@anonymisation_method``, ``@measure_method`` (utility, quality, risk) and ``@study_method`` take what such a
+method brings
 and no more, and mypy holds the function to it. ``@method`` finds out which is meant, for packages that know no other.
 
-What a family's function takes and returns says ``sfumato.engine.methods.protocols``. What screens, commands and reports say and
-draw of a method they read from its ``Output``s, from the ``Axis`` and the ``Plane``s of a study, and from the
-``RecordArray``s and ``Beliefs`` of a risk that speaks of single records.
+``sfumato.engine.methods.protocols`` says what a family's function takes and returns. Screens, commands and reports describe and draw a
+method
+by its ``Output``s, the ``Axis`` and the ``Plane``s of a study, and the ``RecordArray``s and ``Beliefs`` of a risk that is about single
+records.
 
 Key, family and name of our own methods come from the path of the file; nothing else has to be touched to add one. A method
 of another distribution is an entry point of the group ``sfumato.methods``: its name is the key, such as
 ``risk.my_measure``, its value the function of that name, or the module that has it. What cannot be used is left out and
-named by ``refused``; the others work.
+listed by ``rejected_plugins``; the others work.
 """
 
 from __future__ import annotations
@@ -24,35 +26,35 @@ from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from ..errors import BadInput, Extra, suggestion
-from .outputs import Axis, Beliefs, Lattice, Output, Plane, RecordArray, Split
+from ..errors import BadInput, PackageExtra, near_miss_hint
+from .outputs import Axis, Beliefs, LatticeOutputs, Output, Plane, RecordArray, Split
 from .protocols import (  # fmt: skip
     ENGINE,
     FAMILIES,
     GROUP,
     MEASURES,
-    Account,
     AnonymisationMethod,
-    Approved,
-    Check,
-    Combine,
-    Draw,
-    Follows,
-    Gather,
-    JointCheck,
-    JointDraw,
+    CellsOfRecords,
+    CheckData,
+    CheckJointData,
+    CombineDatasets,
+    ComputeAccount,
+    ComputeStudyPoints,
+    DrawJointTargets,
+    DrawTarget,
+    FitEstimates,
+    FitManyTables,
+    GatherBlocks,
+    ImpliedCounts,
     JointSynthesisMethod,
-    Located,
+    LearnWholeTable,
+    MakeReleaseModel,
     MeasureMethod,
+    PublishableTables,
     RefittingMeasureMethod,
-    ReleaseModelOf,
-    Said,
     StudyMethod,
-    StudyPoints,
-    Summarise,
+    SummarisePoints,
     SynthesisMethod,
-    Tables,
-    Together,
     WholeMeasureMethod,
 )
 from .spec import Spec, StudySpec
@@ -76,71 +78,89 @@ P = TypeVar("P", bound=StudySpec)
 
 
 @dataclass(frozen=True, slots=True)
-class SynthesisPart:
-    """What a synthesis method brings: how it draws one target, or with ``joint_draw`` several in one step, and what it can do besides.
+class SynthesisDeclaration:
+    """Functions and abilities of a synthesis method.
 
-    ``targets`` are the kinds of variable that it can produce. ``account`` says what a release costs in differential privacy.
-    ``release_model`` is what an intruder makes of a release of it. ``weighted`` says that its fit, and ``weighted_release_model`` that
-    this model, gives each record the influence that ``Microdata.weights`` says. ``tables`` learns a whole table at once. ``together``
-    gives the same fits to several tables of the same variables as one fit after the other, and is faster. ``approved`` gives the protected
-    tables that may be published beside the datasets, ``located`` where records are in them. ``said`` gives numbers of the fit that stand
-    among the results, ``follows`` what its tables give away together with those of earlier releases.
+    draw: draws one target
+    joint_draw: draws several targets in one step
+    targets: kinds of variable that it can produce
+    account: privacy cost of a release
+    release_model: model that an intruder can make of a release of it
+    weighted: its fit gives each record the influence that ``Microdata.weights`` says
+    weighted_release_model: its release model does so too
+    tables: learns a whole table at once
+    together: gives the same fits to several tables of the same variables as one fit after the other, and is faster
+    approved: protected tables that may be published beside the datasets
+    located: where records are in these tables
+    said: numbers of the fit that stand among the results
+    follows: what its tables reveal together with those of earlier releases
     """
 
-    draw: Draw[Any] | None = None
-    joint_draw: JointDraw[Any] | None = None
+    draw: DrawTarget[Any] | None = None
+    joint_draw: DrawJointTargets[Any] | None = None
     targets: tuple[str, ...] = ()
-    account: Account[Any] | None = None
-    release_model: ReleaseModelOf[Any] | None = None
+    account: ComputeAccount[Any] | None = None
+    release_model: MakeReleaseModel[Any] | None = None
     weighted: bool = False
     weighted_release_model: bool = False
-    tables: Tables[Any] | None = None
-    together: Together[Any] | None = None
-    approved: Approved[Any] | None = None
-    said: Said[Any] | None = None
-    located: Located[Any] | None = None
-    follows: Follows[Any] | None = None
+    tables: LearnWholeTable[Any] | None = None
+    together: FitManyTables[Any] | None = None
+    approved: PublishableTables[Any] | None = None
+    said: FitEstimates[Any] | None = None
+    located: CellsOfRecords[Any] | None = None
+    follows: ImpliedCounts[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class MeasurePart:
-    """What a measure of utility, quality or risk asks for, and leaves beside its outputs.
+class MeasureDeclaration:
+    """Requirements of a measure of utility, quality or risk, and what it leaves beside its outputs.
 
-    ``confidential`` asks for a row of the confidential data scored against themselves. ``controls`` says that it holds what it finds
-    against records that no release was made of: its confidential data have them (``Microdata.controls``), and a recipe without any is
-    refused. ``survey_weighted`` says that it speaks of the population where a variable is the survey weight
-    (``sfumato.engine.design.survey``). With ``gather`` it sees all released datasets at once, and asks the models of all steps unless
-    it has controls or ``refits``: then it carries out the recipe's own steps again, on other data (``sfumato.engine.methods.refits``). ``per_record`` declares the arrays of a ``Measure`` with one value a record, ``beliefs`` which outputs tell
-    what an intruder believes before and after.
+    confidential: it needs a row of the confidential data scored against themselves
+    controls: it compares what it finds with records that no release was made of: its confidential data have them
+        (``Microdata.controls``), and a recipe
+        without any is refused
+    survey_weighted: it is about the population where a variable is the survey weight (``sfumato.engine.design.survey``)
+    gather: it sees all released datasets at once, and uses the models of all steps unless it has controls or ``refits``
+    refits: it carries out the recipe's own steps again, on other data (``sfumato.engine.methods.refits``)
+    per_record: arrays of a ``Measure`` with one value a record
+    beliefs: outputs that tell what an intruder believes before and after
     """
 
     confidential: bool = False
     controls: bool = False
     survey_weighted: bool = False
-    gather: Gather[Any] | None = None
+    gather: GatherBlocks[Any] | None = None
     refits: bool = False
     per_record: tuple[RecordArray, ...] = ()
     beliefs: Beliefs | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class StudyPart:
-    """What a study declares of the picture of its points, and what it makes of all of them together."""
+class StudyDeclaration:
+    """Pictures of the points of a study, and how it summarises all of them."""
 
     axis: Axis | None = None
     planes: tuple[Plane, ...] = ()
     split: Split | None = None
-    lattice: Lattice | None = None
-    summarise: Summarise | None = None
-    points: StudyPoints[Any] | None = None
+    lattice: LatticeOutputs | None = None
+    summarise: SummarisePoints | None = None
+    points: ComputeStudyPoints[Any] | None = None
 
 
 @dataclass(frozen=True)
 class Method:
-    """A registered method. What only methods of one kind have is ``synthesis``, ``measurement`` or ``study``, as declared by its decorator.
+    """Registered method.
 
-    ``check`` is the method's own check of the confidential data, ``combine`` its rule in place of the average over the released datasets.
-    ``extra`` is the part of Sfumato's package that it needs, ``package`` the distribution that it comes from.
+    family, name, title: of the method
+    spec: class of its parameters
+    source: cites paper and section
+    func: its function
+    outputs: what it computes
+    synthesis, measurement, study: what only methods of one kind have, as declared by its decorator
+    check: the method's own check of the confidential data
+    combine: its rule in place of the average over the released datasets
+    extra: part of Sfumato's package that it needs
+    package: distribution that it comes from
     """
 
     family: str
@@ -150,22 +170,22 @@ class Method:
     source: str
     func: Callable[..., Any]
     outputs: tuple[Output, ...] = ()
-    synthesis: SynthesisPart = SynthesisPart()
-    measurement: MeasurePart = MeasurePart()
-    study: StudyPart = StudyPart()
+    synthesis: SynthesisDeclaration = SynthesisDeclaration()
+    measurement: MeasureDeclaration = MeasureDeclaration()
+    study: StudyDeclaration = StudyDeclaration()
     check: Callable[..., None] | None = None
-    combine: Combine | None = None
-    extra: Extra | None = None
+    combine: CombineDatasets | None = None
+    extra: PackageExtra | None = None
     package: str = OWN
 
     @property
     def key(self) -> str:
-        """``family.name``, as recipes and results write it."""
+        """Return ``family.name``, as recipes and results write it."""
         return f"{self.family}.{self.name}"
 
     @property
     def families(self) -> tuple[str, ...]:
-        """The families that what it brings suits."""
+        """Return the families that the method suits by what it brings."""
         if self.synthesis.draw is not None or self.joint:
             return ("synthesis",)
         from .release_form import AnonymisationSpec
@@ -176,13 +196,13 @@ class Method:
 
     @property
     def joint(self) -> bool:
-        """Whether it is a synthesis that makes several variables in one step."""
+        """Return whether it is a synthesis that makes several variables in one step."""
         return self.synthesis.joint_draw is not None
 
     def fit(self, data: Microdata, targets: tuple[str, ...], spec: Spec, run: Run, draws: int) -> Fit:
         """Fit a synthesis method to its targets: one, unless it is joint. Raises BadInput where data have weights that it cannot use."""
         if data.weights is not None and not self.synthesis.weighted:
-            raise BadInput("weights", self.cannot_weigh)
+            raise BadInput("weights", self.no_weights_message)
         if self.joint:
             joint: JointSynthesisMethod[Any] = self.func
             return joint(data, targets, spec, run, draws)
@@ -190,16 +210,16 @@ class Method:
         single: SynthesisMethod[Any] = self.func
         return single(data, target, spec, run, draws)
 
-    def fits(
+    def fit_many(
         self, tables: Sequence[Microdata], targets: tuple[str, ...], spec: Spec, runs: Sequence[Run], draws: int
     ) -> list[Fit]:
-        """``fit`` to each of several tables of the same variables, each with its own run."""
+        """Fit the method to each of several tables of the same variables, each with its own run."""
         if self.synthesis.together is None or len(tables) < 2 or any(data.weights is not None for data in tables):
             return [self.fit(data, targets, spec, run, draws) for data, run in zip(tables, runs, strict=True)]
         (target,) = targets
         return self.synthesis.together(tables, target, spec, runs, draws)
 
-    def drawn(
+    def draw_targets(
         self,
         fit: Fit,
         spec: Spec,
@@ -210,7 +230,7 @@ class Method:
         rng: np.random.Generator,
         records: int | None = None,
     ) -> Mapping[str, NDArray[np.generic]]:
-        """The values of the targets in dataset ``index``, each (records,), of a synthesis method."""
+        """Draw the values of the targets in dataset ``index``, each (records,), of a synthesis method."""
         if self.synthesis.joint_draw is not None:
             records = len(confidential) if records is None else records
             return self.synthesis.joint_draw(fit, spec, targets, confidential, released, index, records, rng)
@@ -218,39 +238,42 @@ class Method:
         (target,) = targets
         return {target: self.synthesis.draw(fit, spec, target, confidential, released, index, rng)}
 
-    def check_on(self, data: Microdata, targets: tuple[str, ...], spec: Spec, place: str) -> None:
-        """The method's own check of the data, if it has one; ``targets`` of a whole measure are those whose models can be asked. Raises BadInput."""
+    def check_data(self, data: Microdata, targets: tuple[str, ...], spec: Spec, place: str) -> None:
+        """Run the method's own check of the data, if it has one. Raises BadInput.
+
+        ``targets`` of a measure of a whole release are those whose models can be used.
+        """
         if self.check is None:
             return
-        if self.joint or self.whole:
+        if self.joint or self.measures_whole_release:
             self.check(data, targets, spec, place)
         else:
             self.check(data, targets[0] if targets else "", spec, place)
 
     @property
-    def cannot_weigh(self) -> str:
-        """That a synthesis method cannot give single records less influence, and which can."""
+    def no_weights_message(self) -> str:
+        """Return the message that the synthesis method cannot give single records less influence, with those that can."""
         able = ", ".join(found.name for found in registry().values() if found.synthesis.weighted)
         return f"{self.key} cannot give single records less influence; use {able}, or leave the weights out"
 
     @property
-    def whole(self) -> bool:
-        """Whether it is a measure of all released datasets at once."""
+    def measures_whole_release(self) -> bool:
+        """Return whether it is a measure of all released datasets at once."""
         return self.measurement.gather is not None
 
     @property
     def uses_release_models(self) -> bool:
-        """Whether it asks the models that made the release, as a measure of all datasets does that has no controls and refits nothing."""
-        return self.whole and not self.measurement.controls and not self.measurement.refits
+        """Return whether it uses the models that made the release, as a measure of all datasets does that has no controls and refits nothing."""
+        return self.measures_whole_release and not self.measurement.controls and not self.measurement.refits
 
     @property
     def uses_weights(self) -> bool:
-        """Whether it is given the influence that records have on the models of a release, as what asks or refits these is."""
+        """Return whether it is given the influence that records have on the models of a release, as what uses or refits these is."""
         return self.uses_release_models or self.measurement.refits
 
     @property
     def anonymise(self) -> AnonymisationMethod[Any]:
-        """The function of an anonymisation method."""
+        """Return the function of an anonymisation method."""
         return self.func
 
     @property
@@ -259,44 +282,44 @@ class Method:
 
     @property
     def measure_block(self) -> WholeMeasureMethod[Any]:
-        """The function of a measure of a whole release."""
+        """Return the function of a measure of a whole release."""
         return self.func
 
     @property
-    def point(self) -> StudyMethod[Any]:
+    def compute_point(self) -> StudyMethod[Any]:
         return self.func
 
     @property
-    def results(self) -> tuple[Output, ...]:
-        """The measures that become rows of a run: all but intermediate ones."""
+    def result_outputs(self) -> tuple[Output, ...]:
+        """Return the outputs that become rows of a run: all but intermediate ones."""
         return tuple(output for output in self.outputs if not output.intermediate)
 
     @property
-    def answers(self) -> tuple[Output, ...]:
-        """What sums up the points of a study."""
+    def answer_outputs(self) -> tuple[Output, ...]:
+        """Return the outputs that summarise the points of a study."""
         return tuple(output for output in self.outputs if output.study.answer)
 
     @property
-    def curves(self) -> tuple[Output, ...]:
-        """What a study has at each of its levels."""
+    def curve_outputs(self) -> tuple[Output, ...]:
+        """Return the outputs that a study has at each of its levels."""
         return tuple(
-            output for output in self.results if not output.study.answer and not output.study.variance_share_of
+            output for output in self.result_outputs if not output.study.answer and not output.study.variance_share_of
         )
 
-    def record_part(self, part: str) -> RecordArray | None:
-        """The array that tells this part of a record's risk; None where the method declares none."""
+    def record_array(self, part: str) -> RecordArray | None:
+        """Return the array with this part of a record's risk; None where the method declares none."""
         return next((one for one in self.measurement.per_record if one.part == part), None)
 
     @property
     def record_meaning(self) -> str:
-        """What the probability of a single record means; empty where the method speaks of none."""
+        """Return what the probability of a single record means; empty where the method has none."""
         telling = (
             one.meaning for part in ("probability", "hit") for one in self.measurement.per_record if one.part == part
         )
         return next(telling, "")
 
     def output(self, measure: str) -> Output:
-        """The declaration of one of its measures; KeyError when it has no such measure."""
+        """Return the declaration of one of its measures; KeyError when it has no such measure."""
         for output in self.outputs:
             if output.name == measure:
                 return output
@@ -309,15 +332,15 @@ def synthesis_method(
     *,
     spec: type[S],
     source: str,
-    draw: Draw[S],
+    draw: DrawTarget[S],
     targets: tuple[str, ...] = ...,
-    check: Check[S] | None = ...,
-    tables: Tables[S] | None = ...,
-    together: Together[S] | None = ...,
-    release_model: ReleaseModelOf[S] | None = ...,
+    check: CheckData[S] | None = ...,
+    tables: LearnWholeTable[S] | None = ...,
+    together: FitManyTables[S] | None = ...,
+    release_model: MakeReleaseModel[S] | None = ...,
     weighted: bool = ...,
     weighted_release_model: bool = ...,
-    extra: Extra | None = ...,
+    extra: PackageExtra | None = ...,
 ) -> Callable[[SynthesisMethod[S]], SynthesisMethod[S]]: ...
 @overload
 def synthesis_method(
@@ -325,19 +348,19 @@ def synthesis_method(
     *,
     spec: type[S],
     source: str,
-    joint_draw: JointDraw[S],
+    joint_draw: DrawJointTargets[S],
     targets: tuple[str, ...] = ...,
-    check: JointCheck[S] | None = ...,
-    account: Account[S] | None = ...,
-    approved: Approved[S] | None = ...,
-    said: Said[S] | None = ...,
-    located: Located[S] | None = ...,
-    follows: Follows[S] | None = ...,
+    check: CheckJointData[S] | None = ...,
+    account: ComputeAccount[S] | None = ...,
+    approved: PublishableTables[S] | None = ...,
+    said: FitEstimates[S] | None = ...,
+    located: CellsOfRecords[S] | None = ...,
+    follows: ImpliedCounts[S] | None = ...,
     outputs: tuple[Output, ...] = ...,
-    release_model: ReleaseModelOf[S] | None = ...,
+    release_model: MakeReleaseModel[S] | None = ...,
     weighted: bool = ...,
     weighted_release_model: bool = ...,
-    extra: Extra | None = ...,
+    extra: PackageExtra | None = ...,
 ) -> Callable[[JointSynthesisMethod[S]], JointSynthesisMethod[S]]: ...
 def synthesis_method(
     title: str,
@@ -346,21 +369,23 @@ def synthesis_method(
     source: str,
     outputs: tuple[Output, ...] = (),
     check: Callable[..., None] | None = None,
-    extra: Extra | None = None,
+    extra: PackageExtra | None = None,
     **part: Any,
 ) -> Callable[[F], F]:
-    """Register a synthesis of one target (``draw``) or of several in one step (``joint_draw``); ``part`` is its ``SynthesisPart``.
+    """Register a synthesis of one target (``draw``) or of several in one step (``joint_draw``); ``part`` is its ``SynthesisDeclaration``.
 
     ``source`` cites paper and section. Only a joint one has an ``account`` and outputs.
     """
-    return _registered(title, spec, source, outputs, synthesis=SynthesisPart(**part), check=check, extra=extra)
+    return _register_method(
+        title, spec, source, outputs, synthesis=SynthesisDeclaration(**part), check=check, extra=extra
+    )
 
 
 def anonymisation_method(
-    title: str, *, spec: type[A], source: str, check: Check[A] | None = None, extra: Extra | None = None
+    title: str, *, spec: type[A], source: str, check: CheckData[A] | None = None, extra: PackageExtra | None = None
 ) -> Callable[[AnonymisationMethod[A]], AnonymisationMethod[A]]:
     """Register a step of an anonymisation. ``source`` cites paper and section."""
-    return _registered(title, spec, source, check=check, extra=extra)
+    return _register_method(title, spec, source, check=check, extra=extra)
 
 
 @overload
@@ -370,10 +395,10 @@ def measure_method(
     spec: type[S],
     source: str,
     outputs: tuple[Output, ...],
-    gather: Gather[S],
+    gather: GatherBlocks[S],
     controls: bool = ...,
-    check: JointCheck[S] | None = ...,
-    extra: Extra | None = ...,
+    check: CheckJointData[S] | None = ...,
+    extra: PackageExtra | None = ...,
     per_record: tuple[RecordArray, ...] = ...,
     beliefs: Beliefs | None = ...,
 ) -> Callable[[WholeMeasureMethod[S]], WholeMeasureMethod[S]]: ...
@@ -384,10 +409,10 @@ def measure_method(
     spec: type[S],
     source: str,
     outputs: tuple[Output, ...],
-    gather: Gather[S],
+    gather: GatherBlocks[S],
     refits: Literal[True],
-    check: JointCheck[S] | None = ...,
-    extra: Extra | None = ...,
+    check: CheckJointData[S] | None = ...,
+    extra: PackageExtra | None = ...,
     per_record: tuple[RecordArray, ...] = ...,
 ) -> Callable[[RefittingMeasureMethod[S]], RefittingMeasureMethod[S]]: ...
 @overload
@@ -400,9 +425,9 @@ def measure_method(
     confidential: bool = ...,
     controls: bool = ...,
     survey_weighted: bool = ...,
-    check: Check[S] | None = ...,
-    combine: Combine | None = ...,
-    extra: Extra | None = ...,
+    check: CheckData[S] | None = ...,
+    combine: CombineDatasets | None = ...,
+    extra: PackageExtra | None = ...,
     per_record: tuple[RecordArray, ...] = ...,
 ) -> Callable[[MeasureMethod[S]], MeasureMethod[S]]: ...
 def measure_method(
@@ -412,16 +437,18 @@ def measure_method(
     source: str,
     outputs: tuple[Output, ...],
     check: Callable[..., None] | None = None,
-    combine: Combine | None = None,
-    extra: Extra | None = None,
+    combine: CombineDatasets | None = None,
+    extra: PackageExtra | None = None,
     **part: Any,
 ) -> Callable[[F], F]:
-    """Register a measure of utility, quality or risk, of one released dataset or with ``gather`` of all; ``part`` is its ``MeasurePart``.
+    """Register a measure of utility, quality or risk, of one released dataset or with ``gather`` of all; ``part`` is its ``MeasureDeclaration``.
 
     ``source`` cites paper and section.
     """
-    measurement = MeasurePart(**part)
-    return _registered(title, spec, source, outputs, measurement=measurement, check=check, combine=combine, extra=extra)
+    measurement = MeasureDeclaration(**part)
+    return _register_method(
+        title, spec, source, outputs, measurement=measurement, check=check, combine=combine, extra=extra
+    )
 
 
 def study_method(
@@ -430,19 +457,19 @@ def study_method(
     spec: type[P],
     source: str,
     outputs: tuple[Output, ...],
-    check: Check[P] | None = None,
-    combine: Combine | None = None,
-    summarise: Summarise | None = None,
-    points: StudyPoints[P] | None = None,
-    extra: Extra | None = None,
+    check: CheckData[P] | None = None,
+    combine: CombineDatasets | None = None,
+    summarise: SummarisePoints | None = None,
+    points: ComputeStudyPoints[P] | None = None,
+    extra: PackageExtra | None = None,
     axis: Axis | None = None,
     planes: tuple[Plane, ...] = (),
     split: Split | None = None,
-    lattice: Lattice | None = None,
+    lattice: LatticeOutputs | None = None,
 ) -> Callable[[StudyMethod[P]], StudyMethod[P]]:
     """Register a study, which goes along its ``axis``. ``source`` cites paper and section. With ``points`` a task computes half of the grid."""
-    study = StudyPart(axis, planes, split, lattice, summarise, points)
-    return _registered(title, spec, source, outputs, study=study, check=check, combine=combine, extra=extra)
+    study = StudyDeclaration(axis, planes, split, lattice, summarise, points)
+    return _register_method(title, spec, source, outputs, study=study, check=check, combine=combine, extra=extra)
 
 
 def method(title: str, *, spec: type[Spec], source: str, **rest: Any) -> Callable[[F], F]:
@@ -465,7 +492,7 @@ def method(title: str, *, spec: type[Spec], source: str, **rest: Any) -> Callabl
     return registered
 
 
-def _registered(
+def _register_method(
     title: str, spec: type[Spec], source: str, outputs: tuple[Output, ...] = (), **parts: Any
 ) -> Callable[[F], F]:
     def register(func: F) -> F:
@@ -476,24 +503,24 @@ def _registered(
     return register
 
 
-def method_called(key: str) -> Method | None:
-    """The method with this key, one of our own imported without the others; None where there is none."""
-    return _own_method(key) or registry().get(key) if _is_key(key) else None
+def method_by_key(key: str) -> Method | None:
+    """Return the method with this key, one of our own imported without the others; None where there is none."""
+    return _own_method(key) or registry().get(key) if _is_method_key(key) else None
 
 
 def method_of_step(section: str, name: str) -> Method | None:
-    """The method that a step of a recipe's section names, with its family or without; None where there is none."""
-    return method_called(name if "." in name else f"{section}.{name}")
+    """Return the method that a step of a recipe's section names, with its family or without; None where there is none."""
+    return method_by_key(name if "." in name else f"{section}.{name}")
 
 
-def output_called(key: str) -> Output | None:
-    """The output that a measure's key names, ``risk.identification.true_match_rate``; None where this version does not have it."""
+def output_by_key(key: str) -> Output | None:
+    """Return the output that a measure's key names, ``risk.identification.true_match_rate``; None where this version does not have it."""
     name, _, measure = key.rpartition(".")
-    method = method_called(name)
+    method = method_by_key(name)
     return next((output for output in method.outputs if output.name == measure), None) if method else None
 
 
-def _is_key(key: str) -> bool:
+def _is_method_key(key: str) -> bool:
     family, _, name = key.partition(".")
     return family in FAMILIES and name.isidentifier()
 
@@ -508,7 +535,7 @@ def _own_method(key: str) -> Method | None:
 
 
 def methods_of_module(module: ModuleType) -> list[Method]:
-    """The methods that a module itself defines."""
+    """Return the methods that a module itself defines."""
     found = [
         getattr(value, _ATTRIBUTE)
         for value in vars(module).values()
@@ -520,8 +547,13 @@ def methods_of_module(module: ModuleType) -> list[Method]:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """An entry point of another distribution that gives no method: what it would be, whose it is, and why not."""
+class RejectedPlugin:
+    """Entry point of another distribution that gives no method.
+
+    key: key of the method that it would be
+    distribution: its package
+    reason: why it cannot be used
+    """
 
     key: str
     distribution: str
@@ -529,20 +561,20 @@ class Refused:
 
 
 def registry() -> Mapping[str, Method]:
-    """Every method by key: our own in the order of families and names, then those of other distributions."""
-    return discovered()[0]
+    """Return every method by key: our own in the order of families and names, then those of other distributions."""
+    return discover_methods()[0]
 
 
-def refused() -> tuple[Refused, ...]:
-    """What other distributions offer and cannot be used."""
-    return discovered()[1]
+def rejected_plugins() -> tuple[RejectedPlugin, ...]:
+    """Return the entry points of other distributions that cannot be used."""
+    return discover_methods()[1]
 
 
 @functools.cache
-def discovered() -> tuple[Mapping[str, Method], tuple[Refused, ...]]:
-    """Every method by key, and what is refused. Found once a process."""
+def discover_methods() -> tuple[Mapping[str, Method], tuple[RejectedPlugin, ...]]:
+    """Find every method by key, and the rejected plugins, once a process."""
     found, left_out = {own.key: own for own in _own_methods()}, []
-    offered = sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, _distribution(entry)))
+    offered = sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, _distribution_name(entry)))
     names = [entry.name for entry in offered]
     for entry in offered:
         try:
@@ -550,9 +582,13 @@ def discovered() -> tuple[Mapping[str, Method], tuple[Refused, ...]]:
                 raise ValueError("a method of Sfumato has this key")
             if names.count(entry.name) > 1:
                 raise ValueError("another distribution offers this key too: uninstall one")
-            found[entry.name] = _from_outside(entry)
+            found[entry.name] = _load_plugin(entry)
         except (Exception, SystemExit) as error:  # noqa: BLE001  (a stranger's package must not take the product down)
-            left_out.append(Refused(_shown(entry.name), _shown(_distribution(entry)), _shown(_said(error))))
+            left_out.append(
+                RejectedPlugin(
+                    _sanitise(entry.name), _sanitise(_distribution_name(entry)), _sanitise(_first_line(error))
+                )
+            )
     return MappingProxyType(found), tuple(left_out)
 
 
@@ -563,8 +599,8 @@ def _own_methods() -> Iterator[Method]:
             yield from methods_of_module(importlib.import_module(f"{ENGINE}.{family}.{info.name}"))
 
 
-def _from_outside(entry: EntryPoint) -> Method:
-    """The method of an entry point, under its key. Raises ValueError, or whatever importing it does."""
+def _load_plugin(entry: EntryPoint) -> Method:
+    """Load the method of an entry point, under its key. Raises ValueError, or whatever importing it does."""
     family, _, name = entry.name.partition(".")
     if family not in FAMILIES or not name.isidentifier():
         raise ValueError(
@@ -584,31 +620,31 @@ def _from_outside(entry: EntryPoint) -> Method:
         tuple(found.spec.params())
     except (TypeError, ValueError):
         raise ValueError("every field of its Spec must be Annotated[type, Param(...)]") from None
-    return replace(found, family=family, name=name, package=_distribution(entry))
+    return replace(found, family=family, name=name, package=_distribution_name(entry))
 
 
-def _distribution(entry: EntryPoint) -> str:
+def _distribution_name(entry: EntryPoint) -> str:
     return entry.dist.name if entry.dist else ""
 
 
-def _said(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     text = (str(error).splitlines() or [""])[0]
     return text if type(error) is ValueError else f"{type(error).__name__}: {text}"
 
 
-def _shown(text: str) -> str:
-    """A stranger's words, short and without control characters."""
+def _sanitise(text: str) -> str:
+    """Shorten a text of another package and remove control characters."""
     return "".join(char for char in text if char.isprintable())[:200]
 
 
-def find(key: str, place: str, families: tuple[str, ...] = FAMILIES) -> Method:
-    """The method with this key. Raises BadInput at ``place`` with the near miss or the list."""
-    named = method_called(key)
+def find_method(key: str, place: str, families: tuple[str, ...] = FAMILIES) -> Method:
+    """Return the method with this key. Raises BadInput at ``place`` with the near miss or the list."""
+    named = method_by_key(key)
     if named is not None and named.family in families:
         return named
-    for one in refused():
+    for one in rejected_plugins():
         if one.key == key:
             raise BadInput(place, f'the method "{key}" of {one.distribution} cannot be used: {one.reason}')
     known = [name for name, found in registry().items() if found.family in families]
-    hint = suggestion(key, known) or f"; known: {', '.join(known)}"
+    hint = near_miss_hint(key, known) or f"; known: {', '.join(known)}"
     raise BadInput(place, f'no method "{key}"{hint}')

@@ -1,4 +1,4 @@
-"""What becomes of variables and records in a release: by anonymisation, or as ``[release]`` says of a table made elsewhere.
+"""Form of a release: how variables and records are released, by anonymisation or as ``[release]`` says of a table made elsewhere.
 
     [release]
     title = "Visits to doctors, 2020"     # what the public files call the data
@@ -6,9 +6,10 @@
     order = "original"                    # rows stay in the order of the confidential records
     records = 1000                        # of each dataset, where one step makes every variable
     epsilon = 10.0                        # the most that a run may cost
-    public_figures = "rounded"            # how figures of utility leave: not at all, from rounded counts, or with noise that is paid for
+    public_figures = "rounded"            # how figures of utility are published: not at all, from rounded counts, or with noise that is
+    paid for
     redraws = 50                          # how often a record that breaks a constraint is redrawn
-    unmet = "fail"                        # what becomes of the run where some still do; "keep" leaves them in
+    unmet = "fail"                        # what happens to the run where some still do; "keep" leaves them in
     recode = { age = 5 }                  # a public rule that makes values coarser: sfumato.engine.data.recoding
     link = "person"                       # an identifier that says whose row a released one is
     generalised = ["age", "postcode"]     # values are labels: intervals, groups of categories, nodes of a tree, *
@@ -26,10 +27,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.declaration import LeverValues, Param, Section, keys_of
-from ..data.recoding import check_rules, recoded_schema
-from ..data.recoding_rules import Recode
-from ..data.schema import Kind, Role, Schema, Variable, check_names
+from ..data.declaration import Param, SearchValues, Section, declared_keys
+from ..data.recoding import check_recode_rules, recode_schema
+from ..data.recoding_rules import RecodeRule
+from ..data.schema import Kind, Role, Schema, Variable, check_variable_names
 from ..errors import BadInput
 from ..partition.equivalence_classes import Limits
 from ..partition.hierarchies import Hierarchy
@@ -48,20 +49,21 @@ PublicFigures = Literal["internal", "rounded", "paid"]
 
 @dataclass(frozen=True, eq=False)
 class Anonymised:
-    """An anonymised table of what is left of n records, and where each of them went.
+    """Anonymised table of the n confidential records that were not suppressed.
 
-    ``data`` has the records that were not suppressed, in their order. ``classes`` (n,): the equivalence class of each
-    record, from 0, and -1 where it was suppressed. ``notes`` say how it went.
+    data: the records that were not suppressed, in their order
+    classes: equivalence class of each record, from 0, and -1 where it was suppressed, (n,)
+    notes: diagnostics of the anonymisation
     """
 
     data: Microdata
-    classes: NDArray[np.int64]
+    class_keys: NDArray[np.int64]
     notes: tuple[Diagnostic, ...] = ()
 
     @property
     def suppressed(self) -> NDArray[np.bool_]:
-        """Which of the n records were left out."""
-        return self.classes < 0
+        """Mark which of the n records were left out, (n,)."""
+        return self.class_keys < 0
 
 
 Hierarchies = Annotated[
@@ -82,42 +84,42 @@ class AnonymisationSpec(Spec):
     quasi_identifiers: tuple[str, ...]
 
     def keys(self, schema: Schema) -> tuple[str, ...]:
-        """The quasi-identifiers: those that are named, else the variables of role known."""
-        return self.quasi_identifiers or schema.of_role(Role.QUASI_IDENTIFIER)
+        """Return the quasi-identifiers: those that are named, else the variables of that role."""
+        return self.quasi_identifiers or schema.names_by_role(Role.QUASI_IDENTIFIER)
 
     def released_variable(self, variable: Variable) -> Variable:
-        """What a quasi-identifier is in the anonymised table."""
+        """Return a quasi-identifier's variable in the anonymised table."""
         return variable
 
     def changed(self, schema: Schema) -> tuple[str, ...]:
-        """The variables whose values the release changes."""
+        """Return the variables whose values the release changes."""
         return self.keys(schema)
 
     def generalised(self, schema: Schema) -> frozenset[str]:
-        """The variables whose values become labels of intervals or of tree nodes."""
+        """Return the variables whose values become labels of intervals or of tree nodes."""
         return frozenset()
 
     def released_schema(self, schema: Schema) -> Schema:
-        """The schema of the anonymised table."""
+        """Return the schema of the anonymised table."""
         keys = self.changed(schema)
         return Schema(tuple(self.released_variable(v) if v.name in keys else v for v in schema))
 
     @property
     def limits(self) -> Limits:
-        """What every equivalence class of the released table must have; nothing by default."""
+        """Return what every equivalence class of the released table must have; nothing by default."""
         return Limits()
 
     @property
     def missing_matches(self) -> Literal["value", "anything"]:
-        """What a missing quasi-identifier of the released table matches where its classes are held to the limits."""
+        """Return what a missing quasi-identifier of the released table matches where its classes are compared with the limits."""
         return "value"
 
     def constrained(self, schema: Schema) -> tuple[str, ...]:
-        """The sensitive variables that the limits are about."""
+        """Return the sensitive variables that the limits are about."""
         return ()
 
     def check_keys(self, schema: Schema, place: str) -> None:
-        """BadInput when there is no quasi-identifier."""
+        """Raise BadInput when there is no quasi-identifier."""
         if not self.keys(schema):
             raise BadInput(
                 f"{place}.quasi_identifiers",
@@ -125,13 +127,13 @@ class AnonymisationSpec(Spec):
             )
 
 
-def as_generalised(variable: Variable) -> Variable:
-    """The variable whose values are labels: categorical, with levels that only the data have."""
+def generalised_variable(variable: Variable) -> Variable:
+    """Return the variable with labels for values: categorical, with levels that only the data have."""
     return Variable(variable.name, Kind.CATEGORICAL, variable.role, title=variable.title)
 
 
-def as_micro_aggregated(variable: Variable) -> Variable:
-    """The variable whose values are class means, medians or modes: a mean of counts is no count.
+def micro_aggregated_variable(variable: Variable) -> Variable:
+    """Return the variable with class means, medians or modes for values: a mean of counts is no count.
 
     A binary variable is 0 and 1, its mean the share of the second level, "interpreted probabilistically" (Measuring Data
     Quality for Project Lighthouse §3.1).
@@ -147,11 +149,14 @@ REDRAWS, MOST_REDRAWS = 50, 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Datasets(Section):
-    """How many datasets a release has, from which seed; ``released`` are the variables of one that is only scored."""
+class DatasetsTable(Section):
+    """Number of datasets of a release, their seed, and the ``released`` variables of one that is only scored."""
 
-    m: Annotated[int | None, Param("datasets to release", ge=1, lever=LeverValues((1, 2, 3, 5), rising=False))] = None
-    seed: Annotated[int, Param("of all randomness", ge=0, always=True)] = 1
+    m: Annotated[
+        int | None,
+        Param("datasets to release", ge=1, search_values=SearchValues((1, 2, 3, 5), larger_protects_more=False)),
+    ] = None
+    seed: Annotated[int, Param("of all randomness", ge=0, always_written=True)] = 1
     released: Annotated[
         tuple[str, ...] | None, Param("the released variables, where no step says them", names="variables")
     ] = None
@@ -159,10 +164,14 @@ class Datasets(Section):
 
 @dataclass(frozen=True, slots=True)
 class ReleaseForm(Section):
-    """``order`` of the rows; ``link``, the identifier that pairs records, empty without one; what the values are.
+    """Form of the released datasets.
 
-    ``records`` is how many a dataset has, None for as many as the confidential data; ``epsilon`` the most that a run may cost.
-    ``title`` is what the public files call the data; the recipe's own title stays inside. ``redraws`` and ``unmet`` are of constraints (``sfumato.engine.constraints.rejection_sampling``).
+    order: of the rows
+    link: identifier that pairs records, empty without one
+    records: how many a dataset has, None for as many as the confidential data
+    epsilon: the most that a run may cost
+    title: what the public files call the data; the recipe's own title stays inside
+    redraws, unmet: of constraints (``sfumato.engine.constraints.rejection_sampling``)
     """
 
     order: Annotated[
@@ -209,7 +218,7 @@ class ReleaseForm(Section):
     )
     unmet: Annotated[Unmet, Param("whether the run fails where records still break a constraint")] = "fail"
     recode: Annotated[
-        Mapping[str, Recode],
+        Mapping[str, RecodeRule],
         Param(
             'public rules that make values coarser: age = 5 shows the lower ends of steps of 5, Race = { other = ["4", "5"] } two levels as one',
             names="variables",
@@ -220,13 +229,16 @@ class ReleaseForm(Section):
     def from_table(
         cls, release: Mapping[str, Any], schema: Schema, *, made: bool, units: Collection[str] = ()
     ) -> ReleaseForm:
-        """The form that ``[release]`` asks for. Raises BadInput. ``units`` say whose a record is, to a step that makes none of them.
+        """Read the form that ``[release]`` requests. Raises BadInput.
 
-        A release that the recipe itself has ``made`` is shuffled unless it says otherwise, and its steps say what becomes
-        of values; one that is only scored has the original's order.
+        ``units`` say whose a record is, to a step that makes none of them. A release that the recipe itself has ``made`` is shuffled
+        unless it says otherwise,
+        and its steps say how values change; one that is only scored has the original's order.
         """
-        form = cls.read_section({"order": _order(made=made), **release}, "release", others=keys_of(Datasets))
-        check_names(form, schema, "release")
+        form = cls.read_section(
+            {"order": _default_order(made=made), **release}, "release", others=declared_keys(DatasetsTable)
+        )
+        check_variable_names(form, schema, "release")
         for key in ("generalised", "micro_aggregated"):
             if getattr(form, key) and made:
                 raise BadInput(f"release.{key}", "the recipe's steps say what becomes of values; leave it out")
@@ -235,9 +247,9 @@ class ReleaseForm(Section):
         for i, name in enumerate(form.micro_aggregated):
             if name in form.generalised:
                 raise BadInput(f"release.micro_aggregated[{i}]", f'"{name}" is generalised too; leave it out of one')
-        if form.link and schema.require(form.link, "release.link").role is not Role.IDENTIFIER:
+        if form.link and schema.require_variable(form.link, "release.link").role is not Role.IDENTIFIER:
             raise BadInput("release.link", f'"{form.link}" links records, so it must have the role "identifier"')
-        for name in schema.of_role(Role.IDENTIFIER) if form.records is not None else ():
+        for name in schema.names_by_role(Role.IDENTIFIER) if form.records is not None else ():
             if name not in units:
                 raise BadInput(
                     f"variables.{name}.role", "records that are made anew have no identifier; leave the column out"
@@ -245,20 +257,24 @@ class ReleaseForm(Section):
         return form
 
     def to_table(self, *, made: bool | None = None) -> dict[str, Any]:
-        """The keys of ``[release]`` that are not at their default."""
+        """Return the keys of ``[release]`` that are not at their default."""
         table = {"order": self.order, **Section.to_table(self)}
-        return {key: value for key, value in table.items() if key != "order" or value != _order(made=made is not False)}
+        return {
+            key: value
+            for key, value in table.items()
+            if key != "order" or value != _default_order(made=made is not False)
+        }
 
     @property
-    def changed(self) -> tuple[str, ...]:
-        """The variables that it says are labels or class means."""
+    def changed_variables(self) -> tuple[str, ...]:
+        """Return the variables that it declares to be labels or class means."""
         return (*self.generalised, *self.micro_aggregated)
 
     def released_schema(self, schema: Schema) -> Schema:
-        """The schema of tables of this form."""
-        changes = {name: as_generalised(schema[name]) for name in self.generalised}
-        changes |= {name: as_micro_aggregated(schema[name]) for name in self.micro_aggregated}
-        schema = recoded_schema(schema, self.recode)
+        """Return the schema of tables of this form."""
+        changes = {name: generalised_variable(schema[name]) for name in self.generalised}
+        changes |= {name: micro_aggregated_variable(schema[name]) for name in self.micro_aggregated}
+        schema = recode_schema(schema, self.recode)
         return Schema(tuple(changes.get(variable.name, variable) for variable in schema))
 
 
@@ -272,17 +288,17 @@ def _check_paid_epsilon(form: ReleaseForm) -> None:
 
 
 def _check_recode(form: ReleaseForm, schema: Schema) -> None:
-    """BadInput where a rule does not suit its variable, or the variable is changed otherwise."""
-    check_rules(form.recode, schema, "release.recode")
+    """Raise BadInput where a rule does not suit its variable, or the variable is changed otherwise."""
+    check_recode_rules(form.recode, schema, "release.recode")
     for name in form.recode:
         role, where = schema[name].role, f"release.recode.{name}"
         if role in (Role.IDENTIFIER, Role.WEIGHT) or schema[name].design is not None:
             what = "an identifier, which does not go out" if role is Role.IDENTIFIER else "part of the survey design"
             raise BadInput(where, f'"{name}" is {what}; leave it out')
-        if name in form.changed:
+        if name in form.changed_variables:
             raise BadInput(where, f'"{name}" is generalised or micro-aggregated too; leave it out of one')
 
 
-def _order(*, made: bool) -> Order:
-    """The order of rows where a recipe names none."""
+def _default_order(*, made: bool) -> Order:
+    """Return the order of rows where a recipe names none."""
     return "shuffled" if made else "original"

@@ -1,8 +1,9 @@
-"""Results are values: what was estimated, with interval, baseline and unit, or the reason why not.
+"""Results as values: what was estimated, with interval, baseline and unit, or the reason why not.
 
-A trace is what a sampler leaves of its way, to be looked at: thinned chains, or weighted draws. Posterior draws are no values of records, but they are not safe to give away either: they and their log density follow
+A trace is the record of a sampler's run, to be looked at: thinned chains, or weighted draws. Posterior draws are no values of records,
+but they are not safe to publish either: they and their log density follow
 from the confidential data without any protection, and where an indicator is 1 for one record alone, the posterior of
-its coefficient speaks of that record. A trace therefore stays in its workspace, as all draws of the chains do; no release and no report that
+its coefficient is about that record. A trace therefore stays in its workspace, as all draws of the chains do; no release and no report that
 goes with a release may hold any.
 """
 
@@ -29,9 +30,13 @@ LOG_POSTERIOR = "log posterior"
 class Estimate:
     """One number of a method.
 
-    ``value`` is None when it could not be computed; ``reason`` then says why. ``target`` is the variable it
-    speaks of, empty for the whole dataset. ``baseline`` is what the number would be without a difference
-    (utility) or without protection (risk). ``params`` distinguish estimates that share measure and target.
+    measure: name of the output
+    value: None when it could not be computed; ``reason`` then says why
+    target: variable that it is about, empty for the whole dataset
+    lower, upper: interval
+    baseline: what the number would be without a difference (utility) or without protection (risk)
+    unit: of the value
+    params: distinguish estimates that share measure and target
     """
 
     measure: str
@@ -46,24 +51,26 @@ class Estimate:
 
     @classmethod
     def not_computed(cls, measure: str, reason: str, target: str = "", **params: Any) -> Estimate:
-        """An estimate that has no value here, with the reason."""
+        """Create an estimate without a value, with the reason."""
         return cls(measure, None, target, reason=reason, params=params)
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What a method returns for one released dataset: its estimates, and arrays with one value a record."""
+    """Result of a method for one released dataset: its estimates, and arrays with one value a record."""
 
     estimates: tuple[Estimate, ...]
     per_record: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class WholeMeasure:
-    """What a measure of a whole release says: of all datasets together, and of each alone.
+class WholeReleaseMeasure:
+    """Result of a measure of a whole release.
 
-    ``guesses`` are arrays of what an intruder would think of single records, most likely first: values of the data, and as
-    confidential as they are.
+    whole: of all datasets together
+    datasets: of each alone
+    guesses: arrays of what an intruder would guess of single records, most likely first: values of the data, and as confidential as
+        they are
     """
 
     whole: Measure
@@ -73,10 +80,14 @@ class WholeMeasure:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One convergence statistic of a fitted model: ``name`` of ``parameter``, its value and whether it passes.
+    """Convergence statistic of a fitted model.
 
-    ``rule`` says what the value is held against (``at most 1.01``); empty when the statistic is only informative.
-    ``target`` is the variable that the model is of, once it is stored; a value that was not a number is then None.
+    name: of the statistic
+    parameter: that it is about
+    value: a value that was not a number is None once it is stored
+    rule: what the value is compared with (``at most 1.01``); empty when the statistic is only informative
+    passed: whether it passes
+    target: variable that the model is of, once it is stored
     """
 
     name: str
@@ -89,21 +100,23 @@ class Diagnostic:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted synthesis model: arrays by name (posterior draws have the m draws first), and how the fit went.
+    """Fitted synthesis model.
 
-    ``trace`` is what its sampler left to look at, or why there is nothing to converge; ``chains`` are all of its draws, where
-    the step asked for them.
+    arrays: parameters by name; posterior draws have the m draws first
+    diagnostics: of the fit
+    trace: of its sampler, or the reason why there is nothing to converge
+    chains: all of its draws, where the step requested them
     """
 
     arrays: Mapping[str, NDArray[Any]]
     diagnostics: tuple[Diagnostic, ...] = ()
     trace: Trace | None = None
-    chains: Chains | None = None
+    chains: SamplerDraws | None = None
 
 
 @dataclass(frozen=True)
 class StudyPoint:
-    """What a study measured at one point of its grid: on the confidential data, if at all, and on every release."""
+    """Measurements of a study at one point of its grid: on the confidential data, if at all, and on every release."""
 
     confidential: Measure | None
     releases: tuple[Measure, ...]
@@ -111,13 +124,19 @@ class StudyPoint:
 
 @dataclass(frozen=True, eq=False)
 class ChainTrace:
-    """Chains of C in all, of which a few are kept; the p parameters end with the log posterior, or the log likelihood of a mixture.
+    """Thinned trace of C chains, of which a few are kept; the p parameters end with the log posterior, or the log likelihood of a mixture.
 
-    ``step`` (T,) numbers the kept steps from 1; those up to ``burn_in`` count for nothing else. ``chain`` (c,) numbers
-    the kept chains from 1, ``values`` (c, T, p) are their ways, ``band`` (3, T, p) the 5 %, 50 % and 95 % quantiles of
-    all C chains at the step. From every step after the burn-in: ``ranks`` (g, b, p), how often each split group of
-    chains has each b-th of the ranks; ``counts`` (g, k, p) in k bins of equal width from ``low`` to ``high`` (p,);
-    ``autocorrelation`` (L, p) at the lags 0 to L - 1, of all chains together. ``group`` (g,) names the split groups: ``1 early``.
+    parameters: names
+    chains: C
+    burn_in: steps up to this one count for nothing else
+    step: numbers of the kept steps, from 1, (T,)
+    chain: numbers of the kept chains, from 1, (c,)
+    values: of the kept chains, (c, T, p)
+    band: 5 %, 50 % and 95 % quantiles of all C chains at the step, (3, T, p)
+    group: names of the split groups of chains, such as ``1 early``, (g,)
+    ranks: from every step after the burn-in, how often each split group of chains has each b-th of the ranks, (g, b, p)
+    counts: likewise in k bins of equal width from ``low`` to ``high`` (p,), (g, k, p)
+    autocorrelation: at the lags 0 to L - 1, of all chains together, (L, p)
     """
 
     parameters: tuple[str, ...]
@@ -137,9 +156,12 @@ class ChainTrace:
 
 @dataclass(frozen=True, eq=False)
 class ImportanceTrace:
-    """Independent ``draws`` (S, p) with ``weights`` (S,) that sum to 1; the p parameters end with the log posterior.
+    """Trace of importance sampling; the p parameters end with the log posterior.
 
-    ``mode`` and ``sd`` (p - 1,) are the normal approximation around the mode, before any weight.
+    parameters: names
+    draws: independent draws, (S, p)
+    weights: of the draws, with sum 1, (S,)
+    mode, sd: normal approximation around the mode, before any weight, (p - 1,)
     """
 
     parameters: tuple[str, ...]
@@ -150,11 +172,15 @@ class ImportanceTrace:
 
 
 @dataclass(frozen=True, eq=False)
-class Chains:
-    """All draws of a sampler: ``values`` (C, S, p) of the p ``parameters`` in C chains of S steps, and the ``density`` (C, S) of each step.
+class SamplerDraws:
+    """All draws of a sampler.
 
-    The first ``burn_in`` steps of every chain count for nothing. ``density_name`` says what the density is of: the log posterior up to a
-    constant, or a log likelihood. ``sampler`` names who drew them.
+    parameters: names of the p parameters
+    values: draws of C chains of S steps, (C, S, p)
+    density: of each step, (C, S)
+    density_name: what the density is of: the log posterior up to a constant, or a log likelihood
+    burn_in: first steps of every chain, which count for nothing
+    sampler: name of the sampler
     """
 
     parameters: tuple[str, ...]
@@ -167,7 +193,7 @@ class Chains:
 
 @dataclass(frozen=True)
 class NoTrace:
-    """There is nothing that could fail to converge, and why not."""
+    """Reason why there is nothing that could fail to converge."""
 
     reason: str
 

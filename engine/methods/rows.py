@@ -1,4 +1,4 @@
-"""Result rows: one number each, as they are stored, shown and written to JSON."""
+"""Result rows: one number each, in the form in which they are stored, shown and written to JSON."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
-from ..data.intervals import UNBOUNDED, Range, narrowed
-from .registry import Method, output_called
+from ..data.intervals import UNBOUNDED, Range, intersect_ranges
+from .registry import Method, output_by_key
 from .results import Estimate
-from .spec import written
+from .spec import to_plain_value
 
 Status = Literal["computed", "not computed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One number of a run. ``draw`` is None for the average over the m datasets and for the confidential row."""
+    """Number of a run. ``draw`` is None for the average over the m datasets and for the confidential row."""
 
     family: str
     method: str
@@ -46,18 +46,18 @@ class Row:
 
     @property
     def series(self) -> tuple[str, str, str, float | None]:
-        """What rows share that differ only in dataset and draw: key, target, every setting in ``params``, and level."""
+        """Return what rows share that differ only in dataset and draw: key, target, every setting in ``params``, and level."""
         return self.key, self.target, json.dumps(self.params, sort_keys=True), self.level
 
     def to_dict(self) -> dict[str, Any]:
-        """The row as the JSON contract has it."""
+        """Return the row as the JSON contract has it."""
         return {name: getattr(self, name) for name in _NAMES} | {"params": dict(self.params)}
 
 
 _NAMES = tuple(one.name for one in fields(Row))
 
 
-def from_estimate(
+def row_from_estimate(
     method: Method,
     estimate: Estimate,
     dataset: str,
@@ -65,11 +65,11 @@ def from_estimate(
     level: float | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Row:
-    """The row of one estimate of a method on one dataset; a value that is not finite is a value not computed.
+    """Create the row of one estimate of a method on one dataset; a value that is not finite counts as not computed.
 
     ``settings`` are those of the step (``Spec.settings``), which say how the number was made.
     """
-    value = _finite(estimate.value)
+    value = _none_if_not_finite(estimate.value)
     unit = estimate.unit or method.output(estimate.measure).unit
     return Row(
         method.family,
@@ -80,18 +80,18 @@ def from_estimate(
         draw,
         level,
         value,
-        None if value is None else _finite(estimate.lower),
-        None if value is None else _finite(estimate.upper),
-        _finite(estimate.baseline),
+        None if value is None else _none_if_not_finite(estimate.lower),
+        None if value is None else _none_if_not_finite(estimate.upper),
+        _none_if_not_finite(estimate.baseline),
         unit,
         "not computed" if value is None else "computed",
         estimate.reason or ("" if value is not None else "the result is not a finite number"),
-        row_params(method, {key: written(value) for key, value in estimate.params.items()}, settings or {}),
+        row_params(method, {key: to_plain_value(value) for key, value in estimate.params.items()}, settings or {}),
     )
 
 
 def row_params(method: Method, own: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a row: what tells it from the others of its step, and the step's settings (``Spec.settings``).
+    """Return the parameters of a row: what distinguishes it from the others of its step, and the step's settings (``Spec.settings``).
 
     A setting whose name an own parameter has stands as ``name.setting``, so that neither hides the other.
     """
@@ -99,36 +99,37 @@ def row_params(method: Method, own: Mapping[str, Any], settings: Mapping[str, An
     return {**named, **own}
 
 
-def may_be_of(method: Method, params: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-    """Whether a row of these parameters may come from a step of the method with these settings."""
+def may_come_from_step(method: Method, params: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """Return whether a row of these parameters may come from a step of the method with these settings."""
     return all(value in (params.get(key), params.get(f"{method.name}.{key}")) for key, value in settings.items())
 
 
-def _finite(value: float | None) -> float | None:
+def _none_if_not_finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value)
 
 
-def by_series(rows: Iterable[Row]) -> list[list[Row]]:
-    """The rows in groups that share a series, groups and rows in the order in which they come."""
+def group_by_series(rows: Iterable[Row]) -> list[list[Row]]:
+    """Group rows that share a series, groups and rows in the order in which they come."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(row.series, []).append(row)
     return list(groups.values())
 
 
-def averages(rows: Sequence[Row], records: int | None = None) -> list[Row]:
-    """The average of every series: how rows are combined where a method has no rule of its own.
+def average_each_series(rows: Sequence[Row], records: int | None = None) -> list[Row]:
+    """Average every series: how rows are combined where a method has no rule of its own.
 
     ``records`` is how many records the confidential data have.
     """
-    return [average(group, records) for group in by_series(rows)]
+    return [average_series(group, records) for group in group_by_series(rows)]
 
 
-def average(rows: Sequence[Row], records: int | None = None, bounds: Range = UNBOUNDED) -> Row:
-    """The average over the datasets of rows that share a series, with its 95 % Monte Carlo interval inside their range.
+def average_series(rows: Sequence[Row], records: int | None = None, bounds: Range = UNBOUNDED) -> Row:
+    """Average the rows of one series over the datasets, with a 95 % Monte Carlo interval inside their range.
 
     The range is the one that the measure declares, within ``bounds``, those of a variable; what counts records ends at
-    ``records``, or at the largest value of a release that has more. Datasets where the value could not be computed are left out, and the reason says how many and why.
+    ``records``, or at the largest value of a release that has more. Datasets where the value could not be computed are left out, and
+    the reason says how many and why.
     """
     from ..statistics.combining import monte_carlo_mean
 
@@ -138,7 +139,7 @@ def average(rows: Sequence[Row], records: int | None = None, bounds: Range = UNB
         return first
     values = [row.value for row in computed if row.value is not None]
     counted = (None, max(records, *values)) if records is not None and first.unit == "records" else UNBOUNDED
-    within = narrowed(narrowed(_range(first), bounds), counted)
+    within = intersect_ranges(intersect_ranges(_range_of_measure(first), bounds), counted)
     mean, lower, upper = monte_carlo_mean(values, within=within)
     baselines = [row.baseline for row in computed if row.baseline is not None]
     return replace(
@@ -148,33 +149,34 @@ def average(rows: Sequence[Row], records: int | None = None, bounds: Range = UNB
         upper=upper,
         baseline=min(max(math.fsum(baselines) / len(baselines), min(baselines)), max(baselines)) if baselines else None,
         status="computed",
-        reason=_partial(rows, computed),
+        reason=_incomplete_reason(rows, computed),
     )
 
 
-def averages_of_intervals(rows: Sequence[Row], records: int | None = None) -> list[Row]:
-    """The average of every series with the average of the intervals of its datasets, where each has one and not all are ``exact``.
+def average_with_intervals(rows: Sequence[Row], records: int | None = None) -> list[Row]:
+    """Average every series, and the intervals of its datasets where each has one and not all are ``is_exact``.
 
-    It is right where all datasets are asked by the same sample, and too wide where each has its own. Other series have ``average``'s.
+    This is right where all datasets are examined by the same sample, and too wide where each has its own. Other series have the
+    interval of ``average_series``.
     """
     found = []
-    for group in by_series(rows):
-        row, computed = average(group, records), [one for one in group if one.value is not None]
+    for group in group_by_series(rows):
+        row, computed = average_series(group, records), [one for one in group if one.value is not None]
         ends = [(one.lower, one.upper) for one in computed if one.lower is not None and one.upper is not None]
-        if row.value is not None and len(ends) == len(computed) and not all(map(exact, computed)):
+        if row.value is not None and len(ends) == len(computed) and not all(map(is_exact, computed)):
             low, high = (math.fsum(end) / len(ends) for end in zip(*ends, strict=True))
             row = replace(row, lower=min(low, row.value), upper=max(high, row.value))
         found.append(row)
     return found
 
 
-def exact(row: Row) -> bool:
-    """Whether the row of an output that may rest on samples rests on none: its interval has no width."""
+def is_exact(row: Row) -> bool:
+    """Return whether the row of an output that may rest on samples rests on none: its interval has no width."""
     return row.value is not None and row.lower == row.value == row.upper
 
 
 def exact_series(rows: Iterable[Row]) -> set[tuple[Any, ...]]:
-    """The series, each with its dataset, of which every single row is ``exact``; the average says how datasets differ, and is as exact as they are."""
+    """Return the series, each with its dataset, of which every single row is ``is_exact``; an average is as exact as its datasets."""
     found: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         found.setdefault((row.series, row.dataset), []).append(row)
@@ -182,17 +184,17 @@ def exact_series(rows: Iterable[Row]) -> set[tuple[Any, ...]]:
     return {
         key
         for key, own in alone.items()
-        if any(one.value is not None for one in own) and all(exact(one) for one in own if one.value is not None)
+        if any(one.value is not None for one in own) and all(is_exact(one) for one in own if one.value is not None)
     }
 
 
-def _range(row: Row) -> Range:
-    """The range of the row's measure; without ends where this version does not have the method or the measure."""
-    output = output_called(row.key)
+def _range_of_measure(row: Row) -> Range:
+    """Return the range of the row's measure; without ends where this version does not have the method or the measure."""
+    output = output_by_key(row.key)
     return UNBOUNDED if output is None else output.range
 
 
-def _partial(rows: Sequence[Row], computed: Sequence[Row]) -> str:
+def _incomplete_reason(rows: Sequence[Row], computed: Sequence[Row]) -> str:
     if len(computed) == len(rows):
         if len({row.reason for row in computed}) == 1:
             return computed[0].reason
@@ -203,7 +205,7 @@ def _partial(rows: Sequence[Row], computed: Sequence[Row]) -> str:
 
 
 def with_confidential_baseline(rows: Iterable[Row]) -> list[Row]:
-    """Rows of a release without a baseline of their own get the confidential data's value as baseline."""
+    """Give rows of a release without a baseline of their own the confidential data's value as baseline."""
     kept = list(rows)
     own = {row.series: row.value for row in kept if row.dataset == "confidential"}
     return [

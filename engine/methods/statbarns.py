@@ -1,4 +1,4 @@
-"""The statbarn of a number: the class of statistics whose risks and checks an output checker applies to it.
+"""Statbarns: classes of statistics with the risks and checks that an output checker applies.
 
 Statistics of one statbarn have one mathematical form and share their risks (SACRO; the classes and risks are those of ACRO's
 ``statbarns.json`` of August 2026, https://w3id.org/statbarnsdc).
@@ -50,6 +50,6 @@ COUNTS = ("records", "share", "values", "classes", "guesses", "predicates", "set
 """Units of numbers that count something, or are a share of a count."""
 
 
-def by_unit(unit: str) -> Statbarn:
-    """The statbarn of a number of which only the unit is known: a count or share, or a mean or sum over the records."""
+def statbarn_by_unit(unit: str) -> Statbarn:
+    """Return the statbarn of a number of which only the unit is known: a count or share, or a mean or sum over the records."""
     return "Frequencies" if unit in COUNTS else "LinearAggregations"

@@ -1,4 +1,4 @@
-"""What a table looks like to whoever drafts a plan for it: a few numbers a variable, and which variables tell of each other."""
+"""Profile of a table for drafting a plan: a few numbers a variable, and which variables are informative about each other."""
 
 from __future__ import annotations
 
@@ -22,11 +22,17 @@ MOST_SKEWED = 2.0
 
 @dataclass(frozen=True, slots=True)
 class VariableProfile:
-    """A variable and its values: how many records have none, how many differ, and of numbers and dates (in days) where they lie.
+    """Profile of a variable and its values.
 
-    ``commonest`` is the share of the most frequent value, ``zeros`` that of 0, ``negative`` whether there are any. ``spread`` is the distance of the 5 %
-    and the 95 % quantile, or of the smallest and the largest value where that is 0. Skewness is that of the values, and of their logarithms where all
-    are above 0.
+    variable: its declaration
+    missing: records without a value
+    distinct: different values
+    commonest: share of the most frequent value
+    zeros: share of 0
+    smallest, largest, mean, variance: of numbers and dates (in days)
+    spread: distance of the 5 % and the 95 % quantile, or of the smallest and the largest value where that is 0
+    skewness: of the values
+    log_skewness: of their logarithms, where all are above 0
     """
 
     variable: Variable
@@ -48,18 +54,23 @@ class VariableProfile:
 
     @property
     def varies(self) -> bool:
-        """Whether records differ in it, be it that some have no value."""
+        """Return whether records differ in it, be it that some have no value."""
         return self.distinct + (self.missing > 0) > 1
 
     @property
     def long_tailed(self) -> bool:
-        """Whether few values are far above all others."""
+        """Return whether few values are far above all others."""
         return self.skewness is not None and self.skewness >= MOST_SKEWED
 
 
 @dataclass(frozen=True, eq=False)
 class TableProfile:
-    """Some records of some variables. ``groups`` (up to SAMPLE, variables) are the groups of values that some of the records are in."""
+    """Profile of some records of some variables.
+
+    records: number of records
+    variables: profiles of the variables
+    groups: groups of values that some of the records are in, (up to SAMPLE, variables)
+    """
 
     records: int
     variables: tuple[VariableProfile, ...]
@@ -69,24 +80,24 @@ class TableProfile:
         return iter(self.variables)
 
     def __getitem__(self, name: str) -> VariableProfile:
-        return self._named[name]
+        return self._profiles_by_name[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._named
+        return name in self._profiles_by_name
 
     @cached_property
-    def _named(self) -> Mapping[str, VariableProfile]:
+    def _profiles_by_name(self) -> Mapping[str, VariableProfile]:
         return {seen.name: seen for seen in self.variables}
 
-    def described(self, schema: Schema) -> TableProfile:
-        """The same records by the variables of a schema that are seen here, as it describes them."""
+    def with_schema(self, schema: Schema) -> TableProfile:
+        """Return the profile of the same records by the variables of a schema that are profiled here, as the schema describes them."""
         places = {seen.name: place for place, seen in enumerate(self.variables)}
         found = [variable for variable in schema if variable.name in places]
         own = tuple(replace(self[variable.name], variable=variable) for variable in found)
         return TableProfile(self.records, own, self.groups[:, [places[variable.name] for variable in found]])
 
-    def by_mutual_information(self, target: str, among: Sequence[str]) -> tuple[str, ...]:
-        """The variables ordered by how much they tell of the target, most first; equal ones stay in their order.
+    def order_by_mutual_information(self, target: str, among: Sequence[str]) -> tuple[str, ...]:
+        """Order variables by how informative they are about the target, most first; equal ones stay in their order.
 
         By mutual information of the groups of values, less what there would be by chance, (r - 1)(c - 1) / 2n (Miller 1955).
         """
@@ -96,24 +107,26 @@ class TableProfile:
         return tuple(sorted(among, key=lambda name: -told[name]))
 
 
-def table_seen(data: Microdata, rng: np.random.Generator | None = None) -> TableProfile:
-    """What the records look like. ``rng`` chooses those by which variables are held against each other; left out, they are evenly spaced."""
+def profile_table(data: Microdata, rng: np.random.Generator | None = None) -> TableProfile:
+    """Profile the records. ``rng`` chooses those by which variables are compared with each other; left out, they are evenly spaced."""
     rows = np.arange(len(data))
     if len(data) > SAMPLE:
         spaced = np.linspace(0, len(data) - 1, SAMPLE).astype(np.int64)
         rows = spaced if rng is None else rng.choice(len(data), SAMPLE, replace=False)
-    groups = [_groups(data, name, rows) for name in data.schema.names]
-    return TableProfile(len(data), tuple(_seen(data, v) for v in data.schema), np.column_stack(groups))
+    groups = [_value_groups(data, name, rows) for name in data.schema.names]
+    return TableProfile(len(data), tuple(_profile_variable(data, v) for v in data.schema), np.column_stack(groups))
 
 
 def placeholder_profile(schema: Schema, records: int) -> TableProfile:
-    """What a table may look like whose values nobody has read: numbers that all differ, a few levels, and variables that tell nothing of each other."""
+    """Create a profile of a table whose values nobody has read: numbers that all differ, a few levels, and variables that are not
+    informative about each other.
+    """
     seen = tuple(VariableProfile(v, 0, 5 if v.kind.has_levels else max(2, records), 1 / 5, spread=1.0) for v in schema)
     return TableProfile(records, seen, np.zeros((1, len(seen)), dtype=np.int64))
 
 
-def _seen(data: Microdata, variable: Variable) -> VariableProfile:
-    values = data.present(variable.name)
+def _profile_variable(data: Microdata, variable: Variable) -> VariableProfile:
+    values = data.present_numbers(variable.name)
     missing = len(data) - len(values)
     if not len(values):
         return VariableProfile(variable, missing, 0)
@@ -139,15 +152,15 @@ def _seen(data: Microdata, variable: Variable) -> VariableProfile:
 
 
 def _skewness(values: NDArray[np.float64]) -> float | None:
-    """The third standardised moment; None where values do not differ or are too far apart to be squared."""
+    """Return the third standardised moment; None where values do not differ or are too far apart to be squared."""
     with np.errstate(all="ignore"):
         sd = values.std()
         skew = float(np.mean(((values - values.mean()) / sd) ** 3)) if sd > 0 else float("nan")
     return skew if np.isfinite(skew) else None
 
 
-def _groups(data: Microdata, name: str, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The group of each record's value, (k,), from 0: the most frequent levels and the rest, or quantiles; 0 where there is none."""
+def _value_groups(data: Microdata, name: str, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the group of each record's value, (k,), from 0: the most frequent levels and the rest, or quantiles; 0 where there is none."""
     values = data.numbers(name)[rows]
     present = ~np.isnan(values)
     found = np.zeros(len(rows), dtype=np.int64)
@@ -164,7 +177,7 @@ def _groups(data: Microdata, name: str, rows: NDArray[np.int64]) -> NDArray[np.i
 
 
 def _mutual_information(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
-    """In nats, less its bias; two columns (k,) of groups from 0."""
+    """Return the mutual information in nats, less its bias, of two columns (k,) of groups from 0."""
     width = int(other.max()) + 1
     table = np.bincount(one * width + other, minlength=(int(one.max()) + 1) * width).reshape(-1, width)
     shares = table[table.any(axis=1)][:, table.any(axis=0)] / len(one)

@@ -1,7 +1,8 @@
-"""What one task takes in time and memory, by its method, where that was measured.
+"""Time and memory of one task, by its method, where that was measured.
 
-A rate holds for every table: seconds grow with the cells, memory with records and with cells. ``measured_rates`` has those of our methods, written by
-``tests/benchmarks/task_rates.py``; a method of another package declares its own (``engine.drafting.drafts``).
+A rate holds for every table: seconds grow with the cells, memory with records and with cells. ``measured_rates`` has those of our
+    methods, written by
+``tests/benchmarks/task_rates.py``; a method of another package declares its own (``engine.methods.drafting.drafts``).
 """
 
 from __future__ import annotations
@@ -28,45 +29,55 @@ UNKNOWN_CELL = 48
 
 @dataclass(frozen=True, slots=True)
 class TaskRate:
-    """Processor seconds for 10,000 records of 10 variables, and the bytes of the whole process: ``fixed``, for each ``record``, for each ``cell`` (a record's value of a variable)."""
+    """Time and memory of a task.
+
+    seconds: processor seconds for 10,000 records of 10 variables
+    fixed_bytes: bytes of the whole process
+    bytes_a_record: bytes for each record
+    bytes_a_cell: bytes for each cell (a record's value of a variable)
+    """
 
     seconds: float | None
-    fixed: float
-    record: float
-    cell: float
-    most: float = math.inf
+    fixed_bytes: float
+    bytes_a_record: float
+    bytes_a_cell: float
+    most_records: float = math.inf
     """Records of which a method that looks at a sample takes no more: seconds, and what each record takes in memory, end there."""
 
     growth: float = 1.0
     """Seconds grow with this power of the records: 2 where every record is compared with every other."""
 
-    def time(self, records: int, variables: int, releases: int = 0) -> float | None:
-        """Seconds for so many records and variables; None where nobody has measured them.
+    def estimate_seconds(self, records: int, variables: int, releases: int = 0) -> float | None:
+        """Return the seconds for so many records and variables; None where nobody has measured them.
 
         ``releases`` is how many released datasets it reads where it reads all, beside the confidential data.
         """
-        times = (min(records, self.most) / RECORDS) ** self.growth * max(1.0, variables / VARIABLES)
+        times = (min(records, self.most_records) / RECORDS) ** self.growth * max(1.0, variables / VARIABLES)
         if releases:
             times *= (releases + 1) / (RELEASES + 1)
         return None if self.seconds is None else self.seconds * times
 
-    def memory(self, records: int, variables: int, releases: int = 0) -> int:
-        """Bytes for so many records and variables; ``releases`` is how many released datasets it reads where it reads all."""
+    def estimate_bytes(self, records: int, variables: int, releases: int = 0) -> int:
+        """Return the bytes for so many records and variables; ``releases`` is how many released datasets it reads where it reads all."""
         more = max(0, releases - RELEASES) * CELL * variables
-        return int(self.fixed + min(records, self.most) * self.record + records * (self.cell * variables + more))
+        return int(
+            self.fixed_bytes
+            + min(records, self.most_records) * self.bytes_a_record
+            + records * (self.bytes_a_cell * variables + more)
+        )
 
 
-def rate_of(method: Method) -> TaskRate:
-    """What a fit, an anonymisation, one dataset measured, a block or a point of a study takes."""
-    return _known(RATES, method)
+def task_rate_of(method: Method) -> TaskRate:
+    """Return the rate of a fit, an anonymisation, one dataset measured, a block or a point of a study."""
+    return _measured_rate(RATES, method)
 
 
 def draw_rate_of(method: Method) -> TaskRate:
-    """What a dataset takes to draw of a synthesis method."""
-    return _known(DRAWS, method)
+    """Return the rate of drawing a dataset of a synthesis method."""
+    return _measured_rate(DRAWS, method)
 
 
-def _known(rates: Mapping[str, tuple[float, ...]], method: Method) -> TaskRate:
+def _measured_rate(rates: Mapping[str, tuple[float, ...]], method: Method) -> TaskRate:
     if (found := rates.get(method.key)) is not None:
         rate = replace(TaskRate(*found), growth=GROWTH.get(method.key, 1.0))
         return replace(rate, seconds=None) if method.key in UNTIMED else rate

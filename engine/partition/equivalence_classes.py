@@ -1,4 +1,4 @@
-"""Equivalence classes: records that agree on all quasi-identifiers (Sweeney 2002), and how sensitive variables must vary in them.
+"""Equivalence classes: records that agree on all quasi-identifiers (Sweeney 2002), and measures of how sensitive variables vary in them.
 
 With p_c the shares of the sensitive values in class c and q those in the whole table:
     distinct l     number of different values                              (Machanavajjhala et al. 2007, §4.1)
@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind
-from .grouping import Values, numbered, ranked
-from .partitioning import Rule
+from .grouping import Values, number_groups, rank_values
+from .partitioning import ClassRule
 
 DENSE = 4
 DECIMALS = 12
@@ -37,41 +37,47 @@ ORDERED = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.ORDINAL)
 
 
 def equivalence_classes(columns: Sequence[Values], records: int) -> Integers:
-    """The class of each record (n,), numbered from 0 as they appear; one class where there are no columns.
+    """Return the class of each record (n,), numbered from 0 as they appear; one class where there are no columns.
 
     A missing value equals another missing value and nothing else.
     """
-    return numbered([[column] for column in columns], [records])[0][0]
+    return number_groups([[column] for column in columns], [records])[0][0]
 
 
 def joint_classes(first: Sequence[Values], second: Sequence[Values]) -> tuple[Integers, Integers]:
-    """Classes of two tables' records, (n,) and (m,), equal for records that agree on all columns, of either table."""
+    """Return the classes of two tables' records, (n,) and (m,), equal for records of either table that agree on all columns."""
     both = list(zip(first, second, strict=True))
-    ours, theirs = numbered(both, [len(part) for part in both[0]])[0]
+    ours, theirs = number_groups(both, [len(part) for part in both[0]])[0]
     return ours, theirs
 
 
 def class_sizes(classes: Integers) -> Integers:
-    """Records in each class, (classes,); those of class -1 are not counted."""
+    """Count the records in each class, (classes,); those of class -1 are not counted."""
     return np.bincount(classes[classes >= 0]).astype(np.int64)
 
 
-def class_ends(values: Floats, classes: Integers, count: int) -> tuple[Floats, Floats]:
-    """Smallest and largest value of each of ``count`` classes, (count,), infinite where one is empty; values without NaN, (n,)."""
+def class_extremes(values: Floats, classes: Integers, count: int) -> tuple[Floats, Floats]:
+    """Return the smallest and largest value of each of ``count`` classes, (count,), infinite where one is empty; values without NaN, (n,)."""
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(low, classes, values)
     np.maximum.at(high, classes, values)
     return low, high
 
 
-def shares_of(codes: Integers, values: int) -> Floats:
-    """Share of the records with each of the ``values`` codes, (values,)."""
+def code_shares(codes: Integers, values: int) -> Floats:
+    """Return the share of the records with each of the ``values`` codes, (values,)."""
     return np.asarray(np.bincount(codes, minlength=values) / max(len(codes), 1), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
-class Composition:
-    """Records of each (class, value) pair that occurs, ascending by class, then value; ``sizes`` (classes,) none 0."""
+class ClassComposition:
+    """Records of each (class, value) pair that occurs, ascending by class, then value.
+
+    group: class of each pair, (pairs,)
+    value: value of each pair, (pairs,)
+    count: records of each pair, (pairs,)
+    sizes: records of each class, none 0, (classes,)
+    """
 
     group: Integers
     value: Integers
@@ -79,8 +85,8 @@ class Composition:
     sizes: Integers
 
     @classmethod
-    def of(cls, classes: Integers, codes: Integers, groups: int, values: int) -> Composition:
-        """From the class below ``groups`` and the code below ``values`` of each record, (n,) each."""
+    def from_codes(cls, classes: Integers, codes: Integers, groups: int, values: int) -> ClassComposition:
+        """Count from the class below ``groups`` and the code below ``values`` of each record, (n,) each."""
         key = classes * values + codes
         if groups * values <= DENSE * len(key):
             table = np.bincount(key, minlength=groups * values)
@@ -91,49 +97,51 @@ class Composition:
         return cls(pair // values, pair % values, count, np.bincount(classes, minlength=groups))
 
     @property
-    def _shares(self) -> Floats:
+    def _pair_shares(self) -> Floats:
         return np.asarray(self.count / self.sizes[self.group])
 
-    def _sum(self, terms: Floats) -> Floats:
+    def _sum_by_class(self, terms: Floats) -> Floats:
         return np.asarray(np.bincount(self.group, weights=terms, minlength=len(self.sizes)), dtype=np.float64)
 
-    def distinct(self) -> Integers:
-        """Different values in each class, (classes,)."""
+    def distinct_counts(self) -> Integers:
+        """Count the different values in each class, (classes,)."""
         return np.bincount(self.group, minlength=len(self.sizes)).astype(np.int64)
 
-    def entropy(self) -> Floats:
-        """Entropy of the values in each class in nats, (classes,)."""
-        p = self._shares
-        return np.asarray(np.maximum(self._sum(-p * np.log(p)), 0.0))
+    def class_entropies(self) -> Floats:
+        """Return the entropy of the values in each class in nats, (classes,)."""
+        p = self._pair_shares
+        return np.asarray(np.maximum(self._sum_by_class(-p * np.log(p)), 0.0))
 
     def effective_values(self) -> Floats:
-        """The exponential of the entropy of each class, (classes,), to 12 decimals: n values of one frequency are n."""
-        return np.asarray(np.round(np.exp(self.entropy()), DECIMALS))
+        """Return the exponential of the entropy of each class, (classes,), to 12 decimals: n values of one frequency are n."""
+        return np.asarray(np.round(np.exp(self.class_entropies()), DECIMALS))
 
     def recursive_ratio(self, l: int) -> Floats:  # noqa: E741
-        """r_1 / (r_l + ... + r_m) of each class, (classes,); infinite where it has fewer than ``l`` different values."""
+        """Return r_1 / (r_l + ... + r_m) of each class, (classes,); infinite where it has fewer than ``l`` different values."""
         order = np.lexsort((-self.count, self.group))
         group, count = self.group[order], self.count[order]
-        opening = np.concatenate([[0], np.cumsum(self.distinct())[:-1]])
+        opening = np.concatenate([[0], np.cumsum(self.distinct_counts())[:-1]])
         rank = np.arange(len(group)) - opening[group]
         rest = np.bincount(group, weights=np.where(rank >= l - 1, count, 0), minlength=len(self.sizes))
         ratio = np.full(len(rest), np.inf)
         np.divide(count[opening], rest, out=ratio, where=rest > 0)
         return ratio
 
-    def mode(self) -> Integers:
-        """The most frequent value of each class, of equals the smallest: (classes,)."""
+    def class_modes(self) -> Integers:
+        """Return the most frequent value of each class, of equals the smallest: (classes,)."""
         order = np.lexsort((self.value, -self.count, self.group))
         group = self.group[order]
         return np.asarray(self.value[order][np.concatenate([[True], group[1:] != group[:-1]])], dtype=np.int64)
 
     def equal_distance(self, q: Floats) -> Floats:
-        """Distance of each class from the table's shares ``q`` (values,), all values equally far apart: (classes,)."""
+        """Return the distance of each class from the table's shares ``q`` (values,), all values equally far apart: (classes,)."""
         ours = q[self.value]
-        return np.asarray(np.maximum(0.5 * (self._sum(np.abs(self._shares - ours) - ours) + q.sum()), 0.0))
+        return np.asarray(
+            np.maximum(0.5 * (self._sum_by_class(np.abs(self._pair_shares - ours) - ours) + q.sum()), 0.0)
+        )
 
     def ordered_distance(self, q: Floats) -> Floats:
-        """Distance of each class from the table's shares ``q`` (values,) of ranked values: (classes,).
+        """Return the distance of each class from the table's shares ``q`` (values,) of ranked values: (classes,).
 
         Between two values of a class P is constant, and Q, which never falls, crosses it at one place: prefix sums of Q
         give the sum of |P - Q| over the stretch.
@@ -149,66 +157,82 @@ class Composition:
         end = np.where(np.concatenate([first[1:], [True]]), len(q), np.concatenate([self.value[1:], [0]]))
         cross = np.clip(np.searchsorted(Q, P), self.value, end)
         stretch = P * (2 * cross - self.value - end) - (2 * before[cross] - before[self.value] - before[end])
-        total = self._sum(stretch) + before[self.value[first]]
+        total = self._sum_by_class(stretch) + before[self.value[first]]
         return np.asarray(np.maximum(total / (len(q) - 1), 0.0))
 
 
 @dataclass(frozen=True, eq=False)
-class Sensitive:
-    """A sensitive variable of a table: the rank of each record's value, ``codes`` (n,), among the different values
-    ``distinct`` (values,) ascending, the shares ``q`` (values,) that they have, and whether its kind has an order.
+class SensitiveColumn:
+    """A sensitive variable of a table, as ranks of its values.
+
+    name: name of the variable
+    codes: rank of each record's value, (n,)
+    distinct: different values, ascending, (values,)
+    shares: share of the records with each value, (values,)
+    has_ordered_kind: whether its kind has an order
     """
 
     name: str
     codes: Integers
     distinct: Floats
-    q: Floats
-    ranked: bool
+    shares: Floats
+    has_ordered_kind: bool
 
     @classmethod
-    def of(cls, data: Microdata, name: str) -> Self:
-        """The variable as these records have it; labels of intervals and nodes have no order."""
+    def from_microdata(cls, data: Microdata, name: str) -> Self:
+        """Read the variable of these records; labels of intervals and nodes have no order."""
         if name in data.generalised:
-            return cls.of_values(name, np.asarray(data.frame[name].cat.codes, dtype=np.float64), ordered=False)
-        return cls.of_values(name, data.numbers(name), data.schema[name].kind in ORDERED)
+            return cls.from_values(name, np.asarray(data.frame[name].cat.codes, dtype=np.float64), ordered=False)
+        return cls.from_values(name, data.numbers(name), data.schema[name].kind in ORDERED)
 
     @classmethod
-    def of_values(cls, name: str, values: Floats, ordered: bool) -> Self:
-        """From values as numbers or codes of levels, (n,). Missing ones (NaN) are a value, which then leaves no order."""
-        distinct, ranks = ranked(values)
+    def from_values(cls, name: str, values: Floats, ordered: bool) -> Self:
+        """Build from values as numbers or codes of levels, (n,). Missing ones (NaN) are a value, which then leaves no order."""
+        distinct, ranks = rank_values(values)
         codes = ranks.astype(np.int64)
-        return cls(name, codes, distinct, shares_of(codes, len(distinct)), ordered)
+        return cls(name, codes, distinct, code_shares(codes, len(distinct)), ordered)
 
     @property
-    def values(self) -> int:
-        """How many different values there are."""
+    def n_values(self) -> int:
+        """Count the different values."""
         return len(self.distinct)
 
     @property
-    def ordered(self) -> bool:
-        """Whether the values have an order: those of an ordered kind have, unless some are missing."""
-        return self.ranked and not np.isnan(self.distinct[-1])
+    def is_ordered(self) -> bool:
+        """Return whether the values have an order: those of an ordered kind have, unless some are missing."""
+        return self.has_ordered_kind and not np.isnan(self.distinct[-1])
 
-    def among(self, rows: Integers) -> Sensitive:
-        """The variable of a table that has only these of the records; ``codes`` (n,) of the others mean nothing."""
+    def restrict_to_rows(self, rows: Integers) -> SensitiveColumn:
+        """Return the variable of a table that has only these of the records; ``codes`` (n,) of the others mean nothing."""
         present = np.unique(self.codes[rows])
         codes = np.searchsorted(present, self.codes)
-        return replace(self, codes=codes, distinct=self.distinct[present], q=shares_of(codes[rows], len(present)))
+        return replace(
+            self, codes=codes, distinct=self.distinct[present], shares=code_shares(codes[rows], len(present))
+        )
 
-    def composition(self, classes: Integers, groups: int, rows: Integers | None = None) -> Composition:
-        """The values in each of the classes, of the chosen rows or of all."""
-        return Composition.of(classes, self.codes if rows is None else self.codes[rows], groups, self.values)
+    def class_composition(self, classes: Integers, groups: int, rows: Integers | None = None) -> ClassComposition:
+        """Count the values in each of the classes, of the chosen rows or of all."""
+        return ClassComposition.from_codes(
+            classes, self.codes if rows is None else self.codes[rows], groups, self.n_values
+        )
 
-    def closeness(self, composition: Composition) -> Floats:
-        """Earth mover's distance of each class from the whole table, (classes,), to 12 decimals."""
-        found = composition.ordered_distance(self.q) if self.ordered else composition.equal_distance(self.q)
+    def distance_from_table(self, composition: ClassComposition) -> Floats:
+        """Return the earth mover's distance of each class from the whole table, (classes,), to 12 decimals."""
+        found = (
+            composition.ordered_distance(self.shares) if self.is_ordered else composition.equal_distance(self.shares)
+        )
         return np.asarray(np.round(found, DECIMALS))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """What every equivalence class of a table must have: ``k`` records, and of each sensitive variable ``p`` different
-    values, l-diverse values (``l`` and ``c`` as ``diversity`` reads them) that are ``t``-close to the table's.
+    """Limits that every equivalence class of a table must keep to.
+
+    k: fewest records
+    p: fewest different values of each sensitive variable
+    l, c: l-diversity of each sensitive variable, as ``diversity`` reads it
+    diversity: how values are counted for l: distinct, by entropy, or recursive (c, l)
+    t: largest distance of the values from the table's (t-closeness)
 
     Where classes that keep to them are merged, the union does (for c: Machanavajjhala et al. 2007, §4.2; the earth mover's
     distance is convex).
@@ -223,31 +247,35 @@ class Limits:
 
     @property
     def on_values(self) -> bool:
-        """Whether anything is asked of sensitive variables."""
+        """Return whether any limit is on sensitive variables."""
         return self.p > 1 or self.l > 1 or self.t < 1
 
-    def figures(self, variable: Sensitive, found: Composition) -> Iterator[tuple[str, Floats, Booleans]]:
-        """Of each limit that is set its name, the figure of every class, and which classes keep to it, (classes,)."""
+    def figures(self, variable: SensitiveColumn, found: ClassComposition) -> Iterator[tuple[str, Floats, Booleans]]:
+        """Yield the name of each limit that is set, the figure of every class, and which classes keep to it, (classes,)."""
         if self.p > 1:
-            distinct = found.distinct().astype(np.float64)
+            distinct = found.distinct_counts().astype(np.float64)
             yield "p", distinct, distinct >= self.p
         if self.diversity == "recursive":
             ratio = found.recursive_ratio(int(self.l))
             yield "c", ratio, ratio < self.c
         elif self.l > 1:
-            values = found.effective_values() if self.diversity == "entropy" else found.distinct().astype(np.float64)
+            values = (
+                found.effective_values() if self.diversity == "entropy" else found.distinct_counts().astype(np.float64)
+            )
             yield "l", values, values >= self.l
         if self.t < 1:
-            distance = variable.closeness(found)
+            distance = variable.distance_from_table(found)
             yield "t", distance, distance <= self.t
 
-    def rule(self, sensitive: Sequence[Sensitive]) -> Rule:
-        """Which classes of a table keep to them, their size aside; held against the table's own shares of the values."""
-        return lambda rows: partial(self._allowed, [variable.among(rows) for variable in sensitive])
+    def rule(self, sensitive: Sequence[SensitiveColumn]) -> ClassRule:
+        """Return the check of which classes of a table keep to the limits on values, against the table's own shares of the values."""
+        return lambda rows: partial(self._classes_allowed, [variable.restrict_to_rows(rows) for variable in sensitive])
 
-    def _allowed(self, sensitive: Sequence[Sensitive], rows: Integers, parts: Integers, count: int) -> Booleans:
+    def _classes_allowed(
+        self, sensitive: Sequence[SensitiveColumn], rows: Integers, parts: Integers, count: int
+    ) -> Booleans:
         allowed = np.ones(count, dtype=np.bool_)
         for variable in sensitive:
-            for _, _, kept in self.figures(variable, variable.composition(parts, count, rows)):
+            for _, _, kept in self.figures(variable, variable.class_composition(parts, count, rows)):
                 allowed &= kept
         return allowed

@@ -1,6 +1,6 @@
 """Hierarchies proposed for a quasi-identifier: a tree of its values, or nested widths of intervals of its numbers.
 
-What is proposed, by kind:
+Proposals by kind:
 
     count, continuous, date   intervals of readable widths, each a multiple of the one before
     ordinal                   neighbouring levels side by side, two and two, up to the root
@@ -8,8 +8,8 @@ What is proposed, by kind:
                               values as one node; else all below the root
     binary                    both values below the root
 
-A proposal is a beginning to be edited, and says what it learnt from the records: a hierarchy is part of what is told about a
-release, so that what it shows of them (which values there are, which of them are rare, how far they reach) is no secret any more.
+A proposal is a beginning to be edited, and says what it learnt from the records: a hierarchy is published with a
+release, so that what it shows of them (which values there are, which of them are rare, how far they reach) is no longer secret.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ import numpy as np
 from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.schema import Kind
-from ..wording import counted
-from .hierarchies import ROOT, Hierarchy, flat
+from ..wording import count_noun
+from .hierarchies import ROOT, Hierarchy, flat_hierarchy
 
 MOST_INTERVALS = 20
 """At the finest width, over the range that the widths are for."""
@@ -44,40 +44,43 @@ MOST_ODD_CODES = 0.1
 """Share of the values that may be no codes, such as "unknown", where the others are; they stay what they are up to the root."""
 OTHER = "other"
 VALUES_LEARNT = "the values are those that occur in the records"
-Step = tuple[int, int]
+WidthStep = tuple[int, int]
 """A number of one digit, 1, 2 or 5, and the power of ten that it is multiplied with."""
 WIDTHS_LEARNT = "the widths follow how far the middle nine tenths of the records reach; give the variable bounds, and they follow those"
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
-    """A hierarchy and how it was made: ``tree`` of values, or ``widths`` of intervals at multiples of each, ascending.
+class HierarchyProposal:
+    """A proposed hierarchy and how it was made; without a tree or widths everything is one step below the root.
 
-    Without either everything is one step below the root. ``way`` names it in a word or two, ``words`` say it in a sentence,
-    ``learnt`` says what it shows of the records: empty where it rests on what the owner declared alone.
+    way: its name in a word or two
+    description: how it was made, in a sentence
+    tree: tree of values
+    widths: widths of intervals at multiples of each, ascending
+    learnt_facts: what it shows of the records; empty where it rests on what the owner declared alone
     """
 
     way: str
-    words: str
+    description: str
     tree: Hierarchy | None = None
     widths: tuple[float, ...] = ()
-    learnt: str = ""
+    learnt_facts: str = ""
 
-    def settings(self, name: str) -> dict[str, Any]:
-        """The tables of a recipe's step that hold it: ``hierarchies`` or ``widths`` of the variable; none where all is the root's."""
+    def recipe_settings(self, name: str) -> dict[str, Any]:
+        """Return the tables of a recipe's step for it: ``hierarchies`` or ``widths`` of the variable; none where all is the root's."""
         if self.tree is not None:
             return {"hierarchies": {name: self.tree.written}}
-        return {"widths": {name: [_plain(width) for width in self.widths]}} if self.widths else {}
+        return {"widths": {name: [_int_if_whole(width) for width in self.widths]}} if self.widths else {}
 
 
-def proposals(data: Microdata, name: str) -> tuple[Proposal, ...]:
-    """Hierarchies for one variable, the best first; at least one."""
+def propose_hierarchies(data: Microdata, name: str) -> tuple[HierarchyProposal, ...]:
+    """Propose hierarchies for one variable, the best first; at least one."""
     variable = data.schema[name]
     if not variable.kind.has_levels:
-        numbers = data.present(name)
+        numbers = data.present_numbers(name)
         if variable.kind is Kind.DATE:
-            return (of_dates(numbers),)
-        return (of_numbers(numbers, variable.bounds or (None, None), whole=variable.kind is Kind.COUNT),)
+            return (propose_for_dates(numbers),)
+        return (propose_for_numbers(numbers, variable.bounds or (None, None), whole=variable.kind is Kind.COUNT),)
     column = data.frame[name]
     counts = dict.fromkeys(variable.levels, 0)
     for value, count in column.value_counts(sort=False).items():
@@ -85,58 +88,62 @@ def proposals(data: Microdata, name: str) -> tuple[Proposal, ...]:
             counts[str(value)] = int(count)
     learnt = "" if variable.levels else VALUES_LEARNT
     if variable.kind is Kind.ORDINAL:
-        return (of_ordered(list(map(str, column.cat.categories)), learnt=learnt),)
-    return of_categories(counts, learnt=learnt)
+        return (propose_for_ordered_levels(list(map(str, column.cat.categories)), learnt=learnt),)
+    return propose_for_categories(counts, learnt=learnt)
 
 
 def readable_widths(span: float, finest: float = 0.0) -> tuple[float, ...]:
-    """Widths 1, 2 or 5 times a power of ten, each a multiple of the one before, ascending; none where ``span`` has no room.
+    """Return widths 1, 2 or 5 times a power of ten, each a multiple of the one before, ascending; none where ``span`` has no room.
 
     The first makes at most 20 intervals of the span, the last at least two. None is below ``finest``.
     """
     if not 0 < span < math.inf:
         return ()
     found: list[float] = []
-    step = _first_step(max(span / MOST_INTERVALS, finest))
-    while span / _number(step) >= FEWEST_INTERVALS:
-        found.append(_number(step))
-        step = _next_step(step)
+    step = _first_width_step(max(span / MOST_INTERVALS, finest))
+    while span / _step_width(step) >= FEWEST_INTERVALS:
+        found.append(_step_width(step))
+        step = _next_width_step(step)
     return tuple(found)
 
 
-def _number(step: Step) -> float:
+def _step_width(step: WidthStep) -> float:
     return float(f"{step[0]}e{step[1]}")
 
 
-def _first_step(least: float) -> Step:
+def _first_width_step(least: float) -> WidthStep:
     power = math.floor(math.log10(least)) - 1
     steps = ((digit, power + more) for more in range(4) for digit in (1, 2, 5))
-    return next(step for step in steps if _number(step) >= least)
+    return next(step for step in steps if _step_width(step) >= least)
 
 
-def _next_step(step: Step) -> Step:
+def _next_width_step(step: WidthStep) -> WidthStep:
     digit, power = step
     return {1: (2, power), 2: (1, power + 1), 5: (1, power + 1)}[digit]
 
 
-def of_numbers(
+def propose_for_numbers(
     numbers: Floats, bounds: tuple[float | None, float | None] = (None, None), *, whole: bool = False
-) -> Proposal:
-    """Intervals of numbers (n,): widths for the declared ``bounds``, or for all but the tails of the data where one is open."""
+) -> HierarchyProposal:
+    """Propose intervals of numbers (n,): widths for the declared ``bounds``, or for all but the tails of the data where one is open."""
     declared = None if bounds[0] is None or bounds[1] is None else (bounds[0], bounds[1])
-    low, high = declared or _middle(numbers)
+    low, high = declared or _range_without_tails(numbers)
     whole = whole or bool(len(numbers) and (numbers == np.floor(numbers)).all())
     widths = readable_widths(high - low, 2.0 if whole else 0.0)
     if not widths:
-        return Proposal("root", "the values lie too close together for intervals: all of them below one root, *")
+        return HierarchyProposal(
+            "root", "the values lie too close together for intervals: all of them below one root, *"
+        )
     said = ", ".join(f"{width:.15g}" for width in widths)
     if declared:
-        return Proposal("intervals", f"intervals {said} wide, for the bounds {low:.15g} to {high:.15g}", widths=widths)
-    return Proposal("intervals", f"intervals {said} wide", widths=widths, learnt=WIDTHS_LEARNT)
+        return HierarchyProposal(
+            "intervals", f"intervals {said} wide, for the bounds {low:.15g} to {high:.15g}", widths=widths
+        )
+    return HierarchyProposal("intervals", f"intervals {said} wide", widths=widths, learnt_facts=WIDTHS_LEARNT)
 
 
-def _middle(numbers: Floats) -> tuple[float, float]:
-    """Between which the records lie but for the tails; all of them where the middle is one value."""
+def _range_without_tails(numbers: Floats) -> tuple[float, float]:
+    """Return the range of the records without the tails; of all of them where the middle is one value."""
     if not len(numbers):
         return 0.0, 0.0
     low, high = np.quantile(numbers, [TAIL, 1 - TAIL], method="inverted_cdf")
@@ -145,52 +152,64 @@ def _middle(numbers: Floats) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def of_dates(days: Floats) -> Proposal:
-    """Intervals of weeks, four weeks, 52 and 520 weeks, as far as the middle of the days since 1970, (n,), has at least two of them."""
-    low, high = _middle(np.floor(days))
+def propose_for_dates(days: Floats) -> HierarchyProposal:
+    """Propose intervals of weeks, four weeks, 52 and 520 weeks, as far as the middle of the days since 1970, (n,), has at least two of them."""
+    low, high = _range_without_tails(np.floor(days))
     room = [width for width in DAYS if high - low >= FEWEST_INTERVALS * width]
     finest = (high - low) / MOST_INTERVALS
     widths = tuple(float(width) for at, width in enumerate(room) if width == room[-1] or room[at + 1] > finest)
     if not widths:
-        return Proposal("root", "the days lie within two weeks: all of them below one root, *")
+        return HierarchyProposal("root", "the days lie within two weeks: all of them below one root, *")
     said = ", ".join(f"{width:g}" for width in widths)
-    return Proposal("intervals", f"intervals of {said} days", widths=widths, learnt=WIDTHS_LEARNT.partition(";")[0])
+    return HierarchyProposal(
+        "intervals", f"intervals of {said} days", widths=widths, learnt_facts=WIDTHS_LEARNT.partition(";")[0]
+    )
 
 
-def of_ordered(levels: Sequence[str], *, learnt: str = "") -> Proposal:
-    """Neighbouring levels two and two, an odd one with the pair before it; the pairs again, up to the root."""
+def propose_for_ordered_levels(levels: Sequence[str], *, learnt: str = "") -> HierarchyProposal:
+    """Propose neighbouring levels two and two, an odd one with the pair before it; the pairs again, up to the root."""
     if len(levels) < 4:
-        return Proposal("root", "too few levels to group: all of them below one root, *", flat(levels), learnt=learnt)
+        return HierarchyProposal(
+            "root",
+            "too few levels to group: all of them below one root, *",
+            flat_hierarchy(levels),
+            learnt_facts=learnt,
+        )
     ends = [(rank, rank) for rank in range(len(levels))]
     columns = [list(levels)]
-    while len(ends := _paired(ends)) > 1:
+    while len(ends := _pair_neighbours(ends)) > 1:
         labels = [f"[{levels[low]}, {levels[high]}]" for low, high in ends]
         if len(set(labels)) < len(labels):
             break
         columns.append([label for label, (low, high) in zip(labels, ends, strict=True) for _ in range(low, high + 1)])
-    if len(columns) == 1 or (tree := _tree(columns)) is None:
+    if len(columns) == 1 or (tree := _tree_from_columns(columns)) is None:
         words = "the levels' names are such as groups have: all of them below one root, *"
-        return Proposal("root", words, flat(levels), learnt=learnt)
-    return Proposal("neighbours", "neighbouring levels together, two and two up to the root", tree, learnt=learnt)
+        return HierarchyProposal("root", words, flat_hierarchy(levels), learnt_facts=learnt)
+    return HierarchyProposal(
+        "neighbours", "neighbouring levels together, two and two up to the root", tree, learnt_facts=learnt
+    )
 
 
-def _paired(ends: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _pair_neighbours(ends: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     pairs = [(ends[at][0], ends[min(at + 1, len(ends) - 1)][1]) for at in range(0, len(ends), 2)]
     if len(ends) % 2 and len(pairs) > 1:
         pairs[-2:] = [(pairs[-2][0], pairs[-1][1])]
     return pairs
 
 
-def of_categories(counts: Mapping[str, int], *, learnt: str = "") -> tuple[Proposal, ...]:
-    """Hierarchies of categories with their numbers of records: by code where codes nest, the rare ones together, flat."""
+def propose_for_categories(counts: Mapping[str, int], *, learnt: str = "") -> tuple[HierarchyProposal, ...]:
+    """Propose hierarchies of categories with their numbers of records: by code where codes nest, the rare ones together, flat."""
     values = list(counts)
-    ways = (by_prefix(values, learnt=learnt), by_frequency(counts, learnt=learnt))
-    root = Proposal("root", "every value directly below the root, *", flat(values), learnt=learnt)
+    ways = (propose_by_prefix(values, learnt=learnt), propose_by_frequency(counts, learnt=learnt))
+    root = HierarchyProposal(
+        "root", "every value directly below the root, *", flat_hierarchy(values), learnt_facts=learnt
+    )
     return (*(way for way in ways if way is not None), root)
 
 
-def by_prefix(values: Sequence[str], *, learnt: str = "") -> Proposal | None:
-    """Codes below what they begin with, a sign less at each level that groups any; None where the values do not look like codes that nest.
+def propose_by_prefix(values: Sequence[str], *, learnt: str = "") -> HierarchyProposal | None:
+    """Propose codes below what they begin with, a sign less at each level that groups any; None where the values do not look like codes that
+    nest.
 
     Codes of one length show the signs that are gone as ``*``: ``24**``. A code that others begin with is one of its own group.
     """
@@ -198,33 +217,33 @@ def by_prefix(values: Sequence[str], *, learnt: str = "") -> Proposal | None:
     if len(codes) < FEWEST_CODES or len(values) - len(codes) > MOST_ODD_CODES * len(values):
         return None
     one_length = len(set(map(len, codes))) == 1
-    if not one_length and not _nests(codes):
+    if not one_length and not _codes_nest(codes):
         return None
     columns = [list(values)]
     for length in range(max(map(len, codes)) - 1, 0, -1):
-        labels = _begun(values, length, one_length=one_length)
+        labels = _prefix_labels(values, length, one_length=one_length)
         if 1 < len(set(labels)) < len(set(columns[-1])):
             columns.append(labels)
-    if len(columns) == 1 or (tree := _tree(columns)) is None:
+    if len(columns) == 1 or (tree := _tree_from_columns(columns)) is None:
         return None
     said = "codes below what they begin with, a sign less at each level: right only where codes that begin alike belong together"
-    return Proposal("prefix", said, tree, learnt=learnt)
+    return HierarchyProposal("prefix", said, tree, learnt_facts=learnt)
 
 
 def _is_code(value: str) -> bool:
     return len(value) >= SHORTEST_CODE and CODE.fullmatch(value) is not None and any(sign.isdigit() for sign in value)
 
 
-def _nests(codes: Sequence[str]) -> bool:
-    """Whether codes of several lengths are parts with a sign between them, or begin with another one of them."""
+def _codes_nest(codes: Sequence[str]) -> bool:
+    """Return whether codes of several lengths are parts with a sign between them, or begin with another one of them."""
     known = set(codes)
     parted = sum(bool(re.search(r"[. /-]", code)) for code in codes)
     inside = sum(any(code[:length] in known for length in range(1, len(code))) for code in codes)
     return 2 * max(parted, inside) >= len(codes)
 
 
-def _begun(values: Sequence[str], length: int, *, one_length: bool) -> list[str]:
-    """What each value begins with; a node of several, or of a longer one, shows it with ``*``."""
+def _prefix_labels(values: Sequence[str], length: int, *, one_length: bool) -> list[str]:
+    """Return the prefix of each value; a node of several values, or of a longer one, shows it with ``*``."""
     begun = [value[:length].rstrip(". /-") if _is_code(value) else value for value in values]
     cut = {start for start, value in zip(begun, values, strict=True) if start != value}
     return [
@@ -233,10 +252,12 @@ def _begun(values: Sequence[str], length: int, *, one_length: bool) -> list[str]
     ]
 
 
-def by_frequency(counts: Mapping[str, int], *, rare: float = RARE, learnt: str = "") -> Proposal | None:
-    """The values that fewer than a share of the records have as one node, ``other``; None where there is nothing to join.
+def propose_by_frequency(
+    counts: Mapping[str, int], *, rare: float = RARE, learnt: str = ""
+) -> HierarchyProposal | None:
+    """Propose the values that fewer than a share of the records have as one node, ``other``; None where there is nothing to join.
 
-    The node has at least two values and that share of the records, so that it says of nobody which one it is.
+    The node has at least two values and that share of the records, so that it does not reveal a person's value.
     """
     total = sum(counts.values())
     ascending = sorted(counts, key=lambda value: (counts[value], value))
@@ -252,16 +273,16 @@ def by_frequency(counts: Mapping[str, int], *, rare: float = RARE, learnt: str =
     label = OTHER
     while label in counts:
         label += "'"
-    tree = _tree([list(counts), [label if value in joined else value for value in counts]])
+    tree = _tree_from_columns([list(counts), [label if value in joined else value for value in counts]])
     if tree is None:
         return None
-    words = f'the {counted(len(joined), "value")} that fewer than {rare:.0%} of the records have, as one, "{label}"'
+    words = f'the {count_noun(len(joined), "value")} that fewer than {rare:.0%} of the records have, as one, "{label}"'
     shows = f'which values are rare is learnt from the records, and whoever knows a person in "{label}" knows that theirs is one of few'
-    return Proposal("frequency", words, tree, learnt="; ".join(filter(None, (learnt, shows))))
+    return HierarchyProposal("frequency", words, tree, learnt_facts="; ".join(filter(None, (learnt, shows))))
 
 
-def _tree(columns: Sequence[Sequence[str]]) -> Hierarchy | None:
-    """The tree whose nodes at each level these are, (levels, values), with a root of its own; None where labels clash."""
+def _tree_from_columns(columns: Sequence[Sequence[str]]) -> Hierarchy | None:
+    """Return the tree with these nodes at each level, (levels, values), and a root of its own; None where labels clash."""
     root = ROOT
     while any(root in column for column in columns):
         root += ROOT
@@ -271,5 +292,5 @@ def _tree(columns: Sequence[Sequence[str]]) -> Hierarchy | None:
         return None
 
 
-def _plain(number: float) -> int | float:
+def _int_if_whole(number: float) -> int | float:
     return int(number) if float(number).is_integer() else number

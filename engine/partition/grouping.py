@@ -1,8 +1,9 @@
 """Keys of records as whole numbers, equal for records that agree on all columns, in one table or in several.
 
-A column of levels or of whole numbers in a narrow range is a digit as it stands, any other is numbered as its values appear. The digits of
-a record make one number in mixed radix while that fits 64 bits; where it would not, the combinations that occur are numbered anew. No table
-is joined to another: beside the columns there are 16 bytes a record, and a hash of the combinations that occur.
+A column of levels or of whole numbers in a narrow range is a digit as it is; any other is numbered as its values appear. The digits of
+a record make one number in mixed radix while that fits 64 bits; where it would not, the combinations that occur are numbered again. No
+table
+is joined to another: the columns need 16 bytes a record more, and a hash of the combinations that occur.
 """
 
 from __future__ import annotations
@@ -24,54 +25,60 @@ NARROW = 1 << 20
 DENSE = 4
 """A digit's radix is at most ``NARROW``, or ``DENSE`` times the records."""
 
-BEYOND = 2**63
+KEY_LIMIT = 2**63
 
 
 @dataclass(frozen=True, eq=False)
-class Digit:
-    """A column of each table as numbers of any type that are at least ``low`` and below ``low + radix``: (n,) a table."""
+class DigitColumn:
+    """A column of each table as whole numbers in a known range.
+
+    codes: numbers of any type, at least ``low`` and below ``low + radix``, (n,) for each table
+    low: smallest number
+    radix: size of the range
+    """
 
     codes: Sequence[NDArray[Any]]
     low: int
     radix: int
 
 
-def numbered(columns: Sequence[Sequence[Values]], records: Sequence[int]) -> tuple[list[Integers], int]:
-    """The group of each record of each table, (n,) for each of ``records``, and how many groups there are.
+def number_groups(columns: Sequence[Sequence[Values]], records: Sequence[int]) -> tuple[list[Integers], int]:
+    """Number the groups of records that agree on all columns: the group of each record, (n,) for each table, and how many groups there are.
 
-    ``columns`` hold one column for each table. Groups are numbered from 0 as they appear, in one table after the other; without columns there is
-    one. A missing value equals another missing value and nothing else.
+    ``records`` is the number of records of each table; ``columns`` hold one column for each table. Groups are numbered from 0 as they
+    appear,
+    in one table after the other; without columns there is one. A missing value equals another missing value and nothing else.
     """
     keys: list[Integers] = [np.zeros(n, dtype=np.int64) for n in records]
     size = 1
     for column in columns:
-        digit = _digit(column)
-        if size * digit.radix >= BEYOND:
-            keys, size = _as_they_appear(keys)
+        digit = _column_digit(column)
+        if size * digit.radix >= KEY_LIMIT:
+            keys, size = _number_by_appearance(keys)
         for key, codes in zip(keys, digit.codes, strict=True):
             np.multiply(key, digit.radix, out=key)
             np.add(key, codes, out=key)
             np.subtract(key, digit.low, out=key)
         size *= digit.radix
-    return _as_they_appear(keys) if columns else (keys, 1)
+    return _number_by_appearance(keys) if columns else (keys, 1)
 
 
-def _digit(column: Sequence[Values]) -> Digit:
+def _column_digit(column: Sequence[Values]) -> DigitColumn:
     if all(isinstance(part.dtype, pd.CategoricalDtype) for part in column):
-        return _of_levels([part for part in column if isinstance(part, pd.Series)])
-    arrays = [_plain(part) for part in column]
+        return _digit_from_levels([part for part in column if isinstance(part, pd.Series)])
+    arrays = [_as_plain_array(part) for part in column]
     if all(array.dtype.kind in "bi" for array in arrays) and all(map(len, arrays)):
         low, high = min(int(array.min()) for array in arrays), max(int(array.max()) for array in arrays)
         if high - low < max(NARROW, DENSE * sum(map(len, arrays))):
-            return Digit(
+            return DigitColumn(
                 [array.view(np.int8) if array.dtype.kind == "b" else array for array in arrays], low, high - low + 1
             )
-    codes, distinct = _as_they_appear(arrays)
-    return Digit(codes, 0, max(distinct, 1))
+    codes, distinct = _number_by_appearance(arrays)
+    return DigitColumn(codes, 0, max(distinct, 1))
 
 
-def _of_levels(column: Sequence[pd.Series]) -> Digit:
-    """Codes of levels, -1 where missing; tables whose levels are others, or in another order, are told by the labels."""
+def _digit_from_levels(column: Sequence[pd.Series]) -> DigitColumn:
+    """Return codes of levels, -1 where missing; levels that differ between tables, or their order, are matched by the labels."""
     levels = column[0].cat.categories
     codes: list[NDArray[Any]] = []
     for part in column:
@@ -81,17 +88,17 @@ def _of_levels(column: Sequence[pd.Series]) -> Digit:
             continue
         levels = levels.append(own[levels.get_indexer(own) < 0])
         codes.append(np.append(levels.get_indexer(own), -1)[part.cat.codes.to_numpy()])
-    return Digit(codes, -1, len(levels) + 1)
+    return DigitColumn(codes, -1, len(levels) + 1)
 
 
-def _plain(column: Values) -> NDArray[Any]:
+def _as_plain_array(column: Values) -> NDArray[Any]:
     if isinstance(column, pd.Series) and isinstance(column.dtype, pd.CategoricalDtype):
         return np.asarray(column.astype(column.cat.categories.dtype))
     return np.asarray(column)
 
 
-def _as_they_appear(arrays: Sequence[NDArray[Any]]) -> tuple[list[Integers], int]:
-    """Codes of the values, numbered as they appear, and how many there are."""
+def _number_by_appearance(arrays: Sequence[NDArray[Any]]) -> tuple[list[Integers], int]:
+    """Number the values as they appear, and return the codes and how many values there are."""
     kind = np.result_type(*arrays)
     if kind.kind not in "biuf" and len(arrays) > 1:
         joint, distinct = pd.factorize(np.concatenate(arrays), use_na_sentinel=False)
@@ -113,12 +120,12 @@ def _as_they_appear(arrays: Sequence[NDArray[Any]]) -> tuple[list[Integers], int
     return found, len(distinct)
 
 
-def ranked(values: Floats) -> tuple[Floats, NDArray[np.int32]]:
-    """The different values, ascending, and the rank of each value among them, (n,): ``np.unique`` with less memory, and faster.
+def rank_values(values: Floats) -> tuple[Floats, NDArray[np.int32]]:
+    """Return the different values, ascending, and the rank of each value among them, (n,): ``np.unique`` with less memory, and faster.
 
-    Missing ones (NaN) are one value, the last. Whole numbers in a narrow range are counted, others sorted and then sought block by block.
+    Missing ones (NaN) are one value, the last. Whole numbers in a narrow range are counted, others sorted and then searched block by block.
     """
-    found = _ranked_whole(values)
+    found = _rank_whole_numbers(values)
     if found is not None:
         return found
     distinct = np.unique(values)
@@ -129,7 +136,7 @@ def ranked(values: Floats) -> tuple[Floats, NDArray[np.int32]]:
     return distinct, ranks
 
 
-def _ranked_whole(values: Floats) -> tuple[Floats, NDArray[np.int32]] | None:
+def _rank_whole_numbers(values: Floats) -> tuple[Floats, NDArray[np.int32]] | None:
     low, high = (float(end(values)) if len(values) else np.nan for end in (np.min, np.max))
     if not abs(low) + abs(high) < NARROW:
         return None

@@ -4,11 +4,11 @@ The geometric size of a node says how much of the root's breadth it covers: leav
 towards the root (Bloomston et al., "Measuring Data Quality for Project Lighthouse", §3.3.2). Sizes that are not given are
 (values under the node - 1) / (values - 1), the normalised certainty penalty of a categorical value (Xu et al. 2006).
 
-Labels of other tools are read too, with what they contain:
+Labels of other tools are read too, with the values that they contain:
 
     [20, 30)  (20,30]  [20, 30[  20-29  20 to 29  <20  >=65  65+  [2020-01-01, 2020-01-31]  [small, large]  {a, b}
 
-What is neither an interval nor a group, such as a node of a tree or ``*``, is a label all the same: it says nothing here.
+A label that is neither an interval nor a group, such as a node of a tree or ``*``, is kept as a label without contents.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
 from ..data.schema import Kind
-from ..wording import counted
-from .grouping import ranked
+from ..wording import count_noun
+from .grouping import rank_values
 
-Read = Callable[[str], float | None]
+EndParser = Callable[[str], float | None]
 
 NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 DATE = r"\d{4}-\d{2}-\d{2}"
@@ -43,13 +43,17 @@ GROUP = re.compile(r"\{(.*)\}")
 UNBOUNDED = {"-inf": -math.inf, "-\u221e": -math.inf, "inf": math.inf, "+inf": math.inf, "\u221e": math.inf}
 ROOT = "*"
 ROUNDING = 1e-9
-EXACT = 2.0**53
+LARGEST_EXACT = 2.0**53
 """Up to here every whole number is one of floating point."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Numbers between two ends, each of which belongs to it or not."""
+    """Numbers between two ends, each of which belongs to it or not.
+
+    low, high: ends, infinite where open
+    low_closed, high_closed: whether the end belongs to it
+    """
 
     low: float
     high: float
@@ -57,18 +61,18 @@ class Interval:
     high_closed: bool = True
 
     def contains(self, numbers: Floats) -> NDArray[np.bool_]:
-        """Which numbers (n,) lie in it."""
+        """Return which numbers (n,) lie in it."""
         above = numbers >= self.low if self.low_closed else numbers > self.low
         below = numbers <= self.high if self.high_closed else numbers < self.high
         return np.asarray(above & below)
 
 
-def interval(label: str, kind: Kind, levels: Sequence[str] = ()) -> Interval | None:
-    """The interval that a label writes, of numbers, of days since 1970, or of ranks of ``levels``; None if it is none.
+def parse_interval(label: str, kind: Kind, levels: Sequence[str] = ()) -> Interval | None:
+    """Parse a label as an interval of numbers, of days since 1970, or of ranks of ``levels``; None if it is none.
 
     ``20-29`` holds all that is below 30: whole ends are those of whole numbers.
     """
-    read = _reader(kind, levels)
+    read = _end_parser(kind, levels)
     if found := BRACKETS.fullmatch(label):
         low, high = read(found[2]), read(found[3])
         return None if low is None or high is None else Interval(low, high, found[1] == "[", found[4] == "]")
@@ -79,10 +83,10 @@ def interval(label: str, kind: Kind, levels: Sequence[str] = ()) -> Interval | N
         if low is None or high is None:
             return None
         return Interval(low, high + 1, high_closed=False) if found[2].isdigit() else Interval(low, high)
-    return _one_sided(label, read)
+    return _parse_one_sided(label, read)
 
 
-def _one_sided(label: str, read: Read) -> Interval | None:
+def _parse_one_sided(label: str, read: EndParser) -> Interval | None:
     if found := AND_MORE.fullmatch(label):
         return Interval(float(found[1]), math.inf)
     if not (found := ONE_SIDED.fullmatch(label)) or (end := read(found[2])) is None:
@@ -93,40 +97,40 @@ def _one_sided(label: str, read: Read) -> Interval | None:
     return Interval(end, math.inf, low_closed=closed)
 
 
-def _reader(kind: Kind, levels: Sequence[str]) -> Read:
+def _end_parser(kind: Kind, levels: Sequence[str]) -> EndParser:
     if kind is Kind.ORDINAL:
         return {level: float(rank) for rank, level in enumerate(levels)}.get
     if kind.has_levels:
         return lambda text: None
-    return _day if kind is Kind.DATE else _number
+    return _parse_day if kind is Kind.DATE else _parse_number
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     return float(text) if re.fullmatch(NUMBER, text) else UNBOUNDED.get(text)
 
 
-def _day(text: str) -> float | None:
+def _parse_day(text: str) -> float | None:
     try:
         return float(np.datetime64(text, "D").astype(np.int64)) if re.fullmatch(DATE, text) else UNBOUNDED.get(text)
     except ValueError:
         return None
 
 
-def label_of(number: float, *, dates: bool) -> str:
-    """A number as labels write it; of dates it is days since 1970."""
+def format_label_number(number: float, *, dates: bool) -> str:
+    """Format a number as labels write it; with ``dates`` it is days since 1970."""
     return str(np.datetime64(int(number), "D")) if dates else f"{number:.15g}"
 
 
-def members(label: str) -> tuple[str, ...]:
-    """The values of a group, ``{a, b}``; empty where the label writes none."""
+def parse_group(label: str) -> tuple[str, ...]:
+    """Parse a group, ``{a, b}``, and return its values; empty where the label is no group."""
     found = GROUP.fullmatch(label)
     return tuple(part.strip() for part in found[1].split(",")) if found else ()
 
 
-def outside_of(
+def lies_outside_label(
     labels: NDArray[np.object_], original: Floats, kind: Kind, levels: Sequence[str] = ()
 ) -> NDArray[np.bool_]:
-    """Which of the original values, (n,), lie outside the interval or group that their label (n,) writes.
+    """Return which of the original values, (n,), lie outside the interval or group of their label (n,).
 
     ``original`` are numbers, days since 1970, or codes of ``levels``; NaN, missing, lies outside of nothing.
     """
@@ -134,26 +138,26 @@ def outside_of(
     distinct, place = np.unique(labels.astype(str), return_inverse=True)
     for code, label in enumerate(distinct):
         rows = np.flatnonzero(place == code)
-        inside = contained(str(label), original[rows], kind, levels)
+        inside = values_in_label(str(label), original[rows], kind, levels)
         if inside is not None:
             outside[rows] = ~inside & ~np.isnan(original[rows])
     return outside
 
 
-def single(label: str, kind: Kind) -> float | None:
-    """The number, or the day since 1970, that a label is; None where it is none."""
-    return _reader(kind, ())(label)
+def parse_single_number(label: str, kind: Kind) -> float | None:
+    """Parse a label as one number, or as one day since 1970; None where it is none."""
+    return _end_parser(kind, ())(label)
 
 
-def contained(label: str, values: Floats, kind: Kind, levels: Sequence[str]) -> NDArray[np.bool_] | None:
-    """Which values (k,) a label contains; None where it writes neither an interval nor a group."""
-    if (found := interval(label, kind, levels)) is not None:
+def values_in_label(label: str, values: Floats, kind: Kind, levels: Sequence[str]) -> NDArray[np.bool_] | None:
+    """Return which values (k,) a label contains; None where it is neither an interval nor a group."""
+    if (found := parse_interval(label, kind, levels)) is not None:
         return found.contains(values)
-    group = members(label)
+    group = parse_group(label)
     if kind.has_levels:
         codes: list[float | None] = [float(levels.index(one)) if one in levels else None for one in group]
     else:
-        codes = [_reader(kind, levels)(one) for one in group]
+        codes = [_end_parser(kind, levels)(one) for one in group]
     if not codes or None in codes:
         return None
     return np.isin(values, np.array(codes, dtype=np.float64))
@@ -161,9 +165,10 @@ def contained(label: str, values: Floats, kind: Kind, levels: Sequence[str]) -> 
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """A generalisation tree. ``rows``: for each value itself, its node at level 1, ..., the root, as ARX writes them.
+    """A generalisation tree.
 
-    ``sizes`` give geometric sizes of nodes by label; a label that stands at several levels is one node.
+    rows: for each value the value itself, its node at level 1, ..., the root, as ARX writes them
+    sizes: geometric sizes of nodes by label; a label that stands at several levels is one node
     """
 
     rows: tuple[tuple[str, ...], ...]
@@ -177,7 +182,7 @@ class Hierarchy:
 
     @classmethod
     def parse(cls, value: object) -> Hierarchy:
-        """From a recipe: a list of rows, or ``{ rows = [...], sizes = { node = 10 } }``. Raises ValueError."""
+        """Read a tree from a recipe: a list of rows, or ``{ rows = [...], sizes = { node = 10 } }``. Raises ValueError."""
         table = value if isinstance(value, Mapping) else {"rows": value}
         if strange := set(table) - {"rows", "sizes"}:
             raise ValueError(f"unknown key {', '.join(sorted(map(str, strange)))}; known: rows, sizes")
@@ -191,13 +196,13 @@ class Hierarchy:
 
     @property
     def written(self) -> Any:
-        """What ``parse`` reads back to an equal tree."""
+        """Return what ``parse`` reads back to an equal tree."""
         rows = [list(row) for row in self.rows]
         return {"rows": rows, "sizes": dict(self.sizes)} if self.sizes else rows
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The leaves, in the order of the rows."""
+        """Return the leaves, in the order of the rows."""
         return tuple(row[0] for row in self.rows)
 
     @property
@@ -215,7 +220,7 @@ class Hierarchy:
             raise ValueError("every row needs as many levels as the others: the value, its nodes, and the root")
         if len(set(self.values)) < len(self.rows):
             again = next(value for value in self.values if self.values.count(value) > 1)
-            raise ValueError(f'"{again}" has {counted(self.values.count(again), "row")}')
+            raise ValueError(f'"{again}" has {count_noun(self.values.count(again), "row")}')
         if len({row[-1] for row in self.rows}) > 1:
             raise ValueError("the last level must be one root for all values")
 
@@ -239,46 +244,46 @@ class Hierarchy:
             raise ValueError("the root must have a size above 0, or more than one value")
 
     @cached_property
-    def nodes(self) -> Integers:
-        """Number of the node of each value at each level, (height + 1, values), equal within a level for one node."""
+    def node_numbers(self) -> Integers:
+        """Return the number of the node of each value at each level, (height + 1, values), equal within a level for one node."""
         columns = [[row[level] for row in self.rows] for level in range(self.height + 1)]
         return np.stack([np.unique(column, return_inverse=True)[1] for column in columns])
 
     @cached_property
     def node_sizes(self) -> Floats:
-        """Geometric size of the node of each value at each level, (height + 1, values)."""
-        found = np.zeros(self.nodes.shape)
-        for level, nodes in enumerate(self.nodes):
+        """Return the geometric size of the node of each value at each level, (height + 1, values)."""
+        found = np.zeros(self.node_numbers.shape)
+        for level, nodes in enumerate(self.node_numbers):
             share = (np.bincount(nodes)[nodes] - 1) / max(len(self.rows) - 1, 1)
             found[level] = [self.sizes.get(row[level], s) for row, s in zip(self.rows, share, strict=True)]
         return found
 
     @cached_property
-    def order(self) -> Integers:
-        """Rank of each value when the leaves stand in the order of the tree, so that every node is a stretch: (values,)."""
-        first = [_first_places(nodes) for nodes in self.nodes[::-1]]
+    def leaf_ranks(self) -> Integers:
+        """Return the rank of each value when the leaves stand in the order of the tree, so that every node is a stretch: (values,)."""
+        first = [_first_place_of_node(nodes) for nodes in self.node_numbers[::-1]]
         return np.argsort(np.lexsort(tuple(first[::-1])))
 
-    def codes(self, levels: Sequence[str]) -> Integers:
-        """The row of each of these values. Raises ValueError naming how many are not in the tree."""
+    def rows_of_values(self, levels: Sequence[str]) -> Integers:
+        """Return the row of each of these values. Raises ValueError with how many are not in the tree."""
         place = {value: row for row, value in enumerate(self.values)}
         if lacking := [level for level in levels if level not in place]:
             raise ValueError(f"{len(lacking)} of {len(levels)} values of the data are not in the tree")
         return np.array([place[level] for level in levels], dtype=np.int64)
 
     def common_levels(self, low: Integers, high: Integers) -> Integers:
-        """Level of the lowest node over two leaves, given by row, (c,) each. Over a stretch of leaves: its two ends."""
-        same = self.nodes[:, low] == self.nodes[:, high]
+        """Return the level of the lowest node over two leaves, given by row, (c,) each. For a stretch of leaves give its two ends."""
+        same = self.node_numbers[:, low] == self.node_numbers[:, high]
         return np.asarray(np.argmax(same, axis=0), dtype=np.int64)
 
 
-def _first_places(nodes: Integers) -> Integers:
+def _first_place_of_node(nodes: Integers) -> Integers:
     _, first, inverse = np.unique(nodes, return_index=True, return_inverse=True)
     return first[inverse]
 
 
-def flat(values: Sequence[str]) -> Hierarchy:
-    """The default tree: every value below one root, ``*`` unless a value is called that, whose size is 1."""
+def flat_hierarchy(values: Sequence[str]) -> Hierarchy:
+    """Return the default tree: every value below one root, ``*`` unless a value has that name, whose size is 1."""
     root = ROOT
     while root in values:
         root += ROOT
@@ -286,7 +291,7 @@ def flat(values: Sequence[str]) -> Hierarchy:
 
 
 def interval_hierarchy(numbers: Floats, widths: Sequence[float], *, dates: bool = False) -> tuple[Hierarchy, Integers]:
-    """The tree of intervals [a, a + w) at multiples of each width, and the row of each number, (n,).
+    """Build the tree of intervals [a, a + w) at multiples of each width, and return it with the row of each number, (n,).
 
     Each width must divide the next. Sizes are the widths over the range of the numbers, at most 1, the root's. Dates
     are days since 1970, and labelled as dates.
@@ -298,13 +303,13 @@ def interval_hierarchy(numbers: Floats, widths: Sequence[float], *, dates: bool 
     span = float(np.ptp(distinct)) or 1.0
     rows, sizes = [], {ROOT: 1.0}
     for number in distinct:
-        nodes = _intervals(number, widths, dates)
+        nodes = _interval_path(number, widths, dates)
         sizes |= {node: min(width / span, 1.0) for node, width in zip(nodes, widths, strict=True)}
         rows.append((str(number), *nodes, ROOT))
     return Hierarchy(tuple(rows), sizes), inverse.astype(np.int64)
 
 
-def _intervals(number: float, widths: Sequence[float], dates: bool) -> list[str]:
+def _interval_path(number: float, widths: Sequence[float], dates: bool) -> list[str]:
     nodes = []
     for width in widths:
         narrow = int(np.floor(number / widths[0] + ROUNDING))
@@ -314,28 +319,28 @@ def _intervals(number: float, widths: Sequence[float], dates: bool) -> list[str]
 
 
 def _interval_label(start: float, width: float, dates: bool) -> str:
-    return f"[{label_of(start, dates=dates)}, {label_of(start + width, dates=dates)})"
+    return f"[{format_label_number(start, dates=dates)}, {format_label_number(start + width, dates=dates)})"
 
 
 def interval_labels(
     numbers: Floats, widths: Sequence[float], level: int, *, dates: bool = False
 ) -> tuple[list[str], Integers]:
-    """Labels of the intervals at one level of ``interval_hierarchy``, ascending, and which is each number's, (n,).
+    """Return the labels of the intervals at one level of ``interval_hierarchy``, ascending, and which is each number's, (n,).
 
-    Made without the tree, which has a row for each different number; above the widths is the root.
+    The tree, which has a row for each different number, is not built; above the widths is the root.
     """
     if level > len(widths):
         return [ROOT], np.zeros(len(numbers), dtype=np.int64)
     narrow = np.floor(numbers / widths[0] + ROUNDING)
-    if np.abs(narrow).max(initial=0.0) >= EXACT:
+    if np.abs(narrow).max(initial=0.0) >= LARGEST_EXACT:
         tree, rows = interval_hierarchy(numbers, widths, dates=dates)
         return [row[level] for row in tree.rows], rows
     width = widths[level - 1]
-    found, place = ranked(np.floor_divide(narrow.astype(np.int64), round(width / widths[0])).astype(np.float64))
+    found, place = rank_values(np.floor_divide(narrow.astype(np.int64), round(width / widths[0])).astype(np.float64))
     starts = [int(stretch) * width for stretch in found]
     return [_interval_label(start, width, dates) for start in starts], place.astype(np.int64)
 
 
-def rows_of_csv(text: str) -> tuple[tuple[str, ...], ...]:
-    """The rows of a tree in ARX's layout: ``value;level 1;...;root``, one value a line, without a header."""
+def parse_arx_rows(text: str) -> tuple[tuple[str, ...], ...]:
+    """Parse the rows of a tree in ARX's layout: ``value;level 1;...;root``, one value a line, without a header."""
     return tuple(tuple(cell.strip() for cell in row) for row in csv.reader(io.StringIO(text), delimiter=";") if row)

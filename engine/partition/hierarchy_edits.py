@@ -1,7 +1,8 @@
-"""A generalisation tree as nodes, and its edits: nodes joined under a new one, moved, renamed, dissolved.
+"""A generalisation tree as nodes, and its edits: nodes grouped under a new one, moved, renamed, dissolved.
 
-A label that stands at several levels with the same values below it is one node. Every edit gives another whole tree, or ValueError in
-words that say why there is none: no two nodes of a tree may be called alike, or a released label would not say which it is.
+A label that stands at several levels with the same values below it is one node. Every edit returns another whole tree, or raises
+ValueError
+with the reason: no two nodes of a tree may have one name, or a released label would not say which it is.
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ Rows = list[list[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """A node and where it stands: at the levels ``low`` to ``high``, over the values of ``rows`` (their places in the tree).
+class HierarchyNode:
+    """A node and where it stands in a tree.
 
-    ``depth`` is how many nodes lie above it.
+    label: name of the node
+    low, high: lowest and highest level at which it stands
+    rows: places in the tree of the values below it
+    depth: number of nodes above it
     """
 
     label: str
@@ -30,22 +34,22 @@ class Node:
 
     @property
     def is_value(self) -> bool:
-        """Whether it is one of the values, with nothing below it."""
+        """Return whether it is one of the values, with nothing below it."""
         return self.low == 0
 
 
-def nodes_of(tree: Hierarchy) -> list[Node]:
-    """The nodes from the root down, each before those below it, in the order of the rows: (nodes,)."""
-    found: list[Node] = []
+def list_nodes(tree: Hierarchy) -> list[HierarchyNode]:
+    """List the nodes from the root down, each before those below it, in the order of the rows: (nodes,)."""
+    found: list[HierarchyNode] = []
     _add_nodes(tree, tree.height, tuple(range(len(tree.rows))), 0, found)
     return found
 
 
-def _add_nodes(tree: Hierarchy, high: int, rows: tuple[int, ...], depth: int, found: list[Node]) -> None:
+def _add_nodes(tree: Hierarchy, high: int, rows: tuple[int, ...], depth: int, found: list[HierarchyNode]) -> None:
     label, low = tree.rows[rows[0]][high], high
     while low > 0 and {tree.rows[row][low - 1] for row in rows} == {label}:
         low -= 1
-    found.append(Node(label, low, high, rows, depth))
+    found.append(HierarchyNode(label, low, high, rows, depth))
     if low > 0:
         below: dict[str, list[int]] = {}
         for row in rows:
@@ -54,17 +58,17 @@ def _add_nodes(tree: Hierarchy, high: int, rows: tuple[int, ...], depth: int, fo
             _add_nodes(tree, low - 1, tuple(part), depth + 1, found)
 
 
-def grouped(tree: Hierarchy, nodes: Sequence[Node], name: str) -> Hierarchy:
-    """The tree with these nodes below a new one, which lies where the first of them lay; a level is added where there is no room."""
+def group_nodes(tree: Hierarchy, nodes: Sequence[HierarchyNode], name: str) -> Hierarchy:
+    """Return the tree with these nodes below a new one, which lies where the first of them lay; a level is added where there is no room."""
     if not nodes:
         raise ValueError("no node is marked; space marks one")
-    _check_new(tree, name)
+    _check_new_name(tree, name)
     first = nodes[0]
     if first.high == tree.height:
         raise ValueError("the root has nothing above it")
     parent, base = first.high + 1, max(node.low for node in nodes)
     if base >= parent:
-        raise ValueError(f'"{_highest(nodes).label}" lies too high for that; take nodes below the same one')
+        raise ValueError(f'"{_highest_node(nodes).label}" lies too high for that; take nodes below the same one')
     rows = [list(row) for row in tree.rows]
     above = tree.rows[first.rows[0]][parent:]
     if base + 1 >= parent:
@@ -74,11 +78,11 @@ def grouped(tree: Hierarchy, nodes: Sequence[Node], name: str) -> Hierarchy:
         for row in node.rows:
             own = [node.label] * (base + 1 - node.low)
             rows[row] = [*rows[row][: node.low], *own, *[name] * (parent - base - 1), *above]
-    return _tidy(rows, tree)
+    return _rebuild_tree(rows, tree)
 
 
-def moved(tree: Hierarchy, nodes: Sequence[Node], target: Node) -> Hierarchy:
-    """The tree with these nodes directly below another one."""
+def move_nodes(tree: Hierarchy, nodes: Sequence[HierarchyNode], target: HierarchyNode) -> Hierarchy:
+    """Return the tree with these nodes directly below another one."""
     if not nodes:
         raise ValueError("no node is marked; space marks one")
     if target.is_value:
@@ -90,24 +94,24 @@ def moved(tree: Hierarchy, nodes: Sequence[Node], target: Node) -> Hierarchy:
         for row in node.rows:
             above = tree.rows[target.rows[0]][target.low :]
             rows[row] = [*rows[row][: node.low], *[node.label] * (target.low - node.low), *above]
-    return _tidy(rows, tree)
+    return _rebuild_tree(rows, tree)
 
 
-def renamed(tree: Hierarchy, node: Node, name: str) -> Hierarchy:
-    """The tree with a node called otherwise. A value keeps its name, which is that of the data."""
+def rename_node(tree: Hierarchy, node: HierarchyNode, name: str) -> Hierarchy:
+    """Return the tree with another name for a node. A value keeps its name, which is that of the data."""
     if node.is_value:
         raise ValueError("a value keeps its name, which the records have")
     if name == node.label:
         return tree
-    _check_new(tree, name)
+    _check_new_name(tree, name)
     rows = [list(row) for row in tree.rows]
     for row in node.rows:
         rows[row][node.low : node.high + 1] = [name] * (node.high + 1 - node.low)
-    return _tidy(rows, tree, {node.label: name})
+    return _rebuild_tree(rows, tree, {node.label: name})
 
 
-def dissolved(tree: Hierarchy, node: Node) -> Hierarchy:
-    """The tree without a node; what lay below it lies below the one above it."""
+def dissolve_node(tree: Hierarchy, node: HierarchyNode) -> Hierarchy:
+    """Return the tree without a node; the nodes below it then lie below the one above it."""
     if node.is_value:
         raise ValueError("a value cannot be taken out, since records have it")
     if node.high == tree.height:
@@ -115,22 +119,22 @@ def dissolved(tree: Hierarchy, node: Node) -> Hierarchy:
     rows = [list(row) for row in tree.rows]
     for row in node.rows:
         rows[row][node.low : node.high + 1] = [rows[row][node.low - 1]] * (node.high + 1 - node.low)
-    return _tidy(rows, tree)
+    return _rebuild_tree(rows, tree)
 
 
-def _highest(nodes: Sequence[Node]) -> Node:
+def _highest_node(nodes: Sequence[HierarchyNode]) -> HierarchyNode:
     return max(nodes, key=lambda node: node.low)
 
 
-def _check_new(tree: Hierarchy, name: str) -> None:
+def _check_new_name(tree: Hierarchy, name: str) -> None:
     if not name.strip():
         raise ValueError("a node needs a name")
     if any(name in row for row in tree.rows):
         raise ValueError(f'a node is called "{name}" already; no two may be called alike')
 
 
-def _tidy(rows: Rows, before: Hierarchy, names: dict[str, str] | None = None) -> Hierarchy:
-    """The tree of rows without levels that only repeat the one below, with the sizes that its nodes had as far as they still fit."""
+def _rebuild_tree(rows: Rows, before: Hierarchy, names: dict[str, str] | None = None) -> Hierarchy:
+    """Build the tree of rows without levels that only repeat the one below, with the sizes that its nodes had as far as they still fit."""
     columns = [list(column) for column in zip(*rows, strict=True)]
     kept = [columns[0], *(above for below, above in pairwise(columns[:-1]) if above != below), columns[-1]]
     written = tuple(tuple(row) for row in zip(*kept, strict=True))

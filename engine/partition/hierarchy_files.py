@@ -1,4 +1,4 @@
-"""Trees of generalisation as other programs write them in files.
+"""Generalisation trees in the file formats of other programs.
 
     DE11;DE1;DE;*          ARX: a line a value, from the value to the root, with semicolons (or commas) between them, no header
     @@@DE11                sdcHierarchies and tau-Argus: a line a node, as many @ as it lies deep; also @@@;DE11 and @@@,DE11
@@ -12,33 +12,33 @@ import csv
 import io
 import re
 
-from .hierarchies import ROOT, Hierarchy, rows_of_csv
+from .hierarchies import ROOT, Hierarchy, parse_arx_rows
 
 NODE = re.compile(r"\s*\"?(@*)\"?\s*[;,]?\s*\"?(.*?)\"?\s*")
 
 
-def rows_of_text(text: str) -> tuple[tuple[str, ...], ...]:
-    """The rows of a tree, each a value and its nodes up to the root. Raises ValueError, and csv.Error where it is no table."""
+def parse_hierarchy_rows(text: str) -> tuple[tuple[str, ...], ...]:
+    """Parse the rows of a tree, each a value and its nodes up to the root. Raises ValueError, and csv.Error where it is no table."""
     lines = [line for line in text.splitlines() if line.strip()]
-    if any(line.lstrip(' "').startswith("@") for line in lines) and all(map(_says_depth, lines)):
-        return _rows_of_depths(lines)
+    if any(line.lstrip(' "').startswith("@") for line in lines) and all(map(_is_depth_line, lines)):
+        return _rows_from_depth_lines(lines)
     first = lines[0] if lines else ""
-    return rows_of_csv(text) if ";" in first else rows_of_csv(_with_semicolons(text))
+    return parse_arx_rows(text) if ";" in first else parse_arx_rows(_commas_to_semicolons(text))
 
 
-def _says_depth(line: str) -> bool:
-    """Whether a line names one node; a label of ARX's layout may begin with @ too."""
+def _is_depth_line(line: str) -> bool:
+    """Return whether a line names one node; a label of ARX's layout may begin with @ too."""
     return ";" not in line or not line.partition(";")[0].strip(' "@')
 
 
-def _with_semicolons(text: str) -> str:
+def _commas_to_semicolons(text: str) -> str:
     found = io.StringIO()
     csv.writer(found, delimiter=";", lineterminator="\n").writerows(csv.reader(io.StringIO(text)))
     return found.getvalue()
 
 
-def _rows_of_depths(lines: list[str]) -> tuple[tuple[str, ...], ...]:
-    """The rows of lines that say how deep each node lies; without one root of its own the tree gets one."""
+def _rows_from_depth_lines(lines: list[str]) -> tuple[tuple[str, ...], ...]:
+    """Return the rows of lines that say how deep each node lies; without one root of its own the tree gets one."""
     nodes = []
     for number, line in enumerate(lines, start=1):
         found = NODE.fullmatch(line)
@@ -60,7 +60,7 @@ def _rows_of_depths(lines: list[str]) -> tuple[tuple[str, ...], ...]:
     return tuple((*(one[-1],) * (deepest - len(one)), *reversed(one)) for one in paths)
 
 
-def csv_of(tree: Hierarchy) -> str:
+def hierarchy_csv(tree: Hierarchy) -> str:
     found = io.StringIO()
     csv.writer(found, delimiter=";", lineterminator="\n").writerows(tree.rows)
     return found.getvalue()

@@ -1,28 +1,22 @@
 """Full-domain generalisation: the best levels of all quasi-identifiers together, exactly.
 
-A node says one level for each quasi-identifier; it lies above another where none of its levels is lower (Samarati & Sweeney 1998;
-Sweeney 2002). At a node the records of classes that break the limits are suppressed, and a node is feasible where these are no more than
-allowed. Of the feasible nodes those of the least value are sought, ties included:
+A node has one level for each quasi-identifier; it lies above another where none of its levels is lower (Samarati & Sweeney 1998; Sweeney
+2002). At a node the records of classes that break the limits are suppressed; it is feasible where these are no more than allowed. Of the
+feasible nodes those of the least value are sought, ties included:
 
-    average_class_size   released records / released classes                    (LeFevre, DeWitt & Ramakrishnan 2006, §4)
-    discernibility       sum of squared class sizes + suppressed records x n     (Bayardo & Agrawal 2005)
-    ncp                  mean size of the nodes that records show, 1 where suppressed; a root has 1  (Xu et al. 2006)
-    entropy              mean bits that records lose of their values' shares     (de Waal & Willenborg 1999): log2(F/f), f records
-                         having the value and F its node, n where suppressed
+    average_class_size  released records / released classes                     (LeFevre, DeWitt & Ramakrishnan 2006, §4)
+    discernibility      sum of squared class sizes + suppressed records x n     (Bayardo & Agrawal 2005)
+    ncp                 mean size of the nodes shown, 1 where suppressed; a root has 1  (Xu et al. 2006)
+    entropy             mean of log2(F/f): f records have the value, F its node, n if suppressed  (de Waal & Willenborg 1999)
 
-What lets nodes be left unchecked:
-
-- Up a lattice classes only merge. A class of k records stays one, so that the suppressed records never become more: below an
-  infeasible node all are infeasible. That holds for k, p and distinct l. An l by entropy, a c or a t may fail for the union
-  of a class that keeps to it and one that does not: for these it holds only where nothing may be suppressed (Machanavajjhala et al. 2007, §4.2).
-- What no node above can go below: the sum of squares of all classes, suppressed ones too; the released records divided by the
-  classes of k records and the k-th part of the other records, or by those that two halves of the quasi-identifiers could make together; the loss without suppression, which needs no counting
-  at all. And what no node below can: n for each record in a class below k. These hold whatever the limits are.
-
-A first feasible node is found by bisection of a way up; then the most general node that is open is checked, until none is: infeasible,
-it settles all below it. Where infeasible nodes settle nothing, the node of the least bound is checked first.
-The classes of a node are counted from those of a checked node below it where there is one. Classes are counted from different
-combinations of values, not from records.
+Up a lattice classes only merge: below an infeasible node all are infeasible, for k, p and distinct l, and for the other
+limits where nothing may be suppressed (Machanavajjhala et al. 2007, §4.2). Bounds that hold whatever the limits are: the sum of squares of
+all classes;
+the released records by the most classes of k records, also from two halves of the quasi-identifiers; the loss without suppression; n for
+each
+record in a class below k. A first feasible node is found by bisection of a way up; then the most general open node is checked until none
+is
+left, or the node of the least bound where infeasible nodes settle nothing. Classes are counted from those of a checked node below.
 """
 
 from __future__ import annotations
@@ -38,12 +32,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.arrays import Booleans, Floats, Integers
-from .equivalence_classes import Limits, Sensitive
-from .grouping import BEYOND, numbered
+from .equivalence_classes import Limits, SensitiveColumn
+from .grouping import KEY_LIMIT, number_groups
 from .hierarchies import Hierarchy
 
 Objective = Literal["average_class_size", "discernibility", "ncp", "entropy"]
-Node = tuple[int, ...]
+LatticeNode = tuple[int, ...]
 
 SEPARABLE = ("ncp", "entropy")
 """What records lose of each quasi-identifier apart."""
@@ -61,10 +55,12 @@ MOST_NODES = 100_000
 
 
 @dataclass(frozen=True, eq=False)
-class Ladder:
-    """A quasi-identifier: the value ``codes`` (n,) of n records, and the node of each value at each level, ``nodes`` (levels, values).
+class GeneralisationLevels:
+    """A quasi-identifier of n records and the nodes of its values at each level of its generalisation tree.
 
-    ``sizes`` (levels, values) are the geometric sizes of the nodes, from 0 to that of the root. Nodes of a level are numbered from 0.
+    codes: value of each record, (n,)
+    nodes: node of each value at each level, numbered from 0 within a level, (levels, values)
+    sizes: geometric size of these nodes, from 0 to that of the root, (levels, values)
     """
 
     codes: Integers
@@ -72,86 +68,98 @@ class Ladder:
     sizes: Floats
 
     @classmethod
-    def of(cls, tree: Hierarchy, rows: Integers) -> Ladder:
-        """From a generalisation tree and the row of each record in it, (n,)."""
-        return cls(rows, tree.nodes, tree.node_sizes)
+    def from_hierarchy(cls, tree: Hierarchy, rows: Integers) -> GeneralisationLevels:
+        """Build from a generalisation tree and the row of each record in it, (n,)."""
+        return cls(rows, tree.node_numbers, tree.node_sizes)
 
     @property
-    def levels(self) -> int:
+    def n_levels(self) -> int:
         return len(self.nodes)
 
     @cached_property
-    def records(self) -> Floats:
-        """Records of each value, (values,)."""
+    def value_counts(self) -> Floats:
+        """Count the records of each value, (values,)."""
         return np.bincount(self.codes, minlength=self.nodes.shape[1]).astype(np.float64)
 
-    def at(self, level: int) -> Integers:
-        """The node of each record at a level, (n,)."""
+    def nodes_at_level(self, level: int) -> Integers:
+        """Return the node of each record at a level, (n,)."""
         return np.asarray(self.nodes[level][self.codes])
 
-    def up(self, level: int, higher: int) -> Integers:
-        """The node at a higher level of each node at a level, (nodes,)."""
-        if (level, higher) not in self._ups:
-            found = np.zeros(self.counts[level], dtype=np.int64)
+    def map_to_level(self, level: int, higher: int) -> Integers:
+        """Return the node at a higher level of each node at a level, (nodes,)."""
+        if (level, higher) not in self._level_maps:
+            found = np.zeros(self.nodes_per_level[level], dtype=np.int64)
             found[self.nodes[level]] = self.nodes[higher]
-            self._ups[level, higher] = found
-        return self._ups[level, higher]
+            self._level_maps[level, higher] = found
+        return self._level_maps[level, higher]
 
     @cached_property
-    def _ups(self) -> dict[tuple[int, int], Integers]:
+    def _level_maps(self) -> dict[tuple[int, int], Integers]:
         return {}
 
     @cached_property
-    def counts(self) -> tuple[int, ...]:
-        """Nodes at each level."""
+    def nodes_per_level(self) -> tuple[int, ...]:
+        """Count the nodes at each level."""
         return tuple(int(nodes.max()) + 1 for nodes in self.nodes)
 
-    def spared(self, level: int, objective: Objective) -> Floats:
-        """How much less a record of each node at a level loses than a suppressed one, (nodes,)."""
+    def loss_below_suppression(self, level: int, objective: Objective) -> Floats:
+        """Return how much less a record of each node at a level loses than a suppressed one, (nodes,)."""
         nodes = self.nodes[level]
         if objective == "entropy":
-            shared = np.bincount(nodes, weights=self.records)
-            return np.asarray(np.log2(self.records.sum() / np.maximum(shared, 1.0)))
-        found = np.zeros(self.counts[level])
+            shared = np.bincount(nodes, weights=self.value_counts)
+            return np.asarray(np.log2(self.value_counts.sum() / np.maximum(shared, 1.0)))
+        found = np.zeros(self.nodes_per_level[level])
         if objective == "ncp":
             found[nodes] = 1.0 - self.sizes[level] / (float(self.sizes[-1].max()) or 1.0)
         return found
 
-    def loss(self, level: int, objective: Objective) -> float:
-        """What the records lose on average at a level where none is suppressed."""
+    def mean_loss(self, level: int, objective: Objective) -> float:
+        """Return the mean loss of the records at a level where none is suppressed."""
         if objective not in SEPARABLE:
             return 0.0
-        shares = self.records / self.records.sum()
+        shares = self.value_counts / self.value_counts.sum()
         whole = -float(shares @ np.log2(np.where(shares > 0, shares, 1.0))) if objective == "entropy" else 1.0
-        return whole - float(shares @ self.spared(level, objective)[self.nodes[level]])
+        return whole - float(shares @ self.loss_below_suppression(level, objective)[self.nodes[level]])
 
 
 @dataclass(frozen=True, eq=False)
-class Best:
-    """The best ``nodes``, ascending, and their ``value``; empty and infinite where no node is feasible.
+class OptimalNodes:
+    """The best nodes of a lattice, and how many nodes were settled in which way.
 
-    Of the lattice's nodes ``checked`` were counted, ``below`` are infeasible as one above them is, and ``beyond`` cannot be as good.
+    nodes: best nodes, ascending; empty where no node is feasible
+    value: their value; infinite where no node is feasible
+    n_checked: nodes that were counted
+    n_below_infeasible: unchecked nodes that are infeasible as a node above them is
+    n_excluded: unchecked nodes that cannot be as good by their bounds
     """
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[LatticeNode, ...]
     value: float
-    checked: int
-    below: int
-    beyond: int
+    n_checked: int
+    n_below_infeasible: int
+    n_excluded: int
 
 
-def classes_at(ladders: Sequence[Ladder], node: Node, limits: Limits, sensitive: Sequence[Sensitive] = ()) -> Integers:
-    """The class of each record (n,) at a node, numbered from 0 as they appear, and -1 where it breaks the limits."""
-    columns = [[ladder.at(level)] for ladder, level in zip(ladders, node, strict=True)]
-    (classes,), count = numbered(columns, [len(ladders[0].codes)])
-    kept = kept_classes(classes, count, limits, sensitive)
+def classes_at_node(
+    ladders: Sequence[GeneralisationLevels],
+    node: LatticeNode,
+    limits: Limits,
+    sensitive: Sequence[SensitiveColumn] = (),
+) -> Integers:
+    """Return the class of each record (n,) at a node, numbered from 0 as they appear, and -1 where it breaks the limits."""
+    columns = [[ladder.nodes_at_level(level)] for ladder, level in zip(ladders, node, strict=True)]
+    (classes,), count = number_groups(columns, [len(ladders[0].codes)])
+    kept = classes_within_limits(classes, count, limits, sensitive)
     return np.where(kept[classes], (np.cumsum(kept) - 1)[classes], -1)
 
 
-def kept_classes(classes: Integers, count: int, limits: Limits, sensitive: Sequence[Sensitive]) -> Booleans:
-    """Which of the classes (count,) of n records keep to the limits, ``classes`` (n,), when the records of all others are suppressed.
+def classes_within_limits(
+    classes: Integers, count: int, limits: Limits, sensitive: Sequence[SensitiveColumn]
+) -> Booleans:
+    """Return which of the classes (count,) keep to the limits when the records of all others are suppressed.
 
-    t is compared with the values of the released records. Classes that then break it are suppressed too, until every class meets it.
+    ``classes`` (n,) is the class of each record. t is compared with the values of the released records. Classes that then break it are
+    suppressed too, until every class meets it.
     """
     kept = np.bincount(classes, minlength=count) >= limits.k
     while limits.on_values and sensitive and kept.any():
@@ -164,18 +172,22 @@ def kept_classes(classes: Integers, count: int, limits: Limits, sensitive: Seque
     return np.asarray(kept)
 
 
-def stays_kept(limits: Limits, most_suppressed: int) -> bool:
-    """Whether a record that is not suppressed at a node never is above it, so that below an infeasible node all are infeasible.
+def has_monotone_suppression(limits: Limits, most_suppressed: int) -> bool:
+    """Return whether a record that is not suppressed at a node is never suppressed above it, so that below an infeasible node all are
+    infeasible.
 
-    With suppression not for an l by entropy, a c or a t, which the union of a kept and a suppressed class may break.
+    With suppression this is not so for an l by entropy, a c or a t, which the union of a kept and a suppressed class may break.
     """
     return most_suppressed == 0 or not (limits.t < 1 or (limits.on_values and limits.diversity != "distinct"))
 
 
 @dataclass(frozen=True, eq=False)
-class _Keys:
-    """Codes in several columns, each below its radix, as one whole number a row, ``keys`` (c,): in mixed radix, or where that exceeds 64 bits
-    by an ``example`` (d, keys) of each number.
+class _ClassKeys:
+    """Codes in several columns, each below its radix, as one whole number a row.
+
+    keys: number of each row in mixed radix, or numbered as they appear where that exceeds 64 bits, (c,)
+    radices: radix of each column
+    example: codes of each number where they are numbered as they appear, (d, keys); else None
     """
 
     keys: Integers
@@ -183,14 +195,14 @@ class _Keys:
     example: Integers | None = None
 
     @classmethod
-    def of(
+    def from_columns(
         cls, columns: Sequence[Integers], radices: Sequence[int], ups: Sequence[Integers | None] | None = None
-    ) -> _Keys:
-        """From columns (c,), or from what ``ups`` says of their codes where it says something."""
+    ) -> _ClassKeys:
+        """Build from columns of codes (c,), or of the codes that ``ups`` maps them to where it has a table."""
         ups = ups or [None] * len(columns)
-        if math.prod(radices) >= BEYOND:
+        if math.prod(radices) >= KEY_LIMIT:
             columns = [column if up is None else up[column] for column, up in zip(columns, ups, strict=True)]
-            (number,), count = numbered([[column] for column in columns], [len(columns[0])])
+            (number,), count = number_groups([[column] for column in columns], [len(columns[0])])
             example = np.empty((len(columns), count), dtype=np.int64)
             example[:, number] = columns
             return cls(number, radices, example)
@@ -204,48 +216,52 @@ class _Keys:
         return cls(np.zeros(len(columns[0]), dtype=np.int64) if key is None else key, radices)
 
     @property
-    def beyond(self) -> int:
-        """What every key is below."""
+    def key_limit(self) -> int:
+        """Return the number that every key is below."""
         return math.prod(self.radices) if self.example is None else self.example.shape[1]
 
-    def decoded(self, keys: Integers) -> Sequence[Integers]:
-        """The codes of some keys, column by column, (keys,) each."""
+    def decode_columns(self, keys: Integers) -> Sequence[Integers]:
+        """Return the codes of some keys, column by column, (keys,) each."""
         return list(np.unravel_index(keys, self.radices) if self.example is None else self.example[:, keys])
 
 
-def _dense(classes: int) -> int:
-    """Up to how many keys so many classes are counted in an array."""
+def _dense_key_limit(classes: int) -> int:
+    """Return up to how many keys that many classes are counted in an array."""
     return DENSE * classes + NARROW
 
 
 @dataclass(frozen=True, eq=False)
-class _Counted:
-    """The classes of a node: their keys, ``classes`` (c,) among ``keys``, the ``records`` (c,) of each, and, if needed, which each record
-    is in, ``rows`` (n,).
+class _NodeClasses:
+    """The classes of a node.
+
+    keys: keys among which ``class_keys`` are
+    class_keys: key of each class, (c,)
+    class_sizes: records of each class, (c,)
+    class_of_record: class of each record, (n,); None if not needed
     """
 
-    keys: _Keys
-    classes: Integers
-    records: Integers
-    rows: Integers | None
+    keys: _ClassKeys
+    class_keys: Integers
+    class_sizes: Integers
+    class_of_record: Integers | None
 
     @classmethod
-    def of(
+    def from_columns(
         cls,
         columns: Sequence[Integers],
         radices: Sequence[int],
         records: Integers,
         rows: Integers | None,
         ups: Sequence[Integers | None] | None = None,
-    ) -> _Counted:
-        """Classes (c,) that agree in all ``columns`` (c,), each of codes below its radix, merged; codes are what ``ups`` says of them."""
-        return cls.of_keys(_Keys.of(columns, radices, ups), records, rows)
+    ) -> _NodeClasses:
+        """Merge classes (c,) that agree in all ``columns`` (c,), each of codes below its radix; ``ups`` maps codes to others first."""
+        return cls.from_keys(_ClassKeys.from_columns(columns, radices, ups), records, rows)
 
     @classmethod
-    def of_keys(cls, found: _Keys, records: Integers, rows: Integers | None) -> _Counted:
-        """Classes (c,) of equal keys merged."""
-        if found.beyond <= _dense(len(records)):
-            sums = np.bincount(found.keys, weights=records, minlength=found.beyond)
+    def from_keys(cls, found: _ClassKeys, records: Integers, rows: Integers | None) -> _NodeClasses:
+        """Merge classes (c,) of equal keys."""
+        if found.key_limit <= _dense_key_limit(len(records)):
+            sums = np.bincount(found.keys, weights=records, minlength=found.key_limit)
             classes = np.flatnonzero(sums)
             sums = sums[classes]
             number = None if rows is None else np.searchsorted(classes, found.keys)
@@ -256,120 +272,144 @@ class _Counted:
         return cls(found, np.asarray(classes), sums.astype(np.int64), merged)
 
     @cached_property
-    def codes(self) -> Sequence[Integers]:
-        """The nodes of the classes, column by column, (c,) each."""
-        return self.keys.decoded(self.classes)
+    def class_nodes(self) -> Sequence[Integers]:
+        """Return the nodes of the classes, column by column, (c,) each."""
+        return self.keys.decode_columns(self.class_keys)
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
-    """Of a node: its ``value``, infinite where it is not ``feasible``; what no node above it goes below, ``bound``; and the records in classes
-    below k, ``small``, of which no node below it has fewer.
+class _NodeEvaluation:
+    """Result of counting a node.
+
+    is_feasible: whether it suppresses no more than allowed
+    value: its value, infinite where it is not feasible
+    bound: number that no node above it goes below
+    n_in_small_classes: records in classes below k, of which no node below it has fewer
     """
 
-    feasible: bool
+    is_feasible: bool
     value: float
     bound: float
-    small: int
+    n_in_small_classes: int
 
 
-class _Counter:
-    """The classes of nodes between the ``first`` and the ``last``, counted from the ``base``, those of the first."""
+class _ClassCounter:
+    """Counts the classes of nodes between the ``first`` and the ``last``, starting from the ``base_classes``, the classes of the first."""
 
-    def __init__(self, ladders: Sequence[Ladder], first: Node, last: Node, base: _Counted) -> None:
+    def __init__(
+        self, ladders: Sequence[GeneralisationLevels], first: LatticeNode, last: LatticeNode, base: _NodeClasses
+    ) -> None:
         self.ladders, self.first, self.last = ladders, first, last
         self.shape = tuple(high - low + 1 for low, high in zip(first, last, strict=True))
-        self.kept: list[tuple[Node, _Counted]] = [(first, base)]
-        self.places, self.sizes = np.array([first], dtype=np.int32).T, np.array([len(base.records)])
+        self.kept: list[tuple[LatticeNode, _NodeClasses]] = [(first, base)]
+        self.places, self.sizes = np.array([first], dtype=np.int32).T, np.array([len(base.class_sizes)])
         self._digits: dict[tuple[int, int], Integers] = {}
 
     @classmethod
-    def of(cls, ladders: Sequence[Ladder], first: Node, last: Node, *, rows: bool) -> _Counter:
-        """Counted from the records; ``rows`` says whether it is needed which class each is in."""
+    def from_records(
+        cls, ladders: Sequence[GeneralisationLevels], first: LatticeNode, last: LatticeNode, *, rows: bool
+    ) -> _ClassCounter:
+        """Count from the records; ``rows`` says whether the class of each record is needed."""
         n = len(ladders[0].codes)
-        columns = [ladder.at(level) for ladder, level in zip(ladders, first, strict=True)]
-        base = _Counted.of(
-            columns, _radices(ladders, first), np.ones(n, dtype=np.int64), np.arange(n) if rows else None
+        columns = [ladder.nodes_at_level(level) for ladder, level in zip(ladders, first, strict=True)]
+        base = _NodeClasses.from_columns(
+            columns, _column_radices(ladders, first), np.ones(n, dtype=np.int64), np.arange(n) if rows else None
         )
         return cls(ladders, first, last, base)
 
     @property
-    def base(self) -> _Counted:
+    def base_classes(self) -> _NodeClasses:
         return self.kept[0][1]
 
-    def only(self, axes: Sequence[int]) -> _Counter:
-        """The lattice of some of the quasi-identifiers."""
+    def restrict_to(self, axes: Sequence[int]) -> _ClassCounter:
+        """Return a counter for some of the quasi-identifiers."""
         ladders = [self.ladders[axis] for axis in axes]
         first, last = (tuple(ends[axis] for axis in axes) for ends in (self.first, self.last))
-        columns = [self.base.codes[axis] for axis in axes]
-        return _Counter(ladders, first, last, _Counted.of(columns, _radices(ladders, first), self.base.records, None))
+        columns = [self.base_classes.class_nodes[axis] for axis in axes]
+        return _ClassCounter(
+            ladders,
+            first,
+            last,
+            _NodeClasses.from_columns(columns, _column_radices(ladders, first), self.base_classes.class_sizes, None),
+        )
 
-    def source(self, node: Node) -> tuple[Node, _Counted]:
-        """The node with the fewest classes of those below a node that are kept, and its classes."""
+    def find_source(self, node: LatticeNode) -> tuple[LatticeNode, _NodeClasses]:
+        """Return the counted node with the fewest classes of those below a node, and its classes."""
         below = np.logical_and.reduce(self.places <= np.array(node, dtype=np.int32)[:, None], axis=0)
         return self.kept[int(np.argmin(np.where(below, self.sizes, np.inf)))]
 
-    def counted(self, node: Node) -> _Counted:
-        """The classes of a node, from the fewest classes of a counted node below it."""
-        level, table = self.source(node)
-        radices = _radices(self.ladders, node)
-        if table is self.base and math.prod(radices) > _dense(len(table.records)) and table.keys.example is None:
-            found = _Counted.of_keys(self._keys_of_base(node), table.records, table.rows)
+    def count_classes(self, node: LatticeNode) -> _NodeClasses:
+        """Count the classes of a node, from the fewest classes of a counted node below it."""
+        level, table = self.find_source(node)
+        radices = _column_radices(self.ladders, node)
+        if (
+            table is self.base_classes
+            and math.prod(radices) > _dense_key_limit(len(table.class_sizes))
+            and table.keys.example is None
+        ):
+            found = _NodeClasses.from_keys(self._keys_of_base(node), table.class_sizes, table.class_of_record)
         else:
             ups = [
-                None if low == high else ladder.up(low, high)
+                None if low == high else ladder.map_to_level(low, high)
                 for ladder, low, high in zip(self.ladders, level, node, strict=True)
             ]
-            found = _Counted.of(table.codes, radices, table.records, table.rows, ups)
+            found = _NodeClasses.from_columns(table.class_nodes, radices, table.class_sizes, table.class_of_record, ups)
         half = all(level <= low + 1 for level, low in zip(node, self.first, strict=True))
-        if len(self.kept) <= MOST_TABLES and (half or len(found.records) * SMALLER <= len(table.records)):
+        if len(self.kept) <= MOST_TABLES and (half or len(found.class_sizes) * SMALLER <= len(table.class_sizes)):
             self.kept.append((node, found))
             self.places = np.column_stack([self.places, np.array(node, dtype=np.int32)])
-            self.sizes = np.append(self.sizes, len(found.records))
+            self.sizes = np.append(self.sizes, len(found.class_sizes))
         return found
 
-    def _keys_of_base(self, node: Node) -> _Keys:
-        """The keys of a node for the classes of the first: sums of digits that are the same for every node with that level, in the radices of the first."""
-        radices = _radices(self.ladders, self.first)
+    def _keys_of_base(self, node: LatticeNode) -> _ClassKeys:
+        """Return the keys of a node for the classes of the first.
+
+        They are sums of digits that are the same for every node with that level, in the radices of the first.
+        """
+        radices = _column_radices(self.ladders, self.first)
         strides = np.cumprod([1, *radices[:0:-1]])[::-1].tolist()
-        key = np.zeros(len(self.base.records), dtype=np.int64)
+        key = np.zeros(len(self.base_classes.class_sizes), dtype=np.int64)
         for axis, (ladder, low, high) in enumerate(zip(self.ladders, self.first, node, strict=True)):
-            if ladder.counts[high] == 1:
+            if ladder.nodes_per_level[high] == 1:
                 continue
             if (axis, high) not in self._digits:
-                self._digits[axis, high] = (ladder.up(low, high) * strides[axis])[self.base.codes[axis]]
+                self._digits[axis, high] = (ladder.map_to_level(low, high) * strides[axis])[
+                    self.base_classes.class_nodes[axis]
+                ]
             key += self._digits[axis, high]
-        return _Keys(key, radices)
+        return _ClassKeys(key, radices)
 
-    def all_counted(self) -> list[Integers]:
-        """The sizes of the classes of every node, ascending, (classes,) each."""
+    def all_class_sizes(self) -> list[Integers]:
+        """Return the sizes of the classes of every node, ascending, (classes,) each."""
         steps = np.ndindex(self.shape)
         nodes = (tuple(low + step for low, step in zip(self.first, place, strict=True)) for place in steps)
-        return [np.sort(self.counted(node).records) for node in nodes]
+        return [np.sort(self.count_classes(node).class_sizes) for node in nodes]
 
 
-def _radices(ladders: Sequence[Ladder], node: Node) -> list[int]:
-    return [ladder.counts[level] for ladder, level in zip(ladders, node, strict=True)]
+def _column_radices(ladders: Sequence[GeneralisationLevels], node: LatticeNode) -> list[int]:
+    return [ladder.nodes_per_level[level] for ladder, level in zip(ladders, node, strict=True)]
 
 
-def _of_halves(
-    counter: _Counter, parts_of: Callable[[Integers], int], value: Callable[[Integers, Integers], Floats]
+def _bounds_from_halves(
+    counter: _ClassCounter, parts_of: Callable[[Integers], int], value: Callable[[Integers, Integers], Floats]
 ) -> Floats:
-    """The largest number that halves of the quasi-identifiers say of each node: of the lattice's shape.
+    """Return the largest bound that halves of the quasi-identifiers give for each node: of the lattice's shape.
 
-    ``value`` is given the class sizes of a node of one half and into how many parts each node (b,) of the other may cut a class, which
-    ``parts_of`` its class sizes says; it returns (b,) numbers.
+    ``parts_of`` returns into how many parts a node of one half may cut a class, from its class sizes. ``value`` is given the class
+    sizes of a
+    node of the other half and these numbers (b,); it returns (b,) bounds.
     """
     found = np.zeros(counter.shape)
     order = np.argsort(
-        [-ladder.counts[level] for ladder, level in zip(counter.ladders, counter.first, strict=True)], kind="stable"
+        [-ladder.nodes_per_level[level] for ladder, level in zip(counter.ladders, counter.first, strict=True)],
+        kind="stable",
     )
     place = np.arange(len(order))
     for side_of in (place % 2, place // 2 % 2, (place + 1) // 2 % 2):
         parts = [sorted(order[side_of == side].tolist()) for side in (0, 1)]
         if not all(0 < math.prod(counter.shape[axis] for axis in part) <= MOST_OF_HALF and part for part in parts):
             continue
-        ours, theirs = (counter.only(part).all_counted() for part in parts)
+        ours, theirs = (counter.restrict_to(part).all_class_sizes() for part in parts)
         cuts, others = (np.array([parts_of(own) for own in half]) for half in (theirs, ours))
         both = np.maximum(
             np.stack([value(own, cuts) for own in ours]), np.stack([value(own, others) for own in theirs]).T
@@ -379,50 +419,60 @@ def _of_halves(
     return found
 
 
-class _Lattice:
-    """What is asked of a lattice's nodes, and how one is judged."""
+class _LatticeProblem:
+    """The objective and limits for a lattice's nodes, and the evaluation of one."""
 
     def __init__(
-        self, counter: _Counter, limits: Limits, objective: Objective, most: int, sensitive: Sequence[Sensitive]
+        self,
+        counter: _ClassCounter,
+        limits: Limits,
+        objective: Objective,
+        most: int,
+        sensitive: Sequence[SensitiveColumn],
     ) -> None:
         self.counter, self.limits, self.objective, self.most = counter, limits, objective, most
         self.ladders, self.first, self.shape = counter.ladders, counter.first, counter.shape
         self.sensitive = sensitive
-        self.monotone = stays_kept(limits, most)
+        self.monotone = has_monotone_suppression(limits, most)
         self.records = len(self.ladders[0].codes)
 
-    def losses(self) -> Floats:
-        """What records lose at each node without suppression, by quasi-identifier and record, of the lattice's shape."""
+    def losses_unsuppressed(self) -> Floats:
+        """Return the mean loss by quasi-identifier and record at each node without suppression, of the lattice's shape."""
         found = np.zeros(self.shape)
         for place, (ladder, low, size) in enumerate(zip(self.ladders, self.first, self.shape, strict=True)):
             along = [1] * len(self.shape)
             along[place] = -1
-            found = found + np.reshape([ladder.loss(low + step, self.objective) for step in range(size)], along)
+            found = found + np.reshape([ladder.mean_loss(low + step, self.objective) for step in range(size)], along)
         return np.asarray(found / len(self.ladders))
 
-    def bounds(self) -> Floats:
-        """What the value of each node is not below, by quasi-identifiers alone or in halves: of the lattice's shape."""
+    def initial_bounds(self) -> Floats:
+        """Return a lower bound of the value of each node, by quasi-identifiers alone or in halves: of the lattice's shape."""
         if self.objective == "average_class_size":
-            return _of_halves(self.counter, lambda sizes: int(np.sum(sizes >= self.limits.k)), self._least_average)
+            return _bounds_from_halves(
+                self.counter, lambda sizes: int(np.sum(sizes >= self.limits.k)), self._least_average_size
+            )
         if self.objective == "discernibility":
-            return _of_halves(self.counter, len, _least_squares)
-        return self.losses()
+            return _bounds_from_halves(self.counter, len, _least_discernibility)
+        return self.losses_unsuppressed()
 
-    def _least_average(self, own: Integers, cuts: Integers) -> Floats:
-        """A class of one half becomes no more classes of k than the other half has, nor than it has k records."""
+    def _least_average_size(self, own: Integers, cuts: Integers) -> Floats:
+        """Return lower bounds of the average class size, (b,).
+
+        A class of one half becomes no more classes of k than the other half has, nor than it has k records.
+        """
         parts = own // self.limits.k
         sums = np.concatenate([[0], np.cumsum(parts)])
         fewer = np.searchsorted(parts, cuts)
         classes = sums[fewer] + cuts * (len(parts) - fewer)
         return np.asarray((self.records - self.most) / np.maximum(classes, 1))
 
-    def look(self, node: Node, loss: float) -> _Found:
-        """Count a node; ``loss`` is what its records lose without suppression."""
-        found = self.counter.counted(node)
-        sizes = found.records
+    def evaluate_node(self, node: LatticeNode, loss: float) -> _NodeEvaluation:
+        """Count and evaluate a node; ``loss`` is the loss of its records without suppression."""
+        found = self.counter.count_classes(node)
+        sizes = found.class_sizes
         kept = sizes >= self.limits.k
-        if found.rows is not None:
-            kept = kept_classes(found.rows, len(sizes), self.limits, self.sensitive)
+        if found.class_of_record is not None:
+            kept = classes_within_limits(found.class_of_record, len(sizes), self.limits, self.sensitive)
         suppressed = int(sizes[~kept].sum())
         feasible = suppressed <= self.most and bool(kept.any())
         large = sizes >= self.limits.k
@@ -437,26 +487,28 @@ class _Lattice:
             bound = released / classes if classes else np.inf
         else:
             spared = np.zeros(int((~kept).sum()))
-            lost = found.keys.decoded(found.classes[~kept])
+            lost = found.keys.decode_columns(found.class_keys[~kept])
             for codes, ladder, level in zip(lost, self.ladders, node, strict=True):
-                spared += ladder.spared(level, self.objective)[codes]
+                spared += ladder.loss_below_suppression(level, self.objective)[codes]
             value = loss + float(spared @ sizes[~kept]) / (self.records * len(self.ladders))
             bound = loss
-        return _Found(feasible, value if feasible else np.inf, bound, small)
+        return _NodeEvaluation(feasible, value if feasible else np.inf, bound, small)
 
 
-def _least_squares(own: Integers, cuts: Integers) -> Floats:
-    """A class of one half is cut into as many parts as the other half has classes, evenly at best."""
+def _least_discernibility(own: Integers, cuts: Integers) -> Floats:
+    """Return lower bounds of the discernibility, (b,): a class of one half is cut into as many parts as the other half has classes, evenly at
+    best.
+    """
     return np.asarray(float(np.sum(own.astype(np.float64) ** 2)) / cuts)
 
 
-class _Search:
+class _LatticeSearch:
     """What is known of each node, as arrays of the lattice's shape; places count from the lowest levels."""
 
-    def __init__(self, lattice: _Lattice) -> None:
+    def __init__(self, lattice: _LatticeProblem) -> None:
         self.lattice = lattice
-        self.losses = lattice.losses()
-        self.bounds = lattice.bounds()
+        self.losses = lattice.losses_unsuppressed()
+        self.bounds = lattice.initial_bounds()
         self.small = np.zeros(lattice.shape, dtype=np.int64)
         self.values = np.full(lattice.shape, np.inf)
         self.checked = np.zeros(lattice.shape, dtype=np.bool_)
@@ -464,8 +516,10 @@ class _Search:
         self.least = np.inf
 
     @property
-    def lower(self) -> Floats:
-        """What no value of a node is below: by nodes under it, and for discernibility by the fewest records that it suppresses too."""
+    def lower_bounds(self) -> Floats:
+        """Return a lower bound of the value of each node: from nodes under it, and for discernibility from the fewest records that it
+        suppresses too.
+        """
         if self.lattice.objective != "discernibility":
             return self.bounds
         each = (
@@ -473,33 +527,33 @@ class _Search:
         )  # a suppressed class counts n a record in place of its size
         return np.asarray(self.bounds + self.small * float(max(each, 0)))
 
-    def open(self) -> Booleans:
-        """Nodes that may be best and are not checked."""
-        return ~self.checked & ~self.infeasible & (self.lower <= self.least + abs(self.least) * TIE)
+    def open_nodes(self) -> Booleans:
+        """Return which nodes may be best and are not checked."""
+        return ~self.checked & ~self.infeasible & (self.lower_bounds <= self.least + abs(self.least) * TIE)
 
-    def check(self, place: Node) -> bool:
-        """Whether a node is feasible; what that says of those below and above it is noted."""
+    def check_node(self, place: LatticeNode) -> bool:
+        """Return whether a node is feasible, and note what that implies for those below and above it."""
         if self.checked[place]:
             return bool(np.isfinite(self.values[place]))
         lattice = self.lattice
         node = tuple(low + step for low, step in zip(lattice.first, place, strict=True))
         half = tuple(min(step, 1) for step in place)
-        if half != place and lattice.counter.source(node)[0] == lattice.first:
-            self.check(half)
-        found = lattice.look(node, float(self.losses[place]))
+        if half != place and lattice.counter.find_source(node)[0] == lattice.first:
+            self.check_node(half)
+        found = lattice.evaluate_node(node, float(self.losses[place]))
         self.checked[place], self.values[place] = True, found.value
         self.least = min(self.least, found.value)
         above = tuple(slice(step, None) for step in place)
         np.maximum(self.bounds[above], found.bound, out=self.bounds[above])
         below = tuple(slice(step + 1) for step in place)
-        np.maximum(self.small[below], found.small, out=self.small[below])
-        if lattice.monotone and not found.feasible:
+        np.maximum(self.small[below], found.n_in_small_classes, out=self.small[below])
+        if lattice.monotone and not found.is_feasible:
             self.infeasible[below] = True
-        return found.feasible
+        return found.is_feasible
 
-    def bisect(self, place: Node) -> None:
-        """Find where a way up from a node becomes feasible, always by the level that costs least; and check the node itself if it may be."""
-        way, lower = [place], self.lower
+    def bisect_upwards(self, place: LatticeNode) -> None:
+        """Find where a way up from a node becomes feasible, always by the level that costs least; and check the node itself if it may be best."""
+        way, lower = [place], self.lower_bounds
         while not np.isfinite(self.values[way[-1]]):
             steps = [
                 (*way[-1][:i], step + 1, *way[-1][i + 1 :])
@@ -512,56 +566,57 @@ class _Search:
         low, high = 0, len(way) - 1
         while low < high:
             middle = (low + high) // 2
-            if not self.infeasible[way[middle]] and self.check(way[middle]):
+            if not self.infeasible[way[middle]] and self.check_node(way[middle]):
                 high = middle
             else:
                 low = middle + 1
-        if self.open()[place]:
-            self.check(place)
+        if self.open_nodes()[place]:
+            self.check_node(place)
 
-    def best(self) -> Best:
+    def optimal_nodes(self) -> OptimalNodes:
         first = self.lattice.first
         tied = np.argwhere(self.values <= self.least + abs(self.least) * TIE) if np.isfinite(self.least) else ()
         nodes = tuple(tuple(int(low + step) for low, step in zip(first, place, strict=True)) for place in tied)
         left = ~self.checked
         below = int((left & self.infeasible).sum())
-        return Best(nodes, self.least, int(self.checked.sum()), below, int(left.sum()) - below)
+        return OptimalNodes(nodes, self.least, int(self.checked.sum()), below, int(left.sum()) - below)
 
 
-def best_levels(
-    ladders: Sequence[Ladder],
+def find_best_levels(
+    ladders: Sequence[GeneralisationLevels],
     limits: Limits,
     objective: Objective,
     *,
     most_suppressed: int = 0,
-    sensitive: Sequence[Sensitive] = (),
+    sensitive: Sequence[SensitiveColumn] = (),
     lowest: Sequence[int] | None = None,
     highest: Sequence[int] | None = None,
     report: Callable[[int, int], None] = lambda done, total: None,
-) -> Best:
-    """The best nodes of the lattice between the ``lowest`` and the ``highest`` level of each quasi-identifier, by default all.
+) -> OptimalNodes:
+    """Find the best nodes of the lattice between the ``lowest`` and the ``highest`` level of each quasi-identifier, by default all.
 
-    ``limits`` hold of the released table, whose ``sensitive`` variables are those that they are about. ``report`` hears how many
-    nodes are settled.
+    ``limits`` hold for the released table, and those on values for its ``sensitive`` variables. ``report`` is called with how many
+    nodes are
+    settled and how many there are.
     """
     first = tuple(lowest) if lowest is not None else (0,) * len(ladders)
-    last = tuple(highest) if highest is not None else tuple(ladder.levels - 1 for ladder in ladders)
+    last = tuple(highest) if highest is not None else tuple(ladder.n_levels - 1 for ladder in ladders)
     sensitive = tuple(sensitive) if limits.on_values else ()
-    counter = _Counter.of(ladders, first, last, rows=bool(sensitive))
-    lattice = _Lattice(counter, limits, objective, most_suppressed, sensitive)
-    search = _Search(lattice)
+    counter = _ClassCounter.from_records(ladders, first, last, rows=bool(sensitive))
+    lattice = _LatticeProblem(counter, limits, objective, most_suppressed, sensitive)
+    search = _LatticeSearch(lattice)
     height = np.indices(lattice.shape).sum(axis=0)
-    while (left := search.open()).any():
+    while (left := search.open_nodes()).any():
         if not lattice.monotone:
-            search.check(_place(np.where(left, -search.lower, -np.inf)))
+            search.check_node(_place_of_largest(np.where(left, -search.lower_bounds, -np.inf)))
         elif np.isinf(search.least):
-            search.bisect(_place(np.where(left, -search.lower, -np.inf)))
+            search.bisect_upwards(_place_of_largest(np.where(left, -search.lower_bounds, -np.inf)))
         else:
-            search.check(_place(np.where(left, height, -1)))
+            search.check_node(_place_of_largest(np.where(left, height, -1)))
         report(left.size - int(left.sum()), left.size)
-    return search.best()
+    return search.optimal_nodes()
 
 
-def _place(numbers: NDArray[np.number]) -> Node:
-    """Where the largest number is, the first of equal ones."""
+def _place_of_largest(numbers: NDArray[np.number]) -> LatticeNode:
+    """Return where the largest number is, the first of equal ones."""
     return tuple(int(one) for one in np.unravel_index(int(np.argmax(numbers)), numbers.shape))

@@ -1,4 +1,4 @@
-"""An original table beside an anonymised one, record by record: what is compared, the equivalence classes, and their geometric sizes.
+"""An original and an anonymised table, record by record: what is compared, the equivalence classes, and their geometric sizes.
 
 Sizes are those of Measuring Data Quality for Project Lighthouse §3.3.
 
@@ -19,9 +19,9 @@ from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
 from ..errors import NotComputable
-from .equivalence_classes import class_ends, equivalence_classes
+from .equivalence_classes import class_extremes, equivalence_classes
 from .grouping import Values
-from .hierarchies import ROOT, Hierarchy, flat, members
+from .hierarchies import ROOT, Hierarchy, flat_hierarchy, parse_group
 
 NUMBERS = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.BINARY)
 CATEGORIES = (Kind.CATEGORICAL, Kind.ORDINAL)
@@ -30,62 +30,67 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
-    """Both tables; ``rows`` (k,) are the original rows of the released records, the n - k others are suppressed."""
+class LinkedTables:
+    """An original table and its anonymised release, linked by record.
+
+    original: original table of n records
+    released: released table
+    rows: original rows of the k released records; the n - k others are suppressed, (k,)
+    """
 
     original: Microdata
     released: Microdata
     rows: NDArray[np.intp]
 
     @classmethod
-    def of(cls, original: Microdata, released: Microdata) -> Pairs:
-        """The pairs, by the classes of an anonymised release, else record by record. NotComputable where neither tells."""
+    def from_tables(cls, original: Microdata, released: Microdata) -> LinkedTables:
+        """Link the records by the classes of an anonymised release, else record by record. Raises NotComputable where neither is known."""
         released.require_linked()
         n = len(released) if released.classes is None else len(released.classes)
-        if n != len(original) or len(released.records) != len(released):
+        if n != len(original) or len(released.linked_records) != len(released):
             reason = f"the release has {len(released):,} of {len(original):,} records and does not say which"
             raise NotComputable(reason)
-        return cls(original, released, released.records)
+        return cls(original, released, released.linked_records)
 
     @property
-    def kept(self) -> float:
+    def released_share(self) -> float:
         return len(self.rows) / len(self.original)
 
-    def numbers(self, name: str) -> tuple[Floats, Floats]:
-        """Original and released numbers of a variable, both (k,), NaN where missing. NotComputable without numbers."""
-        self._require(name)
+    def number_pairs(self, name: str) -> tuple[Floats, Floats]:
+        """Return the original and released numbers of a variable, both (k,), NaN where missing. Raises NotComputable without numbers."""
+        self._require_released(name)
         if self.released.schema[name].kind.has_levels:
-            return self.original.numbers(name)[self.rows], self._codes(name)
+            return self.original.numbers(name)[self.rows], self._released_level_codes(name)
         return self.original.numbers(name)[self.rows], self.released.numbers(name)
 
-    def labels(self, name: str) -> tuple[Labels, Labels]:
-        """Original (n,) and released (k,) values of a variable as text."""
-        self._require(name)
-        return Labels.of(self.original.frame[name]), Labels.of(self.released.frame[name])
+    def text_pairs(self, name: str) -> tuple[TextValues, TextValues]:
+        """Return the original (n,) and released (k,) values of a variable as text."""
+        self._require_released(name)
+        return TextValues.from_values(self.original.frame[name]), TextValues.from_values(self.released.frame[name])
 
-    def hidden(self, name: str) -> NDArray[np.bool_]:
-        """Which released values (k,) of a variable are generalised to the root."""
+    def is_root(self, name: str) -> NDArray[np.bool_]:
+        """Return which released values (k,) of a variable are generalised to the root."""
         if name not in self.released.generalised:
             return np.zeros(len(self.rows), dtype=np.bool_)
         return np.asarray(self.released.frame[name].astype("object").eq(ROOT).fillna(value=False), dtype=np.bool_)
 
-    def classes(self, names: Sequence[str]) -> Integers:
-        """The equivalence class of each original record, (n,), -1 where it is suppressed.
+    def record_classes(self, names: Sequence[str]) -> Integers:
+        """Return the equivalence class of each original record, (n,), -1 where it is suppressed.
 
-        Those that the release says; where it says none, released records that are alike in ``names``.
+        These are the classes that the release has; without them, released records that are alike in ``names``.
         """
         if self.released.classes is not None:
             return self.released.classes
         columns = [self.released.frame[name] for name in names if name in self.released.frame.columns]
         return equivalence_classes(columns, len(self.released))
 
-    def _require(self, name: str) -> None:
+    def _require_released(self, name: str) -> None:
         if name not in self.released.frame.columns:
             raise NotComputable("the release does not have this variable")
         if not len(self.rows):
             raise NotComputable("every record is suppressed")
 
-    def _codes(self, name: str) -> Floats:
+    def _released_level_codes(self, name: str) -> Floats:
         column = self.original.column(name)
         if not self.original.schema[name].kind.has_levels:
             raise NotComputable("the release has intervals of this variable, not numbers")
@@ -97,21 +102,25 @@ class Pairs:
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
-    """Values as text: the different ones, ascending, and the place of each record's among them, (n,); missing is a value of its own."""
+class TextValues:
+    """Values as text; missing is a value of its own.
+
+    distinct: different values, ascending
+    place: place of each record's value among them, (n,)
+    """
 
     distinct: tuple[str, ...]
     place: NDArray[np.intp]
 
     @classmethod
-    def of(cls, values: Values) -> Labels:
-        """Of text, or of a column of any kind."""
+    def from_values(cls, values: Values) -> TextValues:
+        """Build from text, or from a column of any kind."""
         if not isinstance(values, pd.Series):
             distinct, place = np.unique(np.asarray(values).astype(str), return_inverse=True)
             return cls(tuple(map(str, distinct)), place)
         if not isinstance(values.dtype, pd.CategoricalDtype):
             text = values.astype("str").astype("object").where(values.notna(), MISSING)
-            return cls.of(np.asarray(text, dtype=object))
+            return cls.from_values(np.asarray(text, dtype=object))
         codes = values.cat.codes.to_numpy()
         names = [*map(str, values.cat.categories), MISSING]
         found = sorted({names[code] for code in pd.unique(codes)})
@@ -119,22 +128,22 @@ class Labels:
         return cls(tuple(found), np.array([at.get(name, -1) for name in names], dtype=np.intp)[codes])
 
 
-def quasi_identifiers(schema: Schema, released: Sequence[str]) -> tuple[str, ...]:
-    """The variables of role known; without any, the released ones; without those, all but the identifiers."""
+def compared_quasi_identifiers(schema: Schema, released: Sequence[str]) -> tuple[str, ...]:
+    """Return the variables of role known; without any, the released ones; without those, all but the identifiers."""
     known = tuple(v.name for v in schema if v.role is Role.QUASI_IDENTIFIER)
-    return known or tuple(released) or schema.but_identifiers
+    return known or tuple(released) or schema.non_identifiers
 
 
 def class_ranges(values: Floats, classes: Integers) -> Floats:
-    """Max - min of the values in the class of each record that is not suppressed, in their order, (k,)."""
+    """Return max - min of the values in the class of each record that is not suppressed, in their order, (k,)."""
     kept = classes >= 0
     own = classes[kept]
-    low, high = class_ends(values[kept], own, int(own.max(initial=-1)) + 1)
+    low, high = class_extremes(values[kept], own, int(own.max(initial=-1)) + 1)
     return np.asarray((high - low)[own]) if len(own) else np.empty(0)
 
 
 def numerical_loss(original: Floats, classes: Integers, hidden: Flags | None = None) -> float:
-    """Sum over classes of |e| perim(e) / perim(O), divided by |A|: both (n,), at least one record not suppressed.
+    """Return the sum over classes of |e| perim(e) / perim(O), divided by |A|: both (n,), at least one record not suppressed.
 
     perim is max - min of the *original* values; of O over all records, suppressed ones included, as in the paper's
     example. 0 for a constant. Missing values, NaN, are ignored. A ``hidden`` value, (k,) of the records not suppressed, is
@@ -147,45 +156,48 @@ def numerical_loss(original: Floats, classes: Integers, hidden: Flags | None = N
     return float(np.mean(ranges)) / whole if whole and len(ranges) else 0.0
 
 
-def categorical_loss(original: Labels, released: Labels, classes: Integers, tree: Hierarchy | None = None) -> float:
-    """The same with the geometric size of the generalised node over that of the root.
+def categorical_loss(
+    original: TextValues, released: TextValues, classes: Integers, tree: Hierarchy | None = None
+) -> float:
+    """Return the same loss as ``numerical_loss`` with the geometric size of the generalised node over that of the root.
 
     ``original`` (n,) and ``released`` (k,), the latter of the records that are not suppressed, hold labels; without a tree their values lie
-    below one root. A group,
-    ``{foo, bar}``, counts as the lowest node over its values, a label that is no node as the root. Where a class shows less than the lowest node over all its original values, such as its
-    mode, that node counts. Raises ValueError where an original value is not in the tree.
+    below one root. A group, ``{foo, bar}``, counts as the lowest node over its values, a label that is no node as the root. Where a class
+    shows less than the lowest node over all its original values, such as its mode, that node counts. Raises ValueError where an
+    original value
+    is not in the tree.
     """
-    tree = tree or flat(original.distinct)
-    rows, root = tree.codes(original.distinct)[original.place], float(tree.node_sizes[-1].max())
+    tree = tree or flat_hierarchy(original.distinct)
+    rows, root = tree.rows_of_values(original.distinct)[original.place], float(tree.node_sizes[-1].max())
     size = {
         node: float(s)
         for level, sizes in enumerate(tree.node_sizes)
-        for node, s in zip(_nodes(tree, level), sizes, strict=True)
+        for node, s in zip(_labels_at_level(tree, level), sizes, strict=True)
     }
-    of_label = [size[one] if one in size else _size_over(tree, members(one)) for one in released.distinct]
+    of_label = [size[one] if one in size else _common_node_size(tree, parse_group(one)) for one in released.distinct]
     shown = np.array(of_label)[released.place]
-    return float(np.mean(np.maximum(shown, _common_sizes(tree, rows, classes)))) / root
+    return float(np.mean(np.maximum(shown, _class_node_sizes(tree, rows, classes)))) / root
 
 
-def _size_over(tree: Hierarchy, leaves: Sequence[str]) -> float:
-    """Size of the lowest node over all these values; the root's where there are none, or one is not in the tree."""
+def _common_node_size(tree: Hierarchy, leaves: Sequence[str]) -> float:
+    """Return the size of the lowest node over all these values; the root's where there are none, or one is not in the tree."""
     rows = [i for i, row in enumerate(tree.rows) if row[0] in leaves]
     if rows and len(rows) == len(set(leaves)):
-        for nodes, sizes in zip(tree.nodes, tree.node_sizes, strict=True):
+        for nodes, sizes in zip(tree.node_numbers, tree.node_sizes, strict=True):
             if len(set(nodes[rows])) == 1:
                 return float(sizes[rows[0]])
     return float(tree.node_sizes[-1].max())
 
 
-def _nodes(tree: Hierarchy, level: int) -> list[str]:
+def _labels_at_level(tree: Hierarchy, level: int) -> list[str]:
     return [row[level] for row in tree.rows]
 
 
-def _common_sizes(tree: Hierarchy, rows: Integers, classes: Integers) -> Floats:
-    """Size of the lowest node over the leaves (rows of the tree) of the class of each record not suppressed, (k,)."""
+def _class_node_sizes(tree: Hierarchy, rows: Integers, classes: Integers) -> Floats:
+    """Return the size of the lowest node over the leaves (rows of the tree) of the class of each record not suppressed, (k,)."""
     kept = rows[classes >= 0]
     found = tree.node_sizes[-1][kept]
-    for nodes, sizes in zip(tree.nodes[-2::-1], tree.node_sizes[-2::-1], strict=True):
+    for nodes, sizes in zip(tree.node_numbers[-2::-1], tree.node_sizes[-2::-1], strict=True):
         shared = class_ranges(nodes[rows].astype(np.float64), classes) == 0
         found = np.where(shared, sizes[kept], found)
     return np.asarray(found, dtype=np.float64)

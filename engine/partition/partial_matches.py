@@ -13,70 +13,77 @@ import numpy as np
 import pandas as pd
 
 from ..data.arrays import Booleans, Integers
-from .equivalence_classes import Composition, class_sizes
-from .grouping import numbered
+from .equivalence_classes import ClassComposition, class_sizes
+from .grouping import number_groups
 
 MISSING = -1
 """The code of a missing value."""
 
-JOIN = 1 << 19
+JOIN_COST = 1 << 19
 """Comparisons of two codes that take about as long as one join."""
-BLOCK = 1 << 22
+MOST_PAIRS_AT_ONCE = 1 << 22
 """Pairs of rows that are compared at once."""
 
 
 @dataclass(frozen=True, eq=False)
-class Join:
-    """Rows at the places ``own`` (r,) and others at ``place`` (o,) match where their groups ``left`` (r,) and ``right`` (o,) are equal."""
+class GroupJoin:
+    """Rows and other rows that match where their groups are equal.
 
-    own: Integers
-    left: Integers
-    place: Integers
-    right: Integers
-    groups: int
+    row_places: places of the rows, (r,)
+    row_groups: group of each row, (r,)
+    other_places: places of the others, (o,)
+    other_groups: group of each other, (o,)
+    n_groups: number of groups
+    """
+
+    row_places: Integers
+    row_groups: Integers
+    other_places: Integers
+    other_groups: Integers
+    n_groups: int
 
 
-def _joins(rows: Integers, others: Integers) -> Iterator[Join]:
-    """A join for every two groups of rows (r, d) and others (o, d) that lack values in the same columns."""
-    ours, theirs = (list(_by_missing(codes)) for codes in (rows, others))
+def _joins_by_missing_columns(rows: Integers, others: Integers) -> Iterator[GroupJoin]:
+    """Yield a join for every two groups of rows (r, d) and others (o, d) that lack values in the same columns."""
+    ours, theirs = (list(_rows_by_missing_columns(codes)) for codes in (rows, others))
     for lacking, own in ours:
         for absent, place in theirs:
             compared = np.flatnonzero(~(lacking | absent))
             first, second = (codes[np.ix_(some, compared)] for codes, some in ((rows, own), (others, place)))
             columns = [[first[:, j], second[:, j]] for j in range(len(compared))]
-            (left, right), groups = numbered(columns, [len(own), len(place)])
-            yield Join(own, left, place, right, groups)
+            (left, right), groups = number_groups(columns, [len(own), len(place)])
+            yield GroupJoin(own, left, place, right, groups)
 
 
-def _lacking(codes: Integers) -> tuple[Integers, Integers]:
-    """The different sets of columns in which rows (r, d) lack a value, a bit each, and which is each row's, (r,)."""
+def _missing_column_sets(codes: Integers) -> tuple[Integers, Integers]:
+    """Return the different sets of columns in which rows (r, d) lack a value, a bit each, and which is each row's, (r,)."""
     found, which = np.unique((codes == MISSING) @ (1 << np.arange(codes.shape[1])), return_inverse=True)
     return found, which.reshape(-1)
 
 
-def _by_missing(codes: Integers) -> Iterator[tuple[Booleans, Integers]]:
-    """The columns, (d,), in which some rows (r, d) lack a value, and the places of those rows."""
-    sets, which = _lacking(codes)
+def _rows_by_missing_columns(codes: Integers) -> Iterator[tuple[Booleans, Integers]]:
+    """Yield the columns, (d,), in which some rows (r, d) lack a value, and the places of those rows."""
+    sets, which = _missing_column_sets(codes)
     for number, one in enumerate(sets):
         yield (one >> np.arange(codes.shape[1]) & 1).astype(np.bool_), np.flatnonzero(which == number)
 
 
 def partial_matches(rows: Integers, others: Integers) -> Iterator[tuple[Integers, Integers]]:
-    """Which of the ``rows`` (r, d) matches which of the ``others`` (o, d), as pairs of places, each once, in several parts.
+    """Yield which of the ``rows`` (r, d) matches which of the ``others`` (o, d), as pairs of places, each once, in several parts.
 
     Codes mean the same in both; ``MISSING`` matches every code. At most 62 columns.
     """
-    for join in _joins(rows, others):
-        order = np.argsort(join.right, kind="stable")
-        sizes = np.bincount(join.right, minlength=join.groups)
-        times = sizes[join.left]
-        first = (np.cumsum(sizes) - sizes)[join.left] - (np.cumsum(times) - times)
+    for join in _joins_by_missing_columns(rows, others):
+        order = np.argsort(join.other_groups, kind="stable")
+        sizes = np.bincount(join.other_groups, minlength=join.n_groups)
+        times = sizes[join.row_groups]
+        first = (np.cumsum(sizes) - sizes)[join.row_groups] - (np.cumsum(times) - times)
         entry = np.repeat(first, times) + np.arange(int(times.sum()))
-        yield np.repeat(join.own, times), join.place[order[entry]]
+        yield np.repeat(join.row_places, times), join.other_places[order[entry]]
 
 
-def agreement(rows: Integers, others: Integers) -> Booleans:
-    """Whether each of the rows (r, d) matches each of the others (o, d): (r, o)."""
+def agreement_matrix(rows: Integers, others: Integers) -> Booleans:
+    """Return whether each of the rows (r, d) matches each of the others (o, d): (r, o)."""
     found = np.ones((len(rows), len(others)), dtype=np.bool_)
     for ours, theirs in zip(rows.T, others.T, strict=True):
         found &= (ours[:, None] == theirs) | (ours[:, None] == MISSING) | (theirs == MISSING)
@@ -84,40 +91,42 @@ def agreement(rows: Integers, others: Integers) -> Booleans:
 
 
 def match_counts(rows: Integers, others: Integers, weights: Integers) -> Integers:
-    """How many records each of the rows (r, d) matches, where ``weights`` (o,) records are like each of the others (o, d): (r,).
+    """Count the records that each of the rows (r, d) matches, where ``weights`` (o,) records are like each of the others (o, d): (r,).
 
     Where nearly every row lacks other columns, comparing each with each is faster than a join for every two groups.
     """
-    groups = [len(_lacking(codes)[0]) for codes in (rows, others)]
-    if rows.size * len(others) < JOIN * groups[0] * groups[1]:
-        blocks = np.array_split(np.arange(len(rows)), 1 + len(rows) * len(others) // BLOCK)
-        found = [agreement(rows[block], others) @ weights for block in blocks]
+    groups = [len(_missing_column_sets(codes)[0]) for codes in (rows, others)]
+    if rows.size * len(others) < JOIN_COST * groups[0] * groups[1]:
+        blocks = np.array_split(np.arange(len(rows)), 1 + len(rows) * len(others) // MOST_PAIRS_AT_ONCE)
+        found = [agreement_matrix(rows[block], others) @ weights for block in blocks]
         return np.concatenate(found).astype(np.int64)
     total = np.zeros(len(rows), dtype=np.int64)
-    for join in _joins(rows, others):
-        alike = np.bincount(join.right, weights=weights[join.place], minlength=join.groups).astype(np.int64)
-        total[join.own] += alike[join.left]
+    for join in _joins_by_missing_columns(rows, others):
+        alike = np.bincount(join.other_groups, weights=weights[join.other_places], minlength=join.n_groups).astype(
+            np.int64
+        )
+        total[join.row_places] += alike[join.row_groups]
     return total
 
 
 def class_patterns(columns: Sequence[pd.Series], classes: Integers) -> Integers:
-    """The codes of each equivalence class, (classes, d): ``columns`` are the d of n records, ``classes`` (n,) theirs."""
+    """Return the codes of each equivalence class, (classes, d): ``columns`` are the d columns of n records, ``classes`` (n,) their classes."""
     first = np.unique(classes, return_index=True)[1]
     found = np.empty((len(first), len(columns)), dtype=np.int64)
     for place, column in enumerate(columns):
         values = column.iloc[first]
-        found[:, place] = np.where(values.isna(), MISSING, numbered([[values]], [len(first)])[0][0])
+        found[:, place] = np.where(values.isna(), MISSING, number_groups([[values]], [len(first)])[0][0])
     return found
 
 
 def matching_sizes(columns: Sequence[pd.Series], classes: Integers) -> Integers:
-    """How many records the records of each class match, itself among them, (classes,)."""
+    """Count the records that the records of each class match, itself among them, (classes,)."""
     patterns = class_patterns(columns, classes)
     return match_counts(patterns, patterns, class_sizes(classes))
 
 
-def composition_of_matches(patterns: Integers, own: Composition, values: int) -> Composition:
-    """The values among the records that match each of the different ``patterns`` (g, d), whose own records have the composition ``own``."""
+def composition_of_matches(patterns: Integers, own: ClassComposition, values: int) -> ClassComposition:
+    """Count the values among the records that match each of the different ``patterns`` (g, d), whose own records have the composition ``own``."""
     first = np.searchsorted(own.group, np.arange(len(patterns) + 1))
     keys, counts = [], []
     for ours, theirs in partial_matches(patterns, patterns):
@@ -130,4 +139,4 @@ def composition_of_matches(patterns: Integers, own: Composition, values: int) ->
     key, place = np.unique(np.concatenate(keys), return_inverse=True)
     count = np.bincount(place, weights=np.concatenate(counts)).astype(np.int64)
     sizes = np.bincount(key // values, weights=count, minlength=len(patterns)).astype(np.int64)
-    return Composition(key // values, key % values, count, sizes)
+    return ClassComposition(key // values, key % values, count, sizes)

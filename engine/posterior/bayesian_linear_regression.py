@@ -1,30 +1,21 @@
 """Bayesian linear regression with independent normal coefficients and a half-Cauchy standard deviation.
 
-    y | gamma, sigma ~ Normal(X gamma, sigma^2 I)
-    gamma_k          ~ Normal(0, s)            independent, s the prior standard deviation
-    sigma            ~ half-t with 1 df and scale a (half-Cauchy)
+    y | gamma, sigma ~ Normal(X gamma, sigma^2 I);  gamma_k ~ Normal(0, s) independent;  sigma ~ half-t with 1 df and scale a (half-Cauchy)
 
-Guo & Hu §2.2, eq. 6-8, where s = 2 and a = 1. The draws are exact and independent, without a Markov chain: given sigma
-the coefficients are normal, and integrated out they leave a density of sigma alone, in one dimension.
-
-Everything about X enters through X = Q1 T, the first half of the orthogonal decomposition [X; I/s] = [Q1; Q2] T, and
-the cosines and sines Q1 = U C V', Q2'Q2 = V S^2 V'. With delta = V' T gamma the posterior precision given sigma is
-diagonal, w = C^2 / sigma^2 + S^2 (the prior's 1/s lies inside Q2), and
+Guo & Hu §2.2, eq. 6-8, where s = 2 and a = 1. Draws are exact and independent: integrated out, coefficients leave a density of sigma
+alone. X enters through X = Q1 T, the first half of the decomposition [X; I/s] = [Q1; Q2] T, and the cosines and sines Q1 = U C V', Q2'Q2 =
+V S^2 V'. With delta = V' T gamma the posterior precision given sigma is diagonal, w = C^2 / sigma^2 + S^2, and
 
     log p(y | sigma) = -n log sigma - sum(log w) / 2 - (rss + sum(u^2 S^2 sigma^2 / (C^2 + S^2 sigma^2))) / (2 sigma^2)
 
-up to a constant, where u = U'y and rss is the sum of squared residuals of least squares. No two large numbers are
-subtracted, and the decomposition does not depend on the scale of the columns, so they need no standardisation.
+up to a constant, with u = U'y and rss the residual sum of squares. The decomposition does not depend on the scale of the columns.
 
-Those priors are mild for a response and predictors whose sizes are near 1. ``scaled`` puts them on the standardised
-variables (y - mean(y)) / sd(y) and (x_j - mean(x_j)) / sd(x_j) instead, so that in the given units
+Those priors are mild for variables whose sizes are near 1. The ``_scaled`` constructors put them on (y - mean(y)) / sd(y) and
+(x_j - mean(x_j)) / sd(x_j) instead (Gelman, Jakulin, Pittau and Su 2008, section 2), so that units and origins do not matter:
 
-    gamma_j ~ Normal(0, s sd(y) / sd(x_j)),   gamma_0 + sum_j gamma_j mean(x_j) ~ Normal(mean(y), s sd(y)),
-    sigma   ~ half-t with 1 df and scale a sd(y)
+    gamma_j ~ Normal(0, s sd(y) / sd(x_j)),   gamma_0 + sum_j gamma_j mean(x_j) ~ Normal(mean(y), s sd(y)),   sigma has scale a sd(y)
 
-(the scaling of Gelman, Jakulin, Pittau and Su 2008, section 2): units and origins of the variables then do not matter.
-
-A record of weight w has its likelihood to the power w: rows of y and X times root(w), and the sum of the weights in the place of n.
+A record of weight w has its likelihood to the power w: rows of y and X times root(w), and the sum of the weights in place of n.
 """
 
 from __future__ import annotations
@@ -44,8 +35,12 @@ _SHARED = 64
 
 
 @dataclass(frozen=True)
-class Moments:
-    """Exact posterior means and standard deviations: of the coefficients (K,) and of sigma."""
+class PosteriorMoments:
+    """Exact posterior means and standard deviations.
+
+    mean, sd: of the coefficients, (K,)
+    sigma_mean, sigma_sd: of sigma
+    """
 
     mean: Floats
     sd: Floats
@@ -54,33 +49,34 @@ class Moments:
 
 
 @dataclass(frozen=True)
-class Standard:
-    """What ``scaled`` standardises by: mean ``middle`` and sd ``unit`` of the response, ``means`` and ``sds`` (K,) of the columns.
+class Standardisation:
+    """Means and standard deviations by which variables are standardised.
 
-    The intercept's are 0 and 1.
+    response_mean, response_sd: of the response
+    column_means, column_sds: of the columns of the design, 0 and 1 for the intercept, (K,)
     """
 
-    middle: float
-    unit: float
-    means: Floats
-    sds: Floats
+    response_mean: float
+    response_sd: float
+    column_means: Floats
+    column_sds: Floats
 
     @classmethod
-    def of(cls, y: Floats, x: Floats, weights: Floats | None = None) -> Standard:
-        """That of responses (n,) and design (n, K), by the records' weights. Raises ValueError when y or a column does not vary."""
-        middle, unit = map(float, _standard(y, weights))
-        of_means, of_sds = _standard(x[:, 1:], weights)
-        return cls._varying(middle, unit, np.append(0.0, of_means), np.append(1.0, of_sds))
+    def from_records(cls, y: Floats, x: Floats, weights: Floats | None = None) -> Standardisation:
+        """Compute from responses (n,) and design (n, K), by the records' weights. Raises ValueError when y or a column does not vary."""
+        middle, unit = map(float, _mean_and_sd(y, weights))
+        of_means, of_sds = _mean_and_sd(x[:, 1:], weights)
+        return cls._require_varying(middle, unit, np.append(0.0, of_means), np.append(1.0, of_sds))
 
     @classmethod
-    def of_triangle(cls, triangle: Floats, n: float) -> Standard:
-        """As ``of``, given R (K + 1, K + 1) with QR = [X y], rows times the roots of their weights, which sum to ``n``."""
+    def from_triangle(cls, triangle: Floats, n: float) -> Standardisation:
+        """Compute as ``from_records``, given R (K + 1, K + 1) with QR = [X y], rows times the roots of their weights, which sum to ``n``."""
         means, sds = triangle[0] / triangle[0, 0], np.linalg.norm(triangle[1:], axis=0) / np.sqrt(n)
         means[0], sds[0] = 0.0, 1.0
-        return cls._varying(float(means[-1]), float(sds[-1]), means[:-1], sds[:-1])
+        return cls._require_varying(float(means[-1]), float(sds[-1]), means[:-1], sds[:-1])
 
     @classmethod
-    def _varying(cls, middle: float, unit: float, means: Floats, sds: Floats) -> Standard:
+    def _require_varying(cls, middle: float, unit: float, means: Floats, sds: Floats) -> Standardisation:
         if not unit > 1e-12 * abs(middle) or not np.all(sds > 0):
             raise ValueError("the response is a linear function of the predictors, without error")
         return cls(middle, unit, means, sds)
@@ -88,11 +84,17 @@ class Standard:
 
 @dataclass(frozen=True)
 class LinearPosterior:
-    """The posterior of (gamma, sigma) given n records, or records whose weights sum to n; build it with ``of``.
+    """The posterior of (gamma, sigma) given n records, or records whose weights sum to n; build it with ``from_records``.
 
-    ``cosine``, ``sine``, ``u`` (K,): C, S and U'y of the module's text. ``back`` (K, K) takes delta to gamma, from
-    ``centre`` (K,); sigma and the prior's scale count in ``unit``. ``prior_sds`` (K,) are those of the coefficients.
-    ``turn`` (K, K) is the rotation of the standard normals that delta is drawn with.
+    n: number of records, or sum of their weights
+    rss: sum of squared residuals of least squares
+    cosine, sine, u: C, S and U'y of the module's text, (K,)
+    back: matrix that takes delta to gamma, (K, K)
+    sigma_scale: scale of sigma's prior, in ``unit``
+    centre: gamma at delta = 0, (K,)
+    unit: unit of sigma
+    prior_sds: prior standard deviations of the coefficients, (K,)
+    turn: rotation of the standard normals that delta is drawn with, (K, K)
     """
 
     n: float
@@ -108,7 +110,7 @@ class LinearPosterior:
     turn: Floats
 
     @classmethod
-    def of(
+    def from_records(
         cls,
         y: Floats,
         x: Floats,
@@ -118,7 +120,7 @@ class LinearPosterior:
         weights: Floats | None = None,
         symmetric: bool = False,
     ) -> LinearPosterior:
-        """The posterior given responses y (n,) and design x (n, K), n > K, and ``weights`` (n,) above 0 with a sum above K.
+        """Compute the posterior given responses y (n,), design x (n, K), n > K, and ``weights`` (n,) above 0 with a sum above K.
 
         ``symmetric`` draws T gamma by the symmetric root of its covariance, which no sign or order of U and V changes.
 
@@ -131,13 +133,13 @@ class LinearPosterior:
             y, x = y * root, x * root[:, None]
         require_more_records(n, *x.shape, weighted=weights is not None)
         triangle = np.asarray(np.linalg.qr(np.column_stack([x, y]), mode="r"))
-        return cls.of_triangle(triangle, n, prior_sd, sigma_scale, symmetric=symmetric)
+        return cls.from_triangle(triangle, n, prior_sd, sigma_scale, symmetric=symmetric)
 
     @classmethod
-    def of_triangle(
+    def from_triangle(
         cls, triangle: Floats, n: float, prior_sd: float = 2.0, sigma_scale: float = 1.0, *, symmetric: bool = False
     ) -> LinearPosterior:
-        """As ``of``, given R (K + 1, K + 1) with QR = [X y], rows times the roots of their weights, which sum to ``n``.
+        """Compute as ``from_records``, given R (K + 1, K + 1) with QR = [X y], rows times the roots of their weights, which sum to ``n``.
 
         Raises:
             ValueError: when y is a linear function of x.
@@ -153,70 +155,73 @@ class LinearPosterior:
         return cls(n, rss, cosine, sine, u.T @ z, back, sigma_scale, np.zeros(k), 1.0, np.full(k, prior_sd), turn)
 
     @classmethod
-    def scaled(
+    def from_records_scaled(
         cls,
         y: Floats,
         x: Floats,
         prior_sd: float = 2.0,
         sigma_scale: float = 1.0,
-        by: Standard | None = None,
+        by: Standardisation | None = None,
         *,
         weights: Floats | None = None,
     ) -> LinearPosterior:
-        """The posterior whose priors are those of the standardised variables, by the weights; the first column of x is the intercept.
+        """Compute the posterior with priors on the standardised variables, by the weights; the first column of x is the intercept.
 
-        ``by`` is what they are standardised by where that is not these records.
+        ``by`` is the standardisation where that is not of these records.
 
         Raises:
-            ValueError: as ``of``, and when y or a column does not vary.
+            ValueError: as ``from_records``, and when y or a column does not vary.
         """
-        by = Standard.of(y, x, weights) if by is None else by
-        standard = (y - by.middle) / by.unit, (x - by.means) / by.sds
-        return cls.of(*standard, prior_sd, sigma_scale, weights=weights, symmetric=True)._in_units(by, prior_sd)
+        by = Standardisation.from_records(y, x, weights) if by is None else by
+        standard = (y - by.response_mean) / by.response_sd, (x - by.column_means) / by.column_sds
+        return cls.from_records(*standard, prior_sd, sigma_scale, weights=weights, symmetric=True)._in_given_units(
+            by, prior_sd
+        )
 
     @classmethod
-    def scaled_triangle(
+    def from_triangle_scaled(
         cls,
         triangle: Floats,
         n: float,
         prior_sd: float = 2.0,
         sigma_scale: float = 1.0,
-        by: Standard | None = None,
+        by: Standardisation | None = None,
     ) -> LinearPosterior:
-        """As ``scaled``, given R (K + 1, K + 1) with QR = [X y] as in ``of_triangle``.
+        """Compute as ``from_records_scaled``, given R (K + 1, K + 1) with QR = [X y] as in ``from_triangle``.
 
-        Its first row holds sums over all records and the others deviations from means, so that variables standardised by these records have the
-        triangle without that row, in other units, and by others one with what their means differ by.
+        Its first row holds sums over all records and the others deviations from means, so that variables standardised by these records
+        have the
+        triangle without that row, in other units, and by others one with the differences of their means.
 
         Raises:
-            ValueError: as ``of_triangle``, and when y or a column does not vary.
+            ValueError: as ``from_triangle``, and when y or a column does not vary.
         """
         own = by is None
-        by = Standard.of_triangle(triangle, n) if by is None else by
-        units = np.append(by.sds, by.unit)
+        by = Standardisation.from_triangle(triangle, n) if by is None else by
+        units = np.append(by.column_sds, by.response_sd)
         standard = triangle / units
-        middle = np.append(by.means, by.middle)[1:]
+        middle = np.append(by.column_means, by.response_mean)[1:]
         standard[0, 1:] = 0.0 if own else (triangle[0, 1:] - triangle[0, 0] * middle) / units[1:]
-        return cls.of_triangle(standard, n, prior_sd, sigma_scale, symmetric=True)._in_units(by, prior_sd)
+        return cls.from_triangle(standard, n, prior_sd, sigma_scale, symmetric=True)._in_given_units(by, prior_sd)
 
-    def _in_units(self, by: Standard, prior_sd: float) -> LinearPosterior:
-        """The posterior of standardised variables in the units that they were given in."""
-        given = np.diag(by.unit / by.sds)
-        given[0] -= by.unit * by.means / by.sds
-        centre = np.append(by.middle, np.zeros(by.sds.size - 1))
+    def _in_given_units(self, by: Standardisation, prior_sd: float) -> LinearPosterior:
+        """Return the posterior of standardised variables in the units that they were given in."""
+        given = np.diag(by.response_sd / by.column_sds)
+        given[0] -= by.response_sd * by.column_means / by.column_sds
+        centre = np.append(by.response_mean, np.zeros(by.column_sds.size - 1))
         prior_sds = prior_sd * np.linalg.norm(given, axis=1)
-        return replace(self, back=given @ self.back, centre=centre, unit=by.unit, prior_sds=prior_sds)
+        return replace(self, back=given @ self.back, centre=centre, unit=by.response_sd, prior_sds=prior_sds)
 
-    def log_density(self, log_sigma: Floats) -> Floats:
-        """Log marginal posterior density of log(sigma / unit) at the points (G,), up to a constant: (G,)."""
+    def log_sigma_density(self, log_sigma: Floats) -> Floats:
+        """Return the log marginal posterior density of log(sigma / unit) at the points (G,), up to a constant: (G,)."""
         variance = np.exp(2 * log_sigma)[:, None]
         shrunk = self.cosine**2 + self.sine**2 * variance
         misfit = self.rss / variance[:, 0] + np.sum(self.u**2 * self.sine**2 / shrunk, axis=1)
         likelihood = -self.n * log_sigma - 0.5 * np.sum(np.log(shrunk / variance), axis=1) - 0.5 * misfit
         return np.asarray(likelihood + log_sigma - np.log1p(variance[:, 0] / self.sigma_scale**2))
 
-    def grid(self) -> tuple[Floats, Floats]:
-        """Points of log(sigma / unit) (G,) that cover all but a negligible part of its posterior, and the cdf at them (G,).
+    def sigma_grid(self) -> tuple[Floats, Floats]:
+        """Return points of log(sigma / unit) (G,) that cover all but a negligible part of its posterior, and the cdf at them (G,).
 
         A grid over every sigma that the data could support is narrowed to where the density is within a factor of
         exp(-45) of its maximum, until it is fine.
@@ -226,7 +231,7 @@ class LinearPosterior:
         high = max(0.5 * np.log(total / self.n), np.log(self.sigma_scale)) + 3 + _DROP / (self.n - len(self.u))
         for _ in range(20):
             points = np.linspace(low, high, _POINTS)
-            log_density = self.log_density(points)
+            log_density = self.log_sigma_density(points)
             inside = np.flatnonzero(log_density > log_density.max() - _DROP)
             first, last = max(inside[0] - 1, 0), min(inside[-1] + 1, _POINTS - 1)
             if last - first > _POINTS // 2:
@@ -236,41 +241,41 @@ class LinearPosterior:
         cdf = np.concatenate([[0.0], np.cumsum(density[1:] + density[:-1])])
         return points, cdf / cdf[-1]
 
-    def sample(self, draws: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Independent draws from the posterior: coefficients (draws, K) and sigma (draws,)."""
-        points, cdf = self.grid()
+    def draw_parameters(self, draws: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Draw independently from the posterior: coefficients (draws, K) and sigma (draws,)."""
+        points, cdf = self.sigma_grid()
         sigma = np.exp(np.interp(rng.random(draws), cdf, points))
-        mean, variance = self.given(sigma)
+        mean, variance = self.delta_given_sigma(sigma)
         delta = mean + np.sqrt(variance) * (rng.standard_normal(mean.shape) @ self.turn.T)
         return self.centre + delta @ self.back.T, self.unit * sigma
 
-    def moments(self) -> Moments:
-        """Posterior means and standard deviations, by the law of total variance over the grid of sigma."""
-        points, cdf = self.grid()
+    def posterior_moments(self) -> PosteriorMoments:
+        """Return posterior means and standard deviations, by the law of total variance over the grid of sigma."""
+        points, cdf = self.sigma_grid()
         middle, weight = np.exp(0.5 * (points[1:] + points[:-1])), np.diff(cdf)
-        mean, variance = self.given(middle)
+        mean, variance = self.delta_given_sigma(middle)
         centre = weight @ mean
         spread = (mean - centre).T @ ((mean - centre) * weight[:, None]) + np.diag(weight @ variance)
         sd = np.sqrt(np.einsum("ij,jk,ik->i", self.back, spread, self.back))
         sigma_mean = float(weight @ middle)
         sigma_sd = float(np.sqrt(weight @ (middle - sigma_mean) ** 2))
-        return Moments(self.centre + self.back @ centre, sd, self.unit * sigma_mean, self.unit * sigma_sd)
+        return PosteriorMoments(self.centre + self.back @ centre, sd, self.unit * sigma_mean, self.unit * sigma_sd)
 
     def least_squares(self) -> tuple[Floats, Floats]:
-        """The coefficients without a prior and their standard errors, (K,) each."""
+        """Return the coefficients without a prior and their standard errors, (K,) each."""
         mean = self.centre + self.back @ (self.u / self.cosine)
         variance = self.rss / (self.n - self.u.size)
         return mean, np.sqrt(variance * np.sum((self.back / self.cosine) ** 2, axis=1))
 
-    def given(self, sigma: Floats) -> tuple[Floats, Floats]:
-        """Mean and variance of delta given each sigma / unit (G,): (G, K) and (G, K)."""
+    def delta_given_sigma(self, sigma: Floats) -> tuple[Floats, Floats]:
+        """Return mean and variance of delta given each sigma / unit (G,): (G, K) and (G, K)."""
         square = (sigma**2)[:, None]
         shrunk = self.cosine**2 + self.sine**2 * square
         return self.cosine * self.u / shrunk, square / shrunk
 
 
 def require_more_records(n: float, rows: int, coefficients: int, *, weighted: bool) -> None:
-    """ValueError when ``rows`` records, whose weights sum to ``n``, are no more than the coefficients."""
+    """Raise ValueError when ``rows`` records, whose weights sum to ``n``, are no more than the coefficients."""
     if min(n, rows) <= coefficients:
         weighing = ", by their weights," if weighted else ""
         raise ValueError(
@@ -278,16 +283,18 @@ def require_more_records(n: float, rows: int, coefficients: int, *, weighted: bo
         )
 
 
-def _standard(values: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of values (n,), or of each column (n, k), by weights (n,)."""
+def _mean_and_sd(values: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
+    """Return mean and standard deviation of values (n,), or of each column (n, k), by weights (n,)."""
     if weights is None:
         return np.asarray(values.mean(axis=0)), np.asarray(values.std(axis=0))
     means = np.average(values, axis=0, weights=weights)
     return np.asarray(means), np.sqrt(np.average((values - means) ** 2, axis=0, weights=weights))
 
 
-def truncated_normal(mean: Floats, sd: Floats | float, lower: float, upper: float, rng: np.random.Generator) -> Floats:
-    """One draw from each Normal(mean, sd^2) restricted to [lower, upper], (n,); either end may be infinite.
+def draw_truncated_normal(
+    mean: Floats, sd: Floats | float, lower: float, upper: float, rng: np.random.Generator
+) -> Floats:
+    """Draw one value from each Normal(mean, sd^2) restricted to [lower, upper], (n,); either end may be infinite.
 
     A uniform share u of the interval's probability is solved for z from log(Phi(a) + u (Phi(b) - Phi(a))). An interval
     above the mean is reflected below it, where the logarithm of the cdf keeps its accuracy however far out it lies.
@@ -295,11 +302,11 @@ def truncated_normal(mean: Floats, sd: Floats | float, lower: float, upper: floa
     found = np.empty(len(mean))
     for rows in row_blocks(len(mean), _SHARED):
         own = sd if np.ndim(sd) == 0 else np.asarray(sd)[rows]
-        found[rows] = _truncated(mean[rows], own, lower, upper, rng.random(rows.stop - rows.start))
+        found[rows] = _truncated_normal_quantile(mean[rows], own, lower, upper, rng.random(rows.stop - rows.start))
     return found
 
 
-def _truncated(mean: Floats, sd: Floats | float, lower: float, upper: float, u: Floats) -> Floats:
+def _truncated_normal_quantile(mean: Floats, sd: Floats | float, lower: float, upper: float, u: Floats) -> Floats:
     a, b = (lower - mean) / sd, (upper - mean) / sd
     above = a > 0
     low, high = np.where(above, -b, a), np.where(above, -a, b)

@@ -1,7 +1,7 @@
 """Chains that continue until they have converged, from the state that they are in.
 
 Every sampler of chains runs to a length, is judged by its own rule, and continues to the next length where the rule fails. Chains that
-converge at the first length have the same draws as if there were no other. What a chain draws depends on its own random numbers
+converge at the first length have the same draws as if there were no other. Draws of a chain depend on its own random numbers
 and its length alone, so that an interrupted fit that starts again gives the same bytes.
 """
 
@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-Left = TypeVar("Left")
+ChainResult = TypeVar("ChainResult")
 
 
 def run_until_converged(
-    run_to: Callable[[int], Left], converged: Callable[[Left], bool], lengths: Iterable[int]
-) -> tuple[Left, int]:
-    """What the chains left at the first of the ascending ``lengths`` where they have converged, or at the last, and that length.
+    run_to: Callable[[int], ChainResult], converged: Callable[[ChainResult], bool], lengths: Iterable[int]
+) -> tuple[ChainResult, int]:
+    """Run chains to the first of the ascending ``lengths`` where they have converged, or to the last; return their result and that length.
 
     ``run_to`` continues the chains to a length. Raises ValueError without any length.
     """
-    left: Left | None = None
+    left: ChainResult | None = None
     reached = 0
     for reached in lengths:
         left = run_to(reached)
@@ -31,8 +31,8 @@ def run_until_converged(
     return left, reached
 
 
-def grown(first: int, most: int, by: float) -> Iterator[int]:
-    """The length ``first``, then each ``by`` times the one before, and ``most`` as the last."""
+def geometric_lengths(first: int, most: int, by: float) -> Iterator[int]:
+    """Yield the length ``first``, then each ``by`` times the one before, and ``most`` as the last."""
     length = min(first, most)
     yield length
     while length < most:
@@ -40,10 +40,10 @@ def grown(first: int, most: int, by: float) -> Iterator[int]:
         yield length
 
 
-def doubled(first: int, most: int) -> Iterator[int]:
-    """The length ``first``, then each twice the one before, as long as that is at most ``most``.
+def doubling_lengths(first: int, most: int) -> Iterator[int]:
+    """Yield the length ``first``, then each twice the one before, as long as that is at most ``most``.
 
-    The second half of a chain is then what it added last.
+    The second half of a chain then are the sweeps that it added last.
     """
     length = first
     yield length

@@ -1,7 +1,8 @@
-"""Records as their distinct rows, and the classes of a mixture of products of multinomials that each row may be in.
+"""Records as their distinct rows, and the probabilities of the classes of a mixture of products of multinomials for each row.
 
-Records that are alike have the same class probabilities: those are computed once for every distinct row. Variables stand in blocks, and what a class
-says of a block is computed once for every combination of its values.
+Records that are alike have the same class probabilities: those are computed once for every distinct row. Variables stand in blocks, and
+    the
+probability of a block in a class is computed once for every combination of its values.
 """
 
 from __future__ import annotations
@@ -14,86 +15,93 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats
-from ..design.distinct_records import ranks
+from ..design.distinct_records import dense_ranks
 
 Codes = NDArray[np.int64]
 
-HELD = 40_000
+PROBABILITIES_AT_ONCE = 40_000
 """Class probabilities that are held at a time: they stay in the processor's cache."""
 COMBINATIONS = 512
 """Of the values of a block of variables, at least: as many logarithms are summed and exponentials taken for each class."""
-LEAST = 1e-300
+SMALLEST_PROBABILITY = 1e-300
 """Of a probability that was drawn: its logarithm is finite."""
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class VariableBlock:
     """Consecutive variables, whose values together have H combinations.
 
-    ``of`` (R,) is the combination of each distinct row, ``shown`` (D, H) is 1 where a combination has a level of the columns ``first`` to
-    ``last``, ``records`` (H,) how many have it.
+    combination: combination of each distinct row, (R,)
+    first, last: first column and the one after the last of the variables' levels among the D of all
+    level_indicators: 1 where a combination has a level, (levels of the block, H)
+    records: records of each combination, (H,)
     """
 
-    of: Codes
+    combination: Codes
     first: int
     last: int
-    shown: Floats
+    level_indicators: Floats
     records: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class DistinctRows:
-    """Records of q variables as their R distinct rows: ``counts`` (R,) of records, ``place`` (n,) the row of each.
+    """Records of q variables as their R distinct rows.
 
-    ``levels`` (q,) are the numbers of levels; a code outside 0..levels - 1 is a missing value. ``blocks`` hold the rows.
+    levels: number of levels of each variable; a code outside 0..levels - 1 is a missing value, (q,)
+    counts: records of each row, (R,)
+    place: row of each record, (n,)
+    blocks: the rows, as blocks of variables
     """
 
     levels: tuple[int, ...]
     counts: Codes
     place: Codes
-    blocks: tuple[Block, ...]
+    blocks: tuple[VariableBlock, ...]
 
     @classmethod
-    def of(cls, codes: Sequence[Codes], levels: Sequence[int], records: int) -> DistinctRows:
-        """Of the codes (n,) of each variable. Rows stand in the order of their codes, so nothing hangs on that of the records."""
+    def from_codes(cls, codes: Sequence[Codes], levels: Sequence[int], records: int) -> DistinctRows:
+        """Build from the codes (n,) of each variable. Rows stand in the order of their codes, so that the order of the records has no effect."""
         known = [
             np.where((own >= 0) & (own < size), own, size).astype(np.int64)
             for own, size in zip(codes, levels, strict=True)
         ]
         place, rows_found = np.zeros(records, dtype=np.int64), 1
         for own, size in zip(known, levels, strict=True):
-            place, rows_found = ranks(place * (size + 1) + own, rows_found * (size + 1))
+            place, rows_found = dense_ranks(place * (size + 1) + own, rows_found * (size + 1))
         counts = np.bincount(place, minlength=1 if not records else 0).astype(np.int64)
         first = np.zeros(len(counts), dtype=np.int64)
         first[place[::-1]] = np.arange(records)[::-1]
         rows = [own[first] for own in known] if records else [own[:0] for own in known]
-        return cls(tuple(levels), counts, place, tuple(_blocks(rows, levels, counts)))
+        return cls(tuple(levels), counts, place, tuple(_split_into_blocks(rows, levels, counts)))
 
     @property
-    def starts(self) -> Codes:
-        """Where the levels of each variable start among the D of all, (q + 1,)."""
+    def level_starts(self) -> Codes:
+        """Return where the levels of each variable start among the D of all, (q + 1,)."""
         return np.concatenate([[0], np.cumsum(self.levels)]).astype(np.int64)
 
-    def logs(self, log_levels: Floats) -> list[Floats]:
-        """Of each block the logarithm (K, H) of each combination's probability in each class; ``log_levels`` (K, D) are log phi."""
-        return [log_levels[:, block.first : block.last] @ block.shown for block in self.blocks]
+    def log_block_probabilities(self, log_levels: Floats) -> list[Floats]:
+        """Return for each block the logarithm (K, H) of each combination's probability in each class; ``log_levels`` (K, D) are log phi."""
+        return [log_levels[:, block.first : block.last] @ block.level_indicators for block in self.blocks]
 
-    def chances(self, log_weights: Floats, logs: Sequence[Floats]) -> Iterator[tuple[slice, Chances, Floats]]:
-        """Chunks of rows: which, the probabilities of their classes, and the logarithms (rows,) that these are short of.
+    def class_probabilities(
+        self, log_weights: Floats, logs: Sequence[Floats]
+    ) -> Iterator[tuple[slice, ClassProbabilities, Floats]]:
+        """Yield chunks of rows: which rows, the probabilities of their classes, and the logarithms (rows,) to add to their total.
 
-        ``log_weights`` (K,) are log pi, ``logs`` those of the blocks. Row r has the probability ``total * exp(short)``.
+        ``log_weights`` (K,) are log pi, ``log_block_probabilities`` those of the blocks. Row r has the probability ``total * exp(short)``.
         """
-        size, groups = len(log_weights), Groups.of(len(log_weights))
+        size, groups = len(log_weights), ClassGroups.from_size(len(log_weights))
         shifts = [log.max(axis=0) for log in logs]
-        tables = [groups.padded(np.exp(log - shift).T) for log, shift in zip(logs, shifts, strict=True)]
-        weights = groups.padded(np.exp(log_weights)[None, :])
+        tables = [groups.pad_classes(np.exp(log - shift).T) for log, shift in zip(logs, shifts, strict=True)]
+        weights = groups.pad_classes(np.exp(log_weights)[None, :])
         if tables:
             tables[0] *= weights
-        chunk = max(1, min(len(self.counts), HELD // groups.padded_size))
+        chunk = max(1, min(len(self.counts), PROBABILITIES_AT_ONCE // groups.padded_size))
         held, other = np.empty((2, chunk, groups.padded_size))
         for start in range(0, len(self.counts), chunk):
             rows = slice(start, min(start + chunk, len(self.counts)))
-            of, count = [block.of[rows] for block in self.blocks], rows.stop - rows.start
+            of, count = [block.combination[rows] for block in self.blocks], rows.stop - rows.start
             found, short = held[:count], np.zeros(count)
             if not tables:
                 found[:] = weights
@@ -103,41 +111,50 @@ class DistinctRows:
                     found *= other[:count]
                 short += shift[own]
             upto = groups.cumulating @ found.T
-            if (lost := np.flatnonzero(upto[-1] < LEAST**0.5)).size:  # no class is near the best of every block
-                exact = self.exact(log_weights, logs, lost + start)
+            if (
+                lost := np.flatnonzero(upto[-1] < SMALLEST_PROBABILITY**0.5)
+            ).size:  # no class is near the best of every block
+                exact = self.log_joint_probabilities(log_weights, logs, lost + start)
                 short[lost] = exact.max(axis=1)
-                found[lost] = groups.padded(np.exp(exact - short[lost, None]))
+                found[lost] = groups.pad_classes(np.exp(exact - short[lost, None]))
                 upto[:, lost] = groups.cumulating @ found[lost].T
-            yield rows, Chances(found, upto, size), short
+            yield rows, ClassProbabilities(found, upto, size), short
 
-    def exact(self, log_weights: Floats, logs: Sequence[Floats], which: Codes) -> Floats:
-        """Log probabilities (k, K) of these rows (k,) and each class together."""
+    def log_joint_probabilities(self, log_weights: Floats, logs: Sequence[Floats], which: Codes) -> Floats:
+        """Return log probabilities (k, K) of these rows (k,) and each class together."""
         found = np.tile(log_weights, (len(which), 1))
         for log, block in zip(logs, self.blocks, strict=True):
-            found += log.take(block.of[which], axis=1).T
+            found += log.take(block.combination[which], axis=1).T
         return found
 
-    def levels_of(self, which: Codes, weights: Floats) -> Floats:
-        """How many of ``weights`` (k,) records of the rows ``which`` (k,) have each level, (D,)."""
-        found = np.empty(int(self.starts[-1]))
+    def level_counts(self, which: Codes, weights: Floats) -> Floats:
+        """Count the records with each level, (D,), of ``weights`` (k,) records of the rows ``which`` (k,)."""
+        found = np.empty(int(self.level_starts[-1]))
         for block in self.blocks:
-            found[block.first : block.last] = block.shown @ np.bincount(block.of[which], weights, len(block.records))
+            found[block.first : block.last] = block.level_indicators @ np.bincount(
+                block.combination[which], weights, len(block.records)
+            )
         return found
 
-    def classes(self, log_weights: Floats, log_levels: Floats, rng: np.random.Generator) -> Codes:
-        """A class (n,) of each record given its row."""
+    def draw_classes(self, log_weights: Floats, log_levels: Floats, rng: np.random.Generator) -> Codes:
+        """Draw a class (n,) of each record given its row."""
         order = np.argsort(self.place, kind="stable")
         u, found, done = rng.random(len(order)), np.empty(len(order), dtype=np.int64), 0
-        for rows, chances, _ in self.chances(log_weights, self.logs(log_levels)):
+        for rows, chances, _ in self.class_probabilities(log_weights, self.log_block_probabilities(log_levels)):
             own = np.repeat(np.arange(rows.stop - rows.start), self.counts[rows])
-            found[order[done : done + len(own)]] = chances.picked(own, u[done : done + len(own)])
+            found[order[done : done + len(own)]] = chances.pick_classes(own, u[done : done + len(own)])
             done += len(own)
         return found
 
 
 @dataclass(frozen=True)
-class Groups:
-    """K classes as ``number`` groups of ``width``, with empty places at the end: a draw finds its group first, then its class in it."""
+class ClassGroups:
+    """K classes as groups, with empty places at the end: a draw finds its group first, then its class in it.
+
+    number: number of groups
+    width: classes of a group
+    cumulating: 1 where a class is in the group or one before, (number, number * width)
+    """
 
     number: int
     width: int
@@ -145,8 +162,8 @@ class Groups:
     """(number, number * width): 1 where a class is in the group or one before."""
 
     @classmethod
-    def of(cls, size: int) -> Groups:
-        """About as many groups as classes in each."""
+    def from_size(cls, size: int) -> ClassGroups:
+        """Make about as many groups as classes in each."""
         width = math.isqrt(size)
         number = -(-size // width)
         own = np.arange(number * width)[:, None] // width
@@ -156,37 +173,42 @@ class Groups:
     def padded_size(self) -> int:
         return self.number * self.width
 
-    def padded(self, chances: Floats) -> Floats:
-        """Probabilities (rows, K) with 0 in the places beyond the last class, (rows, number * width)."""
+    def pad_classes(self, chances: Floats) -> Floats:
+        """Return probabilities (rows, K) with 0 in the places beyond the last class, (rows, number * width)."""
         found = np.zeros((len(chances), self.padded_size))
         found[:, : chances.shape[1]] = chances
         return found
 
 
 @dataclass(frozen=True, eq=False)
-class Chances:
-    """Of ``size`` classes for each of some rows: ``each`` (rows, number * width) and cumulated over groups, ``upto`` (number, rows); they need not sum to 1."""
+class ClassProbabilities:
+    """Probabilities of ``size`` classes for each of some rows; they need not sum to 1.
+
+    each: probability of each class, (rows, number * width)
+    upto: probabilities cumulated over groups, (number, rows)
+    size: number of classes
+    """
 
     each: Floats
     upto: Floats
     size: int
 
     @property
-    def totals(self) -> Floats:
+    def row_totals(self) -> Floats:
         return np.asarray(self.upto[-1])
 
-    def totals_of(self, first: int) -> Floats:
-        """The sums of the ``first`` classes, (rows,), at least the smallest number that has a logarithm."""
+    def totals_of_first(self, first: int) -> Floats:
+        """Return the sums of the ``first`` classes, (rows,), at least the smallest number that has a logarithm."""
         if first == self.size:
-            return self.totals
-        return np.maximum(self.totals - self.each[:, first], LEAST)
+            return self.row_totals
+        return np.maximum(self.row_totals - self.each[:, first], SMALLEST_PROBABILITY)
 
-    def picked(self, own: Codes | None, u: Floats) -> Codes:
-        """A class for each uniform number ``u`` (k,), of the rows ``own`` (k,); of each row in turn without."""
+    def pick_classes(self, own: Codes | None, u: Floats) -> Codes:
+        """Return a class for each uniform number ``u`` (k,), of the rows ``own`` (k,); of each row in turn without."""
         upto = self.upto if own is None else self.upto.take(own, axis=1)
         number = len(upto)
         at = u * upto[-1]
-        group = _passed(upto[:-1], at)
+        group = _count_passed_ends(upto[:-1], at)
         before = upto.take(np.maximum(group - 1, 0) * upto.shape[1] + np.arange(len(at)))
         at -= np.where(group > 0, before, 0.0)
         row = np.arange(len(self.each)) if own is None else own
@@ -195,50 +217,50 @@ class Chances:
         )
         for place in range(1, len(inside) - 1):
             inside[place] += inside[place - 1]
-        return np.asarray(np.minimum(group * len(inside) + _passed(inside[:-1], at), self.size - 1))
+        return np.asarray(np.minimum(group * len(inside) + _count_passed_ends(inside[:-1], at), self.size - 1))
 
-    def multinomial(self, rows: Codes, counts: Codes, rng: np.random.Generator) -> Codes:
-        """How many of ``counts`` (k,) records of these rows are in which class, (k, K)."""
+    def draw_class_counts(self, rows: Codes, counts: Codes, rng: np.random.Generator) -> Codes:
+        """Draw how many of ``counts`` (k,) records of these rows are in which class, (k, K)."""
         own = self.each[rows, : self.size]
         return np.asarray(rng.multinomial(counts, own / own.sum(axis=1, keepdims=True)))
 
 
-def _blocks(rows: Sequence[Codes], levels: Sequence[int], counts: Codes) -> Iterator[Block]:
-    """The variables one after another, as many in each block as have few combinations."""
+def _split_into_blocks(rows: Sequence[Codes], levels: Sequence[int], counts: Codes) -> Iterator[VariableBlock]:
+    """Yield blocks of consecutive variables, as many in each as have few combinations."""
     most = max(COMBINATIONS, len(counts) // 32)
     starts = np.concatenate([[0], np.cumsum(levels)]).astype(np.int64)
     begin, of = 0, np.zeros(len(counts), dtype=np.int64)
     for j, size in enumerate(levels):
         names, more = np.unique(of * (size + 1) + rows[j], return_inverse=True)
         if j > begin and len(names) > most:
-            yield _block(rows, levels, counts, starts, of, begin, j)
+            yield _make_block(rows, levels, counts, starts, of, begin, j)
             begin, more = j, np.unique(rows[j], return_inverse=True)[1]
         of = more.ravel()
     if levels:
-        yield _block(rows, levels, counts, starts, of, begin, len(levels))
+        yield _make_block(rows, levels, counts, starts, of, begin, len(levels))
 
 
-def _block(
+def _make_block(
     rows: Sequence[Codes], levels: Sequence[int], counts: Codes, starts: Codes, of: Codes, begin: int, end: int
-) -> Block:
+) -> VariableBlock:
     records = np.bincount(of, counts).astype(np.float64)
     shown = np.zeros((int(starts[end] - starts[begin]), len(records)))
     for j in range(begin, end):
         here = rows[j] < levels[j]
         shown[starts[j] - starts[begin] + rows[j][here], of[here]] = 1.0
-    return Block(of, int(starts[begin]), int(starts[end]), shown, records)
+    return VariableBlock(of, int(starts[begin]), int(starts[end]), shown, records)
 
 
-def _passed(ends: Floats, at: Floats) -> Codes:
-    """How many of the ascending ``ends`` (g, k) lie at or before each of ``at`` (k,)."""
+def _count_passed_ends(ends: Floats, at: Floats) -> Codes:
+    """Count the ascending ``ends`` (g, k) that lie at or before each of ``at`` (k,)."""
     found = np.zeros(len(at), dtype=np.int64)
     for end in ends:
         found += end <= at
     return found
 
 
-def values_given(classes: Codes, log_levels: Floats, rng: np.random.Generator) -> Codes:
-    """A level (n,) of one variable for records of these classes; ``log_levels`` (K, d) are its log phi."""
+def draw_levels_given_classes(classes: Codes, log_levels: Floats, rng: np.random.Generator) -> Codes:
+    """Draw a level (n,) of one variable for records of these classes; ``log_levels`` (K, d) are its log phi."""
     upto = np.cumsum(np.exp(log_levels), axis=1)
     size = upto.shape[1]
     ends = (np.arange(len(upto))[:, None] + upto / upto[:, -1:]).ravel()

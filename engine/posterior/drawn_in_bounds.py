@@ -1,7 +1,7 @@
-"""A linear posterior together with responses that were drawn from it within bounds, or as whole numbers.
+"""A linear posterior given a release of responses that were drawn from it within bounds, or as whole numbers.
 
-A record drawn in [low, high] has the density N(z; mu, sigma^2) / P(low <= N(mu, sigma^2) <= high), and one that is rounded the probability of
-its cell in the numerator's place. Given records without bounds, D, and such a release Z, theta = (delta, log(sigma / unit)) of
+A record drawn in [low, high] has the density N(z; mu, sigma^2) / P(low <= N(mu, sigma^2) <= high), and one that is rounded the probability
+of its cell in place of the numerator. Given records without bounds, D, and such a release Z, theta = (delta, log(sigma / unit)) of
 ``LinearPosterior`` has no closed posterior; its density has all derivatives.
 """
 
@@ -22,51 +22,56 @@ _LOG_ROOT = 0.5 * float(np.log(2 * np.pi))
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
-    """Responses (k,) that were drawn: each is known to lie in [``low``, ``high``], both (k,), which are equal where it is known exactly.
+class BoundedResponses:
+    """Responses (k,) that were drawn within bounds, each known to lie in an interval.
 
-    ``least`` and ``most`` are the bounds.
+    low, high: interval of each response; equal where it is known exactly, (k,)
+    lower, upper: bounds of the draw
     """
 
     low: Floats
     high: Floats
-    least: float
-    most: float
+    lower: float
+    upper: float
 
-    def within(self, rows: slice) -> Drawn:
-        return Drawn(self.low[rows], self.high[rows], self.least, self.most)
+    def select_rows(self, rows: slice) -> BoundedResponses:
+        return BoundedResponses(self.low[rows], self.high[rows], self.lower, self.upper)
 
     def log_density(self, mean: Floats, sigma: Floats) -> Floats:
-        """Given means (..., k) and sigmas (..., 1)."""
+        """Return log densities given means (..., k) and sigmas (..., 1)."""
         exact = self.low == self.high
         middle = (self.low - mean) / sigma
         density = -0.5 * middle**2 - np.log(sigma) - _LOG_ROOT
-        cell = density if exact.all() else np.where(exact, density, _log_share(middle, (self.high - mean) / sigma))
-        return np.asarray(cell - self.log_inside(mean, sigma))
+        cell = (
+            density
+            if exact.all()
+            else np.where(exact, density, _log_interval_probability(middle, (self.high - mean) / sigma))
+        )
+        return np.asarray(cell - self.log_bounds_probability(mean, sigma))
 
-    def log_inside(self, mean: Floats, sigma: Floats) -> Floats:
-        """The logarithm of the probability of the bounds."""
-        if np.isinf(self.least) and np.isinf(self.most):
+    def log_bounds_probability(self, mean: Floats, sigma: Floats) -> Floats:
+        """Return the logarithm of the probability of the bounds."""
+        if np.isinf(self.lower) and np.isinf(self.upper):
             return np.zeros_like(mean)
-        return _log_share((self.least - mean) / sigma, (self.most - mean) / sigma)
+        return _log_interval_probability((self.lower - mean) / sigma, (self.upper - mean) / sigma)
 
-    def derivatives(self, mean: Floats, sigma: float) -> tuple[float, Floats, Floats]:
-        """The sum of the log densities, and by (mean, log sigma) the first (2, k) and second (3, k) derivatives: mm, ms, ss."""
+    def log_density_derivatives(self, mean: Floats, sigma: float) -> tuple[float, Floats, Floats]:
+        """Return the sum of the log densities, and its first (2, k) and second (3, k) derivatives by (mean, log sigma): mm, ms, ss."""
         exact = self.low == self.high
         z = (self.low - mean) / sigma
         ones = np.ones_like(z)
         first = np.stack([z / sigma, z * z - 1])
         second = np.stack([-ones / sigma**2, -2 * z / sigma, -2 * z * z])
         if not exact.all():
-            first_of_cell, second_of_cell = _share_derivatives(z, (self.high - mean) / sigma, sigma)
+            first_of_cell, second_of_cell = _log_interval_derivatives(z, (self.high - mean) / sigma, sigma)
             first, second = np.where(exact, first, first_of_cell), np.where(exact, second, second_of_cell)
-        inside = _share_derivatives((self.least - mean) / sigma, (self.most - mean) / sigma, sigma)
+        inside = _log_interval_derivatives((self.lower - mean) / sigma, (self.upper - mean) / sigma, sigma)
         value = float(self.log_density(mean, np.asarray(sigma)).sum())
         return value, first - inside[0], second - inside[1]
 
 
-def _log_share(a: Floats, b: Floats) -> Floats:
-    """log(Phi(b) - Phi(a)), a <= b, by the tail in which both are small."""
+def _log_interval_probability(a: Floats, b: Floats) -> Floats:
+    """Return log(Phi(b) - Phi(a)), a <= b, by the tail in which both are small."""
     turned = a + b > 0
     low, high = np.where(turned, -b, a), np.where(turned, -a, b)
     top = log_ndtr(high)
@@ -74,10 +79,10 @@ def _log_share(a: Floats, b: Floats) -> Floats:
         return np.asarray(top + np.log(-np.expm1(np.minimum(log_ndtr(low) - top, 0.0))))
 
 
-def _share_derivatives(a: Floats, b: Floats, sigma: float) -> tuple[Floats, Floats]:
-    """Of log(Phi(b) - Phi(a)) with a = (low - mean) / sigma and b so, by (mean, log sigma)."""
-    log_share = _log_share(a, b)
-    powers = [_power(a, k, log_share) - _power(b, k, log_share) for k in range(4)]
+def _log_interval_derivatives(a: Floats, b: Floats, sigma: float) -> tuple[Floats, Floats]:
+    """Return first and second derivatives of log(Phi(b) - Phi(a)), a = (low - mean) / sigma and b likewise, by (mean, log sigma)."""
+    log_share = _log_interval_probability(a, b)
+    powers = [_scaled_density_power(a, k, log_share) - _scaled_density_power(b, k, log_share) for k in range(4)]
     slope = np.stack([powers[0] / sigma, powers[1]])
     bend = np.stack(
         [
@@ -89,32 +94,37 @@ def _share_derivatives(a: Floats, b: Floats, sigma: float) -> tuple[Floats, Floa
     return slope, bend
 
 
-def _power(a: Floats, k: int, log_share: Floats) -> Floats:
-    """a^k phi(a) / share; 0 at infinity."""
+def _scaled_density_power(a: Floats, k: int, log_share: Floats) -> Floats:
+    """Return a^k phi(a) / share; 0 at infinity."""
     finite = np.clip(np.where(np.isfinite(a), a, 0.0), -1e4, 1e4)
     found = finite**k * np.exp(-0.5 * finite**2 - _LOG_ROOT - log_share)
     return np.asarray(np.where(np.isfinite(a), found, 0.0))
 
 
 @dataclass(frozen=True, eq=False)
-class WithDrawn:
-    """The posterior of (delta, log(sigma / unit)), (K + 1,), given the records of ``posterior`` and a release of k records with these ``rows``."""
+class PosteriorGivenRelease:
+    """The posterior of (delta, log(sigma / unit)), (K + 1,), given records and a release.
+
+    posterior: posterior given the records
+    rows: designs of the k released records
+    drawn: their responses
+    """
 
     posterior: LinearPosterior
     rows: RegressionRows
-    drawn: Drawn
+    drawn: BoundedResponses
 
     @property
     def names(self) -> tuple[str, ...]:
         return (*(f"delta[{k}]" for k in range(len(self.posterior.u))), "log_sigma")
 
     def start(self) -> Floats:
-        """The posterior's centre without the release."""
-        middle = float(np.median(self.posterior.grid()[0]))
-        return np.append(self.posterior.given(np.exp(np.array([middle])))[0][0], middle)
+        """Return the posterior's centre without the release."""
+        middle = float(np.median(self.posterior.sigma_grid()[0]))
+        return np.append(self.posterior.delta_given_sigma(np.exp(np.array([middle])))[0][0], middle)
 
     def derivatives(self, theta: Floats) -> tuple[float, Floats, Floats]:
-        """Log density, gradient (K + 1,) and Hessian (K + 1, K + 1)."""
+        """Return log density, gradient (K + 1,) and Hessian (K + 1, K + 1)."""
         of, delta, s = self.posterior, theta[:-1], float(theta[-1])
         slack, inverse, scale = of.u - of.cosine * delta, float(np.exp(-2 * s)), of.sigma_scale**2
         misfit = of.rss + float(slack @ slack)
@@ -134,7 +144,7 @@ class WithDrawn:
         for rows, x, _ in self.rows.blocks():
             f = x @ of.back
             mean = x @ of.centre + f @ delta
-            own, first, second = self.drawn.within(rows).derivatives(mean, of.unit * float(np.exp(s)))
+            own, first, second = self.drawn.select_rows(rows).log_density_derivatives(mean, of.unit * float(np.exp(s)))
             value += own
             gradient += np.append(first[0] @ f, first[1].sum())
             hessian[:-1, -1] += second[1] @ f
@@ -143,27 +153,27 @@ class WithDrawn:
         hessian[-1, :-1] = hessian[:-1, -1]
         return value + float(self._log_posterior(theta[None])[0]), gradient, hessian
 
-    def near(self, centre: Floats, covariance: Floats) -> Callable[[Floats], Floats]:
-        """The log density of many theta (T, K + 1)."""
+    def density_around(self, centre: Floats, covariance: Floats) -> Callable[[Floats], Floats]:
+        """Return the log density of many theta (T, K + 1)."""
 
         def log_density(thetas: Floats) -> Floats:
             found = self._log_posterior(thetas)
             for rows, x, _ in self.rows.blocks():
-                drawn, size = self.drawn.within(rows), max(1, _AT_A_TIME // len(x))
+                drawn, size = self.drawn.select_rows(rows), max(1, _AT_A_TIME // len(x))
                 for start in range(0, len(thetas), size):
                     some = slice(start, start + size)
-                    found[some] += drawn.log_density(*self.moments(thetas[some], x)).sum(axis=1)
+                    found[some] += drawn.log_density(*self.means_and_sigmas(thetas[some], x)).sum(axis=1)
             return found
 
         return log_density
 
-    def moments(self, thetas: Floats, x: Floats) -> tuple[Floats, Floats]:
-        """Means (T, r) of records of design (r, K), and sigmas (T, 1)."""
+    def means_and_sigmas(self, thetas: Floats, x: Floats) -> tuple[Floats, Floats]:
+        """Return means (T, r) of records of design (r, K), and sigmas (T, 1)."""
         of = self.posterior
         return x @ of.centre + thetas[:, :-1] @ (x @ of.back).T, of.unit * np.exp(thetas[:, -1:])
 
     def _log_posterior(self, thetas: Floats) -> Floats:
-        """Given the records alone, (T,), up to a constant."""
+        """Return the log density given the records alone, (T,), up to a constant."""
         of, delta, s = self.posterior, thetas[:, :-1], thetas[:, -1]
         misfit = of.rss + ((of.u - of.cosine * delta) ** 2).sum(axis=1)
         prior = -0.5 * ((of.sine * delta) ** 2).sum(axis=1) + s - np.log1p(np.exp(2 * s) / of.sigma_scale**2)

@@ -1,8 +1,8 @@
-"""Draws by emcee's ensemble sampler, the statistics that judge its chains, and what is kept of them to be looked at.
+"""Draws by emcee's ensemble sampler, convergence statistics of its chains, and the part of the chains that is kept for inspection.
 
 Chains are arrays (chains, steps) of one parameter. Rank-normalised split R-hat and effective sample sizes (Vehtari et al. 2021) are
 those of arviz-stats. The autocorrelation of all chains together (eq. 10) is ours: arviz-stats has it of single chains only. So
-is the count of ranks for pictures.
+is the count of ranks for plots.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
 from ..data.arrays import Floats
-from ..methods.chains import bytes_of_chains
-from ..methods.results import LOG_POSTERIOR, Chains, ChainTrace, Diagnostic, Fit
+from ..methods.chains import chain_storage_bytes
+from ..methods.results import LOG_POSTERIOR, ChainTrace, Diagnostic, Fit, SamplerDraws
 from ..methods.run import Progress, legacy_state
-from .continued import grown, run_until_converged
-from .laplace import Posterior, StudentT, Target, find_mode, require_converged
+from .continued import geometric_lengths, run_until_converged
+from .laplace import MultivariateT, PosteriorDraws, SmoothLogDensity, find_mode, require_converged
 
 MOST_POINTS = 500
 MOST_CHAINS = 4
@@ -40,50 +40,50 @@ _BETWEEN_CHECKS = 1.4
 
 
 def rank_normalised_split_r_hat(chains: Floats) -> float:
-    """The larger of the R-hats of the ranks (location) and of the folded ranks (scale), section 4.
+    """Return the larger of the R-hats of the ranks (location) and of the folded ranks (scale), section 4.
 
     Infinite for chains of which none ever moves.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        r_hat = float(_library().rhat(chains, chain_axis=0, draw_axis=1, method="rank"))
+        r_hat = float(_array_stats().rhat(chains, chain_axis=0, draw_axis=1, method="rank"))
     return np.inf if np.isnan(r_hat) else r_hat
 
 
 def bulk_effective_sample_size(chains: Floats) -> float:
-    """Effective sample size of the rank-normalised split chains, sections 3 and 4.1."""
+    """Return the effective sample size of the rank-normalised split chains, sections 3 and 4.1."""
     return _effective_sample_size(chains, "bulk")
 
 
 def tail_effective_sample_size(chains: Floats) -> float:
-    """The smaller of the effective sample sizes of the 5 % and the 95 % quantile, section 4.3."""
+    """Return the smaller of the effective sample sizes of the 5 % and the 95 % quantile, section 4.3."""
     ends = np.quantile(chains, [0.05, 0.95])
     return min(_effective_sample_size((chains <= end).astype(np.float64), "mean") for end in ends)
 
 
 def _effective_sample_size(chains: Floats, method: Literal["bulk", "mean"]) -> float:
-    """That of arviz-stats, which takes one value throughout for independent draws: here it says one thing a chain."""
+    """Return the effective sample size of arviz-stats; one value throughout counts as one draw a chain, not as independent draws."""
     if np.ptp(chains) == 0:
         return float(chains.shape[0])
-    return float(_library().ess(chains, chain_axis=0, draw_axis=1, method=method))
+    return float(_array_stats().ess(chains, chain_axis=0, draw_axis=1, method=method))
 
 
-def _library() -> Any:
-    """The functions of arviz-stats that take arrays; imported only where chains are judged."""
+def _array_stats() -> Any:
+    """Return the functions of arviz-stats that take arrays; imported only where chains are judged."""
     from arviz_stats.base import array_stats
 
     return array_stats
 
 
-def autocorrelation(chains: Floats, lags: int) -> Floats:
-    """Autocorrelation of the chains together at the lags 0 to ``lags`` - 1, eq. 10: (lags,).
+def joint_autocorrelation(chains: Floats, lags: int) -> Floats:
+    """Return the autocorrelation of the chains together at the lags 0 to ``lags`` - 1, eq. 10: (lags,).
 
     Where the chains differ it does not fall to 0, as that of a single chain would.
     """
     return _combined_autocorrelation(chains)[:lags]
 
 
-def rank_places(chains: Floats, bins: int) -> NDArray[np.int64]:
-    """For every draw in which ``bins``-th of all draws' ranks it falls, from 0: (chains, steps), section 4.2."""
+def rank_bins(chains: Floats, bins: int) -> NDArray[np.int64]:
+    """Return for every draw in which ``bins``-th of all draws' ranks it falls, from 0: (chains, steps), section 4.2."""
     from scipy.stats import rankdata
 
     ranks = rankdata(chains, method="average").reshape(chains.shape)
@@ -91,7 +91,7 @@ def rank_places(chains: Floats, bins: int) -> NDArray[np.int64]:
 
 
 def _combined_autocorrelation(chains: Floats) -> Floats:
-    """(chains, steps) -> (steps,); 1 throughout for chains that never move."""
+    """Return the autocorrelation (steps,) of chains (chains, steps) together; 1 throughout for chains that never move."""
     steps = chains.shape[1]
     between = np.var(chains.mean(axis=1), ddof=1)
     autocovariance = _autocovariance(chains).mean(axis=0)
@@ -112,7 +112,7 @@ def _autocovariance(chains: Floats) -> Floats:
 def chain_trace(
     theta: Floats, log_density: Floats, names: Sequence[str], burn_in: int, density: str = LOG_POSTERIOR
 ) -> ChainTrace:
-    """The trace of chains ``theta`` (steps, chains, d) with their ``log_density`` (steps, chains), which is called ``density``.
+    """Make the trace of chains ``theta`` (steps, chains, d) with their ``log_density`` (steps, chains), which is named ``density``.
 
     At most 500 steps are kept, evenly spaced up to the last. An ensemble has too many walkers to draw, each moved by
     the others (Foreman-Mackey et al. 2013, section 2): all of them are kept as a band of quantiles at every step,
@@ -123,7 +123,7 @@ def chain_trace(
     whole = np.concatenate([theta, log_density[..., None] - log_density.max()], axis=2)
     every = -(-whole.shape[0] // MOST_POINTS)
     kept = np.arange((whole.shape[0] - 1) % every, whole.shape[0], every)
-    chosen = _spread(log_density[burn_in:].mean(axis=0))
+    chosen = _choose_chains(log_density[burn_in:].mean(axis=0))
     settled = whole[burn_in:]
     names_of_groups, groups = _split_groups(*settled.shape[:2])
     low, high = settled.min(axis=(0, 1)), settled.max(axis=(0, 1))
@@ -137,50 +137,54 @@ def chain_trace(
         whole[np.ix_(kept, chosen)].transpose(1, 0, 2).astype(np.float32),
         np.quantile(whole[kept], BAND, axis=1).astype(np.float32),
         names_of_groups,
-        _stacked([_counted(rank_places(settled[..., j].T, RANK_BINS), groups, RANK_BINS) for j in parameters]),
-        _stacked([_counted(_bins(settled[..., j].T, low[j], high[j]), groups, VALUE_BINS) for j in parameters]),
+        _stack_parameters(
+            [_count_by_group(rank_bins(settled[..., j].T, RANK_BINS), groups, RANK_BINS) for j in parameters]
+        ),
+        _stack_parameters(
+            [_count_by_group(_value_bins(settled[..., j].T, low[j], high[j]), groups, VALUE_BINS) for j in parameters]
+        ),
         low,
         high,
-        _stacked([_autocorrelation(settled[..., j].T) for j in parameters]).astype(np.float32),
+        _stack_parameters([_trace_autocorrelation(settled[..., j].T) for j in parameters]).astype(np.float32),
     )
 
 
-def _spread(height: Floats) -> NDArray[np.intp]:
-    """Which chains to keep by their mean log posterior (C,): the lowest, the highest, and others evenly between."""
+def _choose_chains(height: Floats) -> NDArray[np.intp]:
+    """Choose the chains to keep by their mean log posterior (C,): the lowest, the highest, and others evenly between."""
     order = np.argsort(height, kind="stable")
     return order[np.unique(np.rint(np.linspace(0, order.size - 1, MOST_CHAINS)).astype(np.intp))]
 
 
 def _split_groups(steps: int, chains: int) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    """The names of the split groups, and in which of them every draw is, (chains, steps)."""
+    """Return the names of the split groups, and in which of them every draw is, (chains, steps)."""
     number = min(GROUPS, chains)
     late = (np.arange(steps) >= steps // 2).astype(np.int64)
     names = tuple(f"{i + 1} {half}" for i in range(number) for half in ("early", "late"))
     return names, 2 * (np.arange(chains)[:, None] % number) + late
 
 
-def _bins(values: Floats, low: float, high: float) -> NDArray[np.int64]:
+def _value_bins(values: Floats, low: float, high: float) -> NDArray[np.int64]:
     scaled = (values - low) / (high - low) if high > low else np.full(values.shape, 0.5)
     return np.minimum((scaled * VALUE_BINS).astype(np.int64), VALUE_BINS - 1)
 
 
-def _counted(place: NDArray[np.int64], group: NDArray[np.int64], bins: int) -> NDArray[np.uint32]:
-    """How many draws of each group are at each place: (groups, bins)."""
+def _count_by_group(place: NDArray[np.int64], group: NDArray[np.int64], bins: int) -> NDArray[np.uint32]:
+    """Count the draws of each group at each place: (groups, bins)."""
     groups = int(group.max()) + 1
     counts = np.bincount((group * bins + place).ravel(), minlength=groups * bins)
     return counts.reshape(groups, bins).astype(np.uint32)
 
 
-def _autocorrelation(chains: Floats) -> Floats:
-    return autocorrelation(chains, min(MOST_LAGS, chains.shape[1] // 2))
+def _trace_autocorrelation(chains: Floats) -> Floats:
+    return joint_autocorrelation(chains, min(MOST_LAGS, chains.shape[1] // 2))
 
 
-def _stacked(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def _stack_parameters(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return np.stack(columns, axis=-1)
 
 
 def sample_emcee(
-    target: Target,
+    target: SmoothLogDensity,
     draws: int,
     rng: np.random.Generator,
     report: Callable[[Progress], None],
@@ -190,54 +194,60 @@ def sample_emcee(
     independence: float = 0.5,
     accept_unconverged: bool = False,
     keep_chains: bool = False,
-) -> Posterior:
-    """``draws`` draws from an ensemble that is run until it has converged, or for ``most_steps`` steps.
+) -> PosteriorDraws:
+    """Draw ``draws`` draws from an ensemble that is run until it has converged, or for ``most_steps`` steps.
 
-    ``walkers`` is by default ``usual_walkers``; ``independence`` is the share
-    of the steps that propose from the mode's approximation. Converged means R-hat at most 1.01 and effective sample
-    sizes of bulk and tails of at least 400 (Vehtari et al. 2021), every walker a chain, the first fifth of the steps left
-    out. Raises NotConverged, naming the worst parameter, unless ``accept_unconverged``. With ``keep_chains`` every step of every walker is given too.
+    ``walkers`` is by default ``default_walkers``; ``independence`` is the share of the steps that propose from the mode's approximation.
+    Converged means R-hat at most 1.01 and effective sample sizes of bulk and tails of at least 400 (Vehtari et al. 2021), every walker a
+    chain, the first fifth of the steps left out. Raises NotConverged with the worst parameter, unless ``accept_unconverged``. With
+    ``keep_chains`` every step of every walker is returned too.
     """
     mode = find_mode(target)
     factor = np.linalg.cholesky(mode.covariance)
-    density = target.near(mode.theta, mode.covariance)
+    density = target.density_around(mode.theta, mode.covariance)
     sampler = emcee.EnsembleSampler(
-        walkers or usual_walkers(mode.theta.size),
+        walkers or default_walkers(mode.theta.size),
         mode.theta.size,
         lambda white: density(mode.theta + white @ factor.T),
         vectorize=True,
-        moves=_moves(mode.theta.size, independence),
+        moves=_proposal_moves(mode.theta.size, independence),
     )
     state = emcee.State(_first_positions(sampler, rng), random_state=legacy_state(rng))
-    whole = Ensemble(sampler, mode.theta, np.asarray(factor), target.names)
+    whole = WhitenedEnsemble(sampler, mode.theta, np.asarray(factor), target.names)
     diagnostics = _run_until_converged(whole, state, most_steps, report)
-    theta = whole.theta
+    theta = whole.thetas
     trace = chain_trace(theta, sampler.get_log_prob(), target.names, whole.burn_in)
-    chains = whole.chains if keep_chains else None
+    chains = whole.full_chains if keep_chains else None
     if not accept_unconverged:
         require_converged(
-            sorted(diagnostics, key=_doubt, reverse=True),
+            sorted(diagnostics, key=_doubt_order, reverse=True),
             Fit({}, diagnostics, trace, chains),
             f" after {sampler.iteration:,} steps; raise most_steps",
         )
     settled = theta[whole.burn_in :].reshape(-1, theta.shape[2])
     chosen = rng.choice(settled.shape[0], draws, replace=draws > settled.shape[0])
-    return Posterior(settled[chosen], target.names, diagnostics, trace, chains)
+    return PosteriorDraws(settled[chosen], target.names, diagnostics, trace, chains)
 
 
-def usual_walkers(dimension: int) -> int:
-    """The smallest even number above twice the dimension plus 5."""
+def default_walkers(dimension: int) -> int:
+    """Return the smallest even number above twice the dimension plus 5."""
     return 2 * dimension + 6
 
 
 def most_chain_bytes(dimension: int, walkers: int | None, most_steps: int) -> int:
-    """What all chains of an ensemble take at most, if it runs to its last step."""
-    return bytes_of_chains(walkers or usual_walkers(dimension), most_steps, dimension)
+    """Return the largest size in bytes of all chains of an ensemble that runs to its last step."""
+    return chain_storage_bytes(walkers or default_walkers(dimension), most_steps, dimension)
 
 
 @dataclass(frozen=True)
-class Ensemble:
-    """emcee's sampler with what leads back from its white coordinates: theta = mode + factor white."""
+class WhitenedEnsemble:
+    """emcee's sampler in white coordinates: theta = mode + factor white.
+
+    sampler: sampler of emcee
+    mode: mode of the density, (d,)
+    factor: Cholesky factor of the covariance at the mode, (d, d)
+    names: names of the parameters
+    """
 
     sampler: Any
     mode: Floats
@@ -245,28 +255,28 @@ class Ensemble:
     names: tuple[str, ...]
 
     @property
-    def theta(self) -> Floats:
-        """Every step so far, (steps, walkers, d)."""
+    def thetas(self) -> Floats:
+        """Return every step so far, (steps, walkers, d)."""
         return np.asarray(self.mode + self.sampler.get_chain() @ self.factor.T)
 
     @property
-    def chains(self) -> Chains:
-        """Every step of every walker, each walker a chain."""
-        values = np.ascontiguousarray(self.theta.transpose(1, 0, 2))
+    def full_chains(self) -> SamplerDraws:
+        """Return every step of every walker, each walker a chain."""
+        values = np.ascontiguousarray(self.thetas.transpose(1, 0, 2))
         density = np.ascontiguousarray(self.sampler.get_log_prob().T)
-        return Chains(self.names, values, density, LOG_POSTERIOR, self.burn_in, f"emcee {emcee.__version__}")
+        return SamplerDraws(self.names, values, density, LOG_POSTERIOR, self.burn_in, f"emcee {emcee.__version__}")
 
     @property
     def burn_in(self) -> int:
-        """How many steps at the start are left out."""
+        """Return the number of steps at the start that are left out."""
         return int(_BURN_IN * self.sampler.iteration)
 
 
-def _moves(dimension: int, independence: float) -> list[tuple[Any, float]]:
-    proposal = StudentT(np.zeros(dimension), np.eye(dimension), 10.0)
+def _proposal_moves(dimension: int, independence: float) -> list[tuple[Any, float]]:
+    proposal = MultivariateT(np.zeros(dimension), np.eye(dimension), 10.0)
 
     def independent(white: Floats, random: np.random.RandomState) -> tuple[Floats, Floats]:
-        proposed = proposal.draw(white.shape[0], random)
+        proposed = proposal.draw_points(white.shape[0], random)
         return proposed, proposal.log_density(white) - proposal.log_density(proposed)
 
     steps = [(emcee.moves.DEMove(), 1 - independence), (emcee.moves.MHMove(independent), independence)]
@@ -274,7 +284,7 @@ def _moves(dimension: int, independence: float) -> list[tuple[Any, float]]:
 
 
 def _first_positions(sampler: Any, rng: np.random.Generator) -> Floats:
-    """Draws of the normal approximation, drawn in towards the mode where they leave the support."""
+    """Draw from the normal approximation, moved towards the mode where draws leave the support."""
     white = rng.standard_normal((sampler.nwalkers, sampler.ndim))
     outside = ~np.isfinite(sampler.log_prob_fn(white))
     while np.any(outside):
@@ -284,9 +294,9 @@ def _first_positions(sampler: Any, rng: np.random.Generator) -> Floats:
 
 
 def _run_until_converged(
-    whole: Ensemble, state: Any, most_steps: int, report: Callable[[Progress], None]
+    whole: WhitenedEnsemble, state: Any, most_steps: int, report: Callable[[Progress], None]
 ) -> tuple[Diagnostic, ...]:
-    """Steps in blocks; looks at convergence ever more rarely, as each look costs more."""
+    """Run the ensemble in blocks; convergence is checked ever more rarely, as each check costs more."""
     sampler, latest = whole.sampler, state
 
     def run_to(length: int) -> tuple[Diagnostic, ...]:
@@ -294,18 +304,20 @@ def _run_until_converged(
         while sampler.iteration < length:
             latest = sampler.run_mcmc(latest, min(_BLOCK, length - sampler.iteration), skip_initial_state_check=True)
             report(Progress(sampler.iteration, most_steps, "ensemble steps"))
-        return _diagnostics(whole)
+        return _ensemble_diagnostics(whole)
 
     def converged(diagnostics: tuple[Diagnostic, ...]) -> bool:
         return all(found.passed is not False for found in diagnostics)
 
-    diagnostics, steps = run_until_converged(run_to, converged, grown(_FIRST_CHECK, most_steps, _BETWEEN_CHECKS))
+    diagnostics, steps = run_until_converged(
+        run_to, converged, geometric_lengths(_FIRST_CHECK, most_steps, _BETWEEN_CHECKS)
+    )
     return (*diagnostics, Diagnostic("steps_used", "all parameters", float(steps)))
 
 
-def _diagnostics(whole: Ensemble) -> tuple[Diagnostic, ...]:
-    """R-hat, sample sizes and autocorrelation time (in steps) of every parameter, and the ensemble's acceptance."""
-    chain = whole.theta[whole.burn_in :]
+def _ensemble_diagnostics(whole: WhitenedEnsemble) -> tuple[Diagnostic, ...]:
+    """Report R-hat, sample sizes and autocorrelation time (in steps) of every parameter, and the ensemble's acceptance."""
+    chain = whole.thetas[whole.burn_in :]
     times = emcee.autocorr.integrated_time(chain, tol=0, quiet=True)
     found = [Diagnostic("acceptance", "all parameters", float(whole.sampler.acceptance_fraction.mean()))]
     for i, name in enumerate(whole.names):
@@ -313,18 +325,18 @@ def _diagnostics(whole: Ensemble) -> tuple[Diagnostic, ...]:
         r_hat = rank_normalised_split_r_hat(chains)
         found += [
             Diagnostic("r_hat", name, r_hat, f"at most {LARGEST_R_HAT}", r_hat <= LARGEST_R_HAT),
-            _size("effective_sample_size", name, bulk_effective_sample_size(chains)),
-            _size("tail_effective_sample_size", name, tail_effective_sample_size(chains)),
+            _size_diagnostic("effective_sample_size", name, bulk_effective_sample_size(chains)),
+            _size_diagnostic("tail_effective_sample_size", name, tail_effective_sample_size(chains)),
             Diagnostic("autocorrelation_time", name, float(times[i])),
         ]
     return tuple(found)
 
 
-def _size(statistic: str, name: str, size: float) -> Diagnostic:
+def _size_diagnostic(statistic: str, name: str, size: float) -> Diagnostic:
     return Diagnostic(statistic, name, size, f"at least {SMALLEST_SIZE:.0f}", size >= SMALLEST_SIZE)
 
 
-def _doubt(found: Diagnostic) -> tuple[bool, float]:
-    """Orders diagnostics by how much they speak against convergence: R-hats first, then small sample sizes."""
+def _doubt_order(found: Diagnostic) -> tuple[bool, float]:
+    """Return a sorting key by how much a diagnostic speaks against convergence: R-hats first, then small sample sizes."""
     value = found.value or 0.0
     return found.name == "r_hat", value if found.name == "r_hat" else -value

@@ -15,25 +15,25 @@ TauScale = Literal["precision", "standard_deviation"]
 
 @dataclass(frozen=True, slots=True)
 class GammaPrior:
-    """Gamma(shape, rate) on 1 / tau^2 ("precision") or on tau ("standard_deviation"), as a density of log tau."""
+    """A Gamma(shape, rate) prior on 1 / tau^2 ("precision") or on tau ("standard_deviation"), as a density of log tau."""
 
     on: TauScale = "precision"
     shape: float = 0.001
     rate: float = 0.001
 
     @property
-    def power(self) -> int:
-        """The variable with the Gamma distribution is tau to this power."""
+    def tau_power(self) -> int:
+        """Return the power of tau that has the Gamma distribution."""
         return -2 if self.on == "precision" else 1
 
     def log_density(self, log_tau: Floats) -> Floats:
-        """Log density of log tau, any shape, the Jacobian included."""
-        log_variable = self.power * log_tau
-        constant = self.shape * np.log(self.rate) - gammaln(self.shape) + np.log(abs(self.power))
+        """Return the log density of log tau, any shape, the Jacobian included."""
+        log_variable = self.tau_power * log_tau
+        constant = self.shape * np.log(self.rate) - gammaln(self.shape) + np.log(abs(self.tau_power))
         with np.errstate(over="ignore"):
             return np.asarray(constant + self.shape * log_variable - self.rate * np.exp(log_variable))
 
-    def derivatives(self, log_tau: float) -> tuple[float, float]:
-        """First and second derivative of the log density by log tau."""
-        rated = self.rate * np.exp(self.power * log_tau)
-        return float(self.power * (self.shape - rated)), float(-(self.power**2) * rated)
+    def log_density_derivatives(self, log_tau: float) -> tuple[float, float]:
+        """Return first and second derivative of the log density by log tau."""
+        rated = self.rate * np.exp(self.tau_power * log_tau)
+        return float(self.tau_power * (self.shape - rated)), float(-(self.tau_power**2) * rated)

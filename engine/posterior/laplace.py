@@ -1,10 +1,10 @@
 """Laplace's approximation of a posterior, corrected by importance resampling.
 
 Newton's method finds the mode; a multivariate t with the inverse Hessian's scale proposes; Pareto-smoothed importance
-weights put right what is not exact, and say whether that was good enough (k-hat at most 0.7: Vehtari et al. 2024).
+weights correct the approximation, and say whether that was good enough (k-hat at most 0.7: Vehtari et al. 2024).
 
 Weights and k-hat equal those of arviz-stats to rounding where it has any (a test holds that), and stay ours because draws
-hang on them: it raises ValueError for a flat tail and for fewer than 25 ratios, divides by zero where all weights but the
+depend on them: it raises ValueError for a flat tail and for fewer than 25 ratios, divides by zero where all weights but the
 largest vanish, and sorts ties in an order that is the machine's, so that one seed would not draw the same everywhere.
 """
 
@@ -20,7 +20,7 @@ from scipy.special import gammaln
 
 from ..data.arrays import Floats
 from ..errors import NotConverged
-from ..methods.results import LOG_POSTERIOR, Chains, Diagnostic, Fit, ImportanceTrace, Trace
+from ..methods.results import LOG_POSTERIOR, Diagnostic, Fit, ImportanceTrace, SamplerDraws, Trace
 from ..methods.run import Progress
 
 _SMALLEST_TAIL = 5
@@ -34,42 +34,49 @@ _BATCH = 500
 _MOST_KEPT = 4000
 
 
-class Target(Protocol):
+class SmoothLogDensity(Protocol):
     """A smooth log density of theta (d,)."""
 
     @property
     def names(self) -> tuple[str, ...]: ...
 
     def start(self) -> Floats:
-        """Where the search for the mode starts, (d,)."""
+        """Return where the search for the mode starts, (d,)."""
 
     def derivatives(self, theta: Floats) -> tuple[float, Floats, Floats]:
-        """Log density (-inf outside its support), gradient (d,) and Hessian (d, d)."""
+        """Return log density (-inf outside its support), gradient (d,) and Hessian (d, d)."""
 
-    def near(self, centre: Floats, covariance: Floats) -> Callable[[Floats], Floats]:
-        """The log density of many theta at once, (T, d) -> (T,), made fast around ``centre``."""
+    def density_around(self, centre: Floats, covariance: Floats) -> Callable[[Floats], Floats]:
+        """Return the log density of many theta at once, (T, d) -> (T,), made fast around ``centre``."""
 
 
 @dataclass(frozen=True)
-class Posterior:
-    """``theta`` (S, d): draws ready to use; the parameters' names; how the sampler fared, what it left to look at, and all its chains where asked."""
+class PosteriorDraws:
+    """Draws from a posterior, and how the sampler fared.
+
+    theta: draws, (S, d)
+    names: names of the parameters
+    diagnostics: diagnostics of the sampler
+    trace: what the sampler left for inspection
+    chains: all its chains, where requested
+    """
 
     theta: Floats
     names: tuple[str, ...]
     diagnostics: tuple[Diagnostic, ...]
     trace: Trace | None = None
-    chains: Chains | None = None
+    chains: SamplerDraws | None = None
 
 
 def require_converged(diagnostics: Iterable[Diagnostic], left: Fit, reached: str = "") -> None:
-    """Raise NotConverged for the first diagnostic that does not pass, with what the sampler ``left`` and how far it got, in words."""
+    """Raise NotConverged for the first diagnostic that does not pass, with the sampler's result ``left`` and how far it got, in words."""
     for found in diagnostics:
         if found.passed is False and found.value is not None:
             raise NotConverged(found.parameter, found.name, found.value, f"must be {found.rule}{reached}", left)
 
 
-def generalised_pareto(excess: Floats) -> tuple[float, float]:
-    """Shape k and scale sigma of a generalised Pareto distribution fitted to sorted excesses (n,) over a threshold.
+def fit_generalised_pareto(excess: Floats) -> tuple[float, float]:
+    """Fit shape k and scale sigma of a generalised Pareto distribution to sorted excesses (n,) over a threshold.
 
     The profile posterior mean of Zhang and Stephens (2009), with k drawn towards 0.5 as by ten observations
     (Vehtari et al. 2024, appendix G).
@@ -88,7 +95,7 @@ def generalised_pareto(excess: Floats) -> tuple[float, float]:
 
 
 def smooth_weights(log_ratios: Floats) -> tuple[Floats, float]:
-    """Normalised weights (S,) with their upper tail smoothed, and the shape k-hat of that tail.
+    """Return normalised weights (S,) with their upper tail smoothed, and the shape k-hat of that tail.
 
     The tail is the largest min(S / 5, 3 sqrt(S)) ratios; they are replaced by the expected order statistics of the
     fitted distribution, cut at the largest ratio. k-hat is infinite when fewer than five are left to fit, and minus
@@ -97,48 +104,55 @@ def smooth_weights(log_ratios: Floats) -> tuple[Floats, float]:
     log_weights = log_ratios - log_ratios.max()
     tail = int(min(0.2 * log_weights.size, 3 * np.sqrt(log_weights.size)))
     if tail < _SMALLEST_TAIL:
-        return _normalised(log_weights), np.inf
+        return _normalise_weights(log_weights), np.inf
     order = np.argsort(log_weights, kind="stable")
     largest = order[-tail:]
     threshold = np.exp(max(log_weights[order[-tail - 1]], _LOG_TINY))
     excess = np.maximum(np.exp(log_weights[largest]) - threshold, np.finfo(float).tiny)
     if excess[0] == excess[-1]:
-        return _normalised(log_weights), -np.inf
-    shape, scale = generalised_pareto(excess)
-    smoothed = threshold + _quantile((np.arange(tail) + 0.5) / tail, shape, scale)
+        return _normalise_weights(log_weights), -np.inf
+    shape, scale = fit_generalised_pareto(excess)
+    smoothed = threshold + _pareto_quantile((np.arange(tail) + 0.5) / tail, shape, scale)
     log_weights[largest] = np.minimum(np.log(smoothed), 0.0)
-    return _normalised(log_weights), float(shape)
+    return _normalise_weights(log_weights), float(shape)
 
 
-def _normalised(log_weights: Floats) -> Floats:
+def _normalise_weights(log_weights: Floats) -> Floats:
     weights = np.exp(log_weights)
     return np.asarray(weights / weights.sum())
 
 
-def _quantile(p: Floats, shape: float, scale: float) -> Floats:
+def _pareto_quantile(p: Floats, shape: float, scale: float) -> Floats:
     if abs(shape) < 1e-12:
         return -scale * np.log1p(-p)
     return scale * np.expm1(-shape * np.log1p(-p)) / shape
 
 
 def weights_sample_size(weights: Floats) -> float:
-    """Effective sample size 1 / sum w^2 of normalised weights (S,) (Kong 1992)."""
+    """Return the effective sample size 1 / sum w^2 of normalised weights (S,) (Kong 1992)."""
     return float(1 / np.sum(weights**2))
 
 
 @dataclass(frozen=True)
-class Mode:
-    """The maximum ``theta`` (d,) of a log density, its ``value`` there and the inverse of minus its Hessian (d, d)."""
+class DensityMode:
+    """The maximum of a log density.
+
+    theta: its place, (d,)
+    value: log density there
+    covariance: inverse of minus its Hessian there, (d, d)
+    """
 
     theta: Floats
     value: float
     covariance: Floats
 
 
-def find_mode(target: Target, *, tolerance: float = 1e-4, most_steps: int = 100) -> Mode:
-    """Newton's method with a line search; where the Hessian is not negative definite, its eigenvalues' sizes are used.
+def find_mode(target: SmoothLogDensity, *, tolerance: float = 1e-4, most_steps: int = 100) -> DensityMode:
+    """Find the mode by Newton's method with a line search; where the Hessian is not negative definite, its eigenvalues' sizes are used.
 
-    A point that is level but no maximum is left where the density bends up most. Ends when a step promises less than ``tolerance`` log units. Raises NotConverged when it does not get there.
+    A point that is level but no maximum is left where the density bends up most. Ends when a step promises less than ``tolerance`` log
+    units.
+    Raises NotConverged when it does not get there.
     """
     theta = target.start()
     value, gradient, hessian = target.derivatives(theta)
@@ -146,9 +160,9 @@ def find_mode(target: Target, *, tolerance: float = 1e-4, most_steps: int = 100)
         step = _ascent_direction(gradient, hessian)
         promised = float(gradient @ step)
         if promised < tolerance:
-            step = _way_off_a_saddle(gradient, hessian)
+            step = _step_off_saddle(gradient, hessian)
             if not step.any():
-                return Mode(theta, value, _inverse(target, hessian, gradient))
+                return DensityMode(theta, value, _inverse_information(target, hessian, gradient))
         theta, (value, gradient, hessian) = _line_search(target, theta, value, step, promised)
     worst = int(np.argmax(np.abs(gradient)))
     raise NotConverged(target.names[worst], "gradient", float(gradient[worst]), "must vanish at the mode")
@@ -160,8 +174,8 @@ def _ascent_direction(gradient: Floats, hessian: Floats) -> Floats:
     return np.asarray(vectors @ ((vectors.T @ gradient) / sizes))
 
 
-def _way_off_a_saddle(gradient: Floats, hessian: Floats) -> Floats:
-    """A step of one length scale along the direction that bends up most, uphill if at all; 0 at a maximum, (d,)."""
+def _step_off_saddle(gradient: Floats, hessian: Floats) -> Floats:
+    """Return a step of one length scale along the direction that bends up most, uphill if at all; 0 at a maximum, (d,)."""
     curvatures, vectors = np.linalg.eigh(-hessian)
     if curvatures[0] > -1e-6 * np.abs(curvatures).max():
         return np.zeros_like(gradient)
@@ -170,7 +184,7 @@ def _way_off_a_saddle(gradient: Floats, hessian: Floats) -> Floats:
 
 
 def _line_search(
-    target: Target, theta: Floats, value: float, step: Floats, promised: float
+    target: SmoothLogDensity, theta: Floats, value: float, step: Floats, promised: float
 ) -> tuple[Floats, tuple[float, Floats, Floats]]:
     length = 1.0
     for _ in range(50):
@@ -182,7 +196,7 @@ def _line_search(
     raise NotConverged(target.names[worst], "Newton step", float(step[worst]), "must lead uphill")
 
 
-def _inverse(target: Target, hessian: Floats, gradient: Floats) -> Floats:
+def _inverse_information(target: SmoothLogDensity, hessian: Floats, gradient: Floats) -> Floats:
     curvatures, vectors = np.linalg.eigh(-hessian)
     if curvatures[0] <= 0:
         flattest = int(np.argmax(np.abs(vectors[:, 0])))
@@ -191,15 +205,20 @@ def _inverse(target: Target, hessian: Floats, gradient: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class StudentT:
-    """A multivariate t distribution: location (d,), lower Cholesky factor of its scale (d, d), degrees of freedom."""
+class MultivariateT:
+    """A multivariate t distribution.
+
+    location: its centre, (d,)
+    factor: lower Cholesky factor of its scale, (d, d)
+    freedom: degrees of freedom
+    """
 
     location: Floats
     factor: Floats
     freedom: float
 
-    def draw(self, n: int, rng: np.random.Generator | np.random.RandomState) -> Floats:
-        """(n, d) draws."""
+    def draw_points(self, n: int, rng: np.random.Generator | np.random.RandomState) -> Floats:
+        """Draw n points, (n, d)."""
         normal = rng.standard_normal((n, self.location.size))
         spread = np.sqrt(self.freedom / rng.chisquare(self.freedom, n))
         return self.location + spread[:, None] * (normal @ self.factor.T)
@@ -213,34 +232,40 @@ class StudentT:
 
 
 def sample_laplace(
-    target: Target,
+    target: SmoothLogDensity,
     draws: int,
     rng: np.random.Generator,
     report: Callable[[Progress], None],
     *,
     proposals: int | None = None,
     accept_unconverged: bool = False,
-) -> Posterior:
-    """``draws`` draws, resampled by their importance from a multivariate t around the mode.
+) -> PosteriorDraws:
+    """Draw ``draws`` draws, resampled by their importance from a multivariate t around the mode.
 
     While k-hat is above 0.5 the t is fitted again to the weighted proposals, three times at most. The resampling is
     without replacement where the effective sample size is ten times ``draws``, else with. Raises NotConverged when the
     mode is not found, or when k-hat ends above 0.7 unless ``accept_unconverged``.
     """
     mode = find_mode(target)
-    log_density = target.near(mode.theta, mode.covariance)
-    found = weighted_draws(log_density, mode, proposals or max(_FEWEST_PROPOSALS, 4 * draws), rng, report)
-    trace = _trace(found, mode, target.names)
+    log_density = target.density_around(mode.theta, mode.covariance)
+    found = draw_weighted_proposals(log_density, mode, proposals or max(_FEWEST_PROPOSALS, 4 * draws), rng, report)
+    trace = _importance_trace(found, mode, target.names)
     if not accept_unconverged:
         require_converged(found.diagnostics, Fit({}, found.diagnostics, trace))
     few = 10 * draws <= weights_sample_size(found.weights)
     chosen = rng.choice(found.weights.size, draws, replace=not few, p=found.weights)
-    return Posterior(found.thetas[chosen], target.names, found.diagnostics, trace)
+    return PosteriorDraws(found.thetas[chosen], target.names, found.diagnostics, trace)
 
 
 @dataclass(frozen=True)
 class WeightedDraws:
-    """Proposals (S, d), their log densities (S,) and normalised weights (S,), and how good they are."""
+    """Proposals with their importance weights.
+
+    thetas: proposals, (S, d)
+    values: their log densities, (S,)
+    weights: normalised weights, (S,)
+    diagnostics: how good the weights are
+    """
 
     thetas: Floats
     values: Floats
@@ -248,30 +273,30 @@ class WeightedDraws:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def weighted_draws(
+def draw_weighted_proposals(
     log_density: Callable[[Floats], Floats],
-    mode: Mode,
+    mode: DensityMode,
     n: int,
     rng: np.random.Generator,
     report: Callable[[Progress], None],
 ) -> WeightedDraws:
-    """``n`` proposals of a multivariate t around a mode, or near one, with their importance.
+    """Draw ``n`` proposals of a multivariate t around a mode, or near one, with their importance.
 
     While k-hat is above 0.5 the t is fitted again to the weighted proposals, three times at most.
     """
-    proposal = StudentT(mode.theta, _cholesky(mode.covariance), _FREEDOM)
+    proposal = MultivariateT(mode.theta, _lower_cholesky(mode.covariance), _FREEDOM)
     for refits in count():
-        thetas = proposal.draw(n, rng)
-        values = _in_batches(log_density, thetas, report)
+        thetas = proposal.draw_points(n, rng)
+        values = _log_densities_in_batches(log_density, thetas, report)
         weights, shape = smooth_weights(values - proposal.log_density(thetas))
         if shape <= _SATISFACTORY_PARETO_K or refits == _MOST_REFITS:
             break
-        proposal = _fitted_again(proposal, thetas, weights)
-    return WeightedDraws(thetas, values, weights, _diagnostics(shape, weights_sample_size(weights), refits))
+        proposal = _refit_proposal(proposal, thetas, weights)
+    return WeightedDraws(thetas, values, weights, _importance_diagnostics(shape, weights_sample_size(weights), refits))
 
 
-def _trace(found: WeightedDraws, mode: Mode, names: tuple[str, ...]) -> ImportanceTrace:
-    """The first proposals, at most 4,000: they are independent, so that the first are a sample of all."""
+def _importance_trace(found: WeightedDraws, mode: DensityMode, names: tuple[str, ...]) -> ImportanceTrace:
+    """Return the trace of the first proposals, at most 4,000: they are independent, so that the first are a sample of all."""
     draws = np.column_stack([found.thetas, found.values - found.values.max()])[:_MOST_KEPT]
     weights = found.weights[:_MOST_KEPT]
     weights = weights / max(weights.sum(), np.finfo(float).tiny)
@@ -280,11 +305,13 @@ def _trace(found: WeightedDraws, mode: Mode, names: tuple[str, ...]) -> Importan
     return ImportanceTrace((*names, LOG_POSTERIOR), *kept, mode.theta, sds)
 
 
-def _cholesky(scale: Floats) -> Floats:
+def _lower_cholesky(scale: Floats) -> Floats:
     return np.asarray(np.linalg.cholesky(scale), dtype=np.float64)
 
 
-def _in_batches(log_density: Callable[[Floats], Floats], thetas: Floats, report: Callable[[Progress], None]) -> Floats:
+def _log_densities_in_batches(
+    log_density: Callable[[Floats], Floats], thetas: Floats, report: Callable[[Progress], None]
+) -> Floats:
     values = np.empty(thetas.shape[0])
     for first in range(0, values.size, _BATCH):
         values[first : first + _BATCH] = log_density(thetas[first : first + _BATCH])
@@ -292,15 +319,15 @@ def _in_batches(log_density: Callable[[Floats], Floats], thetas: Floats, report:
     return values
 
 
-def _fitted_again(proposal: StudentT, thetas: Floats, weights: Floats) -> StudentT:
-    """Location and scale from the weighted moments (Cappé et al. 2008), a tenth of the old scale kept in."""
+def _refit_proposal(proposal: MultivariateT, thetas: Floats, weights: Floats) -> MultivariateT:
+    """Refit location and scale to the weighted moments (Cappé et al. 2008), with a tenth of the old scale kept."""
     location = weights @ thetas
     centred = thetas - location
     scale = 0.9 * centred.T @ (weights[:, None] * centred) + 0.1 * proposal.factor @ proposal.factor.T
-    return StudentT(location, _cholesky(scale), proposal.freedom)
+    return MultivariateT(location, _lower_cholesky(scale), proposal.freedom)
 
 
-def _diagnostics(shape: float, sample_size: float, refits: int) -> tuple[Diagnostic, ...]:
+def _importance_diagnostics(shape: float, sample_size: float, refits: int) -> tuple[Diagnostic, ...]:
     passed = shape <= LARGEST_PARETO_K
     return (
         Diagnostic("pareto_k", "all parameters", shape, f"at most {LARGEST_PARETO_K}", passed),

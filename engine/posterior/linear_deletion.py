@@ -1,15 +1,15 @@
 """The linear posterior with one record changed, in closed form given sigma.
 
-Given sigma, coefficients and responses are normal, so that a record is taken away and another put in its place by the delete-one
-formulas of regression diagnostics (Cook & Weisberg 1982, §2.2): with r_i the residual of record i, V the posterior covariance, and a = x_i V x_i',
-c = x V x_i', s2 = sigma^2,
+Given sigma, coefficients and responses are normal, so that a record is removed and another put in its place by the delete-one formulas of
+regression diagnostics (Cook & Weisberg 1982, §2.2): with r_i the residual of record i, V the posterior covariance, and a = x_i V x_i', c =
+x V x_i', s2 = sigma^2,
 
     E[x gamma | D_-i] = x m - c r_i / (s2 - a),    Var[x gamma | D_-i] = x V x' + c^2 / (s2 - a).
 
-A record of weight w, whose likelihood is to the power w, has s2 / w in the place of s2, and beside that a factor of sigma and w alone, which stays when
-another takes its place.
+A record of weight w, whose likelihood is to the power w, has s2 / w in place of s2, and also a factor of sigma and w alone, which stays
+when another takes its place.
 
-What is left is an integral over log sigma, whose density is smooth: by the trapezoidal rule (Trefethen & Weideman 2014).
+The remaining integral over log sigma, whose density is smooth, is computed by the trapezoidal rule (Trefethen & Weideman 2014).
 """
 
 from __future__ import annotations
@@ -35,10 +35,14 @@ Block = tuple[Floats, Floats, Floats]
 
 
 @dataclass(frozen=True, eq=False)
-class DeletedRecords:
-    """A posterior at G nodes of sigma: ``log_weight`` (G,) of each, ``variance`` sigma^2 (G,), and mean and variance (G, K) of delta.
+class DeletionPosterior:
+    """A linear posterior at G nodes of sigma, from which single records can be removed.
 
-    ``log_evidence`` is log p(y | x) up to what does not depend on them, n fixed.
+    posterior: posterior given all records
+    log_weight: log weight of each node, (G,)
+    variance: sigma^2 at each node, (G,)
+    mean, spread: mean and variance of delta at each node, (G, K)
+    log_evidence: log p(y | x) up to a constant that does not depend on the records, n fixed
     """
 
     posterior: LinearPosterior
@@ -49,8 +53,11 @@ class DeletedRecords:
     log_evidence: float
 
     @classmethod
-    def of(cls, posterior: LinearPosterior, x: Floats, y: Floats, weights: Floats | None = None) -> DeletedRecords:
-        """Nodes over all sigma that records (n, K) and (n,), of weights (n,) above 0, leave possible, or would with one of them changed to
+    def from_records(
+        cls, posterior: LinearPosterior, x: Floats, y: Floats, weights: Floats | None = None
+    ) -> DeletionPosterior:
+        """Choose nodes over all sigma that records (n, K) and (n,), of weights (n,) above 0, leave possible, or would with one of them
+        changed to
         another's response.
 
         The step is a third of the standard deviation of log sigma.
@@ -58,42 +65,51 @@ class DeletedRecords:
         weights = np.ones(len(y)) if weights is None else weights
         root = np.sqrt(weights)
         direct = np.asarray(np.linalg.qr(x * root[:, None])[0])
-        return cls._around(posterior, _Farthest.of(_middle(posterior), x, y, weights, direct, direct.T @ (y * root)))
+        return cls._with_nodes_for(
+            posterior,
+            _ExtremeRecords.from_records(
+                _central_coefficients(posterior), x, y, weights, direct, direct.T @ (y * root)
+            ),
+        )
 
     @classmethod
-    def of_blocks(cls, posterior: LinearPosterior, blocks: Iterable[Block], triangle: Floats) -> DeletedRecords:
-        """As ``of``, of records block by block, given R (K + 1, K + 1) with QR = [X y], rows times the roots of their weights."""
+    def from_blocks(cls, posterior: LinearPosterior, blocks: Iterable[Block], triangle: Floats) -> DeletionPosterior:
+        """Build as ``from_records``, from records block by block, given R (K + 1, K + 1) with QR = [X y], rows times the roots of their
+        weights.
+        """
         of_x, on_direct = triangle[:-1, :-1], triangle[:-1, -1]
-        scales, middle = column_scales(of_x), _middle(posterior)
+        scales, middle = column_scales(of_x), _central_coefficients(posterior)
         inverse = np.linalg.pinv(of_x / scales) / scales[:, None]
-        found: _Farthest | None = None
+        found: _ExtremeRecords | None = None
         for x, y, weights in blocks:
-            one = _Farthest.of(middle, x, y, weights, (x * np.sqrt(weights)[:, None]) @ inverse, on_direct)
-            found = one if found is None else found.join(one)
+            one = _ExtremeRecords.from_records(
+                middle, x, y, weights, (x * np.sqrt(weights)[:, None]) @ inverse, on_direct
+            )
+            found = one if found is None else found.merge_extremes(one)
         assert found is not None
-        return cls._around(posterior, found)
+        return cls._with_nodes_for(posterior, found)
 
     @classmethod
-    def _around(cls, posterior: LinearPosterior, farthest: _Farthest) -> DeletedRecords:
-        middle = _log_sigma(posterior)
+    def _with_nodes_for(cls, posterior: LinearPosterior, farthest: _ExtremeRecords) -> DeletionPosterior:
+        middle = _median_log_sigma(posterior)
         low, high = middle - _SPAN, middle + _SPAN
         for _ in range(3):
             points = np.linspace(low, high, _FINE)
-            density, variance = posterior.log_density(points), (posterior.unit * np.exp(points)) ** 2
-            mean, spread = posterior.given(np.exp(points))
+            density, variance = posterior.log_sigma_density(points), (posterior.unit * np.exp(points)) ** 2
+            mean, spread = posterior.delta_given_sigma(np.exp(points))
             one = cls(posterior, density, variance, mean, spread, 0.0)
             possible = [
                 density,
-                *one._left_out(farthest.x, farthest.y, farthest.weights)[0],
-                density + _log_normal(farthest.highest - farthest.lowest + farthest.residual, variance),
+                *one._leave_each_out(farthest.x, farthest.y, farthest.weights)[0],
+                density + _log_normal_density(farthest.highest - farthest.lowest + farthest.residual, variance),
             ]
             inside = np.flatnonzero(np.max([one - one.max() for one in possible], axis=0) > -_DROP)
             low, high = points[max(inside[0] - 1, 0)], points[min(inside[-1] + 1, _FINE - 1)]
         step = 0.3 / np.sqrt(2 * max(posterior.n - 1.0, 1.0))
         nodes = np.linspace(low, high, int(np.clip(np.ceil((high - low) / step), 40, 400)) + 1)
         sigma = np.exp(nodes)
-        mean, spread = posterior.given(sigma)
-        log_weight = posterior.log_density(nodes) + np.log(nodes[1] - nodes[0])
+        mean, spread = posterior.delta_given_sigma(sigma)
+        log_weight = posterior.log_sigma_density(nodes) + np.log(nodes[1] - nodes[0])
         total = float(logsumexp(log_weight))
         evidence = total + float(np.linalg.slogdet(posterior.back)[1]) - posterior.n * float(np.log(posterior.unit))
         return cls(posterior, log_weight - total, (posterior.unit * sigma) ** 2, mean, spread, evidence)
@@ -101,21 +117,26 @@ class DeletedRecords:
     def log_ratios(
         self, x_own: Floats, y_own: Floats, x: Floats, y: Floats, weights: Floats | None = None
     ) -> tuple[Floats, Floats]:
-        """Of t records (t, K) and (t,) of weights (t,) above 0, with g others in the place of each, (t, g or 1, K) and (t, g):
-        log p(D_y) - log p(D), (t, g), and of weight 1 log p(y | x, D_-i), (t, g).
+        """Return log ratios of t records (t, K) and (t,) of weights (t,) above 0, with g others in the place of each.
+
+        The others are (t, g or 1, K) and (t, g). Returns log p(D_y) - log p(D), (t, g), and of weight 1 log p(y | x, D_-i), (t, g).
         """
         weights = np.ones(len(y)) if weights is None else weights
         found = [np.empty(y.shape), np.empty(y.shape)]
         size = max(1, _AT_A_TIME // (y.shape[1] * len(self.variance)))
         for start in range(0, len(y), size):
             rows = slice(start, start + size)
-            found[0][rows], found[1][rows] = self._of(x_own[rows], y_own[rows], x[rows], y[rows], weights[rows])
+            found[0][rows], found[1][rows] = self._log_ratios_of_block(
+                x_own[rows], y_own[rows], x[rows], y[rows], weights[rows]
+            )
         return found[0], found[1]
 
-    def _of(self, x_own: Floats, y_own: Floats, x: Floats, y: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    def _log_ratios_of_block(
+        self, x_own: Floats, y_own: Floats, x: Floats, y: Floats, weights: Floats
+    ) -> tuple[Floats, Floats]:
         of = self.posterior
         own, other = x_own @ of.back, x @ of.back
-        weight, residual, left = self._left_out(x_own, y_own, weights)
+        weight, residual, left = self._leave_each_out(x_own, y_own, weights)
         noise = self.variance / weights[:, None]
         total = logsumexp(weight, axis=1)
         if ((weight > total[:, None] - 30) & (left < _SMALLEST * noise)).any():
@@ -126,12 +147,13 @@ class DeletedRecords:
         c = np.einsum("tgk,tnk->tgn", other, own[:, None, :] * self.spread)
         mean = (x @ of.centre)[..., None] + other @ self.mean.T - c * (residual / left)[:, None, :]
         variance = noise[:, None, :] + other**2 @ self.spread.T + c**2 / left[:, None, :]
-        changed = logsumexp(weight[:, None, :] + _log_normal(y[..., None] - mean, variance), axis=2)
+        changed = logsumexp(weight[:, None, :] + _log_normal_density(y[..., None] - mean, variance), axis=2)
         return changed, changed - total[:, None]
 
-    def _left_out(self, x: Floats, y: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
-        """Of t records of weights (t,): the weights of sigma without each, up to a factor that a record of the same weight brings back; their
-        residuals, and s2 / w - a, (t, G) each.
+    def _leave_each_out(self, x: Floats, y: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return, for t records of weights (t,), the weights of sigma without each, their residuals, and s2 / w - a, (t, G) each.
+
+        The weights of sigma are up to a factor that a record of the same weight brings back.
         """
         of = self.posterior
         own = x @ of.back
@@ -139,30 +161,34 @@ class DeletedRecords:
         noise = self.variance / weights[:, None]
         left = np.maximum(noise - own**2 @ self.spread.T, 1e-16 * noise)
         return (
-            self.log_weight - _log_normal(residual * noise / left, noise**2 / left),
+            self.log_weight - _log_normal_density(residual * noise / left, noise**2 / left),
             residual,
             left,
         )
 
 
-def _log_normal(distance: Floats | float, variance: Floats) -> Floats:
+def _log_normal_density(distance: Floats | float, variance: Floats) -> Floats:
     return np.asarray(-0.5 * (np.log(2 * np.pi * variance) + distance**2 / variance))
 
 
-def _log_sigma(posterior: LinearPosterior) -> float:
-    """Its median of log(sigma / unit)."""
-    return float(np.median(posterior.grid()[0]))
+def _median_log_sigma(posterior: LinearPosterior) -> float:
+    """Return the posterior median of log(sigma / unit)."""
+    return float(np.median(posterior.sigma_grid()[0]))
 
 
-def _middle(posterior: LinearPosterior) -> Floats:
-    delta = posterior.given(np.exp(np.array([_log_sigma(posterior)])))[0][0]
+def _central_coefficients(posterior: LinearPosterior) -> Floats:
+    delta = posterior.delta_given_sigma(np.exp(np.array([_median_log_sigma(posterior)])))[0][0]
     return np.asarray(posterior.centre + posterior.back @ delta)
 
 
 @dataclass(frozen=True, eq=False)
-class _Farthest:
-    """What bounds sigma with one of some records changed: the record with the largest ``residual``, and the one that a fit without it misses by
-    most, ``x`` (2, K), ``y`` (2,), ``weights`` (2,), with those ``sizes`` (2,); the lowest and highest response.
+class _ExtremeRecords:
+    """Records and responses that bound sigma when one of some records is changed.
+
+    x, y, weights: the record with the largest residual, and the one that a fit without it misses by most, (2, K), (2,), (2,)
+    sizes: how far these two are off, (2,)
+    residual: largest residual
+    lowest, highest: lowest and highest response
     """
 
     x: Floats
@@ -174,11 +200,12 @@ class _Farthest:
     highest: float
 
     @classmethod
-    def of(
+    def from_records(
         cls, coefficients: Floats, x: Floats, y: Floats, weights: Floats, direct: Floats, on_direct: Floats
-    ) -> _Farthest:
-        """Among records of ``x`` (n, K), whose fit has these coefficients (K,). Rows of ``direct`` (n, K) are theirs of an orthonormal basis of
-        all records, ``on_direct`` (K,) what it leaves of the responses.
+    ) -> _ExtremeRecords:
+        """Find the extremes among records of ``x`` (n, K), whose fit has these coefficients (K,).
+
+        Rows of ``direct`` (n, K) are theirs of an orthonormal basis of all records, ``on_direct`` (K,) the responses on that basis.
         """
         root = np.sqrt(weights)
         residual = y - x @ coefficients
@@ -190,9 +217,9 @@ class _Farthest:
         ends = float(y.min()), float(y.max())
         return cls(x[worst], y[worst], weights[worst], largest, float(np.abs(residual).max()), *ends)
 
-    def join(self, other: _Farthest) -> _Farthest:
+    def merge_extremes(self, other: _ExtremeRecords) -> _ExtremeRecords:
         further = other.sizes > self.sizes
-        return _Farthest(
+        return _ExtremeRecords(
             np.where(further[:, None], other.x, self.x),
             np.where(further, other.y, self.y),
             np.where(further, other.weights, self.weights),

@@ -6,8 +6,10 @@ halved until the error between their nodes is below 1e-9 of the value (of 1, whe
 polynomials' coefficients are interpolated through Chebyshev nodes (Trefethen 2013, Approximation Theory and Approximation
 Practice, chapters 5 and 8: the error falls as rho^-16, and the strip of analyticity of about pi / 4 makes rho at least 4).
 
-Beside it Gauss quadrature against discrete measures, many at once: Lanczos' recurrence gives the three-term coefficients of the polynomials that are orthogonal for a measure; the
-eigenvalues of their Jacobi matrix are the nodes (Golub and Welsch 1969). m nodes are exact for degree 2m - 1.
+The module also has Gauss quadrature against many discrete measures at once: Lanczos' recurrence gives the three-term coefficients of the
+polynomials that are orthogonal for a measure; the eigenvalues of their Jacobi matrix are the nodes (Golub and Welsch 1969). m nodes are
+exact
+for degree 2m - 1.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from ..data.arrays import Floats
-from .poisson_lognormal import Derivatives, rate_quadrature
+from .poisson_lognormal import MassDerivatives, rate_quadrature
 
 Indices = NDArray[np.intp]
 _DEGREE = 5
@@ -35,7 +37,7 @@ _PAIRS_A_PANEL = 20  # there is at most one panel for so many pairs
 
 
 def gauss_rules(x: Floats, weights: Floats, counts: NDArray[np.intp], m: int) -> tuple[Floats, Floats]:
-    """Nodes and weights, (n, m) each, of the m-point rules for n measures whose points ``x`` (N,) lie end to end.
+    """Return nodes and weights, (n, m) each, of the m-point rules for n measures whose points ``x`` (N,) lie end to end.
 
     The i-th measure has ``counts[i]`` points, more than m, and ``weights`` that sum to 1.
     """
@@ -57,66 +59,73 @@ def gauss_rules(x: Floats, weights: Floats, counts: NDArray[np.intp], m: int) ->
 
 
 def tilting_error(m: int, tilt: Floats, widening: Floats) -> Floats:
-    """Error of m Gauss-Hermite nodes for the mean of exp(tilt x + widening x^2 / 2) under a standard normal x.
+    """Return the error of m Gauss-Hermite nodes for the mean of exp(tilt x + widening x^2 / 2) under a standard normal x.
 
     The first term that the rule misses is that of x^2m, whose error is m!.
     """
     j = np.arange(m + 1)
     with np.errstate(divide="ignore"):
         log_tilt, log_half = np.log(tilt[..., None]), np.log(widening[..., None] / 2)
-    terms = _times(2 * j, log_tilt) - gammaln(2 * j + 1) + _times(m - j, log_half) - gammaln(m - j + 1)
+    terms = (
+        _times_logarithm(2 * j, log_tilt) - gammaln(2 * j + 1) + _times_logarithm(m - j, log_half) - gammaln(m - j + 1)
+    )
     return np.asarray(np.exp(gammaln(m + 1) + logsumexp(terms, axis=-1)))
 
 
-def _times(power: NDArray[np.intp], logarithm: Floats) -> Floats:
-    """The product, with 0 * -inf = 0."""
+def _times_logarithm(power: NDArray[np.intp], logarithm: Floats) -> Floats:
+    """Return the product, with 0 * -inf = 0."""
     return np.where(power == 0, 0.0, power * np.where(power == 0, 0.0, logarithm))
 
 
 _LEAST_LOG_MASS, _TOLERANCE_BELOW = -40.0, 1e-3  # of zeros: a less likely one is an inflated one
 
 
-def _chebyshev(n: int) -> Floats:
-    """The n Chebyshev nodes of the first kind in [-1, 1], (n,)."""
+def _chebyshev_nodes(n: int) -> Floats:
+    """Return the n Chebyshev nodes of the first kind in [-1, 1], (n,)."""
     return np.asarray(-np.cos((2 * np.arange(n) + 1) * np.pi / (2 * n)))
 
 
-_NODES = _chebyshev(_DEGREE + 1)
+_NODES = _chebyshev_nodes(_DEGREE + 1)
 _TO_POWERS = np.linalg.inv(np.vander(_NODES, increasing=True))
 _BETWEEN = np.array([-0.85, -0.5, 0.1, 0.95])
-_BLOCK_NODES = _chebyshev(16)
+_BLOCK_NODES = _chebyshev_nodes(16)
 _TO_CHEBYSHEV = np.linalg.inv(chebvander(_BLOCK_NODES, _BLOCK_NODES.size - 1))
 
 
 @dataclass(frozen=True)
-class _Panels:
-    """``number`` panels of equal ``width`` from ``low`` on."""
+class _EtaPanels:
+    """Panels of equal width in eta.
+
+    low: start of the first
+    width: width of each
+    number: number of panels
+    """
 
     low: float
     width: float
     number: int
 
     @classmethod
-    def covering(cls, low: float, high: float) -> _Panels:
-        """Panels over [low, high], as wide as may be."""
+    def from_range(cls, low: float, high: float) -> _EtaPanels:
+        """Make panels over [low, high], as wide as allowed."""
         reach = high - low + 2 * _MARGIN
         number = max(int(np.ceil(reach / _WIDEST)), 1)
         return cls(low - _MARGIN, reach / number, number)
 
     @property
-    def high(self) -> float:
+    def upper_end(self) -> float:
         return self.low + self.width * self.number
 
-    def halved(self) -> _Panels:
-        """Twice as many panels over the same range."""
-        return _Panels(self.low, self.width / 2, 2 * self.number)
+    def halve_panels(self) -> _EtaPanels:
+        """Return twice as many panels over the same range."""
+        return _EtaPanels(self.low, self.width / 2, 2 * self.number)
 
-    def points(self, local: Floats) -> Floats:
-        """The places ``local`` (k,) in [-1, 1] of every panel: (k, number)."""
+    def panel_points(self, local: Floats) -> Floats:
+        """Return the places ``local`` (k,) in [-1, 1] of every panel: (k, number)."""
         return self.low + self.width * (np.arange(self.number) + 0.5 * (local[:, None] + 1))
 
-    def values(self, coefficients: Floats, eta: Floats) -> Floats:
-        """The polynomials with ``coefficients`` of the powers (6, number) at eta (n,) within the panels: (n,)."""
+    def evaluate_polynomials(self, coefficients: Floats, eta: Floats) -> Floats:
+        """Evaluate the polynomials with ``coefficients`` of the powers (6, number) at eta (n,) within the panels: (n,)."""
         place = (eta - self.low) * (1 / self.width)
         panel = np.minimum(place.astype(np.intp), self.number - 1)
         local = 2 * (place - panel) - 1
@@ -128,125 +137,134 @@ class _Panels:
 
 
 def shared_counts(y: Floats, least: int) -> tuple[Indices, ...]:
-    """For every value that at least ``least`` of the counts y (n,) have: their indices."""
+    """Return the indices of every value that at least ``least`` of the counts y (n,) have."""
     values, numbers = np.unique(y, return_counts=True)
     return tuple(np.flatnonzero(y == value) for value in values[numbers >= least])
 
 
 def log_masses(y: Floats, eta: Floats, tau: float, bound: int | None) -> Floats:
-    """Log P(y | eta, tau) of every pair, all (n,): from a table where that takes less time."""
-    return np.asarray(_of_pairs(y, eta, tau, bound, derivatives=False)[0])
+    """Return log P(y | eta, tau) of every pair, all (n,): from a table where that takes less time."""
+    return np.asarray(_log_mass_terms(y, eta, tau, bound, derivatives=False)[0])
 
 
-def mass_derivatives(y: Floats, eta: Floats, tau: float, bound: int | None) -> Derivatives:
-    """Log P(y | eta, tau) of every pair and its derivatives, all (n,): from a table where that takes less time."""
-    return Derivatives(*_of_pairs(y, eta, tau, bound, derivatives=True))
+def mass_derivatives(y: Floats, eta: Floats, tau: float, bound: int | None) -> MassDerivatives:
+    """Return log P(y | eta, tau) of every pair and its derivatives, all (n,): from a table where that takes less time."""
+    return MassDerivatives(*_log_mass_terms(y, eta, tau, bound, derivatives=True))
 
 
-def _of_pairs(y: Floats, eta: Floats, tau: float, bound: int | None, *, derivatives: bool) -> Floats:
-    """(1 or 6, n): log P(y | eta, tau), and its derivatives in the order of ``Derivatives``."""
+def _log_mass_terms(y: Floats, eta: Floats, tau: float, bound: int | None, *, derivatives: bool) -> Floats:
+    """Return log P(y | eta, tau), and its derivatives in the order of ``MassDerivatives``: (1 or 6, n)."""
     answer = np.empty((6 if derivatives else 1, y.size))
     alone = np.ones(y.size, dtype=bool)
     for shared in shared_counts(y, _WORTHWHILE):
         at, most = eta[shared], shared.size // _PAIRS_A_PANEL
-        panels = _Panels.covering(float(at.min()), float(at.max()))
-        table = _resolved(float(y[shared[0]]), panels, tau, bound, most, derivatives=derivatives)
+        panels = _EtaPanels.from_range(float(at.min()), float(at.max()))
+        table = _refine_panels(float(y[shared[0]]), panels, tau, bound, most, derivatives=derivatives)
         if table is not None:
-            answer[:, shared] = [table[0].values(part, at) for part in table[1]]
+            answer[:, shared] = [table[0].evaluate_polynomials(part, at) for part in table[1]]
             alone[shared] = False
     if alone.any():
-        answer[:, alone] = _integrals(y[alone], eta[alone], tau, bound, derivatives=derivatives)
+        answer[:, alone] = _integrate_pairs(y[alone], eta[alone], tau, bound, derivatives=derivatives)
     return answer
 
 
-def _integrals(y: Floats, eta: Floats, tau: float, bound: int | None, *, derivatives: bool) -> Floats:
-    """(1 or 6, n): log P(y | eta, tau), and its derivatives if wanted, by quadrature of every pair."""
+def _integrate_pairs(y: Floats, eta: Floats, tau: float, bound: int | None, *, derivatives: bool) -> Floats:
+    """Return log P(y | eta, tau), and its derivatives if requested, by quadrature of every pair: (1 or 6, n)."""
     rates = rate_quadrature(y, eta, tau, bound)
     if not derivatives:
         return rates.log_mass[None]
-    found = rates.derivatives()
+    found = rates.log_mass_derivatives()
     return np.array([found.value, found.e, found.s, found.ee, found.es, found.ss])
 
 
-def _integrals_of(y: float, eta: Floats, tau: float, bound: int | None, *, derivatives: bool = False) -> Floats:
-    """The same of one count at eta (a, b): (1 or 6, a, b)."""
-    flat = _integrals(np.full(eta.size, y), eta.ravel(), tau, bound, derivatives=derivatives)
+def _integrate_one_count(y: float, eta: Floats, tau: float, bound: int | None, *, derivatives: bool = False) -> Floats:
+    """Return the same terms of one count at eta (a, b): (1 or 6, a, b)."""
+    flat = _integrate_pairs(np.full(eta.size, y), eta.ravel(), tau, bound, derivatives=derivatives)
     return flat.reshape(-1, *eta.shape)
 
 
-def _resolved(
-    y: float, panels: _Panels, tau: float, bound: int | None, most: int, *, derivatives: bool = False
-) -> tuple[_Panels, Floats] | None:
-    """The panels, halved until polynomials on them are right, and the coefficients (1 or 6, 6, number).
+def _refine_panels(
+    y: float, panels: _EtaPanels, tau: float, bound: int | None, most: int, *, derivatives: bool = False
+) -> tuple[_EtaPanels, Floats] | None:
+    """Halve the panels until polynomials on them are accurate, and return them with the coefficients (1 or 6, 6, number).
 
     None where that takes more than ``most`` panels.
     """
     tolerance = _TOLERANCE_OF_DERIVATIVES if derivatives else _TOLERANCE
     while panels.number <= most:
         at_nodes, truth = (
-            _integrals_of(y, panels.points(local), tau, bound, derivatives=derivatives) for local in (_NODES, _BETWEEN)
+            _integrate_one_count(y, panels.panel_points(local), tau, bound, derivatives=derivatives)
+            for local in (_NODES, _BETWEEN)
         )
         coefficients = _TO_POWERS @ at_nodes
         error = np.abs(np.vander(_BETWEEN, _DEGREE + 1, increasing=True) @ coefficients - truth)
         allowed = np.where((y > 0) | (truth[0] > _LEAST_LOG_MASS), tolerance, _TOLERANCE_BELOW)
         if np.all(error <= allowed * np.maximum(np.abs(truth), 1.0)):
             return panels, coefficients
-        panels = panels.halved()
+        panels = panels.halve_panels()
     return None
 
 
 @dataclass(frozen=True)
-class _Block:
-    """A range of log tau from ``low`` on: panels, and their coefficients at its 16 nodes laid end to end, (16, 6 number)."""
+class _TauBlock:
+    """A range of log tau, with interpolation coefficients at its 16 nodes.
 
-    panels: _Panels
+    panels: panels of eta
+    low: start of the range
+    table: coefficients at the nodes laid end to end, (16, 6 number)
+    """
+
+    panels: _EtaPanels
     low: float
     table: Floats
 
     @classmethod
-    def at(cls, y: float, etas: tuple[float, float], low: float, bound: int | None) -> _Block | None:
-        """The block over a range of eta; None where that takes more than 1,000 panels."""
-        panels = _Panels.covering(*etas)
+    def from_range(cls, y: float, etas: tuple[float, float], low: float, bound: int | None) -> _TauBlock | None:
+        """Build the block over a range of eta; None where that takes more than 1,000 panels."""
+        panels = _EtaPanels.from_range(*etas)
         for end in (low, low + _BLOCK):
-            found = _resolved(y, panels, float(np.exp(end)), bound, _MOST_PANELS_OF_BLOCK)
+            found = _refine_panels(y, panels, float(np.exp(end)), bound, _MOST_PANELS_OF_BLOCK)
             if found is None:
                 return None
             panels = found[0]
-        eta = panels.points(_NODES)
+        eta = panels.panel_points(_NODES)
         log_taus = low + _BLOCK * 0.5 * (_BLOCK_NODES + 1)
-        values = [_integrals_of(y, eta, float(np.exp(log_tau)), bound)[0] for log_tau in log_taus]
+        values = [_integrate_one_count(y, eta, float(np.exp(log_tau)), bound)[0] for log_tau in log_taus]
         return cls(panels, low, np.array([(_TO_POWERS @ row).ravel() for row in values]))
 
     def log_mass(self, eta: Floats, log_tau: float) -> Floats:
-        """Log P(y | eta, tau) at eta (n,) within the panels: (n,)."""
+        """Return log P(y | eta, tau) at eta (n,) within the panels: (n,)."""
         place = 2 * (log_tau - self.low) / _BLOCK - 1
         basis = chebvander(np.array([place]), _BLOCK_NODES.size - 1) @ _TO_CHEBYSHEV
-        return self.panels.values((basis @ self.table).reshape(_DEGREE + 1, self.panels.number), eta)
+        return self.panels.evaluate_polynomials((basis @ self.table).reshape(_DEGREE + 1, self.panels.number), eta)
 
 
 @dataclass(frozen=True)
 class MassSurface:
-    """Log P(y | eta, tau) of one count, quick for eta and log tau in the ranges ``etas`` and ``log_taus``.
+    """Log P(y | eta, tau) of one count, quick for eta and log tau in given ranges.
 
-    ``blocks`` are the parts of the range of log tau that were asked for so far: each is made when it is first wanted.
+    y: the count
+    etas, log_taus: ranges of eta and of log tau
+    bound: largest count; None without truncation
+    blocks: parts of the range of log tau that were used so far: each is made when it is first needed
     """
 
     y: float
     etas: tuple[float, float]
     log_taus: tuple[float, float]
     bound: int | None
-    blocks: dict[int, _Block | None] = field(default_factory=dict)
+    blocks: dict[int, _TauBlock | None] = field(default_factory=dict)
 
     def log_mass(self, eta: Floats, log_tau: float) -> Floats:
-        """Log P(y | eta, tau) at eta (n,): (n,)."""
+        """Return log P(y | eta, tau) at eta (n,): (n,)."""
         within = self.etas[0] <= eta.min() and eta.max() <= self.etas[1]
-        block = self._block(log_tau) if within and self.log_taus[0] <= log_tau <= self.log_taus[1] else None
+        block = self._block_of_tau(log_tau) if within and self.log_taus[0] <= log_tau <= self.log_taus[1] else None
         if block is None:
             return log_masses(np.full(eta.size, self.y), eta, float(np.exp(log_tau)), self.bound)
         return block.log_mass(eta, log_tau)
 
-    def _block(self, log_tau: float) -> _Block | None:
+    def _block_of_tau(self, log_tau: float) -> _TauBlock | None:
         number = int(np.floor(log_tau / _BLOCK))
         if number not in self.blocks:
-            self.blocks[number] = _Block.at(self.y, self.etas, number * _BLOCK, self.bound)
+            self.blocks[number] = _TauBlock.from_range(self.y, self.etas, number * _BLOCK, self.bound)
         return self.blocks[number]

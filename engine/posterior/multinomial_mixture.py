@@ -2,26 +2,22 @@
 
 A record is in class z with probability pi_z, and given its class its q variables are independent: x_j = l with probability phi_zjl.
 
-    pi_k = V_k (1 - V_1) ... (1 - V_k-1),   V_k ~ Beta(1, alpha) for k < K,   V_K = 1,   alpha ~ Gamma(shape, rate)
-    phi_kj ~ Dirichlet(a, ..., a)
+    pi_k = V_k (1 - V_1) ... (1 - V_k-1),   V_k ~ Beta(1, alpha) for k < K,   V_K = 1,   alpha ~ Gamma(shape, rate),   phi_kj ~
+    Dirichlet(a, ..., a)
 
-A sweep draws z, then phi, V and alpha, each given all others (Ishwaran & James 2001, §5.2; Dunson & Xing 2009, §3; Si & Reiter 2013, §2.2). Records
-that are alike have the same class probabilities: those are computed once for every distinct row, and a row of many records draws how many
-of them are in which class by one multinomial. Between z and V neighbouring classes may change their labels, V integrated over
-(after Papaspiliopoulos & Roberts 2008, §3.4): without that the order of the sticks hardly moves, and alpha with it.
+A sweep draws z, then phi, V and alpha, each given all others (Ishwaran & James 2001, §5.2; Dunson & Xing 2009, §3; Si & Reiter 2013,
+§2.2). Class probabilities are computed once for every distinct row, and a row of many records draws its class counts by one multinomial.
+Between z and V neighbouring classes may change their labels, V integrated over (after Papaspiliopoulos & Roberts 2008, §3.4): without that
+the order of the sticks hardly moves, and alpha with it. Missing values are integrated over.
 
-Chains start with records spread over K/2, K/4, ... classes. Where records leave several ways of being grouped, sweeps rarely lead from one to another:
-chains then settle in different numbers of classes, and R-hat says so. Steps that split a class or merge two (``split_merge``) lead across; chains start with
-1, 2, 4, ... classes then, since classes are found sooner than given up.
+Chains start with records spread over K/2, K/4, ... classes. Where sweeps rarely lead from one grouping to another, chains settle in
+different numbers of classes, and R-hat shows it. Steps that split a class or merge two then lead across, and chains start with 1, 2, 4,
+... classes.
 
-A value that is missing is integrated over: it says nothing of its record's class, and nothing of phi.
-
-Classes of a mixture split and merged: steps between groupings of records that sweeps, class given class, rarely lead across.
-
-A class is proposed to be split into itself and an empty one, or two classes to become one, and the proposal is accepted as Metropolis and Hastings
-say, all parameters but alpha integrated over. Into which part a record falls is drawn by a mixture of two classes that is fitted to the records of both,
-whatever part they are in now, from a random start: so the fit is the same random variable for the step back (Jain & Neal 2004, §4.2, whose launch state is
-made by restricted Gibbs scans in place of the steps of expectation and maximisation here).
+A class is proposed to be split into itself and an empty one, or two classes to become one, with Metropolis-Hastings acceptance, all
+parameters but alpha integrated over. The part that a record falls into is drawn by a mixture of two classes fitted to the records of both
+from a random start, so that the fit is the same random variable for the step back (Jain & Neal 2004, §4.2, with EM steps in place of
+restricted Gibbs scans).
 """
 
 from __future__ import annotations
@@ -35,11 +31,11 @@ from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
 from ..data.arrays import Floats
-from ..methods.results import Chains, ChainTrace
+from ..methods.results import ChainTrace, SamplerDraws
 from ..methods.run import Progress
-from .continued import doubled, run_until_converged
-from .distinct_rows import LEAST, Codes, DistinctRows
-from .structural_zeros import Truncation
+from .continued import doubling_lengths, run_until_converged
+from .distinct_rows import SMALLEST_PROBABILITY, Codes, DistinctRows
+from .structural_zeros import SupportTruncation
 
 STEPS = 8
 """Of expectation and maximisation, from a start to the parts that are proposed."""
@@ -53,73 +49,79 @@ BETWEEN_REPORTS = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Members:
-    """Which records are where: ``weights`` (k,) of those of the rows ``which`` (k,) are in the classes ``classes`` (k,)."""
+class ClassMembers:
+    """Records of rows in classes.
 
-    which: Codes
-    classes: Codes
+    rows: rows of the records, (k,)
+    classes: their classes, (k,)
+    weights: number of records of each entry; None where each is one, (k,)
+    """
+
+    rows: Codes
+    class_keys: Codes
     weights: Floats | None
 
-    def of(self, label: int, rows: int) -> Floats:
-        """How many of each of so many rows are in one class, (rows,)."""
-        own = self.classes == label
-        return np.bincount(self.which[own], None if self.weights is None else self.weights[own], rows).astype(
-            np.float64
-        )
+    def row_counts(self, label: int, rows: int) -> Floats:
+        """Count the records of each of so many rows in one class, (rows,)."""
+        own = self.class_keys == label
+        return np.bincount(self.rows[own], None if self.weights is None else self.weights[own], rows).astype(np.float64)
 
 
-def log_order(records: Floats, alpha: float) -> float:
-    """Log p(z | alpha) by how many records are in each class, (K,), the sticks integrated over."""
+def log_allocation_prior(records: Floats, alpha: float) -> float:
+    """Return log p(z | alpha) from the records in each class, (K,), the sticks integrated over."""
     after = np.cumsum(records[::-1])[::-1]
     n, rest = records[:-1], after[1:]
     found = gammaln(1 + n) + gammaln(alpha + rest) - gammaln(1 + alpha + n + rest)
     return float(found.sum() + len(n) * np.log(alpha))
 
 
-def log_records(levels: Floats, starts: Codes, concentration: float) -> float:
-    """Log p(x | z) of the records of one class by how many have each level, (D,), but for what all groupings share."""
+def log_class_likelihood(levels: Floats, starts: Codes, concentration: float) -> float:
+    """Return log p(x | z) of the records of one class from its records with each level, (D,), up to a constant of all groupings."""
     totals, sizes = np.add.reduceat(levels, starts[:-1]), np.diff(starts)
     inside = gammaln(concentration + levels).sum() - len(levels) * gammaln(concentration)
     return float(inside + (gammaln(concentration * sizes) - gammaln(concentration * sizes + totals)).sum())
 
 
-def proposed_parts(
+def propose_split(
     rows: DistinctRows, counts: Floats, concentration: float, rng: np.random.Generator
 ) -> tuple[Codes, Floats, Floats]:
-    """Rows (k,) of the ``counts`` (R,) records, and log probabilities (k,) that one falls into the first part, and into the second."""
+    """Propose two parts of the ``counts`` (R,) records.
+
+    Returns rows (k,), and the log probabilities (k,) that a record of the row falls into the first part, and into the second.
+    """
     which = np.flatnonzero(counts)
-    own, starts = counts[which], rows.starts
+    own, starts = counts[which], rows.level_starts
     upto = np.cumsum(own)
     seeds = which[np.searchsorted(upto, rng.random(2) * upto[-1], side="right").clip(0, len(which) - 1)]
     sizes = np.repeat(np.diff(starts), np.diff(starts))
-    likely = np.stack([rows.levels_of(seeds[i : i + 1], np.ones(1)) for i in (0, 1)]) > 0
+    likely = np.stack([rows.level_counts(seeds[i : i + 1], np.ones(1)) for i in (0, 1)]) > 0
     log_levels = np.log(np.where(likely, ALIKE, (1 - ALIKE) / np.maximum(sizes - 1, 1)))
     log_weights = np.zeros(2)
     for _ in range(STEPS):
-        share = own * expit(_gap(rows, log_weights, log_levels, which))
-        mass = np.stack([rows.levels_of(which, share), rows.levels_of(which, own - share)]) + concentration
+        share = own * expit(_log_odds(rows, log_weights, log_levels, which))
+        mass = np.stack([rows.level_counts(which, share), rows.level_counts(which, own - share)]) + concentration
         totals = np.repeat(np.add.reduceat(mass, starts[:-1], axis=1), np.diff(starts), axis=1)
         log_levels, log_weights = np.log(mass / totals), np.log(np.array([share.sum(), own.sum() - share.sum()]) + 1.0)
-    gap = _gap(rows, log_weights, log_levels, which)
+    gap = _log_odds(rows, log_weights, log_levels, which)
     return which, -np.logaddexp(0.0, -gap), -np.logaddexp(0.0, gap)
 
 
-def _gap(rows: DistinctRows, log_weights: Floats, log_levels: Floats, which: Codes) -> Floats:
-    """By how much the first of two classes is more probable than the second, in logarithms, of these rows (k,)."""
-    log = rows.exact(log_weights, rows.logs(log_levels), which)
+def _log_odds(rows: DistinctRows, log_weights: Floats, log_levels: Floats, which: Codes) -> Floats:
+    """Return the log odds of the first of two classes against the second for these rows (k,)."""
+    log = rows.log_joint_probabilities(log_weights, rows.log_block_probabilities(log_levels), which)
     return np.asarray(log[:, 0] - log[:, 1])
 
 
-def split_or_merged(
+def propose_split_or_merge(
     rows: DistinctRows,
-    members: Members,
+    members: ClassMembers,
     records: Floats,
     levels: Floats,
     concentration: float,
     alpha: float,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats, bool]:
-    """``records`` (K,) and ``levels`` (K, D) of the classes after one such step, and whether it was accepted.
+    """Return ``records`` (K,) and ``levels`` (K, D) of the classes after one split or merge step, and whether it was accepted.
 
     With O classes occupied a split draws one of them and one of the K - O empty, a merger an ordered pair of the O: the ratio of these
     is (K - O) / (O + 1) for a split.
@@ -130,12 +132,12 @@ def split_or_merged(
         return records, levels, False
     if split:
         one, other = int(rng.choice(occupied)), int(rng.choice(np.flatnonzero(records == 0)))
-        held = members.of(one, len(rows.counts)), np.zeros(len(rows.counts))
+        held = members.row_counts(one, len(rows.counts)), np.zeros(len(rows.counts))
     else:
         one, other = (int(label) for label in rng.choice(occupied, 2, replace=False))
-        held = members.of(one, len(rows.counts)), members.of(other, len(rows.counts))
+        held = members.row_counts(one, len(rows.counts)), members.row_counts(other, len(rows.counts))
     counts = held[0] + held[1]
-    which, first, second = proposed_parts(rows, counts, concentration, rng)
+    which, first, second = propose_split(rows, counts, concentration, rng)
     if split:
         chances = np.exp(first if rng.random() < 0.5 else second)
         kept = rng.binomial(counts[which].astype(np.int64), np.minimum(chances, 1.0)).astype(np.float64)
@@ -145,13 +147,17 @@ def split_or_merged(
     if not kept.any() or not moved.any():
         return records, levels, False
     log_parts = float(np.logaddexp(kept @ first + moved @ second, kept @ second + moved @ first) - np.log(2.0))
-    parts = np.stack([rows.levels_of(which, kept), rows.levels_of(which, moved)])
+    parts = np.stack([rows.level_counts(which, kept), rows.level_counts(which, moved)])
     whole = parts.sum(axis=0)
     apart, together = records.copy(), records.copy()
     apart[[one, other]] = kept.sum(), moved.sum()
     together[[one, other]] = counts.sum(), 0.0
-    gain = log_order(apart, alpha) - log_order(together, alpha) - log_records(whole, rows.starts, concentration)
-    gain += sum(log_records(part, rows.starts, concentration) for part in parts) - log_parts
+    gain = (
+        log_allocation_prior(apart, alpha)
+        - log_allocation_prior(together, alpha)
+        - log_class_likelihood(whole, rows.level_starts, concentration)
+    )
+    gain += sum(log_class_likelihood(part, rows.level_starts, concentration) for part in parts) - log_parts
     without = len(occupied) - (not split)
     gain += np.log((size - without) / (without + 1))
     if np.log1p(-rng.random()) >= (gain if split else -gain):
@@ -165,8 +171,13 @@ OCCUPIED, ALPHA, LOG_LIKELIHOOD = "occupied classes", "alpha", "log likelihood"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prior:
-    """K ``classes``, the ``concentration`` a of every level of a variable, and alpha's gamma ``shape`` and ``rate``."""
+class MixturePrior:
+    """Prior of the mixture.
+
+    classes: number of classes K
+    concentration: a of every level of a variable
+    shape, rate: of alpha's gamma prior
+    """
 
     classes: int
     concentration: float
@@ -175,135 +186,174 @@ class Prior:
 
 
 @dataclass(frozen=True, eq=False)
-class Parameters:
-    """``log_weights`` (K,) log pi, ``log_levels`` (K, D) log phi of all variables side by side, and alpha; ``near`` (K,) where a class had records."""
+class MixtureParameters:
+    """One draw of the parameters of the mixture.
+
+    log_weights: log pi, (K,)
+    log_levels: log phi of all variables side by side, (K, D)
+    alpha: concentration of the Dirichlet process
+    had_records: which classes had records; None if unknown, (K,)
+    """
 
     log_weights: Floats
     log_levels: Floats
     alpha: float
-    near: NDArray[np.bool_] | None = None
+    had_records: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Bounded:
-    """The classes that had records, and all others as one, which in no row is less probable than they are together.
+class OccupiedClasses:
+    """The classes that had records, and all others as one class whose probability is an upper bound in every row.
 
-    A record whose class is drawn by the bound gets one of all classes, so that each class is as probable as it is (``resolved``): most rows
-    never ask what each of the classes without records says of them.
+    A record whose class is drawn by the bound gets one of all classes, so that each class keeps its probability (``resolve_bound``):
+    for most
+    rows the classes without records are never evaluated.
+
+    parameters: parameters of the mixture
+    logs: log probabilities of each block
+    occupied: numbers of the classes that had records
+    empty: numbers of the others
+    log_weights: log weights of the occupied classes and of the bound
+    bounds: log probabilities of each block in these
     """
 
-    now: Parameters
+    parameters: MixtureParameters
     logs: Sequence[Floats]
-    near: Codes
-    far: Codes
+    occupied: Codes
+    empty: Codes
     log_weights: Floats
     bounds: Sequence[Floats]
 
     @classmethod
-    def of(cls, rows: DistinctRows, now: Parameters) -> Bounded:
-        """By the parameters; every class is near where they do not say which had records."""
-        logs, size = rows.logs(now.log_levels), len(now.log_weights)
-        if now.near is None or now.near.all():
+    def from_parameters(cls, rows: DistinctRows, now: MixtureParameters) -> OccupiedClasses:
+        """Build from the parameters; every class counts as occupied where they do not say which had records."""
+        logs, size = rows.log_block_probabilities(now.log_levels), len(now.log_weights)
+        if now.had_records is None or now.had_records.all():
             return cls(now, logs, np.arange(size), np.empty(0, dtype=np.int64), now.log_weights, logs)
-        near, far = np.flatnonzero(now.near), np.flatnonzero(~now.near)
+        near, far = np.flatnonzero(now.had_records), np.flatnonzero(~now.had_records)
         rest = now.log_weights[far]
         weight = rest.max() + math.log(np.exp(rest - rest.max()).sum())
         bounds = [np.vstack([log[near], log[far].max(axis=0)]) for log in logs]
         return cls(now, logs, near, far, np.append(now.log_weights[near], weight), bounds)
 
-    def resolved(self, rows: DistinctRows, which: Codes, proposed: Floats, u: Floats) -> Codes:
-        """A class (k,) for records of the rows ``which`` (k,) that drew the bound, ``proposed`` (k,) being its probability.
+    def resolve_bound(self, rows: DistinctRows, which: Codes, proposed: Floats, u: Floats) -> Codes:
+        """Draw a class (k,) for records of the rows ``which`` (k,) that drew the bound, ``proposed`` (k,) being its probability.
 
-        Let r be the probability of all far classes together. A far class is drawn with its own probability over the bound's, a near one with
-        its share among the near of the 1 - r / ``proposed`` that are left: with those that drew it at once it has its own.
+        Let r be the probability of all empty classes together. An empty class is drawn with its own probability over the bound's, an
+        occupied one
+        with its share among the occupied of the 1 - r / ``proposed`` that are left: with those that drew it at once it has its own.
         """
-        found = rows.exact(self.now.log_weights, self.logs, which)
+        found = rows.log_joint_probabilities(self.parameters.log_weights, self.logs, which)
         np.exp(found - found.max(axis=1, keepdims=True), out=found)
         found /= found.sum(axis=1, keepdims=True)
-        far = found[:, self.far].sum(axis=1)
-        found[:, self.near] *= (np.maximum(proposed - far, 0.0) / np.maximum(1.0 - far, LEAST))[:, None]
+        far = found[:, self.empty].sum(axis=1)
+        found[:, self.occupied] *= (np.maximum(proposed - far, 0.0) / np.maximum(1.0 - far, SMALLEST_PROBABILITY))[
+            :, None
+        ]
         upto = np.cumsum(found, axis=1)
         return np.asarray((upto[:, :-1] <= (u * upto[:, -1])[:, None]).sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
-class Allocated:
-    """What classes the records are in: how many in each, (K,), and how many of them have each level, (K, D)."""
+class ClassAllocation:
+    """An allocation of the records to classes.
+
+    records: records in each class, (K,)
+    levels: records of each class with each level, (K, D)
+    members: rows and classes of the records; None if not kept
+    """
 
     records: Floats
     levels: Floats
-    members: Members | None = None
+    members: ClassMembers | None = None
 
     @classmethod
-    def drawn(cls, rows: DistinctRows, now: Parameters, rng: np.random.Generator) -> tuple[Allocated, float]:
-        """By the probabilities of each row; and the log likelihood of all records, the classes summed over that had some."""
-        bounded, few = Bounded.of(rows, now), rows.counts <= FEW
+    def from_parameters(
+        cls, rows: DistinctRows, now: MixtureParameters, rng: np.random.Generator
+    ) -> tuple[ClassAllocation, float]:
+        """Draw classes by the probabilities of each row, and return them with the log likelihood of all records, summed over the occupied
+        classes.
+        """
+        bounded, few = OccupiedClasses.from_parameters(rows, now), rows.counts <= FEW
         alone, each = bool((rows.counts == 1).all()), bool(few.all())
-        u, done, last = rng.random(int(rows.counts[few].sum())), 0, len(bounded.near)
+        u, done, last = rng.random(int(rows.counts[few].sum())), 0, len(bounded.occupied)
         likelihood, which, classes, weights = 0.0, [], [], []
         open_rows, open_chances = [], []
-        for chunk, chances, short in rows.chances(bounded.log_weights, bounded.bounds):
+        for chunk, chances, short in rows.class_probabilities(bounded.log_weights, bounded.bounds):
             counts, small = rows.counts[chunk], few[chunk]
-            likelihood += float(counts @ (np.log(chances.totals_of(last)) + short))
+            likelihood += float(counts @ (np.log(chances.totals_of_first(last)) + short))
             own = np.arange(len(counts)) if alone else np.repeat(np.flatnonzero(small), counts[small])
             picked, weight = (
-                chances.picked(None if alone else own, u[done : done + len(own)]),
+                chances.pick_classes(None if alone else own, u[done : done + len(own)]),
                 np.ones(0 if each else len(own)),
             )
             done += len(own)
             if not each and len(many := np.flatnonzero(~small)):
-                drawn = chances.multinomial(many, counts[many], rng)
+                drawn = chances.draw_class_counts(many, counts[many], rng)
                 row, in_class = np.nonzero(drawn)
                 own, picked = np.concatenate([own, many[row]]), np.concatenate([picked, in_class])
                 weight = np.concatenate([weight, drawn[row, in_class]])
             if len(at := np.flatnonzero(picked == last)):
                 again = own[at] if each else np.repeat(own[at], weight[at].astype(np.int64))
                 open_rows.append(again + chunk.start)
-                open_chances.append(chances.each[again, last] / chances.totals[again])
+                open_chances.append(chances.each[again, last] / chances.row_totals[again])
                 kept = picked != last
                 own, picked, weight = own[kept], picked[kept], weight if each else weight[kept]
             which.append(own + chunk.start)
-            classes.append(bounded.near[picked])
+            classes.append(bounded.occupied[picked])
             weights.append(weight)
         if open_rows:
             again = np.concatenate(open_rows)
             which.append(again)
-            classes.append(bounded.resolved(rows, again, np.concatenate(open_chances), rng.random(len(again))))
+            classes.append(bounded.resolve_bound(rows, again, np.concatenate(open_chances), rng.random(len(again))))
             weights.append(np.ones(0 if each else len(again)))
         of, into = np.concatenate(which), np.concatenate(classes)
         weighed = None if each else np.concatenate(weights)
-        found = cls.counted(rows, of, into, weighed, len(now.log_weights))
-        return replace(found, members=Members(of, into, weighed)), likelihood
+        found = cls.from_assignments(rows, of, into, weighed, len(now.log_weights))
+        return replace(found, members=ClassMembers(of, into, weighed)), likelihood
 
     @classmethod
-    def counted(cls, rows: DistinctRows, which: Codes, classes: Codes, weights: Floats | None, size: int) -> Allocated:
-        """Of ``weights`` (k,) records of the rows ``which`` (k,), one of each without, in these ``classes`` (k,) of ``size``."""
-        levels = np.empty((size, int(rows.starts[-1])))
+    def from_assignments(
+        cls, rows: DistinctRows, which: Codes, classes: Codes, weights: Floats | None, size: int
+    ) -> ClassAllocation:
+        """Count records and levels in each class, given the class of each record.
+
+        ``weights`` (k,) is the number of records of the rows ``which`` (k,) that an entry stands for, None for one each; ``classes``
+        (k,) are
+        below ``size``.
+        """
+        levels = np.empty((size, int(rows.level_starts[-1])))
         for block in rows.blocks:
             held = len(block.records)
-            table = np.bincount(classes * held + block.of[which], weights, size * held).reshape(size, held)
-            levels[:, block.first : block.last] = table @ block.shown.T
+            table = np.bincount(classes * held + block.combination[which], weights, size * held).reshape(size, held)
+            levels[:, block.first : block.last] = table @ block.level_indicators.T
         return cls(np.bincount(classes, weights, size).astype(np.float64), levels)
 
-    def log_joint(self, rows: DistinctRows, prior: Prior, alpha: float) -> float:
-        """Log p(z, x | alpha), but for what all groupings share."""
+    def log_joint_probability(self, rows: DistinctRows, prior: MixturePrior, alpha: float) -> float:
+        """Return log p(z, x | alpha), up to a constant of all groupings."""
         held = self.levels[self.records > 0]
-        return log_order(self.records, alpha) + sum(log_records(one, rows.starts, prior.concentration) for one in held)
+        return log_allocation_prior(self.records, alpha) + sum(
+            log_class_likelihood(one, rows.level_starts, prior.concentration) for one in held
+        )
 
-    def split_or_merged(self, rows: DistinctRows, prior: Prior, alpha: float, rng: np.random.Generator) -> Allocated:
-        """After a class was proposed to be split, or two to be merged."""
+    def split_or_merge(
+        self, rows: DistinctRows, prior: MixturePrior, alpha: float, rng: np.random.Generator
+    ) -> ClassAllocation:
+        """Return the allocation after one step in which a class is proposed to be split, or two to be merged."""
         if self.members is None:
             return self
-        records, levels, _ = split_or_merged(
+        records, levels, _ = propose_split_or_merge(
             rows, self.members, self.records, self.levels, prior.concentration, alpha, rng
         )
-        return Allocated(records, levels)
+        return ClassAllocation(records, levels)
 
-    def relabelled(self, alpha: float, rng: np.random.Generator) -> Allocated:
-        """Neighbouring classes that change their labels, V integrated over: each pair that begins at an even label, then each other.
+    def relabel_neighbours(self, alpha: float, rng: np.random.Generator) -> ClassAllocation:
+        """Return the allocation after neighbouring classes were proposed to change their labels, V integrated over.
 
-        With n and n' records in the two and R in all classes after them the Metropolis ratio is (alpha + n' + R) / (alpha + n + R), and of the
-        last two, as V_K is 1, Gamma(1 + n') Gamma(alpha + n) / (Gamma(1 + n) Gamma(alpha + n')).
+        Each pair that begins at an even label comes first, then each other. With n and n' records in the two and R in all classes after
+        them the
+        Metropolis ratio is (alpha + n' + R) / (alpha + n + R), and of the last two, as V_K is 1,
+        Gamma(1 + n') Gamma(alpha + n) / (Gamma(1 + n) Gamma(alpha + n')).
         """
         size, labels = len(self.records), np.arange(len(self.records))
         for begin in (0, 1):
@@ -318,21 +368,23 @@ class Allocated:
                 )
             swapped = one[np.log1p(-rng.random(len(one))) < gain]
             labels[swapped], labels[swapped + 1] = labels[swapped + 1], labels[swapped]
-        return Allocated(self.records[labels], self.levels[labels])
+        return ClassAllocation(self.records[labels], self.levels[labels])
 
-    def parameters(self, prior: Prior, starts: Codes, alpha: float, rng: np.random.Generator) -> Parameters:
-        """Phi and V given the classes and ``alpha``, then alpha given V."""
-        mass = np.maximum(rng.standard_gamma(self.levels + prior.concentration), LEAST)
+    def draw_parameters(
+        self, prior: MixturePrior, starts: Codes, alpha: float, rng: np.random.Generator
+    ) -> MixtureParameters:
+        """Draw phi and V given the classes and ``alpha``, then alpha given V."""
+        mass = np.maximum(rng.standard_gamma(self.levels + prior.concentration), SMALLEST_PROBABILITY)
         totals = np.add.reduceat(mass, starts[:-1], axis=1)
         log_levels = np.log(mass) - np.repeat(np.log(totals), np.diff(starts), axis=1)
         after = np.cumsum(self.records[::-1])[::-1][1:]
-        taken = np.maximum(rng.standard_gamma(1.0 + self.records[:-1]), LEAST)
-        left = np.maximum(rng.standard_gamma(alpha + after), LEAST)
+        taken = np.maximum(rng.standard_gamma(1.0 + self.records[:-1]), SMALLEST_PROBABILITY)
+        left = np.maximum(rng.standard_gamma(alpha + after), SMALLEST_PROBABILITY)
         log_whole = np.log(taken + left)
         log_left = np.log(left) - log_whole
         upto = np.concatenate([[0.0], np.cumsum(log_left)])
         log_weights = upto + np.append(np.log(taken) - log_whole, 0.0)
-        return Parameters(
+        return MixtureParameters(
             log_weights,
             log_levels,
             rng.gamma(prior.shape + prior.classes - 1, 1 / (prior.rate - log_left.sum())),
@@ -341,14 +393,18 @@ class Allocated:
 
 
 @dataclass(frozen=True, eq=False)
-class Sampled:
-    """What chains gave: ``kept`` parameters, as many as were asked for, and each sweep's label-free quantities.
+class ChainDraws:
+    """Draws of the parameters from all chains, and label-free quantities of each sweep.
 
-    ``quantities`` (sweeps, chains, 2) are the occupied classes and alpha, ``log_likelihood`` (sweeps, chains); ``sweep`` (draws,) and ``chain``
-    (draws,) say where the kept ones come from, numbered from 1. ``lost`` (sweeps, chains) are the records that fell on what cannot be.
+    kept: as many parameters as were requested
+    sweep, chain: sweep and chain of each of them, numbered from 1, (draws,)
+    quantities: occupied classes and alpha, (sweeps, chains, 2)
+    log_likelihood: of all records, (sweeps, chains)
+    burn_in: sweeps at the start that are left out
+    lost: records that fell on impossible combinations, (sweeps, chains)
     """
 
-    kept: tuple[Parameters, ...]
+    kept: tuple[MixtureParameters, ...]
     sweep: Codes
     chain: Codes
     quantities: Floats
@@ -357,23 +413,23 @@ class Sampled:
     lost: Floats
 
     @property
-    def trace(self) -> ChainTrace:
-        """The ways of the quantities, and of the log likelihood last, less its largest."""
+    def quantity_trace(self) -> ChainTrace:
+        """Return the trace of the quantities, and of the log likelihood last, less its largest."""
         from .ensemble import chain_trace
 
         return chain_trace(self.quantities, self.log_likelihood, (OCCUPIED, ALPHA), self.burn_in, LOG_LIKELIHOOD)
 
     @property
-    def chains(self) -> Chains:
-        """Every sweep of the quantities. Parameters of single classes are not among them: a class is another one in the next sweep."""
+    def quantity_chains(self) -> SamplerDraws:
+        """Return every sweep of the quantities. Parameters of single classes are not among them: a class is another one in the next sweep."""
         values = np.ascontiguousarray(self.quantities.transpose(1, 0, 2))
         density = np.ascontiguousarray(self.log_likelihood.T)
-        return Chains((OCCUPIED, ALPHA), values, density, LOG_LIKELIHOOD, self.burn_in, "Gibbs")
+        return SamplerDraws((OCCUPIED, ALPHA), values, density, LOG_LIKELIHOOD, self.burn_in, "Gibbs")
 
 
-def sample(
+def sample_mixture(
     rows: DistinctRows,
-    prior: Prior,
+    prior: MixturePrior,
     draws: int,
     rng: np.random.Generator,
     report: Callable[[Progress], None],
@@ -384,14 +440,17 @@ def sample(
     chains: int,
     split_every: int = 0,
     starts: int = 1,
-    truncation: Truncation | None = None,
+    truncation: SupportTruncation | None = None,
     max_sweeps: int = 0,
-    converged: Callable[[Sampled], bool] = lambda _: True,
-) -> Sampled:
-    """``draws`` draws of the parameters, spread evenly over every ``thin``-th sweep after ``burn_in`` of all chains.
+    converged: Callable[[ChainDraws], bool] = lambda _: True,
+) -> ChainDraws:
+    """Draw ``draws`` draws of the parameters, spread evenly over every ``thin``-th sweep after ``burn_in`` of all chains.
 
-    The first chain starts with records spread over half of the classes at random, each further one over half as many, so that what
-    they agree on is not where they began; where ``split_every`` so many sweeps a class is proposed to be split or two to be merged, over one, two, four, ... ``draws`` are at most the sweeps that there are. With a ``truncation`` the rows are those of all other records.
+    The first chain starts with records spread over half of the classes at random, each further one over half as many, so that agreement
+    does
+    not come from the start; where a class is proposed to be split or two to be merged every ``split_every`` sweeps, over one, two,
+    four, ...
+    ``draws`` are at most the sweeps that there are. With a ``truncation`` the rows are those of all other records.
 
     A chain may be trapped for long in a grouping of little probability that only its start leads to. So each is begun from ``starts``,
     and the one with the largest mean of log p(z, x | alpha), over the second half of ``PILOT`` of the burn-in, continues. A chain knows
@@ -401,23 +460,23 @@ def sample(
     """
     pilot = max(1, int(PILOT * burn_in))
 
-    def begun(number: int, own: np.random.Generator) -> _Chain:
-        classes = _first_classes(prior, number, split_every)
+    def begun(number: int, own: np.random.Generator) -> _GibbsChain:
+        classes = _count_first_classes(prior, number, split_every)
         if starts == 1:
-            return _Chain(_started(rows, prior, classes, own), own)
-        tried = [_Chain(_started(rows, prior, classes, one), one, scores=[]) for one in own.spawn(starts)]
+            return _GibbsChain(_random_start(rows, prior, classes, own), own)
+        tried = [_GibbsChain(_random_start(rows, prior, classes, one), one, scores=[]) for one in own.spawn(starts)]
         for place, one in enumerate(tried, start=1):
             said = Progress(
                 (number * starts + place) * pilot, chains * starts * pilot, "Gibbs sweeps from several starts"
             )
             one.run_to(pilot, (), rows, prior, split_every, truncation, lambda _: None)
             report(said)
-        return max(tried, key=_Chain.score)
+        return max(tried, key=_GibbsChain.mean_score)
 
     every = [begun(number, own) for number, own in enumerate(rng.spawn(chains))]
 
-    def run_to(length: int) -> Sampled:
-        before = every[0].length
+    def run_to(length: int) -> ChainDraws:
+        before = every[0].n_sweeps
         continues = before >= sweeps
         first = before if continues else burn_in
         usable = np.arange(first + thin - 1, length, thin)
@@ -438,39 +497,44 @@ def sample(
             np.stack(own, axis=1)
             for own in zip(*((one.quantities, one.log_likelihood, one.lost) for one in every), strict=True)
         )
-        return Sampled(kept, sweep + 1, chain + 1, quantities, likelihood, first, lost)
+        return ChainDraws(kept, sweep + 1, chain + 1, quantities, likelihood, first, lost)
 
-    return run_until_converged(run_to, converged, doubled(sweeps, max_sweeps))[0]
+    return run_until_converged(run_to, converged, doubling_lengths(sweeps, max_sweeps))[0]
 
 
-def _first_classes(prior: Prior, number: int, split_every: int) -> int:
-    """How many classes the records of chain ``number`` are spread over at first."""
+def _count_first_classes(prior: MixturePrior, number: int, split_every: int) -> int:
+    """Return over how many classes the records of chain ``number`` are spread at first."""
     first = 1 << number if split_every else prior.classes >> (number + 1)
     return max(1, min(first, prior.classes))
 
 
 @dataclass(eq=False)
-class _Chain:
-    """A chain as far as it has run: its state, its random numbers, and of each sweep the label-free quantities, (sweeps, 2) and (sweeps,).
+class _GibbsChain:
+    """A chain as far as it has run: its state, its random numbers, and label-free quantities of each sweep.
 
-    ``kept`` are the parameters of the sweeps that were wanted when it ran last.
+    now: parameters of the last sweep
+    rng: its random numbers
+    quantities: occupied classes and alpha, (sweeps, 2)
+    log_likelihood, lost: of each sweep, (sweeps,)
+    kept: parameters of the sweeps that were wanted when it ran last
+    scores: log p(z, x | alpha) of each sweep of a start that is one of several
     """
 
-    now: Parameters
+    now: MixtureParameters
     rng: np.random.Generator
     quantities: Floats = field(default_factory=lambda: np.empty((0, 2)))
     log_likelihood: Floats = field(default_factory=lambda: np.empty(0))
     lost: Floats = field(default_factory=lambda: np.empty(0))
-    kept: dict[int, Parameters] = field(default_factory=dict)
+    kept: dict[int, MixtureParameters] = field(default_factory=dict)
     scores: list[float] | None = None
     """Log p(z, x | alpha) of each sweep of a start that is one of several."""
 
     @property
-    def length(self) -> int:
+    def n_sweeps(self) -> int:
         return len(self.log_likelihood)
 
-    def score(self) -> float:
-        """The mean of the second half of the scores, which are then not kept any more."""
+    def mean_score(self) -> float:
+        """Return the mean of the second half of the scores, and stop keeping them."""
         scores, self.scores = self.scores or [-np.inf], None
         return float(np.mean(scores[len(scores) // 2 :]))
 
@@ -479,34 +543,34 @@ class _Chain:
         length: int,
         wanted: Collection[int],
         rows: DistinctRows,
-        prior: Prior,
+        prior: MixturePrior,
         split_every: int,
-        truncation: Truncation | None,
+        truncation: SupportTruncation | None,
         tell: Callable[[int], None],
     ) -> None:
-        """Continue to ``length`` sweeps, and keep the parameters of those that are ``wanted``, from 0; ``tell`` gets how many were added."""
-        before, now, own = self.length, self.now, self.rng
+        """Continue to ``n_sweeps`` sweeps, and keep the parameters of those that are ``wanted``, from 0; ``tell`` gets how many were added."""
+        before, now, own = self.n_sweeps, self.now, self.rng
         more = length - before
         quantities, likelihood, lost = np.empty((more, 2)), np.empty(more), np.zeros(more)
         self.kept = {}
         for step in range(before, length):
             at, alpha = step - before, now.alpha
-            allocated, likelihood[at] = Allocated.drawn(rows, now, own)
+            allocated, likelihood[at] = ClassAllocation.from_parameters(rows, now, own)
             if truncation is not None:
-                records, levels, beside, further = truncation.drawn(now.log_weights, now.log_levels, own)
-                allocated = Allocated(allocated.records + records, allocated.levels + levels)
+                records, levels, beside, further = truncation.draw_sweep(now.log_weights, now.log_levels, own)
+                allocated = ClassAllocation(allocated.records + records, allocated.levels + levels)
                 likelihood[at] += further
                 lost[at] = beside.sum()
             else:
                 beside = np.zeros(prior.classes)
             quantities[at] = np.count_nonzero(allocated.records > beside), alpha
             if self.scores is not None:
-                self.scores.append(allocated.log_joint(rows, prior, alpha))
+                self.scores.append(allocated.log_joint_probability(rows, prior, alpha))
             if step in wanted:
                 self.kept[step] = now
             if split_every and step % split_every == 0:
-                allocated = allocated.split_or_merged(rows, prior, alpha, own)
-            now = allocated.relabelled(alpha, own).parameters(prior, rows.starts, alpha, own)
+                allocated = allocated.split_or_merge(rows, prior, alpha, own)
+            now = allocated.relabel_neighbours(alpha, own).draw_parameters(prior, rows.level_starts, alpha, own)
             if (step + 1) % BETWEEN_REPORTS == 0 or step + 1 == length:
                 tell(at + 1)
         self.now = now
@@ -515,8 +579,8 @@ class _Chain:
         self.lost = np.concatenate([self.lost, lost])
 
 
-def _started(rows: DistinctRows, prior: Prior, classes: int, rng: np.random.Generator) -> Parameters:
-    """Parameters given records that are spread over so many classes at random."""
+def _random_start(rows: DistinctRows, prior: MixturePrior, classes: int, rng: np.random.Generator) -> MixtureParameters:
+    """Draw parameters given records that are spread over so many classes at random."""
     which = np.repeat(np.arange(len(rows.counts)), rows.counts)
-    spread = Allocated.counted(rows, which, rng.integers(classes, size=len(which)), None, prior.classes)
-    return spread.parameters(prior, rows.starts, 1.0, rng)
+    spread = ClassAllocation.from_assignments(rows, which, rng.integers(classes, size=len(which)), None, prior.classes)
+    return spread.draw_parameters(prior, rows.level_starts, 1.0, rng)

@@ -1,4 +1,4 @@
-"""Two counts of one record that share its random effect: the confidential y, and z that was drawn with the effect that y has in the posterior.
+"""Two counts of one record that share its random effect: the confidential y, and z drawn with the effect that y has in the posterior.
 
     P(y, z | eta, p, tau) = integral [p 1(y = 0) + (1 - p) f(y | g)] [p 1(z = 0) + (1 - p) f(z | g)] N(g; eta, tau) dg
 
@@ -33,8 +33,8 @@ _COARSE = 300
 _LARGEST_TABLED = 100_000
 
 
-def log_pairs(y: Floats, z: float, eta: Floats, logit_p: Floats, tau: Floats, bound: int | None) -> Floats:
-    """Log P(y, z | eta, p, tau) of counts y (c,) for parameters (S,): (S, c).
+def log_pair_probabilities(y: Floats, z: float, eta: Floats, logit_p: Floats, tau: Floats, bound: int | None) -> Floats:
+    """Return log P(y, z | eta, p, tau) of counts y (c,) for parameters (S,): (S, c).
 
     A tau below ``_SMALLEST_TAU`` of the deviation that the counts leave to g is that large, which changes a logarithm by 0.001 at most.
     """
@@ -43,22 +43,24 @@ def log_pairs(y: Floats, z: float, eta: Floats, logit_p: Floats, tau: Floats, bo
     found = np.empty((eta.size, y.size))
     for value in np.unique(octave):
         here = octave == value
-        found[here] = _log_pairs(y, z, eta[here], logit_p[here], tau[here], bound)
+        found[here] = _log_pairs_of_similar_tau(y, z, eta[here], logit_p[here], tau[here], bound)
     return found
 
 
-def _log_pairs(y: Floats, z: float, eta: Floats, logit_p: Floats, tau: Floats, bound: int | None) -> Floats:
-    g = _points(y, z, eta, tau, bound)
+def _log_pairs_of_similar_tau(
+    y: Floats, z: float, eta: Floats, logit_p: Floats, tau: Floats, bound: int | None
+) -> Floats:
+    g = _integration_points(y, z, eta, tau, bound)
     p, step = expit(logit_p), g[1] - g[0]
     normal = (g - eta[:, None]) / tau[:, None]
     normal *= normal
     normal *= -0.5
     np.exp(normal, out=normal)
     normal *= (step / np.sqrt(2 * np.pi) / tau)[:, None]
-    seen = _log_pmf(np.array([z]), g, bound)[0]
+    seen = _log_pmf_at_points(np.array([z]), g, bound)[0]
     highest = 0.0 if z == 0 else float(seen.max())
     weights = np.exp(seen - highest)
-    rates = _log_pmf(y, g, bound)
+    rates = _log_pmf_at_points(y, g, bound)
     top = rates.max(axis=1)
     counts = np.exp(rates - top[:, None]).T
     drawn = (1 - p)[:, None] * (normal @ (weights[:, None] * counts))
@@ -71,14 +73,14 @@ def _log_pairs(y: Floats, z: float, eta: Floats, logit_p: Floats, tau: Floats, b
     return np.asarray(np.where(y == 0, np.logaddexp(found, inflated[:, None]), found))
 
 
-def _points(y: Floats, z: float, eta: Floats, tau: Floats, bound: int | None) -> Floats:
-    """Points of g that cover what any of the integrals has, (k,): a coarse look first, which a concave logarithm of a density allows."""
+def _integration_points(y: Floats, z: float, eta: Floats, tau: Floats, bound: int | None) -> Floats:
+    """Return points of g that cover all the integrals, (k,): on a coarse grid first, which a concave logarithm of a density allows."""
     widest = float(tau.max())
     low = min(float(eta.min()) - 9 * widest, float(np.log(min(y.min(), z) + 0.5)) - 3)
     high = max(float(eta.max()) + 9 * widest, float(np.log(max(y.max(), z) + 1)) + 1)
     g = np.linspace(low, high, _COARSE)
-    seen = _log_pmf(np.array([z]), g, bound)
-    heights = _log_pmf(y, g, bound) + (seen if z > 0 else 0.0)
+    seen = _log_pmf_at_points(np.array([z]), g, bound)
+    heights = _log_pmf_at_points(y, g, bound) + (seen if z > 0 else 0.0)
     rows = np.vstack([seen, heights]) if (y == 0).any() else heights
     reached = []
     for at in (eta.min(), eta.max()):
@@ -94,16 +96,16 @@ def _points(y: Floats, z: float, eta: Floats, tau: Floats, bound: int | None) ->
     return np.arange(low, high + step, step)
 
 
-def _log_pmf(y: Floats, g: Floats, bound: int | None) -> Floats:
-    """Log of f(y | g) of counts (c,) at points (k,), (c, k)."""
-    normaliser = np.exp(g) if bound is None else _normaliser(bound, g)
+def _log_pmf_at_points(y: Floats, g: Floats, bound: int | None) -> Floats:
+    """Return the log of f(y | g) of counts (c,) at points (k,), (c, k)."""
+    normaliser = np.exp(g) if bound is None else _interpolated_normaliser(bound, g)
     return np.asarray(y[:, None] * g - gammaln(y + 1)[:, None] - normaliser)
 
 
-def _normaliser(bound: int, g: Floats) -> Floats:
+def _interpolated_normaliser(bound: int, g: Floats) -> Floats:
     if bound > _LARGEST_TABLED:
         return log_normaliser(g, bound)
-    table = _table(bound)
+    table = _normaliser_spline(bound)
     inside = (g > table.x[0]) & (g < table.x[-1])
     found = np.empty_like(g)
     found[inside] = table(g[inside])
@@ -113,8 +115,8 @@ def _normaliser(bound: int, g: Floats) -> Floats:
 
 
 @lru_cache(maxsize=4)
-def _table(bound: int) -> CubicSpline:
-    """The normaliser over log rates, to 1e-6."""
+def _normaliser_spline(bound: int) -> CubicSpline:
+    """Return the normaliser over log rates as a spline, to 1e-6."""
     from scipy.interpolate import CubicSpline
 
     points = np.arange(-12.0, float(np.log(bound + 1)) + 12, 0.1 / np.sqrt(max(bound, 100)))
@@ -122,10 +124,11 @@ def _table(bound: int) -> CubicSpline:
 
 
 @dataclass(frozen=True, eq=False)
-class PairedCounts:
-    """The posterior of a zero-inflated regression given y and, drawn with each record's own effect, z.
+class PairedCountsPosterior:
+    """The posterior of a zero-inflated regression given y and z, drawn with each record's own effect.
 
-    The distinct (row, y, z) are ``row``, ``y``, ``z`` and ``weight``, (P,) each; ``rows`` (u, K) and the prior are those of ``model``.
+    model: posterior given y, whose ``rows`` (u, K) and prior are used
+    row, y, z, weight: the distinct (row, y, z) and the number of records of each, (P,)
     """
 
     model: ZeroInflatedPoisson
@@ -135,25 +138,27 @@ class PairedCounts:
     weight: Floats
 
     @classmethod
-    def of(cls, model: ZeroInflatedPoisson, rows: Floats, row: NDArray[np.intp], y: Floats, z: Floats) -> PairedCounts:
-        """Of records whose design is ``rows[row]``, ``rows`` (u, K) and ``row`` (n,), with counts (n,) and (n,)."""
+    def from_records(
+        cls, model: ZeroInflatedPoisson, rows: Floats, row: NDArray[np.intp], y: Floats, z: Floats
+    ) -> PairedCountsPosterior:
+        """Build from records whose design is ``rows[row]``, ``rows`` (u, K) and ``row`` (n,), with counts (n,) and (n,)."""
         own, place = np.unique(rows, axis=0, return_inverse=True)
         distinct, weight = np.unique(np.column_stack([place.ravel()[row], y, z]), axis=0, return_counts=True)
         assert np.array_equal(own, model.rows)
         row_of, y_of, z_of = distinct.T
         return cls(model, row_of, y_of, z_of, weight.astype(np.float64))
 
-    def near(self) -> Callable[[Floats], Floats]:
-        """The log density of many theta (T, 2K + 1), up to a constant."""
+    def joint_density(self) -> Callable[[Floats], Floats]:
+        """Return the log density of many theta (T, 2K + 1), up to a constant."""
         model = self.model
 
         def log_density(thetas: Floats) -> Floats:
             found = np.full(len(thetas), -np.inf)
-            inside = model.supports(thetas)
-            eta, logit_p, log_tau = model.predictors(thetas[inside])
+            inside = model.is_in_support(thetas)
+            eta, logit_p, log_tau = model.linear_predictors(thetas[inside])
             tau, total = np.exp(log_tau), model.log_prior(thetas[inside])
             for row, y, z, weight in zip(self.row.astype(np.intp), self.y, self.z, self.weight, strict=True):
-                own = log_pairs(np.array([y]), z, eta[:, row], logit_p[:, row], tau, model.bound)
+                own = log_pair_probabilities(np.array([y]), z, eta[:, row], logit_p[:, row], tau, model.bound)
                 total += weight * own[:, 0]
             found[inside] = total
             return found

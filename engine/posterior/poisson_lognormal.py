@@ -3,11 +3,12 @@
     P(y | eta, tau) = integral f(y | g) N(g; eta, tau) dg        (Aitchison and Ho 1989, with f truncated to 0..b)
 
 As f is log-concave in g, so is the integrand, with curvature at least 1 / tau^2: it has one mode, and tangents to its
-log lie above it, so that it is located and drawn from.
+log lie above it, so that the mode is found and the rate drawn exactly.
 
-Its quadrature over g gives the probability and the moments of the rate's posterior. The integrand is analytic in a strip, so the trapezoidal rule converges geometrically in 1 / step (Trefethen and
-Weideman 2014). The strip ends pi / 2 from the real axis for a Poisson, and about 2.8 / sqrt(b) from it near g = log b for
-one truncated at b (the zeros of the partial sums of exp, Szegő 1924): hence the limits on the step.
+Quadrature over g gives the probability and the moments of the rate's posterior. The integrand is analytic in a strip, so the trapezoidal
+rule converges geometrically in 1 / step (Trefethen and Weideman 2014). The strip ends pi / 2 from the real axis for a Poisson, and about
+2.8 / sqrt(b) from it near g = log b for one truncated at b (the zeros of the partial sums of exp, Szegő 1924): hence the limits on the
+step.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from scipy.special import expit, gammaln, wrightomega
 
 from ..data.arrays import Floats
 from ..errors import BadInput
-from .truncated_poisson import draw, log_normaliser, log_pmf, mean_and_variance
+from .truncated_poisson import draw_truncated_poisson, log_normaliser, log_pmf, mean_and_variance
 
 Indices = NDArray[np.intp]
 _DROP = 36.0  # what lies more than this many log units below the mode is left out
@@ -31,16 +32,16 @@ Counts = NDArray[np.int64]
 RandomEffect = Literal["new", "record"]
 
 
-def log_joint(y: Floats, g: Floats, eta: Floats, tau: float, bound: int | None) -> Floats:
-    """Log of f(y | g) N(g; eta, tau)."""
+def log_joint_density(y: Floats, g: Floats, eta: Floats, tau: float, bound: int | None) -> Floats:
+    """Return the log of f(y | g) N(g; eta, tau)."""
     return log_pmf(y, g, bound) - 0.5 * ((g - eta) / tau) ** 2 - float(np.log(tau) + 0.5 * np.log(2 * np.pi))
 
 
 def mode_and_curvature(y: Floats, eta: Floats, tau: Floats | float, bound: int | None) -> tuple[Floats, Floats]:
-    """Mode of f(y | g) N(g; eta, tau) in g and minus the second derivative of its log there, each (n,); one tau or n.
+    """Return the mode of f(y | g) N(g; eta, tau) in g and minus the second derivative of its log there, each (n,); one tau or n.
 
     Without truncation the mode is closed, by the Wright omega function. Truncation moves it up, to
-    max(eta + 1, log(b + tau^2 b)) at most; there Newton's method goes on, kept between the two.
+    max(eta + 1, log(b + tau^2 b)) at most; there Newton's method continues, kept between the two.
     """
     if bound == 0:
         return eta.copy(), np.zeros_like(eta) + tau**-2
@@ -68,16 +69,16 @@ def _truncated_mode(y: Floats, eta: Floats, tau: Floats | float, bound: int, low
 
 
 def draw_log_rate(y: Floats, eta: Floats, tau: float, bound: int | None, rng: np.random.Generator) -> Floats:
-    """One exact draw of g from f(y | g) N(g; eta, tau) for every (y, eta), all (n,).
+    """Draw one exact g from f(y | g) N(g; eta, tau) for every (y, eta), all (n,).
 
-    Rejection under the tangents one standard deviation to either side of the mode: a hull, as the log density is
+    Rejection under the tangents one standard deviation to either side of the mode: an envelope, as the log density is
     concave (Gilks and Wild 1992). For a normal density it accepts 76 % of its proposals.
     """
-    hull = _Hull.of(y, eta, tau, bound)
+    hull = _LogConcaveEnvelope.from_counts(y, eta, tau, bound)
     g, waiting = np.empty_like(eta), np.arange(eta.size)
     while waiting.size:
-        proposal, log_hull = hull.draw(waiting, rng)
-        log_ratio = log_joint(y[waiting], proposal, eta[waiting], tau, bound) - log_hull
+        proposal, log_hull = hull.draw_proposals(waiting, rng)
+        log_ratio = log_joint_density(y[waiting], proposal, eta[waiting], tau, bound) - log_hull
         accepted = -rng.standard_exponential(waiting.size) < log_ratio
         g[waiting[accepted]] = proposal[accepted]
         waiting = waiting[~accepted]
@@ -85,8 +86,10 @@ def draw_log_rate(y: Floats, eta: Floats, tau: float, bound: int | None, rng: np
 
 
 @dataclass(frozen=True)
-class _Hull:
-    """exp(top + rise (g - apex)) left of the apex, exp(top - fall (g - apex)) right of it; all (n,)."""
+class _LogConcaveEnvelope:
+    """Two exponentials above a log-concave density: exp(top + rise (g - apex)) left of the apex, exp(top - fall (g - apex)) right of it; all
+    (n,).
+    """
 
     apex: Floats
     top: Floats
@@ -94,15 +97,15 @@ class _Hull:
     fall: Floats
 
     @classmethod
-    def of(cls, y: Floats, eta: Floats, tau: float, bound: int | None) -> _Hull:
+    def from_counts(cls, y: Floats, eta: Floats, tau: float, bound: int | None) -> _LogConcaveEnvelope:
         mode, curvature = mode_and_curvature(y, eta, tau, bound)
         left, right = mode - 1 / np.sqrt(curvature), mode + 1 / np.sqrt(curvature)
-        (low, rise), (high, fall) = (_tangent(y, g, eta, tau, bound) for g in (left, right))
+        (low, rise), (high, fall) = (_log_joint_tangent(y, g, eta, tau, bound) for g in (left, right))
         apex = (high - low + rise * left - fall * right) / (rise - fall)
         return cls(apex, low + rise * (apex - left), rise, -fall)
 
-    def draw(self, rows: NDArray[np.intp], rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """A proposal for every row and the log of the hull there."""
+    def draw_proposals(self, rows: NDArray[np.intp], rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Draw a proposal for every row, and return it with the log of the envelope there."""
         rise, fall = self.rise[rows], self.fall[rows]
         distance = rng.standard_exponential(rows.size)
         on_the_left = rng.random(rows.size) * (rise + fall) < fall
@@ -110,14 +113,14 @@ class _Hull:
         return self.apex[rows] + step, self.top[rows] - distance
 
 
-def _tangent(y: Floats, g: Floats, eta: Floats, tau: float, bound: int | None) -> tuple[Floats, Floats]:
+def _log_joint_tangent(y: Floats, g: Floats, eta: Floats, tau: float, bound: int | None) -> tuple[Floats, Floats]:
     slope = y - mean_and_variance(g, bound)[0] - (g - eta) / tau**2
-    return log_joint(y, g, eta, tau, bound), slope
+    return log_joint_density(y, g, eta, tau, bound), slope
 
 
 @dataclass(frozen=True)
-class Derivatives:
-    """log P(y | eta, tau) and its derivatives by eta (``e``) and s = log tau (``s``), each (n,)."""
+class MassDerivatives:
+    """Log P(y | eta, tau) and its derivatives by eta (``e``) and s = log tau (``s``), each (n,)."""
 
     value: Floats
     e: Floats
@@ -142,19 +145,19 @@ class RateQuadrature:
     counts: Indices
     log_mass: Floats
 
-    def mean(self, values: Floats) -> Floats:
-        """Posterior mean of ``values`` (N,) at the nodes, for every integral: (n,)."""
+    def posterior_mean(self, values: Floats) -> Floats:
+        """Return the posterior mean of ``values`` (N,) at the nodes, for every integral: (n,)."""
         return np.add.reduceat(self.weights * values, self.starts)
 
-    def derivatives(self) -> Derivatives:
-        """As log N(g; eta, e^s) is -z^2 / 2 - s, the moments of z give all of them."""
-        m = self.mean(self.z)
+    def log_mass_derivatives(self) -> MassDerivatives:
+        """Return all derivatives from the moments of z, as log N(g; eta, e^s) is -z^2 / 2 - s."""
+        m = self.posterior_mean(self.z)
         c = self.z - np.repeat(m, self.counts)
         square = c * c
-        c2, c3, c4 = self.mean(square), self.mean(square * c), self.mean(square * square)
+        c2, c3, c4 = self.posterior_mean(square), self.posterior_mean(square * c), self.posterior_mean(square * square)
         second = c2 + m * m
         variance_of_square = c4 + 4 * m * c3 + 4 * m * m * c2 - c2 * c2
-        return Derivatives(
+        return MassDerivatives(
             value=self.log_mass,
             e=m / self.tau,
             s=second - 1,
@@ -165,12 +168,12 @@ class RateQuadrature:
 
 
 def rate_quadrature(y: Floats, eta: Floats, tau: Floats | float, bound: int | None) -> RateQuadrature:
-    """The trapezoidal rule for every (y, eta), each (n,), and one tau or n; relative error below 1e-8, mostly far below."""
+    """Compute the trapezoidal rule for every (y, eta), each (n,), and one tau or n; relative error below 1e-8, mostly far below."""
     mode, curvature = mode_and_curvature(y, eta, tau, bound)
     steps = np.minimum(0.3, 0.65 / np.sqrt(curvature))
     near_bound = np.inf if not bound else 0.6 / np.sqrt(bound)
-    lattice = _Lattice.covering(mode, float(np.max(tau)), min(float(steps.min()), near_bound), bound)
-    left, right = (_edge(y, eta, tau, lattice, mode, curvature, side) for side in (-1, 1))
+    lattice = _NodeLattice.from_modes(mode, float(np.max(tau)), min(float(steps.min()), near_bound), bound)
+    left, right = (_lattice_edge(y, eta, tau, lattice, mode, curvature, side) for side in (-1, 1))
     if bound:
         truncated = right * lattice.spacing > np.log(bound) - 5 / np.sqrt(bound)
         steps = np.where(truncated, np.minimum(steps, near_bound), steps)
@@ -181,7 +184,7 @@ def rate_quadrature(y: Floats, eta: Floats, tau: Floats | float, bound: int | No
 
 
 def _trapezoidal_rule(
-    y: Floats, eta: Floats, tau: Floats | float, lattice: _Lattice, first: Floats, stride: Floats, counts: Indices
+    y: Floats, eta: Floats, tau: Floats | float, lattice: _NodeLattice, first: Floats, stride: Floats, counts: Indices
 ) -> RateQuadrature:
     starts = np.cumsum(counts) - counts
     k = np.arange(counts.sum()) * np.repeat(stride, counts) + np.repeat(first - starts * stride, counts)
@@ -197,8 +200,14 @@ def _trapezoidal_rule(
 
 
 @dataclass(frozen=True)
-class _Lattice:
-    """The multiples k of one spacing, and A there: from a table, unless the table would be too large."""
+class _NodeLattice:
+    """The multiples k of one spacing, and A there: from a table, unless the table would be too large.
+
+    spacing: distance of neighbouring nodes
+    bound: largest count; None without truncation
+    first: multiple at the start of the table
+    table: A at the nodes; None where the table would be too large
+    """
 
     spacing: float
     bound: int | None
@@ -206,8 +215,8 @@ class _Lattice:
     table: Floats | None
 
     @classmethod
-    def covering(cls, modes: Floats, tau: float, spacing: float, bound: int | None) -> _Lattice:
-        """A lattice on which every mode keeps 9 tau, or 2 spacings, to either side."""
+    def from_modes(cls, modes: Floats, tau: float, spacing: float, bound: int | None) -> _NodeLattice:
+        """Make a lattice on which every mode keeps 9 tau, or 2 spacings, to either side."""
         reach = np.ceil(9 * tau / spacing) + 2
         first, last = np.floor(modes.min() / spacing) - reach, np.ceil(modes.max() / spacing) + reach
         if bound is None or last - first > _LARGEST_TABLE:
@@ -215,59 +224,64 @@ class _Lattice:
         return cls(spacing, bound, first, log_normaliser(np.arange(first, last + 1) * spacing, bound))
 
     def log_normaliser(self, k: Floats) -> Floats:
-        """A(k spacing)."""
+        """Return A(k spacing)."""
         if self.table is None:
             return log_normaliser(k * self.spacing, self.bound)
         return self.table[(k - self.first).astype(np.intp)]
 
 
-def _edge(
-    y: Floats, eta: Floats, tau: Floats | float, lattice: _Lattice, mode: Floats, curvature: Floats, side: int
+def _lattice_edge(
+    y: Floats, eta: Floats, tau: Floats | float, lattice: _NodeLattice, mode: Floats, curvature: Floats, side: int
 ) -> Floats:
-    """A lattice point on one side of the mode beyond which the integrand is negligible, and not much further out."""
-    height = _height(y, np.rint(mode / lattice.spacing), eta, tau, lattice)
+    """Return a lattice point on one side of the mode beyond which the integrand is negligible, and not much further out."""
+    height = _log_integrand(y, np.rint(mode / lattice.spacing), eta, tau, lattice)
     inner, outer = 1 / np.sqrt(curvature), np.zeros_like(mode) + np.sqrt(2 * _DROP) * tau
     for _ in range(5):
         middle = np.sqrt(inner * outer)
         k = np.rint((mode + side * middle) / lattice.spacing)
-        outside = _height(y, k, eta, tau, lattice) < height - _DROP
+        outside = _log_integrand(y, k, eta, tau, lattice) < height - _DROP
         inner, outer = np.where(outside, inner, middle), np.where(outside, middle, outer)
     return np.asarray(np.rint((mode + side * outer) / lattice.spacing))
 
 
-def _height(y: Floats, k: Floats, eta: Floats, tau: Floats | float, lattice: _Lattice) -> Floats:
+def _log_integrand(y: Floats, k: Floats, eta: Floats, tau: Floats | float, lattice: _NodeLattice) -> Floats:
     g = k * lattice.spacing
     return y * g - lattice.log_normaliser(k) - 0.5 * ((g - eta) / tau) ** 2
 
 
 @dataclass(frozen=True, eq=False)
-class Predicted:
-    """What a model's parameters say of n records: ``eta`` (n,), the mean of the log rate, ``logit_p`` (n,) of an inflated zero, and tau."""
+class PredictedRates:
+    """Predictions of a model's parameters for n records.
+
+    eta: mean of the log rate, (n,)
+    logit_p: logit of the probability of an inflated zero, (n,)
+    tau: standard deviation of the random effect
+    """
 
     eta: Floats
     logit_p: Floats
     tau: float
 
     @classmethod
-    def of(cls, theta: Floats, predictor: Callable[[Floats], Floats]) -> Predicted:
-        """By theta (2K + 1,), alpha, beta and log tau; ``predictor`` takes coefficients (K,) to x times them, (n,)."""
+    def from_theta(cls, theta: Floats, predictor: Callable[[Floats], Floats]) -> PredictedRates:
+        """Predict by theta (2K + 1,), alpha, beta and log tau; ``predictor`` takes coefficients (K,) to x times them, (n,)."""
         k = theta.size // 2
         return cls(predictor(theta[:k]), predictor(theta[k : 2 * k]), float(np.exp(theta[-1])))
 
 
 def draw_counts(
-    predicted: Predicted,
+    predicted: PredictedRates,
     bound: int | None,
     random_effect: RandomEffect,
     rng: np.random.Generator,
     observed_y: ArrayLike | None = None,
-    observed: Predicted | None = None,
+    observed: PredictedRates | None = None,
 ) -> Counts:
-    """One synthetic count for every record of ``predicted``: (n,), in 0..bound.
+    """Draw one synthetic count for every record of ``predicted``: (n,), in 0..bound.
 
-    ``"new"`` draws every random effect from N(0, tau), the posterior predictive of a new record. ``"record"`` draws it
-    from its posterior given the record's confidential count ``observed_y`` (n,) and what is predicted by its confidential design, ``observed``, by
-    default ``predicted``; the zero inflation is drawn afresh. Raises BadInput for "record" without ``observed_y``.
+    ``"new"`` draws every random effect from N(0, tau), the posterior predictive of a new record. ``"record"`` draws it from its posterior
+    given the record's confidential count ``observed_y`` (n,) and the prediction for its confidential design, ``observed``, by default
+    ``predicted``; the zero inflation is drawn independently. Raises BadInput for "record" without ``observed_y``.
     """
     n = predicted.eta.size
     if random_effect == "new":
@@ -279,12 +293,12 @@ def draw_counts(
         effects = draw_random_effects(seen, np.asarray(observed_y, dtype=np.float64), bound, rng)
     at_risk = np.flatnonzero(rng.random(n) >= expit(predicted.logit_p))
     counts = np.zeros(n, dtype=np.int64)
-    counts[at_risk] = draw((predicted.eta + effects)[at_risk], bound, rng)
+    counts[at_risk] = draw_truncated_poisson((predicted.eta + effects)[at_risk], bound, rng)
     return counts
 
 
-def draw_random_effects(seen: Predicted, y: Floats, bound: int | None, rng: np.random.Generator) -> Floats:
-    """One exact draw of eps from p(eps | y, x, theta) for every record: (n,).
+def draw_random_effects(seen: PredictedRates, y: Floats, bound: int | None, rng: np.random.Generator) -> Floats:
+    """Draw one exact eps from p(eps | y, x, theta) for every record: (n,).
 
     A zero is an inflated one, which says nothing of eps, with probability p / (p + (1 - p) P(0 | eta, tau)).
     """

@@ -1,13 +1,13 @@
-"""One record of a fit changed without a fit anew: posterior draws weighed again (Gelfand, Dey & Chang 1992; Vehtari, Gelman & Gabry 2017).
+"""One record of a fit changed without a new fit: posterior draws reweighted (Gelfand, Dey & Chang 1992; Vehtari, Gelman & Gabry 2017).
 
 Draws of theta given all records D become draws given all but record i by weights 1 / p(y_i | x_i, theta), so that a mean of
-p(y | x, theta) over them is what D_-i predicts, p(y | x, D_-i). A release Z that was drawn from the posterior given D then has
+p(y | x, theta) over them is the prediction of D_-i, p(y | x, D_-i). A release Z that was drawn from the posterior given D then has
 
     p(Z | D_y) / p(Z | D_y') = [p(y | x, D_-i, Z) / p(y | x, D_-i)] / [p(y' | x', D_-i, Z) / p(y' | x', D_-i)],
 
 the first of each from draws given D and Z together: two fits weigh all guesses at all records.
 
-A record that moves the fit much has few draws that bear its absence. The tail of the weights is smoothed as in
+A record that moves the fit much has few draws that fit its absence. The tail of the weights is smoothed as in
 ``sfumato.engine.posterior.laplace``, and its shape k-hat says where that does not suffice.
 """
 
@@ -26,23 +26,27 @@ AT_A_TIME = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class LeftOut:
-    """Normalised weights (t, S) of draws that leave each of t records out, and of which records they are ``heavy`` (t,)."""
+class LeaveOneOutWeights:
+    """Weights of posterior draws that leave each of t records out.
+
+    weights: normalised weights, (t, S)
+    heavy: for which records their tail is too heavy, (t,)
+    """
 
     weights: Floats
     heavy: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, log_own: Floats, weights: Floats) -> LeftOut:
-        """From the logarithms of what records have been given by each draw, (t, S), and the weights (S,) that the draws come with."""
+    def from_log_densities(cls, log_own: Floats, weights: Floats) -> LeaveOneOutWeights:
+        """Compute from the log densities of the records given each draw, (t, S), and the weights (S,) that the draws come with."""
         with np.errstate(divide="ignore"):
             ratios = np.log(weights) - log_own
         found = [smooth_weights(own) for own in ratios]
         shapes = np.array([shape for _, shape in found])
         return cls(np.stack([own for own, _ in found]), shapes > LARGEST_PARETO_K)
 
-    def log_mean(self, logs: Floats) -> Floats:
-        """The logarithm of the weighted mean of what ``logs`` (t, g, S) are the logarithms of, (t, g)."""
+    def log_weighted_mean(self, logs: Floats) -> Floats:
+        """Return the logarithm of the weighted mean of exp(``logs``) (t, g, S), (t, g)."""
         most = logs.max(axis=2)
         most = np.where(np.isfinite(most), most, 0.0)
         means = np.einsum("tgs,ts->tg", np.exp(logs - most[..., None]), self.weights)
@@ -50,6 +54,6 @@ class LeftOut:
             return np.asarray(most + np.log(means))
 
 
-def together(guesses: int, draws: int) -> int:
-    """Of how many records the densities can be averaged at a time."""
+def records_at_once(guesses: int, draws: int) -> int:
+    """Return the number of records whose densities can be averaged at once."""
     return max(1, AT_A_TIME // max(1, guesses * draws))

@@ -1,13 +1,14 @@
-"""A mixture of products of multinomials without the combinations of values that cannot be (Manrique-Vallier & Reiter 2014).
+"""A mixture of products of multinomials without impossible combinations of values (Manrique-Vallier & Reiter 2014).
 
-With f the mixture and S the impossible combinations, a record has the density f(x) / (1 - omega) outside S and 0 inside, omega = Pr(x in S) by f.
+With f the mixture and S the impossible combinations, a record has the density f(x) / (1 - omega) outside S and 0 inside, omega = Pr(x in
+S) by f.
 S is cut into disjoint slices, each a set of levels for every variable: in class k a slice has the probability of a product of sums,
 
     omega_ck = pi_k prod_j sum_(l in slice c) phi_kjl,   omega = sum_ck omega_ck.
 
-As if n0 records of f had fallen into S and been lost, the posterior is that of the mixture by n + n0 records: n0 given the parameters is negative
-binomial, n failures... of probability omega before n successes (prior 1 / N of N = n + n0), and each lost record has a slice and a class by
-omega_ck, and levels by phi within its slice. Only their counts are needed.
+As if n0 records of f had fallen into S and been lost, the posterior is that of the mixture by n + n0 records: n0 given the parameters is
+negative binomial, failures of probability omega before n successes (prior 1 / N of N = n + n0), and each lost record has a slice and a
+class by omega_ck, and levels by phi within its slice. Only their counts are needed.
 """
 
 from __future__ import annotations
@@ -21,23 +22,26 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats
 from ..errors import NotComputable
-from .distinct_rows import LEAST, Codes, DistinctRows, values_given
+from .distinct_rows import SMALLEST_PROBABILITY, Codes, DistinctRows, draw_levels_given_classes
 
 Slices = NDArray[np.bool_]
 
 MOST_SLICES = 2000
 TRIES = 8
 """Draws of a record that fall into S, before it is drawn among the possible slices alone."""
-AT_ONCE = 2_000_000
+PROBABILITIES_AT_ONCE = 2_000_000
 """Probabilities of slice and class that are held at a time."""
 
 
 class TooManySlices(ValueError):
-    """The conditions overlap in more than ``MOST_SLICES`` ways."""
+    """Error: the conditions overlap in more than ``MOST_SLICES`` ways."""
 
 
-def fulfilling(conditions: Slices, starts: Codes, codes: Sequence[Codes]) -> Slices:
-    """Which records fulfil which conditions, (conditions, n), by their codes (n,); a code beyond the levels is in no set but that of all levels."""
+def fulfilled_conditions(conditions: Slices, starts: Codes, codes: Sequence[Codes]) -> Slices:
+    """Return which records fulfil which conditions, (conditions, n), by their codes (n,).
+
+    A code beyond the levels is in no set but that of all levels.
+    """
     found = np.ones((len(conditions), len(codes[0])), dtype=np.bool_)
     for i, condition in enumerate(conditions):
         for own, first, past in zip(codes, starts[:-1], starts[1:], strict=True):
@@ -48,54 +52,62 @@ def fulfilling(conditions: Slices, starts: Codes, codes: Sequence[Codes]) -> Sli
 
 
 @dataclass(frozen=True, eq=False)
-class Support:
-    """What can be of variables with ``starts`` (q + 1,): disjoint slices of S, ``zeros`` (C, D), and of all else, ``possible`` (P, D)."""
+class MixtureSupport:
+    """Possible and impossible combinations of values, as disjoint slices.
+
+    starts: first level of each variable, (q + 1,)
+    zeros: slices of S, (C, D)
+    possible: slices of all else, (P, D)
+    """
 
     starts: Codes
     zeros: Slices
     possible: Slices
 
     @classmethod
-    def of(cls, conditions: Slices, levels: Sequence[int]) -> Support:
-        """By the levels (conditions, D) that each condition asks for. Raises TooManySlices."""
+    def from_conditions(cls, conditions: Slices, levels: Sequence[int]) -> MixtureSupport:
+        """Build from the levels (conditions, D) of each condition. Raises TooManySlices."""
         starts = np.concatenate([[0], np.cumsum(levels)]).astype(np.int64)
         zeros: list[Slices] = []
         possible = [np.ones(int(starts[-1]), dtype=np.bool_)]
         for condition in conditions:
-            pieces = [condition] if _held(condition, starts) else []
+            pieces = [condition] if _has_combinations(condition, starts) else []
             for other in zeros:
-                pieces = [part for piece in pieces for part in _without(piece, other, starts)]
-                _limited(pieces)
+                pieces = [part for piece in pieces for part in _subtract_slice(piece, other, starts)]
+                _require_few_slices(pieces)
             zeros += pieces
-            possible = [part for piece in possible for part in _without(piece, condition, starts)]
-            _limited(zeros)
-            _limited(possible)
+            possible = [part for piece in possible for part in _subtract_slice(piece, condition, starts)]
+            _require_few_slices(zeros)
+            _require_few_slices(possible)
         shape = (-1, int(starts[-1]))
         return cls(
             starts, np.array(zeros, dtype=np.bool_).reshape(shape), np.array(possible, dtype=np.bool_).reshape(shape)
         )
 
     @property
-    def asked(self) -> list[int]:
-        """The variables that some condition asks about."""
-        return [j for j in range(len(self.starts) - 1) if not self._of(self.zeros, j).all()]
+    def condition_variables(self) -> list[int]:
+        """List the variables that some condition is about."""
+        return [j for j in range(len(self.starts) - 1) if not self._levels_of_variable(self.zeros, j).all()]
 
-    def _of(self, slices: Slices, j: int) -> Slices:
+    def _levels_of_variable(self, slices: Slices, j: int) -> Slices:
         return slices[:, self.starts[j] : self.starts[j + 1]]
 
-    def chances(self, slices: Slices, weights: Floats, phi: Floats) -> Floats:
-        """The probability (slices, K) of each slice and class; ``weights`` (K,) and ``phi`` (K, D)."""
+    def slice_probabilities(self, slices: Slices, weights: Floats, phi: Floats) -> Floats:
+        """Return the probability (slices, K) of each slice and class; ``weights`` (K,) and ``phi`` (K, D)."""
         found = np.tile(weights, (len(slices), 1))
-        for j in self.asked:
-            found *= self._of(slices, j) @ phi[:, self.starts[j] : self.starts[j + 1]].T
+        for j in self.condition_variables:
+            found *= self._levels_of_variable(slices, j) @ phi[:, self.starts[j] : self.starts[j + 1]].T
         return found
 
-    def lost(
+    def draw_lost_records(
         self, log_weights: Floats, log_levels: Floats, records: int, rng: np.random.Generator
     ) -> tuple[Floats, Floats, float]:
-        """Records that fell into S beside so many that did not: how many in each class (K,), with each level (K, D), and log(1 - omega)."""
+        """Draw the records that fell into S while ``records`` did not.
+
+        Returns how many are in each class (K,), with each level (K, D), and log(1 - omega).
+        """
         phi = np.exp(log_levels)
-        chances = self.chances(self.zeros, np.exp(log_weights), phi)
+        chances = self.slice_probabilities(self.zeros, np.exp(log_weights), phi)
         omega = min(float(chances.sum()), 1.0 - 1e-9)
         levels = np.zeros_like(phi)
         count = int(rng.negative_binomial(records, 1.0 - omega)) if omega > 0 else 0
@@ -107,11 +119,11 @@ class Support:
             sets, place = np.unique(self.zeros[:, here], axis=0, return_inverse=True)
             counts = np.zeros((len(sets), len(phi)), dtype=np.int64)
             np.add.at(counts, place.ravel(), own)
-            within = phi[None, :, here] * sets[:, None, :] + LEAST * sets[:, None, :]
+            within = phi[None, :, here] * sets[:, None, :] + SMALLEST_PROBABILITY * sets[:, None, :]
             levels[:, here] = rng.multinomial(counts, within / within.sum(axis=2, keepdims=True)).sum(axis=0)
         return own.sum(axis=0).astype(np.float64), levels, float(np.log1p(-omega))
 
-    def completed(
+    def complete_records(
         self,
         rows: DistinctRows,
         codes: Sequence[Codes],
@@ -119,12 +131,12 @@ class Support:
         log_levels: Floats,
         rng: np.random.Generator,
     ) -> tuple[Codes, list[Codes]]:
-        """A class (n,) and values for what records lack, together as probable as by f given what they have and that they are not in S.
+        """Draw a class (n,) and missing values of each record, by f given its values and that it is not in S.
 
-        ``codes`` (n,) of each variable are those of ``rows``; a code beyond the levels is what a record lacks, and is drawn.
+        ``codes`` (n,) of each variable are those of ``rows``; a code beyond the levels is missing, and is drawn.
 
         Raises:
-            NotComputable: where what a record has leaves no combination.
+            NotComputable: where the values of a record leave no combination.
         """
         found, classes = [own.copy() for own in codes], np.empty(len(rows.place), dtype=np.int64)
         left = np.arange(len(rows.place))
@@ -134,17 +146,19 @@ class Support:
             own = replace(
                 rows, place=rows.place[left], counts=np.bincount(rows.place[left], minlength=len(rows.counts))
             )
-            classes[left] = own.classes(log_weights, log_levels, rng)
+            classes[left] = own.draw_classes(log_weights, log_levels, rng)
             for j, values in enumerate(found):
                 first, past = self.starts[j], self.starts[j + 1]
                 lacking = left[codes[j][left] >= past - first]
-                values[lacking] = values_given(classes[lacking], log_levels[:, first:past], rng)
-            left = left[fulfilling(self.zeros, self.starts, [values[left] for values in found]).any(axis=0)]
-        for some in np.array_split(left, -(-len(left) * self.possible.shape[0] * len(log_weights) // AT_ONCE) or 1):
-            self._among_possible(some, codes, found, classes, np.exp(log_weights), np.exp(log_levels), rng)
+                values[lacking] = draw_levels_given_classes(classes[lacking], log_levels[:, first:past], rng)
+            left = left[fulfilled_conditions(self.zeros, self.starts, [values[left] for values in found]).any(axis=0)]
+        for some in np.array_split(
+            left, -(-len(left) * self.possible.shape[0] * len(log_weights) // PROBABILITIES_AT_ONCE) or 1
+        ):
+            self._complete_by_slices(some, codes, found, classes, np.exp(log_weights), np.exp(log_levels), rng)
         return classes, found
 
-    def _among_possible(
+    def _complete_by_slices(
         self,
         which: Codes,
         codes: Sequence[Codes],
@@ -154,12 +168,12 @@ class Support:
         phi: Floats,
         rng: np.random.Generator,
     ) -> None:
-        """Slice and class of these records (k,) by what they have, then what they lack within the slice."""
+        """Draw slice and class of these records (k,) by their values, then their missing values within the slice."""
         if not len(which):
             return
         chances = np.tile(weights, (len(which), len(self.possible), 1))
         for j, own in enumerate(codes):
-            sets, levels = self._of(self.possible, j), phi[:, self.starts[j] : self.starts[j + 1]]
+            sets, levels = self._levels_of_variable(self.possible, j), phi[:, self.starts[j] : self.starts[j + 1]]
             has = own[which] < levels.shape[1]
             has_codes = own[which[has]]
             chances[has] *= levels[:, has_codes].T[:, None, :] * sets[:, has_codes].T[:, :, None]
@@ -176,14 +190,14 @@ class Support:
             values[which[lacking]] = (within <= (rng.random(int(lacking.sum())) * within[:, -1])[:, None]).sum(axis=1)
 
 
-def _held(condition: Slices, starts: Codes) -> bool:
-    """Whether any combination is of this slice."""
+def _has_combinations(condition: Slices, starts: Codes) -> bool:
+    """Return whether any combination is of this slice."""
     return bool(np.logical_or.reduceat(condition, starts[:-1]).all())
 
 
-def _without(piece: Slices, other: Slices, starts: Codes) -> Iterator[Slices]:
-    """Disjoint slices that together are one slice without another."""
-    if not _held(piece & other, starts):
+def _subtract_slice(piece: Slices, other: Slices, starts: Codes) -> Iterator[Slices]:
+    """Yield disjoint slices that together are one slice without another."""
+    if not _has_combinations(piece & other, starts):
         yield piece
         return
     rest = piece.copy()
@@ -196,43 +210,49 @@ def _without(piece: Slices, other: Slices, starts: Codes) -> Iterator[Slices]:
             rest[first:past] &= other[first:past]
 
 
-def _limited(slices: Sequence[Slices]) -> None:
+def _require_few_slices(slices: Sequence[Slices]) -> None:
     if len(slices) > MOST_SLICES:
         raise TooManySlices
 
 
 @dataclass(frozen=True, eq=False)
-class Truncation:
-    """What a sweep has to know of S: its ``support``, how many ``records`` there are in all, and those that lack a value that a condition asks about.
+class SupportTruncation:
+    """Data of a sweep's treatment of impossible combinations.
 
-    These are the distinct rows ``lacking`` with ``codes`` (n,) of each variable; a sweep draws their values too, since whether they lie in S hangs on them.
+    support: possible and impossible combinations
+    records: number of records in all
+    lacking: distinct rows of the records that lack a value that a condition is about; a sweep draws their values too
+    codes: codes of these records in each variable, (n,)
     """
 
-    support: Support
+    support: MixtureSupport
     records: int
     lacking: DistinctRows
     codes: tuple[Codes, ...]
 
-    def drawn(
+    def draw_sweep(
         self, log_weights: Floats, log_levels: Floats, rng: np.random.Generator
     ) -> tuple[Floats, Floats, Floats, float]:
-        """Of one sweep the records (K,) and levels (K, D) that were lost and of those that lack a value together, the lost ones alone (K,), and what the
-        log likelihood has more than that of complete records by f.
+        """Draw the records of one sweep that were lost or lack a value.
 
-        What a record lacks is summed over there as if nothing were impossible.
+        Returns the records (K,) and levels (K, D) of both together, the lost ones alone (K,), and the addition to the log likelihood of
+        complete
+        records by f. Missing values are summed over there as if nothing were impossible.
         """
         support = self.support
-        lost, levels, log_possible = support.lost(log_weights, log_levels, self.records, rng)
+        lost, levels, log_possible = support.draw_lost_records(log_weights, log_levels, self.records, rng)
         records, more = lost.copy(), -self.records * log_possible
         if len(self.lacking.place):
-            classes, values = support.completed(self.lacking, self.codes, log_weights, log_levels, rng)
+            classes, values = support.complete_records(self.lacking, self.codes, log_weights, log_levels, rng)
             records += np.bincount(classes, minlength=len(records))
-            asked = set(support.asked)
+            asked = set(support.condition_variables)
             for j, (own, drawn) in enumerate(zip(self.codes, values, strict=True)):
                 first, past = support.starts[j], support.starts[j + 1]
                 of = drawn if j in asked else own
                 here = of < past - first
                 np.add.at(levels, (classes[here], first + of[here]), 1.0)
-            for rows, chances, short in self.lacking.chances(log_weights, self.lacking.logs(log_levels)):
-                more += float(self.lacking.counts[rows] @ (np.log(chances.totals) + short))
+            for rows, chances, short in self.lacking.class_probabilities(
+                log_weights, self.lacking.log_block_probabilities(log_levels)
+            ):
+                more += float(self.lacking.counts[rows] @ (np.log(chances.row_totals) + short))
         return records, levels, lost, more

@@ -3,7 +3,7 @@
 f(y | g) = exp(y g - log y! - A(g)),    A(g) = log sum_{k=0..b} exp(k g) / k!
 
 A is convex, so log f(y | g) is concave in g for every y; A'(g) and A''(g) are the mean and the variance.
-Without a bound A(g) = exp(g). The normaliser is never taken from 1 - cdf, and where the cdf itself would underflow
+Without a bound A(g) = exp(g). The normaliser is never computed from 1 - cdf, and where the cdf itself would underflow
 (rate far above b) the sum is taken from its largest term down.
 """
 
@@ -22,29 +22,29 @@ _LARGEST_RATE = 9.0e18  # NumPy's Poisson generator answers in int64
 
 
 def log_normaliser(g: Floats, bound: int | None) -> Floats:
-    """A(g) = log sum_{k=0..bound} exp(k g) / k!, any shape."""
+    """Return A(g) = log sum_{k=0..bound} exp(k g) / k!, any shape."""
     with np.errstate(over="ignore"):
         rate = np.exp(g)
     if bound is None:
         return rate
     answer = rate.copy()
-    near, above = _near_the_bound(rate, bound), _far_above(rate, bound)
+    near, above = _is_near_bound(rate, bound), _is_far_above_bound(rate, bound)
     answer[near] += np.log(gammaincc(bound + 1.0, rate[near]))
-    answer[above] = bound * g[above] - gammaln(bound + 1.0) + np.log(_sums_from_the_top(rate[above], bound)[0])
+    answer[above] = bound * g[above] - gammaln(bound + 1.0) + np.log(_sums_from_bound_down(rate[above], bound)[0])
     return answer
 
 
-def _near_the_bound(rate: Floats, bound: int) -> NDArray[np.bool_]:
-    """Rates where truncation matters (below, P(Y > bound) < 1e-17) and the cdf does not underflow."""
-    return np.asarray(rate > bound + 1 - 9 * np.sqrt(bound + 1.0)) & ~_far_above(rate, bound)
+def _is_near_bound(rate: Floats, bound: int) -> NDArray[np.bool_]:
+    """Return the rates where truncation matters (below, P(Y > bound) < 1e-17) and the cdf does not underflow."""
+    return np.asarray(rate > bound + 1 - 9 * np.sqrt(bound + 1.0)) & ~_is_far_above_bound(rate, bound)
 
 
-def _far_above(rate: Floats, bound: int) -> NDArray[np.bool_]:
+def _is_far_above_bound(rate: Floats, bound: int) -> NDArray[np.bool_]:
     return np.asarray(rate > bound + 20 * np.sqrt(bound + 1.0))
 
 
-def _sums_from_the_top(rate: Floats, bound: int) -> tuple[Floats, Floats, Floats]:
-    """sum_k k^r t_k for r = 0, 1, 2 with t_k = bound! / (bound - k)! rate^-k, the weight of y = bound - k."""
+def _sums_from_bound_down(rate: Floats, bound: int) -> tuple[Floats, Floats, Floats]:
+    """Return sum_k k^r t_k for r = 0, 1, 2 with t_k = bound! / (bound - k)! rate^-k, the weight of y = bound - k."""
     term, powers = np.ones_like(rate), np.array([[1.0], [0.0], [0.0]])
     sums = powers * term
     for k in range(1, bound + 1):
@@ -57,18 +57,18 @@ def _sums_from_the_top(rate: Floats, bound: int) -> tuple[Floats, Floats, Floats
 
 
 def log_pmf(y: Floats | float, g: Floats, bound: int | None) -> Floats:
-    """Log of f(y | g); y and g broadcast against each other."""
+    """Return the log of f(y | g); y and g broadcast against each other."""
     return np.asarray(y * g - gammaln(y + 1.0) - log_normaliser(g, bound))
 
 
 def mean_and_variance(g: Floats, bound: int | None) -> tuple[Floats, Floats]:
-    """A'(g) = rate (1 - f(b | g)) and A''(g) = A'(g) - rate f(b | g) (b - A'(g)), each the shape of g."""
+    """Return A'(g) = rate (1 - f(b | g)) and A''(g) = A'(g) - rate f(b | g) (b - A'(g)), each the shape of g."""
     with np.errstate(over="ignore"):
         rate = np.exp(g)
     if bound is None:
         return rate, rate
-    above = _far_above(rate, bound)
-    total, first, second = _sums_from_the_top(rate[above], bound)
+    above = _is_far_above_bound(rate, bound)
+    total, first, second = _sums_from_bound_down(rate[above], bound)
     rate = np.where(above, 0.0, rate)
     at_bound = np.exp(log_pmf(float(bound), g, bound))
     mean = rate * (1 - at_bound)
@@ -78,11 +78,11 @@ def mean_and_variance(g: Floats, bound: int | None) -> tuple[Floats, Floats]:
     return mean, variance
 
 
-def draw(g: Floats, bound: int | None, rng: np.random.Generator) -> Counts:
-    """One exact draw for every log rate g (n,): (n,) counts in 0..bound.
+def draw_truncated_poisson(g: Floats, bound: int | None, rng: np.random.Generator) -> Counts:
+    """Draw exactly one count for every log rate g (n,): (n,) counts in 0..bound.
 
-    Rejection from the Poisson where the rate is at most the bound (accepted at least every other time), inversion
-    from the bound downwards where it is above, which ends after at most bound + 1 steps.
+    Rejection from the Poisson where the rate is at most the bound (accepted at least every other time), inversion from the bound downwards
+    where it is above, which ends after at most bound + 1 steps. Raises NotComputable for rates above 9e18 without a bound.
     """
     if bound is None and np.any(g > np.log(_LARGEST_RATE)):
         raise NotComputable("a drawn rate is larger than 9e18; give the variable an upper bound")
@@ -92,7 +92,7 @@ def draw(g: Floats, bound: int | None, rng: np.random.Generator) -> Counts:
     with np.errstate(divide="ignore"):
         low = g <= np.log(bound)
     counts[low] = _draw_by_rejection(np.exp(g[low]), bound, rng)
-    counts[~low] = _draw_from_the_top(g[~low], bound, rng)
+    counts[~low] = _draw_by_inversion(g[~low], bound, rng)
     return counts
 
 
@@ -105,7 +105,7 @@ def _draw_by_rejection(rate: Floats, bound: int, rng: np.random.Generator) -> Co
     return counts
 
 
-def _draw_from_the_top(g: Floats, bound: int, rng: np.random.Generator) -> Counts:
+def _draw_by_inversion(g: Floats, bound: int, rng: np.random.Generator) -> Counts:
     log_top = bound * g - gammaln(bound + 1.0) - log_normaliser(g, bound)
     shortfall = np.zeros(g.shape, dtype=np.int64)
     left = rng.random(g.shape)

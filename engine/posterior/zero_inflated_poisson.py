@@ -6,14 +6,13 @@
 Every record's eps is integrated out, so the posterior is smooth in theta = (alpha, beta, log tau), 2K + 1 numbers, and
 records with the same x and y are one term with a weight.
 
-``near`` a reference the density is found for many theta at once and fast. A record's integral over g changes little from theta to theta when seen from the posterior of its g at a reference:
+Around a reference the density is computed for many theta at once. A record's integral over g changes little from theta to theta relative
+to the posterior of its g at a reference:
 
     P(y | eta, tau) = P(y | eta', tau') E[N(g; eta, tau) / N(g; eta', tau') | y, eta', tau']
 
 and the ratio is the exponential of a gentle quadratic. A Gauss rule against that posterior, of as few nodes as the pair
 needs, is fixed once. Theta outside the region where the rules hold are answered by the full quadrature.
-
-Gauss rules against the posterior of each record's log rate at a reference: few nodes, fixed once, that hold for predictors nearby.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from scipy.special import expit
 
 from ..data.arrays import Floats
 from ..data.blocks import row_blocks
-from ..design.distinct_records import ranks
+from ..design.distinct_records import dense_ranks
 from ..errors import BadInput
 from .gamma_prior import GammaPrior, TauScale
 from .mass_table import MassSurface, gauss_rules, log_masses, mass_derivatives, shared_counts, tilting_error
-from .poisson_lognormal import Derivatives, RateQuadrature, rate_quadrature
+from .poisson_lognormal import MassDerivatives, RateQuadrature, rate_quadrature
 
 Indices = NDArray[np.intp]
 
@@ -52,8 +51,15 @@ _TINY = 1e-290  # what is smaller has lost digits
 
 
 @dataclass(frozen=True)
-class RateRule:
-    """Rules of some of the pairs at one reference tau, sorted so that those with a k-th node come first."""
+class GaussRateRules:
+    """Gauss rules of some of the pairs at one reference tau, sorted so that those with a k-th node come first.
+
+    pairs: indices of the pairs
+    nodes, log_weights: k-th node and log weight of the pairs that have one
+    offset: log mass and log tau at the reference, of each pair
+    centres: eta of each pair at the reference
+    reach: distance of eta from it up to which a rule holds
+    """
 
     pairs: Indices
     nodes: tuple[Floats, ...]
@@ -63,7 +69,7 @@ class RateRule:
     reach: Floats
 
     @classmethod
-    def at(
+    def from_reference(
         cls,
         y: Floats,
         bound: int | None,
@@ -72,26 +78,29 @@ class RateRule:
         log_tau: float,
         wanted: Floats,
         half_width: float,
-    ) -> RateRule:
-        """Rules for ``pairs`` (n,) of the counts y (P,) that hold for eta within ``wanted`` (n,) of ``eta`` (n,) of the pairs, or less (``reach``), and ``half_width``."""
+    ) -> GaussRateRules:
+        """Compute rules for ``pairs`` (n,) of the counts y (P,) at a reference ``eta`` (n,) and ``log_tau``.
+
+        They hold for eta within ``wanted`` (n,) of the reference, or less (``reach``), and for log tau within ``half_width``.
+        """
         tau = float(np.exp(log_tau))
         exact = rate_quadrature(y[pairs], eta, tau, bound)
-        mean = exact.mean(exact.z)
-        deviation = np.sqrt(exact.mean((exact.z - np.repeat(mean, exact.counts)) ** 2))
+        mean = exact.posterior_mean(exact.z)
+        deviation = np.sqrt(exact.posterior_mean((exact.z - np.repeat(mean, exact.counts)) ** 2))
         tilt = wanted * deviation / tau
         sizes = _nodes_needed(np.minimum(tilt, _LARGEST_TILT), np.expm1(2 * half_width) * deviation**2)
-        order, z, log_weights = _compressed(exact, sizes)
+        order, z, log_weights = _compress_rules(exact, sizes)
         reach = wanted * np.minimum(1.0, _LARGEST_TILT / np.maximum(tilt, 1e-300))
         centres = eta[order]
         nodes = tuple(centres[: column.size] + tau * column for column in z)
         return cls(pairs[order], nodes, log_weights, (exact.log_mass + log_tau)[order], eta[order], reach[order])
 
-    def holds(self, eta: Floats) -> NDArray[np.bool_]:
-        """For which rows of eta (T, n) of the pairs: (T,)."""
+    def is_within_reach(self, eta: Floats) -> NDArray[np.bool_]:
+        """Return for which rows of eta (T, n) the rules of all pairs hold: (T,)."""
         return np.asarray(np.all(np.abs(eta - self.centres) <= self.reach, axis=1))
 
     def log_mass(self, eta: Floats, tau: Floats) -> Floats:
-        """Log of P(y | eta, tau) for every pair in ``pairs``, for eta (T, n) and tau (T,): (T, n)."""
+        """Return the log of P(y | eta, tau) for every pair in ``pairs``, for eta (T, n) and tau (T,): (T, n)."""
         scale = -0.5 / tau[:, None] ** 2
         total = np.zeros_like(eta)
         for nodes, log_weights in zip(self.nodes, self.log_weights, strict=True):
@@ -113,10 +122,10 @@ def _nodes_needed(tilt: Floats, widening: Floats) -> NDArray[np.intp]:
     return needed
 
 
-def _compressed(
+def _compress_rules(
     exact: RateQuadrature, sizes: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], tuple[Floats, ...], tuple[Floats, ...]]:
-    """The order of the pairs, largest rule first, and the k-th z and log (weight exp(z^2 / 2)) of those that have it."""
+    """Return the order of the pairs, largest rule first, and the k-th z and log (weight exp(z^2 / 2)) of those that have it."""
     order = np.argsort(-sizes, kind="stable")
     z, log_weights = np.full((2, sizes.max(), sizes.size), np.nan)
     place = np.empty_like(order)
@@ -137,86 +146,93 @@ def _compressed(
 
 @dataclass(frozen=True)
 class LocalDensity:
-    """Log posterior density for arrays of theta, fast within the region around ``centre`` that ``covariance`` spans.
+    """Log posterior density for arrays of theta, fast within a region around a centre.
 
-    Pairs of a count that many share are answered by its ``surfaces``; the ``others`` (n,) by rules, or, where theta is
-    out of their reach, by the full quadrature.
+    model: the posterior
+    log_taus: reference log tau of each rule
+    half_width: distance in log tau up to which a rule holds
+    others: pairs without a surface, (n,), answered by rules, or, where theta is out of their reach, by the full quadrature
+    rules: Gauss rules at each reference
+    surfaces: pairs of a count that many share, with its tabulated mass
     """
 
     model: ZeroInflatedPoisson
     log_taus: Floats
     half_width: float
     others: Indices
-    rules: tuple[RateRule, ...]
+    rules: tuple[GaussRateRules, ...]
     surfaces: tuple[tuple[Indices, MassSurface], ...]
 
     @classmethod
-    def around(cls, model: ZeroInflatedPoisson, centre: Floats, covariance: Floats) -> LocalDensity:
-        """Rules around ``centre`` (2K + 1,) for a posterior with roughly this covariance."""
-        eta, _, log_tau = model.predictors(centre)
-        wanted = _DEVIATIONS * _deviations(model.rows, covariance)
+    def from_centre(cls, model: ZeroInflatedPoisson, centre: Floats, covariance: Floats) -> LocalDensity:
+        """Compute rules around ``centre`` (2K + 1,) for a posterior with roughly this covariance."""
+        eta, _, log_tau = model.linear_predictors(centre)
+        wanted = _DEVIATIONS * _eta_deviations(model.rows, covariance)
         half_range = _DEVIATIONS * float(np.sqrt(covariance[-1, -1]))
         n_rules = min(_MOST_RULES, int(np.ceil(half_range / _RUNG)))
         half_width = min(_RUNG, half_range / n_rules)
         log_taus = float(log_tau) + half_width * np.arange(1.0 - n_rules, n_rules, 2.0)
         shared = shared_counts(model.y, _FEWEST_SHARING)
-        surfaces = tuple((pairs, _surface(model, pairs, centre, covariance)) for pairs in shared)
+        surfaces = tuple((pairs, _make_surface(model, pairs, centre, covariance)) for pairs in shared)
         others = np.setdiff1d(np.arange(model.y.size), np.concatenate([np.empty(0, dtype=np.intp), *shared]))
         row = model.row[others]
         references = log_taus if others.size else log_taus[:0]
         rules = tuple(
-            RateRule.at(model.y, model.bound, others, eta[row], float(s), wanted[row], half_width) for s in references
+            GaussRateRules.from_reference(model.y, model.bound, others, eta[row], float(s), wanted[row], half_width)
+            for s in references
         )
         return cls(model, log_taus, half_width, others, rules, surfaces)
 
     def __call__(self, thetas: Floats) -> Floats:
         """Log density of thetas (T, 2K + 1): (T,). The answer for a theta does not depend on the others, up to rounding."""
         answer = np.full(thetas.shape[0], -np.inf)
-        supported = np.flatnonzero(self.model.supports(thetas))
+        supported = np.flatnonzero(self.model.is_in_support(thetas))
         rung = np.rint((thetas[:, -1] - self.log_taus[0]) / (2 * self.half_width))
         for value in np.unique(rung[supported]):
             here = supported[rung[supported] == value]
             for chunk in np.split(here, range(_CHUNK, here.size, _CHUNK)):
-                answer[chunk] = self._by(int(value), thetas[chunk])
+                answer[chunk] = self._log_density_by_rule(int(value), thetas[chunk])
         return answer
 
     def log_probabilities(self, thetas: Floats) -> Floats:
-        """Log P(y | x, theta) of every pair for thetas (T, 2K + 1) of the support: (T, P)."""
+        """Return log P(y | x, theta) of every pair for thetas (T, 2K + 1) of the support: (T, P)."""
         answer = np.empty((len(thetas), self.model.y.size))
         rung = np.rint((thetas[:, -1] - self.log_taus[0]) / (2 * self.half_width))
         for value in np.unique(rung):
             here = np.flatnonzero(rung == value)
             for chunk in np.split(here, range(_CHUNK, here.size, _CHUNK)):
-                logit_p, log_mass = self._masses(int(value), thetas[chunk])
+                logit_p, log_mass = self._masses_by_rule(int(value), thetas[chunk])
                 logit_p = logit_p[:, self.model.row]
                 answer[chunk] = log_mass - _log_one_plus_exp(logit_p)
-                zero = self.model.zero
-                answer[np.ix_(chunk, zero)] = log_of_mixture(logit_p[:, zero], log_mass[:, zero])
+                zero = self.model.zero_pairs
+                answer[np.ix_(chunk, zero)] = log_zero_mixture(logit_p[:, zero], log_mass[:, zero])
         return answer
 
-    def _by(self, rung: int, thetas: Floats) -> Floats:
-        """Log density of thetas (T, 2K + 1) whose log tau is nearest to that of rule ``rung``, if there is one: (T,)."""
-        return self.model.log_prior(thetas) + self.model.log_likelihood(*self._masses(rung, thetas))
+    def _log_density_by_rule(self, rung: int, thetas: Floats) -> Floats:
+        """Return the log density of thetas (T, 2K + 1) whose log tau is nearest to that of rule ``rung``, if there is one: (T,)."""
+        return self.model.log_prior(thetas) + self.model.log_likelihood(*self._masses_by_rule(rung, thetas))
 
-    def _masses(self, rung: int, thetas: Floats) -> tuple[Floats, Floats]:
-        """Logit p of every distinct row, (T, u), and log P(y | eta, tau) of every pair, (T, P)."""
-        eta, logit_p, log_tau = self.model.predictors(thetas)
+    def _masses_by_rule(self, rung: int, thetas: Floats) -> tuple[Floats, Floats]:
+        """Return logit p of every distinct row, (T, u), and log P(y | eta, tau) of every pair, (T, P)."""
+        eta, logit_p, log_tau = self.model.linear_predictors(thetas)
         log_mass = np.empty((log_tau.size, self.model.y.size))
         near = np.zeros(log_tau.size, dtype=bool)
         if 0 <= rung < len(self.rules):
             rule = self.rules[rung]
             at = eta[:, self.model.row[rule.pairs]]
-            near = rule.holds(at)
+            near = rule.is_within_reach(at)
             log_mass[np.ix_(near, rule.pairs)] = rule.log_mass(at[near], np.exp(log_tau[near]))
-        log_mass[np.ix_(~near, self.others)] = self._exact(eta[~near][:, self.model.row[self.others]], log_tau[~near])
+        log_mass[np.ix_(~near, self.others)] = self._masses_by_quadrature(
+            eta[~near][:, self.model.row[self.others]], log_tau[~near]
+        )
         for pairs, surface in self.surfaces:
             rows = self.model.row[pairs]
             for i in range(log_tau.size):
                 log_mass[i, pairs] = surface.log_mass(eta[i, rows], float(log_tau[i]))
         return logit_p, log_mass
 
-    def _exact(self, eta: Floats, log_tau: Floats) -> Floats:
-        """Log P(y | eta, tau) of the other pairs, for eta (T, n) and log tau (T,), by quadrature of many at once: (T, n)."""
+    def _masses_by_quadrature(self, eta: Floats, log_tau: Floats) -> Floats:
+        """Return log P(y | eta, tau) of the other pairs, for eta (T, n) and log tau (T,), by quadrature of many at once: (T, n)."""
         answer = np.empty_like(eta)
         together = max(_MOST_INTEGRALS // max(self.others.size, 1), 1)
         for first in range(0, answer.shape[0] if self.others.size else 0, together):
@@ -228,16 +244,16 @@ class LocalDensity:
         return answer
 
 
-def _deviations(rows: Floats, covariance: Floats) -> Floats:
-    """Standard deviation of eta of every row of the design, (u,)."""
+def _eta_deviations(rows: Floats, covariance: Floats) -> Floats:
+    """Return the standard deviation of eta of every row of the design, (u,)."""
     k = rows.shape[1]
     return np.asarray(np.sqrt(np.einsum("ij,jk,ik->i", rows, covariance[:k, :k], rows)))
 
 
-def _surface(model: ZeroInflatedPoisson, pairs: Indices, centre: Floats, covariance: Floats) -> MassSurface:
-    """A surface for pairs of one count, over as much of the posterior as is often asked for."""
+def _make_surface(model: ZeroInflatedPoisson, pairs: Indices, centre: Floats, covariance: Floats) -> MassSurface:
+    """Make a surface for pairs of one count, over the part of the posterior that is often evaluated."""
     rows = model.rows[np.unique(model.row[pairs])]
-    eta, reach = rows @ centre[: rows.shape[1]], _DEVIATIONS_OF_TABLE[0] * _deviations(rows, covariance)
+    eta, reach = rows @ centre[: rows.shape[1]], _DEVIATIONS_OF_TABLE[0] * _eta_deviations(rows, covariance)
     half_range = _DEVIATIONS_OF_TABLE[1] * float(np.sqrt(covariance[-1, -1]))
     etas = float(np.min(eta - reach)), float(np.max(eta + reach))
     log_taus = float(centre[-1]) - half_range, float(centre[-1]) + half_range
@@ -248,8 +264,12 @@ def _surface(model: ZeroInflatedPoisson, pairs: Indices, centre: Floats, covaria
 class ZeroInflatedPoisson:
     """The posterior of theta = (alpha, beta, log tau) given counts and design.
 
-    ``rows`` (u, K) are the distinct rows of the design. The distinct (row, count) pairs are ``row`` (P,), indices into
-    ``rows``, ``y`` (P,), and ``weight`` (P,), the number of records that share the pair, or the sum of their weights.
+    rows: distinct rows of the design, (u, K)
+    row, y: the distinct (row, count) pairs, row as an index into ``rows``, (P,)
+    weight: records that share the pair, or the sum of their weights, (P,)
+    bound: largest count; None without truncation
+    prior: Gamma prior of tau
+    columns: names of the design's columns
     """
 
     rows: Floats
@@ -261,7 +281,7 @@ class ZeroInflatedPoisson:
     columns: tuple[str, ...]
 
     @classmethod
-    def of(
+    def from_design(
         cls,
         y: ArrayLike,
         x: ArrayLike,
@@ -273,7 +293,7 @@ class ZeroInflatedPoisson:
         columns: Sequence[str] | None = None,
         weights: Floats | None = None,
     ) -> ZeroInflatedPoisson:
-        """The posterior given counts ``y`` (n,) in 0..bound and a design ``x`` (n, K) with its intercept column.
+        """Build the posterior given counts ``y`` (n,) in 0..bound and a design ``x`` (n, K) with its intercept column.
 
         ``weights`` (n,), above 0, are the powers of the records' likelihoods; left out, 1.
         Raises BadInput for counts that are negative, fractional or above the bound, and for a design that is not finite.
@@ -282,10 +302,10 @@ class ZeroInflatedPoisson:
         if design.ndim != 2 or np.shape(y) != design.shape[:1] or not len(design):
             raise BadInput("", f"counts of shape {np.shape(y)} do not fit a design of shape {design.shape}")
         prior = GammaPrior(tau_prior, gamma_shape, gamma_rate)
-        return cls.of_rows(y, design, np.arange(len(design)), bound, prior, columns=columns, weights=weights)
+        return cls.from_rows(y, design, np.arange(len(design)), bound, prior, columns=columns, weights=weights)
 
     @classmethod
-    def of_rows(
+    def from_rows(
         cls,
         y: ArrayLike,
         rows: Floats,
@@ -296,13 +316,13 @@ class ZeroInflatedPoisson:
         columns: Sequence[str] | None = None,
         weights: Floats | None = None,
     ) -> ZeroInflatedPoisson:
-        """As ``of``, of records whose design is ``rows[row]``: ``rows`` (u, K), ``row`` (n,)."""
+        """Build as ``from_design``, from records whose design is ``rows[row]``: ``rows`` (u, K), ``row`` (n,)."""
         counts = np.asarray(y, dtype=np.float64)
-        _check(counts, rows, bound)
+        _check_counts(counts, rows, bound)
         distinct, place = np.unique(rows, axis=0, return_inverse=True)
         each, largest = counts.astype(np.int64), int(counts.max()) + 1
         each += place.ravel()[row] * largest
-        pair, size = ranks(each, len(distinct) * largest)
+        pair, size = dense_ranks(each, len(distinct) * largest)
         pairs = np.empty(size, dtype=np.int64)
         pairs[pair] = each
         weight = np.bincount(pair, weights, size).astype(np.float64)
@@ -313,96 +333,104 @@ class ZeroInflatedPoisson:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the 2K + 1 parameters: ``alpha[column]``, ``beta[column]``, ``log_tau``."""
+        """Return the names of the 2K + 1 parameters: ``alpha[column]``, ``beta[column]``, ``log_tau``."""
         groups = [f"{group}[{column}]" for group in ("alpha", "beta") for column in self.columns]
         return (*groups, "log_tau")
 
-    def predictors(self, thetas: Floats) -> tuple[Floats, Floats, Floats]:
-        """Eta = x alpha and logit p = x beta of every distinct row, (..., u) each, and log tau (...,)."""
+    def linear_predictors(self, thetas: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return eta = x alpha and logit p = x beta of every distinct row, (..., u) each, and log tau (...,)."""
         k = self.rows.shape[1]
         return thetas[..., :k] @ self.rows.T, thetas[..., k : 2 * k] @ self.rows.T, thetas[..., 2 * k]
 
-    def supports(self, thetas: Floats) -> NDArray[np.bool_]:
-        """Whether log tau of thetas (..., 2K + 1) lies where the posterior is kept: (...,)."""
+    def is_in_support(self, thetas: Floats) -> NDArray[np.bool_]:
+        """Return whether log tau of thetas (..., 2K + 1) lies where the posterior is kept: (...,)."""
         log_tau = thetas[..., -1]
         return np.asarray((log_tau >= LOG_TAU_RANGE[0]) & (log_tau <= LOG_TAU_RANGE[1]))
 
     def log_prior(self, thetas: Floats) -> Floats:
-        """Log prior density of theta (..., 2K + 1): (...,)."""
+        """Return the log prior density of theta (..., 2K + 1): (...,)."""
         coefficients = thetas[..., :-1]
         normal = -0.5 * np.sum(coefficients**2, axis=-1) - 0.5 * np.log(2 * np.pi) * coefficients.shape[-1]
         return np.asarray(normal + self.prior.log_density(thetas[..., -1]))
 
     @cached_property
-    def zero(self) -> NDArray[np.intp]:
-        """Indices of the pairs whose count is 0."""
+    def zero_pairs(self) -> NDArray[np.intp]:
+        """Return the indices of the pairs whose count is 0."""
         return np.flatnonzero(self.y == 0)
 
     @cached_property
-    def positive(self) -> NDArray[np.intp]:
-        """Indices of the pairs whose count is above 0."""
+    def positive_pairs(self) -> NDArray[np.intp]:
+        """Return the indices of the pairs whose count is above 0."""
         return np.flatnonzero(self.y > 0)
 
     @property
-    def large(self) -> bool:
-        """Whether what the pairs of a row say is added before it is multiplied by the row."""
+    def has_large_design(self) -> bool:
+        """Return whether values of the pairs of a row are summed before they are multiplied by the row."""
         return bool(self.row.size * self.rows.shape[1] > _LARGEST_DESIGN)
 
     @cached_property
-    def _at_risk(self) -> Floats:
-        """The weight of the records of each distinct row whose count is above 0, (u,)."""
-        return self._design(self.positive)[1](self.weight[self.positive])
+    def _positive_weights(self) -> Floats:
+        """Return the weight of the records of each distinct row whose count is above 0, (u,)."""
+        return self._design_with_sums(self.positive_pairs)[1](self.weight[self.positive_pairs])
 
-    def _design(self, pairs: Indices | None = None) -> tuple[Floats, Callable[[Floats], Floats]]:
-        """Rows of the design and a function that adds values (P,) of the pairs, or of some pairs, to each: of every pair or, where it is ``large``, distinct ones."""
+    def _design_with_sums(self, pairs: Indices | None = None) -> tuple[Floats, Callable[[Floats], Floats]]:
+        """Return rows of the design and a function that sums values (P,) of the pairs, or of some pairs, by row.
+
+        The rows are those of every pair or, with a large design, the distinct ones.
+        """
         row = self.row if pairs is None else self.row[pairs]
-        if not self.large:
+        if not self.has_large_design:
             return self.rows[row], lambda values: values
         return self.rows, lambda values: np.bincount(row, values, len(self.rows)).astype(np.float64)
 
     def log_likelihood(self, logit_p: Floats, log_mass: Floats) -> Floats:
-        """Sum over the records: from logit p of every distinct row (..., u) and log P(y | eta, tau) of every pair (..., P)."""
-        zero, positive = self.zero, self.positive
-        of_zeros = log_of_mixture(logit_p[..., self.row[zero]], log_mass[..., zero])
-        if self.large:
-            of_positives = log_mass[..., positive] @ self.weight[positive] - _log_one_plus_exp(logit_p) @ self._at_risk
+        """Return the sum over the records, from logit p of every distinct row (..., u) and log P(y | eta, tau) of every pair (..., P)."""
+        zero, positive = self.zero_pairs, self.positive_pairs
+        of_zeros = log_zero_mixture(logit_p[..., self.row[zero]], log_mass[..., zero])
+        if self.has_large_design:
+            of_positives = (
+                log_mass[..., positive] @ self.weight[positive] - _log_one_plus_exp(logit_p) @ self._positive_weights
+            )
         else:
             each = log_mass[..., positive] - _log_one_plus_exp(logit_p[..., self.row[positive]])
             of_positives = each @ self.weight[positive]
         return np.asarray(of_zeros @ self.weight[zero] + of_positives)
 
     def log_density(self, theta: Floats) -> float:
-        """Log posterior density of theta (2K + 1,), up to the constant that is the evidence; -inf outside the support."""
-        if not self.supports(theta):
+        """Return the log posterior density of theta (2K + 1,), up to the constant that is the evidence; -inf outside the support."""
+        if not self.is_in_support(theta):
             return -np.inf
-        eta, logit_p, log_tau = self.predictors(theta)
+        eta, logit_p, log_tau = self.linear_predictors(theta)
         masses = log_masses(self.y, eta[self.row], float(np.exp(log_tau)), self.bound)
         return float(self.log_prior(theta) + self.log_likelihood(logit_p, masses))
 
     def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
-        """Log density and its gradient (2K + 1,)."""
+        """Return the log density and its gradient (2K + 1,)."""
         value, gradient, _ = self.derivatives(theta)
         return value, gradient
 
     def derivatives(self, theta: Floats) -> tuple[float, Floats, Floats]:
-        """Log density, gradient (2K + 1,) and Hessian (2K + 1, 2K + 1), all analytic."""
-        if not self.supports(theta):
+        """Return log density, gradient (2K + 1,) and Hessian (2K + 1, 2K + 1), all analytic."""
+        if not self.is_in_support(theta):
             return -np.inf, np.zeros(theta.size), np.zeros((theta.size, theta.size))
-        eta, logit_p, log_tau = self.predictors(theta)
+        eta, logit_p, log_tau = self.linear_predictors(theta)
         rates = mass_derivatives(self.y, eta[self.row], float(np.exp(log_tau)), self.bound)
         value = float(self.log_prior(theta) + self.log_likelihood(logit_p, rates.value))
         gradient, hessian = self._likelihood_derivatives(logit_p[self.row], rates)
-        slope, bend = self.prior.derivatives(float(log_tau))
+        slope, bend = self.prior.log_density_derivatives(float(log_tau))
         gradient += np.append(-theta[:-1], slope)
         hessian += np.diag(np.append(np.full(theta.size - 1, -1.0), bend))
         return value, gradient, hessian
 
-    def _likelihood_derivatives(self, zeta: Floats, rates: Derivatives) -> tuple[Floats, Floats]:
-        """By the chain rule from (eta, zeta, s) of every pair; r is the probability that a zero is an inflated one."""
+    def _likelihood_derivatives(self, zeta: Floats, rates: MassDerivatives) -> tuple[Floats, Floats]:
+        """Return gradient and Hessian of the log likelihood by the chain rule from (eta, zeta, s) of every pair.
+
+        r is the probability that a zero is an inflated one.
+        """
         p = expit(zeta)
         r = np.where(self.y == 0, expit(zeta - rates.value), 0.0)
         doubt, w = r * (1 - r), self.weight
-        x, added = self._design()
+        x, added = self._design_with_sums()
         by_eta, by_zeta, by_s = w * (1 - r) * rates.e, w * (r - p), w * (1 - r) * rates.s
         ee = w * ((1 - r) * rates.ee + doubt * rates.e**2)
         ez, zz = -w * doubt * rates.e, w * (doubt - p * (1 - p))
@@ -410,35 +438,35 @@ class ZeroInflatedPoisson:
         zs = -w * doubt * rates.s
         ss = float(np.sum(w * ((1 - r) * rates.ss + doubt * rates.s**2)))
         gradient = np.concatenate([added(by_eta) @ x, added(by_zeta) @ x, [by_s.sum()]])
-        a, b, c = (_crossed(x, added(v)) for v in (ee, ez, zz))
+        a, b, c = (_weighted_cross_product(x, added(v)) for v in (ee, ez, zz))
         d, e = (added(es) @ x)[:, None], (added(zs) @ x)[:, None]
         return gradient, np.block([[a, b, d], [b.T, c, e], [d.T, e.T, np.full((1, 1), ss)]])
 
-    def near(self, centre: Floats, covariance: Floats) -> LocalDensity:
-        """The log density of many theta at once, fast where the posterior around ``centre`` lies."""
-        return LocalDensity.around(self, centre, covariance)
+    def density_around(self, centre: Floats, covariance: Floats) -> LocalDensity:
+        """Return the log density of many theta at once, fast where the posterior around ``centre`` lies."""
+        return LocalDensity.from_centre(self, centre, covariance)
 
     def start(self) -> Floats:
-        """Where the search for the mode starts: ridge regression of log y on x among the positive counts, beta = 0."""
+        """Return where the search for the mode starts: ridge regression of log y on x among the positive counts, beta = 0."""
         k = self.rows.shape[1]
-        x, added = self._design(self.positive)
-        w, log_y = self.weight[self.positive], np.log(self.y[self.positive])
-        alpha = np.linalg.solve(_crossed(x, added(w)) + np.eye(k), x.T @ added(w * log_y))
-        predicted = (x @ alpha)[self.row[self.positive]] if self.large else x @ alpha
+        x, added = self._design_with_sums(self.positive_pairs)
+        w, log_y = self.weight[self.positive_pairs], np.log(self.y[self.positive_pairs])
+        alpha = np.linalg.solve(_weighted_cross_product(x, added(w)) + np.eye(k), x.T @ added(w * log_y))
+        predicted = (x @ alpha)[self.row[self.positive_pairs]] if self.has_large_design else x @ alpha
         variance = (1.0 + w @ (log_y - predicted) ** 2) / (1.0 + w.sum())
         return np.concatenate([alpha, np.zeros(k), [0.5 * np.log(variance)]])
 
 
-def _crossed(x: Floats, weights: Floats) -> Floats:
-    """X'WX of rows (n, K) with weights (n,), in blocks: (K, K)."""
+def _weighted_cross_product(x: Floats, weights: Floats) -> Floats:
+    """Return X'WX of rows (n, K) with weights (n,), in blocks: (K, K)."""
     found = np.zeros((x.shape[1], x.shape[1]))
     for rows in row_blocks(*x.shape):
         found += x[rows].T @ (weights[rows, None] * x[rows])
     return found
 
 
-def log_of_mixture(logit_p: Floats, log_mass: Floats) -> Floats:
-    """log(p + (1 - p) exp(log_mass)), any shape, by exponentials of what is not above 0."""
+def log_zero_mixture(logit_p: Floats, log_mass: Floats) -> Floats:
+    """Return log(p + (1 - p) exp(log_mass)), any shape, by exponentials of numbers that are not above 0."""
     smaller, mass = np.exp(-np.abs(logit_p)), np.exp(log_mass)
     share = np.where(logit_p > 0, 1 + mass * smaller, smaller + mass) / (1 + smaller)
     if share.min(initial=1.0) > _TINY:
@@ -450,7 +478,7 @@ def _log_one_plus_exp(x: Floats) -> Floats:
     return np.asarray(np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x))))
 
 
-def _check(y: Floats, x: Floats, bound: int | None) -> None:
+def _check_counts(y: Floats, x: Floats, bound: int | None) -> None:
     if not np.all(np.isfinite(x)):
         raise BadInput("", "the design holds a value that is not finite")
     if not np.all((y >= 0) & (y == np.floor(y)) & np.isfinite(y)):

@@ -1,1 +1,1 @@
-"""Data quality under anonymisation. One method a file."""
+"""Measures of data quality under anonymisation, one method a file."""

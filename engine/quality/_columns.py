@@ -1,4 +1,4 @@
-"""What the measures of numerical columns share: which columns, suppression, a row for each and the smallest.
+"""Shared parts of the measures of numerical columns: which columns, suppression, a row for each and the smallest.
 
 Normalized mutual information, of which there are two versions (Lighthouse data quality §3.4), is sampled and scaled:
 
@@ -6,7 +6,8 @@ r = MI(O_i, A_i) / H, kept within [0, 1], where H is the entropy of the original
 1 - (1 - r) (1 - 2^-e) / (e log 2) with e = H(O_i) in nats (eq. 1). MI is the nearest-neighbour estimate (Kraskov,
 Stögbauer & Grassberger 2004), H the plug-in entropy of the values unless that is asked of nearest neighbours too.
 
-The paper (Measuring Data Quality for Project Lighthouse) names scikit-learn for mutual information and entropy alike, and scikit-learn has no entropy of numbers. What it prints
+The paper (Measuring Data Quality for Project Lighthouse) names scikit-learn for mutual information and entropy alike, and scikit-learn
+has no entropy of numbers. What it prints
 is met to the last digit when H(X) is the nearest-neighbour information of X with itself, on 100,000 records of its model:
 entropies of 10.26, 6.91, 4.61 and 2.37 nats at its four roundings, a share without rounding of 0.21 at 100,000 records and of 0.27
 in samples of 10,000, and 0.80 at the coarsest rounding (Figures 5 and 6). The plug-in entropy log n of values that never
@@ -37,23 +38,23 @@ from ..methods.outputs import Label, Limit, Output, QualityOutput
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
-from ..partition.pairs import NUMBERS, Pairs, quasi_identifiers
+from ..partition.pairs import NUMBERS, LinkedTables, compared_quasi_identifiers
 from ..statistics.combining import monte_carlo_mean
 from ..statistics.estimated import Estimated, simultaneous
 
 EntropyEstimate = Literal["plug_in", "nearest_neighbour"]
 SAMPLE_SIZE = 10_000
-Score = Callable[[Floats, Floats], Sequence[float | Estimated]]
+ColumnScore = Callable[[Floats, Floats], Sequence[float | Estimated]]
 Divisor = Literal["original", "released"]
 
 
-def numerical(case: Case) -> list[str]:
-    """The numerical quasi-identifiers of a drafted anonymisation; none of any other plan."""
+def numerical_quasi_identifiers(case: Case) -> list[str]:
+    """Return the numerical quasi-identifiers of a drafted anonymisation; none of any other plan."""
     return [name for name in case.known if case.want == "anonymisation" and case.table[name].variable.kind in NUMBERS]
 
 
 def plug_in_entropy(values: NDArray[np.generic]) -> float:
-    """H = -sum p log p in nats, p the shares of the distinct values among ``values`` (n,); n >= 1.
+    """Return H = -sum p log p in nats, p the shares of the distinct values among ``values`` (n,); n >= 1.
 
     0 for a constant, log n where every value is another: the entropy of the values at hand, not of a density.
     """
@@ -62,7 +63,7 @@ def plug_in_entropy(values: NDArray[np.generic]) -> float:
 
 
 def nearest_neighbour_information(x: Floats, y: Floats, neighbours: int, rng: np.random.Generator) -> float:
-    """Mutual information in nats of paired values, both (n,): Kraskov, Stögbauer & Grassberger (2004), eq. 8.
+    """Estimate the mutual information in nats of paired values, both (n,): Kraskov, Stögbauer & Grassberger (2004), eq. 8.
 
     scikit-learn's estimate: the variables are scaled to variance 1, and a noise of 1e-10 from ``rng`` breaks ties, so
     that discrete numbers have one too: the library asks for a seed, and what hangs on its 31 bits is the last digits of a
@@ -74,13 +75,13 @@ def nearest_neighbour_information(x: Floats, y: Floats, neighbours: int, rng: np
     return float(mutual_info_regression(x[:, None], y, n_neighbors=min(neighbours, len(x) - 1), random_state=seed)[0])
 
 
-def entropy_of(x: Floats, estimate: EntropyEstimate, neighbours: int, rng: np.random.Generator) -> float:
-    """H of values (n,) in nats: of their shares, or as the information that the values have of themselves. At least 0."""
+def estimate_entropy(x: Floats, estimate: EntropyEstimate, neighbours: int, rng: np.random.Generator) -> float:
+    """Estimate H of values (n,) in nats: of their shares, or as the information that the values have of themselves. At least 0."""
     return plug_in_entropy(x) if estimate == "plug_in" else nearest_neighbour_information(x, x, neighbours, rng)
 
 
-def scaled(share: float, entropy: float) -> float:
-    """1 - (1/e) integral from 0 to e of (1 - r) 2^-x dx (eq. 1), r the ``share`` and e > 0 the ``entropy`` in nats.
+def scale_information_share(share: float, entropy: float) -> float:
+    """Return 1 - (1/e) integral from 0 to e of (1 - r) 2^-x dx (eq. 1), r the ``share`` and e > 0 the ``entropy`` in nats.
 
     In closed form 1 - (1 - r) (1 - 2^-e) / (e log 2).
     """
@@ -89,7 +90,10 @@ def scaled(share: float, entropy: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class NormalisedInformation:
-    """MI / H before scaling, and scaled: the means over samples or ties broken several times, with their t intervals.
+    """MI / H before and after scaling: the means over samples or ties broken several times, with their t intervals.
+
+    unscaled: before scaling
+    scaled: after scaling
 
     Where neither was drawn the intervals have no width; a single drawing has none.
     """
@@ -108,7 +112,7 @@ def normalised_information(
     rng: np.random.Generator,
     entropy: EntropyEstimate = "plug_in",
 ) -> NormalisedInformation | None:
-    """MI(O, A) / H, H the entropy of ``divisor``: all three (n,), n >= 2. None where a sample of O or divisor is constant.
+    """Return MI(O, A) / H, H the entropy of ``divisor``: all three (n,), n >= 2. None where a sample of O or divisor is constant.
 
     From 10,000 records on the mean over ``samples`` samples of 10,000 without replacement, so that files of different
     sizes compare. Of fewer, where values are tied, the mean over as many noises that break the ties. The share is kept within [0, 1]:
@@ -116,18 +120,18 @@ def normalised_information(
     """
     found = []
     drawn = len(original) > SAMPLE_SIZE or any(len(np.unique(one)) < len(one) for one in (original, anonymised))
-    for rows, child in _samples(len(original), samples if drawn else 1, rng):
-        shared, own = (entropy_of(each[rows], entropy, neighbours, child) for each in (divisor, original))
+    for rows, child in _draw_samples(len(original), samples if drawn else 1, rng):
+        shared, own = (estimate_entropy(each[rows], entropy, neighbours, child) for each in (divisor, original))
         if shared == 0 or own == 0:
             return None
         information = nearest_neighbour_information(anonymised[rows], original[rows], neighbours, child)
         share = min(1.0, information / shared)
-        found.append((share, scaled(share, own)))
+        found.append((share, scale_information_share(share, own)))
     means = [Estimated(*monte_carlo_mean(values, within=SHARE)) for values in zip(*found, strict=True)]
     return NormalisedInformation(*(one if drawn else Estimated(one.value, one.value, one.value) for one in means))
 
 
-def _samples(
+def _draw_samples(
     n: int, samples: int, rng: np.random.Generator
 ) -> Iterator[tuple[NDArray[np.intp] | slice, np.random.Generator]]:
     if n <= SAMPLE_SIZE:
@@ -151,12 +155,12 @@ class ColumnsSpec(Spec):
     )
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """With the numerical quasi-identifiers, when no column is named."""
-        found = tuple(name for name in quasi_identifiers(schema, released) if schema[name].kind in NUMBERS)
+        """Return the parameters with the numerical quasi-identifiers, when no column is named."""
+        found = tuple(name for name in compared_quasi_identifiers(schema, released) if schema[name].kind in NUMBERS)
         return replace(self, variables=self.variables or found)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when no column is named and no quasi-identifier is numerical."""
+        """Raise BadInput when no column is named and no quasi-identifier is numerical."""
         if not self.for_release(schema, released).variables:
             raise BadInput(place, f"no quasi-identifier is {', '.join(NUMBERS[:-1])} or {NUMBERS[-1]}; leave it out")
 
@@ -166,26 +170,29 @@ def measure_columns(
     released: Microdata,
     spec: ColumnsSpec,
     names: Sequence[str],
-    score: Score,
+    score: ColumnScore,
 ) -> Measure:
-    """The rows of every column, and the smallest of the first measure named.
+    """Return the rows of every column, and the smallest of the first measure named.
 
-    ``score`` gets the original and the released values (k,) of the records that are not suppressed, without missing ones, and gives the values of
+    ``score`` gets the original and the released values (k,) of the records that are not suppressed, without missing ones, and gives the
+    values of
     the measures ``names`` in their order; it may raise NotComputable.
     """
-    pairs = Pairs.of(original, released)
-    factor = pairs.kept if spec.count_suppressed else 1.0
+    pairs = LinkedTables.from_tables(original, released)
+    factor = pairs.released_share if spec.count_suppressed else 1.0
     estimates: list[Estimate] = []
     for name in spec.variables:
-        estimates.extend(_column(pairs, name, names, score, factor))
-    constant = [name for name in spec.variables if np.ptp(original.present(name)) == 0]
+        estimates.extend(_column_estimates(pairs, name, names, score, factor))
+    constant = [name for name in spec.variables if np.ptp(original.present_numbers(name)) == 0]
     columns = [estimate for estimate in estimates if estimate.measure == names[0]]
-    return Measure((*estimates, minimum(f"minimum_{names[0]}", columns, constant)))
+    return Measure((*estimates, minimum_estimate(f"minimum_{names[0]}", columns, constant)))
 
 
-def _column(pairs: Pairs, name: str, names: Sequence[str], score: Score, factor: float) -> Iterator[Estimate]:
+def _column_estimates(
+    pairs: LinkedTables, name: str, names: Sequence[str], score: ColumnScore, factor: float
+) -> Iterator[Estimate]:
     try:
-        values = score(*_present(*pairs.numbers(name)))
+        values = score(*_complete_pairs(*pairs.number_pairs(name)))
     except NotComputable as error:
         yield from (Estimate.not_computed(measure, error.reason, name) for measure in names)
         return
@@ -195,8 +202,8 @@ def _column(pairs: Pairs, name: str, names: Sequence[str], score: Score, factor:
         yield Estimate(measure, factor * value, name, lower, upper)
 
 
-def _present(original: Floats, released: Floats) -> tuple[Floats, Floats]:
-    """The pairs of which neither is missing."""
+def _complete_pairs(original: Floats, released: Floats) -> tuple[Floats, Floats]:
+    """Return the pairs of which neither is missing."""
     present = ~(np.isnan(original) | np.isnan(released))
     if present.sum() < 2:
         raise NotComputable("fewer than two records have both values")
@@ -221,8 +228,8 @@ class InformationSpec(ColumnsSpec):
     ] = "plug_in"
 
 
-def outputs_by(divisor: Divisor, short: str, advice: str, limit: Limit | None = None) -> tuple[Output, ...]:
-    """What both versions measure; ``advice`` says what is known of a threshold for the smallest."""
+def information_outputs(divisor: Divisor, short: str, advice: str, limit: Limit | None = None) -> tuple[Output, ...]:
+    """Return the outputs of both versions; ``advice`` says what is known of a threshold for the smallest."""
     return (
         Output(
             "nmi",
@@ -278,19 +285,19 @@ def outputs_by(divisor: Divisor, short: str, advice: str, limit: Limit | None = 
     )
 
 
-def information_kept(
+def measure_information_kept(
     confidential: Microdata, released: Microdata, spec: InformationSpec, run: Run, divisor: Divisor
 ) -> Measure:
-    """Scaled and unscaled information of each numerical column, and the smallest scaled one."""
+    """Measure the scaled and unscaled information of each numerical column, and the smallest scaled one."""
     chosen = spec.for_release(confidential.schema, ())
-    score = partial(_information, chosen, run.rng, divisor)
+    score = partial(_column_information, chosen, run.rng, divisor)
     return measure_columns(confidential, released, chosen, ("nmi", "unscaled"), score)
 
 
-def _information(
+def _column_information(
     spec: InformationSpec, rng: np.random.Generator, divisor: Divisor, original: Floats, released: Floats
 ) -> tuple[Estimated, Estimated]:
-    """Scaled and unscaled, of values (n,). NotComputable where there is no entropy to share."""
+    """Return the scaled and the unscaled information of values (n,). Raises NotComputable where there is no entropy to share."""
     by = original if divisor == "original" else released
     found = normalised_information(
         original, released, by, samples=spec.samples, neighbours=spec.neighbours, rng=rng, entropy=spec.entropy
@@ -301,14 +308,15 @@ def _information(
     return found.scaled, found.unscaled
 
 
-def minimum(measure: str, columns: Sequence[Estimate], nothing_to_lose: Collection[str] = ()) -> Estimate:
-    """The smallest of the columns' values (§3.6); with an interval where all of them have one, made simultaneous: the smallest of their ends.
+def minimum_estimate(measure: str, columns: Sequence[Estimate], constant_columns: Collection[str] = ()) -> Estimate:
+    """Return the smallest of the columns' values (§3.6).
 
-    A column without a value leaves none for the whole, save those of ``nothing_to_lose``: constant in the original.
+    It has an interval where all of them have one, made simultaneous: the smallest of their ends. A column without a value leaves none for
+    the whole, save those of ``constant_columns``: constant in the original.
     """
     missing = [column for column in columns if column.value is None]
     for column in missing:
-        if column.target not in nothing_to_lose:
+        if column.target not in constant_columns:
             return Estimate.not_computed(measure, f"{column.target}: {column.reason}")
     known = [Estimated(column.value, column.lower, column.upper) for column in columns if column.value is not None]
     if not known:

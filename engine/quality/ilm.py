@@ -1,4 +1,4 @@
-"""The Information Loss Metric of a whole table (Byun et al. 2006, Definition 7; Lighthouse data quality §3.3).
+"""Information Loss Metric of a whole table (Byun et al. 2006, Definition 7; Lighthouse data quality §3.3).
 
 IL(e) = |e| sum over numerical quasi-identifiers of perim(e_i) / perim(O_i); ILM = sum over classes of IL(e) / |A|.
 It grows with the number of quasi-identifiers, so that 1 - ILM may be negative.
@@ -20,20 +20,20 @@ from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Spec
-from ..partition.pairs import NUMBERS, Pairs, numerical_loss, quasi_identifiers
+from ..partition.pairs import NUMBERS, LinkedTables, compared_quasi_identifiers, numerical_loss
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IlmSpec(Spec):
-    """What makes an equivalence class."""
+    """Parameters of the information loss metric: what makes an equivalence class."""
 
     quasi_identifiers: QuasiIdentifiers = ()
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        return replace(self, quasi_identifiers=self.quasi_identifiers or quasi_identifiers(schema, released))
+        return replace(self, quasi_identifiers=self.quasi_identifiers or compared_quasi_identifiers(schema, released))
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when no quasi-identifier is numerical."""
+        """Raise BadInput when no quasi-identifier is numerical."""
         names = self.for_release(schema, released).quasi_identifiers
         if not any(schema[name].kind in NUMBERS for name in names):
             raise BadInput(place, f"no quasi-identifier is {', '.join(NUMBERS[:-1])} or {NUMBERS[-1]}; leave it out")
@@ -73,12 +73,12 @@ class IlmSpec(Spec):
     ),
 )
 def ilm(confidential: Microdata, released: Microdata, spec: IlmSpec, run: Run) -> Measure:
-    """ILM of the numerical quasi-identifiers, and 1 - ILM."""
+    """Measure ILM of the numerical quasi-identifiers, and 1 - ILM."""
     names = spec.for_release(confidential.schema, ()).quasi_identifiers
-    pairs = Pairs.of(confidential, released)
+    pairs = LinkedTables.from_tables(confidential, released)
     if not len(pairs.rows):
         raise NotComputable("every record is suppressed")
-    classes = pairs.classes(names)
+    classes = pairs.record_classes(names)
     numerical = [name for name in names if confidential.schema[name].kind in NUMBERS]
-    loss = sum(numerical_loss(confidential.numbers(name), classes, pairs.hidden(name)) for name in numerical)
+    loss = sum(numerical_loss(confidential.numbers(name), classes, pairs.is_root(name)) for name in numerical)
     return Measure((Estimate("ilm", loss), Estimate("one_minus_ilm", 1 - loss)))

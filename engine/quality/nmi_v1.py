@@ -7,16 +7,16 @@ from ..methods.drafting import Case, Offer, OfferedLimit, drafts
 from ..methods.outputs import Limit
 from ..methods.registry import measure_method
 from ..methods.results import Measure
-from ..methods.rows import averages_of_intervals
+from ..methods.rows import average_with_intervals
 from ..methods.run import Run
-from ._columns import InformationSpec, information_kept, numerical, outputs_by
+from ._columns import InformationSpec, information_outputs, measure_information_kept, numerical_quasi_identifiers
 
 LIMIT = Limit(0.80, "Lighthouse")
 
 
-def _offer(case: Case) -> Offer | None:
-    """How much of the information of the numbers an anonymised table keeps."""
-    numbers = numerical(case)
+def _draft_offer(case: Case) -> Offer | None:
+    """Return the offer for anonymised numbers: how much of their information is kept; None where there are none."""
+    numbers = numerical_quasi_identifiers(case)
     if not numbers:
         return None
     return Offer(
@@ -30,10 +30,10 @@ def _offer(case: Case) -> Offer | None:
     "Normalized mutual information v1",
     spec=InformationSpec,
     source="Measuring Data Quality for Project Lighthouse §3.4; Kraskov, Stögbauer & Grassberger (2004)",
-    combine=averages_of_intervals,
-    outputs=outputs_by("original", "nmi v1", str(LIMIT), LIMIT),
+    combine=average_with_intervals,
+    outputs=information_outputs("original", "nmi v1", str(LIMIT), LIMIT),
 )
-@drafts(_offer)
+@drafts(_draft_offer)
 def nmi_v1(confidential: Microdata, released: Microdata, spec: InformationSpec, run: Run) -> Measure:
-    """The information of each numerical column that is kept, and the smallest."""
-    return information_kept(confidential, released, spec, run, "original")
+    """Measure the information of each numerical column that is kept, and the smallest."""
+    return measure_information_kept(confidential, released, spec, run, "original")

@@ -1,4 +1,4 @@
-"""The share of records that are not suppressed (Lighthouse data quality §3.5)."""
+"""Share of records that are not suppressed (Lighthouse data quality §3.5)."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Spec
-from ..wording import counted
+from ..wording import count_noun
 
 LIMIT = Limit(0.99, "Lighthouse")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NonSuppressedSpec(Spec):
-    pass
+    """Parameters of the share of records not suppressed: none."""
 
 
-def _offer(case: Case) -> Offer | None:
-    """How many records an anonymised table still has."""
+def _draft_offer(case: Case) -> Offer | None:
+    """Return the offer for an anonymised table: how many records it still has; None for other plans."""
     if case.want != "anonymisation":
         return None
     return Offer("how many records are left", limits=(OfferedLimit("share", "min", LIMIT.least, LIMIT.source),))
@@ -54,11 +54,11 @@ def _offer(case: Case) -> Offer | None:
         ),
     ),
 )
-@drafts(_offer)
+@drafts(_draft_offer)
 def non_suppressed(confidential: Microdata, released: Microdata, spec: NonSuppressedSpec, run: Run) -> Measure:
-    """PCTNS = |A| / |O|: two counts, for which nobody need know whose record is whose."""
+    """Measure PCTNS = |A| / |O|: two counts, for which nobody need know whose record is whose."""
     if len(released) > len(confidential):
         raise NotComputable(
-            f"the release has {counted(len(released), 'record')}, more than the {len(confidential):,} of the original"
+            f"the release has {count_noun(len(released), 'record')}, more than the {len(confidential):,} of the original"
         )
     return Measure((Estimate("share", len(released) / len(confidential)),))

@@ -17,29 +17,29 @@ from ..methods.outputs import Label, Limit, Output, QualityOutput
 from ..methods.registry import measure_method
 from ..methods.results import Measure
 from ..methods.run import Run
-from ._columns import ColumnsSpec, measure_columns, numerical
+from ._columns import ColumnsSpec, measure_columns, numerical_quasi_identifiers
 
 LIMIT = Limit(0.90, "Lighthouse")
 
 
-def rho(original: Floats, anonymised: Floats) -> float:
-    """max(0, r) of values (n,). NotComputable when either has no variance."""
+def nonnegative_correlation(original: Floats, anonymised: Floats) -> float:
+    """Return max(0, r) of values (n,). Raises NotComputable when either has no variance."""
     for values, which in ((original, "original"), (anonymised, "released")):
         if np.ptp(values) == 0:
             raise NotComputable(f"the {which} values are all the same, so there is no correlation")
-    x, y = (_standardised(values) for values in (original, anonymised))
+    x, y = (_standardise(values) for values in (original, anonymised))
     return float(np.clip(np.mean(x * y), 0, 1))
 
 
-def _standardised(values: Floats) -> Floats:
+def _standardise(values: Floats) -> Floats:
     shifted = (values - values[0]) / np.ptp(values)
     centred = shifted - shifted.mean()
     return np.asarray(centred / np.sqrt(np.mean(centred**2)))
 
 
-def _offer(case: Case) -> Offer | None:
-    """How well numbers of an anonymised table go with the original ones."""
-    numbers = numerical(case)
+def _draft_offer(case: Case) -> Offer | None:
+    """Return the offer for anonymised numbers: how well they correlate with the original ones; None where there are none."""
+    numbers = numerical_quasi_identifiers(case)
     if not numbers:
         return None
     return Offer(
@@ -86,8 +86,8 @@ def _offer(case: Case) -> Offer | None:
         ),
     ),
 )
-@drafts(_offer)
+@drafts(_draft_offer)
 def pearson(confidential: Microdata, released: Microdata, spec: ColumnsSpec, run: Run) -> Measure:
-    """The correlation of each numerical column, and the smallest."""
+    """Measure the correlation of each numerical column, and the smallest."""
     chosen = spec.for_release(confidential.schema, ())
-    return measure_columns(confidential, released, chosen, ("rho",), lambda o, a: (rho(o, a),))
+    return measure_columns(confidential, released, chosen, ("rho",), lambda o, a: (nonnegative_correlation(o, a),))

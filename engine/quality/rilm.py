@@ -1,4 +1,4 @@
-"""The Revised Information Loss Metric, column by column (Lighthouse data quality §3.3).
+"""Revised Information Loss Metric, column by column (Lighthouse data quality §3.3).
 
 RILM(O, A, i) = 1 - sum over classes of |e| RIL(e, i) / |A|, where RIL is perim(e_i) / perim(O_i): of numbers the range of
 the original values in the class over that of the column, of categories the geometric size of the node that the class was
@@ -15,7 +15,7 @@ from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
-from ..methods.drafting import Case, Offer, OfferedLimit, drafts, hierarchies_for
+from ..methods.drafting import Case, Offer, OfferedLimit, drafts, suggest_hierarchies
 from ..methods.intruder import QuasiIdentifiers
 from ..methods.levers import COARSENING
 from ..methods.outputs import Label, Limit, Output, QualityOutput
@@ -24,13 +24,20 @@ from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.hierarchies import Hierarchy
-from ..partition.pairs import CATEGORIES, NUMBERS, Pairs, categorical_loss, numerical_loss, quasi_identifiers
-from ._columns import minimum
+from ..partition.pairs import (
+    CATEGORIES,
+    NUMBERS,
+    LinkedTables,
+    categorical_loss,
+    compared_quasi_identifiers,
+    numerical_loss,
+)
+from ._columns import minimum_estimate
 
 LIMIT = Limit(0.90, "Lighthouse")
 
 
-def _column(measure: str, name: str, loss: Callable[[str], float], factor: float) -> Estimate:
+def _column_estimate(measure: str, name: str, loss: Callable[[str], float], factor: float) -> Estimate:
     try:
         return Estimate(measure, factor * (1 - loss(name)), name)
     except NotComputable as error:
@@ -53,21 +60,21 @@ class RilmSpec(Spec):
     count_suppressed: Annotated[bool, Param("count suppressed records as generalised to the root")] = False
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Quasi-identifiers and columns filled in."""
-        known = self.quasi_identifiers or quasi_identifiers(schema, released)
+        """Return the parameters with the quasi-identifiers and columns filled in."""
+        known = self.quasi_identifiers or compared_quasi_identifiers(schema, released)
         return replace(self, quasi_identifiers=known, variables=self.variables or known)
 
     def check(self, schema: Schema, place: str) -> None:
-        """BadInput where a variable is not there, or a tree is given for one that is not generalised by trees."""
+        """Raise BadInput where a variable is not there, or a tree is given for one that is not generalised by trees."""
         Spec.check(self, schema, place)
         for name in self.hierarchies:
             where = f"{place}.hierarchies.{name}"
-            if (kind := schema.require(name, where).kind) not in CATEGORIES:
+            if (kind := schema.require_variable(name, where).kind) not in CATEGORIES:
                 raise BadInput(where, f'"{name}" is {kind}; this needs {" or ".join(CATEGORIES)}')
 
 
-def _offer(case: Case) -> Offer | None:
-    """How much the classes of an anonymised table blur the quasi-identifiers."""
+def _draft_offer(case: Case) -> Offer | None:
+    """Return the offer for an anonymised table: how much its classes blur the quasi-identifiers; None where there are none."""
     names = [name for name in case.known if case.table[name].variable.kind in (*NUMBERS, *CATEGORIES)]
     if case.want != "anonymisation" or not names:
         return None
@@ -75,7 +82,7 @@ def _offer(case: Case) -> Offer | None:
     limits = (OfferedLimit("minimum_categorical", "min", LIMIT.least, LIMIT.source),) if levelled else ()
     return Offer(
         "how wide the classes are, beside the whole range of each variable",
-        {"variables": names, "quasi_identifiers": list(case.known)} | hierarchies_for(case)[0],
+        {"variables": names, "quasi_identifiers": list(case.known)} | suggest_hierarchies(case)[0],
         limits=limits,
     )
 
@@ -149,20 +156,20 @@ def _offer(case: Case) -> Offer | None:
         ),
     ),
 )
-@drafts(_offer)
+@drafts(_draft_offer)
 def rilm(confidential: Microdata, released: Microdata, spec: RilmSpec, run: Run) -> Measure:
-    """The preserved geometric size of each column, and the smallest of both kinds."""
+    """Measure the preserved geometric size of each column, and the smallest of both kinds."""
     chosen = spec.for_release(confidential.schema, ())
-    pairs = Pairs.of(confidential, released)
+    pairs = LinkedTables.from_tables(confidential, released)
     if not len(pairs.rows):
         raise NotComputable("every record is suppressed")
-    classes = pairs.classes(chosen.quasi_identifiers)
-    factor = pairs.kept if spec.count_suppressed else 1.0
+    classes = pairs.record_classes(chosen.quasi_identifiers)
+    factor = pairs.released_share if spec.count_suppressed else 1.0
 
-    def loss(name: str) -> float:
+    def column_loss(name: str) -> float:
         if confidential.schema[name].kind in NUMBERS:
-            return numerical_loss(confidential.numbers(name), classes, pairs.hidden(name))
-        original, shown = pairs.labels(name)
+            return numerical_loss(confidential.numbers(name), classes, pairs.is_root(name))
+        original, shown = pairs.text_pairs(name)
         try:
             return categorical_loss(original, shown, classes, spec.hierarchies.get(name))
         except ValueError as error:
@@ -171,6 +178,6 @@ def rilm(confidential: Microdata, released: Microdata, spec: RilmSpec, run: Run)
     estimates: list[Estimate] = []
     for measure, kinds in (("numerical", NUMBERS), ("categorical", CATEGORIES)):
         names = [name for name in chosen.variables if confidential.schema[name].kind in kinds]
-        columns = [_column(measure, name, loss, factor) for name in names]
-        estimates += [*columns, *([minimum(f"minimum_{measure}", columns)] if columns else [])]
+        columns = [_column_estimate(measure, name, column_loss, factor) for name in names]
+        estimates += [*columns, *([minimum_estimate(f"minimum_{measure}", columns)] if columns else [])]
     return Measure(tuple(estimates))

@@ -1,1 +1,1 @@
-"""The recipe: its sections, what they require, and what is checked before anything is computed."""
+"""The recipe: its sections, what they require, and the checks before anything is computed."""

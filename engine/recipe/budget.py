@@ -1,7 +1,7 @@
-"""What the synthesis steps of a recipe cost in differential privacy, compared with the recipe's budget.
+"""Privacy cost of a recipe's synthesis steps, compared with the recipe's budget.
 
 What is covered follows from the recipe and the key alone, never from the records: an account that differs between two tables
-would itself tell which of them it is. ``sfumato.engine.contract.privacy`` holds every method to that.
+would itself reveal which of them it is. ``sfumato.engine.contract.privacy`` holds every method to that.
 """
 
 from __future__ import annotations
@@ -11,56 +11,58 @@ from dataclasses import replace
 from ..data.microdata import Microdata
 from ..data.schema import MissingPolicy
 from ..errors import BadInput
-from ..methods.privacy import NoAccount, PrivacyAccount, Uncovered, total
+from ..methods.privacy import NoAccount, PrivacyAccount, UncoveredUse, sum_accounts
 from .recipe import Recipe
-from .steps import Step
+from .steps import RecipeStep
 
 LEAVE = "some variables leave as they are, or were made without an account"
 LEARNED = "which rules the records keep to was learned from the confidential data"
 MAY_LACK = "whether a value may be missing was not fixed beforehand"
-WEIGHED = Uncovered(
+WEIGHED = UncoveredUse(
     "records have less influence by what an earlier run found of them",
     "how much influence a record has was learned from the confidential data",
 )
-SEARCHED = Uncovered(
+SEARCHED = UncoveredUse(
     "a search looked at the confidential data before it found this plan",
     "which plan is carried out was learned from the confidential data",
 )
 PUBLIC_KEY = NoAccount("the random numbers follow from a public key, so anyone can repeat them and subtract the noise")
 """What becomes of every account where the key is public: the datasets are a function of the confidential table."""
-AS_MANY = Uncovered(
+AS_MANY = UncoveredUse(
     "as many records are released as there are (give a number, [release] records)",
     "how many records are released was not fixed beforehand",
 )
 
 
-def accounts_of(
+def privacy_accounts(
     recipe: Recipe, data: Microdata, *, secret: bool
-) -> tuple[tuple[Step, PrivacyAccount | NoAccount], ...]:
-    """The account of each synthesis step that keeps one; ``secret`` is whether the key of the run is.
+) -> tuple[tuple[RecipeStep, PrivacyAccount | NoAccount], ...]:
+    """Return the account of each synthesis step that keeps one; ``secret`` is whether the key of the run is.
 
     What such steps do not make is not covered, nor that as many records are released as there are.
     """
-    data = recipe.recoded(data)
+    data = recipe.recode_data(data)
     kept = [step for step in recipe.synthesis if step.method.synthesis.account is not None]
     if not secret:
         return tuple((step, PUBLIC_KEY) for step in kept)
     made = {name for step in kept for name in step.targets}
-    others = [name for name in recipe.schema.but_identifiers if name not in made]
-    reasons = [Uncovered(f"{', '.join(others)} leave without an account", LEAVE)] if others else []
+    others = [name for name in recipe.schema.non_identifiers if name not in made]
+    reasons = [UncoveredUse(f"{', '.join(others)} leave without an account", LEAVE)] if others else []
     if recipe.form.records is None:
         reasons.append(AS_MANY)
-    if undeclared := [name for name in recipe.schema.names if name in made and _undeclared(recipe, data, name)]:
+    if undeclared := [
+        name for name in recipe.schema.names if name in made and _missingness_undeclared(recipe, data, name)
+    ]:
         said = f"{', '.join(undeclared)} may be missing (declare it: may_be_missing = true under [variables])"
-        reasons.append(Uncovered(said, MAY_LACK))
+        reasons.append(UncoveredUse(said, MAY_LACK))
     if recipe.weights is not None:
         reasons.append(WEIGHED)
     if recipe.search is not None and recipe.search.looked_at:
         reasons.append(SEARCHED)
     learned = [one.name for one in recipe.schema.constraints if one.source == "data"]
     if learned:
-        reasons.append(Uncovered(f"constraints were learned from the data ({', '.join(learned)})", LEARNED))
-    found: list[tuple[Step, PrivacyAccount | NoAccount]] = []
+        reasons.append(UncoveredUse(f"constraints were learned from the data ({', '.join(learned)})", LEARNED))
+    found: list[tuple[RecipeStep, PrivacyAccount | NoAccount]] = []
     figures = recipe.form.public_figures_epsilon or 0.0
     for step in kept:
         assert step.method.synthesis.account is not None
@@ -73,35 +75,35 @@ def accounts_of(
     return tuple(found)
 
 
-def _undeclared(recipe: Recipe, data: Microdata, name: str) -> bool:
-    """Whether records without a value stay and the recipe does not declare it, whether or not these data have any.
+def _missingness_undeclared(recipe: Recipe, data: Microdata, name: str) -> bool:
+    """Return whether records without a value stay and the recipe does not declare it, whether or not these data have any.
 
     Data that were read by another policy than the recipe's have missing values of their own.
     """
     if recipe.schema[name].may_be_missing:
         return False
-    return recipe.data.missing is MissingPolicy.KEEP or data.may_lack(name)
+    return recipe.data.missing is MissingPolicy.KEEP or data.may_have_missing(name)
 
 
-def cost_words(recipe: Recipe, data: Microdata, limit: float | None = None, *, secret: bool) -> str:
-    """What a run would cost, in a sentence for who makes the release; empty where no step keeps an account.
+def privacy_cost_text(recipe: Recipe, data: Microdata, limit: float | None = None, *, secret: bool) -> str:
+    """Return what a run would cost, in a sentence for who makes the release; empty where no step keeps an account.
 
     ``limit`` is the policy's budget; the smaller of it and the recipe's own holds.
     """
-    accounts = [account for _, account in accounts_of(recipe, data, secret=secret)]
+    accounts = [account for _, account in privacy_accounts(recipe, data, secret=secret)]
     if not accounts:
         return ""
     reasons = [account.reason for account in accounts if isinstance(account, NoAccount)]
-    whole = total([account for account in accounts if isinstance(account, PrivacyAccount)])
-    reasons += [f"the proof does not cover that {found.said}" for found in whole.uncovered]
+    whole = sum_accounts([account for account in accounts if isinstance(account, PrivacyAccount)])
+    reasons += [f"the proof does not cover that {found.message}" for found in whole.uncovered]
     if reasons:
         more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
         return f"No epsilon can be told: {reasons[0]}{more}."
-    return f"It costs an epsilon of {whole.noise + whole.figures:g}{budget_words(recipe, limit)}."
+    return f"It costs an epsilon of {whole.noise + whole.figures:g}{budget_text(recipe, limit)}."
 
 
-def budget_words(recipe: Recipe, limit: float | None) -> str:
-    """``, of a budget of 5``: the one that holds, and that the recipe's is larger than the policy's ``limit`` where it is; empty without one."""
+def budget_text(recipe: Recipe, limit: float | None) -> str:
+    """Return the budget that holds, ``, of a budget of 5``, and whether the recipe's is larger than the policy's ``limit``; empty without one."""
     own = recipe.form.epsilon
     if limit is None or (own is not None and own <= limit):
         return "" if own is None else f", of a budget of {own:g}"
@@ -110,21 +112,21 @@ def budget_words(recipe: Recipe, limit: float | None) -> str:
 
 
 def check_budget(recipe: Recipe, data: Microdata) -> None:
-    """BadInput where a run would cost more than ``[release] epsilon`` allows, or nothing can tell what it costs.
+    """Raise BadInput where a run would cost more than ``[release] epsilon`` allows, or its cost cannot be stated.
 
     With a public key it is computed all the same, for strangers who repeat a study, and costs what its account says: no epsilon at all.
     """
     budget = recipe.form.epsilon
     if budget is None:
         return
-    accounts = [account for _, account in accounts_of(recipe, data, secret=True)]
+    accounts = [account for _, account in privacy_accounts(recipe, data, secret=True)]
     place = "release.epsilon"
     for account in accounts:
         if isinstance(account, NoAccount):
             raise BadInput(place, f"what the run costs cannot be told: {account.reason}")
-    whole = total([account for account in accounts if isinstance(account, PrivacyAccount)])
+    whole = sum_accounts([account for account in accounts if isinstance(account, PrivacyAccount)])
     if not accounts or whole.release is None:
-        why = f"the proof does not cover that {whole.uncovered[0].said}" if accounts else "no step keeps an account"
+        why = f"the proof does not cover that {whole.uncovered[0].message}" if accounts else "no step keeps an account"
         raise BadInput(place, f"what the run costs cannot be told: {why}")
     if whole.release > budget * (1 + 1e-12):
         raise BadInput(

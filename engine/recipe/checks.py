@@ -1,6 +1,6 @@
-"""What recipe and methods ask of the confidential data, verified before anything is computed or stored.
+"""Checks of the confidential data against recipe and methods, before anything is computed or stored.
 
-Each check raises BadInput at the place that has to be mended.
+Each check raises BadInput at the place that has to be corrected.
 """
 
 from __future__ import annotations
@@ -10,54 +10,54 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..constraints.evaluation import check_on_data
+from ..constraints.evaluation import check_constraint_levels
 from ..data.arrays import Floats
 from ..data.microdata import Microdata
-from ..data.recoding import check_rules_on
-from ..data.terms import Design, check_domain, parse_term
+from ..data.recoding import check_rule_levels
+from ..data.terms import TermDesign, check_domain, parse_term
 from ..design.design_triangle import design_triangle
-from ..design.survey import INFORMATION, check_weights
+from ..design.survey import INFORMATION, check_survey_weights
 from ..errors import BadInput
 from ..statistics.columns import independent_columns
-from ..wording import agree, counted
+from ..wording import agreeing_word, count_noun
 from .budget import check_budget
 from .recipe import Recipe
-from .steps import Step
+from .steps import RecipeStep
 
 
 def require_complete(data: Microdata, target: str, terms: Sequence[str], place: str) -> None:
-    """BadInput at ``place.target`` or ``place.predictors[j]`` when records lack the target or a column of term j."""
+    """Raise BadInput at ``place.target`` or ``place.predictors[j]`` when records lack the target or a column of term j."""
     columns = [(f"{place}.target", target)]
     for j, text in enumerate(terms):
         where = f"{place}.predictors[{j}]"
         columns += [(where, name) for name in parse_term(text, data.schema, where).columns]
     for where, name in columns:
-        if lacking := int(data.missing(name).sum()):
+        if lacking := int(data.missing_mask(name).sum()):
             raise BadInput(
                 where,
-                f'{counted(lacking, "record")} {agree(lacking, "has", "have")} no "{name}"; these models need every value: use cart, or missing = "drop"',
+                f'{count_noun(lacking, "record")} {agreeing_word(lacking, "has", "have")} no "{name}"; these models need every value: use cart, or missing = "drop"',
             )
 
 
 def require_varying(data: Microdata, name: str, place: str) -> None:
-    """BadInput at ``place`` when every record has the same value of this variable."""
+    """Raise BadInput at ``place`` when every record has the same value of this variable."""
     numbers = data.numbers(name)
     if (numbers == numbers[0]).all():
         raise BadInput(place, f'every value of "{name}" is the same; leave it out')
 
 
 def require_full_rank(data: Microdata, terms: Sequence[str], place: str, triangle: Floats | None = None) -> None:
-    """BadInput at ``place[j]`` when term j has a column that the intercept and the terms before it already determine.
+    """Raise BadInput at ``place[j]`` when term j has a column that the intercept and the terms before it already determine.
 
     ``triangle`` (K, K) is that of the terms' design, where it is known. Weights do not enter.
     """
     parsed = [parse_term(text, data.schema, f"{place}[{j}]") for j, text in enumerate(terms)]
     if triangle is None:
-        triangle = design_triangle(Design.of(parsed, data), replace(data, weights=None))
+        triangle = design_triangle(TermDesign.from_terms(parsed, data), replace(data, weights=None))
     independent = independent_columns(triangle)
     if independent.all():
         return
-    widths = [len(Design.of([term], data).names) - 1 for term in parsed]
+    widths = [len(TermDesign.from_terms([term], data).names) - 1 for term in parsed]
     column = int(np.flatnonzero(~independent)[0])
     j = int(np.searchsorted(np.cumsum(widths), column))
     raise BadInput(
@@ -68,31 +68,35 @@ def require_full_rank(data: Microdata, terms: Sequence[str], place: str, triangl
 
 
 def check_steps(recipe: Recipe, data: Microdata) -> None:
-    """BadInput at the step's place (``synthesis[1].predictors[2]``) when a step cannot be carried out on these data.
+    """Raise BadInput at the step's place (``synthesis[1].predictors[2]``) when a step cannot be carried out on these data.
 
     Every step: the method's own ``check``, but for anonymisation steps after the first, which work on what that one makes.
     Synthesis steps: a target or a predictor with one single value (a target of a step with a privacy account may have one: to refuse
-    it would tell of the records), and functions of columns outside their domain. Every record has a survey weight, where there is one. The run must keep to its budget of epsilon.
+    it would reveal something of the records), and functions of columns outside their domain. Every record has a survey weight, where
+    there is one. The run must
+    keep to its budget of epsilon.
     """
-    check_weights(data.alone)
+    check_survey_weights(data.without_controls)
     if recipe.data.screen is None:  # few records may lack a level that few have
-        check_rules_on(recipe.form.recode, data, "release.recode")
-    exact, data = data, recipe.recoded(data)
+        check_rule_levels(recipe.form.recode, data, "release.recode")
+    exact, data = data, recipe.recode_data(data)
     for step in recipe.synthesis:
         for name in step.targets if step.method.synthesis.account is None else ():
             require_varying(data, name, f"{step.place}.target")
-        _check_terms(step, data.alone)
+        _check_predictors(step, data.without_controls)
     asked = tuple(name for step in recipe.synthesis if step.method.synthesis.release_model for name in step.targets)
     for step in (*recipe.synthesis, *recipe.anonymisation[:1], *recipe.measures, *recipe.studies):
-        targets = asked if step.method.whole else step.targets
+        targets = asked if step.method.measures_whole_release else step.targets
         seen = exact if step.method.family in INFORMATION else data
-        step.method.check_on(seen if step.method.measurement.controls else seen.alone, targets, step.spec, step.place)
-    check_on_data(data, recipe.schema)
-    check_budget(recipe, data.alone)
+        step.method.check_data(
+            seen if step.method.measurement.controls else seen.without_controls, targets, step.spec, step.place
+        )
+    check_constraint_levels(data, recipe.schema)
+    check_budget(recipe, data.without_controls)
 
 
-def _check_terms(step: Step, data: Microdata) -> None:
-    for place, column, any_order in step.spec.columns_named(data.schema, step.place):
+def _check_predictors(step: RecipeStep, data: Microdata) -> None:
+    for place, column, any_order in step.spec.referenced_columns(data.schema, step.place):
         if not any_order:
             require_varying(data, column, place)
     for place, text in step.spec.predictor_terms(step.place):

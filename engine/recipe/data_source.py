@@ -1,4 +1,4 @@
-"""Where the confidential records come from: a recipe's ``[data]``."""
+"""Source of the confidential records: a recipe's ``[data]``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOW_TO_HOLD_OUT = (
 """What a recipe without control records has to say to have some."""
 
 
-def _held_out(value: object) -> float | str:
+def _parse_holdout(value: object) -> float | str:
     if (isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1) or (
         isinstance(value, str) and value
     ):
@@ -31,11 +31,12 @@ def _held_out(value: object) -> float | str:
 
 @dataclass(frozen=True, slots=True)
 class DataSource(Section):
-    """Where the confidential records come from: file, how it is read, a filter, how many of them, the missing-value policy, and which are controls.
+    """Source of the confidential records: file, how it is read, filter, sample, missing-value policy, and which records are controls.
 
-    ``holdout`` is the share of the records that no release is made of, or the column of the file that says which they are: its
-    values are 0 and 1, no and yes, false and true, or training and control. None where there are no controls. ``format`` None: as a file of text shows it;
-    ``sheet`` of an Excel file is the first where none is named.
+    holdout: share of the records that no release is made of, or the column of the file that says which they are: its
+        values are 0 and 1, no and yes, false and true, or training and control. None where there are no controls
+    format: None, as the file's first lines show
+    sheet: of an Excel file, the first where none is named
     """
 
     file: Annotated[str, Param("the confidential file")] = ""
@@ -49,7 +50,7 @@ class DataSource(Section):
         float | str | None,
         Param(
             "control records, of which no release is made: a share such as 0.2, or the column that says which; left out, none",
-            parse=_held_out,
+            parse=_parse_holdout,
         ),
     ] = None
     format: Annotated[TextFormat | None, Param("how a file of text is read; left out, as its first lines show")] = None
@@ -67,16 +68,16 @@ class DataSource(Section):
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> DataSource:
-        """The source that a recipe's ``[data]`` describes. Raises BadInput."""
+        """Read the source that a recipe's ``[data]`` describes. Raises BadInput."""
         return cls.read_section(table, "data")
 
     @property
-    def drawn(self) -> bool:
-        """Whether chance has a part in which records these are, by seed and key: a sample, those of a search, or a share that is held out."""
+    def is_random(self) -> bool:
+        """Return whether chance, by seed and key, decides which records these are: a sample, those of a search, or a share that is held out."""
         return self.sample is not None or self.screen is not None or isinstance(self.holdout, int | float)
 
     def check_variables(self, schema: Schema) -> None:
-        """BadInput where the column of the controls is a variable too, or one may be missing whose missing values never stay."""
+        """Raise BadInput where the column of the controls is a variable too, or one may be missing whose missing values never stay."""
         for variable in schema:
             if variable.may_be_missing and self.missing is not MissingPolicy.KEEP:
                 raise BadInput(

@@ -1,4 +1,4 @@
-"""What may become of a threshold, in the words that are stored and shown."""
+"""Outcomes of a threshold, in the words that are stored and shown."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ WORST_FIRST: tuple[Outcome, ...] = ("not met", "not computed", "undecided", "met
 OLDER: Mapping[str, Outcome] = MappingProxyType({"pass": "met", "fail": "not met"})
 
 
-def outcome_of(stored: str) -> str:
-    """The outcome that a stored verdict means: earlier versions wrote ``pass`` and ``fail``."""
+def current_outcome(stored: str) -> str:
+    """Return the outcome of a stored verdict: earlier versions wrote ``pass`` and ``fail``."""
     return OLDER.get(stored, stored)
 
 
-def worst(outcomes: Iterable[Outcome]) -> Outcome:
-    """The worst of some outcomes; ``met`` without any."""
+def worst_outcome(outcomes: Iterable[Outcome]) -> Outcome:
+    """Return the worst of some outcomes; ``met`` without any."""
     return min(outcomes, key=WORST_FIRST.index, default="met")

@@ -1,4 +1,4 @@
-"""Settings of the command line, applied to a recipe's table."""
+"""Overrides of the command line (``--set``), applied to a recipe's table."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ STEP = re.compile(r"""("(?:[^"\\]|\\.)*"|'[^']*'|[^.\[\]="'][^.\[\]=]*|)\]?([.\[
 """A step of a path, bare or in quotation marks, and the sign behind it."""
 
 
-def with_settings(table: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
-    """A copy of a recipe's table with ``key=value`` settings applied, such as ``release.m=5`` or ``synthesis[0].sampler=emcee``.
+def apply_settings(table: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
+    """Return a copy of a recipe's table with ``key=value`` settings applied, such as ``release.m=5`` or ``synthesis[0].sampler=emcee``.
 
     A name that has a dot, a bracket or an equals sign stands in quotation marks, as in TOML: ``variables."a.b".kind=count``.
     The value is read as TOML, or as text when it is not TOML. Raises BadInput.
     """
     changed: dict[str, Any] = copy.deepcopy(dict(table))
     for setting in map(str.strip, settings):
-        path, text = _parts(setting)
+        path, text = _split_setting(setting)
         try:
             value = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:
             value = text.strip()
-        _put(changed, path, value, f"--set {setting.removesuffix(text).rstrip(' =')}")
+        _set_value(changed, path, value, f"--set {setting.removesuffix(text).rstrip(' =')}")
     return changed
 
 
-def _parts(setting: str) -> tuple[list[str], str]:
-    """The path and the value's text of ``key=value``. Raises BadInput."""
+def _split_setting(setting: str) -> tuple[list[str], str]:
+    """Split ``key=value`` into the path and the value's text. Raises BadInput."""
     path, rest, sign = [], setting, ""
     while sign != "=":
         step = STEP.match(rest)
@@ -40,7 +40,7 @@ def _parts(setting: str) -> tuple[list[str], str]:
             raise BadInput(f"--set {setting}", "a quotation mark is opened and not closed before a dot, bracket or =")
         if step is None:
             raise BadInput(f"--set {setting}", "write key=value, such as release.m=5")
-        path.append(_name(step[1], setting))
+        path.append(_unquote_step(step[1], setting))
         rest, sign = rest[step.end() :], step[2]
     path[-1] = path[-1].rstrip()
     if path == [""]:
@@ -48,8 +48,8 @@ def _parts(setting: str) -> tuple[list[str], str]:
     return path, rest
 
 
-def _name(step: str, setting: str) -> str:
-    """A step without its quotation marks."""
+def _unquote_step(step: str, setting: str) -> str:
+    """Return a step without its quotation marks."""
     if step[:1] not in ('"', "'"):
         return step
     try:
@@ -58,12 +58,12 @@ def _name(step: str, setting: str) -> str:
         raise BadInput(f"--set {setting}", "a name in quotation marks is written as in TOML") from None
 
 
-def _put(table: Any, path: list[str], value: object, place: str) -> None:
+def _set_value(table: Any, path: list[str], value: object, place: str) -> None:
     for step in path[:-1]:
-        table = _child(table, step, place)
+        table = _child_at(table, step, place)
     last = path[-1]
     if isinstance(table, list):
-        _child(table, last, place)
+        _child_at(table, last, place)
         table[int(last)] = value
     elif isinstance(table, dict):
         table[last] = value
@@ -71,7 +71,7 @@ def _put(table: Any, path: list[str], value: object, place: str) -> None:
         raise BadInput(place, "leads into a value, not a table")
 
 
-def _child(table: Any, step: str, place: str) -> Any:
+def _child_at(table: Any, step: str, place: str) -> Any:
     if isinstance(table, dict):
         return table.setdefault(step, {})
     if isinstance(table, list):

@@ -1,4 +1,4 @@
-"""The whole plan as one value: data, variables, synthesis or anonymisation, measures, studies, thresholds. TOML in and out."""
+"""The whole plan as one value: data, variables, synthesis or anonymisation, measures, studies, thresholds; read from and written to TOML."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import tomli_w
 
 from ..constraints.constraints import ConstraintTable, read_constraints
 from ..constraints.rejection_sampling import ConstraintPlan, plan_constraints
-from ..data.declaration import Param, ParamInfo, Section, declared, keys_of
+from ..data.declaration import Param, ParamInfo, Section, declared_keys, declared_params
 from ..data.microdata import Microdata
-from ..data.recoding import recoded
-from ..data.schema import Origin, Schema, Variable, check_names
-from ..data.toml import read_toml, section_of, tables_of
-from ..design.survey import check_declared
+from ..data.recoding import recode_data
+from ..data.schema import Origin, Schema, Variable, check_variable_names
+from ..data.toml import get_table, get_tables, read_toml
+from ..design.survey import check_survey_variables
 from ..errors import BadInput
 from ..methods.registry import registry
-from ..methods.release_form import Datasets, ReleaseForm
-from ..methods.rows import may_be_of
+from ..methods.release_form import DatasetsTable, ReleaseForm
+from ..methods.rows import may_come_from_step
 from .data_source import DataSource
-from .published import Published, read_published
+from .published import PublishedFigure, read_published_figures
 from .rules import RecipeSections, check_sections
 from .search_table import SearchTable
 from .steps import (
-    Step,
+    RecipeStep,
     anonymisation_spec,
     is_made_whole,
     read_anonymisation_steps,
@@ -40,55 +40,57 @@ from .steps import (
 )
 from .text_format import TextFormat
 from .thresholds import Threshold, ThresholdTable
-from .weights import Weighting
+from .weights import RecordWeighting
 
 SECTIONS: Mapping[str, tuple[type[Section], ...]] = {
-    "data": (DataSource,), "weights": (Weighting,), "variables": (Variable,), "release": (Datasets, ReleaseForm),
-    "synthesis": (), "anonymisation": (), "measure": (), "study": (), "threshold": (ThresholdTable,), "published": (Published,),
+    "data": (DataSource,), "weights": (RecordWeighting,), "variables": (Variable,), "release": (DatasetsTable, ReleaseForm),
+    "synthesis": (), "anonymisation": (), "measure": (), "study": (), "threshold": (ThresholdTable,), "published": (PublishedFigure,),
     "constraints": (ConstraintTable,), "search": (SearchTable,),
 }  # fmt: skip
 """The sections of a recipe, each with what declares its keys; those of steps are their methods'."""
 
 
-def _recipe_name(value: object) -> str:
+def _parse_recipe_name(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{value!r} must be the name of a recipe")
     return value
 
 
 @dataclass(frozen=True, slots=True)
-class Heading(Section):
-    """What stands above the sections of a recipe."""
+class RecipeHeading(Section):
+    """Keys above the sections of a recipe."""
 
     title: Annotated[str, Param("what the run is called")] = ""
     label: Annotated[str, Param("what it is called beside its companions")] = ""
     description: Annotated[str, Param("what it is for")] = ""
     companions: Annotated[
         tuple[str, ...],
-        Param("recipes to carry out on the same data", parse=_recipe_name, unique=True),
+        Param("recipes to carry out on the same data", parse=_parse_recipe_name, unique=True),
     ] = ()
 
 
 def recipe_params(section: str) -> tuple[ParamInfo, ...]:
-    """What declares the keys of a section, such as ``release`` or ``data.format``; ``recipe`` is the top level. Raises LookupError."""
-    declaring = {"recipe": (Heading,), "data.format": (TextFormat,), **SECTIONS}[section]
+    """Return the declarations of the keys of a section, such as ``release`` or ``data.format``; ``recipe`` is the top level. Raises
+    LookupError.
+    """
+    declaring = {"recipe": (RecipeHeading,), "data.format": (TextFormat,), **SECTIONS}[section]
     if not declaring:
         raise LookupError(section)
-    return tuple(info for one in declaring for info in declared(one))
+    return tuple(info for one in declaring for info in declared_params(one))
 
 
 def recipe_keys(section: str) -> tuple[str, ...]:
-    """The keys of a section. Raises LookupError for one that declares none."""
+    """Return the keys of a section. Raises LookupError for one that declares none."""
     return (*(info.name for info in recipe_params(section)), *(SECTIONS if section == "recipe" else ()))
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A validated plan. ``m`` datasets are released, each with the ``released`` variables replaced.
+    """Validated plan. ``m`` datasets are released, each with the ``released`` variables replaced.
 
-    Synthesis steps make m datasets, anonymisation steps one, each on the table that the one before left.
+    Synthesis steps make m datasets, anonymisation steps one, each on the table that the previous one left.
 
-    ``companions`` name recipes to carry out on the same data; ``label`` is what this one is called beside them.
+    ``companions`` name recipes to carry out on the same data; ``label`` names this one among them.
     ``weights`` says by which earlier run single records have less influence; the weights themselves are no part of a recipe.
     """
 
@@ -98,22 +100,22 @@ class Recipe:
     m: int
     seed: int
     released: tuple[str, ...]
-    synthesis: tuple[Step, ...] = ()
-    measures: tuple[Step, ...] = ()
-    studies: tuple[Step, ...] = ()
+    synthesis: tuple[RecipeStep, ...] = ()
+    measures: tuple[RecipeStep, ...] = ()
+    studies: tuple[RecipeStep, ...] = ()
     thresholds: tuple[Threshold, ...] = ()
     description: str = ""
     label: str = ""
     companions: tuple[str, ...] = ()
-    published: tuple[Published, ...] = ()
-    anonymisation: tuple[Step, ...] = ()
+    published: tuple[PublishedFigure, ...] = ()
+    anonymisation: tuple[RecipeStep, ...] = ()
     form: ReleaseForm = field(default_factory=ReleaseForm)
-    weights: Weighting | None = None
+    weights: RecordWeighting | None = None
     search: SearchTable | None = None
 
     @classmethod
     def from_toml(cls, text: str, *, stored: bool = False) -> Recipe:
-        """The recipe that a TOML text writes. Raises BadInput that names the path in the file.
+        """Read the recipe that a TOML text writes. Raises BadInput that names the path in the file.
 
         ``stored`` says that a run of it lies in a workspace: the first version let steps stand in it twice.
         """
@@ -121,27 +123,27 @@ class Recipe:
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any], *, stored: bool = False) -> Recipe:
-        """The recipe of a table as TOML or JSON reads it. Raises BadInput."""
-        heading = Heading.read_section(table, "", others=tuple(SECTIONS))
-        schema = _schema(table)
-        schema = replace(schema, constraints=read_constraints(section_of(table, "constraints"), schema))
-        source = DataSource.from_table(section_of(table, "data"))
+        """Read the recipe of a table as TOML or JSON gives it. Raises BadInput."""
+        heading = RecipeHeading.read_section(table, "", others=tuple(SECTIONS))
+        schema = _read_schema(table)
+        schema = replace(schema, constraints=read_constraints(get_table(table, "constraints"), schema))
+        source = DataSource.from_table(get_table(table, "data"))
         source.check_variables(schema)
-        release = section_of(table, "release")
-        datasets = Datasets.read_section(release, "release", others=keys_of(ReleaseForm))
-        check_names(datasets, schema, "release")
-        synthesis = tuple(read_synthesis_step(t, i, schema) for i, t in enumerate(tables_of(table, "synthesis")))
-        anonymisation = read_anonymisation_steps(tables_of(table, "anonymisation"), schema)
+        release = get_table(table, "release")
+        datasets = DatasetsTable.read_section(release, "release", others=declared_keys(ReleaseForm))
+        check_variable_names(datasets, schema, "release")
+        synthesis = tuple(read_synthesis_step(t, i, schema) for i, t in enumerate(get_tables(table, "synthesis")))
+        anonymisation = read_anonymisation_steps(get_tables(table, "anonymisation"), schema)
         units = {name for step in synthesis for name in step.spec.units}
         form = ReleaseForm.from_table(release, schema, made=bool(synthesis or anonymisation), units=units)
         released = _released_variables(datasets, form, synthesis, anonymisation, schema)
         measures = tuple(
             read_step(t, f"measure[{i}]", ("utility", "risk", "quality"), schema, ())
-            for i, t in enumerate(_measures(table, schema))
+            for i, t in enumerate(_measure_tables(table, schema))
         )
         studies = tuple(
             with_synthesis(read_step(t, f"study[{i}]", ("studies",), schema, measures), synthesis)
-            for i, t in enumerate(tables_of(table, "study"))
+            for i, t in enumerate(get_tables(table, "study"))
         )
         check_sections(
             RecipeSections(
@@ -152,7 +154,7 @@ class Recipe:
         judged = [(step.method, settings_of_step(step, schema, released)) for step in counted]
         thresholds = tuple(
             Threshold.from_table(t, f"threshold[{i}]", judged, schema)
-            for i, t in enumerate(tables_of(table, "threshold"))
+            for i, t in enumerate(get_tables(table, "threshold"))
         )
         return cls(
             heading.title,
@@ -168,21 +170,21 @@ class Recipe:
             heading.description,
             heading.label,
             heading.companions,
-            read_published(tables_of(table, "published"), [s.method for s in (*measures, *studies)], schema),
+            read_published_figures(get_tables(table, "published"), [s.method for s in (*measures, *studies)], schema),
             anonymisation,
             form,
-            Weighting.from_table(
-                section_of(table, "weights"), [(step.place, step.method) for step in synthesis], schema
+            RecordWeighting.from_table(
+                get_table(table, "weights"), [(step.place, step.method) for step in synthesis], schema
             ),
-            SearchTable.from_table(section_of(table, "search")),
+            SearchTable.from_table(get_table(table, "search")),
         )
 
     def to_table(self) -> dict[str, Any]:
-        """The table that ``from_table`` reads back to an equal recipe."""
+        """Return the table that ``from_table`` reads back to an equal recipe."""
         scored = self.released if self.released and not self.makes_release else None
-        release = Datasets(self.m, self.seed, scored).to_table() | self.form.to_table(made=self.makes_release)
+        release = DatasetsTable(self.m, self.seed, scored).to_table() | self.form.to_table(made=self.makes_release)
         table: dict[str, Any] = {
-            **Heading(self.title, self.label, self.description, self.companions).to_table(),
+            **RecipeHeading(self.title, self.label, self.description, self.companions).to_table(),
             "data": self.data.to_table(),
             "weights": {} if self.weights is None else self.weights.to_table(),
             "variables": {variable.name: variable.to_table() for variable in self.schema},
@@ -198,53 +200,53 @@ class Recipe:
         }
         return {key: value for key, value in table.items() if value not in ("", [], {})}
 
-    def settings(self, step: Step) -> dict[str, Any]:
-        """What the rows of one of its measures or studies say of how they were made."""
+    def settings(self, step: RecipeStep) -> dict[str, Any]:
+        """Return what the rows of one of its measures or studies say of how they were made."""
         return settings_of_step(step, self.schema, self.released)
 
-    def step_of(self, key: str, params: Mapping[str, Any]) -> Step | None:
-        """The measure, study or account that made a row of method ``key``: of those that agree with it the one that says most.
+    def step_of_row(self, key: str, params: Mapping[str, Any]) -> RecipeStep | None:
+        """Return the measure, study or account that made a row of method ``key``: of those that agree with it the one with most settings.
 
         Rows that the first version stored say less. They are of the step that agrees most; None where two agree as much.
         """
-        own = [(step, settings) for step, settings in self._settings if step.method.key == key]
-        agreeing = [(step, settings) for step, settings in own if may_be_of(step.method, params, settings)]
+        own = [(step, settings) for step, settings in self._settings_by_step if step.method.key == key]
+        agreeing = [(step, settings) for step, settings in own if may_come_from_step(step.method, params, settings)]
         if agreeing:
             return max(agreeing, key=lambda one: len(one[1]))[0]
         said = [sum(params.get(name) == value for name, value in settings.items()) for _, settings in own]
         return own[said.index(max(said))][0] if said and said.count(max(said)) == 1 else None
 
     @cached_property
-    def _settings(self) -> tuple[tuple[Step, dict[str, Any]], ...]:
+    def _settings_by_step(self) -> tuple[tuple[RecipeStep, dict[str, Any]], ...]:
         kept = (step for step in self.synthesis if step.method.outputs)
         return tuple((step, self.settings(step)) for step in (*self.measures, *self.studies, *kept))
 
     @cached_property
-    def keeping(self) -> ConstraintPlan:
-        """Which synthesis step keeps which constraint."""
+    def constraint_plan(self) -> ConstraintPlan:
+        """Return which synthesis step keeps which constraint."""
         return plan_constraints([step.targets for step in self.synthesis], self.schema)
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """The distributions that its methods come from, each once."""
+        """Return the distributions that its methods come from, each once."""
         steps = (*self.synthesis, *self.anonymisation, *self.measures, *self.studies)
         return tuple(dict.fromkeys(step.method.package for step in steps))
 
     @property
     def makes_release(self) -> bool:
-        """Whether it has steps that make a release; if not, it scores what another tool made."""
+        """Return whether it has steps that make a release; if not, it scores what another tool made."""
         return bool(self.synthesis or self.anonymisation)
 
     @property
     def origin(self) -> Origin:
-        """What the released datasets are."""
-        return "anonymised" if self.anonymisation or self.form.changed else "synthetic"
+        """Return the origin of the released datasets: anonymised or synthetic."""
+        return "anonymised" if self.anonymisation or self.form.changed_variables else "synthetic"
 
     @property
     def linked(self) -> bool:
-        """Whether it is known whose record a released one is: of a release that is only scored, the recipe says.
+        """Return whether it is known whose record a released one is: of a release that is only scored, the recipe says.
 
-        Records of which one joint step has made every variable are nobody's.
+        Records of which one joint step has made every variable belong to nobody.
         """
         if self.makes_release:
             return not is_made_whole(self.synthesis, self.schema)
@@ -252,21 +254,21 @@ class Recipe:
 
     @property
     def released_schema(self) -> Schema:
-        """The schema of the released datasets: that of the confidential data, but for anonymisation."""
+        """Return the schema of the released datasets: that of the confidential data, but for anonymisation."""
         return schema_after(self.anonymisation, self.form.released_schema(self.schema))
 
-    def recoded(self, data: Microdata) -> Microdata:
-        """Confidential records as whoever applies the public rules of the release to them sees them."""
-        return recoded(data, self.form.recode)
+    def recode_data(self, data: Microdata) -> Microdata:
+        """Return confidential records as they look after the public rules of the release are applied."""
+        return recode_data(data, self.form.recode)
 
     @property
     def public_rules(self) -> dict[str, str]:
-        """By variable the rule that makes it coarser, as public files tell it."""
-        return {name: rule.in_public(self.schema[name]) for name, rule in self.form.recode.items()}
+        """Return, by variable, the rule that makes it coarser, as public files state it."""
+        return {name: rule.public_text(self.schema[name]) for name, rule in self.form.recode.items()}
 
     @property
     def generalised(self) -> frozenset[str]:
-        """The variables that the release shows as labels of intervals or of tree nodes."""
+        """Return the variables that the release shows as labels of intervals or of tree nodes."""
         found = frozenset(self.form.generalised)
         for i, step in enumerate(self.anonymisation):
             found |= anonymisation_spec(step).generalised(schema_after(self.anonymisation[:i], self.schema))
@@ -277,22 +279,22 @@ class Recipe:
 
     @property
     def sha256(self) -> str:
-        """A fingerprint of everything the recipe says, whatever its layout."""
+        """Return a fingerprint of everything the recipe says, whatever its layout."""
         return hashlib.sha256(json.dumps(self.to_table(), sort_keys=True).encode()).hexdigest()
 
 
-def _schema(table: Mapping[str, Any]) -> Schema:
-    variables = section_of(table, "variables")
+def _read_schema(table: Mapping[str, Any]) -> Schema:
+    variables = get_table(table, "variables")
     if not variables:
         raise BadInput("variables", 'name at least one column, such as price = { kind = "continuous" }')
     schema = Schema(tuple(Variable.from_table(name, item, f"variables.{name}") for name, item in variables.items()))
-    check_declared(schema)
+    check_survey_variables(schema)
     return schema
 
 
-def _measures(table: Mapping[str, Any], schema: Schema) -> list[Mapping[str, Any]]:
-    """The recipe's measures, and after them those that a recipe with constraints has unasked."""
-    given = tables_of(table, "measure")
+def _measure_tables(table: Mapping[str, Any], schema: Schema) -> list[Mapping[str, Any]]:
+    """Return the recipe's measures, and after them those that a recipe with constraints has without naming them."""
+    given = get_tables(table, "measure")
     if not schema.constraints:
         return list(given)
     asked = {str(one.get("method")) for one in given}
@@ -300,7 +302,11 @@ def _measures(table: Mapping[str, Any], schema: Schema) -> list[Mapping[str, Any
 
 
 def _released_variables(
-    datasets: Datasets, form: ReleaseForm, synthesis: Sequence[Step], anonymisation: Sequence[Step], schema: Schema
+    datasets: DatasetsTable,
+    form: ReleaseForm,
+    synthesis: Sequence[RecipeStep],
+    anonymisation: Sequence[RecipeStep],
+    schema: Schema,
 ) -> tuple[str, ...]:
     """Return the variables that the release replaces: those that steps make, or that [release] names, and those that it recodes."""
     changed = {
@@ -310,4 +316,4 @@ def _released_variables(
     }
     targets = tuple(name for step in synthesis for name in step.targets)
     replaced = tuple(name for name in schema.names if name in changed) or targets or datasets.released or ()
-    return (*replaced, *(name for name in form.changed if name not in replaced))
+    return (*replaced, *(name for name in form.changed_variables if name not in replaced))

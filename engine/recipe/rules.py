@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..constraints.constraints import OneOf, bound_terms
-from ..constraints.rejection_sampling import check_makers, check_synthesis_order, plan_constraints
+from ..constraints.constraints import LevelComparison, bound_terms
+from ..constraints.rejection_sampling import check_redraws, plan_constraints, refuse_redrawn_models
 from ..data.schema import Schema
 from ..errors import BadInput
 from ..methods.registry import registry
-from ..methods.release_form import Datasets, ReleaseForm
+from ..methods.release_form import DatasetsTable, ReleaseForm
 from .data_source import HOW_TO_HOLD_OUT, DataSource
-from .steps import Step, is_made_whole
+from .steps import RecipeStep, is_made_whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,17 +31,17 @@ class RecipeSections:
 
     source: DataSource
     schema: Schema
-    datasets: Datasets
+    datasets: DatasetsTable
     form: ReleaseForm
-    synthesis: tuple[Step, ...]
-    anonymisation: tuple[Step, ...]
-    measures: tuple[Step, ...]
-    studies: tuple[Step, ...]
+    synthesis: tuple[RecipeStep, ...]
+    anonymisation: tuple[RecipeStep, ...]
+    measures: tuple[RecipeStep, ...]
+    studies: tuple[RecipeStep, ...]
     released: tuple[str, ...]
     is_stored: bool = False
 
     @property
-    def steps_about_release(self) -> tuple[Step, ...]:
+    def steps_about_release(self) -> tuple[RecipeStep, ...]:
         """Measures and studies."""
         return (*self.measures, *self.studies)
 
@@ -96,7 +96,7 @@ def require_predictors_made_before(sections: RecipeSections) -> None:
     """Raise BadInput where a parameter names a variable that its step or a later one makes: only its confidential value is there."""
     for position, step in enumerate(sections.synthesis):
         later = [name for after in sections.synthesis[position + 1 :] for name in after.targets]
-        for place, column, any_order in step.spec.columns_named(sections.schema, step.place):
+        for place, column, any_order in step.spec.referenced_columns(sections.schema, step.place):
             if any_order:
                 continue
             if column in step.targets:
@@ -131,9 +131,9 @@ def require_recode_of_kept_values(sections: RecipeSections) -> None:
     for constraint in schema.constraints if recode else ():
         place = f"constraints.{constraint.name}"
         for bound in bound_terms(constraint.rule, schema, place):
-            if not isinstance(bound, OneOf) or bound.column not in recode:
+            if not isinstance(bound, LevelComparison) or bound.column not in recode:
                 continue
-            shown = recode[bound.column].targets
+            shown = recode[bound.column].group_by_level
             if hidden := [level for level in bound.names if level in shown]:
                 raise BadInput(
                     place,
@@ -149,7 +149,7 @@ def _replaced(sections: RecipeSections) -> tuple[str, ...]:
 
 def require_makers_of_constraints(sections: RecipeSections) -> None:
     """Raise BadInput where a step that has to keep a constraint cannot."""
-    check_makers(plan_constraints([step.targets for step in sections.synthesis], sections.schema), sections.synthesis)
+    check_redraws(plan_constraints([step.targets for step in sections.synthesis], sections.schema), sections.synthesis)
 
 
 def require_measures_of_release(sections: RecipeSections) -> None:
@@ -197,7 +197,7 @@ def require_release_models(sections: RecipeSections) -> None:
                     f"{step.method.key} cannot ask {made.method.key} ({made.place}) how probable the release is; "
                     f"it can ask {', '.join(able)}",
                 )
-        check_synthesis_order(keeping, step.place, step.method.key)
+        refuse_redrawn_models(keeping, step.place, step.method.key)
 
 
 def refuse_repeated_settings(sections: RecipeSections) -> None:

@@ -1,4 +1,4 @@
-"""How a search for a plan that may leave is carried out, and that a plan was found by one: a recipe's ``[search]``."""
+"""Settings of a search for a plan that may be released, and whether a plan was found by one: a recipe's ``[search]``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..data.declaration import Param, Section
 FEWEST_LOOKS, USUAL_LOOKS, MOST_LOOKS = 10, 40, 400
 
 
-def _values(value: object) -> tuple[Any, ...]:
+def _parse_values(value: object) -> tuple[Any, ...]:
     if isinstance(value, list) and all(isinstance(item, int | float | str) for item in value):
         return tuple(value)
     raise ValueError(
@@ -21,7 +21,7 @@ def _values(value: object) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class SearchTable(Section):
-    """How many plans are looked at, what is wanted of the best, and which settings may change."""
+    """Settings of a search: how many plans are examined, the objective, and which settings may change."""
 
     looks: Annotated[int, Param("how many plans it looks at", ge=FEWEST_LOOKS, le=MOST_LOOKS)] = USUAL_LOOKS
     minutes: Annotated[
@@ -34,7 +34,7 @@ class SearchTable(Section):
         Mapping[str, Any],
         Param(
             "the values to try, by setting, such as m or cart.minbucket; left out, all that a search knows",
-            parse=_values,
+            parse=_parse_values,
         ),
     ] = field(default_factory=dict)
     looked_at: Annotated[
@@ -43,5 +43,5 @@ class SearchTable(Section):
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> SearchTable | None:
-        """The section as a recipe writes it; None without one. Raises BadInput."""
+        """Read the section as a recipe writes it; None without one. Raises BadInput."""
         return cls.read_section(table, "search") if table else None

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..data.schema import Role, Schema
-from ..design.survey import settings_of
+from ..design.survey import survey_settings
 from ..errors import BadInput
-from ..methods.registry import Method, find, method_called, method_of_step
+from ..methods.registry import Method, find_method, method_by_key, method_of_step
 from ..methods.release_form import AnonymisationSpec
 from ..methods.spec import Spec, StudySpec
 
@@ -19,7 +19,7 @@ AS_A_METHOD = {"synthesis": "cart", "anonymisation": "mondrian", "studies": "stu
 
 
 @dataclass(frozen=True)
-class Step:
+class RecipeStep:
     """One use of a method: its place in the recipe, the method, its parameters, and the variables a synthesis makes."""
 
     place: str
@@ -41,21 +41,21 @@ class Step:
 
 
 def read_step(
-    table: Mapping[str, Any], place: str, families: tuple[str, ...], schema: Schema, measures: Sequence[Step]
-) -> Step:
+    table: Mapping[str, Any], place: str, families: tuple[str, ...], schema: Schema, measures: Sequence[RecipeStep]
+) -> RecipeStep:
     """Read a step of a method of one of these families; settings that it inherits come from ``measures``. Raises BadInput."""
     if "method" not in table:
         raise BadInput(
             place, f'needs a method, such as method = "{AS_A_METHOD.get(families[0], "risk.identification")}"'
         )
-    found = find(str(table["method"]), f"{place}.method", families)
+    found = find_method(str(table["method"]), f"{place}.method", families)
     rest = {key: value for key, value in table.items() if key != "method"}
     spec = found.spec.from_table({**_inherited_settings(found, rest, measures), **rest}, place)
     spec.check(schema, place)
-    return Step(place, found, spec)
+    return RecipeStep(place, found, spec)
 
 
-def _inherited_settings(found: Method, given: Mapping[str, Any], measures: Sequence[Step]) -> dict[str, Any]:
+def _inherited_settings(found: Method, given: Mapping[str, Any], measures: Sequence[RecipeStep]) -> dict[str, Any]:
     values = {}
     for info in found.spec.params():
         lenders = [step for step in measures if step.method.key == info.param.inherit]
@@ -64,7 +64,7 @@ def _inherited_settings(found: Method, given: Mapping[str, Any], measures: Seque
     return values
 
 
-def read_synthesis_step(table: Mapping[str, Any], index: int, schema: Schema) -> Step:
+def read_synthesis_step(table: Mapping[str, Any], index: int, schema: Schema) -> RecipeStep:
     """Read the entry ``index`` of [[synthesis]] with the variables that it makes. Raises BadInput."""
     place = f"synthesis[{index}]"
     given = table.get("target")
@@ -75,65 +75,65 @@ def read_synthesis_step(table: Mapping[str, Any], index: int, schema: Schema) ->
         one = 'the variable to synthesise, such as target = "price"'
         raise BadInput(place, f"needs a target, {several if found is not None and found.joint else one}")
     rest = {key: value for key, value in table.items() if key != "target"}
-    step = read_step(_with_family(rest, "synthesis"), place, ("synthesis",), schema, ())
+    step = read_step(_add_family(rest, "synthesis"), place, ("synthesis",), schema, ())
     if isinstance(given, list) and not step.method.joint:
         raise BadInput(
             f"{place}.target", f'{step.method.name} makes one variable a step; give each its own, target = "{names[0]}"'
         )
     for i, name in enumerate(names):
         at = f"{place}.target[{i}]" if isinstance(given, list) else f"{place}.target"
-        kind = schema.require(name, at).kind
+        kind = schema.require_variable(name, at).kind
         if step.method.synthesis.targets and kind not in step.method.synthesis.targets:
             raise BadInput(
                 at,
                 f'{step.method.name} produces {" or ".join(step.method.synthesis.targets)} variables; "{name}" is {kind}',
             )
-    return Step(place, step.method, step.spec, tuple(names))
+    return RecipeStep(place, step.method, step.spec, tuple(names))
 
 
-def _with_family(table: Mapping[str, Any], family: str) -> Mapping[str, Any]:
+def _add_family(table: Mapping[str, Any], family: str) -> Mapping[str, Any]:
     name = str(table.get("method", ""))
-    return table if method_called(f"{family}.{name}") is None else {**table, "method": f"{family}.{name}"}
+    return table if method_by_key(f"{family}.{name}") is None else {**table, "method": f"{family}.{name}"}
 
 
-def read_anonymisation_steps(tables: Sequence[Mapping[str, Any]], schema: Schema) -> tuple[Step, ...]:
+def read_anonymisation_steps(tables: Sequence[Mapping[str, Any]], schema: Schema) -> tuple[RecipeStep, ...]:
     """Read the entries of [[anonymisation]], each on the schema that the one before leaves. Raises BadInput."""
-    steps: tuple[Step, ...] = ()
-    for name in schema.of_role(Role.IDENTIFIER) if tables else ():
+    steps: tuple[RecipeStep, ...] = ()
+    for name in schema.names_by_role(Role.IDENTIFIER) if tables else ():
         raise BadInput(f"variables.{name}.role", "an identifier undoes the anonymity; leave the column out")
     for i, table in enumerate(tables):
         after = schema_after(steps, schema)
         family = "anonymisation"
-        steps = (*steps, read_step(_with_family(table, family), f"{family}[{i}]", (family,), after, ()))
+        steps = (*steps, read_step(_add_family(table, family), f"{family}[{i}]", (family,), after, ()))
     return steps
 
 
-def anonymisation_spec(step: Step) -> AnonymisationSpec:
+def anonymisation_spec(step: RecipeStep) -> AnonymisationSpec:
     """Return the settings of an anonymisation step."""
     assert isinstance(step.spec, AnonymisationSpec)
     return step.spec
 
 
-def schema_after(steps: Sequence[Step], schema: Schema) -> Schema:
+def schema_after(steps: Sequence[RecipeStep], schema: Schema) -> Schema:
     """Return the schema that anonymisation steps leave."""
     for step in steps:
         schema = anonymisation_spec(step).released_schema(schema)
     return schema
 
 
-def is_made_whole(synthesis: Sequence[Step], schema: Schema) -> bool:
+def is_made_whole(synthesis: Sequence[RecipeStep], schema: Schema) -> bool:
     """Return whether one joint step makes every variable that a record has, identifiers aside."""
-    named = set(schema.but_identifiers)
+    named = set(schema.non_identifiers)
     return len(synthesis) == 1 and synthesis[0].method.joint and named <= set(synthesis[0].targets)
 
 
-def with_synthesis(study: Step, synthesis: Sequence[Step]) -> Step:
+def with_synthesis(study: RecipeStep, synthesis: Sequence[RecipeStep]) -> RecipeStep:
     """Return a study that knows the steps whose release it is about."""
     assert isinstance(study.spec, StudySpec)
     made = [(step.method.key, step.targets, step.spec) for step in synthesis]
     return replace(study, spec=study.spec.of_recipe(made))
 
 
-def settings_of_step(step: Step, schema: Schema, released: tuple[str, ...]) -> dict[str, Any]:
+def settings_of_step(step: RecipeStep, schema: Schema, released: tuple[str, ...]) -> dict[str, Any]:
     """Return what the rows of a step say of how they were made."""
-    return {**step.spec.settings(schema, released), **settings_of(step.method, schema)}
+    return {**step.spec.settings(schema, released), **survey_settings(step.method, schema)}

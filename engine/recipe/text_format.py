@@ -1,4 +1,4 @@
-"""How a text file writes a table: what a recipe's ``[data.format]`` says and a reader obeys.
+"""Format of a text file with a table: what a recipe's ``[data.format]`` says and a reader obeys.
 
 Where a recipe says nothing, a file is read as one of UTF-8 whose separator its first line shows, whose first line holds the names, and of
 which only empty cells are missing.
@@ -22,7 +22,7 @@ NO_CHARACTERS: Final = {"idna", "punycode", "raw-unicode-escape", "unicode-escap
 """Codecs of Python that are no encodings of a file."""
 
 
-def _encoding(value: object) -> str:
+def _parse_encoding(value: object) -> str:
     try:
         found = codecs.lookup(value) if isinstance(value, str) else None
     except (LookupError, ValueError):
@@ -41,7 +41,7 @@ def _encodes_text(found: codecs.CodecInfo) -> bool:
         return False
 
 
-def _one_of(known: Iterable[str]) -> Callable[[object], str]:
+def _parse_one_of(known: Iterable[str]) -> Callable[[object], str]:
     def parse(value: object) -> str:
         if not isinstance(value, str) or value not in known:
             raise ValueError(f"{value!r} is none of {', '.join(map(repr, known))}")
@@ -52,20 +52,23 @@ def _one_of(known: Iterable[str]) -> Callable[[object], str]:
 
 @dataclass(frozen=True)
 class TextFormat(Section):
-    """How a file of text is read.
+    """Format of a text file.
 
-    ``delimiter`` " " is any run of blanks and tabs. ``thousands`` " " is any kind of blank, "'" any apostrophe. ``header`` False: no line holds
-    names, and the columns are called column_1, column_2, … ``skip`` lines stand before the table. ``trim``: blanks around a cell do
-    not count. ``missing``: what stands, in any column, for no value; an empty cell always does.
+    delimiter: " " is any run of blanks and tabs
+    thousands: " " is any kind of blank, "'" any apostrophe
+    header: False where no line holds names, and the columns are called column_1, column_2, …
+    skip: lines before the table
+    trim: blanks around a cell do not count
+    missing: texts that stand, in any column, for no value; an empty cell always does
     """
 
     example: ClassVar[str] = '{ delimiter = ";", decimal = "," }'
 
-    encoding: Annotated[str, Param("such as utf-8, windows-1252", parse=_encoding)] = "utf-8"
-    delimiter: Annotated[str, Param("what separates cells", parse=_one_of(DELIMITERS), always=True)] = ","
-    quote: Annotated[str, Param("what stands around cells", parse=_one_of(QUOTES))] = '"'
-    decimal: Annotated[str, Param("the decimal sign", parse=_one_of(DECIMALS))] = "."
-    thousands: Annotated[str, Param("what groups thousands", parse=_one_of(THOUSANDS))] = ""
+    encoding: Annotated[str, Param("such as utf-8, windows-1252", parse=_parse_encoding)] = "utf-8"
+    delimiter: Annotated[str, Param("what separates cells", parse=_parse_one_of(DELIMITERS), always_written=True)] = ","
+    quote: Annotated[str, Param("what stands around cells", parse=_parse_one_of(QUOTES))] = '"'
+    decimal: Annotated[str, Param("the decimal sign", parse=_parse_one_of(DECIMALS))] = "."
+    thousands: Annotated[str, Param("what groups thousands", parse=_parse_one_of(THOUSANDS))] = ""
     header: Annotated[bool, Param("whether the first line holds names")] = True
     skip: Annotated[int, Param("lines above the table", ge=0, le=1000)] = 0
     trim: Annotated[bool, Param("whether blanks around cells do not count")] = False
@@ -73,11 +76,11 @@ class TextFormat(Section):
 
     @classmethod
     def from_table(cls, table: object, place: str = "data.format") -> TextFormat:
-        """The format that a recipe describes. Raises BadInput at the key."""
+        """Read the format that a recipe describes. Raises BadInput at the key."""
         return cls.read_section(table, place)
 
     def check_fields(self, place: str) -> None:
-        """BadInput where one sign has two meanings."""
+        """Raise BadInput where one sign has two meanings."""
         if self.thousands == self.decimal:
             raise BadInput(f"{place}.thousands", f'"{self.thousands}" is the decimal sign; say which of the two it is')
         if self.decimal == self.delimiter and not self.quote:

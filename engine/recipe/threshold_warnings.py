@@ -1,6 +1,6 @@
-"""Limits that can hardly be meant: on the side where a measure is good, beyond what it can be, or such that none ever fails.
+"""Warnings about thresholds that are probably mistakes: on the side where a measure is good, beyond its range, or such that none ever fails.
 
-A recipe may have them, since it is its owner who decides; whoever sets or runs one is told.
+A recipe may have them, since its owner decides; whoever sets or runs one is warned.
 """
 
 from __future__ import annotations
@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..methods.outputs import Output
-from .thresholds import INSTEAD, Bound, Threshold, output_of
+from .thresholds import INSTEAD, Bound, Threshold, threshold_output
 
 MOST_PER_CENT = 100.0
 
 
 def natural_bound(output: Output) -> Bound:
-    """The side that its limit stands on: the least where more is better, else the most, also where 1 is best."""
+    """Return the side of the usual limit: the least where more is better, else the most, also where 1 is best."""
     return "min" if output.goal == "high" else "max"
 
 
-def wrong_side(output: Output, bound: Bound) -> str:
-    """That a limit on this side would fail what is good and pass what is bad; empty where it would not."""
+def wrong_side_warning(output: Output, bound: Bound) -> str:
+    """Return a warning that a limit on this side would fail good values and pass bad ones; empty where it would not."""
     natural = natural_bound(output)
     if output.goal in ("none", "one") or (bound == "min") == (natural == "min"):
         return ""
@@ -27,23 +27,23 @@ def wrong_side(output: Output, bound: Bound) -> str:
     return f"{better} is better: did you mean {natural}?"
 
 
-def beyond_range(output: Output, bound: Bound, limit: float) -> str:
-    """Why no value can be at this limit; empty where one can. A share may have been meant in per cent."""
+def beyond_range_warning(output: Output, bound: Bound, limit: float) -> str:
+    """Return why no value can reach this limit; empty where one can. A share may have been meant in per cent."""
     low, high = output.range
     if bound == "max_ratio":
         positive = low is not None and low >= 0
         return "a ratio of values that are never negative is at least 0" if positive and limit < 0 else ""
     if bound == "max_increase":
-        return _beyond_difference(output, limit)
+        return _beyond_difference_warning(output, limit)
     if (low is None or limit >= low) and (high is None or limit <= high):
         return ""
     meant = limit / MOST_PER_CENT
     asked = f": {meant:g}?" if (low, high) == (0.0, 1.0) and 1 < limit <= MOST_PER_CENT else f", not {limit:g}"
     between = output.range_words if low is None or high is None else f"between {low:g} and {high:g}"
-    return f"{_what(output)} is {between}{asked}"
+    return f"{_value_noun(output)} is {between}{asked}"
 
 
-def _beyond_difference(output: Output, limit: float) -> str:
+def _beyond_difference_warning(output: Output, limit: float) -> str:
     low, high = output.range
     if low is None or high is None or abs(limit) <= high - low:
         return ""
@@ -51,42 +51,42 @@ def _beyond_difference(output: Output, limit: float) -> str:
     return f"two values between {low:g} and {high:g} differ by at most {high - low:g}{asked}"
 
 
-def never_computed(output: Output, bound: Bound) -> str:
-    """That a ratio of values that may be negative is not computed; empty where it can be."""
+def never_computed_warning(output: Output, bound: Bound) -> str:
+    """Return a warning that a ratio of values that may be negative is not computed; empty where it can be."""
     low = output.range[0]
     if bound == "max_ratio" and (low is None or low < 0):
         return f"a ratio says nothing of a value that may be negative, and is not computed; {INSTEAD}"
     return ""
 
 
-def never_fails(output: Output, bound: Bound, limit: float) -> str:
-    """That every value keeps to a limit at the end of the range; empty where one may not."""
+def never_fails_warning(output: Output, bound: Bound, limit: float) -> str:
+    """Return a warning that every value keeps to a limit at the end of the range; empty where one may not."""
     low, high = output.range
     if bound == "max_increase" and low is not None and high is not None and limit == high - low:
         return f"two values between {low:g} and {high:g} never differ by more: it never fails"
     if bound == "max" and high is not None and limit == high:
-        return f"{_what(output)} is never above {high:g}: it never fails"
+        return f"{_value_noun(output)} is never above {high:g}: it never fails"
     if bound == "min" and low is not None and limit == low:
-        return f"{_what(output)} is never below {low:g}: it never fails"
+        return f"{_value_noun(output)} is never below {low:g}: it never fails"
     return ""
 
 
-def _what(output: Output) -> str:
+def _value_noun(output: Output) -> str:
     return "a share" if output.unit == "share" else "this value"
 
 
 def threshold_warnings(thresholds: Sequence[Threshold]) -> tuple[str, ...]:
-    """What is to be said of a recipe's thresholds, each with its place: ``threshold[1].max: higher is better ...``."""
+    """Return the warnings about a recipe's thresholds, each with its place: ``threshold[1].max: higher is better ...``."""
     said = []
     for index, one in enumerate(thresholds):
-        output = output_of(one.value)
+        output = threshold_output(one.value)
         if output is None:
             continue
         problems = (
-            wrong_side(output, one.bound),
-            beyond_range(output, one.bound, one.limit),
-            never_fails(output, one.bound, one.limit),
-            never_computed(output, one.bound),
+            wrong_side_warning(output, one.bound),
+            beyond_range_warning(output, one.bound, one.limit),
+            never_fails_warning(output, one.bound, one.limit),
+            never_computed_warning(output, one.bound),
         )
         said += [f"threshold[{index}].{one.bound}: {problem}" for problem in problems if problem]
     return tuple(said)

@@ -1,9 +1,10 @@
-"""Thresholds and the verdicts they give.
+"""Thresholds and their verdicts.
 
 An exact value, a function of this release and these tables alone, is compared with the limit. An estimated one
 (``Output.estimated``) is judged by its 95 % interval: met where the whole of it satisfies the limit, not met where none of it
 does, undecided between. An estimate that rests on no sample in this run, of which every dataset's interval has no width
-(``rows.exact``), is compared like an exact value. Of several estimated series under one threshold the intervals are made simultaneous: with k of them,
+(``rows.is_exact``), is compared like an exact value. Of several estimated series under one threshold the intervals are made
+simultaneous: with k of them,
 each has confidence 0.95^(1/k) (Šidák 1967), so that its half widths grow by z_k / z_1.
 
 A largest value that is allowed is met only by a measure that would have found a leak above it with a power of 80 %
@@ -20,15 +21,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from ..data.declaration import Param, Section
 from ..data.intervals import Range
 from ..data.schema import Schema
-from ..errors import BadInput, suggestion
+from ..errors import BadInput, near_miss_hint
 from ..methods.outputs import Output
-from ..methods.registry import Method, method_called, output_called
+from ..methods.registry import Method, method_by_key, output_by_key
 from ..methods.rows import exact_series
-from ..methods.spec import written
+from ..methods.spec import to_plain_value
 from ..statistics.comparing import distance, is_above, is_below
 from ..statistics.estimated import Estimated, difference, ratio, simultaneous
 from .outcomes import Outcome
-from .published import included
+from .published import includes_params
 
 if TYPE_CHECKING:
     from ..methods.rows import Row
@@ -37,16 +38,16 @@ Bound = Literal["max", "min", "max_ratio", "max_increase"]
 BOUNDS: tuple[Bound, ...] = get_args(Bound)
 
 
-Judged = Sequence[tuple[Method, Mapping[str, Any]]]
+MeasuredSteps = Sequence[tuple[Method, Mapping[str, Any]]]
 """What a recipe measures: each step's method and settings (``Spec.settings``)."""
 INSTEAD = "use max_increase in place of max_ratio"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThresholdTable(Section):
-    """A ``[[threshold]]`` as a recipe writes it: the bound is the key that its limit stands under."""
+    """Table ``[[threshold]]`` as a recipe writes it: the bound is the key of its limit."""
 
-    value: Annotated[str, Param("the measure that must keep to the limit", always=True)] = ""
+    value: Annotated[str, Param("the measure that must keep to the limit", always_written=True)] = ""
     target: Annotated[str, Param("the variable or constraint that it is about; left out, all")] = ""
     level: Annotated[float | None, Param("the level of a study that it is about; left out, all")] = None
     params: Annotated[Mapping[str, Any], Param("settings of the measures that it is about; left out, all")] = field(
@@ -64,11 +65,11 @@ class ThresholdTable(Section):
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A bound on a measure of the release: ``max``, ``min``, or ``max_ratio`` to or ``max_increase`` over the confidential data's own
-    value, or the baseline of its row where the output says that it is compared with that (``RiskOutput.ratio_to``).
+    """Bound on a measure of the release: ``max``, ``min``, or ``max_ratio`` to or ``max_increase`` over the confidential data's own value.
 
-    It holds for every series of the value that has its target, level and ``params``, whichever of them it names; all
-    must keep to it. A setting that a row does not say has its method's default.
+    With ``RiskOutput.ratio_to`` the last two compare with the baseline of the row. It holds for every series of the value that has its
+    target, level and
+    ``params``, whichever of them it names; all must keep to it. A setting that a row does not state has its method's default.
     """
 
     value: str
@@ -79,13 +80,13 @@ class Threshold:
     params: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def from_table(cls, table: Mapping[str, Any], place: str, judged: Judged, schema: Schema) -> Threshold:
-        """The threshold of a recipe's ``[[threshold]]``; its value must be one that the recipe measures. Raises BadInput."""
+    def from_table(cls, table: Mapping[str, Any], place: str, judged: MeasuredSteps, schema: Schema) -> Threshold:
+        """Read a recipe's ``[[threshold]]``; its value must be one that the recipe measures. Raises BadInput."""
         read = ThresholdTable.read_section(table, place)
-        values = [f"{method.key}.{output.name}" for method, _ in judged for output in method.results]
+        values = [f"{method.key}.{output.name}" for method, _ in judged for output in method.result_outputs]
         if read.value not in values:
             raise BadInput(
-                f"{place}.value", f'"{read.value}" is not measured by this recipe{_hint(read.value, values)}'
+                f"{place}.value", f'"{read.value}" is not measured by this recipe{_measured_hint(read.value, values)}'
             )
         limits = {bound: limit for bound in BOUNDS if (limit := getattr(read, bound)) is not None}
         if not limits:
@@ -95,71 +96,74 @@ class Threshold:
                 place, f"has {' and '.join(limits)}; keep one, and give the other a [[threshold]] of its own"
             )
         if read.target and read.target not in [one.name for one in schema.constraints]:
-            schema.require(read.target, f"{place}.target")
+            schema.require_variable(read.target, f"{place}.target")
         _check_params(read.params, read.value, judged, f"{place}.params")
         ((bound, limit),) = limits.items()
         return cls(read.value, bound, limit, read.target, read.level, read.params)
 
     def to_table(self) -> dict[str, Any]:
-        """The recipe's table of this threshold."""
+        """Return the recipe's table of this threshold."""
         return {
             **ThresholdTable(value=self.value, target=self.target, level=self.level, params=self.params).to_table(),
             self.bound: self.limit,
         }
 
-    def speaks_of(self, row: Row) -> bool:
-        """Whether the row is one that it judges: an average over the release's datasets."""
+    def applies_to(self, row: Row) -> bool:
+        """Return whether it judges the row: an average over the release's datasets."""
         return (
             row.key == self.value
             and row.draw is None
             and row.dataset != "confidential"
             and self.target in ("", row.target)
             and self.level in (None, row.level)
-            and included(self.params, {**_defaults(row.method_key), **_row_defaults(self.value), **row.params})
+            and includes_params(
+                self.params, {**_default_settings(row.method_key), **_row_defaults(self.value), **row.params}
+            )
         )
 
 
 def _row_defaults(value: str) -> Mapping[str, str]:
-    """What rows of an output mean that lack a parameter."""
-    output = output_of(value)
+    """Return the meaning of rows of an output that lack a parameter."""
+    output = threshold_output(value)
     return {} if output is None else dict(output.row_defaults)
 
 
-def _defaults(key: str) -> dict[str, Any]:
-    """The settings of a method that are left at their default, by name."""
-    method = method_called(key)
+def _default_settings(key: str) -> dict[str, Any]:
+    """Return the default settings of a method, by name."""
+    method = method_by_key(key)
     infos = () if method is None else method.spec.params()
-    return {info.name: written(info.default) for info in infos if not info.required}
+    return {info.name: to_plain_value(info.default) for info in infos if not info.is_required}
 
 
-def _check_params(params: Mapping[str, Any], value: str, judged: Judged, place: str) -> None:
-    """BadInput when a setting has none of the values that the recipe's steps give it."""
+def _check_params(params: Mapping[str, Any], value: str, judged: MeasuredSteps, place: str) -> None:
+    """Raise BadInput when a setting has none of the values that the recipe's steps give it."""
     key = value.rpartition(".")[0]
-    own = [{**_defaults(key), **settings} for method, settings in judged if method.key == key]
+    own = [{**_default_settings(key), **settings} for method, settings in judged if method.key == key]
     fields = {info.name for method, _ in judged if method.key == key for info in method.spec.params()}
     for name, wanted in params.items():
         if name in _row_defaults(value):
             continue
-        if name in fields and not any(included(wanted, settings.get(name)) for settings in own):
+        if name in fields and not any(includes_params(wanted, settings.get(name)) for settings in own):
             used = ", ".join(dict.fromkeys(str(settings.get(name)) for settings in own))
             raise BadInput(f"{place}.{name}", f"no step of {key} in this recipe has {name} = {wanted}; there is {used}")
 
 
-def _hint(value: str, values: Sequence[str]) -> str:
-    """A near miss, else the measures of the method that is named, else all."""
+def _measured_hint(value: str, values: Sequence[str]) -> str:
+    """Return a near miss, else the measures of the method that is named, else all."""
     own = [known for known in values if known.rpartition(".")[0] == value.rpartition(".")[0]]
-    near = suggestion(value.rpartition(".")[2], [known.rpartition(".")[2] for known in own])
+    near = near_miss_hint(value.rpartition(".")[2], [known.rpartition(".")[2] for known in own])
     if own and not near:
         return f"; measured: {', '.join(dict.fromkeys(own))}"
-    return suggestion(value, values) or f"; measured: {', '.join(dict.fromkeys(values)) or 'nothing'}"
+    return near_miss_hint(value, values) or f"; measured: {', '.join(dict.fromkeys(values)) or 'nothing'}"
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A threshold and the row that it judges. ``margin`` is how far inside the bound the value lies, negative outside.
+    """Outcome of a threshold for the row that it judges.
 
-    ``lower`` and ``upper`` are the ends of the interval of ``observed`` that decided, both None where the value itself did; an
-    interval of a ratio may have no upper end.
+    margin: how far inside the bound the value lies, negative outside
+    lower, upper: ends of the interval of ``observed`` that decided, both None where the value itself did; an interval of a ratio may
+        have no upper end
     """
 
     value: str
@@ -177,12 +181,15 @@ class Verdict:
 
     @property
     def key(self) -> str:
-        """The key of the measure, as a row has it."""
+        """Return the key of the measure, as a row has it."""
         return self.value
 
     @property
-    def needed(self) -> float | None:
-        """The limit at which the verdict would be ``met``: the value itself, of an estimate the far end of its interval; None where no limit would do."""
+    def limit_needed(self) -> float | None:
+        """Return the limit at which the verdict would be ``met``; None where no limit would do.
+
+        It is the value itself, of an estimate the far end of its interval.
+        """
         if self.observed is None:
             return None
         if self.lower is None and self.upper is None:
@@ -197,36 +204,39 @@ class Verdict:
         return asdict(self)
 
 
-def output_of(value: str) -> Output | None:
-    """The output that a threshold's value names, ``risk.identification.true_match_rate``; None where there is none."""
-    output = output_called(value)
+def threshold_output(value: str) -> Output | None:
+    """Return the output that a threshold's value names, ``risk.identification.true_match_rate``; None where there is none."""
+    output = output_by_key(value)
     return None if output is None or output.intermediate else output
 
 
-def ratio_to(value: str) -> str:
-    """What ``max_ratio`` and ``max_increase`` of a measure (its key) compare with, in words, where it is the baseline of its row; else empty."""
-    output = output_called(value)
+def baseline_words(value: str) -> str:
+    """Return what ``max_ratio`` and ``max_increase`` of a measure (its key) compare with, in words, where it is the baseline of its row;
+    else empty.
+    """
+    output = output_by_key(value)
     return "" if output is None else output.risk.ratio_to
 
 
-def judge(thresholds: Sequence[Threshold], rows: Sequence[Row], *, among: int = 1) -> list[Verdict]:
-    """Every threshold against every row it speaks of: the averages over the release's datasets.
+def judge_thresholds(thresholds: Sequence[Threshold], rows: Sequence[Row], *, among: int = 1) -> list[Verdict]:
+    """Judge every threshold against every row it applies to: the averages over the release's datasets.
 
-    A value that was not computed does not meet it: its verdict is ``not computed`` with the row's reason. ``among`` is of how many releases the best is taken
+    A value that was not computed does not meet it: its verdict is ``not computed`` with the row's reason. ``among`` is of how many
+    releases the best is taken
     by these verdicts: the intervals then cover for all of them at once.
     """
-    return [verdict for threshold in thresholds for verdict in _Judge(threshold, rows, among).verdicts()]
+    return [verdict for threshold in thresholds for verdict in _ThresholdJudge(threshold, rows, among).verdicts()]
 
 
-class _Judge:
-    """One threshold, the rows that it speaks of, and what they are compared with."""
+class _ThresholdJudge:
+    """Judge of one threshold: the rows that it applies to, and what they are compared with."""
 
     def __init__(self, threshold: Threshold, rows: Sequence[Row], among: int = 1) -> None:
         self.threshold = threshold
-        self.concerned = [row for row in rows if threshold.speaks_of(row)]
+        self.concerned = [row for row in rows if threshold.applies_to(row)]
         self.own = {row.series: row for row in rows if row.dataset == "confidential"}
         self.averages = {row.series: row for row in rows if row.dataset != "confidential" and row.draw is None}
-        self.output = output_of(threshold.value)
+        self.output = threshold_output(threshold.value)
         self.estimated = self.output is not None and self.output.estimated
         self.range: Range = (None, None) if self.output is None else self.output.range
         self.exact = exact_series(row for row in rows if row.key == threshold.value) if self.estimated else set()
@@ -235,7 +245,7 @@ class _Judge:
         )
 
     def _is_exact(self, row: Row) -> bool:
-        """Whether the row rests on no sample here, though its output may."""
+        """Return whether the row rests on no sample here, though its output may."""
         return (row.series, row.dataset) in self.exact
 
     def verdicts(self) -> list[Verdict]:
@@ -246,9 +256,9 @@ class _Judge:
                 Verdict(one.value, one.target, one.level, one.bound, one.limit, None, None, "not computed",
                         "the run has no such row", params)
             ]  # fmt: skip
-        return [self._verdict(row) for row in self.concerned]
+        return [self._judge_row(row) for row in self.concerned]
 
-    def _verdict(self, row: Row) -> Verdict:
+    def _judge_row(self, row: Row) -> Verdict:
         one = self.threshold
         verdict = Verdict(
             one.value, row.target, row.level, one.bound, one.limit, None, None,
@@ -256,37 +266,37 @@ class _Judge:
         )  # fmt: skip
         if row.value is None:
             return verdict
-        base, reason = self._base(row)
+        base, reason = self._comparison_base(row)
         if reason:
             return replace(verdict, reason=reason)
-        observed = self._compared(self._of(row, row.value), base)
+        observed = self._ratio_or_difference(self._with_simultaneous_interval(row, row.value), base)
         margin = distance(observed.value, one.limit) * (1 if one.bound == "min" else -1)
         verdict = replace(verdict, observed=observed.value, margin=margin)
-        outcome, reason, ends = self._decided(observed, margin)
-        if outcome == "met" and (weak := self._too_weak(row, base)):
+        outcome, reason, ends = self._decide_outcome(observed, margin)
+        if outcome == "met" and (weak := self._lacking_power_reason(row, base)):
             outcome, reason = "undecided", weak
         if ends == (None, None) and outcome == "undecided":
             reason = "; ".join(filter(None, (reason, row.reason)))
         return replace(verdict, outcome=outcome, reason=reason or row.reason, lower=ends[0], upper=ends[1])
 
-    def _of(self, row: Row, value: float) -> Estimated:
-        """A row's value, with the simultaneous interval where it is an estimate that has one."""
+    def _with_simultaneous_interval(self, row: Row, value: float) -> Estimated:
+        """Return a row's value, with the simultaneous interval where it is an estimate that has one."""
         if self.estimated and self._is_exact(row):
             return Estimated(value, value, value)
         if not self.estimated or row.lower is None or row.upper is None:
             return Estimated(value)
         return simultaneous(Estimated(value, row.lower, row.upper), self.series, self.range)
 
-    def _base(self, row: Row) -> tuple[Estimated | None, str]:
-        """What the row's value is compared with, None where it is the limit alone; and why it cannot be."""
+    def _comparison_base(self, row: Row) -> tuple[Estimated | None, str]:
+        """Return what the row's value is compared with, None where it is the limit alone; and why it cannot be."""
         if self.threshold.bound in ("max", "min"):
             return None, ""
-        if said := ratio_to(row.key):
+        if said := baseline_words(row.key):
             base = None if row.baseline is None else Estimated(row.baseline, row.baseline, row.baseline)
             name, missing = f"the value {said}", f"the value {said} is not known"
         else:
             own = self.own.get(row.series)
-            base = None if own is None or own.value is None else self._of(own, own.value)
+            base = None if own is None or own.value is None else self._with_simultaneous_interval(own, own.value)
             name, missing = "the confidential data's own value", "the confidential data have no value to compare with"
         if base is None:
             return None, missing
@@ -297,13 +307,15 @@ class _Judge:
                 return None, f"{name} is {base.value:g}; {INSTEAD}"
         return base, ""
 
-    def _compared(self, value: Estimated, base: Estimated | None) -> Estimated:
+    def _ratio_or_difference(self, value: Estimated, base: Estimated | None) -> Estimated:
         if base is None:
             return value
         return ratio(value, base) if self.threshold.bound == "max_ratio" else difference(value, base)
 
-    def _decided(self, observed: Estimated, margin: float) -> tuple[Outcome, str, tuple[float | None, float | None]]:
-        """The outcome, why it is undecided, and the ends of the interval that decided."""
+    def _decide_outcome(
+        self, observed: Estimated, margin: float
+    ) -> tuple[Outcome, str, tuple[float | None, float | None]]:
+        """Decide the outcome, with why it is undecided, and the ends of the interval that decided."""
         if not self.estimated:
             return ("met" if margin >= 0 else "not met"), "", (None, None)
         low, high, limit = observed.lower, observed.upper, self.threshold.limit
@@ -322,8 +334,8 @@ class _Judge:
         upto = f"to {high:.4g}" if math.isfinite(high) else "upwards"
         return "undecided", f"the interval {low:.4g} {upto}{of} contains the limit {limit:g}", ends
 
-    def _too_weak(self, row: Row, base: Estimated | None) -> str:
-        """Why the measure cannot show that a largest value is kept to; empty where it can."""
+    def _lacking_power_reason(self, row: Row, base: Estimated | None) -> str:
+        """Return why the measure cannot show that a largest value is kept to; empty where it can."""
         if self.threshold.bound == "min" or self.output is None or not self.output.detectable:
             return ""
         _, target, params, level = row.series

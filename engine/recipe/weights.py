@@ -1,11 +1,14 @@
-"""Weights of single records: how much each says to the models of a release, by the risk that it had in an earlier one or has in the confidential data.
+"""Weights of single records: how much each influences the models of a release, by its risk in an earlier release or in the confidential data.
 
-The pseudo-posterior of Hu, Savitsky & Williams (2021, §2): p(theta | y, alpha) is proportional to the product of p(y_i | theta)^alpha_i times
-p(theta), with alpha_i in [0, 1] that falls with the risk of record i. Only what single records say is weakened, where noise weakens what all say.
+The pseudo-posterior of Hu, Savitsky & Williams (2021, §2): p(theta | y, alpha) is proportional to the product of p(y_i | theta)^alpha_i
+times
+p(theta), with alpha_i in [0, 1] that falls with the risk of record i. Only the influence of single records is weakened, where noise
+weakens that of all.
 
 Reweighting is no proof. It moves what one measure of risk found in one release; intruders who attack otherwise find what they found, and
-records that looked safe may stand out once those around them say less (their "whack-a-mole", §3). What the new release gives away has to be measured anew.
-A weight says itself who was at risk: weights are as confidential as the data.
+records that looked safe may stand out once those around them have less influence (their "whack-a-mole", §3). The risk of the new
+release has to be measured again.
+A weight itself reveals who was at risk: weights are as confidential as the data.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import numpy as np
 from ..data.arrays import Floats
 from ..data.declaration import Param, Section
 from ..data.microdata import Microdata
-from ..data.schema import Schema, check_names
+from ..data.schema import Schema, check_variable_names
 from ..errors import BadInput
 from ..methods.registry import Method
 from ..partition.equivalence_classes import class_sizes, equivalence_classes
@@ -29,11 +32,14 @@ WEIGHTS_KNOWN = "the intruder knows the records' weights, and concludes nothing 
 
 
 @dataclass(frozen=True, slots=True)
-class Weighting(Section):
-    """Where the weights come from: the risk of every record by a measure of an earlier run of the same records, or by how few share what an intruder knows.
+class RecordWeighting(Section):
+    """Source of the weights: the risk of every record by a measure of an earlier run of the same records, or by how few share what an
+        intruder knows.
 
-    ``known`` are the variables that the intruder knows, in place of a ``run``: a record's risk is 1 over the records with the same values. ``measure`` is the measure's key, or its place in the earlier recipe (``measure[2]``); empty, the first that has a risk for every
-    record. ``strength`` is what weight a record of risk 1 loses.
+    run: earlier run
+    measure: key of its measure, or its place in the earlier recipe (``measure[2]``); empty, the first that has a risk for every record
+    strength: what weight a record of risk 1 loses
+    known: variables that the intruder knows, in place of a ``run``: a record's risk is 1 over the records with the same values
     """
 
     run: Annotated[int | None, Param("the run whose records at risk have less influence, such as 3", ge=1)] = None
@@ -41,7 +47,7 @@ class Weighting(Section):
         str,
         Param("its measure of risk, or the place of one (measure[2]); left out, the first with a risk for each record"),
     ] = ""
-    strength: Annotated[float, Param("the weight that a record of risk 1 loses", gt=0, le=1, always=True)] = 1.0
+    strength: Annotated[float, Param("the weight that a record of risk 1 loses", gt=0, le=1, always_written=True)] = 1.0
     known: Annotated[
         tuple[str, ...],
         Param(
@@ -53,12 +59,14 @@ class Weighting(Section):
     @classmethod
     def from_table(
         cls, table: Mapping[str, Any], steps: Sequence[tuple[str, Method]], schema: Schema
-    ) -> Weighting | None:
-        """What a recipe's ``[weights]`` says, None where there is nothing. Raises BadInput, also where a synthesis step (place, method) cannot weigh records."""
+    ) -> RecordWeighting | None:
+        """Read a recipe's ``[weights]``, None where there is nothing. Raises BadInput, also where a synthesis step (place, method) cannot
+        weigh records.
+        """
         if not table:
             return None
         found = cls.read_section(table, "weights")
-        check_names(found, schema, "weights")
+        check_variable_names(found, schema, "weights")
         if found.run is None and not found.known:
             raise BadInput(
                 "weights.run",
@@ -73,7 +81,7 @@ class Weighting(Section):
             )
         for place, method in steps:
             if not method.synthesis.weighted:
-                raise BadInput(f"{place}.method", method.cannot_weigh)
+                raise BadInput(f"{place}.method", method.no_weights_message)
         return found
 
     def __str__(self) -> str:
@@ -84,18 +92,18 @@ class Weighting(Section):
         return f"records at risk in run {self.run}{by} have less influence (strength {self.strength:g})"
 
 
-def risk_of_known(data: Microdata, known: Sequence[str]) -> Floats:
-    """The chance that who knows these variables of a person picks its record among those that have the same values, (n,): 1 over how many these are.
+def risk_by_known_variables(data: Microdata, known: Sequence[str]) -> Floats:
+    """Return the chance that who knows these variables of a person picks its record among those that have the same values, (n,).
 
-    A missing value is a value.
+    It is 1 over how many these are. A missing value is a value.
     """
     classes = equivalence_classes([data.frame[name] for name in known], len(data))
     return np.asarray(1.0 / class_sizes(classes)[classes])
 
 
 def weights_by_risk(risk: Floats, strength: float) -> Floats:
-    """Alpha_i = 1 - s r_i, (n,): the paper's c (1 - r_i) + g with c = s and g = 1 - s.
+    """Return alpha_i = 1 - s r_i, (n,): the paper's c (1 - r_i) + g with c = s and g = 1 - s.
 
-    Risks (n,) are probabilities; NaN, of a record that was not asked about, leaves its weight at 1.
+    Risks (n,) are probabilities; NaN, of a record that was not examined, leaves its weight at 1.
     """
     return np.where(np.isnan(risk), 1.0, 1.0 - strength * np.clip(risk, 0.0, 1.0))

@@ -37,14 +37,14 @@ from typing import Any
 
 import numpy as np
 
-from ..adversary.permuted import exact_p
-from ..adversary.power import detectable_excess, excess_from_spread
+from ..adversary.permuted import exact_p_value
+from ..adversary.power import detectable_excess, detectable_excess_from_error
 from ..data.arrays import Floats
 from ..data.intervals import AT_MOST_ONE, NON_NEGATIVE, SHARE, Range
 from ..methods.drafting import OURS, Case, OfferedLimit
 from ..methods.outputs import Label, Output, Question, RiskOutput
 from ..methods.results import Estimate
-from ..methods.rows import Row, averages_of_intervals
+from ..methods.rows import Row, average_with_intervals
 from ..statistics.score_interval import Z, score_interval
 
 LEVEL = 0.95
@@ -317,7 +317,7 @@ class Gain:
             (float(np.sum(np.sort((one - mean) ** 2))) + 1) / len(one) ** 2
             for one, mean in zip((own, others), means, strict=True)
         ]
-        return cls(means[0], means[1], math.sqrt(sum(variances)), exact_p(own, others, rng))
+        return cls(means[0], means[1], math.sqrt(sum(variances)), exact_p_value(own, others, rng))
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,7 +381,7 @@ class AttackResult:
         value = (
             detectable_excess(self.control.value, self.attack.guesses, self.control.guesses)
             if self.limits is None
-            else excess_from_spread((self.limits[1] - self.limits[0]) / (2 * Z))
+            else detectable_excess_from_error((self.limits[1] - self.limits[0]) / (2 * Z))
         )
         return Estimate("detectable_excess", value, target, reason=reason, params=params)
 
@@ -424,7 +424,7 @@ class AttackResult:
         if why := self._why_no_gain(reason):
             return Estimate.not_computed(DETECTABLE_ADDED, why, target, **params)
         assert self.gain is not None
-        value = excess_from_spread(self.gain.spread / (1 - self.control.value))
+        value = detectable_excess_from_error(self.gain.spread / (1 - self.control.value))
         return Estimate(DETECTABLE_ADDED, value, target, reason=reason, params=params)
 
 
@@ -438,5 +438,5 @@ def combined(rows: Sequence[Row], records: int | None = None) -> list[Row]:
         replace(row, value=min(1.0, 2 * row.value), lower=None, upper=None)
         if row.measure == "excess_p_value" and row.value is not None and several[row.series, row.dataset] > 1
         else row
-        for row in averages_of_intervals(rows, records)
+        for row in average_with_intervals(rows, records)
     ]

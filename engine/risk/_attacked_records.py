@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..adversary.cells import cells_of, rows_of
+from ..adversary.cells import cell_keys, row_keys
 from ..data.arrays import Booleans, Integers
 from ..data.microdata import Microdata
 
@@ -21,7 +21,7 @@ def drawn(data: Microdata, most: int, rng: np.random.Generator) -> Integers:
 
 
 def of_rows(data: Microdata, rows: Integers) -> Microdata:
-    return replace(data.alone, frame=data.frame.iloc[rows].reset_index(drop=True), weights=None)
+    return replace(data.without_controls, frame=data.frame.iloc[rows].reset_index(drop=True), weights=None)
 
 
 def stream_aside(rng: np.random.Generator, number: int = 0) -> np.random.Generator:
@@ -35,7 +35,7 @@ def stream_aside(rng: np.random.Generator, number: int = 0) -> np.random.Generat
 def half_by_values(data: Microdata, rng: np.random.Generator) -> Booleans:
     """Return who of a table is in one half of it, drawn at random, (n,), whatever the order of its records and columns is."""
     names = data.schema.names
-    order = np.argsort(rows_of(cells_of(data, names), names), kind="stable")
+    order = np.argsort(row_keys(cell_keys(data, names), names), kind="stable")
     inside = np.zeros(len(data), dtype=np.bool_)
     inside[order] = first_half(len(data), rng)
     return inside

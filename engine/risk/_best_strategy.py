@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..adversary.permuted import exact_p
+from ..adversary.permuted import exact_p_value
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
 from ..matching.comparisons import classes
@@ -208,7 +208,7 @@ def largest_excess(
         Rate(float(np.sum(best.own)), len(best.own)),
         None,
         Rate(float(np.sum(best.controls)), len(best.controls)),
-        p_value=exact_p(best.own, best.controls, rng),
+        p_value=exact_p_value(best.own, best.controls, rng),
     )
     tried = f" ({len(own)} of {choices:,} choices are tried)" if len(own) < choices else ""
     excess = result.excess(target, _chosen_words(strategies, best) + tried, dict(params))

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Integers
 from ..data.microdata import Microdata
-from ..design.binning import Binning, as_categories
+from ..design.binning import BinningRule, comparable_categories
 from ..matching.intruder import require_equal_values
 from ..partition.equivalence_classes import joint_classes
 
 
 def compared(
-    confidential: Microdata, released: Microdata, names: Sequence[str], bins: Mapping[str, Binning]
+    confidential: Microdata, released: Microdata, names: Sequence[str], bins: Mapping[str, BinningRule]
 ) -> tuple[Integers, Integers]:
     """Codes of both tables' records, (n,) and (m,), equal for those that agree on all these variables, or are in their bins.
 
@@ -26,12 +26,12 @@ def compared(
         rule = bins.get(name)
         if rule is None:
             require_equal_values(confidential, released, name)
-        pairs.append(as_categories(confidential, released, name, rule))
+        pairs.append(comparable_categories(confidential, released, name, rule))
     return joint_classes([ours for ours, _ in pairs], [theirs for _, theirs in pairs])
 
 
 def keeps_keys(
-    confidential: Microdata, released: Microdata, keys: Sequence[str], bins: Mapping[str, Binning]
+    confidential: Microdata, released: Microdata, keys: Sequence[str], bins: Mapping[str, BinningRule]
 ) -> NDArray[np.bool_]:
     """Whether each row of a linked table, (m,), leads to its person: a drawn row with other keys than the person's own does not.
 
@@ -40,4 +40,4 @@ def keeps_keys(
     if released.origin != "synthetic":
         return np.ones(len(released), dtype=np.bool_)
     own, drawn = compared(confidential, released, keys, bins)
-    return np.asarray(own[released.records] == drawn)
+    return np.asarray(own[released.linked_records] == drawn)

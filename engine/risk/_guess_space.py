@@ -23,7 +23,7 @@ from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind
 from ..errors import NotComputable
-from ..methods.release_models import Guesses
+from ..methods.release_models import IntruderGuesses
 from ..partition.equivalence_classes import equivalence_classes
 
 Value = TypeVar("Value", bound=np.generic)
@@ -45,7 +45,7 @@ class Guessable:
     @classmethod
     def of(cls, data: Microdata, name: str, grid: int) -> Guessable:
         """Every level; at most ``grid`` numbers; and missing where a record is."""
-        variable, numbers, missing = data.schema[name], data.numbers(name), data.missing(name)
+        variable, numbers, missing = data.schema[name], data.numbers(name), data.missing_mask(name)
         if variable.kind.has_levels:
             points = np.arange(len(data.column(name).cat.categories), dtype=np.float64)
             edges, widths = points + 0.5, np.ones(len(points))
@@ -161,7 +161,7 @@ class GuessSpace:
             values[one.name] = np.where(places[..., v] == truth[:, None, v], own[:, None], one.values[places[..., v]])
             log_width += one.log_width[places[..., v]]
         return OpenGuesses(
-            Guesses(records, values), np.argmax(right, axis=1), counts - right, log_width, places.shape[1]
+            IntruderGuesses(records, values), np.argmax(right, axis=1), counts - right, log_width, places.shape[1]
         )
 
 
@@ -171,7 +171,7 @@ class OpenGuesses:
     combination, the logarithm of how many values each guess stands for, (t, g), and how many guesses there are in all.
     """
 
-    guesses: Guesses
+    guesses: IntruderGuesses
     truth: NDArray[np.intp]
     others: Integers
     log_width: Floats
@@ -184,7 +184,9 @@ class OpenGuesses:
         def taken(values: NDArray[Value]) -> NDArray[Value]:
             return np.take_along_axis(values[rows], columns, axis=1)
 
-        guesses = Guesses(self.guesses.records[rows], {name: taken(v) for name, v in self.guesses.values.items()})
+        guesses = IntruderGuesses(
+            self.guesses.records[rows], {name: taken(v) for name, v in self.guesses.values.items()}
+        )
         right = columns == self.truth[rows, None]
         truth = np.where(right.any(axis=1), np.argmax(right, axis=1), -1)
         return OpenGuesses(guesses, truth, taken(self.others), taken(self.log_width), self.size)

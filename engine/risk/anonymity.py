@@ -31,32 +31,32 @@ from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec, Variant
-from ..partition.equivalence_classes import Composition, Sensitive, class_sizes, equivalence_classes
+from ..partition.equivalence_classes import ClassComposition, SensitiveColumn, class_sizes, equivalence_classes
 from ..partition.partial_matches import class_patterns, composition_of_matches, match_counts
 
 
 def _by_record(confidential: Microdata, released: Microdata, sizes: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
     """The class size of each confidential record, where it is known which released record is its own."""
-    if not released.linked or len(released.records) != len(released) or len(released) > len(confidential):
+    if not released.linked or len(released.linked_records) != len(released) or len(released) > len(confidential):
         return {}
     per_record = np.zeros(len(confidential), dtype=np.int64)
-    per_record[released.records] = sizes
+    per_record[released.linked_records] = sizes
     return {"class_size": per_record}
 
 
 def _of_variable(
-    variable: Sensitive,
-    found: Composition,
+    variable: SensitiveColumn,
+    found: ClassComposition,
     l: int,  # noqa: E741
 ) -> Iterator[Estimate]:
-    yield Estimate("l_distinct", float(found.distinct().min()), variable.name)
+    yield Estimate("l_distinct", float(found.distinct_counts().min()), variable.name)
     yield Estimate("l_entropy", float(found.effective_values().min()), variable.name)
     yield _recursive(found, variable.name, l)
-    yield Estimate("t", float(variable.closeness(found).max()), variable.name)
+    yield Estimate("t", float(variable.distance_from_table(found).max()), variable.name)
 
 
-def _recursive(found: Composition, name: str, l: int) -> Estimate:  # noqa: E741
-    if few := int(np.sum(found.distinct() < l)):
+def _recursive(found: ClassComposition, name: str, l: int) -> Estimate:  # noqa: E741
+    if few := int(np.sum(found.distinct_counts() < l)):
         reason = f"{few:,} of {len(found.sizes):,} classes have fewer than l = {l} different values: no c holds"
         return Estimate("c_recursive", None, name, reason=reason)
     return Estimate("c_recursive", float(found.recursive_ratio(l).max()), name)
@@ -80,8 +80,8 @@ class AnonymitySpec(Spec):
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """Quasi-identifiers and sensitive variables filled in."""
-        keys = self.quasi_identifiers or schema.of_role(Role.QUASI_IDENTIFIER) or released
-        rest = tuple(name for name in schema.of_role(Role.SENSITIVE) if name not in keys)
+        keys = self.quasi_identifiers or schema.names_by_role(Role.QUASI_IDENTIFIER) or released
+        rest = tuple(name for name in schema.names_by_role(Role.SENSITIVE) if name not in keys)
         return replace(self, quasi_identifiers=keys, sensitive=self.sensitive or rest)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
@@ -256,13 +256,13 @@ def anonymity(confidential: Microdata, released: Microdata, spec: AnonymitySpec,
     estimates.insert(0, Estimate("k", float(sizes.min())))
     found = []
     for name in spec.sensitive:
-        variable = Sensitive.of(released, name)
-        composition = variable.composition(classes, len(sizes))
+        variable = SensitiveColumn.from_microdata(released, name)
+        composition = variable.class_composition(classes, len(sizes))
         if patterns is not None:
-            composition = composition_of_matches(patterns, composition, variable.values)
+            composition = composition_of_matches(patterns, composition, variable.n_values)
         found.append((variable, composition))
     if found:
-        least = min(int(composition.distinct().min()) for _, composition in found)
+        least = min(int(composition.distinct_counts().min()) for _, composition in found)
         estimates.append(Estimate("p", float(least), params={"sensitive": spec.sensitive}))
     else:
         estimates.append(Estimate.not_computed("p", "no variable is sensitive"))

@@ -16,7 +16,7 @@ from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_b
 from ..matching.matching import Exact, Held, Matcher, Within, attribute_probabilities
 from ..matching.radius import Radii
 from ..matching.strategies import BETTER, Strategy, Subset, best_subset, count_candidates, split_keys
-from ..methods.drafting import Case, Offer, drafts, radii_for
+from ..methods.drafting import Case, Offer, drafts, suggest_radii
 from ..methods.intruder import KnownUnlessSynthesised, SensitiveVariables
 from ..methods.levers import INFERENCE
 from ..methods.outputs import Label, Output, RecordArray, RiskOutput
@@ -24,7 +24,7 @@ from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Spec, Variant
-from ..wording import number
+from ..wording import format_number
 
 
 def check(data: Microdata, target: str, spec: AttributeSpec, place: str) -> None:
@@ -71,7 +71,7 @@ class AttributeSpec(Spec):
     known: KnownUnlessSynthesised = ()
     sensitive: Annotated[
         SensitiveVariables,
-        Variant("variables the intruder wants to learn; default: the synthesised ones", told=True),
+        Variant("variables the intruder wants to learn; default: the synthesised ones", reported=True),
     ] = ()
     radius: Radii = field(default_factory=dict)
 
@@ -102,7 +102,7 @@ def _offer(case: Case) -> Offer | None:
     guessed = [name for name in case.guessed if name in case.released and name not in kept]
     if case.want == "anonymisation" or not kept or not guessed:
         return None
-    radius, alike = radii_for(case, tuple(guessed))
+    radius, alike = suggest_radii(case, tuple(guessed))
     settings = {"known": kept, "sensitive": guessed, **({"radius": radius} if radius else {})}
     return Offer(f"whether those alike in {', '.join(kept)} give {', '.join(guessed)} away. {alike}".strip(), settings)
 
@@ -205,7 +205,7 @@ def attribute(confidential: Microdata, released: Microdata, spec: AttributeSpec,
     best = _best_strategies(known, sensitive, spec, shape)
     value, strategy = best[_learnt(spec)[-1]]
     if value > float(probability.sum()) * (1 + BETTER):
-        words = f"an intruder who ignores {', '.join(strategy.ignored)} learns those of {number(value)} records"
+        words = f"an intruder who ignores {', '.join(strategy.ignored)} learns those of {format_number(value)} records"
         estimates[0] = replace(estimates[0], reason=words)
     for name, (value, strategy) in best.items():
         estimates.append(Estimate("largest_risk", value, name, reason=strategy.words))

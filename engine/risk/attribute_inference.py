@@ -43,8 +43,8 @@ from typing import Annotated, Protocol, Self
 
 import numpy as np
 
-from ..adversary.permuted import exact_p
-from ..adversary.targets import BOTH, TargetKind, TargetKinds, Vulnerable, vulnerable_rows
+from ..adversary.permuted import exact_p_value
+from ..adversary.targets import BOTH_TARGET_KINDS, TargetKind, TargetKinds, VulnerableTargets, draw_vulnerable_rows
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
@@ -53,7 +53,7 @@ from ..errors import BadInput, NotComputable
 from ..matching.intruder import check_log_scale
 from ..matching.radius import Radii, Radius
 from ..matching.strategies import Strategy, strategy_of
-from ..methods.drafting import Case, Declined, Offer, OfferedLimit, drafts, radii_for
+from ..methods.drafting import Case, DeclinedOffer, Offer, OfferedLimit, drafts, suggest_radii
 from ..methods.intruder import Known, SensitiveVariables
 from ..methods.levers import INFERENCE
 from ..methods.outputs import Label, Output, RecordArray
@@ -359,7 +359,7 @@ def _targets(
         "random": (drawn(data, spec.records, rng), drawn(controls, spec.records, rng))
     }
     if "vulnerable" in spec.people:
-        found["vulnerable"] = vulnerable_rows(data, controls, spec.vulnerable, spec.records, rng)
+        found["vulnerable"] = draw_vulnerable_rows(data, controls, spec.vulnerable, spec.records, rng)
     return {kind: rows for kind, rows in found.items() if kind in spec.people}
 
 
@@ -407,7 +407,7 @@ class _Attacked:
         rates = (_rate(right, own), _rate(self.constant, own), _rate(of_controls, others))
         added = right - self.without[0], of_controls - self.without[1]
         gain = Gain.from_differences(added[0][own], added[1][others], stream_aside(rng))
-        return AttackResult(*rates, p_value=exact_p(right[own], of_controls[others], rng), gain=gain)
+        return AttackResult(*rates, p_value=exact_p_value(right[own], of_controls[others], rng), gain=gain)
 
 
 def _rate(right: Floats, chosen: Booleans) -> Rate:
@@ -500,7 +500,7 @@ class _Sides:
             there = (
                 np.arange(len(attacked))
                 if attacked.schema[name].kind.has_levels
-                else np.flatnonzero(~attacked.missing(name))
+                else np.flatnonzero(~attacked.missing_mask(name))
             )
             # a half without anybody to learn from adds nothing either way
             return np.asarray(np.nan_to_num(found[there]), dtype=np.float64)
@@ -519,7 +519,7 @@ class _Sides:
             return
         sides = (("training", self.training), ("controls", self.control), ("released", self.released))
         for what, data in sides:
-            if words := left_out(int(data.missing(name).sum()), len(data)):
+            if words := left_out(int(data.missing_mask(name).sum()), len(data)):
                 yield f"{what}: {words}"
 
 
@@ -534,13 +534,13 @@ class AttributeInferenceSpec(Spec):
         SensitiveVariables,
         Variant(
             "variables that are guessed, each by itself; default: the sensitive ones",
-            selects=True,
+            filters_rows=True,
         ),
     ] = ()
     radius: Annotated[
         Radii,
         Variant(
-            'how near a guess is right, by variable: 5, "5%" or "log 5%"; without one, it must be equal', told=False
+            'how near a guess is right, by variable: 5, "5%" or "log 5%"; without one, it must be equal', reported=False
         ),
     ] = field(default_factory=dict)
     neighbours: Annotated[int, Param("nearest released records that a guess is made from", ge=1)] = 1
@@ -548,15 +548,15 @@ class AttributeInferenceSpec(Spec):
         float, Param("share of the guesses, the most confident, that are reported separately too", gt=0, lt=1)
     ] = 0.1
     records: Annotated[int, Param("most targets of a kind, and most controls; of more, a random sample", ge=1)] = 2000
-    people: TargetKinds = BOTH
-    vulnerable: Vulnerable = None
+    people: TargetKinds = BOTH_TARGET_KINDS
+    vulnerable: VulnerableTargets = None
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """Known and sensitive variables filled in by role."""
         known = self.known or tuple(
-            name for name in schema.of_role(Role.QUASI_IDENTIFIER) if name not in self.sensitive
+            name for name in schema.names_by_role(Role.QUASI_IDENTIFIER) if name not in self.sensitive
         )
-        sensitive = self.sensitive or tuple(name for name in schema.of_role(Role.SENSITIVE) if name not in known)
+        sensitive = self.sensitive or tuple(name for name in schema.names_by_role(Role.SENSITIVE) if name not in known)
         return replace(self, known=known, sensitive=sensitive)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
@@ -604,18 +604,18 @@ OUTPUTS = (
 )
 
 
-def _offer(case: Case) -> Offer | Declined | None:
+def _offer(case: Case) -> Offer | DeclinedOffer | None:
     """Whether sensitive values are guessed better of those in the data than of others."""
     guessed = [name for name in case.guessed if name not in case.known]
     if case.want != "synthesis":
         return None
     if not case.holdout:
-        return Declined(WITHOUT_CONTROLS)
+        return DeclinedOffer(WITHOUT_CONTROLS)
     if not case.known or not guessed:
-        return Declined(
+        return DeclinedOffer(
             "no variable is a quasi-identifier, or none is sensitive: there is nothing to guess from, or nothing to guess"
         )
-    radius, alike = radii_for(case, tuple(guessed))
+    radius, alike = suggest_radii(case, tuple(guessed))
     settings = {"known": list(case.known), "sensitive": guessed, **({"radius": radius} if radius else {})}
     why = (
         f"whether {', '.join(guessed)} can be guessed better of people whose records were used than of others. {alike}"

@@ -39,21 +39,21 @@ from ..methods.levers import INFERENCE, MORE_DRAWS
 from ..methods.outputs import Beliefs, Label, Output, RecordArray, RiskOutput
 from ..methods.registry import measure_method
 from ..methods.release_models import (
-    Guesses,
+    IntruderGuesses,
     Models,
     OwnRecordModel,
     Plausibility,
     ReleaseModel,
-    nearer,
-    weighed,
-    with_records,
+    replace_values,
+    total_plausibility,
+    total_refined_log_likelihoods,
 )
-from ..methods.results import Estimate, Measure, WholeMeasure
+from ..methods.results import Estimate, Measure, WholeReleaseMeasure
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec
 from ..statistics.combining import monte_carlo_mean
 from ..statistics.score_interval import score_interval
-from ..wording import agree, counted
+from ..wording import agreeing_word, count_noun
 from ._guess_space import GuessSpace, OpenGuesses, Space, expected
 from ._ties import SAME, as_likely, share_right
 
@@ -95,7 +95,7 @@ def summarised(
     groups: tuple[str, NDArray[Any]] | None,
     drawn: bool,
     guessed: bool = False,
-) -> WholeMeasure:
+) -> WholeReleaseMeasure:
     """All records together, and by ``groups``, a name and the group (n,) of each.
 
     ``drawn``: the records asked about are a random part of all. ``guessed``: what the intruder lacks besides was drawn, for each block by itself.
@@ -167,7 +167,7 @@ def summarised(
         for name, array in found.items()
         if name.startswith("top") or name in ("record", "probability", "prior")
     }
-    return WholeMeasure(
+    return WholeReleaseMeasure(
         Measure(tuple(estimates), _per_record(data, found, found["probability"], found["candidates"])), datasets, kept
     )
 
@@ -301,7 +301,7 @@ def own_record_right(models: Sequence[ReleaseModel], opened: OpenGuesses, prior:
             raise NotComputable(
                 f"the model of {told} does not tell what it released of one record: leave own_record out"
             )
-        found.append(model.own_record(opened.guesses))
+        found.append(model.own_record_log_likelihoods(opened.guesses))
     likelihood = np.sum(found, axis=0)
     return {
         "own_first_right": share_right(prior[..., None] + likelihood.cumsum(axis=2), opened.truth),
@@ -355,7 +355,7 @@ class _Intruder:
 
     def kernels(self, opened: OpenGuesses) -> Kernels:
         """Of the guesses at some records."""
-        found = [weighed(models, opened.guesses) for models in self.models]
+        found = [total_plausibility(models, opened.guesses) for models in self.models]
         priors = [self._prior(one, opened) for one in found]
         alone = [prior[..., None] + one.likelihood for prior, one in zip(priors, found, strict=True)]
         first = [prior[..., None] + one.likelihood.cumsum(axis=2) for prior, one in zip(priors, found, strict=True)]
@@ -406,7 +406,7 @@ class _Intruder:
             if not len(rows):
                 break
             columns = leader[rows]
-            found = nearer(models, opened.take(rows, columns[:, None]).guesses)[:, 0]
+            found = total_refined_log_likelihoods(models, opened.take(rows, columns[:, None]).guesses)[:, 0]
             prior = kernels.prior[rows, columns][:, None]
             alone[rows, columns], first[rows, columns] = prior + found, prior + found.cumsum(axis=1)
             open_[rows, columns] = False
@@ -489,7 +489,7 @@ def gather(
     releases: Sequence[Microdata],
     spec: BayesianPosteriorSpec,
     parts: Sequence[Mapping[str, NDArray[Any]]],
-) -> WholeMeasure:
+) -> WholeReleaseMeasure:
     """R and PR of all blocks, how beliefs moved, R of each dataset alone and of the first of them."""
     names = [
         name.removeprefix("top.") for name in next(one for one in parts if "record" in one) if name.startswith("top.")
@@ -523,7 +523,7 @@ def _backgrounds(
     outside = np.setdiff1d(np.arange(len(data)), records)
     if len(outside) < spec.lacks:
         raise NotComputable(
-            f"{counted(len(outside), 'record')} {agree(len(outside), 'is', 'are')} in other blocks, not as many as are lacking; take more blocks"
+            f"{count_noun(len(outside), 'record')} {agreeing_word(len(outside), 'is', 'are')} in other blocks, not as many as are lacking; take more blocks"
         )
     lacking = rng.choice(outside, spec.lacks - 1, replace=False)
     known = np.setdiff1d(outside, lacking)  # none of those asked about, whose values would be given away
@@ -534,8 +534,8 @@ def _backgrounds(
             of = known[space.stratum[known] == s]
             donors[here] = rng.choice(of if len(of) else known, int(here.sum()))
         values = {one.name: data.numbers(one.name)[donors] for one in space.variables}
-        changed = with_records(data, lacking, values)
-        yield tuple(model.refitted(changed) for model in fitted)
+        changed = replace_values(data, lacking, values)
+        yield tuple(model.refit(changed) for model in fitted)
 
 
 def _step_errors(
@@ -560,19 +560,19 @@ def _step_errors(
     return np.array(found)
 
 
-def _anew(fitted: tuple[ReleaseModel, ...], data: Microdata, guesses: Guesses) -> Floats:
+def _anew(fitted: tuple[ReleaseModel, ...], data: Microdata, guesses: IntruderGuesses) -> Floats:
     """Log p(Z | D_y) of one record's guesses, (g,), the first of them the truth, by models fitted anew."""
-    found = [float(weighed(fitted, guesses).likelihood[0, 0].sum())]
+    found = [float(total_plausibility(fitted, guesses).likelihood[0, 0].sum())]
     for g in range(1, guesses.shape[1]):
         values = {name: own[:, g] for name, own in guesses.values.items()}
-        changed = with_records(data, guesses.records, values)
-        anew = tuple(model.refitted(changed) for model in fitted)
+        changed = replace_values(data, guesses.records, values)
+        anew = tuple(model.refit(changed) for model in fitted)
         if all(model.absolute for model in fitted):
-            own = Guesses(guesses.records, {name: value[:, None] for name, value in values.items()})
-            found.append(float(nearer(anew, own).sum()))
+            own = IntruderGuesses(guesses.records, {name: value[:, None] for name, value in values.items()})
+            found.append(float(total_refined_log_likelihoods(anew, own).sum()))
         else:  # the way back, from the other data
-            pair = Guesses(guesses.records, {name: own[:, [0, g]] for name, own in guesses.values.items()})
-            back = weighed(anew, pair).likelihood[0].sum(axis=1)
+            pair = IntruderGuesses(guesses.records, {name: own[:, [0, g]] for name, own in guesses.values.items()})
+            back = total_plausibility(anew, pair).likelihood[0].sum(axis=1)
             found.append(found[0] + float(back[1] - back[0]))
     return np.array(found)
 
@@ -815,7 +815,7 @@ class BayesianPosteriorSpec(Spec):
         Param(
             "what the intruder believes before: what the models predict from all other records, how many other records have "
             "the guess (and one more, shared by all guesses), or nothing",
-            told=True,
+            reported=True,
         ),
     ] = "model"
     guesses: Annotated[
@@ -835,7 +835,7 @@ class BayesianPosteriorSpec(Spec):
         default_factory=dict
     )
     points: Annotated[int, Param("guesses at a number", ge=2, le=1000)] = 25
-    largest: Annotated[int, Param("most guesses at a record", ge=2, selects=True)] = 5000
+    largest: Annotated[int, Param("most guesses at a record", ge=2, filters_rows=True)] = 5000
     records: Annotated[int | None, Param("number of targets, a random sample of the records; default: all", ge=1)] = (
         None
     )
@@ -860,10 +860,10 @@ class BayesianPosteriorSpec(Spec):
         Param(
             "records at which models that take a step are fitted again, to report the error of the step",
             ge=0,
-            selects=True,
+            filters_rows=True,
         ),
     ] = 16
-    blocks: Annotated[int, Param("tasks that the records are divided among", ge=1, le=1000, selects=True)] = 8
+    blocks: Annotated[int, Param("tasks that the records are divided among", ge=1, le=1000, filters_rows=True)] = 8
 
     def grid(self) -> tuple[float, ...]:
         return tuple(map(float, range(self.blocks)))

@@ -44,7 +44,7 @@ from ..data.arrays import Floats, Integers
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
-from ..design.binning import BINNED, BinsToAgree, check_binning, learned_words
+from ..design.binning import BINNED, BinsToAgree, check_binning_rules, learned_bins_text
 from ..errors import BadInput, NotComputable
 from ..matching.strategies import best_subset
 from ..methods.drafting import Case, Offer, drafts
@@ -56,7 +56,7 @@ from ..methods.results import Estimate, Goal, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec, Variant
 from ..partition.equivalence_classes import joint_classes
-from ..wording import agree, counted
+from ..wording import agreeing_word, count_noun
 from ._compared import compared
 
 LARGEST = ("dcap", "disco", "disco_beyond")
@@ -199,7 +199,7 @@ def _never_repeated(confidential: Microdata, released: Microdata, name: str, spe
     """Why equal values say nothing of a continuous variable without bins: no released value equals a confidential one."""
     if not _unbinned(confidential, name, spec) or released.schema[name].kind is not Kind.CONTINUOUS:
         return ""
-    ours, theirs = confidential.present(name), released.present(name)
+    ours, theirs = confidential.present_numbers(name), released.present_numbers(name)
     if not len(ours) or not len(theirs) or np.isin(theirs, ours).any():
         return ""
     return f'no released value of "{name}" equals a confidential one; give it bins: {name} = "10 equal count"'
@@ -209,7 +209,7 @@ def _unrepeated(confidential: Microdata, name: str, spec: CorrectAttributionSpec
     """How many records have a value of a continuous variable without bins that nobody else has."""
     if not _unbinned(confidential, name, spec):
         return ""
-    alone = int(np.count_nonzero(np.unique(confidential.present(name), return_counts=True)[1] == 1))
+    alone = int(np.count_nonzero(np.unique(confidential.present_numbers(name), return_counts=True)[1] == 1))
     if not alone:
         return ""
     return f"{alone:,} of {len(confidential):,} records have a value that no other record has; bins count near values as equal"
@@ -299,7 +299,7 @@ def _attacks(table: _Table, known: NDArray[np.bool_]) -> Iterator[_Attack]:
         mean, square = table.by_key(count * alone), table.by_key(count**2 * alone)
         excused = int(table.count[table.certain & ~kept].sum())
         said = (
-            f"{counted(excused, 'record')} {agree(excused, 'is', 'are')} left out: the margin or a single key gives their value away"
+            f"{count_noun(excused, 'record')} {agreeing_word(excused, 'is', 'are')} left out: the margin or a single key gives their value away"
             if excused
             else ""
         )
@@ -347,7 +347,7 @@ class CorrectAttributionSpec(Spec):
     keys: Known = ()
     sensitive: Annotated[
         SensitiveVariables,
-        Variant("variables whose value is attributed, each by itself; default: the sensitive ones", selects=True),
+        Variant("variables whose value is attributed, each by itself; default: the sensitive ones", filters_rows=True),
     ] = ()
     bins: BinsToAgree = field(default_factory=dict)
     obvious: Annotated[
@@ -365,8 +365,10 @@ class CorrectAttributionSpec(Spec):
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """Keys and sensitive variables filled in by role."""
-        keys = self.keys or tuple(name for name in schema.of_role(Role.QUASI_IDENTIFIER) if name not in self.sensitive)
-        sensitive = self.sensitive or tuple(name for name in schema.of_role(Role.SENSITIVE) if name not in keys)
+        keys = self.keys or tuple(
+            name for name in schema.names_by_role(Role.QUASI_IDENTIFIER) if name not in self.sensitive
+        )
+        sensitive = self.sensitive or tuple(name for name in schema.names_by_role(Role.SENSITIVE) if name not in keys)
         return replace(self, keys=keys, sensitive=sensitive)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
@@ -384,7 +386,7 @@ class CorrectAttributionSpec(Spec):
             if name in full.keys:
                 raise BadInput(f"{place}.sensitive", f'"{name}" is among the keys')
         used = (*full.keys, *full.sensitive)
-        check_binning(self.bins, {n: schema[n].kind for n in used if schema[n].kind in BINNED}, f"{place}.bins")
+        check_binning_rules(self.bins, {n: schema[n].kind for n in used if schema[n].kind in BINNED}, f"{place}.bins")
 
 
 def _offer(case: Case) -> Offer | None:
@@ -470,7 +472,7 @@ def correct_attribution(
     keys = compared(confidential, released, sorted(spec.keys), spec.bins)
     pairs = {name: compared(confidential, released, [name], spec.bins) for name in spec.keys}
     single = [ours for ours, _ in pairs.values()]
-    remark = learned_words(spec.bins)
+    remark = learned_bins_text(spec.bins)
     itself = released.origin == "confidential"
     attributed, estimates = np.zeros(len(confidential)), list[Estimate]()
     for name in spec.sensitive:

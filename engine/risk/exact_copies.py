@@ -19,7 +19,7 @@ import numpy as np
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
-from ..design.binning import BINNED, BinsToAgree, check_binning, learned_words
+from ..design.binning import BINNED, BinsToAgree, check_binning_rules, learned_bins_text
 from ..errors import BadInput
 from ..methods.levers import COPYING
 from ..methods.outputs import Label, Output, RiskOutput
@@ -39,7 +39,7 @@ class ExactCopiesSpec(Spec):
         Param(
             "variables that a copy agrees in; left out, all but identifiers and the survey weight",
             names="variables",
-            told=True,
+            reported=True,
         ),
     ] = ()
     bins: BinsToAgree = field(default_factory=dict)
@@ -54,7 +54,7 @@ class ExactCopiesSpec(Spec):
         names = self.for_release(schema, released).variables
         if not names:
             raise BadInput(f"{place}.variables", "there is no variable to compare; name some")
-        check_binning(self.bins, {n: schema[n].kind for n in names if schema[n].kind in BINNED}, f"{place}.bins")
+        check_binning_rules(self.bins, {n: schema[n].kind for n in names if schema[n].kind in BINNED}, f"{place}.bins")
 
 
 @measure_method(
@@ -100,7 +100,7 @@ def exact_copies(confidential: Microdata, released: Microdata, spec: ExactCopies
     """Both shares of a released dataset. Raises NotComputable where it shows labels or means in place of values."""
     own, drawn = compared(confidential, released, spec.variables, spec.bins)
     size = np.bincount(own, minlength=int(max(own.max(), drawn.max())) + 1)
-    of_own, of_drawn, remark = size[own], size[drawn], learned_words(spec.bins)
+    of_own, of_drawn, remark = size[own], size[drawn], learned_bins_text(spec.bins)
     shares = (
         ("copies", of_drawn >= 1, of_own > 1),
         ("lone_copies", of_drawn == 1, of_own == 2),

@@ -21,17 +21,17 @@ from ..matching.matching import IDENTIFICATION_SUMMARIES, Exact, Matcher, Matche
 from ..matching.radius import Radii
 from ..matching.strategies import BETTER, Best, MatchTargets, best_matches
 from ..matching.targets import check_among, chosen, described
-from ..methods.drafting import OURS, Case, Declined, Offer, OfferedLimit, drafts, radii_for
+from ..methods.drafting import OURS, Case, DeclinedOffer, Offer, OfferedLimit, drafts, suggest_radii
 from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised
 from ..methods.levers import IDENTITY
 from ..methods.outputs import Label, Output, RecordArray, RiskOutput
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
-from ..methods.rows import averages_of_intervals
+from ..methods.rows import average_with_intervals
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..statistics.score_interval import score_interval
-from ..wording import number, percent
+from ..wording import format_number, format_percent
 
 BEST_INTRUDER = {
     "largest_expected_match_risk": "expected_match_risk",
@@ -106,7 +106,7 @@ def _estimates(
 
 def what_ignoring_finds(summary: str, best: Best[Any]) -> str:
     """Return in words what the best strategy finds: ``an intruder who ignores income finds 11.1 %``."""
-    value = percent(best.value) if summary == "true_match_rate" else f"{number(best.value)} on average"
+    value = format_percent(best.value) if summary == "true_match_rate" else f"{format_number(best.value)} on average"
     return f"an intruder who ignores {', '.join(best.strategy.ignored)} finds {value}"
 
 
@@ -357,17 +357,17 @@ class IdentificationSpec(Spec):
                 )
 
 
-def _offer(case: Case) -> Offer | Declined | None:
+def _offer(case: Case) -> Offer | DeclinedOffer | None:
     """Whether whoever knows the quasi-identifiers, and of kept ones the synthesised values too, finds a person's record."""
     if case.want == "anonymisation":
         return None
     if not case.known:
-        return Declined("no variable is a quasi-identifier: nothing says what an intruder knows of a person")
+        return DeclinedOffer("no variable is a quasi-identifier: nothing says what an intruder knows of a person")
     if not case.linked:
-        return Declined("all variables are made at once, and no record is anybody's")
+        return DeclinedOffer("all variables are made at once, and no record is anybody's")
     kept = [name for name in case.known if name not in case.released]
     made = [name for name in case.known if name in case.released] or list(case.released)
-    radius, alike = radii_for(case, tuple(made))
+    radius, alike = suggest_radii(case, tuple(made))
     settings = {"known": kept, "synthesised": made, "radius": radius}
     why = f"whether an intruder who knows {', '.join([*kept, *made])} of a person finds the record. {alike}"
     limit = OfferedLimit("largest_true_match_rate", "max", MOST_FOUND, OURS, question="linkability")
@@ -402,7 +402,7 @@ def _offer(case: Case) -> Offer | Declined | None:
         ),
         RecordArray("file_hit", "that the record's own is among those", "", "high"),
     ),
-    combine=averages_of_intervals,
+    combine=average_with_intervals,
 )
 @drafts(_offer)
 def identification(confidential: Microdata, released: Microdata, spec: IdentificationSpec, run: Run) -> Measure:

@@ -46,7 +46,7 @@ from ..data.arrays import Floats, Integers
 from ..data.intervals import NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
-from ..design.binning import BINNED, Binning, as_categories, check_binning, learned_words
+from ..design.binning import BINNED, BinningRule, check_binning_rules, comparable_categories, learned_bins_text
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import check_log_scale
 from ..matching.radius import Radius
@@ -172,7 +172,7 @@ def _agreeing_on(size: int, asked: Codes, offered: Codes, table: sparse.csr_arra
     return sparse.csr_array(total)
 
 
-UNEQUAL = Binning.parse("10 equal count")
+UNEQUAL = BinningRule.parse("10 equal count")
 """Of continuous values that are synthesised none is met again, so that they are known in bins."""
 
 
@@ -268,7 +268,7 @@ class _Numbers:
 def _target(confidential: Microdata, released: Microdata, spec: InferenceAttackSpec) -> _Levels | _Numbers:
     name = spec.sensitive
     if confidential.schema[name].kind.has_levels:
-        ours, theirs = as_categories(confidential, released, name, None)
+        ours, theirs = comparable_categories(confidential, released, name, None)
         return _Levels(*joint_classes([ours], [theirs]))
     own, drawn = confidential.numbers(name), released.numbers(name)
     if np.isnan(drawn).all():
@@ -289,7 +289,7 @@ class InferenceAttackSpec(Spec):
     sensitive: Annotated[str, Param("the variable that the intruder infers", names="variables")]
     known: Known = ()
     bins: Annotated[
-        Mapping[str, Binning],
+        Mapping[str, BinningRule],
         Param(
             'bins in which known numbers and dates agree, by variable: "width 5", "at 18, 65", "10 equal count" or '
             '"10 equal width" (both learned from the confidential data); default: 10 equal count for continuous variables '
@@ -312,7 +312,9 @@ class InferenceAttackSpec(Spec):
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """With the other variables of role known as known, when none is named, and bins for continuous ones that are synthesised."""
-        known = self.known or tuple(name for name in schema.of_role(Role.QUASI_IDENTIFIER) if name != self.sensitive)
+        known = self.known or tuple(
+            name for name in schema.names_by_role(Role.QUASI_IDENTIFIER) if name != self.sensitive
+        )
         unequal = [name for name in known if schema[name].kind is Kind.CONTINUOUS and name in released]
         return replace(self, known=known, bins={**dict.fromkeys(unequal, UNEQUAL), **self.bins})
 
@@ -325,7 +327,7 @@ class InferenceAttackSpec(Spec):
             )
         if self.sensitive in known:
             raise BadInput(f"{place}.sensitive", f'"{self.sensitive}" is among the known variables')
-        check_binning(self.bins, {n: schema[n].kind for n in known if schema[n].kind in BINNED}, f"{place}.bins")
+        check_binning_rules(self.bins, {n: schema[n].kind for n in known if schema[n].kind in BINNED}, f"{place}.bins")
         if self.within is not None and schema[self.sensitive].kind.has_levels:
             raise BadInput(f"{place}.within", f'"{self.sensitive}" has levels, which are right or wrong')
         if self.within is not None and schema[self.sensitive].kind is Kind.DATE and self.within.kind != "absolute":
@@ -457,7 +459,7 @@ def inference_attack(confidential: Microdata, released: Microdata, spec: Inferen
     order = np.lexsort([confidential.numbers(name) for name in (*names, spec.sensitive)])
     drawn = (order[run.rng.integers(0, len(order), len(released))] for _ in range(spec.resamples))
     samples = [target.attacked(known, rows) for rows in drawn]
-    remark = "; ".join(filter(None, (learned_words(spec.bins), target.remark)))
+    remark = "; ".join(filter(None, (learned_bins_text(spec.bins), target.remark)))
     estimates = []
     for measure, value in found.errors.items():
         unprotected = [sample.errors[measure] for sample in samples if measure in sample.errors]

@@ -31,15 +31,15 @@ from typing import Annotated, Self
 import numpy as np
 from scipy.special import gammaln
 
-from ..adversary.density import candidates
-from ..adversary.permuted import exact_p
-from ..adversary.targets import BOTH, TargetKind, TargetKinds, Vulnerable, vulnerable_rows
+from ..adversary.density import nearest_candidate_pairs
+from ..adversary.permuted import exact_p_value
+from ..adversary.targets import BOTH_TARGET_KINDS, TargetKind, TargetKinds, VulnerableTargets, draw_vulnerable_rows
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..errors import BadInput
 from ..matching.strategies import Strategy, strategy_of
-from ..methods.drafting import Case, Declined, Offer, drafts
+from ..methods.drafting import Case, DeclinedOffer, Offer, drafts
 from ..methods.intruder import Known
 from ..methods.levers import IDENTITY
 from ..methods.registry import measure_method
@@ -47,7 +47,7 @@ from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec, Variant
 from ..statistics.gower import Gower
-from ..wording import counted
+from ..wording import count_noun
 from ._attack import LARGEST_ADDED, WITHOUT_CONTROLS, AttackResult, Gain, Rate, attack_outputs, combined, whole_limits
 from ._attacked_records import drawn, half_by_values, of_rows, stream_aside
 from ._best_strategy import kept_variables, largest_excess, largest_excess_output, tried_subsets
@@ -150,7 +150,7 @@ class _Neighbours:
     @classmethod
     def of(cls, gower: Gower, own: Floats, table: Floats, k: int) -> _Neighbours:
         places, which = np.unique(own, axis=0, return_inverse=True)  # people who are alike have the same nearest
-        row, column, apart, reach = candidates(gower, places, table, k)
+        row, column, apart, reach = nearest_candidate_pairs(gower, places, table, k)
         inside = np.flatnonzero(apart <= reach[row])
         at = inside[np.lexsort((column[inside], row[inside]))]
         certain = apart[at] < reach[row[at]]
@@ -227,18 +227,18 @@ class LinkabilitySpec(Spec):
         Param(
             "variables known of a person from another place; default: all others but identifiers",
             names="variables",
-            told=True,
+            reported=True,
         ),
     ] = ()
     neighbours: Annotated[int, Param("released records that are nearest in each set of variables", ge=1)] = 1
     records: Annotated[int, Param("most targets of a kind, and most controls; of more, a random sample", ge=1)] = 2000
-    people: TargetKinds = BOTH
-    vulnerable: Vulnerable = None
+    people: TargetKinds = BOTH_TARGET_KINDS
+    vulnerable: VulnerableTargets = None
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """Quasi-identifiers on one side and all others but identifiers on the other, where none are named."""
-        known = self.known or tuple(n for n in schema.of_role(Role.QUASI_IDENTIFIER) if n not in self.other)
-        other = self.other or tuple(name for name in schema.but_identifiers if name not in known)
+        known = self.known or tuple(n for n in schema.names_by_role(Role.QUASI_IDENTIFIER) if n not in self.other)
+        other = self.other or tuple(name for name in schema.non_identifiers if name not in known)
         return replace(self, known=known, other=other)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
@@ -256,15 +256,17 @@ class LinkabilitySpec(Spec):
                 raise BadInput(f"{place}.other", f'"{name}" is among the known variables')
 
 
-def _offer(case: Case) -> Offer | Declined | None:
+def _offer(case: Case) -> Offer | DeclinedOffer | None:
     """Whether people in the data can be linked through the release more often than others."""
     if case.want != "synthesis":
         return None
     if not case.holdout:
-        return Declined(WITHOUT_CONTROLS)
+        return DeclinedOffer(WITHOUT_CONTROLS)
     other = [name for name in case.compared if name not in case.known]
     if not case.known or not other:
-        return Declined("all variables are quasi-identifiers, or none is: there are no two sets of variables to link")
+        return DeclinedOffer(
+            "all variables are quasi-identifiers, or none is: there are no two sets of variables to link"
+        )
     return Offer(
         "whether quasi-identifiers and other variables of people in the data can be linked through the release more often than those of others",
         {"known": list(case.known)},
@@ -296,7 +298,7 @@ def linkability(confidential: Microdata, released: Microdata, spec: LinkabilityS
         "random": (drawn(confidential, spec.records, rng), drawn(controls, spec.records, rng))
     }
     if "vulnerable" in spec.people:
-        kinds["vulnerable"] = vulnerable_rows(confidential, controls, spec.vulnerable, spec.records, rng)
+        kinds["vulnerable"] = draw_vulnerable_rows(confidential, controls, spec.vulnerable, spec.records, rng)
     k = min(spec.neighbours, len(released))
     choices = _Choices.of(confidential, released, spec)
     shown = {names: (gower := Gower.of([released], names), gower.places(released)) for names in choices.sides}
@@ -331,9 +333,9 @@ def linkability(confidential: Microdata, released: Microdata, spec: LinkabilityS
             for data, rows, second in ((confidential, own, of_half[0]), (controls, others, of_half[1]))
         ]
         by_chance = Rate(len(own) * _at_random(k, len(released)), len(own))
-        words = f"{counted(len(own), 'record')} and {len(others):,} controls are attacked"
+        words = f"{count_noun(len(own), 'record')} and {len(others):,} controls are attacked"
         chance = rng.spawn(1)[0]
-        p_value = exact_p(chances[0][0], chances[1][0], chance)
+        p_value = exact_p_value(chances[0][0], chances[1][0], chance)
         gain = Gain.from_differences(chances[0][0] - without[0], chances[1][0] - without[1], side)
         result = AttackResult(rates[0], by_chance, rates[1], p_value=p_value, gain=gain)
         found += result.estimates(reason=words, **params)

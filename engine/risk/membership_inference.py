@@ -29,34 +29,40 @@ from typing import Annotated, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..adversary.areas import area, area_interval
-from ..adversary.attackers import Family, density_scores, halves
-from ..adversary.calibration import LEAST, area_without, divided, enough, judged
-from ..adversary.density import Near
+from ..adversary.areas import area_interval, roc_area
+from ..adversary.attackers import AttackerFamily, density_scores, draw_variable_halves
+from ..adversary.calibration import (
+    FEWEST_OF_HALF,
+    area_without_release,
+    draw_first_half,
+    evaluate_best_attacker,
+    has_enough_people,
+)
+from ..adversary.density import NeighbourDistances
 from ..adversary.power import detectable_family_area
-from ..adversary.targets import BOTH, TargetKinds, Vulnerable, vulnerable_rows
+from ..adversary.targets import BOTH_TARGET_KINDS, TargetKinds, VulnerableTargets, draw_vulnerable_rows
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
-from ..methods.drafting import OURS, Case, Declined, Offer, OfferedLimit, drafts
+from ..methods.drafting import OURS, Case, DeclinedOffer, Offer, OfferedLimit, drafts
 from ..methods.intruder import Known
 from ..methods.levers import MEMBERSHIP
 from ..methods.outputs import Label, Output, RecordArray, RiskOutput
 from ..methods.registry import measure_method
 from ..methods.release_models import Models
-from ..methods.results import Estimate, Measure, WholeMeasure
+from ..methods.results import Estimate, Measure, WholeReleaseMeasure
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec, Variant
 from ..statistics.gower import Gower
-from ..wording import counted
+from ..wording import count_noun
 from ._attack import MOST_EXCESS, WITHOUT_CONTROLS, AttackResult, Gain, Rate, asked_about, attack_outputs, whole_limits
 from ._attacked_records import drawn, of_rows, stream_aside
 
 REFERENCE, FALSE_POSITIVES = 0.5, 0.01
 """The share of the controls that are the reference, and the share of those scored that may be taken for records of the data."""
-LEAST_SCORED = 2 * LEAST
+LEAST_SCORED = 2 * FEWEST_OF_HALF
 """The fewest scored controls of which one may be taken for a record of the data; the family of attackers needs as many."""
 NO_LEAK = 0.5
 
@@ -102,7 +108,7 @@ def gather(
     releases: Sequence[Microdata],
     spec: MembershipInferenceSpec,
     parts: Sequence[Mapping[str, NDArray[Any]]],
-) -> WholeMeasure:
+) -> WholeReleaseMeasure:
     """Areas and success rates of all datasets together, and of each alone.
 
     ``per_record`` of the whole: ``above_controls`` (n,), NaN of records that are not scored.
@@ -119,8 +125,8 @@ def gather(
             scores = np.concatenate([part[f"{prefix}family"] for part in parts], axis=1)[:, order]
             unreleased = np.concatenate([part[f"{prefix}unreleased"] for part in parts])[order]
             params = {} if kind == "random" else {"people": kind}
-            first = divided(training, rng)
-            base = area_without(unreleased, training, first)
+            first = draw_first_half(training, rng)
+            base = area_without_release(unreleased, training, first)
             for at, estimates in enumerate(found):
                 estimates.extend(_of_family(family, scores[at : at + 1], training, first, spec, params, rng, base))
     whole, *alone = (Measure(tuple(estimates)) for estimates in found)
@@ -128,7 +134,7 @@ def gather(
     controls, own = np.sort(ranks[0][~scored.training]), ranks[0][scored.training]
     lower, upper = (np.searchsorted(controls, own, side) for side in ("left", "right"))
     above[scored.row[scored.training]] = (lower + upper) / (2 * len(controls))
-    return WholeMeasure(replace(whole, per_record={"above_controls": above}), tuple(alone))
+    return WholeReleaseMeasure(replace(whole, per_record={"above_controls": above}), tuple(alone))
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,14 +177,14 @@ class _Attack:
         which = np.arange(len(own) + len(controls))[mine]
         return _Side(which[order], rows[order], training[order], places)
 
-    def family(self, drawn_halves: Booleans) -> Family:
+    def family(self, drawn_halves: Booleans) -> AttackerFamily:
         return _family(self.data.schema, self.gower.names, drawn_halves)
 
     def vulnerable(
         self, spec: MembershipInferenceSpec, block: int, drawn_halves: Booleans, rng: np.random.Generator
     ) -> dict[str, NDArray[Any]]:
         """The scores of one block of the most vulnerable records and of controls as vulnerable; the reference are all other controls."""
-        own, others = vulnerable_rows(self.data, self.controls, spec.vulnerable, spec.records, rng)
+        own, others = draw_vulnerable_rows(self.data, self.controls, spec.vulnerable, spec.records, rng)
         side = self.side(own, others, block, spec.blocks)
         left = np.setdiff1d(np.arange(len(self.controls)), others)
         if not len(left):
@@ -189,22 +195,24 @@ class _Attack:
                 "vulnerable_unreleased": np.zeros((len(side.row), 0)),
             }
         reference = self.gower.places(of_rows(self.controls, left))
-        inside = [Near.of(self.gower, side.places, places, spec.neighbours) for places in self.released]
-        elsewhere = Near.of(self.gower, side.places, reference, spec.neighbours)
+        inside = [
+            NeighbourDistances.from_places(self.gower, side.places, places, spec.neighbours) for places in self.released
+        ]
+        elsewhere = NeighbourDistances.from_places(self.gower, side.places, reference, spec.neighbours)
         density = density_scores(inside, elsewhere, len(self.gower.names), spec.neighbours)
         family = self.family(drawn_halves)
-        scores = family.scores(self.gower, side.places, self.released, reference, density)
+        scores = family.membership_scores(self.gower, side.places, self.released, reference, density)
         return {
             "vulnerable_which": side.which,
             "vulnerable_training": side.training,
             "vulnerable_family": scores,
-            "vulnerable_unreleased": family.scores_without(self.gower, side.places, reference),
+            "vulnerable_unreleased": family.scores_without_release(self.gower, side.places, reference),
         }
 
 
-def _family(schema: Schema, names: Sequence[str], drawn_halves: Booleans) -> Family:
+def _family(schema: Schema, names: Sequence[str], drawn_halves: Booleans) -> AttackerFamily:
     levelled = np.array([schema[name].kind.has_levels for name in names], dtype=np.bool_)
-    return Family.of(levelled, names, drawn_halves)
+    return AttackerFamily.from_halves(levelled, names, drawn_halves)
 
 
 def _divided(controls: Microdata, spec: MembershipInferenceSpec, rng: np.random.Generator) -> tuple[Integers, Integers]:
@@ -227,13 +235,13 @@ def _estimates(
 ) -> Iterator[Estimate]:
     own, others = ranks[scored.training], ranks[~scored.training]
     without = scored.alone[scored.training], scored.alone[~scored.training]
-    value = area(own, others)
-    words = f"{counted(len(own), 'record')} and {len(others):,} controls are scored"
-    yield Estimate("auc", value, "", *area_interval(value, len(own), len(others)), area(*without), reason=words)
+    value = roc_area(own, others)
+    words = f"{count_noun(len(own), 'record')} and {len(others):,} controls are scored"
+    yield Estimate("auc", value, "", *area_interval(value, len(own), len(others)), roc_area(*without), reason=words)
     if (allowed := _allowed(spec.false_positives, len(others))) < 1:
         needed = math.ceil(1 / spec.false_positives - 1e-9)
         lacking = f"{spec.false_positives:.3g} false positives need {needed:,} scored controls or more, and there are {len(others):,}: "
-        lacking += f"hold out {counted(math.ceil(needed / (1 - spec.reference)), 'record')} or more"
+        lacking += f"hold out {count_noun(math.ceil(needed / (1 - spec.reference)), 'record')} or more"
         if len(others) < min(needed, LEAST_SCORED):
             yield from AttackResult(Rate(0, 0), None, Rate(0, 0), exact=False).estimates(reason=lacking)
             return
@@ -274,7 +282,7 @@ def _lowest_reached(others: Integers | Floats, allowed: int) -> float:
 
 
 def _of_family(
-    family: Family,
+    family: AttackerFamily,
     scores: Floats,
     training: Booleans,
     first: Booleans,
@@ -285,19 +293,19 @@ def _of_family(
 ) -> Iterator[Estimate]:
     """What the family of attackers reaches by scores (1, q, K), or (0, q, K) where there is no reference."""
     people, controls = int(training.sum()), int((~training).sum())
-    if not len(scores) or not enough(training):
+    if not len(scores) or not has_enough_people(training):
         reason = (
-            f"{counted(people, 'record')} and {controls:,} controls are too few to choose an attacker on half of them and judge it on the other: "
-            f"each half needs {LEAST} of both"
+            f"{count_noun(people, 'record')} and {controls:,} controls are too few to choose an attacker on half of them and judge it on the other: "
+            f"each half needs {FEWEST_OF_HALF} of both"
             if len(scores)
             else "every control is as vulnerable as the targets: none is left as a reference"
         )
         for output in FAMILY:
             yield Estimate.not_computed(output.name, reason, **params)
         return
-    found = judged(scores[0], training, first, spec.false_positives, rng)
-    chosen = " and ".join(dict.fromkeys(family.names[k] for k in found.chosen))
-    words = f"{counted(people, 'record')} and {controls:,} controls; chosen: {chosen}"
+    found = evaluate_best_attacker(scores[0], training, first, spec.false_positives, rng)
+    chosen = " and ".join(dict.fromkeys(family.names[k] for k in found.selected_attackers))
+    words = f"{count_noun(people, 'record')} and {controls:,} controls; chosen: {chosen}"
     yield Estimate("family_auc", found.area, "", found.lower, found.upper, without, reason=words, params=params)
     positives = found.true_positives
     rate = Rate(positives * people, people)
@@ -306,7 +314,7 @@ def _of_family(
         reason=f"at {found.false_positives:.3g} false positives; {words}", params=params,
     )  # fmt: skip
     yield Estimate("p_value", found.p_value, "", reason=words, params=params)
-    yield Estimate("detectable_auc", found.detectable, "", reason=words, params=params)
+    yield Estimate("detectable_auc", found.detectable_area, "", reason=words, params=params)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -322,16 +330,16 @@ class MembershipInferenceSpec(Spec):
         float, Param("share of the scored controls that may be taken for records of the data", gt=0, lt=1)
     ] = FALSE_POSITIVES
     records: Annotated[int, Param("most targets of a kind, and most controls; of more, a random sample", ge=1)] = 2000
-    people: TargetKinds = BOTH
-    vulnerable: Vulnerable = None
-    blocks: Annotated[int, Param("tasks that the records are divided among", ge=1, le=1000, selects=True)] = 4
+    people: TargetKinds = BOTH_TARGET_KINDS
+    vulnerable: VulnerableTargets = None
+    blocks: Annotated[int, Param("tasks that the records are divided among", ge=1, le=1000, filters_rows=True)] = 4
 
     def grid(self) -> tuple[float, ...]:
         return tuple(map(float, range(self.blocks)))
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """With all variables but identifiers where none is named."""
-        return replace(self, known=self.known or schema.but_identifiers)
+        return replace(self, known=self.known or schema.non_identifiers)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
         """BadInput when the intruder has nothing of a person."""
@@ -442,12 +450,12 @@ OUTPUTS = (
 )
 
 
-def _offer(case: Case) -> Offer | Declined | None:
+def _offer(case: Case) -> Offer | DeclinedOffer | None:
     """Whether the release says who is in the data."""
     if case.want != "synthesis":
         return None
     if not case.holdout:
-        return Declined(WITHOUT_CONTROLS)
+        return DeclinedOffer(WITHOUT_CONTROLS)
     # The measure takes one control where there are fewer, but a draft holds out enough for the false positives that it asks for.
     limits, sizes = whole_limits("membership", case, FALSE_POSITIVES, scored=REFERENCE), asked_about(case, REFERENCE)
     if (
@@ -494,26 +502,26 @@ def membership_inference(
     reference, controls = _divided(confidential.controls, spec, run.rng)
     own = drawn(confidential, spec.records, run.rng)
     attack = _Attack.of(confidential, releases, reference, spec)
-    drawn_halves = halves(len(spec.known), run.rng)
+    drawn_halves = draw_variable_halves(len(spec.known), run.rng)
     seed = run.rng.integers(2**63)
     sides = attack.side(own, controls, block, spec.blocks)
     inside = []
     for done, places in enumerate(attack.released, start=1):
-        inside.append(Near.of(attack.gower, sides.places, places, spec.neighbours))
+        inside.append(NeighbourDistances.from_places(attack.gower, sides.places, places, spec.neighbours))
         run.report(Progress(done, len(releases), "datasets"))
-    elsewhere = Near.of(attack.gower, sides.places, attack.reference, spec.neighbours)
+    elsewhere = NeighbourDistances.from_places(attack.gower, sides.places, attack.reference, spec.neighbours)
     score = density_scores(inside, elsewhere, len(attack.gower.names), spec.neighbours)
     found = {
         "which": sides.which,
         "row": sides.row,
         "training": sides.training,
         "score": score,
-        "alone": elsewhere.reach,
+        "alone": elsewhere.kth_distance,
     }
     if "random" in spec.people:
         family = attack.family(drawn_halves)
-        found["family"] = family.scores(attack.gower, sides.places, attack.released, attack.reference, score)
-        found["unreleased"] = family.scores_without(attack.gower, sides.places, attack.reference)
+        found["family"] = family.membership_scores(attack.gower, sides.places, attack.released, attack.reference, score)
+        found["unreleased"] = family.scores_without_release(attack.gower, sides.places, attack.reference)
     if "vulnerable" in spec.people:
         found |= attack.vulnerable(spec, block, drawn_halves, run.rng)
     return {**found, "halves": drawn_halves, "seed": np.asarray(seed)}

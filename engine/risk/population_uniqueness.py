@@ -72,7 +72,7 @@ from ..data.arrays import Floats, Integers
 from ..data.intervals import NON_NEGATIVE, bounded_interval
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
-from ..design.binning import BINNED, BinsOfKey, as_categories, check_binning, learned_words
+from ..design.binning import BINNED, BinsOfKey, check_binning_rules, comparable_categories, learned_bins_text
 from ..errors import BadInput, NotComputable
 from ..margins.log_linear import LogLinear, Order
 from ..methods.intruder import KeyVariables
@@ -80,11 +80,11 @@ from ..methods.levers import POPULATION
 from ..methods.outputs import Label, Output, RecordArray, RiskOutput
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
-from ..methods.rows import Row, average, by_series
+from ..methods.rows import Row, average_series, group_by_series
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import class_sizes, equivalence_classes
-from ..wording import agree, counted
+from ..wording import agreeing_word, count_noun
 from ._compared import keeps_keys
 
 Sides = tuple[Floats, Floats, Floats]
@@ -262,22 +262,22 @@ def check(data: Microdata, target: str, spec: PopulationUniquenessSpec, place: s
     spec = spec.for_release(data.schema, ())
     if spec.weight is None:
         return
-    if lacking := int(data.missing(spec.weight).sum()):
+    if lacking := int(data.missing_mask(spec.weight).sum()):
         raise BadInput(
             f"{place}.weight",
-            f"{counted(lacking, 'record')} {agree(lacking, 'has', 'have')} no weight; leave them out with [data] where",
+            f"{count_noun(lacking, 'record')} {agreeing_word(lacking, 'has', 'have')} no weight; leave them out with [data] where",
         )
-    if below := int((data.present(spec.weight) < 1).sum()):
+    if below := int((data.present_numbers(spec.weight) < 1).sum()):
         raise BadInput(
             f"{place}.weight",
-            f"{counted(below, 'record')} {agree(below, 'has', 'have')} a weight below 1; a weight says how many people of the population a record stands for, "
+            f"{count_noun(below, 'record')} {agreeing_word(below, 'has', 'have')} a weight below 1; a weight says how many people of the population a record stands for, "
             "itself among them; where weights are scaled to a mean of 1, say the fraction instead",
         )
 
 
 def averages_of_one_sample(rows: Sequence[Row], records: int | None = None) -> list[Row]:
     """The averages over the datasets, each with the average of their intervals, or without one where one dataset has none."""
-    return [_with_mean_interval(average(group, records), group) for group in by_series(rows)]
+    return [_with_mean_interval(average_series(group, records), group) for group in group_by_series(rows)]
 
 
 def _with_mean_interval(row: Row, rows: Sequence[Row]) -> Row:
@@ -345,7 +345,7 @@ def _fitted(codes: list[Integers], weights: Floats, order: Order, least: int) ->
     )
     if least * parameters > len(weights):
         raise NotComputable(
-            f"the model ({MODELS[order]}) has {parameters:,} parameters and needs {counted(least, 'record')} for each, of {len(weights):,}; "
+            f"the model ({MODELS[order]}) has {parameters:,} parameters and needs {count_noun(least, 'record')} for each, of {len(weights):,}; "
             "put numbers in wider bins, or name fewer keys"
         )
     cell = np.ravel_multi_index(codes, shape)
@@ -419,7 +419,7 @@ def _per_record(
     }
     found = {name: np.full(len(confidential), np.nan) for name in values}
     for name, value in values.items():
-        found[name][released.records] = value
+        found[name][released.linked_records] = value
     return found
 
 
@@ -455,9 +455,9 @@ class PopulationUniquenessSpec(Spec):
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """With the quasi-identifiers as key, when none is named, never the weight; and with the survey weight where nothing says how the sample was drawn."""
-        weight = self.weight or next(iter(schema.of_role(Role.WEIGHT) if self.fraction is None else ()), None)
-        out = (weight, *schema.of_role(Role.WEIGHT))
-        keys = self.keys or tuple(n for n in schema.of_role(Role.QUASI_IDENTIFIER) or released if n not in out)
+        weight = self.weight or next(iter(schema.names_by_role(Role.WEIGHT) if self.fraction is None else ()), None)
+        out = (weight, *schema.names_by_role(Role.WEIGHT))
+        keys = self.keys or tuple(n for n in schema.names_by_role(Role.QUASI_IDENTIFIER) or released if n not in out)
         return replace(self, keys=keys, weight=weight)
 
     def settings(self, schema: Schema, released: tuple[str, ...]) -> dict[str, Any]:
@@ -481,7 +481,7 @@ class PopulationUniquenessSpec(Spec):
             )
         if weight in keys:
             raise BadInput(f"{place}.weight", f'"{weight}" is in the key')
-        check_binning(self.bins, {n: schema[n].kind for n in keys if schema[n].kind in BINNED}, f"{place}.bins")
+        check_binning_rules(self.bins, {n: schema[n].kind for n in keys if schema[n].kind in BINNED}, f"{place}.bins")
 
     @property
     def orders(self) -> tuple[Order, ...]:
@@ -612,9 +612,11 @@ def population_uniqueness(
     that are suppressed; none where nothing says whose a released record is, or the log-linear model is not computed. The last two are 0 of a
     person whose drawn row has other keys.
     """
-    remark = learned_words(spec.bins)
+    remark = learned_bins_text(spec.bins)
     columns = [
-        as_categories(confidential, released, name, rule)[1] if (rule := spec.bins.get(name)) else released.frame[name]
+        comparable_categories(confidential, released, name, rule)[1]
+        if (rule := spec.bins.get(name))
+        else released.frame[name]
         for name in sorted(spec.keys)
     ]
     weights, population = _sampling(confidential, released, spec)

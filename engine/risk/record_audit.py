@@ -40,28 +40,37 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from ..adversary import audit_bounds
-from ..adversary.cross_fitted import LEAST, PERMUTATIONS, Judged, directions, folds, judged, smoother, trained
-from ..adversary.shadow_features import Looked
-from ..adversary.shadows import Background, Design, Question, Shadow, pools_of
-from ..adversary.targets import BOTH, TargetKinds, drawn_alike, vulnerability
+from ..adversary.cross_fitted import (
+    FEWEST_RELEASES,
+    PERMUTATIONS,
+    TargetEvaluations,
+    cross_fitted_smoother,
+    draw_folds,
+    evaluate_targets,
+    ridge_coefficients,
+    ridge_score_matrix,
+)
+from ..adversary.shadow_features import TargetFeatures
+from ..adversary.shadows import Background, Question, ShadowDesign, ShadowSample, draw_replacement_pools
+from ..adversary.targets import BOTH_TARGET_KINDS, TargetKinds, draw_rows, score_vulnerability
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.intervals import NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..errors import BadInput, NotComputable
-from ..methods.drafting import Case, Declined, Offer, drafts
+from ..methods.drafting import Case, DeclinedOffer, Offer, drafts
 from ..methods.intruder import Known
 from ..methods.levers import MEMBERSHIP
 from ..methods.outputs import Label, Output, RecordArray, RiskOutput
-from ..methods.privacy import Claim
-from ..methods.refits import Refits, Shown
+from ..methods.privacy import NoiseGuarantee
+from ..methods.refits import ShadowRelease, ShadowReleases
 from ..methods.registry import measure_method
-from ..methods.release_models import Guesses, weighed
-from ..methods.results import Estimate, Measure, WholeMeasure
+from ..methods.release_models import IntruderGuesses, total_plausibility
+from ..methods.results import Estimate, Measure, WholeReleaseMeasure
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec, Variant
 from ..statistics.score_interval import Z, score_interval
-from ..wording import counted
+from ..wording import count_noun
 
 _TARGETS = 20
 TOGETHER, AT_ONCE = 50, 100_000
@@ -85,15 +94,20 @@ class _Audit:
     order: Integers
     targets: Integers
     kinds: Mapping[str, Booleans]
-    design: Design
-    looked: Looked
+    design: ShadowDesign
+    looked: TargetFeatures
     exact: bool
     publishes: bool
     datasets: int
 
     @classmethod
     def of(
-        cls, confidential: Microdata, datasets: int, refits: Refits, spec: RecordAuditSpec, rng: np.random.Generator
+        cls,
+        confidential: Microdata,
+        datasets: int,
+        refits: ShadowReleases,
+        spec: RecordAuditSpec,
+        rng: np.random.Generator,
     ) -> _Audit:
         order = np.lexsort([confidential.numbers(name) for name in sorted(confidential.schema.names)])
         data = replace(
@@ -104,61 +118,72 @@ class _Audit:
         )
         n = len(data)
         if n < 4:
-            raise NotComputable(f"{counted(n, 'record')} cannot be divided into shadows with and without a person")
+            raise NotComputable(f"{count_noun(n, 'record')} cannot be divided into shadows with and without a person")
         groups: dict[str, Integers] = {
             kind: _targets(data, kind, min(spec.targets, n // 4), rng) for kind in spec.people
         }
         targets = np.unique(np.concatenate([*groups.values()]))
-        question = spec.question or ("values" if refits.kept else "record")
-        exact = spec.exact and spec.background == "all" and refits.exact and (question == "values" or not refits.kept)
-        pools = pools_of(n, targets, rng) if spec.background != "half" else ()
-        design = Design(
+        question = spec.question or ("values" if refits.kept_variables else "record")
+        exact = (
+            spec.exact
+            and spec.background == "all"
+            and refits.has_models
+            and (question == "values" or not refits.kept_variables)
+        )
+        pools = draw_replacement_pools(n, targets, rng) if spec.background != "half" else ()
+        design = ShadowDesign(
             n, tuple(targets.tolist()), spec.shadows, spec.background, question, refits.removable and not exact, pools
         )
-        if not design.enough():
+        if not design.has_enough_records():
             raise NotComputable(
-                f"{counted(n, 'record')} are too few for shadows of {design.size:,} with {counted(len(targets), 'target')}; ask about fewer targets"
+                f"{count_noun(n, 'record')} are too few for shadows of {design.shadow_size:,} with {count_noun(len(targets), 'target')}; ask about fewer targets"
             )
         names = [name for name in sorted(spec.known) if name in data.schema]
         sensitive = [name for name in names if data.schema[name].role is Role.SENSITIVE]
         known = [name for name in names if data.schema[name].role is Role.QUASI_IDENTIFIER]
-        looked = Looked.of(data, targets, names, known, sensitive if known else [], refits.trees, rng)
+        looked = TargetFeatures.from_targets(
+            data, targets, names, known, sensitive if known else [], refits.hierarchies, rng
+        )
         kinds: dict[str, Booleans] = {kind: np.isin(targets, rows) for kind, rows in groups.items()}
-        return cls(data, order, targets, kinds, design, looked, exact, refits.publishes, spec.datasets or datasets)
+        return cls(
+            data, order, targets, kinds, design, looked, exact, refits.publishes_tables, spec.datasets or datasets
+        )
 
-    def rows(self, shadow: Shadow, shown: Shown, refits: Refits) -> Iterator[tuple[int, int, Floats, float]]:
+    def rows(
+        self, shadow: ShadowSample, shown: ShadowRelease, refits: ShadowReleases
+    ) -> Iterator[tuple[int, int, Floats, float]]:
         """Of one shadow: every target that it is asked about, whether it is there, its features, and the log likelihood ratio (NaN without one)."""
-        asked = np.flatnonzero(shadow.present >= 0)
-        looked = self.looked if len(asked) > 1 else self.looked.only(int(asked[0]))
-        features = looked.features(shown.datasets)
-        counts = shown.counted(len(self.targets))[asked]
+        asked = np.flatnonzero(shadow.target_present >= 0)
+        looked = self.looked if len(asked) > 1 else self.looked.select_target(int(asked[0]))
+        features = looked.extract_features(shown.datasets)
+        counts = shown.summed_counts(len(self.targets))[asked]
         if self.publishes:
             features = np.column_stack([features, counts])
-        known = shown.noisy and self.design.background != "half"
+        known = shown.has_only_noisy_tables and self.design.background != "half"
         for place, target in enumerate(asked):
             odds = self.odds(int(target), shown.datasets, refits) if self.exact else counts[place] if known else np.nan
-            yield int(target), int(shadow.present[target]), features[place], odds
+            yield int(target), int(shadow.target_present[target]), features[place], odds
 
     @property
     def names(self) -> tuple[str, ...]:
         """What each feature is, in words."""
-        return (*self.looked.names, *((COUNTED,) if self.publishes else ()))
+        return (*self.looked.feature_names, *((COUNTED,) if self.publishes else ()))
 
-    def odds(self, target: int, releases: Sequence[Microdata], refits: Refits) -> float:
+    def odds(self, target: int, releases: Sequence[Microdata], refits: ShadowReleases) -> float:
         """The logarithm of p(Z | the record) / p(Z | another record in its place), the other one being any of the pool."""
-        models = refits.models(self.data, releases)
+        models = refits.fit_models(self.data, releases)
         row, pool = int(self.targets[target]), list(self.design.pools[target])
         names = [name for model in models for name in model.targets]
         values = {name: self.data.numbers(name)[[row, *pool]][None] for name in names}
-        found = weighed(models, Guesses(np.array([row]), values)).likelihood[0].sum(axis=1)
+        found = total_plausibility(models, IntruderGuesses(np.array([row]), values)).likelihood[0].sum(axis=1)
         return float(found[0] - logsumexp(found[1:]) + np.log(len(pool)))
 
 
 def _targets(data: Microdata, kind: str, number: int, rng: np.random.Generator) -> Integers:
     """Rows of the targets of a kind."""
     if kind == "vulnerable":
-        some = vulnerability(data, data.block([])).vulnerable(number)[0]
-        return drawn_alike(some, data, number, rng)
+        some = score_vulnerability(data, data.select_rows([])).select_most_vulnerable(number)[0]
+        return draw_rows(some, data, number, rng)
     return np.sort(rng.choice(len(data), number, replace=False))
 
 
@@ -167,7 +192,7 @@ def gather(
     releases: Sequence[Microdata],
     spec: RecordAuditSpec,
     parts: Sequence[Mapping[str, NDArray[Any]]],
-) -> WholeMeasure:
+) -> WholeReleaseMeasure:
     """What all shadows say. ``per_record`` of the whole: risk, AUC and simultaneous limits of each target, (n,), NaN of all other records.
 
     ``guesses``: of the T targets their ``record``, the ``weight`` (T, F) of each feature in the classifier, and the names of these, ``feature`` (F,).
@@ -177,7 +202,7 @@ def gather(
     for kind in spec.people:
         estimates.extend(found.estimates(kind, spec))
     arrays = {}
-    low, high = found.judged.limits(simultaneous=True)
+    low, high = found.judged.area_limits(simultaneous=True)
     named = {
         "audited_risk": np.maximum(2 * low - 1, 0.0), "audited_auc": found.judged.areas[0], "audited_lower": low, "audited_upper": high,
     }  # fmt: skip
@@ -186,7 +211,7 @@ def gather(
         array[found.records] = values
         arrays[name] = array
     guesses = {"record": found.records, "weight": found.weights, "feature": np.asarray(found.names)}
-    return WholeMeasure(Measure(tuple(estimates), arrays), (), guesses)
+    return WholeReleaseMeasure(Measure(tuple(estimates), arrays), (), guesses)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,12 +221,12 @@ class _Scored:
     features: Sequence[Floats]
     present: Sequence[Booleans]
     odds: Sequence[Floats]
-    judged: Judged
+    judged: TargetEvaluations
     records: Integers
     kinds: Mapping[str, Booleans]
     names: tuple[str, ...]
     guessed: slice
-    claim: Claim | None
+    claim: NoiseGuarantee | None
     words: str
     prefix: str
 
@@ -219,17 +244,17 @@ class _Scored:
         labels = [present[rows] == 1 for rows in which]
         ratios = [odds[rows] for rows in which]
         few = min(min(int(y.sum()), int((~y).sum())) for y in labels)
-        if few < LEAST // 2:
-            raise NotComputable(f"a target has {counted(few, 'shadow')} of one kind; ask for more shadows")
+        if few < FEWEST_RELEASES // 2:
+            raise NotComputable(f"a target has {count_noun(few, 'shadow')} of one kind; ask for more shadows")
         part, permuted = (
-            folds(len(labels[0]), rng),
+            draw_folds(len(labels[0]), rng),
             np.stack([rng.permutation(len(labels[0])) for _ in range(PERMUTATIONS)]),
         )
         exact = bool(one["exact"])
-        smooth = ratios if exact else [smoother(x, part) for x in held]
+        smooth = ratios if exact else [cross_fitted_smoother(x, part) for x in held]
         parts_of = [np.zeros(len(part), dtype=np.int64) if exact else part] * len(held)
-        found = judged(smooth, labels, parts_of, spec.false_positives, [permuted] * len(held))
-        claim = Claim(*map(float, one["claimed"]))
+        found = evaluate_targets(smooth, labels, parts_of, spec.false_positives, [permuted] * len(held))
+        claim = NoiseGuarantee(*map(float, one["claimed"]))
         kinds: dict[str, Booleans] = {kind: one[f"is {kind}"].astype(np.bool_) for kind in spec.people}
         guessed = slice(*map(int, one["guessed"]))
         return cls(
@@ -253,22 +278,22 @@ class _Scored:
     def weights(self) -> Floats:
         """The weight of each standardised feature in the fit to all shadows of each target, (T, F)."""
         return np.stack(
-            [directions(x, np.where(y, 1.0, -1.0)) for x, y in zip(self.features, self.present, strict=True)]
+            [ridge_coefficients(x, np.where(y, 1.0, -1.0)) for x, y in zip(self.features, self.present, strict=True)]
         )
 
     def estimates(self, kind: str, spec: RecordAuditSpec) -> Iterator[Estimate]:
         some, found = self.kinds[kind], self.judged
         params = {} if kind == "random" else {"people": kind}
         number = int(some.sum())
-        words = f"{counted(number, 'target')}; {self.words}"
+        words = f"{count_noun(number, 'target')}; {self.words}"
 
         def said(
             name: str, value: float, low: float | None = None, high: float | None = None, base: float | None = None
         ) -> Estimate:
             return Estimate(name, value, "", low, high, base, reason=words, params=params)
 
-        yield said(f"{self.prefix}auc", *found.mean(some), NO_LEAK)
-        low, high = found.limits(simultaneous=True)
+        yield said(f"{self.prefix}auc", *found.mean_area(some), NO_LEAK)
+        low, high = found.area_limits(simultaneous=True)
         rows = np.flatnonzero(some)
         most = int(rows[np.argmax(low[rows] + 1e-9 * found.areas[0, rows])])
         yield said(
@@ -287,21 +312,21 @@ class _Scored:
             reason=words,
             params=params,
         )
-        tpr = float(found.positives[rows].mean())
-        cases = float(found.with_target[rows].mean())
-        yield said("tpr", tpr, *score_interval(tpr, cases), float(found.allowed[rows].mean()))
+        tpr = float(found.true_positive_rates[rows].mean())
+        cases = float(found.n_with_target[rows].mean())
+        yield said("tpr", tpr, *score_interval(tpr, cases), float(found.allowed_false_positive_rates[rows].mean()))
         yield said("advantage", *found.mean_advantage(some), 0.0)
         yield from self._guesses(rows, said, params)
-        bounds = [self._bound(int(t), audit_bounds.LEVEL / number) for t in rows]
+        bounds = [self._bound(int(t), audit_bounds.BOUND_LEVEL / number) for t in rows]
         epsilon, mu = max(one.epsilon for one in bounds), max(one.mu for one in bounds)
         base = None if self.claim is None or np.isnan(self.claim.mu) else self.claim.mu
         if base is not None:
-            epsilon = max(epsilon, audit_bounds.epsilon_of_mu(mu, self.delta))
+            epsilon = max(epsilon, audit_bounds.epsilon_from_mu(mu, self.delta))
         yield said("epsilon_lower", epsilon, epsilon, None, self.claimed)
         yield said("mu_lower", mu, mu, None, base)
         yield from self._of_guesses(rows, spec, said, params)
         yield said("p_value", found.p_value(some))
-        yield said("detectable_auc", found.detectable(some))
+        yield said("detectable_auc", found.detectable_area(some))
 
     def _guesses(self, rows: Integers, said: Any, params: Mapping[str, Any]) -> Iterator[Estimate]:
         if self.guessed.start == self.guessed.stop:
@@ -339,21 +364,21 @@ class _Scored:
         for t in rows:
             x, y = self.features[t], np.where(self.present[t], 1.0, -1.0)
             half = len(y) // 2
-            own = smoother(x[:half], np.arange(half) % 5) @ y[:half]
+            own = cross_fitted_smoother(x[:half], np.arange(half) % 5) @ y[:half]
             scale = own.std() or 1.0
             first.append(own / scale * y[:half])
-            second.append(trained(x[:half], x[half:]) @ y[:half] / scale * y[half:])
+            second.append(ridge_score_matrix(x[:half], x[half:]) @ y[:half] / scale * y[half:])
         chosen, counted_on = np.concatenate(first), np.concatenate(second)
         limits = np.quantile(np.abs(chosen), (0.0, 0.5, 0.75, 0.9, 0.97))
         found = [
-            audit_bounds.of_guesses(int((own > 0).sum()), len(own))
+            audit_bounds.epsilon_bound_from_guesses(int((own > 0).sum()), len(own))
             for own in (chosen[np.abs(chosen) >= a] for a in limits)
         ]
         guessed = counted_on[np.abs(counted_on) >= limits[int(np.argmax(found))]]
-        value = audit_bounds.of_guesses(int((guessed > 0).sum()), len(guessed))
+        value = audit_bounds.epsilon_bound_from_guesses(int((guessed > 0).sum()), len(guessed))
         yield said("epsilon_guesses", value, value, None, self.claimed)
 
-    def _bound(self, target: int, level: float) -> audit_bounds.Bound:
+    def _bound(self, target: int, level: float) -> audit_bounds.PrivacyLossBound:
         """The bound of one target: classifier and threshold by the first half of its shadows, counted on the second."""
         present = self.present[target]
         half = len(present) // 2
@@ -362,10 +387,10 @@ class _Scored:
             chosen_by, counted_on = self.odds[target][first], self.odds[target][second]
         else:
             x, y = self.features[target], np.where(present, 1.0, -1.0)
-            chosen_by = smoother(x[first], np.arange(half) % 5) @ y[first]
-            counted_on = trained(x[first], x[second]) @ y[first]
-        chosen = audit_bounds.thresholds(chosen_by, present[first], level, self.delta)
-        return audit_bounds.counted(counted_on, present[second], chosen, level, self.delta)
+            chosen_by = cross_fitted_smoother(x[first], np.arange(half) % 5) @ y[first]
+            counted_on = ridge_score_matrix(x[first], x[second]) @ y[first]
+        chosen = audit_bounds.best_bound_thresholds(chosen_by, present[first], level, self.delta)
+        return audit_bounds.bounds_at_thresholds(counted_on, present[second], chosen, level, self.delta)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -373,8 +398,8 @@ class RecordAuditSpec(Spec):
     """Who is asked about, how many shadows, and what the intruder knows."""
 
     known: Annotated[Known, Variant("variables the intruder looks at; default: all but identifiers")] = ()
-    targets: Annotated[int, Param("targets of each kind", ge=1, le=1000, told=True)] = _TARGETS
-    people: TargetKinds = BOTH
+    targets: Annotated[int, Param("targets of each kind", ge=1, le=1000, reported=True)] = _TARGETS
+    people: TargetKinds = BOTH_TARGET_KINDS
     shadows: Annotated[
         int, Param("shadow releases of a target, about half of them with its record", ge=40, le=100_000)
     ] = 500
@@ -396,7 +421,7 @@ class RecordAuditSpec(Spec):
         float, Param("share of the shadows without the person that may be taken for one with it", gt=0, lt=1)
     ] = 0.01
     exact: Annotated[bool, Param("use exact likelihood ratios where all models give them; needs background all")] = True
-    blocks: Annotated[int, Param("tasks that the shadows are divided among", ge=1, le=1000, selects=True)] = 8
+    blocks: Annotated[int, Param("tasks that the shadows are divided among", ge=1, le=1000, filters_rows=True)] = 8
 
     def grid(self) -> tuple[float, ...]:
         return tuple(map(float, range(self.blocks)))
@@ -408,7 +433,7 @@ class RecordAuditSpec(Spec):
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """With all variables but identifiers where none is named."""
-        return replace(self, known=self.known or schema.but_identifiers)
+        return replace(self, known=self.known or schema.non_identifiers)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
         """BadInput when the intruder has nothing of a person, or has none of what the release changes."""
@@ -661,13 +686,13 @@ OUTPUTS = (
 )
 
 
-def _offer(case: Case) -> Offer | Declined | None:
+def _offer(case: Case) -> Offer | DeclinedOffer | None:
     """Where it is asked for, since it takes as long as hundreds of runs; the gate judges what it finds, by the lower limit."""
     if not case.audit or case.want == "evaluation":
         return None
     most = (case.table.records - (case.controls or 0)) // 8  # of two kinds: a quarter of the records at most
     if most < 1:
-        return Declined("too few records to make releases with and without one of them")
+        return DeclinedOffer("too few records to make releases with and without one of them")
     settings = {"datasets": 1} if case.want == "synthesis" and case.m > 1 else {}
     few = {"targets": most} if most < _TARGETS else {}
     return Offer(
@@ -704,7 +729,7 @@ def _offer(case: Case) -> Offer | Declined | None:
 def record_audit(
     confidential: Microdata,
     releases: Sequence[Microdata],
-    refits: Refits,
+    refits: ShadowReleases,
     spec: RecordAuditSpec,
     block: int,
     run: Run,
@@ -712,16 +737,16 @@ def record_audit(
     """One block of shadows: for each target that one is asked about its features, whether the record is in it, and the log likelihood ratio."""
     audit = _Audit.of(confidential, len(releases), refits, spec, run.rng)
     seed = run.rng.integers(2**63)
-    streams = run.rng.spawn(audit.design.shadows)
-    mine = list(range(block, audit.design.shadows, spec.blocks))
+    streams = run.rng.spawn(audit.design.n_releases)
+    mine = list(range(block, audit.design.n_releases, spec.blocks))
     shadow, target, present, features, odds = [], [], [], [], []
-    people = audit.data.block(list(map(int, audit.targets)))
+    people = audit.data.select_rows(list(map(int, audit.targets)))
     together = max(1, min(TOGETHER, AT_ONCE // len(confidential)))
     for first in range(0, len(mine), together):
         numbers = mine[first : first + together]
-        made = [audit.design.shadow(number, streams[number]) for number in numbers]
-        tables = [one.data(audit.data, refits.changed) for one in made]
-        every = refits.releases(numbers, tables, audit.datasets, people)
+        made = [audit.design.draw_shadow(number, streams[number]) for number in numbers]
+        tables = [one.make_data(audit.data, refits.changed_variables) for one in made]
+        every = refits.make_releases(numbers, tables, audit.datasets, people)
         for number, one, shown in zip(numbers, made, every, strict=True):
             for of, there, seen, ratio in audit.rows(one, shown, refits):
                 shadow.append(number)
@@ -730,10 +755,10 @@ def record_audit(
                 features.append(seen)
                 odds.append(ratio)
         run.report(Progress(first + len(numbers), len(mine), "shadows"))
-    claim = refits.claim(audit.design.removes) or Claim(np.nan)
+    claim = refits.noise_guarantee(audit.design.removes_target) or NoiseGuarantee(np.nan)
     known = not np.isnan(odds).any()
     kind = "likelihood ratios of" if audit.exact else "noisy counts of" if known else ""
-    words = f"{kind} {spec.shadows:,} shadows of {audit.design.size:,} records and {counted(audit.datasets, 'dataset')}".strip()
+    words = f"{kind} {spec.shadows:,} shadows of {audit.design.shadow_size:,} records and {count_noun(audit.datasets, 'dataset')}".strip()
     return {
         "shadow": np.asarray(shadow, dtype=np.int64),
         "target": np.asarray(target, dtype=np.int64),
@@ -743,7 +768,7 @@ def record_audit(
         "records": audit.order[audit.targets],
         **{f"is {name}": some for name, some in audit.kinds.items()},
         "names": np.asarray(audit.names),
-        "guessed": np.array([audit.looked.guessed.start, audit.looked.guessed.stop]),
+        "guessed": np.array([audit.looked.guess_features.start, audit.looked.guess_features.stop]),
         "exact": np.asarray(known),
         "claimed": np.array(claim),
         "seed": np.asarray(seed),

@@ -166,7 +166,7 @@ class RecordLinkageSpec(Spec):
         Param(
             "keys that a pair has to agree on to be compared; left out, those released unchanged that have no radius",
             names="variables",
-            told=True,
+            reported=True,
         ),
     ] = ()
     radius: Radii = field(default_factory=dict)
@@ -174,7 +174,11 @@ class RecordLinkageSpec(Spec):
     probabilities: Annotated[
         tuple[float, ...],
         Param(
-            "least probability of a link that counts, for precision and recall", gt=0, le=1, selects=True, unique=True
+            "least probability of a link that counts, for precision and recall",
+            gt=0,
+            le=1,
+            filters_rows=True,
+            unique=True,
         ),
     ] = (0.5, 0.9)
     pairs: Annotated[

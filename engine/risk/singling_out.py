@@ -42,13 +42,19 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ..adversary.permuted import randomised
-from ..adversary.targets import BOTH, TargetKinds, Vulnerable, number_of, vulnerability
+from ..adversary.permuted import randomised_p_value
+from ..adversary.targets import (
+    BOTH_TARGET_KINDS,
+    TargetKinds,
+    VulnerableTargets,
+    score_vulnerability,
+    vulnerable_target_count,
+)
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema
 from ..errors import BadInput, NotComputable
-from ..methods.drafting import Case, Declined, Offer, drafts
+from ..methods.drafting import Case, DeclinedOffer, Offer, drafts
 from ..methods.levers import IDENTITY
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
@@ -267,8 +273,8 @@ def guessed(
 
 def _vulnerable(released: Microdata, names: Sequence[str], asked: float | None) -> Integers:
     """Rows of the released records that are the most vulnerable among the released ones."""
-    return vulnerability(released, of_rows(released, np.zeros(0, dtype=np.int64)), names).vulnerable(
-        number_of(asked, len(released))
+    return score_vulnerability(released, of_rows(released, np.zeros(0, dtype=np.int64)), names).select_most_vulnerable(
+        vulnerable_target_count(asked, len(released))
     )[0]
 
 
@@ -335,7 +341,7 @@ class _Tried:
         if right + of_controls < FEW:
             alone = residual_interval(attack, Rate(control.value * total, total))
             low, high = min(low, alone[0]), max(high, alone[1])
-        p_value = randomised(risk, dealt, rng.spawn(1)[0])
+        p_value = randomised_p_value(risk, dealt, rng.spawn(1)[0])
         gain = self._gain(some, without, (risk - low, high - risk), dealt, stream_aside(rng))
         return AttackResult(attack, baseline, control, (float(low), float(high)), p_value, gain=gain)
 
@@ -357,7 +363,7 @@ class _Tried:
         controls = control - without._control_rate(some)
         apart = without._dealt(some, rng)
         more = Z * float(np.std(apart))
-        p_value = randomised((members - controls) / left, dealt - apart, rng)
+        p_value = randomised_p_value((members - controls) / left, dealt - apart, rng)
         ends = math.hypot(reach[0], more), math.hypot(reach[1], more)
         return Gain(members, controls, (ends[0] + ends[1]) / (2 * Z) * left, p_value, ends)
 
@@ -421,18 +427,18 @@ class SinglingOutSpec(Spec):
         Param(
             "variables that predicates speak of; left out, all but identifiers",
             names="variables",
-            told=True,
+            reported=True,
         ),
     ] = ()
     most: Annotated[int, Param("most predicates of a kind", ge=1, le=10_000)] = 1000
     clauses: Annotated[int, Param("variables of a multivariate predicate", ge=2, le=20)] = 3
     by_variable: Annotated[bool, Param("also the univariate predicates of each variable alone")] = False
-    people: TargetKinds = BOTH
-    vulnerable: Vulnerable = None
+    people: TargetKinds = BOTH_TARGET_KINDS
+    vulnerable: VulnerableTargets = None
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> SinglingOutSpec:
         """All variables but identifiers, where none are named."""
-        names = self.variables or schema.but_identifiers
+        names = self.variables or schema.non_identifiers
         return replace(self, variables=names)
 
     def check(self, schema: Schema, place: str) -> None:
@@ -443,12 +449,12 @@ class SinglingOutSpec(Spec):
             raise BadInput(f"{place}.variables", "there is no variable but identifiers; name some")
 
 
-def _offer(case: Case) -> Offer | Declined | None:
+def _offer(case: Case) -> Offer | DeclinedOffer | None:
     """Whether the release says what is true of one person alone."""
     if case.want != "synthesis":
         return None
     if not case.holdout:
-        return Declined(WITHOUT_CONTROLS)
+        return DeclinedOffer(WITHOUT_CONTROLS)
     return Offer(
         "whether descriptions found in the release fit exactly one person of the data, oftener than one of the others",
     )

@@ -48,7 +48,14 @@ from ..data.arrays import Floats, Integers
 from ..data.intervals import NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
-from ..design.binning import BINNED, Binning, BinsOfKey, as_categories, check_binning, learned_words
+from ..design.binning import (
+    BINNED,
+    BinningRule,
+    BinsOfKey,
+    check_binning_rules,
+    comparable_categories,
+    learned_bins_text,
+)
 from ..errors import BadInput, NotComputable
 from ..methods.intruder import KeyVariables
 from ..methods.levers import POPULATION
@@ -153,10 +160,10 @@ class _Search:
         return (np.bincount(group[candidates], minlength=int(group.max(initial=-1)) + 1) > 0)[group]
 
 
-def _codes(confidential: Microdata, released: Microdata, name: str, rule: Binning | None) -> Integers:
+def _codes(confidential: Microdata, released: Microdata, name: str, rule: BinningRule | None) -> Integers:
     """A key of the released table as codes, (m,): its bins, or its values, labels of a generalisation among them."""
     if rule is not None:
-        return np.asarray(as_categories(confidential, released, name, rule)[1])
+        return np.asarray(comparable_categories(confidential, released, name, rule)[1])
     return equivalence_classes([released.frame[name]], len(released))
 
 
@@ -252,7 +259,7 @@ def _by_record(n: int, released: Microdata, agreeing: Integers, score: Floats, d
     found = {}
     for name, values in (("agreeing", agreeing), ("score", score), ("dis", dis)):
         found[name] = np.full(n, np.nan)
-        found[name][released.records] = values
+        found[name][released.linked_records] = values
     return found
 
 
@@ -269,7 +276,7 @@ class SpecialUniquesSpec(Spec):
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """With the known variables as keys, when none is named."""
-        return replace(self, keys=self.keys or schema.of_role(Role.QUASI_IDENTIFIER) or released)
+        return replace(self, keys=self.keys or schema.names_by_role(Role.QUASI_IDENTIFIER) or released)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
         """BadInput when there are no keys or too many, or a bin is of no key."""
@@ -278,7 +285,7 @@ class SpecialUniquesSpec(Spec):
             raise BadInput(f"{place}.keys", 'no variable is a key; name some, or give them the role "quasi_identifier"')
         if len(keys) > MOST_KEYS:
             raise BadInput(f"{place}.keys", f"{len(keys)} keys have too many sets to search: name at most {MOST_KEYS}")
-        check_binning(self.bins, {n: schema[n].kind for n in keys if schema[n].kind in BINNED}, f"{place}.bins")
+        check_binning_rules(self.bins, {n: schema[n].kind for n in keys if schema[n].kind in BINNED}, f"{place}.bins")
 
 
 @measure_method(
@@ -425,7 +432,7 @@ def special_uniques(confidential: Microdata, released: Microdata, spec: SpecialU
     ``per_record``: ``agreeing``, ``score`` and ``dis`` (n,), NaN of suppressed records; none where the records are not linked. ``dis`` is 0 of a
     person whose drawn row has other keys.
     """
-    names, remark = list(spec.keys), learned_words(spec.bins)
+    names, remark = list(spec.keys), learned_bins_text(spec.bins)
     codes = np.stack([_codes(confidential, released, name, spec.bins.get(name)) for name in names], axis=1)
     largest = min(spec.largest or len(names), len(names))
     found = _Scores.of(codes, largest)
@@ -446,7 +453,7 @@ def special_uniques(confidential: Microdata, released: Microdata, spec: SpecialU
         *_dis_estimates(whole, dis, said),
         *_contributions(released, names, found, remark),
     ]
-    if not released.linked or len(released.records) != len(released) or len(released) > len(confidential):
+    if not released.linked or len(released.linked_records) != len(released) or len(released) > len(confidential):
         return Measure(tuple(estimates))
     right = np.where(keeps_keys(confidential, released, names, spec.bins), dis, 0.0)
     return Measure(tuple(estimates), _by_record(len(confidential), released, agreeing, found.score, right))

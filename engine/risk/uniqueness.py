@@ -21,7 +21,7 @@ import numpy as np
 from ..data.intervals import NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
-from ..design.binning import BINNED, BinsOfKey, as_categories, check_binning, learned_words
+from ..design.binning import BINNED, BinsOfKey, check_binning_rules, comparable_categories, learned_bins_text
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import require_equal_values
 from ..methods.drafting import Case, Offer, drafts
@@ -43,7 +43,7 @@ def _keys(
     ours, theirs, why = list[Values](), list[Values](), None
     for name in spec.keys:
         if rule := spec.bins.get(name):
-            own, other = as_categories(confidential, released, name, rule)
+            own, other = comparable_categories(confidential, released, name, rule)
         else:
             own, other = confidential.frame[name], released.frame[name]
             try:
@@ -75,13 +75,13 @@ class UniquenessSpec(Spec):
 
     keys: KeyVariables = ()
     sizes: Annotated[
-        tuple[int, ...], Param("group sizes up to which records are counted", ge=1, selects=True, unique=True)
+        tuple[int, ...], Param("group sizes up to which records are counted", ge=1, filters_rows=True, unique=True)
     ] = (1, 2, 4, 9)
     bins: BinsOfKey = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """With the known variables as key, when none is named."""
-        return replace(self, keys=self.keys or schema.of_role(Role.QUASI_IDENTIFIER) or released)
+        return replace(self, keys=self.keys or schema.names_by_role(Role.QUASI_IDENTIFIER) or released)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
         """BadInput when there is no key, or a bin is of no variable of the key."""
@@ -90,7 +90,7 @@ class UniquenessSpec(Spec):
             raise BadInput(
                 f"{place}.keys", 'no variable is in the key; name some, or give them the role "quasi_identifier"'
             )
-        check_binning(self.bins, {n: schema[n].kind for n in keys if schema[n].kind in BINNED}, f"{place}.bins")
+        check_binning_rules(self.bins, {n: schema[n].kind for n in keys if schema[n].kind in BINNED}, f"{place}.bins")
 
 
 def _offer(case: Case) -> Offer | None:
@@ -178,7 +178,7 @@ def _offer(case: Case) -> Offer | None:
 def uniqueness(confidential: Microdata, released: Microdata, spec: UniquenessSpec, run: Run) -> Measure:
     """Uniques of the released table, those that are or repeat confidential ones, and the distribution of group sizes."""
     ours, theirs = _keys(confidential, released, spec)
-    remark = learned_words(spec.bins)
+    remark = learned_bins_text(spec.bins)
     classes = equivalence_classes(theirs, len(released))
     group = class_sizes(classes)[classes]
     shares = [

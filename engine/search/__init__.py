@@ -1,1 +1,1 @@
-"""Searching for a plan that may leave: levers, an order of looks, and an honest judgement of the best. No data and no screen."""
+"""Search for a plan that may be released: levers, an order of looks, and an honest judgement of the best. No data and no screen."""

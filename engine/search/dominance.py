@@ -1,4 +1,4 @@
-"""Which of several alternatives none of the others beats."""
+"""Pareto efficiency: which of several alternatives none of the others dominates."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def non_dominated(costs: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """The alternatives, rows of ``costs`` (n, k), that are Pareto efficient, (n,): lower is better in every column.
+def is_non_dominated(costs: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return the alternatives, rows of ``costs`` (n, k), that are Pareto efficient, (n,): lower is better in every column.
 
     One alternative dominates another when it is at least as good in every column and better in one (Miettinen,
     Nonlinear Multiobjective Optimization, 1999, Definition 2.2.1). Equal rows do not dominate each other. A row with a

@@ -1,20 +1,22 @@
-"""Which levers the limits that a plan misses ask for: those that turn what the measure's label advises, then those of the step that makes its variable."""
+"""Moves of levers for the limits that a plan misses: those that the measure's label advises, then those of the step that makes its variable."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from ..methods.levers import Advice, Turn
-from ..methods.registry import output_called
+from ..methods.registry import output_by_key
 from ..recipe.thresholds import Verdict
-from .space import Asks, Lever, Move
+from .space import LeverMove, MovesByLimit, SearchLever
 
-WAYS: dict[Turn, int] = {"more": 1, "less": -1, "on": 1, "other": 0}
-UTILITY = ("utility", "quality")
+DIRECTION_OF_TURN: dict[Turn, int] = {"more": 1, "less": -1, "on": 1, "other": 0}
+UTILITY_FAMILIES = ("utility", "quality")
 
 
-def missed_by(verdict: Verdict) -> float:
-    """How far a value misses its limit, between 0 and 1 by its distance in units of the limit; 1 where it was not computed, 0 where it meets it."""
+def relative_miss(verdict: Verdict) -> float:
+    """Return how far a value misses its limit, between 0 and 1 by its distance in units of the limit; 1 where it was not computed, 0 where
+    it meets it.
+    """
     if verdict.margin is None:
         return 1.0
     if verdict.margin >= 0:
@@ -23,36 +25,41 @@ def missed_by(verdict: Verdict) -> float:
     return size / (1 + size)
 
 
-def guided_moves(levers: Sequence[Lever], verdicts: Sequence[Verdict]) -> Asks:
-    """How to turn which levers where a release has these verdicts: by missed limit, that of the largest miss first, the strongest move first.
+def guided_moves(levers: Sequence[SearchLever], verdicts: Sequence[Verdict]) -> MovesByLimit:
+    """Return the moves of levers for a release with these verdicts: by missed limit, that of the largest miss first, the strongest move first.
 
-    Empty where every limit is met. Of two limits that ask for opposite ways of a lever the one of the larger miss is heard.
+    Empty where every limit is met. Of two limits that ask for opposite moves of a lever the one of the larger miss decides.
     """
-    failing = sorted((one for one in verdicts if missed_by(one) > 0), key=lambda one: -missed_by(one))
-    found: list[tuple[Move, ...]] = []
+    failing = sorted((one for one in verdicts if relative_miss(one) > 0), key=lambda one: -relative_miss(one))
+    found: list[tuple[LeverMove, ...]] = []
     for verdict in failing:
         heard = {move for own in found for move in own}
-        moves = dict.fromkeys(_asked(levers, verdict))
+        moves = dict.fromkeys(_moves_for_verdict(levers, verdict))
         if own := tuple((at, by) for at, by in moves if (at, by) not in heard and (at, -by) not in heard):
             found.append(own)
     return tuple(found)
 
 
-def _asked(levers: Sequence[Lever], verdict: Verdict) -> Iterator[Move]:
-    """The moves that one limit asks for: what its label advises, then the levers of the step that makes its variable."""
-    output = output_called(verdict.value)
-    own = [at for at, lever in enumerate(levers) if not lever.variables or _makes(lever, verdict.target)]
+def _moves_for_verdict(levers: Sequence[SearchLever], verdict: Verdict) -> Iterator[LeverMove]:
+    """Yield the moves for one limit: what its label advises, then the levers of the step that makes its variable."""
+    output = output_by_key(verdict.value)
+    own = [at for at, lever in enumerate(levers) if not lever.variables or _makes_target(lever, verdict.target)]
     for advice in () if output is None else output.label.levers:
         for setting, turn in (advice.turns if isinstance(advice, Advice) else {}).items():
             for at in own:
                 if levers[at].setting == setting:
-                    yield at, WAYS[turn] * (1 if levers[at].upward else -1) if levers[at].rising else 0
-    safer = -1 if verdict.value.partition(".")[0] in UTILITY else 1
+                    yield (
+                        at,
+                        DIRECTION_OF_TURN[turn] * (1 if levers[at].later_is_larger else -1)
+                        if levers[at].later_protects_more
+                        else 0,
+                    )
+    safer = -1 if verdict.value.partition(".")[0] in UTILITY_FAMILIES else 1
     for at in own:
         if levers[at].variables and verdict.target:
-            yield at, safer if levers[at].rising else 0
+            yield at, safer if levers[at].later_protects_more else 0
 
 
-def _makes(lever: Lever, target: str) -> bool:
-    """Whether the steps of a lever make the variable of a verdict, or any where it is about none."""
+def _makes_target(lever: SearchLever, target: str) -> bool:
+    """Return whether the steps of a lever make the variable of a verdict, or any where it is about none."""
     return not target or target in lever.variables

@@ -1,7 +1,9 @@
-"""The plans that a search may look at: levers, each with options of rising protection where that is known.
+"""Space of the plans that a search may evaluate: levers, each with options of rising protection where that is known.
 
-A plan is a choice of one option of every lever. Levers come from what the methods of a recipe declare (``Param.lever``), from the order of its
-synthesis steps, and from what the workspace adds, such as another method for a variable. A lever that states a guarantee, such as k, is never turned
+A plan is a choice of one option of every lever. Levers come from what the methods of a recipe declare (``Param.search_values``), from
+the order of its
+synthesis steps, and from what the workspace adds, such as another method for a variable. A lever that states a guarantee, such as k, is
+never turned
 below the plan's own.
 """
 
@@ -15,72 +17,81 @@ from typing import Any
 
 import numpy as np
 
-from ..data.declaration import LeverValues, declared
+from ..data.declaration import SearchValues, declared_params
 from ..data.schema import Schema
 from ..data.terms import parse_term
-from ..errors import BadInput, suggestion
+from ..errors import BadInput, near_miss_hint
 from ..methods.registry import Method
-from ..methods.release_form import Datasets
+from ..methods.release_form import DatasetsTable
 from ..recipe.recipe import Recipe
-from ..recipe.steps import MAKERS, Step
+from ..recipe.steps import MAKERS, RecipeStep
 
-Table = dict[str, Any]
-Change = Callable[[Table], None]
-Choice = tuple[int, ...]
+RecipeTable = dict[str, Any]
+TableChange = Callable[[RecipeTable], None]
+LeverChoice = tuple[int, ...]
 """The number of the option taken, by lever."""
-Move = tuple[int, int]
+LeverMove = tuple[int, int]
 """A lever by its number, and the way in which it is turned: 1 to the next option, -1 to the one before, 0 to any other."""
-Asks = tuple[tuple[Move, ...], ...]
+MovesByLimit = tuple[tuple[LeverMove, ...], ...]
 """By limit that a plan misses, that of the largest miss first, the moves which it asks for, the strongest first."""
-Turned = tuple[Step, str, LeverValues]
+LeverField = tuple[RecipeStep, str, SearchValues]
 """A step, a field of its parameters, and the values of its lever."""
-ORDER = "order of synthesis"
+ORDER_LEVER = "order of synthesis"
 LONGEST_ORDER = 6
 """Steps of the longest synthesis whose steps are each tried as the first."""
 PREDICTORS = "predictors"
-UNCHANGED = "unchanged"
+UNCHANGED_TEXT = "unchanged"
 MOST_POINTS = 4096
 """Points of the Sobol sequence at most: where few plans differ, fewer are found than asked for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
-    """What a lever can be turned to: a short text, and what it changes in a recipe's table."""
+class LeverOption:
+    """An option of a lever.
+
+    label: its short text
+    change: what it changes in a recipe's table
+    """
 
     label: str
-    change: Change
+    change: TableChange
 
 
 @dataclass(frozen=True, slots=True)
-class Lever:
-    """A setting that a search may change. ``now`` is the option that the plan has; ``rising``: a later option protects more, else options have no order.
+class SearchLever:
+    """A setting that a search may change.
 
-    ``setting`` is what advice calls it (``engine.methods.levers``), and ``upward`` says that a later option has a larger value of it.
-    ``variables`` are those that the steps which it turns make; none where it concerns the whole release.
+    name: name of the lever
+    options: its options
+    now: number of the option that the plan has
+    later_protects_more: whether a later option protects more; else options have no order
+    setting: what advice calls it (``engine.methods.levers``)
+    later_is_larger: whether a later option has a larger value of the setting
+    variables: variables that the steps which it turns make; none where it concerns the whole release
     """
 
     name: str
-    options: tuple[Option, ...]
+    options: tuple[LeverOption, ...]
     now: int
-    rising: bool = True
+    later_protects_more: bool = True
     setting: str = ""
-    upward: bool = True
+    later_is_larger: bool = True
     variables: frozenset[str] = frozenset()
 
 
 def declared_levers(
-    recipe: Recipe, narrowed: Mapping[str, Sequence[Any]] | None = None, others: Sequence[Step] = ()
-) -> list[Lever]:
-    """The levers that the methods of the recipe's steps declare, one for all steps that share a method; ``m`` of a synthesis first.
+    recipe: Recipe, narrowed: Mapping[str, Sequence[Any]] | None = None, others: Sequence[RecipeStep] = ()
+) -> list[SearchLever]:
+    """Return the levers that the methods of the recipe's steps declare, one for all steps that share a method; ``m`` of a synthesis first.
 
     ``others`` are steps that another lever may put into the plan. A guarantee that several methods state under one name is one lever.
-    ``narrowed`` is given to ``narrowed_levers``. Raises BadInput.
+    ``narrowed`` is given to ``narrow_levers``. Raises BadInput.
     """
-    found: list[Lever | None] = [_of_m(recipe)] if recipe.synthesis else []
+    found: list[SearchLever | None] = [_datasets_lever(recipe)] if recipe.synthesis else []
     for family in MAKERS:
         own = [*(recipe.synthesis if family == "synthesis" else recipe.anonymisation)]
         steps = [*own, *(step for step in others if step.method.family == family)]
-        for fields in _by_lever(steps, recipe):
+        for fields in _fields_by_lever(steps, recipe):
             method, field, lever = fields[0][0].method, fields[0][1], fields[0][2]
             now = {getattr(step.spec, field) for step, _, _ in fields if step in own} or {
                 getattr(step.spec, field) for step, _, _ in fields
@@ -88,97 +99,108 @@ def declared_levers(
             methods = {step.method.key: step.method for step, _, _ in fields}
             variables = frozenset(name for step, _, _ in fields for name in step.targets)
             name = f"{method.name}.{field}" if len(methods) == 1 else field
-            found.append(_lever(name, tuple(methods.values()), field, lever, now, variables))
-    return narrowed_levers([lever for lever in found if lever is not None], narrowed or {})
+            found.append(_parameter_lever(name, tuple(methods.values()), field, lever, now, variables))
+    return narrow_levers([lever for lever in found if lever is not None], narrowed or {})
 
 
-def _by_lever(steps: Sequence[Step], recipe: Recipe) -> list[list[Turned]]:
-    """What each lever turns: a field in all steps of a method, a guarantee in all steps that state it."""
-    found: dict[tuple[str, str], list[Turned]] = {}
+def _fields_by_lever(steps: Sequence[RecipeStep], recipe: Recipe) -> list[list[LeverField]]:
+    """Group the fields by lever: a field in all steps of a method, a guarantee in all steps that state it."""
+    found: dict[tuple[str, str], list[LeverField]] = {}
     for step in steps:
         for info in step.method.spec.params():
-            lever = info.param.lever
-            if lever is not None and _concerns(lever, step, recipe):
-                key = ("", info.name) if lever.guarantee else (step.method.key, info.name)
+            lever = info.param.search_values
+            if lever is not None and _affects_step(lever, step, recipe):
+                key = ("", info.name) if lever.is_guarantee else (step.method.key, info.name)
                 found.setdefault(key, []).append((step, info.name, lever))
     return list(found.values())
 
 
-def _concerns(lever: LeverValues, step: Step, recipe: Recipe) -> bool:
-    """Whether the values of a lever make a difference to what a step makes."""
-    return not lever.numbers or any(not recipe.schema[name].kind.has_levels for name in step.targets)
+def _affects_step(lever: SearchValues, step: RecipeStep, recipe: Recipe) -> bool:
+    """Return whether the values of a lever make a difference to what a step makes."""
+    return not lever.for_numbers_only or any(not recipe.schema[name].kind.has_levels for name in step.targets)
 
 
-def _of_m(recipe: Recipe) -> Lever:
-    own = next(info.param.lever for info in declared(Datasets) if info.name == "m")
+def _datasets_lever(recipe: Recipe) -> SearchLever:
+    own = next(info.param.search_values for info in declared_params(DatasetsTable) if info.name == "m")
     assert own is not None
-    values = sorted({*own.values, recipe.m}, reverse=not own.rising)
+    values = sorted({*own.values, recipe.m}, reverse=not own.larger_protects_more)
 
-    def option(m: int) -> Option:
-        def change(table: Table) -> None:
+    def dataset_option(m: int) -> LeverOption:
+        def set_datasets(table: RecipeTable) -> None:
             table.setdefault("release", {})["m"] = m
 
-        return Option(str(m), change)
+        return LeverOption(str(m), set_datasets)
 
-    return Lever("m", tuple(option(m) for m in values), values.index(recipe.m), setting="m", upward=own.rising)
+    return SearchLever(
+        "m",
+        tuple(dataset_option(m) for m in values),
+        values.index(recipe.m),
+        setting="m",
+        later_is_larger=own.larger_protects_more,
+    )
 
 
-def _lever(
+def _parameter_lever(
     name: str,
     methods: Sequence[Method],
     field: str,
-    declared: LeverValues,
+    declared: SearchValues,
     now: set[Any],
     variables: frozenset[str],
-) -> Lever | None:
-    """The lever of one parameter in all steps of some methods; None where its plan has no room, or a step does not use it."""
+) -> SearchLever | None:
+    """Return the lever of one parameter in all steps of some methods; None where its plan has no room, or a step does not use it."""
     if None in now:
         return None
     own = next(iter(now)) if len(now) == 1 else None
-    values = [value for value in declared.values if not declared.guarantee or _at_least(value, now, declared.rising)]
+    values = [
+        value
+        for value in declared.values
+        if not declared.is_guarantee or _keeps_promise(value, now, declared.larger_protects_more)
+    ]
     if own is not None and own not in values:
         values = sorted([*values, own])
-    if not declared.rising:
+    if not declared.larger_protects_more:
         values.reverse()
     several = own is None
     names = {said for method in methods for said in (method.name, method.key)}
 
-    def option(value: Any) -> Option:
-        def change(table: Table) -> None:
+    def parameter_option(value: Any) -> LeverOption:
+        def set_parameter(table: RecipeTable) -> None:
             for step in table.get(methods[0].family, ()):
                 if step["method"] in names:
                     step[field] = value
 
-        return Option(_word(value), change)
+        return LeverOption(_option_label(value), set_parameter)
 
-    options = [option(value) for value in values]
+    options = [parameter_option(value) for value in values]
     if several:
-        options.insert(0, Option("as in the plan", lambda _: None))
+        options.insert(0, LeverOption("as in the plan", lambda _: None))
     if len(options) < 2:
         return None
     at = 0 if several else values.index(own)
-    return Lever(name, tuple(options), at, declared.ordered, field, declared.rising, variables)
+    return SearchLever(name, tuple(options), at, declared.has_order, field, declared.larger_protects_more, variables)
 
 
-def _at_least(value: Any, now: set[Any], rising: bool) -> bool:
-    """Whether a value promises at least what every step promises."""
+def _keeps_promise(value: Any, now: set[Any], rising: bool) -> bool:
+    """Return whether a value promises at least what every step promises."""
     return all(value >= one if rising else value <= one for one in now)
 
 
-def _word(value: Any) -> str:
+def _option_label(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def order_lever(recipe: Recipe) -> Lever | None:
-    """The order in which variables are synthesised: as in the plan, reversed, each in turn as the first; None where there is no other order.
+def order_lever(recipe: Recipe) -> SearchLever | None:
+    """Return the lever of the order in which variables are synthesised: as in the plan, reversed, each in turn as the first.
 
-    Of two steps of which one predicted the other's variable, the one that comes first predicts the other. So a model loses and gains no
-    predictor but by the order. Only steps of one variable whose method takes predictors are moved.
+    None where there is no other order. Of two steps of which one predicted the other's variable, the one that comes first predicts the
+    other.
+    So a model loses and gains no predictor but by the order. Only steps of one variable whose method takes predictors are moved.
     """
     steps = recipe.synthesis
-    if len(steps) < 2 or any(step.method.joint or PREDICTORS not in _fields(step.method) for step in steps):
+    if len(steps) < 2 or any(step.method.joint or PREDICTORS not in _parameter_names(step.method) for step in steps):
         return None
     names, schema = [step.targets[0] for step in steps], recipe.schema
     places = list(range(len(steps)))
@@ -186,63 +208,63 @@ def order_lever(recipe: Recipe) -> Lever | None:
     if 2 < len(steps) <= LONGEST_ORDER:
         orders |= {f"{names[at]} first": [at, *(one for one in places if one != at)] for at in places[1:]}
 
-    def option(label: str, order: Sequence[int]) -> Option:
-        def change(table: Table) -> None:
+    def order_option(label: str, order: Sequence[int]) -> LeverOption:
+        def set_order(table: RecipeTable) -> None:
             tables = table.get("synthesis", [])
             if [one.get("target") for one in tables] == names:
-                table["synthesis"] = [_moved(tables, order, place, schema) for place in range(len(order))]
+                table["synthesis"] = [_moved_step(tables, order, place, schema) for place in range(len(order))]
 
-        return Option(label, change)
+        return LeverOption(label, set_order)
 
-    options = tuple(option(label, order) for label, order in orders.items())
-    return Lever(ORDER, options, 0, rising=False, setting="order", variables=frozenset(names))
+    options = tuple(order_option(label, order) for label, order in orders.items())
+    return SearchLever(ORDER_LEVER, options, 0, later_protects_more=False, setting="order", variables=frozenset(names))
 
 
-def _fields(method: Method) -> set[str]:
+def _parameter_names(method: Method) -> set[str]:
     return {info.name for info in method.spec.params()}
 
 
-def _moved(tables: Sequence[Table], order: Sequence[int], place: int, schema: Schema) -> Table:
-    """The step at a place of an order, with the predictors that are there by then."""
+def _moved_step(tables: Sequence[RecipeTable], order: Sequence[int], place: int, schema: Schema) -> RecipeTable:
+    """Return the step at a place of an order, with the predictors that are there by then."""
     at, target = order[place], str(tables[order[place]]["target"])
     later = {str(tables[one]["target"]) for one in order[place + 1 :]}
-    kept = [text for text in _predictors(tables[at]) if not _columns(text, schema) & later]
+    kept = [text for text in _step_predictors(tables[at]) if not _predictor_variables(text, schema) & later]
     gained = [
         str(tables[one]["target"])
         for one in order[:place]
-        if one > at and any(target in _columns(text, schema) for text in _predictors(tables[one]))
+        if one > at and any(target in _predictor_variables(text, schema) for text in _step_predictors(tables[one]))
     ]
     return {**tables[at], PREDICTORS: [*kept, *gained]}
 
 
-def _predictors(table: Mapping[str, Any]) -> list[str]:
+def _step_predictors(table: Mapping[str, Any]) -> list[str]:
     return list(table.get(PREDICTORS, ()))
 
 
-def _columns(text: str, schema: Schema) -> frozenset[str]:
-    """The variables in a predictor, a name or a term."""
+def _predictor_variables(text: str, schema: Schema) -> frozenset[str]:
+    """Return the variables in a predictor, a name or a term."""
     return frozenset({text} if text in schema else parse_term(text, schema, PREDICTORS).columns)
 
 
-def narrowed_levers(levers: Sequence[Lever], narrowed: Mapping[str, Sequence[Any]]) -> list[Lever]:
-    """The levers with the values that a recipe gives by their names, without those that it leaves alone.
+def narrow_levers(levers: Sequence[SearchLever], narrowed: Mapping[str, Sequence[Any]]) -> list[SearchLever]:
+    """Return the levers with the values that a recipe gives by their names, without those that it leaves alone.
 
     Raises BadInput for a name or a value that there is not.
     """
-    return list(_narrowed(levers, narrowed))
+    return list(_iterate_narrowed(levers, narrowed))
 
 
-def _narrowed(levers: Sequence[Lever], narrowed: Mapping[str, Sequence[Any]]) -> Iterator[Lever]:
+def _iterate_narrowed(levers: Sequence[SearchLever], narrowed: Mapping[str, Sequence[Any]]) -> Iterator[SearchLever]:
     names = [lever.name for lever in levers]
     for name in narrowed:
         if name not in names:
-            hint = suggestion(name, names) or f"; levers of this plan: {', '.join(names) or 'none'}"
+            hint = near_miss_hint(name, names) or f"; levers of this plan: {', '.join(names) or 'none'}"
             raise BadInput(f"search.levers.{name}", f"this plan has no such lever{hint}")
     for lever in levers:
         if lever.name not in narrowed:
             yield lever
             continue
-        words = [_word(value) for value in narrowed[lever.name]]
+        words = [_option_label(value) for value in narrowed[lever.name]]
         labels = [option.label for option in lever.options]
         for word in words:
             if word not in labels:
@@ -255,50 +277,55 @@ def _narrowed(levers: Sequence[Lever], narrowed: Mapping[str, Sequence[Any]]) ->
             yield replace(lever, options=tuple(kept), now=kept.index(lever.options[lever.now]))
 
 
-def changed(table: Mapping[str, Any], levers: Sequence[Lever], choice: Choice) -> Table:
-    """The recipe's table with the options of a choice; levers that stay where they are change nothing."""
-    found: Table = copy.deepcopy(dict(table))
+def apply_choice(table: Mapping[str, Any], levers: Sequence[SearchLever], choice: LeverChoice) -> RecipeTable:
+    """Return the recipe's table with the options of a choice; levers that stay where they are change nothing."""
+    found: RecipeTable = copy.deepcopy(dict(table))
     for lever, at in zip(levers, choice, strict=True):
         if at != lever.now:
             lever.options[at].change(found)
     return found
 
 
-def distinct_choice(table: Mapping[str, Any], levers: Sequence[Lever], choice: Choice) -> Choice:
-    """The choice without the options that change nothing beside the others, such as leaves of trees in a plan that has none.
+def canonical_choice(table: Mapping[str, Any], levers: Sequence[SearchLever], choice: LeverChoice) -> LeverChoice:
+    """Return the choice without the options that change nothing beside the others, such as leaves of trees in a plan that has none.
 
     Choices of the same table are the same choice then.
     """
-    whole = _written(changed(table, levers, choice))
+    whole = _canonical_json(apply_choice(table, levers, choice))
     for at, lever in enumerate(levers):
         without = (*choice[:at], lever.now, *choice[at + 1 :])
-        if choice[at] != lever.now and _written(changed(table, levers, without)) == whole:
+        if choice[at] != lever.now and _canonical_json(apply_choice(table, levers, without)) == whole:
             choice = without
     return choice
 
 
-def _written(table: Mapping[str, Any]) -> str:
+def _canonical_json(table: Mapping[str, Any]) -> str:
     return json.dumps(table, sort_keys=True, default=str)
 
 
-def described(levers: Sequence[Lever], choice: Choice) -> str:
-    """What a choice changes in the plan, such as ``cart.minbucket 40, m 3``; ``UNCHANGED`` where nothing."""
+def describe_choice(levers: Sequence[SearchLever], choice: LeverChoice) -> str:
+    """Return what a choice changes in the plan, such as ``cart.minbucket 40, m 3``; ``UNCHANGED_TEXT`` where nothing."""
     moved = [
         f"{lever.name} {lever.options[at].label}" for lever, at in zip(levers, choice, strict=True) if at != lever.now
     ]
-    return ", ".join(moved) or UNCHANGED
+    return ", ".join(moved) or UNCHANGED_TEXT
 
 
-def screened(
-    levers: Sequence[Lever], count: int, seed: int, same: Callable[[Choice], Choice] = lambda choice: choice
-) -> list[Choice]:
-    """At most ``count`` different plans spread over the space by a scrambled Sobol sequence (Owen 1998): the plan as it is, the most
-    protective one, then the sequence. All plans where there are no more. ``same`` gives the one choice of all that are the same plan.
+def spread_choices(
+    levers: Sequence[SearchLever],
+    count: int,
+    seed: int,
+    same: Callable[[LeverChoice], LeverChoice] = lambda choice: choice,
+) -> list[LeverChoice]:
+    """Return at most ``count`` different plans spread over the space by a scrambled Sobol sequence (Owen 1998).
+
+    First come the plan as it is and the most protective one, then the sequence. All plans where there are no more. ``same`` gives the one
+    choice of all that are the same plan.
     """
     from scipy.stats import qmc
 
     now = tuple(lever.now for lever in levers)
-    most = tuple(len(lever.options) - 1 if lever.rising else lever.now for lever in levers)
+    most = tuple(len(lever.options) - 1 if lever.later_protects_more else lever.now for lever in levers)
     found = list(dict.fromkeys([now, same(most)]))[:count]
     sizes = np.array([len(lever.options) for lever in levers])
     space = int(np.prod(sizes.astype(float))) if len(sizes) else 1
@@ -317,23 +344,27 @@ def screened(
     return found
 
 
-def moves(levers: Sequence[Lever], choice: Choice, *, safer: bool, asks: Asks = ()) -> Iterator[Choice]:
-    """The plans around a choice: the strongest moves of all limits that it misses together, each move that these ask for, and then each lever one step away or
-    at another option where they have no order, those that protect more first where ``safer``, else those that protect less. A plan may come twice.
+def neighbouring_choices(
+    levers: Sequence[SearchLever], choice: LeverChoice, *, safer: bool, asks: MovesByLimit = ()
+) -> Iterator[LeverChoice]:
+    """Yield the plans around a choice; a plan may come twice.
+
+    First the strongest moves of all limits that it misses together, then each move that these ask for, and then each lever one step away or
+    at another option where they have no order, those that protect more first where ``safer``, else those that protect less.
     """
     if len(asks) > 1:
         together = choice
         for own in asks:
-            together = next(_turned(levers, together, own[:1]), together)
+            together = next(_turn_levers(levers, together, own[:1]), together)
         yield together
     way = 1 if safer else -1
-    ways = [(at, lever.rising) for at, lever in enumerate(levers)]
+    ways = [(at, lever.later_protects_more) for at, lever in enumerate(levers)]
     rest = [(at, by) for by in (way, 0, -way) for at, rising in ways if rising == (by != 0)]
-    yield from _turned(levers, choice, [*(move for own in asks for move in own), *rest])
+    yield from _turn_levers(levers, choice, [*(move for own in asks for move in own), *rest])
 
 
-def _turned(levers: Sequence[Lever], choice: Choice, by: Sequence[Move]) -> Iterator[Choice]:
-    """The choices that each of some moves leads to."""
+def _turn_levers(levers: Sequence[SearchLever], choice: LeverChoice, by: Sequence[LeverMove]) -> Iterator[LeverChoice]:
+    """Yield the choices that each of some moves leads to."""
     for at, way in by:
         size = len(levers[at].options)
         for to in (choice[at] + way,) if way else range(size):

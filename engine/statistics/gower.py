@@ -54,7 +54,7 @@ class Gower:
                 found = (str(level) for table in tables for level in _levels(table, name).categories)
                 levels[name] = {level: k for k, level in enumerate(dict.fromkeys(found))}
             else:
-                values[name] = np.sort(np.concatenate([table.present(name) for table in tables]))
+                values[name] = np.sort(np.concatenate([table.present_numbers(name) for table in tables]))
         return cls(tuple(names), sum(map(len, tables)), levels, values)
 
     def of_some(self, names: Sequence[str]) -> Gower:

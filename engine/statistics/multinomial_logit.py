@@ -36,13 +36,13 @@ class NoMaximum(EngineError):
 class MultinomialLogit:
     """A fitted model of K classes and p columns.
 
-    ``classes`` (K,), ascending, are the codes of the classes, ``coefficients`` (K, p) in their order, ``penalties`` (p,) those of the
+    ``class_keys`` (K,), ascending, are the codes of the classes, ``coefficients`` (K, p) in their order, ``penalties`` (p,) those of the
     columns. ``factor`` (K p, K p) is the lower Cholesky factor of the negative Hessian of what was maximised, at the coefficients read row by row, plus a term
     that only meets changes common to all classes, which change nothing. ``log_likelihood`` is without the penalty, ``decrement``
     the squared length of the last Newton step in standard errors, ``steps`` how many there were.
     """
 
-    classes: Integers
+    class_keys: Integers
     coefficients: Floats
     penalties: Floats
     factor: Floats
@@ -66,8 +66,8 @@ class MultinomialLogit:
         return np.asarray(residuals[:, :, None] * x[:, None, :])
 
     def places(self, y: Integers) -> Integers:
-        """Where codes y (n,) stand in ``classes``."""
-        return places_of(y, self.classes)
+        """Where codes y (n,) stand in ``class_keys``."""
+        return places_of(y, self.class_keys)
 
     def step(self, gradient: Floats) -> Floats:
         """The Newton step (..., K, p) for a change of the gradient (..., K, p), such as that of records which come and go.

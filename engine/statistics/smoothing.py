@@ -17,14 +17,14 @@ from collections.abc import Callable
 import numpy as np
 
 from ..data.arrays import Floats, Integers
-from ..data.sorting import distinct
+from ..data.sorting import sorted_unique
 
 MOST_DECIMALS = 6
 
 
 def steps(numbers: Floats) -> float:
     """The largest step of which all numbers (n,) are multiples, down to a millionth; 0 where they have no such step."""
-    values = distinct(numbers)
+    values = sorted_unique(numbers)
     for decimals in range(MOST_DECIMALS + 1):
         scaled = values * 10.0**decimals
         whole = np.rint(scaled)

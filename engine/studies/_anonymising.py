@@ -1,4 +1,4 @@
-"""What studies that anonymise tables of their own share."""
+"""Shared functions of studies that anonymise tables of their own."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..errors import BadInput
-from ..methods.registry import Method, find
+from ..methods.registry import Method, find_method
 from ..methods.results import Estimate, Measure, StudyPoint
 from ..methods.run import Run
-from ..wording import agree, counted
+from ..wording import agreeing_word, count_noun
 
 if TYPE_CHECKING:
     from ..methods.release_form import AnonymisationSpec
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 OWN_TABLES = "the study makes tables of its own from the confidential data; its numbers stand with those"
 
 
-def anonymiser(
+def find_anonymiser(
     key: str, schema: Schema, quasi_identifiers: Sequence[str], k: int, options: Mapping[str, Any], place: str
 ) -> tuple[Method, AnonymisationSpec]:
-    """The anonymisation method of this key and its parameters. Raises BadInput at ``place``."""
-    found = find(key, f"{place}.anonymisation", ("anonymisation",))
+    """Return the anonymisation method of this key and its parameters. Raises BadInput at ``place``."""
+    found = find_method(key, f"{place}.anonymisation", ("anonymisation",))
     spec: AnonymisationSpec = found.spec.from_table(  # type: ignore[assignment]
         {"quasi_identifiers": list(quasi_identifiers), "k": k, **options}, place
     )
@@ -33,38 +33,38 @@ def anonymiser(
     return found, spec
 
 
-def narrowed(schema: Schema, names: Sequence[str] = ()) -> Schema:
-    """Only these variables, or all but the identifiers: they have no place in a table that is anonymised."""
+def select_schema(schema: Schema, names: Sequence[str] = ()) -> Schema:
+    """Return the schema of these variables alone, or of all but the identifiers: they have no place in a table that is anonymised."""
     return Schema(tuple(v for v in schema if (v.name in names if names else v.role is not Role.IDENTIFIER)))
 
 
 def require_present(data: Microdata, names: Sequence[str], place: str) -> None:
-    """BadInput where a quasi-identifier or one of the variables has missing values: they cannot be tested or averaged."""
-    for name in dict.fromkeys((*names, *data.schema.of_role(Role.QUASI_IDENTIFIER))):
-        if missing := int(data.missing(name).sum()):
+    """Raise BadInput where a quasi-identifier or one of the variables has missing values: they cannot be tested or averaged."""
+    for name in dict.fromkeys((*names, *data.schema.names_by_role(Role.QUASI_IDENTIFIER))):
+        if missing := int(data.missing_mask(name).sum()):
             raise BadInput(
                 place,
-                f'{counted(missing, "record")} {agree(missing, "has", "have")} no value of "{name}"; say missing = "drop" under [data]',
+                f'{count_noun(missing, "record")} {agreeing_word(missing, "has", "have")} no value of "{name}"; say missing = "drop" under [data]',
             )
 
 
-def anonymised(data: Microdata, by: tuple[Method, AnonymisationSpec], run: Run) -> Microdata:
-    """The anonymised table of ``data`` with the class of each of its records."""
+def anonymise_sample(data: Microdata, by: tuple[Method, AnonymisationSpec], run: Run) -> Microdata:
+    """Return the anonymised table of ``data`` with the class of each of its records."""
     method, spec = by
     made = method.anonymise(data, spec, run)
-    return replace(made.data, origin="anonymised", classes=made.classes, generalised=spec.generalised(data.schema))
+    return replace(made.data, origin="anonymised", classes=made.class_keys, generalised=spec.generalised(data.schema))
 
 
-def scores(
+def quality_scores(
     key: str, original: Microdata, released: Microdata, table: Mapping[str, Any], run: Run
 ) -> dict[tuple[str, str], float | None]:
-    """The values of a data quality method by measure and column, None where one cannot be computed."""
-    found = find(key, "", ("quality",))
+    """Return the values of a data quality method by measure and column, None where one cannot be computed."""
+    found = find_method(key, "", ("quality",))
     spec = found.spec.from_table(table, key).for_release(original.schema, ())
     return {(one.measure, one.target): one.value for one in found.measure(original, released, spec, run).estimates}
 
 
-def own_tables(found: Sequence[Estimate], releases: Sequence[Microdata]) -> StudyPoint:
-    """The point of a study that looks at no release: every release has one row that says so."""
+def point_of_own_tables(found: Sequence[Estimate], releases: Sequence[Microdata]) -> StudyPoint:
+    """Return the point of a study that looks at no release: every release has one row that says so."""
     instead = Measure((Estimate.not_computed(found[0].measure, OWN_TABLES),)) if found else Measure(())
     return StudyPoint(Measure(tuple(found)), tuple(instead for _ in releases))

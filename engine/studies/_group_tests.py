@@ -1,4 +1,4 @@
-"""Whether tests on an anonymised table say what they say on the original one (Lighthouse data quality §4.1).
+"""Tests of groups on an anonymised table, compared with those on the original one (Lighthouse data quality §4.1).
 
 Each group of a sensitive variable is tested against the others. The p values are those of ``scipy.stats`` (tests hold that) in the
 special functions alone: a calibration makes 74,000 tests, and ``ttest_ind`` takes 0.8 ms for 200 records where ``t_test`` takes
@@ -18,17 +18,18 @@ from scipy.special import chdtrc, stdtr, xlogy
 
 from ..data.arrays import Floats
 from ..data.microdata import Microdata
-from ..partition.pairs import NUMBERS, Pairs, class_ranges
+from ..partition.pairs import NUMBERS, LinkedTables, class_ranges
 
 Groups = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
-    """How many tests there were, and how many went wrong in each way.
+class AgreementCounts:
+    """Number of tests, and of those that went wrong in each way.
 
-    ``lost``: significant on the original only (the paper prints it as Type I); ``spurious``: on the anonymised only
-    (Type II); ``sign_flip``: on both, in opposite directions.
+    lost: significant on the original only (the paper prints it as Type I)
+    spurious: on the anonymised only (Type II)
+    sign_flip: on both, in opposite directions
     """
 
     tests: int = 0
@@ -40,8 +41,8 @@ class Agreement:
     def errors(self) -> int:
         return self.lost + self.spurious + self.sign_flip
 
-    def __add__(self, other: Agreement) -> Agreement:
-        return Agreement(
+    def __add__(self, other: AgreementCounts) -> AgreementCounts:
+        return AgreementCounts(
             self.tests + other.tests,
             self.lost + other.lost,
             self.spurious + other.spurious,
@@ -49,46 +50,46 @@ class Agreement:
         )
 
 
-def agreement(pairs: Iterable[tuple[Difference, Difference]], alpha: float) -> Agreement:
-    """The agreement of tests at level ``alpha``, each given on the original and on the anonymised table."""
-    total = Agreement()
+def count_agreement(pairs: Iterable[tuple[GroupTest, GroupTest]], alpha: float) -> AgreementCounts:
+    """Count how tests at level ``alpha``, each given on the original and on the anonymised table, agree."""
+    total = AgreementCounts()
     for original, anonymised in pairs:
         was, now = original.p < alpha, anonymised.p < alpha
         flipped = was and now and original.sign * anonymised.sign < 0
-        total += Agreement(1, int(was and not now), int(now and not was), int(flipped))
+        total += AgreementCounts(1, int(was and not now), int(now and not was), int(flipped))
     return total
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """p value of a test of no difference, and the sign of the difference: 0 where the statistic has none."""
+class GroupTest:
+    """Test of no difference between a group and the others: p value, and sign of the difference, 0 where the statistic has none."""
 
     p: float
     sign: int
 
 
-def t_test(values: Floats, group: Groups) -> Difference:
-    """Welch's two-sided t-test of the mean in the group against that of the others: values and group (n,).
+def t_test(values: Floats, group: Groups) -> GroupTest:
+    """Test the mean in the group against that of the others by Welch's two-sided t-test: values and group (n,).
 
     Samples without any spread differ for certain or not at all; with fewer than two records on a side there is no
     evidence, p = 1.
     """
     first, second = values[group], values[~group]
     if min(len(first), len(second)) < 2:
-        return Difference(1.0, 0)
+        return GroupTest(1.0, 0)
     difference = float(first.mean() - second.mean())
     shares = np.array([sample.var(ddof=1) / len(sample) for sample in (first, second)])
     total = float(shares.sum())
     if total <= (1e-12 * max(abs(float(first.mean())), abs(float(second.mean())))) ** 2:
         equal = abs(difference) <= 1e-9 * max(abs(float(first.mean())), 1e-300)
-        return Difference(1.0 if equal else 0.0, 0 if equal else int(np.sign(difference)))
+        return GroupTest(1.0 if equal else 0.0, 0 if equal else int(np.sign(difference)))
     weights = shares / total
     freedom = 1 / float(np.sum(weights**2 / [len(first) - 1, len(second) - 1]))
-    return Difference(float(2 * stdtr(freedom, -abs(difference) / np.sqrt(total))), int(np.sign(difference)))
+    return GroupTest(float(2 * stdtr(freedom, -abs(difference) / np.sqrt(total))), int(np.sign(difference)))
 
 
-def g_test(codes: NDArray[np.int64], group: Groups) -> Difference:
-    """The likelihood-ratio (G) test that levels, coded from 0, are distributed alike in the group and the others.
+def g_test(codes: NDArray[np.int64], group: Groups) -> GroupTest:
+    """Test by the likelihood-ratio (G) test that levels, coded from 0, are distributed alike in the group and the others.
 
     G = 2 sum O log(O / E), with one degree of freedom less than there are levels (Sokal & Rohlf). It has no sign. One
     level alone, or nobody on a side, is no evidence: p = 1.
@@ -97,23 +98,28 @@ def g_test(codes: NDArray[np.int64], group: Groups) -> Difference:
     outside = np.bincount(codes[~group], minlength=len(inside))
     table = np.stack([inside, outside])[:, inside + outside > 0].astype(np.float64)
     if table.shape[1] < 2 or not table.sum(axis=1).all():
-        return Difference(1.0, 0)
+        return GroupTest(1.0, 0)
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
     statistic = 2 * float(np.sum(xlogy(table, table / expected)))
-    return Difference(float(chdtrc(table.shape[1] - 1, max(statistic, 0.0))), 0)
+    return GroupTest(float(chdtrc(table.shape[1] - 1, max(statistic, 0.0))), 0)
 
 
 @dataclass(frozen=True, eq=False)
-class GroupTests:
-    """The tests of an original table: ``columns`` give the result for every group, ``groups`` are masks (n,)."""
+class OriginalTests:
+    """Tests of an original table.
+
+    original: the table
+    groups: masks, (n,) each
+    columns: by column, the test of every group
+    """
 
     original: Microdata
     groups: tuple[NDArray[np.bool_], ...]
-    columns: Mapping[str, tuple[Difference, ...]]
+    columns: Mapping[str, tuple[GroupTest, ...]]
 
     @classmethod
-    def of(cls, original: Microdata, sensitive: str, names: Sequence[str], smallest: int) -> Self:
-        """The tests of every named column that varies, for every group that is large enough and leaves enough outside.
+    def from_table(cls, original: Microdata, sensitive: str, names: Sequence[str], smallest: int) -> Self:
+        """Test every named column that varies, for every group that is large enough and leaves enough outside.
 
         Of two groups one stands for both.
         """
@@ -125,31 +131,31 @@ class GroupTests:
         for name in names:
             values = original.numbers(name)
             if np.ptp(values) > 0:
-                columns[name] = _tested(original, name, values, groups)
+                columns[name] = _test_groups(original, name, values, groups)
         return cls(original, groups, columns)
 
-    def agreement(self, released: Microdata, name: str, alpha: float) -> Agreement:
-        """How the tests of a column come out on the anonymised table, which has the sensitive variable as it was."""
-        pairs = Pairs.of(self.original, released)
+    def compare_with_release(self, released: Microdata, name: str, alpha: float) -> AgreementCounts:
+        """Compare the tests of a column with those on the anonymised table, which has the sensitive variable unchanged."""
+        pairs = LinkedTables.from_tables(self.original, released)
         if self.original.schema[name].kind in NUMBERS:
-            rows, values = pairs.rows, pairs.numbers(name)[1]
+            rows, values = pairs.rows, pairs.number_pairs(name)[1]
         else:
-            shown, codes = _shown(pairs, released, name)
+            shown, codes = _released_levels(pairs, released, name)
             rows, values = pairs.rows[shown], codes[shown]
-        found = _tested(self.original, name, values, [group[rows] for group in self.groups])
-        return agreement(zip(self.columns[name], found, strict=True), alpha)
+        found = _test_groups(self.original, name, values, [group[rows] for group in self.groups])
+        return count_agreement(zip(self.columns[name], found, strict=True), alpha)
 
 
-def _tested(
+def _test_groups(
     original: Microdata, name: str, values: Floats, groups: Sequence[NDArray[np.bool_]]
-) -> tuple[Difference, ...]:
+) -> tuple[GroupTest, ...]:
     if original.schema[name].kind in NUMBERS:
         return tuple(t_test(values, group) for group in groups)
     return tuple(g_test(values.astype(np.int64), group) for group in groups)
 
 
-def _shown(pairs: Pairs, released: Microdata, name: str) -> tuple[NDArray[np.bool_], Floats]:
-    """Which released records (k,) show an original level that their whole class shares, and its code."""
+def _released_levels(pairs: LinkedTables, released: Microdata, name: str) -> tuple[NDArray[np.bool_], Floats]:
+    """Return which released records (k,) show an original level that their whole class shares, and its code."""
     levels = pairs.original.frame[name].cat.categories
     labels = released.frame[name].astype("object")
     codes = levels.get_indexer(pd.Index(labels)).astype(np.float64)

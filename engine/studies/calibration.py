@@ -1,15 +1,13 @@
-"""Data quality measures as classifiers of anonymised tables that are good enough (Lighthouse data quality §4).
+"""Calibration of data quality measures as classifiers of anonymised tables that are good enough (Lighthouse data quality §4).
 
-A generator, trained anew on a bootstrap sample each time, makes original tables in the likeness of the public data: a GAN in
+A generator, trained on a new bootstrap sample each time, makes original tables similar to the public data: a GAN in
 the paper (``synthesis.ctgan``), trees unless the recipe says so. Each is anonymised with
 various quasi-identifiers and k. On every quasi-identifier and for every group of the sensitive variable against the
 others, a t-test (numbers) or a G-test (categories) is done on the original and on the anonymised table: a label is good
-where significance and sign agree. What a measure says of the quasi-identifier is its score. ``_calibrated`` turns the
+where significance and sign agree. What a measure says of the quasi-identifier is its score. ``summarise_calibration`` turns the
 scores and labels of all simulations into areas, thresholds and rates of error.
 
 Cells of a category that a class does not share are suppressed, as by a flat tree, and not tested.
-
-What the simulations of ``studies.calibration`` say together: how well each measure tells good tables from bad ones.
 
 Scores are classifiers of good cases: ROC, precision and recall, and a threshold that keeps the errors few. Cases may stand
 for several labels: ``good`` and ``bad`` (n,) count them. A score of -inf passes no threshold.
@@ -29,24 +27,31 @@ import numpy as np
 
 from ..data.arrays import Floats, Integers
 from ..data.intervals import AT_LEAST_ONE, AT_MOST_ONE, SHARE, bounded_interval
-from ..data.microdata import Microdata, as_column
+from ..data.microdata import Microdata, to_column
 from ..data.schema import Role, Schema
 from ..errors import BadInput, NotComputable
 from ..methods.intruder import QuasiIdentifiers
 from ..methods.levers import COARSENING, OTHER_MEASURE
 from ..methods.outputs import Axis, Label, Output, Plane, Split, StudyOutput
-from ..methods.registry import Method, find, study_method
+from ..methods.registry import Method, find_method, study_method
 from ..methods.results import Estimate, Fit, Goal, StudyPoint
 from ..methods.rows import Row
-from ..methods.run import Progress, Run, silent
+from ..methods.run import Progress, Run, ignore_progress
 from ..methods.spec import Param, Spec, StudySpec, Variant
 from ..partition.pairs import NUMBERS
 from ..quality import nmi_v1, non_suppressed, pearson, rilm
 from ..statistics.combining import t_quantile
 from ..statistics.comparing import is_above, is_below
 from ..statistics.estimated import CONFIDENCE
-from ._anonymising import anonymised, anonymiser, narrowed, own_tables, require_present, scores
-from ._group_tests import Agreement, GroupTests
+from ._anonymising import (
+    anonymise_sample,
+    find_anonymiser,
+    point_of_own_tables,
+    quality_scores,
+    require_present,
+    select_schema,
+)
+from ._group_tests import OriginalTests, AgreementCounts
 
 ERRORS_ALLOWED = 0.05
 # Score: the data quality method and its output; §4.2 names the thresholds in use.
@@ -99,17 +104,19 @@ SHORT = {
     "error_rate": "error rate",
 }
 CURVES = ("true_positive_rate", "false_positive_rate", "precision", "error_rate")
-Tables = Callable[[int, np.random.Generator], Microdata]
+MakeTable = Callable[[int, np.random.Generator], Microdata]
 Settings = Sequence[tuple[str, int]]
 COUNTED = ("generators", "originals", "anonymisations")
 AREAS = ("auc", "average_precision")
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
-    """What passes when the threshold is each distinct score, from the highest: all (c,).
+class ScoreCurve:
+    """Labels that pass when the threshold is each distinct score, from the highest: all (c,).
 
-    ``good`` and ``bad`` labels that pass; the last of each are the totals when every score is finite.
+    thresholds: distinct scores, descending
+    good, bad: labels that pass; the last of each are the totals when every score is finite
+    all_good, all_bad: totals
     """
 
     thresholds: Floats
@@ -120,7 +127,7 @@ class Curve:
 
     @property
     def auc(self) -> float:
-        """Area under the ROC curve: the chance that a good label scores above a bad one, ties by half."""
+        """Return the area under the ROC curve: the chance that a good label scores above a bad one, ties by half."""
         if not (self.all_good and self.all_bad):
             raise NotComputable(f"there are no {'good' if not self.all_good else 'bad'} labels to tell apart")
         true = np.concatenate([[0], self.good]) / self.all_good
@@ -129,22 +136,22 @@ class Curve:
 
     @property
     def average_precision(self) -> float:
-        """Sum over thresholds of (R_j - R_{j-1}) P_j, without interpolation."""
+        """Return the sum over thresholds of (R_j - R_{j-1}) P_j, without interpolation."""
         if not self.all_good:
             raise NotComputable("there are no good labels to find")
         steps = np.diff(self.good, prepend=0)
         return float(np.sum(steps * self.good / np.maximum(self.good + self.bad, 1)) / self.all_good)
 
 
-def curve(scores: Floats, good: Floats, bad: Floats) -> Curve:
-    """The curve of scores with their counts of labels, all (n,)."""
+def score_curve(scores: Floats, good: Floats, bad: Floats) -> ScoreCurve:
+    """Make the curve of scores with their counts of labels, all (n,)."""
     thresholds, place = np.unique(-scores, return_inverse=True)
     passing = [np.cumsum(np.bincount(place, counts, len(thresholds))).astype(np.float64) for counts in (good, bad)]
-    return Curve(-thresholds, passing[0], passing[1], float(np.sum(good)), float(np.sum(bad)))
+    return ScoreCurve(-thresholds, passing[0], passing[1], float(np.sum(good)), float(np.sum(bad)))
 
 
-def suggested_threshold(scores: Floats, tests: Floats, errors: Floats, limit: float, step: float = 0.01) -> float:
-    """The smallest t in [0, 1), a multiple of ``step``, such that of the tests scored at least t at most ``limit`` err.
+def suggest_threshold(scores: Floats, tests: Floats, errors: Floats, limit: float, step: float = 0.01) -> float:
+    """Return the smallest t in [0, 1), a multiple of ``step``, such that of the tests scored at least t at most ``limit`` err.
 
     Raises NotComputable where no such t lets any test pass.
     """
@@ -250,34 +257,34 @@ LEVELS = np.round(np.arange(0, 1.005, 0.05), 2)
 
 
 @dataclass(frozen=True, eq=False)
-class _Labels:
-    """Scores of one measure, -inf where it has none, and the tests each speaks of: all (n,)."""
+class _ScoredTests:
+    """Scores of one measure, -inf where it has none, and the tests that each is about: all (n,)."""
 
     scores: Floats
     tests: Floats
     errors: Floats
 
     @classmethod
-    def of(cls, rows: Sequence[Row]) -> _Labels:
-        counts = [_agreement(row) for row in rows]
+    def from_rows(cls, rows: Sequence[Row]) -> _ScoredTests:
+        counts = [_agreement_of_row(row) for row in rows]
         return cls(
             np.array([-np.inf if row.value is None else row.value for row in rows], dtype=np.float64),
             np.array([count.tests for count in counts], dtype=np.float64),
             np.array([count.errors for count in counts], dtype=np.float64),
         )
 
-    def of_groups(self, places: Integers, some: Sequence[int]) -> _Labels:
-        """Those of some groups, which ``places`` (n,) number."""
+    def select_groups(self, places: Integers, some: Sequence[int]) -> _ScoredTests:
+        """Select those of some groups, which ``places`` (n,) number."""
         own = np.isin(places, some)
-        return _Labels(self.scores[own], self.tests[own], self.errors[own])
+        return _ScoredTests(self.scores[own], self.tests[own], self.errors[own])
 
     @property
-    def curve(self) -> Curve:
-        return curve(self.scores, self.tests - self.errors, self.errors)
+    def score_curve(self) -> ScoreCurve:
+        return score_curve(self.scores, self.tests - self.errors, self.errors)
 
 
-def calibrated(rows: Sequence[Row]) -> list[Row]:
-    """Areas, suggested thresholds, curves and rates of error from the rows of all simulations.
+def summarise_calibration(rows: Sequence[Row]) -> list[Row]:
+    """Return areas, suggested thresholds, curves and rates of error from the rows of all simulations.
 
     Rows of areas have ``score`` (of which measure) and ``generators``: "all", or the "best" or "worst" one by itself.
     Error rows have ``passed``: whether the anonymised table meets all of Lighthouse's thresholds.
@@ -286,15 +293,17 @@ def calibrated(rows: Sequence[Row]) -> list[Row]:
     if not scored:
         return []
     like = replace(scored[0], target="", draw=None, level=None, lower=None, upper=None, baseline=None, reason="")
-    found = list(_counts(like, scored))
+    found = list(_count_rows(like, scored))
     for score in SCORES:
         own = [row for row in scored if row.measure == score]
         if own:
-            found += [*_areas(like, score, own), *_curves(like, score, own)]
-    return [*found, *_error_table(like, scored)]
+            found += [*_area_rows(like, score, own), *_curve_rows(like, score, own)]
+    return [*found, *_error_rows(like, scored)]
 
 
-def _row(like: Row, name: str, value: float | Callable[[], float], *, level: float | None = None, **params: Any) -> Row:
+def _summary_row(
+    like: Row, name: str, value: float | Callable[[], float], *, level: float | None = None, **params: Any
+) -> Row:
     row = replace(like, measure=name, params=params, level=level)
     try:
         return replace(row, value=float(value() if callable(value) else value), status="computed")
@@ -302,7 +311,7 @@ def _row(like: Row, name: str, value: float | Callable[[], float], *, level: flo
         return replace(row, value=None, status="not computed", reason=error.reason)
 
 
-def _over(
+def _jackknife_row(
     like: Row,
     name: str,
     value: Callable[[Sequence[int]], float],
@@ -311,12 +320,12 @@ def _over(
     level: float | None = None,
     **params: Any,
 ) -> Row:
-    """A row of all simulations, with its interval by leaving each of so many generators out, whose simulations are independent.
+    """Return a row of all simulations, with its interval by leaving out each of so many generators, whose simulations are independent.
 
     The delete-one jackknife (Tukey 1958) with ``groups`` - 1 degrees of freedom; no interval of one generator, or where a value is missing
     without one of them. ``value`` is that of some of the generators, numbered from 0.
     """
-    row = _row(like, name, partial(value, range(groups)), level=level, **params)
+    row = _summary_row(like, name, partial(value, range(groups)), level=level, **params)
     if row.value is None or groups < 2:
         return row
     try:
@@ -328,47 +337,49 @@ def _over(
     return replace(row, lower=lower, upper=upper)
 
 
-def _counts(like: Row, rows: Sequence[Row]) -> Iterator[Row]:
-    yield _row(like, "generators", len({row.params["generator"] for row in rows}))
-    yield _row(like, "originals", len({row.level for row in rows}))
-    yield _row(like, "anonymisations", len({(row.level, row.params["subset"], row.params["k"]) for row in rows}))
+def _count_rows(like: Row, rows: Sequence[Row]) -> Iterator[Row]:
+    yield _summary_row(like, "generators", len({row.params["generator"] for row in rows}))
+    yield _summary_row(like, "originals", len({row.level for row in rows}))
+    yield _summary_row(
+        like, "anonymisations", len({(row.level, row.params["subset"], row.params["k"]) for row in rows})
+    )
 
 
-def _areas(like: Row, score: str, rows: Sequence[Row]) -> Iterator[Row]:
-    labels = _Labels.of(rows)
-    threshold = partial(suggested_threshold, labels.scores, labels.tests, labels.errors, ERRORS_ALLOWED)
+def _area_rows(like: Row, score: str, rows: Sequence[Row]) -> Iterator[Row]:
+    labels = _ScoredTests.from_rows(rows)
+    threshold = partial(suggest_threshold, labels.scores, labels.tests, labels.errors, ERRORS_ALLOWED)
     generators = sorted({row.params["generator"] for row in rows})
     places = np.array([generators.index(row.params["generator"]) for row in rows])
 
     def good(some: Sequence[int]) -> float:
-        own = labels.of_groups(places, some)
-        return _share(float(np.sum(own.tests - own.errors)), float(own.tests.sum()))
+        own = labels.select_groups(places, some)
+        return _share_or_not_computable(float(np.sum(own.tests - own.errors)), float(own.tests.sum()))
 
-    yield _over(like, "good", good, len(generators), score=score)
-    yield _row(like, "suggested_threshold", threshold, score=score)
-    each = [labels.of_groups(places, [one]).curve for one in range(len(generators))]
-    for name, area in (("auc", _auc), ("average_precision", _average_precision)):
+    yield _jackknife_row(like, "good", good, len(generators), score=score)
+    yield _summary_row(like, "suggested_threshold", threshold, score=score)
+    each = [labels.select_groups(places, [one]).score_curve for one in range(len(generators))]
+    for name, area in (("auc", _auc_of), ("average_precision", _average_precision_of)):
 
-        def whole(some: Sequence[int], area: Callable[[Curve], float] = area) -> float:
-            return area(labels.of_groups(places, some).curve)
+        def whole(some: Sequence[int], area: Callable[[ScoreCurve], float] = area) -> float:
+            return area(labels.select_groups(places, some).score_curve)
 
-        yield _over(like, name, whole, len(generators), score=score, generators="all")
-        values = [value for value in map(_or_none(area), each) if value is not None]
+        yield _jackknife_row(like, name, whole, len(generators), score=score, generators="all")
+        values = [value for value in map(_none_if_not_computable(area), each) if value is not None]
         if len(values) > 1:
-            yield _row(like, name, max(values), score=score, generators="best")
-            yield _row(like, name, min(values), score=score, generators="worst")
+            yield _summary_row(like, name, max(values), score=score, generators="best")
+            yield _summary_row(like, name, min(values), score=score, generators="worst")
 
 
-def _auc(one: Curve) -> float:
+def _auc_of(one: ScoreCurve) -> float:
     return one.auc
 
 
-def _average_precision(one: Curve) -> float:
+def _average_precision_of(one: ScoreCurve) -> float:
     return one.average_precision
 
 
-def _or_none(area: Callable[[Curve], float]) -> Callable[[Curve], float | None]:
-    def value(one: Curve) -> float | None:
+def _none_if_not_computable(area: Callable[[ScoreCurve], float]) -> Callable[[ScoreCurve], float | None]:
+    def value(one: ScoreCurve) -> float | None:
         try:
             return area(one)
         except NotComputable:
@@ -377,11 +388,11 @@ def _or_none(area: Callable[[Curve], float]) -> Callable[[Curve], float | None]:
     return value
 
 
-def _curves(like: Row, score: str, rows: Sequence[Row]) -> Iterator[Row]:
-    """Points of the ROC and PR curves and the rate of error, at thresholds 0, 0.05, ..., 1."""
-    labels = _Labels.of(rows)
+def _curve_rows(like: Row, score: str, rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield points of the ROC and PR curves and the rate of error, at thresholds 0, 0.05, ..., 1."""
+    labels = _ScoredTests.from_rows(rows)
     generators = sorted({row.params["generator"] for row in rows})
-    each = [labels.of_groups(np.array([generators.index(row.params["generator"]) for row in rows]), [one])
+    each = [labels.select_groups(np.array([generators.index(row.params["generator"]) for row in rows]), [one])
             for one in range(len(generators))]  # fmt: skip
     all_bad = np.array([one.errors.sum() for one in each])
     all_good = np.array([one.tests.sum() for one in each]) - all_bad
@@ -397,69 +408,71 @@ def _curves(like: Row, score: str, rows: Sequence[Row]) -> Iterator[Row]:
         for name, (part, whole) in shares.items():
 
             def rate(some: Sequence[int], part: Floats = part, whole: Floats = whole) -> float:
-                return _share(float(part[list(some)].sum()), float(whole[list(some)].sum()))
+                return _share_or_not_computable(float(part[list(some)].sum()), float(whole[list(some)].sum()))
 
-            yield _over(like, name, rate, len(generators), score=score, level=float(level))
+            yield _jackknife_row(like, name, rate, len(generators), score=score, level=float(level))
 
 
-def _share(part: float, whole: float) -> float:
+def _share_or_not_computable(part: float, whole: float) -> float:
     if not whole:
         raise NotComputable("there is no such label at this threshold")
     return part / whole
 
 
-def _error_table(like: Row, rows: Sequence[Row]) -> Iterator[Row]:
-    """Rates of each error among the tests on tables that meet all thresholds, and among those on the others (§4.2)."""
+def _error_rows(like: Row, rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield rates of each error among the tests on tables that meet all thresholds, and among those on the others (§4.2)."""
     meets: dict[tuple[Any, ...], bool] = {}
-    counts: dict[tuple[Any, ...], tuple[int, Agreement]] = {}
+    counts: dict[tuple[Any, ...], tuple[int, AgreementCounts]] = {}
     generators = sorted({row.params["generator"] for row in rows})
     for row in rows:
         table = (row.level, *(row.params[name] for name in ("subset", "k")))
-        counts[(*table, row.target)] = generators.index(row.params["generator"]), _agreement(row)
+        counts[(*table, row.target)] = generators.index(row.params["generator"]), _agreement_of_row(row)
         limit = THRESHOLDS.get(row.measure, -np.inf)
         kept = row.value is not None and not is_below(row.value, limit)
         meets[table] = meets.get(table, True) and (kept or limit == -np.inf)
     for passed in (True, False):
         own = [found for key, found in counts.items() if meets[key[:-1]] is passed]
-        by = [sum((one for at, one in own if at == place), Agreement()) for place in range(len(generators))]
+        by = [sum((one for at, one in own if at == place), AgreementCounts()) for place in range(len(generators))]
         tests = sum(one.tests for one in by)
         for name in ("lost", "spurious", "sign_flip", "errors"):
 
-            def rate(some: Sequence[int], name: str = name, by: Sequence[Agreement] = by) -> float:
-                return _share(sum(getattr(by[at], name) for at in some), sum(by[at].tests for at in some))
+            def rate(some: Sequence[int], name: str = name, by: Sequence[AgreementCounts] = by) -> float:
+                return _share_or_not_computable(
+                    sum(getattr(by[at], name) for at in some), sum(by[at].tests for at in some)
+                )
 
-            yield _over(like, name, rate, len(generators), passed=passed, tests=tests)
+            yield _jackknife_row(like, name, rate, len(generators), passed=passed, tests=tests)
 
 
-def _agreement(row: Row) -> Agreement:
-    return Agreement(*(int(row.params[name]) for name in ("tests", "lost", "spurious", "sign_flip")))
+def _agreement_of_row(row: Row) -> AgreementCounts:
+    return AgreementCounts(*(int(row.params[name]) for name in ("tests", "lost", "spurious", "sign_flip")))
 
 
 def check_generator(
     key: str, settings: Mapping[str, int], schema: Schema, variables: Sequence[str], place: str
 ) -> None:
-    """BadInput when there is no such synthesis method, or it cannot make one of the variables, or has no such setting."""
-    method = find(key, f"{place}.generator", ("synthesis",))
+    """Raise BadInput when there is no such synthesis method, or it cannot make one of the variables, or has no such setting."""
+    method = find_method(key, f"{place}.generator", ("synthesis",))
     for name in variables:
         if method.synthesis.targets and schema[name].kind not in method.synthesis.targets:
             raise BadInput(f"{place}.generator", f'{key} cannot make "{name}", which is {schema[name].kind}')
-    _spec(method, variables[:-1], tuple(settings.items()), f"{place}.generator_settings")
+    _generator_spec(method, variables[:-1], tuple(settings.items()), f"{place}.generator_settings")
 
 
 def check_trainable(
     data: Microdata, key: str, settings: Mapping[str, int], variables: Sequence[str], place: str
 ) -> None:
-    """BadInput when the generator cannot learn these variables of the data here: the method's own check, for each."""
-    method = find(key, f"{place}.generator", ("synthesis",))
+    """Raise BadInput when the generator cannot learn these variables of the data here: the method's own check, for each."""
+    method = find_method(key, f"{place}.generator", ("synthesis",))
     for before, name in enumerate(variables):
         if method.check is not None:
-            spec = _spec(method, variables[:before], tuple(settings.items()), place)
-            method.check_on(data, (name,), spec, f"{place}.generator")
+            spec = _generator_spec(method, variables[:before], tuple(settings.items()), place)
+            method.check_data(data, (name,), spec, f"{place}.generator")
 
 
 @lru_cache(maxsize=1)
-def generator_of(data: Microdata, key: str, settings: Settings, variables: tuple[str, ...], seed: int) -> Tables:
-    """A function of size and generator that draws tables of the variables, from a method fitted to a bootstrap sample.
+def train_generator(data: Microdata, key: str, settings: Settings, variables: tuple[str, ...], seed: int) -> MakeTable:
+    """Return a function of size and generator that draws tables of the variables, from a method fitted to a bootstrap sample.
 
     ``seed``, which the study draws from its keyed stream, alone decides what it learns, the generator it is called with what it
     draws. A size is at most that of the data.
@@ -468,18 +481,18 @@ def generator_of(data: Microdata, key: str, settings: Settings, variables: tuple
     rng = np.random.default_rng(seed)
     schema = Schema(tuple(data.schema[name] for name in variables))
     chosen = data.frame[list(variables)].iloc[rng.integers(len(data), size=len(data))].reset_index(drop=True)
-    sample, method = Microdata(schema, chosen), find(key, "", ("synthesis",))
+    sample, method = Microdata(schema, chosen), find_method(key, "", ("synthesis",))
     run = Run(rng.spawn(1)[0])
     if method.synthesis.tables is not None:
-        found: Tables = method.synthesis.tables(sample, _spec(method, (), settings, key), run)
+        found: MakeTable = method.synthesis.tables(sample, _generator_spec(method, (), settings, key), run)
         return found
-    return _one_after_another(sample, method, settings, run)
+    return _sequential_generator(sample, method, settings, run)
 
 
-def _one_after_another(sample: Microdata, method: Method, settings: Settings, run: Run) -> Tables:
-    """Each variable is drawn given those before it."""
+def _sequential_generator(sample: Microdata, method: Method, settings: Settings, run: Run) -> MakeTable:
+    """Return a function that draws each variable given those before it."""
     names = sample.schema.names
-    specs = [_spec(method, names[:place], settings, method.key) for place in range(len(names))]
+    specs = [_generator_spec(method, names[:place], settings, method.key) for place in range(len(names))]
     fits: list[Fit] = [
         method.fit(sample, (name,), spec, Run(run.rng.spawn(1)[0]), 1) for name, spec in zip(names, specs, strict=True)
     ]
@@ -487,23 +500,23 @@ def _one_after_another(sample: Microdata, method: Method, settings: Settings, ru
     def make(size: int, rng: np.random.Generator) -> Microdata:
         made = Microdata(sample.schema, sample.frame, "synthetic")
         for name, spec, fit in zip(names, specs, fits, strict=True):
-            values = method.drawn(fit, spec, (name,), sample, made, 0, rng.spawn(1)[0])[name]
-            made = made.with_columns({name: as_column(values, sample, sample.schema[name], method.key)}, "synthetic")
+            values = method.draw_targets(fit, spec, (name,), sample, made, 0, rng.spawn(1)[0])[name]
+            made = made.with_columns({name: to_column(values, sample, sample.schema[name], method.key)}, "synthetic")
         kept = np.sort(rng.choice(len(made), size, replace=False))
         return Microdata(sample.schema, made.frame.iloc[kept].reset_index(drop=True), "synthetic")
 
     return make
 
 
-def _spec(method: Method, before: Sequence[str], settings: Settings, place: str) -> Spec:
+def _generator_spec(method: Method, before: Sequence[str], settings: Settings, place: str) -> Spec:
     table: dict[str, Any] = dict(settings)
     if any(info.name == "predictors" for info in method.spec.params()):
         table["predictors"] = list(before)
     return method.spec.from_table(table, place)
 
 
-def check(data: Microdata, target: str, spec: CalibrationSpec, place: str) -> None:
-    """BadInput when a table would have more records than the data, or fewer than the largest k."""
+def check_data(data: Microdata, target: str, spec: CalibrationSpec, place: str) -> None:
+    """Raise BadInput when a table would have more records than the data, or fewer than the largest k."""
     require_present(data, (*spec.quasi_identifiers, *([spec.sensitive] if spec.sensitive else [])), place)
     if max(spec.sizes, default=0) > len(data):
         raise BadInput(f"{place}.sizes", f"at most {len(data):,}, the records of the data")
@@ -515,48 +528,50 @@ def check(data: Microdata, target: str, spec: CalibrationSpec, place: str) -> No
     )
 
 
-def _simulated(
+def _simulate(
     original: Microdata, spec: CalibrationSpec, head: Mapping[str, Any], rng: np.random.Generator, run: Run
 ) -> Iterator[Estimate]:
     assert spec.sensitive is not None
-    tests = GroupTests.of(original, spec.sensitive, spec.quasi_identifiers, spec.smallest_group)
+    tests = OriginalTests.from_table(original, spec.sensitive, spec.quasi_identifiers, spec.smallest_group)
     for subset in range(spec.subsets):
-        names, suppressed = _chosen(spec, rng)
+        names, suppressed = _choose_variables(spec, rng)
         for k in spec.ks:
             params = {**head, "subset": subset, "k": k, "max_suppressed": suppressed}
             options = {"max_suppressed": suppressed} if suppressed else {}
-            by = anonymiser(spec.anonymisation, original.schema, names, k, options, "study")
-            child = replace(run, rng=rng.spawn(1)[0], report=silent)
-            released = anonymised(original, by, child)
-            labels = {name: tests.agreement(released, name, spec.alpha) for name in names if name in tests.columns}
-            yield from _scored(original, released, names, labels, spec, params, child)
+            by = find_anonymiser(spec.anonymisation, original.schema, names, k, options, "study")
+            child = replace(run, rng=rng.spawn(1)[0], report=ignore_progress)
+            released = anonymise_sample(original, by, child)
+            labels = {
+                name: tests.compare_with_release(released, name, spec.alpha) for name in names if name in tests.columns
+            }
+            yield from _score_variables(original, released, names, labels, spec, params, child)
             done = subset * len(spec.ks) + spec.ks.index(k) + 1
             run.report(Progress(done, spec.subsets * len(spec.ks), "anonymisations"))
 
 
-def _chosen(spec: CalibrationSpec, rng: np.random.Generator) -> tuple[tuple[str, ...], float]:
-    """Quasi-identifiers, any number of them in their order, and the share of records that may be suppressed."""
+def _choose_variables(spec: CalibrationSpec, rng: np.random.Generator) -> tuple[tuple[str, ...], float]:
+    """Choose quasi-identifiers, any number of them in their order, and the share of records that may be suppressed."""
     many = int(rng.integers(1, len(spec.quasi_identifiers) + 1))
     places = np.sort(rng.choice(len(spec.quasi_identifiers), many, replace=False))
     return tuple(spec.quasi_identifiers[place] for place in places), float(rng.choice(spec.max_suppressed))
 
 
-def _scored(
+def _score_variables(
     original: Microdata,
     released: Microdata,
     names: Sequence[str],
-    labels: Mapping[str, Agreement],
+    labels: Mapping[str, AgreementCounts],
     spec: CalibrationSpec,
     params: Mapping[str, Any],
     run: Run,
 ) -> Iterator[Estimate]:
-    """Every measure's score of every quasi-identifier that was tested, with the outcome of the tests."""
+    """Yield every measure's score of every quasi-identifier that was tested, with the outcome of the tests."""
     numerical = [name for name in names if original.schema[name].kind in NUMBERS]
     found: dict[tuple[str, str], float | None] = {}
     for measure, (key, output) in SOURCES.items():
         if measure == "rilm_categorical" or numerical or measure == "non_suppressed":
-            table = _table_of(key, names, numerical, spec)
-            values = scores(key, original, released, table, run)
+            table = _measure_settings(key, names, numerical, spec)
+            values = quality_scores(key, original, released, table, run)
             whole = values.get((output, ""))
             found |= {(measure, name): values.get((output, name), whole) for name in names}
     for name, outcome in labels.items():
@@ -566,7 +581,9 @@ def _scored(
             yield Estimate(measure, value, name, reason=reason, params=counts)
 
 
-def _table_of(key: str, names: Sequence[str], numerical: Sequence[str], spec: CalibrationSpec) -> dict[str, Any]:
+def _measure_settings(
+    key: str, names: Sequence[str], numerical: Sequence[str], spec: CalibrationSpec
+) -> dict[str, Any]:
     tables: dict[str, dict[str, Any]] = {
         "quality.rilm": {"variables": list(names), "quasi_identifiers": list(names)},
         "quality.ilm": {"quasi_identifiers": list(names)},
@@ -578,7 +595,7 @@ def _table_of(key: str, names: Sequence[str], numerical: Sequence[str], spec: Ca
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CalibrationSpec(StudySpec):
-    """How originals are generated, how they are anonymised, and what is tested on them."""
+    """Settings of the calibration: how originals are generated, how they are anonymised, and what is tested on them."""
 
     sensitive: Annotated[
         str | None,
@@ -613,20 +630,20 @@ class CalibrationSpec(StudySpec):
     samples: Annotated[int, Param("samples of 10,000 records for the mutual information", ge=1)] = 1
 
     def grid(self) -> tuple[float, ...]:
-        """The simulations, one original table each."""
+        """Return the simulations, one original table each."""
         return tuple(map(float, range(self.generators * self.originals)))
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Sensitive variable and quasi-identifiers filled in."""
+        """Return the parameters with sensitive variable and quasi-identifiers filled in."""
         found = [v.name for v in schema if v.role is Role.SENSITIVE and v.kind.has_levels]
         sensitive = self.sensitive or next(iter(found), None)
         known = tuple(
-            name for name in self.quasi_identifiers or schema.of_role(Role.QUASI_IDENTIFIER) if name != sensitive
+            name for name in self.quasi_identifiers or schema.names_by_role(Role.QUASI_IDENTIFIER) if name != sensitive
         )
         return replace(self, sensitive=sensitive, quasi_identifiers=known)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput where variables, generator and anonymisation do not fit each other."""
+        """Raise BadInput where variables, generator and anonymisation do not fit each other."""
         full = self.for_release(schema, released)
         if full.sensitive is None or not schema[full.sensitive].kind.has_levels:
             raise BadInput(f"{place}.sensitive", "name a variable that has levels: its groups are compared")
@@ -636,8 +653,13 @@ class CalibrationSpec(StudySpec):
             )
         variables = (*full.quasi_identifiers, full.sensitive)
         check_generator(self.generator, self.generator_settings, schema, variables, place)
-        anonymiser(
-            self.anonymisation, narrowed(schema, variables), full.quasi_identifiers, max(self.ks, default=2), {}, place
+        find_anonymiser(
+            self.anonymisation,
+            select_schema(schema, variables),
+            full.quasi_identifiers,
+            max(self.ks, default=2),
+            {},
+            place,
         )
 
 
@@ -668,8 +690,8 @@ class CalibrationSpec(StudySpec):
             for name, (meaning, goal) in SUMMARIES.items()
         ),
     ),
-    check=check,
-    summarise=calibrated,
+    check=check_data,
+    summarise=summarise_calibration,
     axis=Axis(
         "threshold",
         "the least score that passes",
@@ -692,9 +714,9 @@ class CalibrationSpec(StudySpec):
 def calibration(
     confidential: Microdata, releases: Sequence[Microdata], point: float, spec: CalibrationSpec, run: Run
 ) -> StudyPoint:
-    """One simulation: an original table, anonymised in every way, scored and labelled. The releases play no part.
+    """Carry out one simulation: an original table, anonymised in every way, scored and labelled. The releases play no part.
 
-    An estimate is what a measure says of one quasi-identifier of one anonymised table; its params count the ``tests``
+    An estimate is the score by a measure of one quasi-identifier of one anonymised table; its params count the ``tests``
     on it and those ``lost``, ``spurious`` and ``sign_flip``.
     """
     simulation = int(point)
@@ -704,7 +726,7 @@ def calibration(
     variables = (*spec.quasi_identifiers, str(spec.sensitive))
     size = int(rng.choice(spec.sizes or [len(confidential)]))
     settings, seed = tuple(spec.generator_settings.items()), int(children[generator].integers(2**63))
-    tables = generator_of(confidential, spec.generator, settings, variables, seed)
+    tables = train_generator(confidential, spec.generator, settings, variables, seed)
     original = replace(tables(size, rng), origin="confidential")
-    found = list(_simulated(original, spec, {"generator": generator, "size": len(original)}, rng, run))
-    return own_tables(found, releases)
+    found = list(_simulate(original, spec, {"generator": generator, "size": len(original)}, rng, run))
+    return point_of_own_tables(found, releases)

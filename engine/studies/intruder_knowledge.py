@@ -1,15 +1,16 @@
-"""Which knowledge makes the risk: identification by every subset of the variables that an intruder may know.
+"""Study of which knowledge makes the risk: identification by every subset of the variables that an intruder may know.
 
 An intruder who knows more need not find more: of a release, a confidential value of a synthesised variable may lead away from
-the own record. So the subset with the ``largest_risk`` counts, whichever it is, and a variable is worth coarsening if the subsets without it find
+the own record. So the subset with the ``largest_risk`` counts, whichever it is, and a variable is worth coarsening if the subsets
+without it find
 little (``risk_without``): to coarsen it altogether is to take it from every subset, and less than that lies between.
 
-What an intruder finds who knows some of the variables only: every subset of them at once, and what each variable adds.
-
-Of p variables there are 2^p subsets; subset ``mask`` holds variable i where bit i of it is set. Candidates of a subset come from those of the
+Of p variables there are 2^p subsets; subset ``mask`` holds variable i where bit i of it is set. Candidates of a subset come from those
+of the
 subset without its last variable: groups are split once for each subset, and no key is read twice.
 
-The Shapley value of a variable is what it adds to the subsets of the others, averaged over the orders in which an intruder may come to know them (Shapley
+The Shapley value of a variable is what it adds to the subsets of the others, averaged over the orders in which an intruder may come to
+know them (Shapley
 1953): over all variables it sums to what knowing them all finds beyond knowing nothing.
 """
 
@@ -24,7 +25,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from ..data.arrays import Floats, Integers
-from ..data.intervals import NON_NEGATIVE, SHARE, UNBOUNDED, Range, narrowed
+from ..data.intervals import NON_NEGATIVE, SHARE, UNBOUNDED, Range, intersect_ranges
 from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
@@ -33,14 +34,14 @@ from ..matching.matching import Exact, Matcher, Within, expected_match_risk, tru
 from ..matching.radius import Radii
 from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised
 from ..methods.levers import IDENTITY
-from ..methods.outputs import Axis, Label, Lattice, Output, RiskOutput, StudyOutput
+from ..methods.outputs import Axis, Label, LatticeOutputs, Output, RiskOutput, StudyOutput
 from ..methods.registry import study_method
 from ..methods.results import Estimate, Measure, StudyPoint
 from ..methods.rows import Row
 from ..methods.run import Progress, Run
 from ..methods.spec import StudySpec, Variant
 from ..statistics.combining import monte_carlo_mean
-from ..wording import agree, counted
+from ..wording import agreeing_word, count_noun
 
 MOST = 12
 VALUES = "subset_values"
@@ -49,7 +50,9 @@ LOWER = 1e-9
 
 
 def subset_risks(keys: Sequence[Exact | Within], shape: tuple[int, int]) -> tuple[Floats, Floats]:
-    """Expected match risk and true match rate of each subset of p keys, (2^p,) and (2^p,), of ``shape`` confidential and released records."""
+    """Return the expected match risk and the true match rate of each subset of p keys, (2^p,) and (2^p,), of ``shape`` confidential and
+    released records.
+    """
     expected, rate = np.zeros((2, 1 << len(keys)))
     order = sorted(
         range(len(keys)), key=lambda i: isinstance(keys[i], Within)
@@ -71,78 +74,81 @@ def subset_risks(keys: Sequence[Exact | Within], shape: tuple[int, int]) -> tupl
     return expected, rate
 
 
-def members(mask: int, names: Sequence[str]) -> list[str]:
+def variables_of_subset(mask: int, names: Sequence[str]) -> list[str]:
     return [name for i, name in enumerate(names) if mask >> i & 1]
 
 
-def without(variable: int, variables: int) -> Integers:
-    """The subsets that lack a variable, ascending: (2^(p - 1),)."""
+def subsets_without(variable: int, variables: int) -> Integers:
+    """Return the subsets that lack a variable, ascending: (2^(p - 1),)."""
     masks = np.arange(1 << variables)
     return np.asarray(masks[masks >> variable & 1 == 0])
 
 
-def added(values: Floats, variable: int) -> Floats:
-    """What a variable adds to each subset that lacks it, (..., 2^(p - 1)), of values (..., 2^p)."""
-    lacking = without(variable, _variables(values))
+def marginal_contributions(values: Floats, variable: int) -> Floats:
+    """Return what a variable adds to each subset that lacks it, (..., 2^(p - 1)), of values (..., 2^p)."""
+    lacking = subsets_without(variable, _variable_count(values))
     return np.asarray(values[..., lacking | 1 << variable] - values[..., lacking])
 
 
-def shapley(values: Floats, variable: int) -> Floats:
-    """The Shapley value of a variable, (...), of values (..., 2^p)."""
-    p = _variables(values)
-    sizes = np.bitwise_count(without(variable, p).astype(np.uint64)).astype(np.int64)
+def shapley_value(values: Floats, variable: int) -> Floats:
+    """Return the Shapley value of a variable, (...), of values (..., 2^p)."""
+    p = _variable_count(values)
+    sizes = np.bitwise_count(subsets_without(variable, p).astype(np.uint64)).astype(np.int64)
     weights = np.array([1 / (p * math.comb(p - 1, size)) for size in range(p)])
-    return np.asarray(added(values, variable) @ weights[sizes])
+    return np.asarray(marginal_contributions(values, variable) @ weights[sizes])
 
 
-def _variables(values: Floats) -> int:
+def _variable_count(values: Floats) -> int:
     return int(values.shape[-1]).bit_length() - 1
 
 
 EXPECTED, RATE = "expected_match_risk", "true_match_rate"
 
 
-def check(data: Microdata, target: str, spec: IntruderKnowledgeSpec, place: str) -> None:
-    """BadInput where negative values meet the log scale."""
+def check_data(data: Microdata, target: str, spec: IntruderKnowledgeSpec, place: str) -> None:
+    """Raise BadInput where negative values meet the log scale."""
     check_log_scale(data, spec.radius, place)
 
 
-def summed_up(rows: Sequence[Row]) -> list[Row]:
-    """A row for every subset and for what each variable makes, of the confidential data and of the mean of the releases."""
+def summarise_subsets(rows: Sequence[Row]) -> list[Row]:
+    """Return a row for every subset and for what each variable adds, of the confidential data and of the mean of the releases."""
     found: list[Row] = []
-    for own in _uses(rows):
-        tables = [_Table.of([row for row in own if (row.dataset == "confidential") is mine]) for mine in (True, False)]
-        confidential = {_identity(row): row.value for row in tables[0].rows()} if tables[0] else {}
+    for own in _rows_by_use(rows):
+        tables = [
+            _SubsetRisks.from_rows([row for row in own if (row.dataset == "confidential") is mine])
+            for mine in (True, False)
+        ]
+        confidential = {_answer_key(row): row.value for row in tables[0].answer_rows()} if tables[0] else {}
         for table in filter(None, tables):
-            for row in table.rows():
+            for row in table.answer_rows():
                 mine = row.dataset == "confidential"
-                found.append(row if mine else replace(row, baseline=confidential.get(_identity(row))))
+                found.append(row if mine else replace(row, baseline=confidential.get(_answer_key(row))))
     return found
 
 
-def _uses(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    """The rows of each use of the study."""
+def _rows_by_use(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """Yield the rows of each use of the study."""
     uses: dict[str, list[Row]] = {}
     for row in rows:
         if row.measure == VALUES:
-            uses.setdefault(json.dumps(_settings(row), sort_keys=True), []).append(row)
+            uses.setdefault(json.dumps(_use_settings(row), sort_keys=True), []).append(row)
     yield from uses.values()
 
 
-def _settings(row: Row) -> dict[str, Any]:
+def _use_settings(row: Row) -> dict[str, Any]:
     return {
         key: value for key, value in row.params.items() if key not in (EXPECTED, RATE, "variables_asked", "records")
     }
 
 
-def _identity(row: Row) -> tuple[str, str, str]:
-    """What the confidential row that belongs to one shares with it: for answers about some subset, whichever that is."""
+def _answer_key(row: Row) -> tuple[str, str, str]:
+    """Return what a row shares with the confidential row that belongs to it: for answers about some subset, whichever that is."""
     subset = row.params.get("variables") if row.measure in (EXPECTED, RATE) else None
     return row.measure, row.target, json.dumps(subset)
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
+class _SubsetRisks:
     """Risks of m datasets for each of 2^p subsets, (m, 2^p); ``expected`` is empty where none was computed, for a ``reason``."""
 
     head: Row
@@ -153,21 +159,21 @@ class _Table:
     reason: str
 
     @classmethod
-    def of(cls, rows: Sequence[Row]) -> _Table | None:
-        """From the rows of single datasets; None without any."""
+    def from_rows(cls, rows: Sequence[Row]) -> _SubsetRisks | None:
+        """Read the risks from the rows of single datasets; None without any."""
         if not rows:
             return None
         told = [row for row in rows if row.value is not None]
         why = next((row.reason for row in rows if row.value is None), "")
-        head = replace(rows[0], draw=None, level=None, params=_settings(rows[0]), reason="", unit="")
+        head = replace(rows[0], draw=None, level=None, params=_use_settings(rows[0]), reason="", unit="")
         if not told:
             return cls(head, (), np.empty((0, 1)), np.empty((0, 1)), 0, why)
         some = f"of {len(told)} of {len(rows)} datasets; the others: {why}" if why else ""
         expected, rate = (np.array([row.params[name] for row in told], dtype=np.float64) for name in (EXPECTED, RATE))
         return cls(head, told[0].params["variables_asked"], expected, rate, int(told[0].params["records"]), some)
 
-    def rows(self) -> Iterator[Row]:
-        """Every subset, then what is largest, what each variable makes, and which to coarsen."""
+    def answer_rows(self) -> Iterator[Row]:
+        """Yield the rows of every subset, then what is largest, what each variable adds, and which to coarsen."""
         if not len(self.expected):
             for output in OUTPUTS:
                 if output.study.answer:
@@ -182,40 +188,40 @@ class _Table:
             return
         subsets = range(self.expected.shape[1])
         for mask in subsets:
-            yield self._row(EXPECTED, self.expected[:, mask], mask=mask)
-            yield self._row(RATE, self.rate[:, mask], mask=mask)
-        yield self._largest("largest_risk", subsets)
+            yield self._answer_row(EXPECTED, self.expected[:, mask], mask=mask)
+            yield self._answer_row(RATE, self.rate[:, mask], mask=mask)
+        yield self._largest_row("largest_risk", subsets)
         left = []
         for i, name in enumerate(self.names):
-            steps = added(self.expected, i)
-            yield self._row("shapley_risk", shapley(self.expected, i), name)
-            yield self._row("added_risk", steps[:, -1], name)
-            yield (without_it := self._largest("risk_without", without(i, len(self.names)).tolist(), name))
-            yield self._row("lowering_share", np.array([np.mean(steps.mean(axis=0) < -LOWER)]), name)
-            left.append((without_it.value or 0.0, -float(shapley(self.expected, i).mean()), i, without_it))
+            steps = marginal_contributions(self.expected, i)
+            yield self._answer_row("shapley_risk", shapley_value(self.expected, i), name)
+            yield self._answer_row("added_risk", steps[:, -1], name)
+            yield (without_it := self._largest_row("risk_without", subsets_without(i, len(self.names)).tolist(), name))
+            yield self._answer_row("lowering_share", np.array([np.mean(steps.mean(axis=0) < -LOWER)]), name)
+            left.append((without_it.value or 0.0, -float(shapley_value(self.expected, i).mean()), i, without_it))
         *_, first = min(left, key=lambda one: one[:3])
         yield replace(first, measure="coarsen_first", unit=_OUTPUTS["coarsen_first"].unit)
 
-    def _largest(self, measure: str, masks: Sequence[int], target: str = "") -> Row:
-        """The row of the subset that finds most on average, the first of equals having fewest variables."""
+    def _largest_row(self, measure: str, masks: Sequence[int], target: str = "") -> Row:
+        """Return the row of the subset that finds most on average, the first of equals having fewest variables."""
         means = self.expected.mean(axis=0)
         mask = max(masks, key=lambda one: (round(means[one], 9), -one.bit_count(), -one))
-        return self._row(measure, self.expected[:, mask], target, mask)
+        return self._answer_row(measure, self.expected[:, mask], target, mask)
 
-    def _row(self, measure: str, values: Floats, target: str = "", mask: int | None = None) -> Row:
+    def _answer_row(self, measure: str, values: Floats, target: str = "", mask: int | None = None) -> Row:
         output = _OUTPUTS[measure]
-        mean, lower, upper = monte_carlo_mean(values.tolist(), within=self._range(output))
-        subset = {} if mask is None else {"variables": members(mask, self.names)}
+        mean, lower, upper = monte_carlo_mean(values.tolist(), within=self._range_of_output(output))
+        subset = {} if mask is None else {"variables": variables_of_subset(mask, self.names)}
         return replace(
             self.head, measure=measure, target=target, unit=output.unit, value=mean, lower=lower, upper=upper,
             status="computed", reason=self.reason, params={**self.head.params, **subset},
         )  # fmt: skip
 
-    def _range(self, output: Output) -> Range:
-        return narrowed(output.range, (None, self.records)) if output.unit == "records" else output.range
+    def _range_of_output(self, output: Output) -> Range:
+        return intersect_ranges(output.range, (None, self.records)) if output.unit == "records" else output.range
 
 
-def _measured(confidential: Microdata, released: Microdata, spec: IntruderKnowledgeSpec) -> Measure:
+def _measure_subsets(confidential: Microdata, released: Microdata, spec: IntruderKnowledgeSpec) -> Measure:
     try:
         found = (Knowledge.of(confidential, [name], spec.radius).against(released) for name in spec.variables)
         keys: list[Exact | Within] = []
@@ -232,7 +238,7 @@ def _measured(confidential: Microdata, released: Microdata, spec: IntruderKnowle
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IntruderKnowledgeSpec(StudySpec):
-    """The variables that the intruder may know, and how near a released value has to be."""
+    """Variables that the intruder may know, and how near a released value has to be."""
 
     known: Annotated[KnownUnlessSynthesised, Variant(inherit="risk.identification")] = ()
     synthesised: Annotated[KnownThoughSynthesised, Variant(inherit="risk.identification")] = ()
@@ -240,27 +246,27 @@ class IntruderKnowledgeSpec(StudySpec):
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The variables whose subsets are asked about."""
+        """Return the variables whose subsets are examined."""
         return tuple(dict.fromkeys((*self.known, *self.synthesised)))
 
     def grid(self) -> tuple[float, ...]:
-        """One point: all subsets share their work."""
+        """Return one point: all subsets share their work."""
         return (0.0,)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Known and synthesised variables filled in."""
+        """Return the parameters with known and synthesised variables filled in."""
         known = self.known or known_by_default(schema, released)
         rest = tuple(name for name in released if name not in known)
         return replace(self, known=known, synthesised=self.synthesised or rest)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when nothing is known, a radius is missing or out of place, or there are too many subsets."""
+        """Raise BadInput when nothing is known, a radius is missing or out of place, or there are too many subsets."""
         names = self.for_release(schema, released).variables
         check_radii(schema, released, names, self.radius, place)
         if len(names) > MOST:
             raise BadInput(
                 f"{place}.known",
-                f"{counted(len(names), 'variable')} {agree(len(names), 'has', 'have')} {1 << len(names):,} subsets; name at most {MOST}",
+                f"{count_noun(len(names), 'variable')} {agreeing_word(len(names), 'has', 'have')} {1 << len(names):,} subsets; name at most {MOST}",
             )
 
 
@@ -393,15 +399,15 @@ _OUTPUTS = {output.name: output for output in OUTPUTS}
     spec=IntruderKnowledgeSpec,
     source="Reiter & Mitra (2009) for each subset; Shapley (1953)",
     outputs=OUTPUTS,
-    check=check,
-    summarise=summed_up,
+    check=check_data,
+    summarise=summarise_subsets,
     axis=Axis(
         "variables known",
         "how many of the variables the intruder knows",
         heading="Expected matches by what the intruder knows",
         discrete=True,
     ),
-    lattice=Lattice(
+    lattice=LatticeOutputs(
         EXPECTED,
         others=(RATE,),
         largest="largest_risk",
@@ -413,9 +419,9 @@ _OUTPUTS = {output.name: output for output in OUTPUTS}
 def intruder_knowledge(
     confidential: Microdata, releases: Sequence[Microdata], point: float, spec: IntruderKnowledgeSpec, run: Run
 ) -> StudyPoint:
-    """The risks for every subset of the variables, on the confidential data and on each release."""
+    """Compute the risks for every subset of the variables, on the confidential data and on each release."""
     measures = []
     for done, released in enumerate((confidential, *releases), start=1):
-        measures.append(_measured(confidential, released, spec))
+        measures.append(_measure_subsets(confidential, released, spec))
         run.report(Progress(done, len(releases) + 1, "datasets"))
     return StudyPoint(measures[0], tuple(measures[1:]))

@@ -1,6 +1,6 @@
-"""How the risks fall when the intruder is less sure of one known variable (Guo & Hu §4.3).
+"""Study of how the risks fall when the intruder is less sure of one known variable (Guo & Hu §4.3).
 
-The m released datasets all meet the same R beliefs, so that what is found is a crossed layout: a value for every dataset
+The m released datasets all meet the same R beliefs, so that the result is a crossed layout: a value for every dataset
 and belief. The row of a release is the layout's mean, its interval that of the mean over fresh datasets and fresh beliefs
 (``sfumato.engine.statistics.combining``). The rows of the confidential data and of a single dataset, which are
 what they are, are means over the beliefs, with the interval of the mean over fresh beliefs. At level 0 all beliefs are
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
-from ..data.intervals import NON_NEGATIVE, SHARE, UNBOUNDED, Range, narrowed
+from ..data.intervals import NON_NEGATIVE, SHARE, UNBOUNDED, Range, intersect_ranges
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema
 from ..errors import BadInput, NotComputable
@@ -50,12 +50,12 @@ from ..methods.levers import IDENTITY, INFERENCE
 from ..methods.outputs import Axis, Label, Output, RiskOutput, StudyOutput
 from ..methods.registry import study_method
 from ..methods.results import Estimate, Measure, StudyPoint
-from ..methods.rows import Row, by_series
+from ..methods.rows import Row, group_by_series
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, StudySpec, Variant
 from ..risk import identification
 from ..statistics.combining import crossed_mean, monte_carlo_mean, without_holes
-from ..wording import agree, counted
+from ..wording import agreeing_word, count_noun
 
 REPLICATES = "replicates"
 SHARES = {
@@ -110,21 +110,24 @@ WINDOW_LABELS = {
 _LOG_MODELS = ("log_normal", "log_normal_constant", "log_relative")
 
 
-def check(data: Microdata, target: str, spec: IntruderUncertaintySpec, place: str) -> None:
-    """BadInput where negative values meet the log scale."""
+def check_data(data: Microdata, target: str, spec: IntruderUncertaintySpec, place: str) -> None:
+    """Raise BadInput where negative values meet the log scale."""
     check_log_scale(data, spec.radius, place)
     if spec.model in _LOG_MODELS and (below := int((data.numbers(spec.variable) < 0).sum())):
         raise BadInput(
             f"{place}.variable",
-            f"{counted(below, 'record')} {agree(below, 'is', 'are')} negative; {spec.model} needs values of at least 0",
+            f"{count_noun(below, 'record')} {agreeing_word(below, 'is', 'are')} negative; {spec.model} needs values of at least 0",
         )
 
 
 @dataclass(frozen=True, eq=False)
-class _Layout:
-    """A measure's rows of the m single datasets at one level, and ``values`` (m, R) under each belief, NaN for none.
+class _CrossedLayout:
+    """Values of a measure in m datasets at one level under each of R beliefs.
 
-    ``datasets`` (m,) and ``beliefs`` (R,) are those that are kept so that no value is missing; ``missing`` says why one is.
+    rows: the measure's rows of the single datasets
+    values: (m, R), NaN for none
+    datasets, beliefs: those that are kept so that no value is missing, (m,) and (R,)
+    missing: why one is missing
     """
 
     rows: Sequence[Row]
@@ -134,8 +137,8 @@ class _Layout:
     missing: str
 
     @classmethod
-    def of(cls, rows: Sequence[Row], replicates: Sequence[Row]) -> _Layout:
-        """The layout of a measure's rows and, for each of them, the row of the replicates that it is the mean of."""
+    def from_rows(cls, rows: Sequence[Row], replicates: Sequence[Row]) -> _CrossedLayout:
+        """Make the layout of a measure's rows and, for each of them, the row of the replicates that it is the mean of."""
         measure = rows[0].measure
         alone = [[row.value if row.measure == measure else None] for row in replicates]
         lines = [row.params.get("values", {}).get(measure, own) for row, own in zip(replicates, alone, strict=True)]
@@ -144,56 +147,60 @@ class _Layout:
         return cls(rows, table, *without_holes(table), next(filter(None, reasons), ""))
 
     @property
-    def kept(self) -> Floats:
-        """The part of the layout without holes; (0, 0) where nothing was computed."""
+    def complete_values(self) -> Floats:
+        """Return the part of the layout without holes; (0, 0) where nothing was computed."""
         return self.values[np.ix_(self.datasets, self.beliefs)]
 
     @property
-    def row(self) -> Row:
-        """The row that speaks of all datasets, still without what it says."""
+    def empty_row(self) -> Row:
+        """Return the row about all datasets, still without a value."""
         return replace(self.rows[0], draw=None, value=None, lower=None, upper=None, status="not computed")
 
 
-def _layouts(rows: Sequence[Row]) -> Iterator[_Layout]:
-    """The layout of every measure, use of the study and level in the rows of single datasets."""
+def _crossed_layouts(rows: Sequence[Row]) -> Iterator[_CrossedLayout]:
+    """Yield the layout of every measure, use of the study and level in the rows of single datasets."""
     single = [row for row in rows if row.draw is not None and row.measure not in SHARES]
-    replicates = {(row.draw, _use(row)): row for row in single if row.measure == REPLICATES}
-    for group in by_series(row for row in single if row.measure != REPLICATES):
-        yield _Layout.of(group, [replicates.get((row.draw, _use(row)), row) for row in group])
+    replicates = {(row.draw, _use_and_level(row)): row for row in single if row.measure == REPLICATES}
+    for group in group_by_series(row for row in single if row.measure != REPLICATES):
+        yield _CrossedLayout.from_rows(group, [replicates.get((row.draw, _use_and_level(row)), row) for row in group])
 
 
-def _use(row: Row) -> tuple[Any, ...]:
-    """The use of the study and the level that a row belongs to."""
+def _use_and_level(row: Row) -> tuple[Any, ...]:
+    """Return the use of the study and the level that a row belongs to."""
     params = {key: value for key, value in row.params.items() if key not in ("values", "missing")}
     return replace(row, measure="", params=params).series
 
 
-def bands(rows: Sequence[Row], records: int | None = None) -> list[Row]:
-    """The row of a release for each of its series: the mean over datasets and beliefs, with its interval."""
-    return [_combined(layout, records) for layout in _layouts(rows)]
+def combine_layouts(rows: Sequence[Row], records: int | None = None) -> list[Row]:
+    """Return the row of a release for each of its series: the mean over datasets and beliefs, with its interval."""
+    return [_combine_layout(layout, records) for layout in _crossed_layouts(rows)]
 
 
-def _combined(layout: _Layout, records: int | None) -> Row:
-    kept = layout.kept
+def _combine_layout(layout: _CrossedLayout, records: int | None) -> Row:
+    kept = layout.complete_values
     if not kept.size:
-        return layout.row
-    mean, lower, upper = _interval(kept, _range(layout.row.measure, records))
+        return layout.empty_row
+    mean, lower, upper = _mean_with_interval(kept, _range_of_measure(layout.empty_row.measure, records))
     reason = "; ".join(
-        filter(None, (_left_out(layout), _not_covered(kept, layout.row.level, banded=lower is not None)))
+        filter(
+            None, (_left_out_remark(layout), _interval_remark(kept, layout.empty_row.level, banded=lower is not None))
+        )
     )
-    return replace(layout.row, value=mean, lower=lower, upper=upper, status="computed", reason=reason)
+    return replace(layout.empty_row, value=mean, lower=lower, upper=upper, status="computed", reason=reason)
 
 
-def _range(measure: str, records: int | None) -> Range:
-    """In which values of a measure lie; what counts records ends at all of them."""
+def _range_of_measure(measure: str, records: int | None) -> Range:
+    """Return the range of a measure's values; what counts records ends at all of them."""
     output = _OUTPUTS.get(measure)
     if output is None:
         return UNBOUNDED
-    return narrowed(output.range, (None, records)) if output.unit == "records" else output.range
+    return intersect_ranges(output.range, (None, records)) if output.unit == "records" else output.range
 
 
-def _interval(values: Floats, within: Range) -> tuple[float, float | None, float | None]:
-    """The mean of values (m, R) and its 95 % interval, over whatever there is more than one of, inside the range; none where all are equal."""
+def _mean_with_interval(values: Floats, within: Range) -> tuple[float, float | None, float | None]:
+    """Return the mean of values (m, R) and its 95 % interval, over whatever there is more than one of, inside the range; none where all
+    are equal.
+    """
     if np.ptp(values) == 0:
         return float(values.flat[0]), None, None
     if min(values.shape) == 1:
@@ -202,8 +209,8 @@ def _interval(values: Floats, within: Range) -> tuple[float, float | None, float
     return (found.estimate, *found.interval(within=within))
 
 
-def _not_covered(values: Floats, level: float | None, *, banded: bool) -> str:
-    """What the interval of the mean of values (m, R) does not cover, or why there is none."""
+def _interval_remark(values: Floats, level: float | None, *, banded: bool) -> str:
+    """Return what the interval of the mean of values (m, R) does not cover, or why there is none."""
     datasets, replicates = (many > 1 for many in values.shape)
     if banded:
         return NOISE_ALONE if not datasets else "" if replicates or level == 0 else DATASETS_ALONE
@@ -212,22 +219,22 @@ def _not_covered(values: Floats, level: float | None, *, banded: bool) -> str:
     return ONE_DATASET if level == 0 else ONE_EACH
 
 
-def _left_out(layout: _Layout) -> str:
-    """How much of the layout the mean is of, where not of all."""
+def _left_out_remark(layout: _CrossedLayout) -> str:
+    """Return how much of the layout the mean is of, where not of all."""
     if layout.datasets.all() and layout.beliefs.all():
         return ""
     datasets, beliefs = (f"{int(kept.sum())} of {len(kept)}" for kept in (layout.datasets, layout.beliefs))
     return f"mean of {datasets} datasets and {beliefs} replicates; the others: {layout.missing}"
 
 
-def variance_shares(rows: Sequence[Row]) -> list[Row]:
-    """What datasets, noise and both together make of the variance behind each interval of a release."""
-    return [row for layout in _layouts(rows) for row in _shares(layout)]
+def summarise_variance_shares(rows: Sequence[Row]) -> list[Row]:
+    """Return what share datasets, noise and both together have in the variance behind each interval of a release."""
+    return [row for layout in _crossed_layouts(rows) for row in _share_rows(layout)]
 
 
-def _shares(layout: _Layout) -> Iterator[Row]:
-    found = _shares_of(layout)
-    head = replace(layout.row, unit="share", params={**layout.row.params, "of": layout.row.measure})
+def _share_rows(layout: _CrossedLayout) -> Iterator[Row]:
+    found = _shares_of_variance(layout)
+    head = replace(layout.empty_row, unit="share", params={**layout.empty_row.params, "of": layout.empty_row.measure})
     for i, name in enumerate(SHARES):
         if isinstance(found, NotComputable):
             yield replace(head, measure=name, reason=found.reason)
@@ -235,14 +242,14 @@ def _shares(layout: _Layout) -> Iterator[Row]:
             yield replace(head, measure=name, value=found[i], status="computed", reason="")
 
 
-def _shares_of(layout: _Layout) -> tuple[float, float, float] | NotComputable:
-    """The shares of datasets, noise and interaction."""
-    kept = layout.kept
+def _shares_of_variance(layout: _CrossedLayout) -> tuple[float, float, float] | NotComputable:
+    """Return the shares of datasets, noise and interaction."""
+    kept = layout.complete_values
     if not kept.size:
         return NotComputable(layout.missing)
     if np.ptp(kept) == 0 and kept.size > 1:
         return NotComputable("all values are equal")
-    if layout.row.level == 0 and len(kept) > 1:
+    if layout.empty_row.level == 0 and len(kept) > 1:
         return 1.0, 0.0, 0.0
     if min(kept.shape) == 1:
         return NotComputable(NO_SHARES)
@@ -251,48 +258,50 @@ def _shares_of(layout: _Layout) -> tuple[float, float, float] | NotComputable:
     return shares.datasets, shares.noise, shares.interaction
 
 
-def several_levels(
+def compute_levels(
     confidential: Microdata,
     releases: Sequence[Microdata],
     points: Sequence[float],
     spec: IntruderUncertaintySpec,
     runs: Sequence[Run],
 ) -> list[StudyPoint]:
-    """Both risks at several levels. What the intruder is sure of is held against each dataset once, and beliefs are drawn again for
+    """Compute both risks at several levels.
+
+    What the intruder is sure of is compared with each dataset once, and beliefs are drawn again for
     each, so that memory holds one dataset and one belief at a time.
     """
-    knowledge = _Knowledge.of(confidential, spec)
+    knowledge = _CertainKnowledge.from_spec(confidential, spec)
     radius = spec.radius.get(spec.variable)
     streams = [run.rng.spawn(spec.replicates if point else 1) for point, run in zip(points, runs, strict=True)]
     begun = [[(rng, rng.bit_generator.state) for rng in own] for own in streams]
     found: list[list[Measure]] = [[] for _ in points]
     for done, released in enumerate((confidential, *releases), start=1):
-        sure = _Sure(knowledge, released)
+        sure = _CertainMatches(knowledge, released)
         for point, run, own, measures in zip(points, runs, begun, found, strict=True):
-            again = _from_the_beginning(own)
+            again = _rewind(own)
             beliefs = (belief_windows(confidential, spec.variable, radius, spec.model, point, rng) for rng in again)
-            measures.append(_measure(sure, beliefs, exact=point == 0))
+            measures.append(_measure_beliefs(sure, beliefs, exact=point == 0))
             run.report(Progress(done, len(releases) + 1, f"level {point:g}"))
     return [StudyPoint(own[0], tuple(own[1:])) for own in found]
 
 
-def _from_the_beginning(begun: Iterable[tuple[np.random.Generator, Any]]) -> Iterator[np.random.Generator]:
-    """Each generator as it was when its state was taken."""
+def _rewind(begun: Iterable[tuple[np.random.Generator, Any]]) -> Iterator[np.random.Generator]:
+    """Yield each generator in the state that was stored."""
     for rng, state in begun:
         rng.bit_generator.state = state
         yield rng
 
 
 @dataclass(frozen=True, eq=False)
-class _Knowledge:
-    """What the intruder is sure of, and what goes with it into identification and into learning sensitive values."""
+class _CertainKnowledge:
+    """Knowledge that the intruder is sure of, and what is added to it for identification and for learning sensitive values."""
 
     certain: Knowledge
     synthesised: Knowledge
     sensitive: Knowledge
 
     @classmethod
-    def of(cls, confidential: Microdata, spec: IntruderUncertaintySpec) -> _Knowledge:
+    def from_spec(cls, confidential: Microdata, spec: IntruderUncertaintySpec) -> _CertainKnowledge:
         certain = tuple(name for name in spec.known if name != spec.variable)
         synthesised, sensitive = (
             tuple(name for name in names if name not in spec.known) for names in (spec.synthesised, spec.sensitive)
@@ -301,10 +310,10 @@ class _Knowledge:
         return cls(found[certain], found[synthesised], found[sensitive])
 
 
-class _Sure:
-    """What the intruder is sure of, held against a dataset once for all beliefs at all levels."""
+class _CertainMatches:
+    """Matches by what the intruder is sure of, with one dataset, computed once for all beliefs at all levels."""
 
-    def __init__(self, knowledge: _Knowledge, released: Microdata) -> None:
+    def __init__(self, knowledge: _CertainKnowledge, released: Microdata) -> None:
         self.knowledge, self.released = knowledge, released
         exact, self.within = knowledge.certain.against(released)
         self.matcher = Matcher.of(exact, (len(knowledge.certain.confidential), len(released)))
@@ -316,40 +325,40 @@ class _Sure:
         self._ranked: tuple[Ranked, Floats] | None = None
 
     @cached_property
-    def held(self) -> tuple[Held, Held, Held]:
-        """Windows that stay: to identify, to learn sensitive values, and what is known alone."""
+    def cached_matchers(self) -> tuple[Held, Held, Held]:
+        """Return the windows that stay: to identify, to learn sensitive values, and what is known alone."""
         nothing = ((), ())
         identify, learn, know = (
-            _held(self.matcher, self.within, more)
+            _extend_matcher(self.matcher, self.within, more)
             for more in (self.synthesised, nothing if self.same else self.sensitive, nothing)
         )
         return identify, learn, know
 
     @cached_property
-    def ignoring(self) -> _Counted:
-        """The match of an intruder who ignores the uncertain variable: the same for all beliefs."""
-        return _Counted(self, self.held, [])
+    def matches_without_belief(self) -> _BeliefMatches:
+        """Return the match of an intruder who ignores the uncertain variable: the same for all beliefs."""
+        return _BeliefMatches(self, self.cached_matchers, [])
 
-    def ranked(self, part: Within) -> Within:
-        """A window with the ranks of its released values, found once while these are the same."""
+    def with_ranks(self, part: Within) -> Within:
+        """Return a window with the ranks of its released values, found once while these are the same."""
         if self._ranked is None:
             self._ranked = Ranked.of(part.released), part.released
         ranks, values = self._ranked
         return replace(part, ranked=ranks) if np.array_equal(values, part.released, equal_nan=True) else part
 
 
-def _measure(sure: _Sure, beliefs: Iterable[BeliefWindows], *, exact: bool) -> Measure:
-    replicates = [_risks(sure, windows) for windows in beliefs]
+def _measure_beliefs(sure: _CertainMatches, beliefs: Iterable[BeliefWindows], *, exact: bool) -> Measure:
+    replicates = [_risks_of_belief(sure, windows) for windows in beliefs]
     values = {name: [found[name] for found in replicates] for name in replicates[0]}
     records = len(sure.knowledge.certain.confidential)
-    estimates = [_mean(name, found, records, exact=exact) for name, found in values.items()]
+    estimates = [_mean_of_replicates(name, found, records, exact=exact) for name, found in values.items()]
     if sure.released.origin != "confidential":
-        estimates.append(Estimate(REPLICATES, float(len(replicates)), params=_in_full(values)))
+        estimates.append(Estimate(REPLICATES, float(len(replicates)), params=_values_and_reasons(values)))
     return Measure(tuple(estimates))
 
 
-def _in_full(values: Mapping[str, Sequence[float | NotComputable]]) -> dict[str, Mapping[str, Any]]:
-    """Each measure's values under every belief, None for none, and why one is missing."""
+def _values_and_reasons(values: Mapping[str, Sequence[float | NotComputable]]) -> dict[str, Mapping[str, Any]]:
+    """Return each measure's values under every belief, None for none, and why one is missing."""
     missing = {
         name: [value.reason for value in found if isinstance(value, NotComputable)] for name, found in values.items()
     }
@@ -361,15 +370,15 @@ def _in_full(values: Mapping[str, Sequence[float | NotComputable]]) -> dict[str,
     }
 
 
-def _risks(sure: _Sure, windows: BeliefWindows) -> dict[str, float | NotComputable]:
+def _risks_of_belief(sure: _CertainMatches, windows: BeliefWindows) -> dict[str, float | NotComputable]:
     """Return the risks under a belief: of the papers' exact match, and the largest over the windows and over ignoring the belief."""
-    best = _BestWindow(sure.ignoring)
-    first = _Counted.of(sure, windows[0])
+    best = _BestWindow(sure.matches_without_belief)
+    first = _BeliefMatches.from_window(sure, windows[0])
     identified = first.identified
-    risks = {name: _value(summary, identified) for name, summary in IDENTIFICATION_SUMMARIES.items()}
+    risks = {name: _value_or_reason(summary, identified) for name, summary in IDENTIFICATION_SUMMARIES.items()}
     best.consider(first)
     for window in windows[1:]:
-        best.consider(_Counted.of(sure, window))
+        best.consider(_BeliefMatches.from_window(sure, window))
     risks |= {f"largest_{name}": value for name, value in best.values.items()}
     if not sure.knowledge.sensitive.names:
         nothing = NotComputable(NOTHING_TO_LEARN)
@@ -378,43 +387,45 @@ def _risks(sure: _Sure, windows: BeliefWindows) -> dict[str, float | NotComputab
 
 
 @dataclass(frozen=True, eq=False)
-class _Counted:
-    """One way to match on a belief, held against a dataset; each count is made when it is asked for.
+class _BeliefMatches:
+    """Matches by one way to use a belief, in one dataset; each count is made on first use.
 
-    near: the windows beside those that stay, the belief's or none.
+    sure: matches by what the intruder is sure of
+    matchers: windows that stay, for identification, learning and what is known alone
+    near: windows beside those that stay, the belief's or none
     """
 
-    sure: _Sure
+    sure: _CertainMatches
     held: tuple[Held, Held, Held]
     near: Sequence[Within]
 
     @classmethod
-    def of(cls, sure: _Sure, window: BeliefWindow) -> _Counted:
+    def from_window(cls, sure: _CertainMatches, window: BeliefWindow) -> _BeliefMatches:
         believed = window(sure.released)
         if isinstance(believed, Within):
-            return cls(sure, sure.held, [sure.ranked(believed)])
+            return cls(sure, sure.cached_matchers, [sure.with_ranks(believed)])
         known = sure.matcher.refined(believed)
         identify, learn, know = (
-            _held(known, sure.within, more) for more in (sure.synthesised, sure.sensitive, ((), ()))
+            _extend_matcher(known, sure.within, more) for more in (sure.synthesised, sure.sensitive, ((), ()))
         )
         return cls(sure, (identify, learn, know), [])
 
     @cached_property
     def identified(self) -> Matches:
-        """Matches by all that is known and the replaced values."""
-        return self._matches(self.held[0])
+        """Return the matches by all that is known and the replaced values."""
+        return self._count_matches(self.held[0])
 
     @cached_property
     def kept(self) -> Matches:
-        """Matches by what is known, without the replaced values."""
-        return self._matches(self.held[2])
+        """Return the matches by what is known, without the replaced values."""
+        return self._count_matches(self.held[2])
 
     @cached_property
     def attribute_risk(self) -> float:
-        similar = self.identified if self.sure.same else self._matches(self.held[1])
+        similar = self.identified if self.sure.same else self._count_matches(self.held[1])
         return float(attribute_probabilities(self.kept, similar).sum())
 
-    def _matches(self, held: Held) -> Matches:
+    def _count_matches(self, held: Held) -> Matches:
         return Matches(count_candidates(held, self.near, np.arange(len(held.matcher.group))), self.hits(held))
 
     def hits(self, held: Held) -> NDArray[np.bool_]:
@@ -423,9 +434,9 @@ class _Counted:
 
 
 class _BestWindow:
-    """The largest risks over ways to match on a belief, from those of ignoring it on; one way is used against everybody."""
+    """Largest risks over ways to match on a belief, from those of ignoring it on; one way is used against everybody."""
 
-    def __init__(self, ignoring: _Counted) -> None:
+    def __init__(self, ignoring: _BeliefMatches) -> None:
         self.values = dict.fromkeys(identification.BEST_INTRUDER.values(), 0.0)
         self.attribute_risk = 0.0
         self._learns = bool(ignoring.sure.knowledge.sensitive.names)
@@ -433,7 +444,7 @@ class _BestWindow:
         self.consider(ignoring)
         self._narrower = {}
 
-    def consider(self, way: _Counted) -> None:
+    def consider(self, way: _BeliefMatches) -> None:
         """Count a way where it could be better. Ways come in ever wider windows, so that candidates only grow."""
         for place, name in ((0, "identified"), (2, "kept")):
             if name not in vars(way) and self._cannot_win(way.hits(way.held[place]), place):
@@ -457,26 +468,26 @@ class _BestWindow:
         return expected <= self.values["expected_match_risk"] and rate <= self.values["true_match_rate"]
 
 
-def _held(known: Matcher, within: Sequence[Within], more: tuple[Sequence[Exact], Sequence[Within]]) -> Held:
-    """What is known already, and more."""
+def _extend_matcher(known: Matcher, within: Sequence[Within], more: tuple[Sequence[Exact], Sequence[Within]]) -> Held:
+    """Return the matcher of what is known already, and more."""
     exact, others = more
     return Held(known.refined(*exact), [*within, *others])
 
 
-def _value(summary: Callable[[Matches], float], matches: Matches) -> float | NotComputable:
+def _value_or_reason(summary: Callable[[Matches], float], matches: Matches) -> float | NotComputable:
     try:
         return summary(matches)
     except NotComputable as error:
         return error
 
 
-def _mean(name: str, values: Sequence[float | NotComputable], records: int, *, exact: bool) -> Estimate:
-    """The mean over the replicates in which there is a value."""
+def _mean_of_replicates(name: str, values: Sequence[float | NotComputable], records: int, *, exact: bool) -> Estimate:
+    """Return the mean over the replicates in which there is a value."""
     computed = [value for value in values if not isinstance(value, NotComputable)]
     reasons = [value.reason for value in values if isinstance(value, NotComputable)]
     if not computed:
         return Estimate.not_computed(name, reasons[0])
-    value, lower, upper = _interval(np.array([computed]), _range(name, records))
+    value, lower, upper = _mean_with_interval(np.array([computed]), _range_of_measure(name, records))
     missing = f"mean of {len(computed)} of {len(values)} replicates; the others: {reasons[0]}" if reasons else ""
     without = "" if lower is not None else EXACT if exact else ONE_REPLICATE if len(computed) == 1 else ALL_EQUAL
     return Estimate(name, value, lower=lower, upper=upper, reason="; ".join(filter(None, (missing, without))))
@@ -550,11 +561,13 @@ _OUTPUTS = {output.name: output for output in OUTPUTS}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IntruderUncertaintySpec(StudySpec):
-    """Which variable the intruder is unsure of, how, how much, and what else the intruder knows."""
+    """Variable that the intruder is unsure of, how, how much, and what else the intruder knows."""
 
-    variable: Annotated[str, Param("the known variable that the intruder is unsure of", names="variables", told=True)]
-    model: Annotated[NoiseModel, Param("how the intruder's belief comes about", told=True)] = "log_normal"
-    levels: Annotated[tuple[float, ...], Param("levels of uncertainty, S", ge=0, selects=True, unique=True)] = (
+    variable: Annotated[
+        str, Param("the known variable that the intruder is unsure of", names="variables", reported=True)
+    ]
+    model: Annotated[NoiseModel, Param("how the intruder's belief comes about", reported=True)] = "log_normal"
+    levels: Annotated[tuple[float, ...], Param("levels of uncertainty, S", ge=0, filters_rows=True, unique=True)] = (
         0.0,
         0.01,
         0.05,
@@ -569,7 +582,9 @@ class IntruderUncertaintySpec(StudySpec):
     sensitive: Annotated[
         SensitiveVariables,
         Variant(
-            "variables the intruder wants to learn; default: the synthesised ones", inherit="risk.attribute", told=True
+            "variables the intruder wants to learn; default: the synthesised ones",
+            inherit="risk.attribute",
+            reported=True,
         ),
     ] = ()
     radius: Annotated[Radii, Variant(inherit="risk.identification")] = field(default_factory=dict)
@@ -578,13 +593,13 @@ class IntruderUncertaintySpec(StudySpec):
         return self.levels
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Known, synthesised and sensitive variables filled in."""
+        """Return the parameters with known, synthesised and sensitive variables filled in."""
         known = self.known or known_by_default(schema, released)
         rest = tuple(name for name in released if name not in known)
         return replace(self, known=known, synthesised=self.synthesised or rest, sensitive=self.sensitive or rest)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when the uncertain variable, its model, the levels or a radius do not fit each other."""
+        """Raise BadInput when the uncertain variable, its model, the levels or a radius do not fit each other."""
         full = self.for_release(schema, released)
         check_radii(schema, released, (*full.known, *full.synthesised, *full.sensitive), self.radius, place)
         if self.variable not in full.known:
@@ -614,10 +629,10 @@ class IntruderUncertaintySpec(StudySpec):
     source="Guo & Hu §4.3, eq. 11 and Supp 3; attribute risk likewise, which they leave to future work; "
     "Searle, Casella & McCulloch (1992) §4.7 for the interval",
     outputs=OUTPUTS,
-    check=check,
-    combine=bands,
-    summarise=variance_shares,
-    points=several_levels,
+    check=check_data,
+    combine=combine_layouts,
+    summarise=summarise_variance_shares,
+    points=compute_levels,
     axis=Axis(
         "S",
         "the intruder's uncertainty",
@@ -629,9 +644,9 @@ class IntruderUncertaintySpec(StudySpec):
 def intruder_uncertainty(
     confidential: Microdata, releases: Sequence[Microdata], point: float, spec: IntruderUncertaintySpec, run: Run
 ) -> StudyPoint:
-    """Both risks at one level, on the confidential data and on every release, with the same beliefs for all of them.
+    """Compute both risks at one level, on the confidential data and on every release, with the same beliefs for all of them.
 
     Each estimate is the mean over the replicates, with its 95 % t interval when there are several. At level 0 there is
     one, exact: the risks are those of ``risk.identification`` and ``risk.attribute``.
     """
-    return several_levels(confidential, releases, [point], spec, [run])[0]
+    return compute_levels(confidential, releases, [point], spec, [run])[0]

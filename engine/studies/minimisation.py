@@ -1,4 +1,4 @@
-"""The smallest sample whose anonymised version is still good enough (Lighthouse data quality §5).
+"""Study of the smallest sample whose anonymised version is still good enough (Lighthouse data quality §5).
 
 Sub-samples of n, 1.05 n, ..., 2 n records are drawn, several of each size, anonymised and measured. The answer is the
 smallest size whose sub-samples all meet every threshold of minimum data quality; ``smallest_size`` finds it among the rows.
@@ -27,8 +27,15 @@ from ..methods.spec import Param, StudySpec
 from ..partition.pairs import CATEGORIES, NUMBERS
 from ..quality import nmi_v1, non_suppressed, pearson, rilm
 from ..statistics.score_interval import score_interval
-from ..wording import counted
-from ._anonymising import anonymised, anonymiser, narrowed, own_tables, require_present, scores
+from ..wording import count_noun
+from ._anonymising import (
+    anonymise_sample,
+    find_anonymiser,
+    point_of_own_tables,
+    quality_scores,
+    require_present,
+    select_schema,
+)
 
 # Measure: the data quality method, its output over all columns, the kinds of column it needs.
 MEASURES = {
@@ -47,40 +54,44 @@ TITLES = {
 FAILED = "no size has sub-samples that all meet every threshold"
 
 
-def check(data: Microdata, target: str, spec: MinimisationSpec, place: str) -> None:
-    """BadInput when the data have fewer than 2 n records, or n is smaller than k."""
+def check_data(data: Microdata, target: str, spec: MinimisationSpec, place: str) -> None:
+    """Raise BadInput when the data have fewer than 2 n records, or n is smaller than k."""
     require_present(data, spec.quasi_identifiers, place)
-    if spec.size(spec.grid()[-1], len(data)) > len(data):
+    if spec.sample_size(spec.grid()[-1], len(data)) > len(data):
         raise BadInput(
-            f"{place}.n", f"sizes go up to 2 n, and the data have {counted(len(data), 'record')}; n is at most half"
+            f"{place}.n", f"sizes go up to 2 n, and the data have {count_noun(len(data), 'record')}; n is at most half"
         )
-    if spec.size(1.0, len(data)) < spec.k:
-        raise BadInput(f"{place}.k", f"a sub-sample of {spec.size(1.0, len(data)):,} cannot make a class of {spec.k:,}")
+    if spec.sample_size(1.0, len(data)) < spec.k:
+        raise BadInput(
+            f"{place}.k", f"a sub-sample of {spec.sample_size(1.0, len(data)):,} cannot make a class of {spec.k:,}"
+        )
 
 
 def smallest_size(rows: Sequence[Row]) -> list[Row]:
-    """The answer from the rows of all sizes: the smallest whose sub-samples all pass, or that there is none.
+    """Return the answer from the rows of all sizes: the smallest whose sub-samples all pass, or that there is none.
 
     One for each study among the rows: those that differ in a setting.
     """
     studies: dict[str, list[Row]] = {}
     for row in rows:
         if row.measure == "passing" and row.value is not None:
-            studies.setdefault(str(_settings(row)), []).append(row)
-    return [_answer(sizes) for sizes in studies.values()]
+            studies.setdefault(str(_study_settings(row)), []).append(row)
+    return [_smallest_size_row(sizes) for sizes in studies.values()]
 
 
-def _measured(data: Microdata, size: int, spec: MinimisationSpec, run: Run) -> dict[str, float | None]:
-    """The minimum of each measure over the columns of one anonymised sub-sample."""
+def _measure_sample(data: Microdata, size: int, spec: MinimisationSpec, run: Run) -> dict[str, float | None]:
+    """Return the minimum of each measure over the columns of one anonymised sub-sample."""
     rows = np.sort(run.rng.choice(len(data), size, replace=False))
-    schema = narrowed(data.schema)
+    schema = select_schema(data.schema)
     sample = Microdata(schema, data.frame[list(schema.names)].iloc[rows].reset_index(drop=True))
-    by = anonymiser(spec.anonymisation, schema, spec.quasi_identifiers, spec.k, spec.options, "study")
-    released = anonymised(sample, by, run)
-    return dict(_scored(sample, released, spec, run))
+    by = find_anonymiser(
+        spec.anonymisation, schema, spec.quasi_identifiers, spec.k, spec.anonymisation_options, "study"
+    )
+    released = anonymise_sample(sample, by, run)
+    return dict(_score_sample(sample, released, spec, run))
 
 
-def _scored(
+def _score_sample(
     sample: Microdata, released: Microdata, spec: MinimisationSpec, run: Run
 ) -> Iterator[tuple[str, float | None]]:
     for name, (key, output, kinds) in MEASURES.items():
@@ -88,10 +99,10 @@ def _scored(
         if columns:
             table = {} if name == "non_suppressed" else {"variables": columns}
             extra = {"quasi_identifiers": list(spec.quasi_identifiers)} if name == "rilm_categorical" else {}
-            yield name, scores(key, sample, released, {**table, **extra}, run).get((output, ""))
+            yield name, quality_scores(key, sample, released, {**table, **extra}, run).get((output, ""))
 
 
-def _least(name: str, values: Sequence[float | None], params: Mapping[str, Any]) -> Estimate:
+def _smallest_estimate(name: str, values: Sequence[float | None], params: Mapping[str, Any]) -> Estimate:
     computed = [value for value in values if value is not None]
     if len(computed) < len(values):
         lacking = len(values) - len(computed)
@@ -99,12 +110,12 @@ def _least(name: str, values: Sequence[float | None], params: Mapping[str, Any])
     return Estimate(name, min(computed), params=params)
 
 
-def _settings(row: Row) -> dict[str, Any]:
+def _study_settings(row: Row) -> dict[str, Any]:
     return {name: value for name, value in row.params.items() if name != "size"}
 
 
-def _answer(rows: Sequence[Row]) -> Row:
-    like = replace(rows[0], measure="smallest_size", level=None, unit="records", params=_settings(rows[0]))
+def _smallest_size_row(rows: Sequence[Row]) -> Row:
+    like = replace(rows[0], measure="smallest_size", level=None, unit="records", params=_study_settings(rows[0]))
     enough = [row.params["size"] for row in rows if row.value == 1]
     if not enough:
         return replace(like, value=None, status="not computed", reason=FAILED)
@@ -113,14 +124,14 @@ def _answer(rows: Sequence[Row]) -> Row:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MinimisationSpec(StudySpec):
-    """Sizes, sub-samples, how they are anonymised, and the thresholds."""
+    """Sizes, number of sub-samples, their anonymisation, and the thresholds."""
 
     n: Annotated[
         int | None, Param("records that the analysis needs without anonymisation; left out, half of the data", ge=2)
     ] = None
     step: Annotated[float, Param("how much larger each size is, as a share of n", gt=0, le=1)] = 0.05
-    subsamples: Annotated[int, Param("sub-samples of each size", ge=1, told=True)] = 5
-    k: Annotated[int, Param("fewest records in a class", ge=2, told=True)] = 5
+    subsamples: Annotated[int, Param("sub-samples of each size", ge=1, reported=True)] = 5
+    k: Annotated[int, Param("fewest records in a class", ge=2, reported=True)] = 5
     quasi_identifiers: QuasiIdentifiers = ()
     anonymisation: Annotated[str, Param("anonymisation method")] = "anonymisation.mondrian"
     max_suppressed: Annotated[float, Param("share of the records that may be suppressed", ge=0, lt=1)] = 0.0
@@ -134,28 +145,28 @@ class MinimisationSpec(StudySpec):
     )
 
     def grid(self) -> tuple[float, ...]:
-        """The sizes as multiples of n, from 1 to 2."""
+        """Return the sizes as multiples of n, from 1 to 2."""
         return tuple(round(1 + i * self.step, 10) for i in range(int(1 / self.step + 1e-9) + 1))
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        return replace(self, quasi_identifiers=self.quasi_identifiers or schema.of_role(Role.QUASI_IDENTIFIER))
+        return replace(self, quasi_identifiers=self.quasi_identifiers or schema.names_by_role(Role.QUASI_IDENTIFIER))
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput where quasi-identifiers and anonymisation do not fit each other."""
+        """Raise BadInput where quasi-identifiers and anonymisation do not fit each other."""
         names = self.for_release(schema, released).quasi_identifiers
         if not names:
             raise BadInput(
                 f"{place}.quasi_identifiers", 'name some variables, or give some the role "quasi_identifier"'
             )
-        anonymiser(self.anonymisation, narrowed(schema), names, self.k, self.options, place)
+        find_anonymiser(self.anonymisation, select_schema(schema), names, self.k, self.anonymisation_options, place)
 
     @property
-    def options(self) -> Mapping[str, float]:
-        """What the anonymisation is told besides k and quasi-identifiers."""
+    def anonymisation_options(self) -> Mapping[str, float]:
+        """Return the settings of the anonymisation besides k and quasi-identifiers."""
         return {"max_suppressed": self.max_suppressed} if self.max_suppressed else {}
 
-    def size(self, multiple: float, records: int) -> int:
-        """Records of a sub-sample of ``multiple`` n, out of ``records``."""
+    def sample_size(self, multiple: float, records: int) -> int:
+        """Return the records of a sub-sample of ``multiple`` n, out of ``records``."""
         return round(multiple * (records // 2 if self.n is None else self.n))
 
 
@@ -224,7 +235,7 @@ class MinimisationSpec(StudySpec):
             ),
         ),
     ),
-    check=check,
+    check=check_data,
     summarise=smallest_size,
     axis=Axis(
         "records",
@@ -240,16 +251,16 @@ class MinimisationSpec(StudySpec):
 def minimisation(
     confidential: Microdata, releases: Sequence[Microdata], point: float, spec: MinimisationSpec, run: Run
 ) -> StudyPoint:
-    """The sub-samples of one size. ``point`` is its multiple of n; the releases play no part.
+    """Measure the sub-samples of one size. ``point`` is its multiple of n; the releases play no part.
 
     A measure without a value in a sub-sample has none for the size, and its threshold counts as not met.
     """
-    size = spec.size(point, len(confidential))
+    size = spec.sample_size(point, len(confidential))
     children = run.rng.spawn(len(spec.grid()))[spec.grid().index(point)].spawn(spec.subsamples)
-    found = list(run.map(lambda rng: _measured(confidential, size, spec, replace(run, rng=rng)), children))
+    found = list(run.map(lambda rng: _measure_sample(confidential, size, spec, replace(run, rng=rng)), children))
     params = {"size": size}
     passing = [all(v is not None and v >= getattr(spec, name) for name, v in one.items()) for one in found]
-    estimates = [_least(name, [one[name] for one in found], params) for name in found[0]]
+    estimates = [_smallest_estimate(name, [one[name] for one in found], params) for name in found[0]]
     share = float(np.mean(passing))
     ends = score_interval(share, spec.subsamples)
-    return own_tables([*estimates, Estimate("passing", share, "", *ends, params=params)], releases)
+    return point_of_own_tables([*estimates, Estimate("passing", share, "", *ends, params=params)], releases)

@@ -1,34 +1,29 @@
-"""Risk and utility of differentially private synthesis along epsilon (Park & Ghosh §4.3-4.4, Figures 5 to 9).
+"""Study of risk and utility of differentially private synthesis along epsilon (Park & Ghosh §4.3-4.4, Figures 5 to 9).
 
-Each synthesiser makes all variables anew at each epsilon, which is that of one drawn record: a block of ten with reset has ten times
-as much to spend (§3.4), so that all datasets at an epsilon cost the same. What is kept is measured by distances of distributions and of regression coefficients; what is given away by an inference attack, by
+Each synthesiser makes all variables at each epsilon, which is that of one drawn record: a block of ten with reset has ten times
+as much to spend (§3.4), so that all datasets at an epsilon cost the same. Utility is measured by distances of distributions and of
+regression coefficients; risk by an inference attack, by
 records that equal a confidential one, and by records that nobody shares the known values with. The distances are means over the
 variables (or pairs, or models), and over ``replicates`` datasets; of two or more of these every number has its 95 % interval.
-What a synthesiser learns of the confidential data is learned once; epsilon decides the noise, and the replicates do not speak of what was learned by chance.
-
-Beside the synthesisers with an epsilon may stand those without, which make the same at each: the product of the marginal
-distributions and the contingency table, between which the others lie (Table 1).
-
-``limits`` ask which epsilon will do: of what is kept the least epsilon from which on it is within its limit, of what is given away
-the largest up to which it is.
+What a synthesiser learns of the confidential data is learned once; epsilon decides the noise, and the replicates do not tell what was
+learned by chance.
+Synthesisers without an epsilon make the same at each: the product of the marginal distributions and the contingency table, between
+which the others lie (Table 1).
 
 The baseline of a distance is what two samples of the same population would be apart, of the attack what it gets from data without
 protection, of the copies the share of the confidential records that equal another one: what an independent sample would repeat.
 
-Which epsilon keeps a measure within its limit, from its mean over datasets at each epsilon and the interval of that.
+``limits`` ask which epsilon will do. A point keeps to a limit where its whole 95 % interval does. Of utility the answer is the least
+epsilon from which
+on all points do, of risk the largest up to which all do. Points are tested from the safe end, and the first that cannot be shown to
+keep the limit ends it:
+an answer reaches past the first point whose true mean is beyond the limit one time in forty at most (fixed-sequence testing; Maurer,
+Hothorn & Lehmacher 1995).
 
-A point keeps to the limit where the whole 95 % interval does. Of what is kept (distances) the answer is the least epsilon from which
-on all points do, of what is given away (errors of an attack, copies) the largest up to which all do. The points are so gone through from the safe end, and
-the first that cannot be told to keep the limit ends it: however many points there are, an answer reaches past the first point whose
-true mean is beyond the limit one time in forty at most (fixed-sequence testing; Maurer, Hothorn & Lehmacher 1995).
-
-Without an interval, of one dataset at each epsilon, chance cannot be told from epsilon, and there is no answer.
-
-The synthesisers that a study compares: methods with their settings, and the recipe's own synthesis step.
-
-A synthesiser is written as in a step, its method and what differs from the defaults: ``perturbed_gibbs reset=true block=10``.
-``step`` is the recipe's own step with all its settings, of which nothing but epsilon is changed, or what is written after it:
-``step reset=false``. Epsilon is that of one drawn record. A method without a privacy account has none, and makes the same at every epsilon.
+A synthesiser is written as in a step, its method and what differs from the defaults: ``perturbed_gibbs reset=true block=10``. ``step``
+is the recipe's own step
+with all its settings, or what is written after it: ``step reset=false``. A method without a privacy account makes the same at every
+epsilon.
 """
 
 from __future__ import annotations
@@ -45,30 +40,30 @@ import numpy as np
 from scipy.special import betaincinv
 
 from ..data.intervals import NON_NEGATIVE, SHARE, Range
-from ..data.microdata import Microdata, as_column
+from ..data.microdata import Microdata, to_column
 from ..data.schema import Role, Schema
-from ..design.binning import Binning
-from ..design.categories import BinsByVariable, categories_of
-from ..design.estimation import Model
+from ..design.binning import BinningRule
+from ..design.categories import BinsByVariable, categories_of_variable
+from ..design.estimation import RegressionModel
 from ..errors import BadInput, NotComputable
 from ..methods.intruder import QuasiIdentifiers
 from ..methods.levers import LESS_EPSILON, PRIVATE_FIDELITY
 from ..methods.outputs import Axis, Label, Output, Plane, StudyOutput
 from ..methods.privacy import POSITIVE, NoAccount, PrivacyAccount
-from ..methods.registry import Method, find, study_method
+from ..methods.registry import Method, find_method, study_method
 from ..methods.results import Estimate, Fit, Goal, StudyPoint
 from ..methods.rows import Row
 from ..methods.run import Progress, Run
-from ..methods.spec import Made, Param, Spec, StudySpec
+from ..methods.spec import Param, Spec, StudySpec, SynthesisStepSettings
 from ..partition.equivalence_classes import joint_classes
 from ..statistics.combining import monte_carlo_mean
 from ..statistics.comparing import is_above
-from ._anonymising import own_tables
+from ._anonymising import point_of_own_tables
 
 _WRITTEN = re.compile(r"\s*([A-Za-z_][\w.]*)((?:\s+\w+=\S+)*)\s*")
 STEP = "step"
 """How a recipe writes its own synthesis step."""
-Bins = tuple[tuple[str, Binning], ...]
+Bins = tuple[tuple[str, BinningRule], ...]
 """How a study cuts numbers, by variable."""
 Answer = Literal["least_epsilon", "largest_epsilon"]
 State = Literal["within", "unclear", "beyond"]
@@ -83,10 +78,12 @@ RESAMPLES = 5
 
 @dataclass(frozen=True, slots=True)
 class Synthesiser:
-    """A synthesis method by its key and the settings that differ from its defaults.
+    """Synthesis method of the study, by its key and the settings that differ from its defaults.
 
-    Of the recipe's own step ``settings`` are what is changed of it, ``step`` is its table as JSON with these, and ``targets`` what it
-    makes, in its order; the last two are empty for another.
+    key: of the method
+    settings: those that differ; of the recipe's own step, what is changed of it
+    step: the recipe's own step as JSON with these settings; empty for another
+    targets: what that step makes, in its order; empty for another
     """
 
     key: str
@@ -96,7 +93,7 @@ class Synthesiser:
 
     @classmethod
     def parse(cls, value: object) -> Self:
-        """From ``perturbed_gibbs reset=true block=10``, or ``step``. Raises ValueError."""
+        """Read a synthesiser from ``perturbed_gibbs reset=true block=10``, or ``step``. Raises ValueError."""
         found = _WRITTEN.fullmatch(value) if isinstance(value, str) else None
         if found is None:
             raise ValueError(
@@ -113,141 +110,143 @@ class Synthesiser:
         return cls(key, read)
 
     @property
-    def own(self) -> bool:
-        """Whether it is the recipe's own step."""
+    def is_recipe_step(self) -> bool:
+        """Return whether it is the recipe's own step."""
         return self.key == STEP or bool(self.step)
 
     @property
     def written(self) -> str:
-        head = STEP if self.own else self.key.removeprefix("synthesis.")
-        return " ".join([head, *(f"{name}={_toml(value)}" for name, value in self.settings)])
+        head = STEP if self.is_recipe_step else self.key.removeprefix("synthesis.")
+        return " ".join([head, *(f"{name}={_toml_value(value)}" for name, value in self.settings)])
 
     @property
     def name(self) -> str:
-        """What rows and pictures call it: ``step: perturbed_gibbs`` for the recipe's own."""
+        """Return its name in rows and pictures: ``step: perturbed_gibbs`` for the recipe's own."""
         return f"{self.written}: {self.key.removeprefix('synthesis.')}" if self.step else self.written
 
     @property
-    def table(self) -> dict[str, Any]:
-        """Its settings as a step's table has them."""
+    def step_table(self) -> dict[str, Any]:
+        """Return its settings as a step's table has them."""
         return dict(json.loads(self.step)) if self.step else dict(self.settings)
 
-    def resolved(self, steps: Sequence[Made]) -> Synthesiser:
-        """The recipe's own step in place of ``step``, where there is one step and no more; else itself."""
-        if not self.own:
+    def resolve_step(self, steps: Sequence[SynthesisStepSettings]) -> Synthesiser:
+        """Return the recipe's own step in place of ``step``, where there is one step and no more; else itself."""
+        if not self.is_recipe_step:
             return self
         if len(steps) != 1:
             return Synthesiser(STEP, self.settings)
         ((key, targets, spec),) = steps
         return Synthesiser(key, self.settings, json.dumps({**spec.to_table(), **dict(self.settings)}), targets)
 
-    def method(self, place: str) -> Method:
-        """The method, which must make several variables at once. Raises BadInput."""
+    def joint_method(self, place: str) -> Method:
+        """Return the method, which must make several variables at once. Raises BadInput."""
         if self.key == STEP:
             raise BadInput(
                 place, f'"{STEP}" is the recipe\'s own synthesis step, and the recipe does not have exactly one'
             )
-        found = find(self.key, place, ("synthesis",))
+        found = find_method(self.key, place, ("synthesis",))
         if not found.joint:
             raise BadInput(place, f"{self.key} makes one variable at a time; name a method that makes whole records")
         return found
 
     def has_epsilon(self, place: str) -> bool:
-        """Whether its method keeps a privacy account. Raises BadInput."""
-        return self.method(place).synthesis.account is not None
+        """Return whether its method keeps a privacy account. Raises BadInput."""
+        return self.joint_method(place).synthesis.account is not None
 
-    def spec(self, epsilon: float, variables: Sequence[str], bins: Bins, place: str) -> Spec:
-        """Its settings at an epsilon, with the study's bins where it says none of its own. Raises BadInput."""
-        kind = self.method(place).spec
+    def spec_at(self, epsilon: float, variables: Sequence[str], bins: Bins, place: str) -> Spec:
+        """Return its settings at an epsilon, with the study's bins where it says none of its own. Raises BadInput."""
+        kind = self.joint_method(place).spec
         known = {info.name for info in kind.params()}
         cut = {name: rule.written for name, rule in bins if name in variables}
         table: dict[str, Any] = {"bins": cut} if cut and "bins" in known else {}
-        table |= self.table
+        table |= self.step_table
         if self.has_epsilon(place):
             table["epsilon"] = epsilon
         return kind.from_table(table, place)
 
-    def priced(self, data: Microdata, epsilon: float, records: int, bins: Bins, place: str) -> Spec:
-        """The settings with which a record costs ``epsilon``: what a dataset costs is in proportion to the setting. Raises BadInput."""
+    def spec_for_cost(self, data: Microdata, epsilon: float, records: int, bins: Bins, place: str) -> Spec:
+        """Return the settings with which a record costs ``epsilon``: what a dataset costs is in proportion to the setting. Raises BadInput."""
         names = self.targets or data.schema.names
-        account = self.method(place).synthesis.account
-        unit = self.spec(1.0, names, bins, place)
+        account = self.joint_method(place).synthesis.account
+        unit = self.spec_at(1.0, names, bins, place)
         if account is None:
             return unit
         cost = account(data, names, unit, records, 1)
         if isinstance(cost, NoAccount):
             raise BadInput(place, cost.reason)
-        return self.spec(epsilon * records / cost.noise, names, bins, place)
+        return self.spec_at(epsilon * records / cost.noise, names, bins, place)
 
-    def check(self, schema: Schema, variables: Sequence[str], bins: Bins, place: str) -> None:
-        """BadInput where its settings are wrong, or it is a step that does not make just these variables."""
-        spec = self.spec(1.0, variables, bins, place)
+    def check_settings(self, schema: Schema, variables: Sequence[str], bins: Bins, place: str) -> None:
+        """Raise BadInput where its settings are wrong, or it is a step that does not make just these variables."""
+        spec = self.spec_at(1.0, variables, bins, place)
         spec.check(schema, place)
-        if self.own and set(self.targets) != set(variables):
+        if self.is_recipe_step and set(self.targets) != set(variables):
             raise BadInput(
                 place, f"the recipe's step makes {', '.join(self.targets)}: name the same under variables of the study"
             )
-        for _, column, any_order in spec.columns_named(schema, place):
+        for _, column, any_order in spec.referenced_columns(schema, place):
             if any_order:
                 continue
             raise BadInput(place, f'it keeps "{column}"; the study compares methods that make every variable anew')
 
-    def drawn(
+    def draw_records(
         self, data: Microdata, fit: Fit, spec: Spec, index: int, rng: np.random.Generator, records: int
     ) -> Microdata:
-        """A dataset of so many records, which are nobody's."""
+        """Draw a dataset of so many records, which belong to nobody."""
         names = self.targets or data.schema.names
-        values = self.method("").drawn(fit, spec, names, data, data, index, rng, records)
-        columns = {n: as_column(values[n], data, data.schema[n], self.key) for n in data.schema.names}
+        values = self.joint_method("").draw_targets(fit, spec, names, data, data, index, rng, records)
+        columns = {n: to_column(values[n], data, data.schema[n], self.key) for n in data.schema.names}
         return replace(data.with_columns(columns, "synthetic"), linked=False)
 
-    def cost(self, data: Microdata, spec: Spec, records: int) -> PrivacyAccount | NoAccount:
-        """What a dataset of so many records costs with these settings."""
-        account = self.method("").synthesis.account
+    def privacy_cost(self, data: Microdata, spec: Spec, records: int) -> PrivacyAccount | NoAccount:
+        """Return what a dataset of so many records costs with these settings."""
+        account = self.joint_method("").synthesis.account
         if account is None:
             return NoAccount("the method has no epsilon: it is the same at each")
         return account(data, self.targets or data.schema.names, spec, records, 1)
 
 
-def _toml(value: object) -> str:
+def _toml_value(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def narrowed(data: Microdata, names: tuple[str, ...]) -> Microdata:
-    """The data with these variables alone, in this order."""
+def select_variables(data: Microdata, names: tuple[str, ...]) -> Microdata:
+    """Return the data with these variables alone, in this order."""
     schema = Schema(tuple(data.schema[name] for name in names))
     return Microdata(schema, data.frame[list(names)])
 
 
 @lru_cache(maxsize=8)
-def learned(
+def fit_synthesiser(
     confidential: Microdata, one: Synthesiser, variables: tuple[str, ...], bins: Bins, seed: int
 ) -> tuple[Microdata, Fit]:
-    """The data of the variables, and what a synthesiser learns of them, whatever the epsilon.
+    """Return the data of the variables, and the synthesiser's fit to them, whatever the epsilon.
 
     The last are kept: an epsilon later it is the same.
     """
-    data = narrowed(confidential, variables)
+    data = select_variables(confidential, variables)
     names = one.targets or variables
-    fit = one.method("").fit(data, names, one.spec(1.0, names, bins, one.key), Run(np.random.default_rng(seed)), 1)
+    fit = one.joint_method("").fit(
+        data, names, one.spec_at(1.0, names, bins, one.key), Run(np.random.default_rng(seed)), 1
+    )
     return data, fit
 
 
-def bins_key(bins: Mapping[str, Binning], variables: Sequence[str]) -> Bins:
-    """The rules of these variables as a value that can be looked up."""
+def hashable_bins(bins: Mapping[str, BinningRule], variables: Sequence[str]) -> Bins:
+    """Return the rules of these variables as a value that can be looked up."""
     return tuple((name, rule) for name, rule in bins.items() if name in variables)
 
 
-def answers(rows: Sequence[Row], asked: Mapping[str, Answer], goals: Mapping[str, Goal]) -> list[Row]:
-    """Of each curve and measure with a limit, the epsilon that keeps to it. ``asked`` says which, by measure."""
+def find_epsilons(rows: Sequence[Row], asked: Mapping[str, Answer], goals: Mapping[str, Goal]) -> list[Row]:
+    """Find the epsilon that keeps to the limit, of each curve and measure with one. ``asked`` says which, by measure."""
     found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         if row.params.get("limit") is not None:
             found.setdefault((row.measure, str(sorted(row.params.items(), key=str))), []).append(row)
-    return [_answer(series, asked[measure], goals[measure]) for (measure, _), series in found.items()]
+    return [_epsilon_row(series, asked[measure], goals[measure]) for (measure, _), series in found.items()]
 
 
-def _answer(rows: Sequence[Row], asked: Answer, goal: Goal) -> Row:
+def _epsilon_row(rows: Sequence[Row], asked: Answer, goal: Goal) -> Row:
     like = replace(
         rows[0],
         measure=asked,
@@ -268,15 +267,15 @@ def _answer(rows: Sequence[Row], asked: Answer, goal: Goal) -> Row:
     if any(row.lower is None or row.upper is None for row in computed):
         return replace(like, reason=ONE_DATASET)
     limit = float(rows[0].params["limit"])
-    points = sorted((row.level or 0.0, state_of(row, limit, goal)) for row in rows)
-    value, remark = told(points, asked)
+    points = sorted((row.level or 0.0, state_of_point(row, limit, goal)) for row in rows)
+    value, remark = epsilon_within_limit(points, asked)
     if value is None:
         return replace(like, reason=remark or NO_EPSILON)
     return replace(like, value=value, status="computed", reason=remark)
 
 
-def state_of(row: Row, limit: float, goal: Goal) -> State:
-    """Whether a point keeps to the limit: with its whole interval, with none of it, or neither can be told."""
+def state_of_point(row: Row, limit: float, goal: Goal) -> State:
+    """Return whether a point keeps to the limit: with its whole interval, with none of it, or neither can be shown."""
     if row.value is None or row.lower is None or row.upper is None:
         return "beyond"
     best, worst = (row.lower, row.upper) if goal == "low" else (-row.upper, -row.lower)
@@ -284,8 +283,8 @@ def state_of(row: Row, limit: float, goal: Goal) -> State:
     return "within" if not is_above(worst, limit) else "beyond" if is_above(best, limit) else "unclear"
 
 
-def told(points: Sequence[tuple[float, State]], asked: Answer) -> tuple[float | None, str]:
-    """The answer of points, ascending, and what it leaves out: points beyond it that keep to the limit all the same."""
+def epsilon_within_limit(points: Sequence[tuple[float, State]], asked: Answer) -> tuple[float | None, str]:
+    """Return the epsilon that answers the points, ascending, and a remark on points beyond it that keep to the limit all the same."""
     onward = points[::-1] if asked == "least_epsilon" else points
     kept = 0
     while kept < len(onward) and onward[kept][1] == "within":
@@ -313,20 +312,20 @@ DEFAULT = tuple(
 )
 
 
-def check(data: Microdata, target: str, spec: RiskUtilitySpec, place: str) -> None:
-    """BadInput where a synthesiser cannot make the variables."""
+def check_data(data: Microdata, target: str, spec: RiskUtilitySpec, place: str) -> None:
+    """Raise BadInput where a synthesiser cannot make the variables."""
     full = spec.for_release(data.schema, ())
-    own, bins = narrowed(data, full.variables), bins_key(full.bins, full.variables)
+    own, bins = select_variables(data, full.variables), hashable_bins(full.bins, full.variables)
     for i, one in enumerate(spec.synthesisers):
         at = f"{place}.synthesisers[{i}]"
         names = one.targets or full.variables
-        one.method(at).check_on(own, names, one.spec(1.0, names, bins, at), at)
-        one.priced(own, max(spec.epsilons), full.records, bins, at)
+        one.joint_method(at).check_data(own, names, one.spec_at(1.0, names, bins, at), at)
+        one.spec_for_cost(own, max(spec.epsilons), full.records, bins, at)
 
 
-def within_limits(rows: Sequence[Row]) -> list[Row]:
-    """Of each synthesiser and measure with a limit, the epsilon that keeps to it: the least, or the largest for a risk."""
-    return answers(rows, ASKED, {output.name: output.goal for output in OUTPUTS})
+def summarise_limits(rows: Sequence[Row]) -> list[Row]:
+    """Return, for each synthesiser and measure with a limit, the epsilon that keeps to it: the least, or the largest for a risk."""
+    return find_epsilons(rows, ASKED, {output.name: output.goal for output in OUTPUTS})
 
 
 PLANES = (
@@ -347,26 +346,26 @@ PLANES = (
 """Figures 5 and 6, 7, 9, the maps of these against each other, and 8."""
 
 
-def _measured(
+def _measure_synthesiser(
     confidential: Microdata, one: Synthesiser, epsilon: float, spec: RiskUtilitySpec, run: Run
 ) -> Iterator[Estimate]:
-    """Every measure of one synthesiser at one epsilon, the mean over its datasets."""
+    """Yield every measure of one synthesiser at one epsilon, the mean over its datasets."""
     learning, measuring = run.rng.spawn(2)
-    bins = bins_key(spec.bins, spec.variables)
-    data, fit = learned(confidential, one, spec.variables, bins, int(learning.integers(2**63)))
-    settings = one.priced(data, epsilon, spec.records, bins, one.key)
+    bins = hashable_bins(spec.bins, spec.variables)
+    data, fit = fit_synthesiser(confidential, one, spec.variables, bins, int(learning.integers(2**63)))
+    settings = one.spec_for_cost(data, epsilon, spec.records, bins, one.key)
     series: dict[str, list[Estimate]] = {}
     for index, rng in enumerate(measuring.spawn(spec.replicates)):
-        made = one.drawn(data, fit, settings, index, rng, spec.records)
-        for estimate in _scores(data, made, spec, replace(run, rng=rng.spawn(1)[0])):
+        made = one.draw_records(data, fit, settings, index, rng, spec.records)
+        for estimate in _score_dataset(data, made, spec, replace(run, rng=rng.spawn(1)[0])):
             series.setdefault(json.dumps([estimate.measure, dict(estimate.params)]), []).append(estimate)
     limited = one.has_epsilon(one.key)
     for estimates in series.values():
         name = estimates[0].measure
         limit = {"limit": spec.limits[name]} if limited and name in spec.limits else {}
         trials = spec.records if name == "exact_copies" else 0
-        yield over_datasets(estimates, {"synthesiser": one.name, **estimates[0].params, **limit}, trials)
-    cost = one.cost(data, settings, spec.records)
+        yield average_over_datasets(estimates, {"synthesiser": one.name, **estimates[0].params, **limit}, trials)
+    cost = one.privacy_cost(data, settings, spec.records)
     own = {"synthesiser": one.name}
     if isinstance(cost, PrivacyAccount):
         yield Estimate("epsilon_release", cost.noise, params=own)
@@ -374,51 +373,55 @@ def _measured(
         yield Estimate.not_computed("epsilon_release", cost.reason, **own)
 
 
-def _scores(data: Microdata, made: Microdata, spec: RiskUtilitySpec, run: Run) -> Iterator[Estimate]:
+def _score_dataset(data: Microdata, made: Microdata, spec: RiskUtilitySpec, run: Run) -> Iterator[Estimate]:
     cut = {name: rule.written for name, rule in spec.bins.items() if name in spec.variables}
-    distances = _of("utility.distribution_distance", {"given": list(spec.given), "bins": cut}, data, made, run)
+    distances = _estimates_of(
+        "utility.distribution_distance", {"given": list(spec.given), "bins": cut}, data, made, run
+    )
     for name in ("marginal", "conditional"):
         own = [one for one in distances if one.measure == name]
         if own:
-            yield _mean(name, own)
+            yield _mean_estimate(name, own)
     for condition in spec.given:
         own = [one for one in distances if one.params.get("condition") == condition]
         if own:
-            yield _mean("conditional_given", own, {"condition": condition})
-    yield from _regressions(data, made, spec, run)
+            yield _mean_estimate("conditional_given", own, {"condition": condition})
+    yield from _regression_estimates(data, made, spec, run)
     if spec.sensitive and spec.known:
         known = {name: cut[name] for name in spec.known if name in cut}
         resamples = -(-RESAMPLES // spec.replicates)
         table = {"sensitive": spec.sensitive, "known": list(spec.known), "bins": known, "resamples": resamples}
-        for one in _of("risk.inference_attack", table, data, made, run):
+        for one in _estimates_of("risk.inference_attack", table, data, made, run):
             if one.measure in ("misclassification", "mean_absolute_error") and not one.params:
                 yield replace(one, target="")
-    codes = {name: categories_of(data, name, spec.bins.get(name)) for name in spec.variables}
-    ours, theirs = ([codes[name].codes(table) for name in spec.variables] for table in (data, made))
+    codes = {name: categories_of_variable(data, name, spec.bins.get(name)) for name in spec.variables}
+    ours, theirs = ([codes[name].category_codes(table) for name in spec.variables] for table in (data, made))
     classes, drawn = joint_classes(ours, theirs)
     repeated = float((np.bincount(classes)[classes] > 1).mean())
     yield Estimate("exact_copies", float(np.isin(drawn, classes).mean()), baseline=repeated)
     if spec.known:
-        of_known = [codes[name].codes(made) for name in spec.known]
+        of_known = [codes[name].category_codes(made) for name in spec.known]
         _, shared = joint_classes(of_known, of_known)
         yield Estimate("unique_records", float((np.bincount(shared)[shared] == 1).mean()))
 
 
-def _regressions(data: Microdata, made: Microdata, spec: RiskUtilitySpec, run: Run) -> Iterator[Estimate]:
-    """The mean distance of the models, and each coefficient of each."""
+def _regression_estimates(data: Microdata, made: Microdata, spec: RiskUtilitySpec, run: Run) -> Iterator[Estimate]:
+    """Yield the mean distance of the models, and each coefficient of each."""
     if not spec.models:
         return
-    found = _of("utility.regression_distance", {"models": [model.written for model in spec.models]}, data, made, run)
-    yield _mean("regression", [one for one in found if one.measure == "distance"])
+    found = _estimates_of(
+        "utility.regression_distance", {"models": [model.written for model in spec.models]}, data, made, run
+    )
+    yield _mean_estimate("regression", [one for one in found if one.measure == "distance"])
     for one in found:
         if one.measure == "relative_deviation" and "term" in one.params:
             named = {"model": one.params["model"], "term": one.params["term"]}
             yield Estimate("coefficient_deviation", one.value, baseline=one.baseline, reason=one.reason, params=named)
 
 
-def _of(key: str, table: Mapping[str, Any], data: Microdata, made: Microdata, run: Run) -> Sequence[Estimate]:
-    """What a measure says of a dataset, or why it says nothing."""
-    found = find(key, "")
+def _estimates_of(key: str, table: Mapping[str, Any], data: Microdata, made: Microdata, run: Run) -> Sequence[Estimate]:
+    """Return the estimates of a measure of a dataset, or why there are none."""
+    found = find_method(key, "")
     spec = found.spec.from_table({name: value for name, value in table.items() if value}, key)
     try:
         return found.measure(data, made, spec.for_release(data.schema, data.schema.names), run).estimates
@@ -426,8 +429,8 @@ def _of(key: str, table: Mapping[str, Any], data: Microdata, made: Microdata, ru
         return tuple(Estimate.not_computed(output.name, error.reason) for output in found.outputs)
 
 
-def _mean(name: str, estimates: Sequence[Estimate], params: Mapping[str, Any] | None = None) -> Estimate:
-    """The mean of the estimates and of their baselines; not computed where one of them is not, for its reason."""
+def _mean_estimate(name: str, estimates: Sequence[Estimate], params: Mapping[str, Any] | None = None) -> Estimate:
+    """Return the mean of the estimates and of their baselines; not computed where one of them is not, for its reason."""
     own = params or {}
     values = [one.value for one in estimates if one.value is not None]
     if not values or len(values) < len(estimates):
@@ -438,13 +441,13 @@ def _mean(name: str, estimates: Sequence[Estimate], params: Mapping[str, Any] | 
     return Estimate(name, float(np.mean(values)), baseline=baseline, params=own)
 
 
-def over_datasets(estimates: Sequence[Estimate], params: Mapping[str, Any], trials: int = 0) -> Estimate:
-    """The mean of a measure over datasets, and of two or more of them its 95 % interval.
+def average_over_datasets(estimates: Sequence[Estimate], params: Mapping[str, Any], trials: int = 0) -> Estimate:
+    """Average a measure over datasets, with the 95 % interval of two or more of them.
 
     Of shares of ``trials`` records each, the interval is no narrower than that of a count (Clopper & Pearson 1934): datasets without
     a single copy do not say that there is never one.
     """
-    mean = _mean(estimates[0].measure, estimates, params)
+    mean = _mean_estimate(estimates[0].measure, estimates, params)
     values = [one.value for one in estimates if one.value is not None]
     if mean.value is None or len(values) < 2:
         return mean
@@ -452,13 +455,13 @@ def over_datasets(estimates: Sequence[Estimate], params: Mapping[str, Any], tria
     assert lower is not None
     assert upper is not None
     if trials:
-        low, high = count_interval(round(sum(values) * trials), trials * len(values))
+        low, high = clopper_pearson_interval(round(sum(values) * trials), trials * len(values))
         lower, upper = min(lower, low), max(upper, high)
     return replace(mean, lower=lower, upper=upper)
 
 
-def count_interval(hits: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The exact interval of the probability of a hit (Clopper & Pearson 1934)."""
+def clopper_pearson_interval(hits: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Return the exact interval of the probability of a hit (Clopper & Pearson 1934)."""
     tail = (1 - confidence) / 2
     low = float(betaincinv(hits, trials - hits + 1, tail)) if hits else 0.0
     high = float(betaincinv(hits + 1, trials - hits, 1 - tail)) if hits < trials else 1.0
@@ -485,13 +488,15 @@ class RiskUtilitySpec(StudySpec):
     variables: Annotated[
         tuple[str, ...], Param("variables that are made; left out, all but identifiers", names="variables")
     ] = ()
-    records: Annotated[int, Param("records of each dataset", ge=2, le=10_000_000, told=True)] = 1000
+    records: Annotated[int, Param("records of each dataset", ge=2, le=10_000_000, reported=True)] = 1000
     replicates: Annotated[int, Param("datasets of each synthesiser at each epsilon", ge=1)] = 1
     bins: BinsByVariable = field(default_factory=dict)
     given: Annotated[
         tuple[str, ...], Param("variables that the conditional distances are given", names="variables")
     ] = ()
-    models: Annotated[tuple[Model, ...], Param('regressions to compare, such as "log(price) ~ room_type + days"')] = ()
+    models: Annotated[
+        tuple[RegressionModel, ...], Param('regressions to compare, such as "log(price) ~ room_type + days"')
+    ] = ()
     sensitive: Annotated[
         str | None, Param("variable that an intruder infers; left out, the first of role sensitive", names="variables")
     ] = None
@@ -505,25 +510,27 @@ class RiskUtilitySpec(StudySpec):
         return self.epsilons
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Variables, what is known and what is inferred filled in."""
-        names = self.variables or schema.but_identifiers
+        """Return the parameters with the variables, what is known and what is inferred filled in."""
+        names = self.variables or schema.non_identifiers
         sensitive = self.sensitive or next((n for n in names if schema[n].role is Role.SENSITIVE), None)
-        known = tuple(n for n in self.known or schema.of_role(Role.QUASI_IDENTIFIER) if n in names and n != sensitive)
+        known = tuple(
+            n for n in self.known or schema.names_by_role(Role.QUASI_IDENTIFIER) if n in names and n != sensitive
+        )
         return replace(self, variables=names, sensitive=sensitive, known=known)
 
-    def of_recipe(self, steps: Sequence[Made]) -> Self:
-        """With the recipe's own step where a synthesiser is that."""
-        return replace(self, synthesisers=tuple(one.resolved(steps) for one in self.synthesisers))
+    def of_recipe(self, steps: Sequence[SynthesisStepSettings]) -> Self:
+        """Return the parameters with the recipe's own step where a synthesiser is that."""
+        return replace(self, synthesisers=tuple(one.resolve_step(steps) for one in self.synthesisers))
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput where there is nothing to compare, a synthesiser cannot be used, or a limit is for no measure."""
+        """Raise BadInput where there is nothing to compare, a synthesiser cannot be used, or a limit is for no measure."""
         if not self.epsilons:
             raise BadInput(f"{place}.epsilons", "name at least one epsilon")
         full = self.for_release(schema, released)
         own = Schema(tuple(schema[name] for name in full.variables))
         for i, one in enumerate(self.synthesisers):
             at = f"{place}.synthesisers[{i}]"
-            one.check(own, full.variables, bins_key(full.bins, full.variables), at)
+            one.check_settings(own, full.variables, hashable_bins(full.bins, full.variables), at)
         for name in self.limits:
             if name not in ASKED:
                 raise BadInput(f"{place}.limits.{name}", f"is no measure of the study; there are {', '.join(ASKED)}")
@@ -556,8 +563,8 @@ OUTPUTS = (
     spec=RiskUtilitySpec,
     source="Park & Ghosh §4.3-4.4, Table 1, Figures 5 to 9",
     outputs=OUTPUTS,
-    check=check,
-    summarise=within_limits,
+    check=check_data,
+    summarise=summarise_limits,
     axis=Axis(
         "epsilon",
         "what one drawn record costs in differential privacy",
@@ -575,14 +582,14 @@ OUTPUTS = (
 def risk_utility(
     confidential: Microdata, releases: Sequence[Microdata], point: float, spec: RiskUtilitySpec, run: Run
 ) -> StudyPoint:
-    """All synthesisers at one epsilon. The recipe's own releases play no part."""
+    """Measure all synthesisers at one epsilon. The recipe's own releases play no part."""
     full = spec.for_release(confidential.schema, ())
     children = run.rng.spawn(len(full.synthesisers))
     found: list[Estimate] = []
     for done, (one, rng) in enumerate(zip(full.synthesisers, children, strict=True), start=1):
-        found += _measured(confidential, one, point, full, replace(run, rng=rng))
+        found += _measure_synthesiser(confidential, one, point, full, replace(run, rng=rng))
         run.report(Progress(done, len(full.synthesisers), "synthesisers"))
-    return own_tables(found, releases)
+    return point_of_own_tables(found, releases)
 
 
 RANGES: Mapping[str, Range] = {output.name: output.range for output in OUTPUTS}

@@ -1,4 +1,4 @@
-"""Maxima of a multinomial logit when one record is another, from the maximum to all records as they are, many changes together.
+"""Maxima of a multinomial logit when one record is changed, from the maximum for all records, many changes together.
 
 Steps in all coefficients with the Hessian of the fit, each followed by Newton's method in those of the two classes that the record
 leaves and joins, whose Hessian may change most: alone of its kind, it makes classes that were separated meet, or the other way round.
@@ -25,22 +25,22 @@ LEAST = 1e-9
 """Of information in a direction that the classes have in common."""
 
 
-def sums_of(x: Floats, places: Integers, size: int, weights: Floats | None = None) -> Floats:
-    """The sums (K, p) of the columns x (n, p) of the records of each class, by weights (n,) where there are some."""
+def class_column_sums(x: Floats, places: Integers, size: int, weights: Floats | None = None) -> Floats:
+    """Return the sums (K, p) of the columns x (n, p) of the records of each class, by weights (n,) where there are some."""
     of = (places == np.arange(size)[:, None]).astype(np.float64)
     return np.asarray((of if weights is None else of * weights) @ x)
 
 
-def log_sums(x: Floats, coefficients: Floats) -> Floats:
-    """The logarithms (n,) of what probabilities are divided by, for rows x (n, p) and coefficients (K, p)."""
+def log_denominators(x: Floats, coefficients: Floats) -> Floats:
+    """Return the logarithms (n,) of the denominators of the probabilities, for rows x (n, p) and coefficients (K, p)."""
     scores = coefficients @ x.T
     most = scores.max(axis=0)
     scores -= most
     return np.asarray(most + np.log(np.exp(scores, out=scores).sum(axis=0)))
 
 
-def information_of(x: Floats, coefficients: Floats, weights: Floats) -> Floats:
-    """Minus the second derivative (K p, K p) of the log-likelihood of rows x (n, p) of weights (n,) at coefficients (K, p)."""
+def multinomial_information(x: Floats, coefficients: Floats, weights: Floats) -> Floats:
+    """Return minus the second derivative (K p, K p) of the log-likelihood of rows x (n, p) of weights (n,) at coefficients (K, p)."""
     k, p = coefficients.shape
     found = np.zeros((k * p, k * p))
     for rows in row_blocks(len(x), k * p):
@@ -55,9 +55,13 @@ def information_of(x: Floats, coefficients: Floats, weights: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
-    """A record of ``row`` of what was fitted has columns ``x`` (p,) and the class at ``place``; its ``weight`` where it is one of several, None where
-    it is the row.
+class MultinomialChange:
+    """A change of one record of a multinomial logit.
+
+    row: row of the fit that has the record
+    x: its new columns, (p,)
+    place: place of its new class
+    weight: its weight where it is one of several of the row; None where it is the row
     """
 
     row: int
@@ -67,39 +71,53 @@ class Change:
 
 
 def changed_coefficients(
-    model: MultinomialLogit, x: Floats, places: Integers, weights: Floats, changes: Sequence[Change]
+    model: MultinomialLogit, x: Floats, places: Integers, weights: Floats, changes: Sequence[MultinomialChange]
 ) -> Iterator[Floats]:
-    """The maximum (K, p) after each change alone, of a model fitted to x (n, p), the places (n,) of their classes and their weights (n,).
+    """Yield the maximum (K, p) after each change alone, of a model fitted to x (n, p), the places (n,) of their classes and their weights
+    (n,).
 
     A record keeps its weight.
     """
-    logs, sums = log_probabilities(x, model.coefficients), sums_of(x, places, len(model.coefficients), weights)
+    logs, sums = (
+        log_probabilities(x, model.coefficients),
+        class_column_sums(x, places, len(model.coefficients), weights),
+    )
     gradient = sums - (np.exp(logs) * weights[:, None]).T @ x - model.penalties * model.coefficients
     if any(one.weight is not None for one in changes):
         rows, own = np.vstack([x, np.zeros((1, x.shape[1]))]), np.append(weights, 0.0)
     else:
         rows, own = x.copy(), weights
-    climbs = [_Climb.of(model, rows, places, own, sums, gradient, one) for one in changes]
+    climbs = [_ChangedMaximum.from_fit(model, rows, places, own, sums, gradient, one) for one in changes]
     for _ in range(ROUNDS):
-        climbing = [one for one in climbs if not one.done]
+        climbing = [one for one in climbs if not one.is_done]
         if not climbing:
             break
         steps = model.step(np.stack([one.gradient for one in climbing]))
         for one, step in zip(climbing, steps, strict=True):
-            one.climb(step)
+            one.take_step(step)
     yield from (one.b for one in climbs)
 
 
 @dataclass(eq=False)
-class _Climb:
-    """One change on its way from ``b`` (K, p), where the gradient is (K, p), to the maximum. ``x`` (n, p) are the records before it, with a row of
-    no weight after them where one of several changes; ``old`` (p,) those columns that the record has there, ``sums`` (K, p) those of each class
-    after it by the ``weights`` (n,), ``blocks`` the classes concerned.
+class _ChangedMaximum:
+    """The search for the maximum after one change.
+
+    x: records before it, with a row of no weight after them where one of several changes, (n, p)
+    weights: of the records, (n,)
+    change: the change
+    old: columns that the record has there, (p,)
+    sums: sums of the columns of each class after the change, (K, p)
+    penalties: ridge of the coefficients
+    blocks: the classes that the record leaves and joins
+    b: coefficients so far, (K, p)
+    gradient: gradient there, (K, p)
+    value: objective there; None before the first step
+    is_done: whether the next step promises nothing
     """
 
     x: Floats
     weights: Floats
-    change: Change
+    change: MultinomialChange
     old: Floats
     sums: Floats
     penalties: Floats
@@ -107,10 +125,10 @@ class _Climb:
     b: Floats
     gradient: Floats
     value: float | None = None
-    done: bool = False
+    is_done: bool = False
 
     @classmethod
-    def of(
+    def from_fit(
         cls,
         model: MultinomialLogit,
         x: Floats,
@@ -118,9 +136,9 @@ class _Climb:
         weights: Floats,
         sums: Floats,
         gradient: Floats,
-        change: Change,
-    ) -> _Climb:
-        """From the fit, with the gradient (K, p) that is left there."""
+        change: MultinomialChange,
+    ) -> _ChangedMaximum:
+        """Start from the fit, with the gradient (K, p) that is left there."""
         b, was, old = model.coefficients, int(places[change.row]), x[change.row].copy()
         weight = weights[change.row] if change.weight is None else change.weight
         moved = sums.copy()
@@ -130,32 +148,33 @@ class _Climb:
         gradient = gradient + (moved - sums) + np.outer(here, old) - np.outer(there, change.x)
         return cls(x, weights, change, old, moved, model.penalties, np.unique([was, change.place]), b, gradient)
 
-    def climb(self, step: Floats) -> None:
-        """A step (K, p), then Newton's method in the classes concerned; done where the step promises nothing."""
+    def take_step(self, step: Floats) -> None:
+        """Take a step (K, p), then Newton's method in the classes concerned; done where the step promises nothing."""
         if (self.gradient * step).sum() < DECREMENT:
-            self.done = True
+            self.is_done = True
             return
         row, weight, whole = self.change.row, self.change.weight, self.weights[self.change.row]
         self.x[row if weight is None else -1] = self.change.x
         if weight is not None:
             self.weights[row], self.weights[-1] = max(whole - weight, 0.0), weight
         if self.value is None:
-            self.value = self._fixed(self.b) - float(log_sums(self.x, self.b) @ self.weights)
-        most, odds, total = self._along(step)
-        self._within(most, odds, total)
+            self.value = self._objective_without_sums(self.b) - float(log_denominators(self.x, self.b) @ self.weights)
+        most, odds, total = self._halve_until_better(step)
+        self._climb_in_blocks(most, odds, total)
         self.gradient = self.sums - (odds * (self.weights / total)) @ self.x - self.penalties * self.b
         if weight is None:
             self.x[row] = self.old
         else:
             self.weights[row], self.weights[-1] = whole, 0.0
 
-    def _fixed(self, b: Floats) -> float:
-        """What is maximised, without the sum over records of ``log_sums``."""
+    def _objective_without_sums(self, b: Floats) -> float:
+        """Return the objective without the sum over records of ``log_denominators``."""
         return float((b * self.sums).sum()) - 0.5 * float((self.penalties * b**2).sum())
 
-    def _along(self, step: Floats) -> tuple[Floats, Floats, Floats]:
-        """A step, halved until it raises what is maximised; then the largest score of each record (n,), the odds of its classes to
-        that, (K, n), and their sum (n,).
+    def _halve_until_better(self, step: Floats) -> tuple[Floats, Floats, Floats]:
+        """Take a step, halved until it raises the objective.
+
+        Returns the largest score of each record (n,), the odds of its classes to that, (K, n), and their sum (n,).
         """
         assert self.value is not None
         share = 1.0
@@ -166,7 +185,7 @@ class _Climb:
             odds -= most
             np.exp(odds, out=odds)
             total = odds.sum(axis=0)
-            found = self._fixed(better) - float((most + np.log(total)) @ self.weights)
+            found = self._objective_without_sums(better) - float((most + np.log(total)) @ self.weights)
             if share <= LEAST:
                 return most, odds, total
             if found >= self.value:
@@ -174,15 +193,15 @@ class _Climb:
                 return most, odds, total
             share /= 2
 
-    def _within(self, most: Floats, odds: Floats, total: Floats) -> None:
-        """Newton's method in the coefficients of the classes concerned alone; ``odds`` and ``total`` follow in place."""
+    def _climb_in_blocks(self, most: Floats, odds: Floats, total: Floats) -> None:
+        """Run Newton's method in the coefficients of the classes concerned alone; ``odds`` and ``total`` follow in place."""
         assert self.value is not None
         rest = (np.isin(np.arange(len(odds)), self.blocks, invert=True)).astype(np.float64) @ odds
         scores, own, whole = self.b[self.blocks] @ self.x.T, odds[self.blocks], total
         for _ in range(MOST_STEPS):
             chance = own / whole
             gradient = self.sums[self.blocks] - (chance * self.weights) @ self.x - self.penalties * self.b[self.blocks]
-            move = np.linalg.solve(self._hessian(chance), gradient.ravel()).reshape(gradient.shape)
+            move = np.linalg.solve(self._block_hessian(chance), gradient.ravel()).reshape(gradient.shape)
             if (gradient * move).sum() < DECREMENT:
                 break
             moved, share = move @ self.x.T, 1.0
@@ -192,7 +211,7 @@ class _Climb:
                 with np.errstate(over="ignore"):  # then it is too long
                     there = np.exp(scores + share * moved - most)
                     sums = rest + there.sum(axis=0)
-                found = self._fixed(better) - float((most + np.log(sums)) @ self.weights)
+                found = self._objective_without_sums(better) - float((most + np.log(sums)) @ self.weights)
                 if found >= self.value:
                     self.b, self.value = better, found
                     scores, own, whole = scores + share * moved, there, sums
@@ -202,8 +221,8 @@ class _Climb:
                 break
         odds[self.blocks], total[:] = own, whole
 
-    def _hessian(self, chance: Floats) -> Floats:
-        """Minus the second derivative (k p, k p) in the k classes concerned, whose probabilities are (k, n)."""
+    def _block_hessian(self, chance: Floats) -> Floats:
+        """Return minus the second derivative (k p, k p) in the k classes concerned, whose probabilities are (k, n)."""
         p, k = self.x.shape[1], len(chance)
         hessian = np.diag(np.tile(self.penalties + LEAST, k))
         for i in range(k):

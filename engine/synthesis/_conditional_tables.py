@@ -1,4 +1,4 @@
-"""Statistical building blocks: how often each category of a feature stands with each key of the others, sparse.
+"""Sparse tables of how often each category of a feature occurs with each key of the other features ("statistical building blocks").
 
 Park & Ghosh §3.2: a feature's key is the first ``hash_size`` of the others, in an order, and one bit hashed from the rest. Only keys and
 cells that occur are held, at most n of each, whatever the size of the domain.
@@ -16,46 +16,55 @@ from ..data.arrays import Floats
 from ..design.categories import Codes
 
 LARGEST_KEY = 2**62
-MIXED = np.uint64(0x9E3779B97F4A7C15)
+HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, eq=False)
-class Key:
-    """What a feature is conditioned on: ``named`` features one by one, ``hashed`` ones as one bit. ``sizes`` of the named."""
+class FeatureKey:
+    """The features that a feature is conditioned on.
+
+    named: features that enter one by one
+    sizes: categories of each of these
+    hashed: features that enter as one bit together
+    """
 
     named: tuple[str, ...]
     sizes: tuple[int, ...]
     hashed: tuple[str, ...]
 
     @property
-    def space(self) -> int:
+    def n_values(self) -> int:
         space = 2 if self.hashed else 1
         for size in self.sizes:
             space *= size
         return space
 
-    def of(self, codes: Mapping[str, Codes], records: int) -> Codes:
-        """The key of each record, (records,)."""
+    def key_of_records(self, codes: Mapping[str, Codes], records: int) -> Codes:
+        """Return the key of each record, (records,)."""
         key = np.zeros(records, dtype=np.int64)
         for name, size in zip(self.named, self.sizes, strict=True):
             key = key * size + codes[name]
-        return key * 2 + one_bit([codes[name] for name in self.hashed], records) if self.hashed else key
+        return key * 2 + hash_to_bit([codes[name] for name in self.hashed], records) if self.hashed else key
 
 
-def one_bit(codes: Sequence[Codes], records: int) -> Codes:
-    """A bit (records,) that depends on all the codes, the same in every workspace: the 1-bit hash of §3.2."""
+def hash_to_bit(codes: Sequence[Codes], records: int) -> Codes:
+    """Return a bit (records,) that depends on all the codes, the same in every workspace: the 1-bit hash of §3.2."""
     state = np.zeros(records, dtype=np.uint64)
     for code in codes:
-        state = (state ^ code.astype(np.uint64)) * MIXED
+        state = (state ^ code.astype(np.uint64)) * HASH_MULTIPLIER
         state ^= state >> np.uint64(29)
-    return ((state * MIXED) >> np.uint64(63)).astype(np.int64)
+    return ((state * HASH_MULTIPLIER) >> np.uint64(63)).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class ConditionalTable:
-    """Counts of a feature of ``size`` categories: row r has key ``keys[r]`` and the cells ``starts[r]:starts[r + 1]``.
+    """Counts of a feature by key: row r has key ``keys[r]`` and the cells ``starts[r]:starts[r + 1]``.
 
-    A cell has a ``categories`` entry and ``upto``, the records of this and all cells before it, over all rows.
+    size: number of categories
+    keys: key of each row, (rows,)
+    starts: first cell of each row, and their number, (rows + 1,)
+    categories: category of each cell, (cells,)
+    upto: records of this and all cells before it, over all rows, (cells,)
     """
 
     size: int
@@ -65,56 +74,58 @@ class ConditionalTable:
     upto: Codes
 
     @classmethod
-    def counted(cls, keys: Codes, codes: Codes, size: int) -> ConditionalTable:
-        """The table of records with these keys and categories, by one sort."""
+    def from_records(cls, keys: Codes, codes: Codes, size: int) -> ConditionalTable:
+        """Count records with these keys and categories, by one sort."""
         cells, counts = np.unique(keys * size + codes, return_counts=True)
         rows, starts = np.unique(cells // size, return_index=True)
         return cls(size, rows, np.append(starts, len(cells)).astype(np.int64), cells % size, np.cumsum(counts))
 
     @property
-    def before(self) -> Codes:
-        """Records before each row, and in all: (rows + 1,)."""
+    def records_before(self) -> Codes:
+        """Return the records before each row, and in all: (rows + 1,)."""
         return np.concatenate([[0], self.upto])[self.starts]
 
-    def rows(self, keys: Codes) -> Codes:
-        """The row of each key; the number of rows where no record has the key."""
+    def find_rows(self, keys: Codes) -> Codes:
+        """Return the row of each key; the number of rows where no record has the key."""
         places = np.searchsorted(self.keys, keys)
         found = self.keys[np.minimum(places, len(self.keys) - 1)] == keys
         return np.where(found, places, len(self.keys))
 
-    def draw(self, rows: Codes, uniform: Floats, rng: np.random.Generator) -> tuple[Codes, NDArray[np.bool_]]:
-        """A category for each row that is asked for, (k,): uniform over all with that row's probability, else one of its records'.
+    def draw_categories(
+        self, rows: Codes, uniform: Floats, rng: np.random.Generator
+    ) -> tuple[Codes, NDArray[np.bool_]]:
+        """Draw a category for each requested row, (k,): uniform over all with that row's probability, else one of its records'.
 
-        The second array says which are records'.
-
-        ``uniform`` (rows + 1,) has the probabilities, the last that of keys that no record has, which must be 1.
+        ``uniform`` (rows + 1,) has the probabilities, the last that of keys that no record has, which must be 1. The second array of
+        the result
+        marks the categories that are records'.
         """
         drawn = rng.integers(self.size, size=len(rows))
         counted = rng.random(len(rows)) >= uniform[rows]
-        before = self.before
+        before = self.records_before
         low, high = before[rows[counted]], before[rows[counted] + 1]
         record = low + np.floor(rng.random(len(low)) * (high - low)).astype(np.int64)
         drawn[counted] = self.categories[np.searchsorted(self.upto, np.minimum(record, high - 1), side="right")]
         return drawn, counted
 
-    def probabilities(self, uniform: Floats) -> Floats:
-        """What ``draw`` draws with, (rows + 1, size)."""
+    def draw_probabilities(self, uniform: Floats) -> Floats:
+        """Return the probabilities that ``draw_categories`` draws with, (rows + 1, size)."""
         counts = np.zeros((len(self.keys) + 1, self.size))
         row = np.repeat(np.arange(len(self.keys)), np.diff(self.starts))
         counts[row, self.categories] = np.diff(self.upto, prepend=0)
         share: Floats = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
         return (1 - uniform[:, None]) * share + uniform[:, None] / self.size
 
-    def mixed_by_virtual_records(self, alpha: float) -> Floats:
-        """The probability of a uniform draw, (rows + 1,), that ``alpha`` virtual records a category make (eq. 4): C a / (N + C a)."""
+    def uniform_share_by_virtual_records(self, alpha: float) -> Floats:
+        """Return the probability of a uniform draw, (rows + 1,), for ``alpha`` virtual records a category (eq. 4): C a / (N + C a)."""
         virtual = self.size * alpha
-        return np.append(virtual / (np.diff(self.before) + virtual), 1.0)
+        return np.append(virtual / (np.diff(self.records_before) + virtual), 1.0)
 
-    def mixed_by_entropy(self, least: float) -> Floats:
-        """The smallest probability of a uniform draw, (rows + 1,), with which every row's entropy is ``least`` nats or more (§3.3 B)."""
+    def uniform_share_by_entropy(self, least: float) -> Floats:
+        """Return the smallest probability of a uniform draw, (rows + 1,), with which every row's entropy is ``least`` nats or more (§3.3 B)."""
         counts = np.diff(self.upto, prepend=0)
         row = np.repeat(np.arange(len(self.keys)), np.diff(self.starts))
-        share, cells = counts / np.diff(self.before)[row], np.diff(self.starts)
+        share, cells = counts / np.diff(self.records_before)[row], np.diff(self.starts)
 
         def entropy(mixed: Floats) -> Floats:
             own = (1 - mixed[row]) * share + mixed[row] / self.size
@@ -131,20 +142,20 @@ class ConditionalTable:
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
         return np.append(high, 1.0)
 
-    def arrays(self, prefix: str) -> dict[str, NDArray[np.generic]]:
-        """Its arrays, to be stored under names with this prefix."""
+    def to_arrays(self, prefix: str) -> dict[str, NDArray[np.generic]]:
+        """Return its arrays, to be stored under names with this prefix."""
         named = {"keys": self.keys, "starts": self.starts, "categories": self.categories, "upto": self.upto}
         return {f"{prefix}.{name}": array for name, array in named.items()}
 
     @classmethod
-    def stored(cls, arrays: Mapping[str, NDArray[np.generic]], prefix: str, size: int) -> ConditionalTable:
-        """The table that ``arrays`` wrote."""
+    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]], prefix: str, size: int) -> ConditionalTable:
+        """Read the table that ``to_arrays`` wrote."""
         names = ("keys", "starts", "categories", "upto")
         return cls(size, *(np.asarray(arrays[f"{prefix}.{name}"], dtype=np.int64) for name in names))
 
 
 def mutual_information(first: Codes, second: Codes, sizes: tuple[int, int]) -> float:
-    """Mutual information of two features in nats, from their counts."""
+    """Return the mutual information of two features in nats, from their counts."""
     joint = np.bincount(first * sizes[1] + second, minlength=sizes[0] * sizes[1]).reshape(sizes) / len(first)
     outer = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
     seen = joint > 0

@@ -1,7 +1,7 @@
-"""How probable a dataset is that was drawn with coefficients of its own, themselves drawn around the maximum (Reiter, Wang & Zhang, eq. 10 and 11).
+"""Probability of a dataset drawn with coefficients of its own, themselves drawn around the maximum (Reiter, Wang & Zhang, eq. 10 and 11).
 
-p(Z | D_y) is the integral of p(Z | beta) N(beta; beta-hat_y, H_y^-1). By Laplace's method, with e = beta* - beta-hat the way to the mode, H_Z the information
-of the released values there and A = H + H_Z:
+p(Z | D_y) is the integral of p(Z | beta) N(beta; beta-hat_y, H_y^-1). By Laplace's method, with e = beta* - beta-hat the way to the mode,
+H_Z the information of the released values there and A = H + H_Z:
 
     log p(Z | D) = l_Z(beta*) - e' H e / 2 + log|H| / 2 - log|A| / 2
 
@@ -9,11 +9,13 @@ A change d of the gradient and dH of the Hessian, with the maximum moving by del
 
     e'd - e' dH e / 2 - d' H_y^-1 d / 2 + (d - dH e)' (A + dH)^-1 (d - dH e) / 2 + (log|I + H^-1 dH| - log|I + A^-1 dH|) / 2
 
-where dH is 0: e'd - d' (H^-1 - A^-1) d / 2. The maximum and the mode also move the information of all other records, to first order by c'd with
+where dH is 0: e'd - d' (H^-1 - A^-1) d / 2. The maximum and the mode also move the information of all other records, to first order by c'd
+    with
 
     c = H^-1 t_H(H^-1 - A^-1 - e e') / 2 - A^-1 t_Z(A^-1) / 2
 
-t(M) the derivative of tr(M H) by the coefficients. Like those of the maximum these are products in the 2K columns of the record before and after.
+t(M) the derivative of tr(M H) by the coefficients. Like those of the maximum these are products in the 2K columns of the record before and
+after.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from ..data.arrays import Floats
 from ..statistics.multinomial_logit import MultinomialLogit, log_probabilities
-from ._changed_multinomial import information_of, log_sums
+from ._changed_multinomial import log_denominators, multinomial_information
 
 MOST_STEPS = 100
 DECREMENT = 1e-10
@@ -34,8 +36,14 @@ CELLS = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class DrawnMode:
-    """Of one dataset: log p(Z | D), the way ``offset`` (K, p) from the maximum to the mode, A^-1 (K, p, K, p), and c (K, p)."""
+class DrawnCoefficientsMode:
+    """The mode of the coefficients that one dataset was drawn with.
+
+    likelihood: log p(Z | D)
+    offset: way from the maximum to the mode, (K, p)
+    inverse: A^-1, (K, p, K, p)
+    moved: c of the module's text, (K, p)
+    """
 
     likelihood: float
     offset: Floats
@@ -43,7 +51,7 @@ class DrawnMode:
     moved: Floats
 
 
-def drawn_mode(
+def find_drawn_mode(
     model: MultinomialLogit,
     fitted: Floats,
     weights: Floats,
@@ -51,23 +59,24 @@ def drawn_mode(
     x: Floats,
     records: Floats,
     sums: Floats,
-) -> DrawnMode:
-    """The mode of p(Z | beta) N(beta; beta-hat, H^-1), a concave problem.
+) -> DrawnCoefficientsMode:
+    """Find the mode of p(Z | beta) N(beta; beta-hat, H^-1), a concave problem.
 
-    ``fitted`` (n, p) and ``weights`` (n,) are the records of the model, ``inverse`` (K, p, K, p) is H^-1, x (r, p) the columns of the released
-    rows, of so many ``records`` (r,) each, and ``sums`` (K, p) the sums of those of each class.
+    ``fitted`` (n, p) and ``weights`` (n,) are the records of the model, ``inverse`` (K, p, K, p) is H^-1, x (r, p) the columns of the
+    released
+    rows, ``records`` (r,) the number of records of each, and ``sums`` (K, p) the sums of those of each class.
     """
     centre, hessian = model.coefficients, model.factor @ model.factor.T
 
     def value(b: Floats) -> float:
         away = (b - centre).ravel()
-        return float((sums * b).sum() - (log_sums(x, b) * records).sum() - away @ hessian @ away / 2)
+        return float((sums * b).sum() - (log_denominators(x, b) * records).sum() - away @ hessian @ away / 2)
 
     b, now = centre, value(centre)
     for _ in range(MOST_STEPS):
         chance = np.exp(log_probabilities(x, b))
         gradient = (sums - (chance * records[:, None]).T @ x).ravel() - hessian @ (b - centre).ravel()
-        curvature = cho_factor(hessian + information_of(x, b, records), lower=True)
+        curvature = cho_factor(hessian + multinomial_information(x, b, records), lower=True)
         step = cho_solve(curvature, gradient)
         decrement, share = float(gradient @ step), 1.0
         while (better := value(b + share * step.reshape(b.shape))) < now - 1e-9 * abs(now) and share > 1e-6:
@@ -76,19 +85,19 @@ def drawn_mode(
         if decrement < DECREMENT:
             break
     chance = np.exp(log_probabilities(x, b))
-    curvature = cho_factor(hessian + information_of(x, b, records), lower=True)
+    curvature = cho_factor(hessian + multinomial_information(x, b, records), lower=True)
     settled = cho_solve(curvature, np.eye(b.size))
     log_sizes = np.log(np.diagonal(model.factor)).sum() - np.log(np.diagonal(curvature[0])).sum()
     offset, prior = b - centre, inverse.reshape(b.size, b.size)
     spread = prior - settled - np.outer(offset, offset)
-    own = _turn(spread, fitted, np.exp(log_probabilities(fitted, centre)), weights)
-    released = _turn(settled, x, chance, records)
+    own = _trace_derivative(spread, fitted, np.exp(log_probabilities(fitted, centre)), weights)
+    released = _trace_derivative(settled, x, chance, records)
     moved = (prior @ own.ravel() - settled @ released.ravel()) / 2
-    return DrawnMode(now + float(log_sizes), offset, settled.reshape(inverse.shape), moved.reshape(b.shape))
+    return DrawnCoefficientsMode(now + float(log_sizes), offset, settled.reshape(inverse.shape), moved.reshape(b.shape))
 
 
-def _turn(matrix: Floats, x: Floats, chance: Floats, weights: Floats) -> Floats:
-    """The derivative (K, p) of tr(M H) by the scores of rows x (n, p) of probabilities (n, K), with M (K p, K p)."""
+def _trace_derivative(matrix: Floats, x: Floats, chance: Floats, weights: Floats) -> Floats:
+    """Return the derivative (K, p) of tr(M H) by the scores of rows x (n, p) of probabilities (n, K), with M (K p, K p)."""
     k, p = chance.shape[1], x.shape[1]
     blocks, found = matrix.reshape(k, p, k, p), np.zeros((k, p))
     step = max(1, CELLS // (k * p * k))
@@ -102,8 +111,8 @@ def _turn(matrix: Floats, x: Floats, chance: Floats, weights: Floats) -> Floats:
     return found
 
 
-def other_columns(
-    mode: DrawnMode,
+def likelihood_change_by_columns(
+    mode: DrawnCoefficientsMode,
     gram: Floats,
     settled: Floats,
     weight: Floats,
@@ -111,7 +120,7 @@ def other_columns(
     x: tuple[Floats, Floats],
     of: np.ndarray,
 ) -> Floats:
-    """How log p(Z | D_y) changes, (g,), where a record's columns (p,), ``x[1]``, become one of ``x[0]`` (d, p), ``of`` (g,) of them.
+    """Return the change of log p(Z | D_y), (g,), where a record's columns (p,), ``x[1]``, become one of ``x[0]`` (d, p), ``of`` (g,) of them.
 
     ``gram`` and ``settled`` are C' H^-1 C and C' A^-1 C (d, 2K, 2K), dH = C ``weight`` C' (d, 2K, 2K), d = C ``pull`` (g, 2K).
     """

@@ -1,4 +1,4 @@
-"""What a linear regression is given, and the posterior of its coefficients: settings, the scale of its response, and between what bounds that is drawn."""
+"""Settings of the linear regression, the posterior of its coefficients, the scale of its response, and the bounds of its draws."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Variable
-from ..data.terms import Design, parse_term
-from ..design.regression_rows import RegressionRows, held_together, weights_together
+from ..data.terms import TermDesign, parse_term
+from ..design.regression_rows import RegressionRows, stack_blocks, stack_weights
 from ..methods.spec import Param, Spec
-from ..posterior.bayesian_linear_regression import LinearPosterior, Standard, require_more_records
+from ..posterior.bayesian_linear_regression import LinearPosterior, Standardisation, require_more_records
 
 LARGEST = {Kind.COUNT: 2.0**53, Kind.CONTINUOUS: 1e300}
 
@@ -33,38 +33,41 @@ class LinearRegressionSpec(Spec):
     ] = "published"
 
 
-def rows_of(data: Microdata, target: str, spec: LinearRegressionSpec, design: Design | None = None) -> RegressionRows:
-    """The records as they are regressed, by the levels of ``design``, without one by their own."""
-    found = design_of(data, spec) if design is None else design
-    return RegressionRows(found, data, lambda block: response_of(block.numbers(target), spec))
+def make_regression_rows(
+    data: Microdata, target: str, spec: LinearRegressionSpec, design: TermDesign | None = None
+) -> RegressionRows:
+    """Return the records as they are regressed, by the levels of ``design``, without one by their own."""
+    found = regression_design(data, spec) if design is None else design
+    return RegressionRows(found, data, lambda block: transform_response(block.numbers(target), spec))
 
 
-def design_of(data: Microdata, spec: LinearRegressionSpec) -> Design:
-    return Design.of([parse_term(text, data.schema, text) for text in spec.predictors], data)
+def regression_design(data: Microdata, spec: LinearRegressionSpec) -> TermDesign:
+    return TermDesign.from_terms([parse_term(text, data.schema, text) for text in spec.predictors], data)
 
 
-def posterior_of(
-    tables: Sequence[RegressionRows], spec: LinearRegressionSpec, triangle: Floats, by: Standard | None = None
+def regression_posterior(
+    tables: Sequence[RegressionRows], spec: LinearRegressionSpec, triangle: Floats, by: Standardisation | None = None
 ) -> LinearPosterior:
-    """Given the records of these tables, and R of all of them with the response. Standardised ones are decomposed themselves where each table is one block.
+    """Return the posterior given the records of these tables, and R of all of them with the response.
 
-    ``by`` is what variables are standardised by where that is not these records. Raises ValueError as ``LinearPosterior`` does.
+    Standardised ones are decomposed themselves where each table is one block. ``by`` is the standardisation where that is not of these
+    records. Raises ValueError as ``LinearPosterior`` does.
     """
-    weights, records = weights_together(tables), sum(map(len, tables))
+    weights, records = stack_weights(tables), sum(map(len, tables))
     n = float(records if weights is None else weights.sum())
     settings = spec.prior_sd, spec.sigma_scale
     require_more_records(n, records, len(tables[0].design.names), weighted=weights is not None)
-    held = held_together(tables)
+    held = stack_blocks(tables)
     if spec.prior == "published":
-        return LinearPosterior.of_triangle(triangle, n, *settings, symmetric=held is None)
+        return LinearPosterior.from_triangle(triangle, n, *settings, symmetric=held is None)
     if held is not None:
         x, y = held
-        return LinearPosterior.scaled(y, x, *settings, by, weights=weights)
-    return LinearPosterior.scaled_triangle(triangle, n, *settings, by)
+        return LinearPosterior.from_records_scaled(y, x, *settings, by, weights=weights)
+    return LinearPosterior.from_triangle_scaled(triangle, n, *settings, by)
 
 
-def limits(variable: Variable) -> tuple[float, float]:
-    """The variable's bounds, or the largest numbers that its column has room for."""
+def value_limits(variable: Variable) -> tuple[float, float]:
+    """Return the variable's bounds, or the largest numbers that its column has room for."""
     largest = LARGEST[variable.kind]
     return (
         -largest if variable.lower is None else variable.lower,
@@ -72,20 +75,20 @@ def limits(variable: Variable) -> tuple[float, float]:
     )
 
 
-def drawn_between(variable: Variable, spec: LinearRegressionSpec) -> tuple[float, float]:
-    """The bounds of what is drawn: a count is rounded to a whole number within its own."""
-    low, high = limits(variable)
+def response_limits(variable: Variable, spec: LinearRegressionSpec) -> tuple[float, float]:
+    """Return the bounds of the drawn response: a count is rounded to a whole number within its own."""
+    low, high = value_limits(variable)
     half = 0.5 if variable.kind is Kind.COUNT else 0.0
-    return forward(low - half, spec), forward(high + half, spec)
+    return transform_bound(low - half, spec), transform_bound(high + half, spec)
 
 
-def response_of(values: Floats, spec: LinearRegressionSpec) -> Floats:
-    """On the scale on which the variable is normal."""
+def transform_response(values: Floats, spec: LinearRegressionSpec) -> Floats:
+    """Return values on the scale on which the variable is normal."""
     return np.asarray(np.log(values)) if spec.transform == "log" else values
 
 
-def forward(value: float, spec: LinearRegressionSpec) -> float:
-    """A bound on the scale of the response."""
+def transform_bound(value: float, spec: LinearRegressionSpec) -> float:
+    """Return a bound on the scale of the response."""
     if spec.transform == "identity":
         return value
     return float(np.log(value)) if value > 0 else -np.inf

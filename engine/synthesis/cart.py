@@ -1,29 +1,21 @@
 """Classification and regression trees: a record's value is that of another record in its leaf.
 
-Reiter (2005); Guo & Hu Supp 4. A tree for the target is grown on the confidential records. A record then falls in
-a leaf by its predictors, those synthesised earlier with their synthetic values, and takes the target's value of one of the
-leaf's confidential records at random, with replacement: for a variable with levels that is a draw from the leaf's class
-probabilities. The defaults are those of synthpop (Nowok, Raab & Dibben 2016): leaves of 5 or more records, cp = 1e-8,
-no smoothing. Guo & Hu do not print their settings; their published risks are met with leaves of 7, rpart's own default,
-and lie 10 to 25 % below those of leaves of 5. Donated values occur: an intruder sees true numbers of other records.
+Reiter (2005); Guo & Hu Supp 4. A tree for the target is grown on the confidential records. A record then falls in a leaf by its
+predictors, those synthesised earlier with their synthetic values, and takes the target's value of one of the leaf's confidential records
+at random. The defaults are those of synthpop (Nowok, Raab & Dibben 2016): leaves of 5 or more records, cp = 1e-8, no smoothing. Guo & Hu's
+published risks fit leaves of 7, rpart's default, and lie 10 to 25 % below those of 5. Donated values occur: an intruder sees true numbers
+of others.
 
-Missing values are values: a record may be given one by its donor, a level is missing as if that were a level, and a
-missing predictor stands below all numbers, where one split tells it from them (synthpop: an indicator beside the number).
+Missing values are values: a missing level is a level, and a missing predictor stands below all numbers (synthpop: an indicator).
+A leaf's donors are sorted by value, so that their order does not reveal whose they are; with a public key they are in the records' order.
 
-A leaf's donors lie in an order that says nothing of whose values they are, sorted by value; with a public key in that of
-the records, as in earlier versions, whose datasets anybody may repeat.
+``smoothing`` draws a number near the donor's instead, from a kernel over the leaf's donors (``sfumato.engine.statistics.smoothing``), so
+that no value is a person's own. Values that ten records have are nobody's own; zeros and round numbers are donated unchanged. Smoothed
+numbers have the steps of their column, are reflected at its bounds, and at 0 where no confidential value is negative. ``proper`` fits each
+of the m trees to a bootstrap sample of the records, so that the datasets vary as much as the tree is uncertain.
 
-``smoothing`` draws a number near the donor's instead, from a kernel over the leaf's donors (``sfumato.engine.statistics.smoothing``), so that no
-value is a person's own: leaves keep their means and variances. Values that ten records have are nobody's own; zeros and
-round numbers are donated as they are. Smoothed numbers have the steps of their column, are reflected at its bounds, and at 0
-where no confidential value is negative.
-
-``proper`` fits each of the m trees to a bootstrap sample of the records, which lets the datasets vary as much as the
-tree is uncertain.
-
-Where records have weights, all counts are sums of weights: impurity and errors of the tree, ``minbucket``, what a donor's value is drawn by, how wide
-kernels are, and whether ten records have a value. So a leaf has ``minbucket`` records at least, and more where these have less influence. A record of weight 0
-donates nothing and moves no split; any other may still donate its value, if more rarely. Weights are rounded to a power of two (2^-15, coarser from 32,768 records on), so that ties stay ties.
+Where records have weights, all counts are sums of weights, rounded to a power of two (2^-15, coarser from 32,768 records on), so that ties
+stay ties. A record of weight 0 donates nothing and moves no split; any other may still donate its value, if more rarely.
 """
 
 from __future__ import annotations
@@ -37,19 +29,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
-from ..data.microdata import DAY, Microdata
+from ..data.microdata import SECONDS_OF_DAY, Microdata
 from ..data.schema import Kind
 from ..methods.drafting import GENERAL, OURS, Case, Offer, drafts
 from ..methods.registry import synthesis_method
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Run
-from ..methods.spec import LeverValues, Param, Spec
+from ..methods.spec import Param, SearchValues, Spec
 from ..methods.table_profile import VariableProfile
 from ..statistics.smoothing import smoothed, steps, within
-from ..trees.trees import Trees, grow, grow_classes, grow_classes_together, joined, level_order
-from ..wording import counted
+from ..trees.trees import (
+    TreeArrays,
+    concatenate_trees,
+    fit_classification_tree,
+    fit_classification_trees,
+    fit_regression_tree,
+    order_levels,
+)
+from ..wording import count_noun
 
-COMMON = 10
+RECORDS_OF_COMMON_VALUE = 10
 """A value that so many records have is nobody's own."""
 GROWN = "a tree is grown once, not sampled"
 FEWEST_IN_LEAF = 5
@@ -73,29 +72,33 @@ def draw(
     index: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Synthetic values (n,): of each record a donor from its leaf. Codes of levels; dates as days since 1970; NaN missing."""
-    arrays = {**_without_sets(fit), **fit.arrays}
-    trees = Trees(**{field.name: arrays[field.name] for field in fields(Trees) if field.name in arrays})
-    confidential = confidential.counted
+    """Draw synthetic values (n,): for each record a donor from its leaf. Codes of levels; dates as days since 1970; NaN missing."""
+    arrays = {**_arrays_of_first_version(fit), **fit.arrays}
+    trees = TreeArrays(**{field.name: arrays[field.name] for field in fields(TreeArrays) if field.name in arrays})
+    confidential = confidential.with_positive_weight
     tree = index if spec.proper else 0
-    orders = {name: fit.arrays[_order_key(name)][tree] for name in _with_levels(released, spec)}
-    x = _predictors(released, confidential, spec, orders)
-    values = trees.draw(tree, x, rng)
+    orders = {name: fit.arrays[_order_key(name)][tree] for name in _unordered_predictors(released, spec)}
+    x = _tree_features(released, confidential, spec, orders)
+    values = trees.draw_donors(tree, x, rng)
     if confidential.schema[target].kind is Kind.DATE and "sets" not in fit.arrays:
-        return values / DAY
+        return values / SECONDS_OF_DAY
     if not confidential.schema[target].kind.has_levels:
-        return _smooth(values, trees, trees.leaves(tree, x), confidential, target, rng) if spec.smoothing else values
-    return np.where(values < _levels(confidential, target), values, np.nan)
+        return (
+            _smooth_donated(values, trees, trees.find_leaves(tree, x), confidential, target, rng)
+            if spec.smoothing
+            else values
+        )
+    return np.where(values < _count_levels(confidential, target), values, np.nan)
 
 
-def _smooth(
-    values: Floats, trees: Trees, leaf: Integers, confidential: Microdata, target: str, rng: np.random.Generator
+def _smooth_donated(
+    values: Floats, trees: TreeArrays, leaf: Integers, confidential: Microdata, target: str, rng: np.random.Generator
 ) -> Floats:
-    """Donated values (n,) of the leaves (n,), those that fewer than ten records have moved by their leaf's kernel."""
-    every, present = confidential.numbers(target), confidential.present(target)
+    """Return donated values (n,) of the leaves (n,), with those that fewer than ten records have moved by their leaf's kernel."""
+    every, present = confidential.numbers(target), confidential.present_numbers(target)
     numbers, which = np.unique(present, return_inverse=True)
-    common = numbers[np.bincount(which, confidential.influence[~np.isnan(every)]) >= COMMON]
-    of_leaf = trees.leaf_of_donors
+    common = numbers[np.bincount(which, confidential.effective_weights[~np.isnan(every)]) >= RECORDS_OF_COMMON_VALUE]
+    of_leaf = trees.leaf_of_donor
     own, moved = (~np.isin(some, common) & ~np.isnan(some) for some in (trees.donors, values))
     if not moved.any():
         return values
@@ -107,52 +110,59 @@ def _smooth(
     return values
 
 
-def _without_sets(fit: Fit) -> Mapping[str, NDArray[np.generic]]:
-    """The arrays that fits of the first version lack: their trees split no levels by sets, and their dates are seconds."""
+def _arrays_of_first_version(fit: Fit) -> Mapping[str, NDArray[np.generic]]:
+    """Return the arrays that fits of the first version lack: their trees split no levels by sets, and their dates are seconds."""
     return {"chosen": np.full(len(fit.arrays["left"]), -1), "sets": np.zeros((0, 0), dtype=np.bool_)}
 
 
-def _shape(seen: VariableProfile) -> str:
-    """What kind of variable it is, in a few words."""
+def _describe_shape(seen: VariableProfile) -> str:
+    """Describe the variable's kind and distribution in a few words."""
     kind = seen.variable.kind
     if kind.has_levels:
-        return f"{kind}, {counted(seen.distinct, 'value')}"
+        return f"{kind}, {count_noun(seen.distinct, 'value')}"
     shares = [f"{seen.zeros:.0%} zeros"] if seen.zeros >= 0.05 else []
     shares += [f"{seen.commonest:.0%} have one value"] if seen.commonest >= 0.1 and seen.zeros < 0.05 else []
     skew = ["a long tail"] if seen.long_tailed else []
     return ", ".join([str(kind), *shares, *skew])
 
 
-def fits_together(
+def fit_tables_together(
     tables: Sequence[Microdata], target: str, spec: CartSpec, runs: Sequence[Run], draws: int
 ) -> list[Fit]:
-    """The fits of ``cart`` to each of several tables: trees of levels are grown together, which takes a few times the time of one."""
+    """Fit ``cart`` to each of several tables: trees of levels are grown together, which takes a few times the time of one."""
     every = list(zip(tables, runs, strict=True))
     if spec.proper or not tables[0].schema[target].kind.has_levels:
         return [cart(data, target, spec, run, draws) for data, run in every]
-    seen = [_seen(data, target, spec) for data in tables]
+    seen = [_training_table(data, target, spec) for data in tables]
     if len({one.levels for one in seen}) > 1:
         return [cart(data, target, spec, run, draws) for data, run in every]
     x, y = [one.x for one in seen], [one.y for one in seen]
-    trees = grow_classes_together(x, y, levels=seen[0].levels, minbucket=spec.minbucket, cp=spec.cp)
+    trees = fit_classification_trees(x, y, levels=seen[0].levels, minbucket=spec.minbucket, cp=spec.cp)
     return [
-        _fit(data, target, spec, run, [(tree, one.orders)])
+        _fit_from_trees(data, target, spec, run, [(tree, one.orders)])
         for (data, run), tree, one in zip(every, trees, seen, strict=True)
     ]
 
 
-def _fit(
-    data: Microdata, target: str, spec: CartSpec, run: Run, grown: Sequence[tuple[Trees, Mapping[str, Floats]]]
+def _fit_from_trees(
+    data: Microdata, target: str, spec: CartSpec, run: Run, grown: Sequence[tuple[TreeArrays, Mapping[str, Floats]]]
 ) -> Fit:
-    trees = joined([tree for tree, _ in grown])
+    trees = concatenate_trees([tree for tree, _ in grown])
     trees = trees.with_sorted_donors() if run.secret else trees
-    orders = {_order_key(name): np.stack([own[name] for _, own in grown]) for name in _with_levels(data, spec)}
+    orders = {_order_key(name): np.stack([own[name] for _, own in grown]) for name in _unordered_predictors(data, spec)}
     parts = {name: part for name, part in vars(trees).items() if part is not None}
-    return Fit({**parts, **orders}, _diagnostics(trees, target), NoTrace(GROWN))
+    return Fit({**parts, **orders}, _tree_diagnostics(trees, target), NoTrace(GROWN))
 
 
-class _Seen(NamedTuple):
-    """What a tree is grown on: predictors (n, P) and target (n,), the levels of each predictor without an order (P,), how these are ordered, and weights (n,)."""
+class _TrainingTable(NamedTuple):
+    """Data that a tree is grown on.
+
+    x: predictors, (n, P)
+    y: target, (n,)
+    levels: number of levels of each predictor without an order, else 0, (P,)
+    orders: order of these levels
+    weights: weights of the records, (n,); None without
+    """
 
     x: Floats
     y: Floats
@@ -161,88 +171,99 @@ class _Seen(NamedTuple):
     weights: Floats | None
 
 
-def _grown(
+def _grow_one_tree(
     data: Microdata, target: str, spec: CartSpec, item: int, rng: np.random.Generator
-) -> tuple[Trees, Mapping[str, Floats]]:
-    """A tree, and the order of the levels of each predictor that has levels.
+) -> tuple[TreeArrays, Mapping[str, Floats]]:
+    """Grow a tree, and return it with the order of the levels of each predictor that has levels.
 
-    scikit-learn asks for a seed: its 32 bits decide between equal splits alone.
+    scikit-learn needs a seed: its 32 bits decide between equal splits alone.
     """
-    x, y, levels, orders, weights = _seen(
+    x, y, levels, orders, weights = _training_table(
         data, target, spec, rng.integers(len(data), size=len(data)) if spec.proper else None
     )
     seed = int(rng.integers(2**32))
     if not data.schema[target].kind.has_levels:
-        return grow(x, y, minbucket=spec.minbucket, cp=spec.cp, seed=seed, weights=weights), orders
-    return grow_classes(x, y, levels=levels, minbucket=spec.minbucket, cp=spec.cp, weights=weights), orders
+        return fit_regression_tree(x, y, minbucket=spec.minbucket, cp=spec.cp, seed=seed, weights=weights), orders
+    return fit_classification_tree(x, y, levels=levels, minbucket=spec.minbucket, cp=spec.cp, weights=weights), orders
 
 
-def _seen(data: Microdata, target: str, spec: CartSpec, some: Integers | None = None) -> _Seen:
-    """Of ``some`` rows, of all where there are none."""
+def _training_table(data: Microdata, target: str, spec: CartSpec, some: Integers | None = None) -> _TrainingTable:
+    """Return the data of ``some`` rows, of all where there are none."""
     rows: Integers | slice = slice(None) if some is None else some
     weights = None if data.weights is None else data.weights[rows]
-    y, classes = _response(data, target)[rows], data.schema[target].kind.has_levels
-    levels = {name: _levels(data, name) + int(data.missing(name).any()) for name in _with_levels(data, spec)}
+    y, classes = _target_numbers(data, target)[rows], data.schema[target].kind.has_levels
+    levels = {
+        name: _count_levels(data, name) + int(data.missing_mask(name).any())
+        for name in _unordered_predictors(data, spec)
+    }
     orders = {
-        name: np.arange(float(count)) if classes else level_order(_codes(data, name)[rows], count, y, weights)
+        name: np.arange(float(count))
+        if classes
+        else order_levels(_codes_with_missing(data, name)[rows], count, y, weights)
         for name, count in levels.items()
     }
-    x = _predictors(data, data, spec, orders)[rows]
-    return _Seen(x, y, tuple(levels.get(name, 0) for name in spec.predictors), orders, weights)
+    x = _tree_features(data, data, spec, orders)[rows]
+    return _TrainingTable(x, y, tuple(levels.get(name, 0) for name in spec.predictors), orders, weights)
 
 
-def _response(data: Microdata, target: str) -> Floats:
-    return _codes(data, target).astype(np.float64) if data.schema[target].kind.has_levels else data.numbers(target)
+def _target_numbers(data: Microdata, target: str) -> Floats:
+    return (
+        _codes_with_missing(data, target).astype(np.float64)
+        if data.schema[target].kind.has_levels
+        else data.numbers(target)
+    )
 
 
-def _with_levels(data: Microdata, spec: CartSpec) -> tuple[str, ...]:
-    """The predictors whose levels have no order of their own."""
+def _unordered_predictors(data: Microdata, spec: CartSpec) -> tuple[str, ...]:
+    """Return the predictors whose levels have no order of their own."""
     return tuple(name for name in spec.predictors if data.schema[name].kind in (Kind.CATEGORICAL, Kind.BINARY))
 
 
-def _codes(data: Microdata, name: str) -> NDArray[np.int64]:
-    """Codes of levels (n,), with missing as one more level."""
+def _codes_with_missing(data: Microdata, name: str) -> NDArray[np.int64]:
+    """Return codes of levels (n,), with missing as one more level."""
     values: Any = data.column(name).array  # of a categorical; its accessor takes ten times as long
     codes = values.codes.astype(np.int64)
     return np.where(codes < 0, len(values.categories), codes)
 
 
-def _levels(data: Microdata, name: str) -> int:
+def _count_levels(data: Microdata, name: str) -> int:
     values: Any = data.column(name).array
     return len(values.categories)
 
 
-def _predictors(data: Microdata, confidential: Microdata, spec: CartSpec, orders: Mapping[str, Floats]) -> Floats:
-    """What the tree sees, (n, P): numbers, days, codes of ordinal levels, and the places of other levels in their order."""
+def _tree_features(data: Microdata, confidential: Microdata, spec: CartSpec, orders: Mapping[str, Floats]) -> Floats:
+    """Return the features of the tree, (n, P): numbers, days, codes of ordinal levels, and the places of other levels in their order."""
     columns = [
-        orders[name][_codes(data, name)] if name in orders else _numbers(data, confidential, name)
+        orders[name][_codes_with_missing(data, name)]
+        if name in orders
+        else _numbers_with_missing_lowest(data, confidential, name)
         for name in spec.predictors
     ]
     return np.column_stack([np.empty((len(data), 0)), *columns])
 
 
-def _numbers(data: Microdata, confidential: Microdata, name: str) -> Floats:
-    """Numbers (n,), missing ones below all confidential ones, which released ones are drawn from."""
-    numbers, missing = data.numbers(name), data.missing(name)
+def _numbers_with_missing_lowest(data: Microdata, confidential: Microdata, name: str) -> Floats:
+    """Return numbers (n,), missing ones below all confidential ones, which released ones are drawn from."""
+    numbers, missing = data.numbers(name), data.missing_mask(name)
     if not missing.any():
         return numbers
-    return np.where(missing, np.nextafter(confidential.present(name).min(), -np.inf), numbers)
+    return np.where(missing, np.nextafter(confidential.present_numbers(name).min(), -np.inf), numbers)
 
 
 def _order_key(name: str) -> str:
     return f"order of {name}"
 
 
-def _diagnostics(trees: Trees, target: str) -> tuple[Diagnostic, ...]:
-    """Leaves a tree, the smallest leaf, and the share of leaves whose donors all have one value: it is given away."""
+def _tree_diagnostics(trees: TreeArrays, target: str) -> tuple[Diagnostic, ...]:
+    """Report leaves a tree, the smallest leaf, and the share of leaves whose donors all have one value: it is disclosed."""
     leaf = trees.count > 0
     before, after = trees.donors[:-1], trees.donors[1:]
-    of_leaf = trees.leaf_of_donors
+    of_leaf = trees.leaf_of_donor
     differ = (before != after) & ~(np.isnan(before) & np.isnan(after)) & (of_leaf[:-1] == of_leaf[1:])
     uniform = np.bincount(of_leaf[1:][differ], minlength=len(leaf))[leaf] == 0
     values = {
         "leaves": leaf.sum() / len(trees.root),
-        "smallest_leaf": trees.sizes[leaf].min(),
+        "smallest_leaf": trees.leaf_weights[leaf].min(),
         "leaves_of_one_value": np.mean(uniform),
     }
     return tuple(Diagnostic(name, target, float(value)) for name, value in values.items())
@@ -261,7 +282,7 @@ class CartSpec(Spec):
         Param(
             "fewest records in a leaf; a split needs three times as many",
             ge=1,
-            lever=LeverValues((5, 10, 20, 40, 80, 160)),
+            search_values=SearchValues((5, 10, 20, 40, 80, 160)),
         ),
     ] = 5
     cp: Annotated[
@@ -275,21 +296,21 @@ class CartSpec(Spec):
         bool,
         Param(
             "draw numbers and dates near the donor's, from a kernel over its leaf, instead of the donor's own",
-            lever=LeverValues((False, True), numbers=True),
+            search_values=SearchValues((False, True), for_numbers_only=True),
         ),
     ] = False
     proper: Annotated[bool, Param("fit the tree of each dataset to a bootstrap sample of the records")] = False
 
 
-def _offer(case: Case) -> Offer | None:
-    """Any variable: leaves of up to 160 records, and values near a donor's where they are numbers."""
+def _draft_offer(case: Case) -> Offer | None:
+    """Offer a tree for any variable: leaves of up to 160 records, and values near a donor's where they are numbers."""
     seen = case.target
     if case.want != "synthesis" or seen is None:
         return None
     rules = (*LEAVES, LEAVES_OF_KEYS) if set(case.known) & set(case.released) else LEAVES
     leaf = max(FEWEST_IN_LEAF, *(min(largest, case.table.records // most) for most, largest in rules))
     settings: dict[str, object] = {"predictors": list(case.predictors), "minbucket": leaf}
-    why = [f"trees follow any shape ({_shape(seen)})"]
+    why = [f"trees follow any shape ({_describe_shape(seen)})"]
     why.append(
         f"leaves of {leaf:,} records or more, since smaller ones give single records away and larger ones lose what goes together "
         f"(synthpop: 5; {OURS.split(';')[0]})"
@@ -309,18 +330,20 @@ def _offer(case: Case) -> Offer | None:
     draw=draw,
     targets=tuple(Kind),
     weighted=True,
-    together=fits_together,
+    together=fit_tables_together,
 )
-@drafts(_offer)
+@drafts(_draft_offer)
 def cart(data: Microdata, target: str, spec: CartSpec, run: Run, draws: int) -> Fit:
-    """The trees, one for each draw if ``proper``, else one for all.
+    """Fit the trees, one for each draw if ``proper``, else one for all.
 
-    Arrays: those of ``sfumato.engine.trees.trees.Trees``, and for each predictor with levels the order (trees,
+    Arrays: those of ``sfumato.engine.trees.trees.TreeArrays``, and for each predictor with levels the order (trees,
     levels) in which a tree for numbers splits its levels; trees for classes find sets of levels at each node.
     """
-    data = data.counted
+    data = data.with_positive_weight
     data = (
-        data if data.weights is None else data.weighted(data.weights)
+        data if data.weights is None else data.with_weights(data.weights)
     )  # without weights where all that are left are 1
-    grown = list(run.over(partial(_grown, data, target, spec), range(draws if spec.proper else 1), f"tree of {target}"))
-    return _fit(data, target, spec, run, grown)
+    grown = list(
+        run.over(partial(_grow_one_tree, data, target, spec), range(draws if spec.proper else 1), f"tree of {target}")
+    )
+    return _fit_from_trees(data, target, spec, run, grown)

@@ -1,25 +1,20 @@
-"""Conditional tabular GAN: a generator and a discriminator trained against each other on the whole table (Xu, Skoularidou,
-Cuesta-Infante & Veeramachaneni 2019), by the library ctgan.
+"""Conditional tabular GAN: a generator and a discriminator trained against each other on the whole table, by the library ctgan.
 
-The generators of the calibration of data quality measures are such (Lighthouse data quality §4.1); there the GAN learns all
-variables at once and makes whole tables (``tables``).
+Xu, Skoularidou, Cuesta-Infante & Veeramachaneni (2019). The generators of the calibration of data quality measures are such (Lighthouse
+data quality §4.1); there the GAN learns all variables at once and makes whole tables (``table_sampler``).
 
-In a recipe a step has one target and predictors. The GAN learns them together and generates as many records for each
-dataset as there are; each released record takes the target's value of one of the generated records that are nearest to
-it in the predictors, those synthesised earlier with their synthetic values. Without predictors a record takes any.
-A step trains a GAN of its own, minutes on tens of thousands of records: name few predictors.
+In a recipe a step has one target and predictors. The GAN learns them together and generates as many records for each dataset as there are;
+each released record takes the target's value of one of the generated records that are nearest to it in the predictors by Gower's distance
+(1971), those synthesised earlier with their synthetic values. Without predictors a record takes any. A step trains a GAN of its own,
+minutes on tens of thousands of records: name few predictors.
 
-A missing level is a level; missing numbers stand at the median beside a mark, which the GAN learns. Counts are rounded,
-numbers and dates kept within their bounds, or where none are declared within the range of the data. Everything comes from
-the task's seed, on one thread. Nothing about a GAN's losses says that it has converged: look at the utility measures.
+A missing level is a level; missing numbers stand at the median beside a mark, which the GAN learns. Counts are rounded, numbers and dates
+kept within their bounds, or where none are declared within the range of the data. Nothing about a GAN's losses says that it has converged:
+check the utility measures.
 
-The library ctgan and its rdt are under the Business Source License 1.1, which limits what they may be used for: hence an extra.
-
-The library draws from the global generators of NumPy and torch and spreads over all cores. Here it works from a seed, on one
-thread, leaves both generators as it found them, and never runs twice at a time in a process. It belongs to the extra [gan].
-
-A table becomes a matrix of numbers and level codes without missing values, and comes back. Values are given by likeness: to each
-record those of one at random of the generated ones that are nearest to it by Gower's distance (1971).
+The library ctgan and its rdt are under the Business Source License 1.1, which limits what they may be used for: hence the extra [gan]. The
+library draws from the global generators of NumPy and torch and spreads over all cores. Here it works from a seed, on one thread, leaves
+both generators as it found them, and never runs twice at a time in a process.
 """
 
 from __future__ import annotations
@@ -36,7 +31,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats
-from ..data.microdata import DAY, Microdata, as_column
+from ..data.microdata import SECONDS_OF_DAY, Microdata, to_column
 from ..data.schema import Kind
 from ..errors import GAN
 from ..methods.registry import synthesis_method
@@ -49,8 +44,16 @@ LARGEST_SEED = 2**31
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
-    """How a variable is written: its levels (0 for numbers), a number's range, middle and unit, and if some are missing."""
+class _ColumnCode:
+    """How a variable is written in the matrix.
+
+    levels: number of levels, 0 for numbers
+    missing: whether some values are missing
+    low, high: range of a number
+    middle: its median
+    unit: unit to which generated numbers are rounded, 0 for none
+    scale: factor of the numbers in the matrix
+    """
 
     levels: int
     missing: bool
@@ -62,8 +65,8 @@ class _Column:
     """What the variable's numbers are multiplied by in the matrix."""
 
     @property
-    def marked(self) -> bool:
-        """Whether a column of marks follows the numbers."""
+    def has_mark(self) -> bool:
+        """Return whether a column of marks follows the numbers."""
         return self.missing and not self.levels
 
 
@@ -76,91 +79,91 @@ class TableCodes:
     """
 
     names: tuple[str, ...]
-    columns: tuple[_Column, ...]
+    columns: tuple[_ColumnCode, ...]
 
     @classmethod
-    def of(cls, data: Microdata, names: Sequence[str]) -> TableCodes:
-        """The code of these variables, which is that of every table of the same origin."""
-        return cls(tuple(names), tuple(_column(data, name) for name in names))
+    def from_microdata(cls, data: Microdata, names: Sequence[str]) -> TableCodes:
+        """Return the code of these variables, which is that of every table of the same origin."""
+        return cls(tuple(names), tuple(_column_code(data, name) for name in names))
 
     @property
-    def discrete(self) -> NDArray[np.bool_]:
-        """Which columns of the matrix hold codes, (columns,)."""
-        marks = [[bool(one.levels), True][: 1 + one.marked] for one in self.columns]
+    def is_discrete(self) -> NDArray[np.bool_]:
+        """Return which columns of the matrix hold codes, (columns,)."""
+        marks = [[bool(one.levels), True][: 1 + one.has_mark] for one in self.columns]
         return np.array([mark for each in marks for mark in each], dtype=np.bool_)
 
-    def matrix(self, data: Microdata) -> Floats:
-        """The table (n, columns), without missing values."""
+    def encode_table(self, data: Microdata) -> Floats:
+        """Return the table (n, columns), without missing values."""
         parts = []
         for name, one in zip(self.names, self.columns, strict=True):
-            values = _values(data, name)
+            values = _numbers_in_seconds(data, name)
             missing = np.isnan(values)
             parts.append(np.where(missing, one.levels or one.middle, values))
-            if one.marked:
+            if one.has_mark:
                 parts.append(missing.astype(np.float64))
         return np.column_stack(parts)
 
-    def tidied(self, matrix: Floats) -> Floats:
-        """A generated matrix (n, columns) whose numbers are such as the variables have.
+    def tidy_matrix(self, matrix: Floats) -> Floats:
+        """Return a generated matrix (n, columns) with numbers that the variables can have.
 
         Numbers keep to their bounds, or where none are declared to the range of the data, as dates do. Counts are whole,
-        dates whole days where all are. What is marked as missing stands at the median.
+        dates whole days where all are. A number marked as missing stands at the median.
         """
         found = matrix.copy()
-        for one, place in self._places():
+        for one, place in self._column_places():
             if not one.levels:
                 column = found[:, place]
                 whole = np.clip(np.rint(column / one.unit) * one.unit if one.unit else column, one.low, one.high) + 0.0
-                found[:, place] = np.where(found[:, place + 1] == 1, one.middle, whole) if one.marked else whole
+                found[:, place] = np.where(found[:, place + 1] == 1, one.middle, whole) if one.has_mark else whole
         return found
 
-    def values(self, matrix: Floats) -> dict[str, Floats]:
-        """The variables (n,) of a tidy matrix: ``Microdata.numbers``."""
+    def decode_matrix(self, matrix: Floats) -> dict[str, Floats]:
+        """Return the variables (n,) of a tidy matrix: ``Microdata.numbers``."""
         found = {}
-        for name, (one, place) in zip(self.names, self._places(), strict=True):
+        for name, (one, place) in zip(self.names, self._column_places(), strict=True):
             column = matrix[:, place]
-            missing = column == one.levels if one.levels else matrix[:, place + one.marked] == one.marked
+            missing = column == one.levels if one.levels else matrix[:, place + one.has_mark] == one.has_mark
             found[name] = np.where(missing & one.missing, np.nan, column / one.scale)
         return found
 
-    def _places(self) -> Iterator[tuple[_Column, int]]:
-        """Every variable's code and its first column."""
+    def _column_places(self) -> Iterator[tuple[_ColumnCode, int]]:
+        """Yield every variable's code and its first column."""
         place = 0
         for one in self.columns:
             yield one, place
-            place += 1 + one.marked
+            place += 1 + one.has_mark
 
 
-def _values(data: Microdata, name: str) -> Floats:
+def _numbers_in_seconds(data: Microdata, name: str) -> Floats:
     numbers = data.numbers(name)
-    return np.rint(numbers * DAY) if data.schema[name].kind is Kind.DATE else numbers
+    return np.rint(numbers * SECONDS_OF_DAY) if data.schema[name].kind is Kind.DATE else numbers
 
 
-def _column(data: Microdata, name: str) -> _Column:
-    variable, missing = data.schema[name], bool(data.missing(name).any())
+def _column_code(data: Microdata, name: str) -> _ColumnCode:
+    variable, missing = data.schema[name], bool(data.missing_mask(name).any())
     if variable.kind.has_levels:
-        return _Column(len(data.column(name).cat.categories), missing)
-    values = _values(data, name)
+        return _ColumnCode(len(data.column(name).cat.categories), missing)
+    values = _numbers_in_seconds(data, name)
     values = values[~np.isnan(values)]
     low = values.min() if variable.lower is None else variable.lower
     high = values.max() if variable.upper is None else variable.upper
-    days = variable.kind is Kind.DATE and bool((values % DAY == 0).all())
-    unit = {Kind.COUNT: 1.0, Kind.DATE: float(DAY if days else 1)}.get(variable.kind, 0.0)
-    scale = float(DAY) if variable.kind is Kind.DATE else 1.0
-    return _Column(0, missing, float(low), float(high), float(np.median(values)), unit, scale)
+    days = variable.kind is Kind.DATE and bool((values % SECONDS_OF_DAY == 0).all())
+    unit = {Kind.COUNT: 1.0, Kind.DATE: float(SECONDS_OF_DAY if days else 1)}.get(variable.kind, 0.0)
+    scale = float(SECONDS_OF_DAY) if variable.kind is Kind.DATE else 1.0
+    return _ColumnCode(0, missing, float(low), float(high), float(np.median(values)), unit, scale)
 
 
-def nearest_donors(
+def draw_nearest_donors(
     records: Floats, donors: Floats, discrete: NDArray[np.bool_], rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """The row of ``donors`` (k, P) that each of ``records`` (n, P) gets, (n,); ``discrete`` (P,) marks codes; P >= 0.
+    """Draw the row of ``donors`` (k, P) for each of ``records`` (n, P), (n,); ``discrete`` (P,) marks codes; P >= 0.
 
     The distance is the number of codes that differ plus the differences of numbers as shares of their range over both
     tables. Of donors that are equally near each is as likely.
     """
     wanted, which = np.unique(records, axis=0, return_inverse=True)
     offered, member = np.unique(donors, axis=0, return_inverse=True)
-    nearest = _nearest(wanted, offered, discrete)[which.ravel()]
+    nearest = _first_nearest_rows(wanted, offered, discrete)[which.ravel()]
     order = np.argsort(member.ravel(), kind="stable")
     sizes = np.bincount(member.ravel(), minlength=len(offered))
     start = np.cumsum(sizes) - sizes
@@ -168,8 +171,8 @@ def nearest_donors(
     return donor
 
 
-def _nearest(wanted: Floats, offered: Floats, discrete: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """For each of ``wanted`` (u, P) the first nearest row of ``offered`` (v, P)."""
+def _first_nearest_rows(wanted: Floats, offered: Floats, discrete: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return for each of ``wanted`` (u, P) the first nearest row of ``offered`` (v, P)."""
     both = np.concatenate([wanted, offered])
     scale = np.ptp(both, axis=0) if both.shape[1] else np.empty(0)
     scale = np.where(discrete | (scale == 0), 1, scale)
@@ -185,43 +188,43 @@ def _nearest(wanted: Floats, offered: Floats, discrete: NDArray[np.bool_]) -> ND
     return np.concatenate(found)
 
 
-ONE_AT_A_TIME = threading.Lock()
+LIBRARY_LOCK = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
-class Gan:
+class TrainedGan:
     """A trained generator, and the losses that generator and discriminator ended with."""
 
     model: Any
     generator_loss: float
     discriminator_loss: float
 
-    def sample(self, n: int, seed: int) -> Floats:
-        """Generated records (n, columns): the codes of discrete columns are among those seen, others are any numbers."""
-        with _alone():
+    def generate_records(self, n: int, seed: int) -> Floats:
+        """Generate records (n, columns): the codes of discrete columns are among those of the data, others are any numbers."""
+        with _exclusive_library():
             self.model.set_random_state(seed)
             return np.asarray(self.model.sample(n), dtype=np.float64)
 
 
-def train(values: Floats, discrete: NDArray[np.bool_], epochs: int, seed: int) -> Gan:
-    """A GAN trained on ``values`` (n, columns), n >= 2; ``discrete`` (columns,) marks codes of levels.
+def train_gan(values: Floats, discrete: NDArray[np.bool_], epochs: int, seed: int) -> TrainedGan:
+    """Train a GAN on ``values`` (n, columns), n >= 2; ``discrete`` (columns,) marks codes of levels.
 
     ``epochs`` passes over the records in batches of 500. Raises ModuleNotFoundError without the extra.
     """
-    with _alone():
+    with _exclusive_library():
         from ctgan import CTGAN
 
         model = CTGAN(epochs=epochs, enable_gpu=False)
         model.set_random_state(seed)
         model.fit(values, [int(column) for column in np.flatnonzero(discrete)])
         losses = model.loss_values.iloc[-1]
-    return Gan(model, float(losses["Generator Loss"]), float(losses["Discriminator Loss"]))
+    return TrainedGan(model, float(losses["Generator Loss"]), float(losses["Discriminator Loss"]))
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
-    """One thread, one caller, and none of the library's warnings about its own dependencies."""
-    with ONE_AT_A_TIME, warnings.catch_warnings():
+def _exclusive_library() -> Iterator[None]:
+    """Hold the library for one thread and one caller, without its warnings about its own dependencies."""
+    with LIBRARY_LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import joblib
         import torch
@@ -235,18 +238,18 @@ def _alone() -> Iterator[None]:
             torch.set_num_threads(threads)
 
 
-def check(data: Microdata, target: str, spec: CtganSpec, place: str) -> None:
-    """NotInstalled without the extra."""
-    GAN.require(place)
+def check_data(data: Microdata, target: str, spec: CtganSpec, place: str) -> None:
+    """Raise NotInstalled without the extra."""
+    GAN.require_installed(place)
 
 
-def tables(data: Microdata, spec: CtganSpec, run: Run) -> Callable[[int, np.random.Generator], Microdata]:
-    """A function of size and generator that draws tables like ``data`` from a GAN trained on all its variables."""
-    codes, gan = _trained(data, data.schema.names, spec, run)
+def table_sampler(data: Microdata, spec: CtganSpec, run: Run) -> Callable[[int, np.random.Generator], Microdata]:
+    """Return a function of size and generator that draws tables like ``data`` from a GAN trained on all its variables."""
+    codes, gan = _train_on_variables(data, data.schema.names, spec, run)
 
     def make(size: int, rng: np.random.Generator) -> Microdata:
-        values = codes.values(codes.tidied(gan.sample(size, _seed(rng))))
-        columns = {name: as_column(values[name], data, data.schema[name], "synthesis.ctgan") for name in values}
+        values = codes.decode_matrix(codes.tidy_matrix(gan.generate_records(size, _draw_library_seed(rng))))
+        columns = {name: to_column(values[name], data, data.schema[name], "synthesis.ctgan") for name in values}
         return Microdata(data.schema, pd.DataFrame(columns), "synthetic")
 
     return make
@@ -261,27 +264,29 @@ def draw(
     index: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Synthetic values (n,): of each record one of its nearest generated records. Codes of levels, dates as days; NaN missing."""
+    """Draw synthetic values (n,): for each record one of its nearest generated records. Codes of levels, dates as days; NaN missing."""
     generated = fit.arrays["generated"][index]
-    values = TableCodes.of(confidential, (*spec.predictors, target)).values(generated)[target]
+    values = TableCodes.from_microdata(confidential, (*spec.predictors, target)).decode_matrix(generated)[target]
     if not spec.predictors:
         return rng.permutation(values)
-    before = TableCodes.of(confidential, spec.predictors)
-    wanted = before.matrix(released)
-    return values[nearest_donors(wanted, generated[:, : wanted.shape[1]], before.discrete, rng)]
+    before = TableCodes.from_microdata(confidential, spec.predictors)
+    wanted = before.encode_table(released)
+    return values[draw_nearest_donors(wanted, generated[:, : wanted.shape[1]], before.is_discrete, rng)]
 
 
-def _trained(data: Microdata, names: tuple[str, ...], spec: CtganSpec, run: Run) -> tuple[TableCodes, Gan]:
-    GAN.require("synthesis.ctgan")
+def _train_on_variables(
+    data: Microdata, names: tuple[str, ...], spec: CtganSpec, run: Run
+) -> tuple[TableCodes, TrainedGan]:
+    GAN.require_installed("synthesis.ctgan")
     run.report(Progress(0, 1, f"GAN, {spec.epochs} epochs"))
-    codes = TableCodes.of(data, names)
-    gan = train(codes.matrix(data), codes.discrete, spec.epochs, _seed(run.rng.spawn(1)[0]))
+    codes = TableCodes.from_microdata(data, names)
+    gan = train_gan(codes.encode_table(data), codes.is_discrete, spec.epochs, _draw_library_seed(run.rng.spawn(1)[0]))
     run.report(Progress(1, 1, f"GAN, {spec.epochs} epochs"))
     return codes, gan
 
 
-def _seed(rng: np.random.Generator) -> int:
-    """A seed for the library, which takes one of 31 bits: who would try them all trains as many GANs, on the confidential data.
+def _draw_library_seed(rng: np.random.Generator) -> int:
+    """Draw a seed for the library, which has 31 bits: who would try them all trains as many GANs, on the confidential data.
 
     None of the generated records is a confidential one, in whatever order they are.
     """
@@ -305,13 +310,15 @@ class CtganSpec(Spec):
     source="Xu, Skoularidou, Cuesta-Infante & Veeramachaneni (2019); Measuring Data Quality for Project Lighthouse §4.1",
     draw=draw,
     targets=tuple(Kind),
-    check=check,
-    tables=tables,
+    check=check_data,
+    tables=table_sampler,
     extra=GAN,
 )
 def ctgan(data: Microdata, target: str, spec: CtganSpec, run: Run, draws: int) -> Fit:
-    """Generated records for each draw. Arrays: ``generated`` (draws, n, columns), as ``TableCodes`` writes them."""
-    codes, gan = _trained(data, (*spec.predictors, target), spec, run)
-    generated = np.stack([codes.tidied(gan.sample(len(data), _seed(rng))) for rng in run.rng.spawn(draws)])
+    """Generate records for each draw. Arrays: ``generated`` (draws, n, columns), as ``TableCodes`` writes them."""
+    codes, gan = _train_on_variables(data, (*spec.predictors, target), spec, run)
+    generated = np.stack(
+        [codes.tidy_matrix(gan.generate_records(len(data), _draw_library_seed(rng))) for rng in run.rng.spawn(draws)]
+    )
     losses = {"generator_loss": gan.generator_loss, "discriminator_loss": gan.discriminator_loss}
     return Fit({"generated": generated}, tuple(Diagnostic(name, target, value) for name, value in losses.items()))

@@ -10,7 +10,7 @@ A record of weight w counts as w records (a pseudo-posterior: its likelihood to 
 With ``predictors``, variables that are kept, a record's cell is drawn given its own values of them: parts of a Dirichlet vector,
 each divided by its sum, are independent Dirichlet vectors.
 
-A small ``a`` copies the table, and a cell of one record may come out as it is; there is no epsilon.
+A small ``a`` copies the table, and a cell of one record may be released unchanged; there is no epsilon.
 """
 
 from __future__ import annotations
@@ -29,52 +29,56 @@ from ..data.microdata import Microdata
 from ..data.schema import Kind
 from ..design.categories import (
     BinsByVariable,
-    Categories,
     Codes,
     InsideBin,
-    categories_of,
+    VariableCategories,
+    categories_of_variable,
     check_bins,
     require_weighable_bins,
 )
-from ..design.distinct_records import ranks
+from ..design.distinct_records import dense_ranks
 from ..errors import BadInput
 from ..methods.registry import synthesis_method
-from ..methods.release_models import Guesses, Plausibility
+from ..methods.release_models import IntruderGuesses, Plausibility
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..recipe.weights import WEIGHTS_KNOWN
-from ._conditional_tables import LARGEST_KEY, Key
+from ._conditional_tables import LARGEST_KEY, FeatureKey
 
 CLOSED = "the posterior is a Dirichlet distribution: it is drawn from directly"
 
 
-def check(data: Microdata, targets: tuple[str, ...], spec: DirichletMultinomialSpec, place: str) -> None:
-    """BadInput where a number is not cut, or the table has more cells than can be numbered.
+def check_data(data: Microdata, targets: tuple[str, ...], spec: DirichletMultinomialSpec, place: str) -> None:
+    """Raise BadInput where a number is not cut, or the table has more cells than can be numbered.
 
-    Where records have weights, nothing but their counts may tell of them: bins that the data have cut and donors are refused.
+    Where records have weights, only their counts may depend on them: bins that the data have cut and donors are refused.
     """
     check_bins(data, (*targets, *spec.predictors), spec.bins, place)
     if data.weights is not None:
         require_weighable_bins(data, targets, spec.bins, spec.inside, place)
-    own, given = _categories(data, targets, spec), _categories(data, spec.predictors, spec)
-    if _key(own).space * _key(given).space >= LARGEST_KEY:
+    own, given = _categories_by_name(data, targets, spec), _categories_by_name(data, spec.predictors, spec)
+    if _cell_key(own).n_values * _cell_key(given).n_values >= LARGEST_KEY:
         raise BadInput(
             f"{place}.target", "the table has more than 4.6e18 cells; leave variables out or cut them coarser"
         )
 
 
-def _categories(data: Microdata, names: tuple[str, ...], spec: DirichletMultinomialSpec) -> dict[str, Categories]:
-    return {name: categories_of(data, name, spec.bins.get(name)) for name in names}
+def _categories_by_name(
+    data: Microdata, names: tuple[str, ...], spec: DirichletMultinomialSpec
+) -> dict[str, VariableCategories]:
+    return {name: categories_of_variable(data, name, spec.bins.get(name)) for name in names}
 
 
-def _key(categories: Mapping[str, Categories]) -> Key:
-    return Key(tuple(categories), tuple(one.size for one in categories.values()), ())
+def _cell_key(categories: Mapping[str, VariableCategories]) -> FeatureKey:
+    return FeatureKey(tuple(categories), tuple(one.size for one in categories.values()), ())
 
 
-def _cells(categories: Mapping[str, Categories], data: Microdata) -> Codes:
-    """The number of each record's cell, (n,); 0 without variables."""
-    return _key(categories).of({name: one.codes(data) for name, one in categories.items()}, len(data))
+def _cells_of_records(categories: Mapping[str, VariableCategories], data: Microdata) -> Codes:
+    """Return the number of each record's cell, (n,); 0 without variables."""
+    return _cell_key(categories).key_of_records(
+        {name: one.category_codes(data) for name, one in categories.items()}, len(data)
+    )
 
 
 def joint_draw(
@@ -87,21 +91,27 @@ def joint_draw(
     records: int,
     rng: np.random.Generator,
 ) -> Mapping[str, NDArray[np.generic]]:
-    """A draw of theta, and ``records`` cells by it, each given the record's own values of the predictors."""
-    own, given = _categories(confidential, targets, spec), _categories(confidential, spec.predictors, spec)
-    of = _cells(given, released) if spec.predictors else np.zeros(records, dtype=np.int64)
-    fit = _with_groups(fit, of)
+    """Draw theta, and ``records`` cells by it, each given the record's own values of the predictors."""
+    own, given = (
+        _categories_by_name(confidential, targets, spec),
+        _categories_by_name(confidential, spec.predictors, spec),
+    )
+    of = _cells_of_records(given, released) if spec.predictors else np.zeros(records, dtype=np.int64)
+    fit = _add_missing_groups(fit, of)
     rows = np.searchsorted(fit.arrays["groups"], of)
-    cells = drawn_cells(fit, rows, spec.concentration, _key(own).space, rng)
+    cells = draw_cells_by_group(fit, rows, spec.concentration, _cell_key(own).n_values, rng)
     found: dict[str, NDArray[np.generic]] = {}
     for name, categories in reversed(own.items()):
         cells, codes = np.divmod(cells, categories.size)
-        found[name] = categories.values(codes, confidential, spec.inside, rng)
+        found[name] = categories.draw_values(codes, confidential, spec.inside, rng)
     return found
 
 
-def _with_groups(fit: Fit, of: Codes) -> Fit:
-    """The fit with the groups (n,) of the records to draw: one that no confidential record is in, as where a predictor was made anew, has the prior alone."""
+def _add_missing_groups(fit: Fit, of: Codes) -> Fit:
+    """Return the fit with the groups (n,) of the records to draw.
+
+    One that no confidential record is in, as where a predictor was synthesised, has the prior alone.
+    """
     groups = np.asarray(fit.arrays["groups"])
     every = np.union1d(groups, of)
     if len(every) == len(groups):
@@ -112,8 +122,8 @@ def _with_groups(fit: Fit, of: Codes) -> Fit:
     return replace(fit, arrays={**fit.arrays, "groups": every, "starts": starts})
 
 
-def drawn_cells(fit: Fit, rows: Codes, concentration: float, space: int, rng: np.random.Generator) -> Codes:
-    """A cell (records,) for each row of the groups, by one draw of theta in each group."""
+def draw_cells_by_group(fit: Fit, rows: Codes, concentration: float, space: int, rng: np.random.Generator) -> Codes:
+    """Draw a cell (records,) for each row of the groups, by one draw of theta in each group."""
     starts, cells = np.asarray(fit.arrays["starts"]), np.asarray(fit.arrays["cells"])
     seen = np.diff(starts)
     mass = rng.standard_gamma(np.asarray(fit.arrays["counts"]) + concentration)
@@ -125,14 +135,14 @@ def drawn_cells(fit: Fit, rows: Codes, concentration: float, space: int, rng: np
     drawn = np.empty(len(rows), dtype=np.int64)
     at = np.searchsorted(upto, low[listed] + place[listed], side="right") - 1
     drawn[listed] = cells[np.clip(at, starts[rows[listed]], starts[rows[listed] + 1] - 1)]
-    drawn[~listed] = _unlisted(rows[~listed], starts, cells, concentration, space, rng)
+    drawn[~listed] = _draw_unlisted_cells(rows[~listed], starts, cells, concentration, space, rng)
     return drawn
 
 
-def _unlisted(
+def _draw_unlisted_cells(
     rows: Codes, starts: Codes, cells: Codes, concentration: float, space: int, rng: np.random.Generator
 ) -> Codes:
-    """Cells that no confidential record has, for records (k,) of these groups: a Polya urn in each group."""
+    """Draw cells that no confidential record has, for records (k,) of these groups: a Polya urn in each group."""
     count = len(rows)
     order = np.argsort(rows, kind="stable")
     group = rows[order]
@@ -143,14 +153,14 @@ def _unlisted(
     parent = np.where(repeated, first + np.floor(rng.random(count) * before).astype(np.int64), np.arange(count))
     while (parent != parent[parent]).any():
         parent = parent[parent]
-    fresh = _fresh(group, starts, cells, space, rng)
+    fresh = _draw_empty_cells(group, starts, cells, space, rng)
     found = np.empty(count, dtype=np.int64)
     found[order] = fresh[parent]
     return found
 
 
-def _fresh(group: Codes, starts: Codes, cells: Codes, space: int, rng: np.random.Generator) -> Codes:
-    """A cell of each group (k,), uniform among those that it has no record of."""
+def _draw_empty_cells(group: Codes, starts: Codes, cells: Codes, space: int, rng: np.random.Generator) -> Codes:
+    """Draw a cell of each group (k,), uniform among those that it has no record of."""
     owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     nearly_full = np.diff(starts)[group] * 2 > space
     found = np.zeros(len(group), dtype=np.int64)
@@ -170,10 +180,12 @@ def _fresh(group: Codes, starts: Codes, cells: Codes, space: int, rng: np.random
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
-    """How many records the cells of a table have, or their weights in all: ``names`` (c,) ascending with ``counts``, ``groups`` (g,) with ``totals``.
+class TableCounts:
+    """Number of records, or sum of their weights, of the cells of a table. A cell's name is ``group * space + cell``.
 
-    A cell's name is ``group * space + cell``.
+    space: number of cells of a group
+    names, counts: names of the cells that have records, ascending, and their counts, (c,)
+    groups, totals: the groups that have records, and their counts, (g,)
     """
 
     space: int
@@ -183,41 +195,43 @@ class Cells:
     totals: Codes | Floats
 
     @classmethod
-    def of(cls, groups: Codes, cells: Codes, space: int, weights: Floats | None = None) -> Cells:
-        """Of records (n,), each counted once or by its weight (n,)."""
+    def from_records(cls, groups: Codes, cells: Codes, space: int, weights: Floats | None = None) -> TableCounts:
+        """Count records (n,), each once or by its weight (n,)."""
         if weights is None:
             names, counts = np.unique(groups * space + cells, return_counts=True)
             return cls(space, names, counts, *np.unique(groups, return_counts=True))
-        return cls(space, *_summed(groups * space + cells, weights), *_summed(groups, weights))
+        return cls(
+            space, *_sum_weights_by_name(groups * space + cells, weights), *_sum_weights_by_name(groups, weights)
+        )
 
-    def of_cells(self, groups: Codes, cells: Codes) -> Floats:
-        """How many records each of these cells has, (k,)."""
-        return _looked_up(self.names, self.counts, groups * self.space + cells)
+    def count_in_cells(self, groups: Codes, cells: Codes) -> Floats:
+        """Count the records of each of these cells, (k,)."""
+        return _look_up_counts(self.names, self.counts, groups * self.space + cells)
 
-    def of_groups(self, groups: Codes) -> Floats:
-        """How many records each of these groups has, (k,)."""
-        return _looked_up(self.groups, self.totals, groups)
+    def count_in_groups(self, groups: Codes) -> Floats:
+        """Count the records of each of these groups, (k,)."""
+        return _look_up_counts(self.groups, self.totals, groups)
 
-    def log_probability(self, released: Cells, concentration: float) -> float:
-        """Log p(z | n) of released records in their order."""
-        alpha = concentration + _looked_up(self.names, self.counts, released.names)
-        total = concentration * self.space + _looked_up(self.groups, self.totals, released.groups)
+    def log_release_probability(self, released: TableCounts, concentration: float) -> float:
+        """Return log p(z | n) of released records in their order."""
+        alpha = concentration + _look_up_counts(self.names, self.counts, released.names)
+        total = concentration * self.space + _look_up_counts(self.groups, self.totals, released.groups)
         cells = gammaln(alpha + released.counts) - gammaln(alpha)
         return float(cells.sum() - (gammaln(total + released.totals) - gammaln(total)).sum())
 
 
-def _summed(names: Codes, weights: Floats) -> tuple[Codes, Floats]:
+def _sum_weights_by_name(names: Codes, weights: Floats) -> tuple[Codes, Floats]:
     found, place = np.unique(names, return_inverse=True)
     return found, np.bincount(place, weights, len(found)).astype(np.float64)
 
 
-def _looked_up(names: Codes, counts: Codes | Floats, asked: Codes) -> Floats:
+def _look_up_counts(names: Codes, counts: Codes | Floats, asked: Codes) -> Floats:
     places = np.minimum(np.searchsorted(names, asked), len(names) - 1)
     return np.where(names[places] == asked, counts[places], 0).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
-class CountedRelease:
+class DirichletMultinomialRelease:
     """A release of this model as an intruder weighs it: its marginal likelihood is closed, and nothing is approximate.
 
     With alpha = n + a for the counts n of the cells and z for those of a dataset, p(z | n) is the product of
@@ -225,9 +239,11 @@ class CountedRelease:
     in a cell multiplies it by (alpha + z) / alpha * A / (A + N).
 
     Where records have weights, n counts them by their weights, and a record of weight w multiplies it by
-    Gamma(alpha + w + z) Gamma(alpha) / (Gamma(alpha + z) Gamma(alpha + w)), and by the inverse of the same of A and N. The intruder knows the
-    weights, that of the record asked about too; what is believed before the release comes from all other records at full weight, since nothing keeps an intruder who knows them from counting
-    them so, and weights would seem to protect where they do not.
+    Gamma(alpha + w + z) Gamma(alpha) / (Gamma(alpha + z) Gamma(alpha + w)), and by the inverse of the same of A and N. The intruder
+    knows the
+    weights, that of the target record too; the belief before the release comes from all other records at full weight, since nothing
+    keeps an
+    intruder who knows them from counting them so, and weights would seem to protect where they do not.
     """
 
     data: Microdata
@@ -239,94 +255,100 @@ class CountedRelease:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """That nobody draws conclusions from the weights, where there are some."""
+        """Return that nobody draws conclusions from the weights, where there are some."""
         return () if self.data.weights is None else (WEIGHTS_KNOWN,)
 
-    def refitted(self, data: Microdata) -> CountedRelease:
-        """The same of other confidential data."""
+    def refit(self, data: Microdata) -> DirichletMultinomialRelease:
+        """Fit the same to other confidential data."""
         return replace(self, data=data)
 
-    def nearer(self, guesses: Guesses) -> Floats:
-        return self.weigh(guesses).likelihood
+    def refined_log_likelihoods(self, guesses: IntruderGuesses) -> Floats:
+        return self.plausibility_of(guesses).likelihood
 
     @cached_property
-    def _variables(self) -> tuple[dict[str, Categories], dict[str, Categories]]:
-        """The categories of the targets and of the predictors."""
+    def _target_and_predictor_categories(self) -> tuple[dict[str, VariableCategories], dict[str, VariableCategories]]:
+        """Return the categories of the targets and of the predictors."""
         spec = self.spec
-        return _categories(self.data, self.targets, spec), _categories(self.data, spec.predictors, spec)
+        return _categories_by_name(self.data, self.targets, spec), _categories_by_name(self.data, spec.predictors, spec)
 
-    def _counted(self, data: Microdata, weights: Floats | None = None) -> Cells:
-        own, given = self._variables
-        return Cells.of(_cells(given, data), _cells(own, data), _key(own).space, weights)
-
-    @cached_property
-    def _everyone(self) -> Cells:
-        return self._counted(self.data)
+    def _count_table(self, data: Microdata, weights: Floats | None = None) -> TableCounts:
+        own, given = self._target_and_predictor_categories
+        return TableCounts.from_records(
+            _cells_of_records(given, data), _cells_of_records(own, data), _cell_key(own).n_values, weights
+        )
 
     @cached_property
-    def _weighted(self) -> Cells:
-        return self._everyone if self.data.weights is None else self._counted(self.data, self.data.weights)
+    def _full_weight_counts(self) -> TableCounts:
+        return self._count_table(self.data)
 
     @cached_property
-    def _released(self) -> tuple[tuple[Cells, float], ...]:
-        """The counts of each dataset, and log p(z | n)."""
-        counted = [self._counted(release) for release in self.releases]
-        return tuple((z, self._weighted.log_probability(z, self.spec.concentration)) for z in counted)
+    def _weighted_counts(self) -> TableCounts:
+        return (
+            self._full_weight_counts if self.data.weights is None else self._count_table(self.data, self.data.weights)
+        )
 
-    def weigh(self, guesses: Guesses) -> Plausibility:
-        """By the closed form, all guesses at once."""
-        own, given = self._variables
-        space, a, shape = _key(own).space, self.spec.concentration, guesses.shape
-        guessed = guesses.table(self.data)
-        group, cell = _cells(given, guessed), _cells(own, guessed)
-        truth = tuple(np.repeat(_cells(of, guesses.own(self.data)), shape[1]) for of in (given, own))
+    @cached_property
+    def _released_counts(self) -> tuple[tuple[TableCounts, float], ...]:
+        """Return the counts of each dataset, and log p(z | n)."""
+        counted = [self._count_table(release) for release in self.releases]
+        return tuple((z, self._weighted_counts.log_release_probability(z, self.spec.concentration)) for z in counted)
+
+    def plausibility_of(self, guesses: IntruderGuesses) -> Plausibility:
+        """Weigh all guesses at once by the closed form."""
+        own, given = self._target_and_predictor_categories
+        space, a, shape = _cell_key(own).n_values, self.spec.concentration, guesses.shape
+        guessed = guesses.guessed_table(self.data)
+        group, cell = _cells_of_records(given, guessed), _cells_of_records(own, guessed)
+        truth = tuple(
+            np.repeat(_cells_of_records(of, guesses.true_records(self.data)), shape[1]) for of in (given, own)
+        )
         in_group = group == truth[0]
         in_cell = in_group & (cell == truth[1])
-        everyone, counts, weights = self._everyone, self._weighted, self.data.weights
-        alpha = a + everyone.of_cells(group, cell) - in_cell
-        total = a * space + everyone.of_groups(group) - in_group
-        widths = sum(categories.log_widths[categories.codes(guessed)] for categories in own.values())
+        everyone, counts, weights = self._full_weight_counts, self._weighted_counts, self.data.weights
+        alpha = a + everyone.count_in_cells(group, cell) - in_cell
+        total = a * space + everyone.count_in_groups(group) - in_group
+        widths = sum(categories.log_widths[categories.category_codes(guessed)] for categories in own.values())
         prior = np.log(alpha) - np.log(total) - widths
         weight = np.ones(len(cell))
         if weights is not None:
             weight = np.repeat(weights[guesses.records], shape[1])
-            alpha = a + np.maximum(counts.of_cells(group, cell) - weight * in_cell, 0.0)
-            total = a * space + np.maximum(counts.of_groups(group) - weight * in_group, 0.0)
+            alpha = a + np.maximum(counts.count_in_cells(group, cell) - weight * in_cell, 0.0)
+            total = a * space + np.maximum(counts.count_in_groups(group) - weight * in_group, 0.0)
         without = (
-            a + np.maximum(counts.of_cells(*truth) - weight, 0.0),
-            a * space + np.maximum(counts.of_groups(truth[0]) - weight, 0.0),
+            a + np.maximum(counts.count_in_cells(*truth) - weight, 0.0),
+            a * space + np.maximum(counts.count_in_groups(truth[0]) - weight, 0.0),
         )
         found = np.empty((*shape, len(self.releases)))
-        for draw, (z, whole) in enumerate(self._released):
-            more = _log_factor(alpha, total, z.of_cells(group, cell), z.of_groups(group), weight)
-            less = _log_factor(*without, z.of_cells(*truth), z.of_groups(truth[0]), weight)
+        for draw, (z, whole) in enumerate(self._released_counts):
+            more = _log_record_factor(alpha, total, z.count_in_cells(group, cell), z.count_in_groups(group), weight)
+            less = _log_record_factor(*without, z.count_in_cells(*truth), z.count_in_groups(truth[0]), weight)
             found[..., draw] = whole + np.reshape(more - less, shape)
         return Plausibility(found, np.reshape(prior, shape))
 
 
-def _log_factor(alpha: Floats, total: Floats, z: Floats, released: Floats, weight: Floats) -> Floats:
-    """By what a record more of each weight in a cell multiplies the probability of the release, as a logarithm."""
+def _log_record_factor(alpha: Floats, total: Floats, z: Floats, released: Floats, weight: Floats) -> Floats:
+    """Return the log factor by which a record more of each weight in a cell changes the probability of the release."""
     if (weight == 1).all():
         return np.asarray(np.log1p(z / alpha) - np.log1p(released / total))
-    return _log_rise(alpha, z, weight) - _log_rise(total, released, weight)
+    return _log_gamma_ratio(alpha, z, weight) - _log_gamma_ratio(total, released, weight)
 
 
-def _log_rise(alpha: Floats, z: Floats, weight: Floats) -> Floats:
-    """Log of Gamma(alpha + w + z) Gamma(alpha) / (Gamma(alpha + z) Gamma(alpha + w))."""
+def _log_gamma_ratio(alpha: Floats, z: Floats, weight: Floats) -> Floats:
+    """Return the log of Gamma(alpha + w + z) Gamma(alpha) / (Gamma(alpha + z) Gamma(alpha + w))."""
     risen = gammaln(alpha + weight + z) - gammaln(alpha + z) - gammaln(alpha + weight) + gammaln(alpha)
     return np.asarray(np.where(weight == 1, np.log1p(z / alpha), risen))
 
 
 def release_model(
     data: Microdata, targets: tuple[str, ...], spec: DirichletMultinomialSpec, releases: Sequence[Microdata], run: Run
-) -> CountedRelease:
-    """The releases as an intruder weighs them."""
-    return CountedRelease(data, targets, spec, releases)
+) -> DirichletMultinomialRelease:
+    """Return the releases as an intruder weighs them."""
+    return DirichletMultinomialRelease(data, targets, spec, releases)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DirichletMultinomialSpec(Spec):
-    """The prior, what is kept, and how numbers become categories."""
+    """The prior, the kept variables, and how numbers become categories."""
 
     redrawable: ClassVar[bool] = False
 
@@ -344,7 +366,7 @@ class DirichletMultinomialSpec(Spec):
     source="Reiter, Wang & Zhang §3.1; Park & Ghosh Table 1",
     joint_draw=joint_draw,
     targets=tuple(Kind),
-    check=check,
+    check=check_data,
     release_model=release_model,
     weighted=True,
     weighted_release_model=True,
@@ -352,16 +374,19 @@ class DirichletMultinomialSpec(Spec):
 def dirichlet_multinomial(
     data: Microdata, targets: tuple[str, ...], spec: DirichletMultinomialSpec, run: Run, draws: int
 ) -> Fit:
-    """The cells that records have. Arrays: ``groups`` (g,) of the predictors' values, ascending, ``starts`` (g + 1,) of each
-    group's ``cells`` and ``counts`` (cells,): of records or, where they have any, their weights in all.
+    """Count the cells that records have.
+
+    Arrays: ``groups`` (g,) of the predictors' values, ascending, ``starts`` (g + 1,) of each group's ``cells`` and ``counts`` (cells,): of
+        records
+    or, where they have any, their weights in all.
     """
-    own, given = _categories(data, targets, spec), _categories(data, spec.predictors, spec)
-    of = _cells(given, data) if spec.predictors else np.zeros(len(data), dtype=np.int64)
+    own, given = _categories_by_name(data, targets, spec), _categories_by_name(data, spec.predictors, spec)
+    of = _cells_of_records(given, data) if spec.predictors else np.zeros(len(data), dtype=np.int64)
     counted = slice(None) if data.weights is None else data.weights > 0
     groups = np.unique(of[counted])
-    space = _key(own).space
-    names = (of * space + _cells(own, data))[counted]
-    place, size = ranks(names, space * _key(given).space)
+    space = _cell_key(own).n_values
+    names = (of * space + _cells_of_records(own, data))[counted]
+    place, size = dense_ranks(names, space * _cell_key(given).n_values)
     pairs = np.empty(size, dtype=np.int64)
     pairs[place] = names
     counts = np.bincount(place, minlength=size)
@@ -373,7 +398,7 @@ def dirichlet_multinomial(
         "counts": weights.astype(np.int64 if data.weights is None else np.float64),
     }
     said = (
-        Diagnostic("cells", "table", float(space * _key(given).space)),
+        Diagnostic("cells", "table", float(space * _cell_key(given).n_values)),
         Diagnostic("cells_with_records", "table", float(size)),
         Diagnostic("cells_of_one_record", "table", float((counts == 1).sum())),
     )

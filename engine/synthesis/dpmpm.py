@@ -1,20 +1,22 @@
-"""Dirichlet process mixture of products of multinomials: categorical records drawn from latent classes (Hu, Reiter & Wang 2014; Si & Reiter 2013).
+"""Dirichlet process mixture of products of multinomials: categorical records drawn from latent classes (Hu, Reiter & Wang 2014; Si & Reiter
+    2013).
 
-Every record is in a latent class, and inside its class the variables are independent, so that many classes say how variables go together
-without a model of it (Dunson & Xing 2009). The model and its sampler are those of ``sfumato.engine.posterior.multinomial_mixture``; each dataset is
-drawn by the parameters of a sweep of its own.
+Every record is in a latent class, and inside its class the variables are independent, so that many classes describe how variables are
+related without a model of it (Dunson & Xing 2009). The model and its sampler are those of
+``sfumato.engine.posterior.multinomial_mixture``; each dataset is drawn by the parameters of a sweep of its own.
 
-Without ``predictors`` records are made anew: a class by pi, then each variable by its class. With ``predictors``, variables that are kept, the
-mixture is of these and the targets together, and a record's class is drawn given its own kept values alone. Nothing else of the confidential
-record enters: what it was in a target does not choose the class that its synthetic value comes from.
+Without ``predictors`` a record's class is drawn by pi, then each variable by its class. With ``predictors``, variables that are kept, the
+mixture is of these and the targets together, and a record's class is drawn given its own kept values alone. Nothing else of the
+confidential
+record enters: its values of the targets do not choose the class that its synthetic values come from.
 
-Numbers are cut into bins, whose order is not used. A missing value is a level of its own, or with ``missing = "filled"`` is integrated over in the
-sampler: what is released has values throughout then, as if what is missing were like what is not, given its class. A level that
+Numbers are cut into bins, whose order is not used. A missing value is a level of its own, or with ``missing = "filled"`` is integrated
+over in the
+sampler: released records then have values throughout, as if missing values were like the others, given the class. A level that
 no record has can be drawn, with the ``concentration`` as its virtual records in each class. There is no epsilon.
 
-Combinations of values that cannot be, the conditions of ``impossible``, have no probability: the mixture is of what can be (Manrique-Vallier & Reiter
-2014, ``sfumato.engine.posterior.structural_zeros``), and no record that is drawn fulfils one. They are the recipe's word: where a record of the data
-fulfils one the step is refused. With ``missing = "filled"`` a missing value fulfils none, and what is filled in does not either.
+Impossible combinations, the conditions of ``impossible``, have no probability (Manrique-Vallier & Reiter 2014), and no drawn record
+fulfils one. Data that fulfil one are refused. With ``missing = "filled"`` neither a missing value nor the one filled in fulfils one.
 """
 
 from __future__ import annotations
@@ -28,39 +30,39 @@ from numpy.typing import NDArray
 
 from ..data.microdata import Microdata
 from ..data.schema import Kind
-from ..design.categories import BinsByVariable, Categories, Codes, InsideBin, categories_of, check_bins
-from ..design.structural_zeros import Impossible
+from ..design.categories import BinsByVariable, Codes, InsideBin, VariableCategories, categories_of_variable, check_bins
+from ..design.structural_zeros import StructuralZero
 from ..errors import BadInput, NotComputable, NotConverged
-from ..methods.chains import KEEP_CHAINS, bytes_of_chains, require_room_for_chains
-from ..methods.drafting import ALTERNATIVE, Case, Offer, bins_for, drafts
+from ..methods.chains import KEEP_CHAINS, chain_storage_bytes, require_room_for_chains
+from ..methods.drafting import ALTERNATIVE, Case, Offer, drafts, suggest_bins
 from ..methods.registry import synthesis_method
 from ..methods.results import Diagnostic, Fit
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
-from ..posterior.continued import doubled
-from ..posterior.distinct_rows import DistinctRows, values_given
+from ..posterior.continued import doubling_lengths
+from ..posterior.distinct_rows import DistinctRows, draw_levels_given_classes
 from ..posterior.multinomial_mixture import (
     ALPHA,
     LOG_LIKELIHOOD,
     OCCUPIED,
-    Prior,
-    Sampled,
-    sample,
+    ChainDraws,
+    MixturePrior,
+    sample_mixture,
 )
-from ..posterior.structural_zeros import Support, TooManySlices, Truncation, fulfilling
-from ..wording import counted
+from ..posterior.structural_zeros import MixtureSupport, SupportTruncation, TooManySlices, fulfilled_conditions
+from ..wording import count_noun
 
 LARGEST_R_HAT = 1.05
 SMALLEST_SIZE = 100.0
 FEWEST_SWEEPS = 20
 MOST_NUMBERS = 20_000_000
 """Probabilities of levels in all classes, of one draw of the parameters."""
-HELD = ("r_hat", "effective_sample_size")
+REQUIRED_STATISTICS = ("r_hat", "effective_sample_size")
 """What chains that may be used have to pass; what else is said is a warning."""
 
 
-def check(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, place: str) -> None:
-    """BadInput where a number is not cut, a variable has no value, the mixture is too large, or burn-in leaves too few sweeps."""
+def check_data(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, place: str) -> None:
+    """Raise BadInput where a number is not cut, a variable has no value, the mixture is too large, or burn-in leaves too few sweeps."""
     check_bins(data, (*targets, *spec.predictors), spec.bins, place)
     if (spec.sweeps - spec.burn_in) // spec.thin < FEWEST_SWEEPS:
         raise BadInput(
@@ -68,14 +70,17 @@ def check(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, place: str
             f"burn_in and thin leave fewer than {FEWEST_SWEEPS} of a chain's {spec.sweeps:,} sweeps; ask for more",
         )
     require_room_for_chains(spec.chain_bytes(data), place)
-    sizes = {name: _levels(one, spec) for name, one in _categories(data, (*targets, *spec.predictors), spec).items()}
+    sizes = {
+        name: _count_mixture_levels(one, spec)
+        for name, one in _categories_by_name(data, (*targets, *spec.predictors), spec).items()
+    }
     for name, size in sizes.items():
         if not size:
             raise BadInput(f"{place}.missing", f'"{name}" has no value at all; leave it out')
     if spec.classes * sum(sizes.values()) > MOST_NUMBERS:
         raise BadInput(
             f"{place}.classes",
-            f"{counted(spec.classes, 'class')} of {sum(sizes.values()):,} levels are more than {MOST_NUMBERS:,} probabilities; "
+            f"{count_noun(spec.classes, 'class')} of {sum(sizes.values()):,} levels are more than {MOST_NUMBERS:,} probabilities; "
             "use fewer classes, or cut the variables coarser",
         )
     if spec.impossible:
@@ -86,21 +91,21 @@ def check(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, place: str
         _require_possible(data, (*targets, *spec.predictors), spec, place)
 
 
-def _categories(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec) -> dict[str, Categories]:
-    return {name: categories_of(data, name, spec.bins.get(name)) for name in names}
+def _categories_by_name(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec) -> dict[str, VariableCategories]:
+    return {name: categories_of_variable(data, name, spec.bins.get(name)) for name in names}
 
 
-def _levels(categories: Categories, spec: DpmpmSpec) -> int:
-    """How many levels a variable has in the mixture; the code after the last is a value integrated over."""
-    return categories.present if spec.missing == "filled" else categories.size
+def _count_mixture_levels(categories: VariableCategories, spec: DpmpmSpec) -> int:
+    """Count the levels of a variable in the mixture; the code after the last is a value integrated over."""
+    return categories.value_count if spec.missing == "filled" else categories.size
 
 
-def _support(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec, place: str) -> Support:
-    """What can be of these variables. Raises BadInput where a condition is none, or nothing is left."""
-    sizes = {name: _levels(one, spec) for name, one in _categories(data, names, spec).items()}
-    conditions = _conditions(data, names, spec, place)
+def _mixture_support(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec, place: str) -> MixtureSupport:
+    """Return the possible combinations of these variables. Raises BadInput where a condition is invalid, or nothing is left."""
+    sizes = {name: _count_mixture_levels(one, spec) for name, one in _categories_by_name(data, names, spec).items()}
+    conditions = _condition_levels(data, names, spec, place)
     try:
-        support = Support.of(conditions, list(sizes.values()))
+        support = MixtureSupport.from_conditions(conditions, list(sizes.values()))
     except TooManySlices:
         raise BadInput(f"{place}.impossible", "the conditions overlap in too many ways; write fewer") from None
     if not len(support.possible):
@@ -108,20 +113,23 @@ def _support(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec, place: st
     return support
 
 
-def _conditions(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec, place: str) -> NDArray[np.bool_]:
-    """Which levels of all variables side by side may be part of a record that fulfils each condition, (conditions, D)."""
-    categories = _categories(data, names, spec)
-    sizes = {name: _levels(one, spec) for name, one in categories.items()}
+def _condition_levels(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec, place: str) -> NDArray[np.bool_]:
+    """Return which levels of all variables side by side may be part of a record that fulfils each condition, (conditions, D)."""
+    categories = _categories_by_name(data, names, spec)
+    sizes = {name: _count_mixture_levels(one, spec) for name, one in categories.items()}
     return np.array(
-        [one.levels(categories, sizes, data, f"{place}.impossible[{i}]") for i, one in enumerate(spec.impossible)]
+        [
+            one.possible_levels(categories, sizes, data, f"{place}.impossible[{i}]")
+            for i, one in enumerate(spec.impossible)
+        ]
     )
 
 
 def _require_possible(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec, place: str) -> None:
-    """BadInput where records of the data fulfil a condition, or it is none."""
-    support, conditions = _support(data, names, spec, place), _conditions(data, names, spec, place)
-    categories = _categories(data, names, spec)
-    found = fulfilling(conditions, support.starts, [one.codes(data) for one in categories.values()])
+    """Raise BadInput where records of the data fulfil a condition, or it is invalid."""
+    support, conditions = _mixture_support(data, names, spec, place), _condition_levels(data, names, spec, place)
+    categories = _categories_by_name(data, names, spec)
+    found = fulfilled_conditions(conditions, support.starts, [one.category_codes(data) for one in categories.values()])
     for i, fulfilled in enumerate(np.any(found, axis=1).tolist()):
         if fulfilled:
             raise BadInput(
@@ -130,22 +138,31 @@ def _require_possible(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec, 
             )
 
 
-def _rows(categories: Mapping[str, Categories], data: Microdata, spec: DpmpmSpec, records: int) -> DistinctRows:
-    codes = [one.codes(data) for one in categories.values()]
-    return DistinctRows.of(codes, [_levels(one, spec) for one in categories.values()], records)
+def _distinct_rows(
+    categories: Mapping[str, VariableCategories], data: Microdata, spec: DpmpmSpec, records: int
+) -> DistinctRows:
+    codes = [one.category_codes(data) for one in categories.values()]
+    return DistinctRows.from_codes(codes, [_count_mixture_levels(one, spec) for one in categories.values()], records)
 
 
-def _truncated(
-    categories: Mapping[str, Categories], data: Microdata, spec: DpmpmSpec, support: Support
-) -> tuple[DistinctRows, Truncation]:
-    """The rows of all records that have every value that a condition asks about, and what is left to be drawn of the others."""
-    codes, sizes = [one.codes(data) for one in categories.values()], [_levels(one, spec) for one in categories.values()]
+def _rows_and_truncation(
+    categories: Mapping[str, VariableCategories], data: Microdata, spec: DpmpmSpec, support: MixtureSupport
+) -> tuple[DistinctRows, SupportTruncation]:
+    """Return the rows of all records without missing values that a condition is about, and the others, whose values a sweep draws."""
+    codes, sizes = (
+        [one.category_codes(data) for one in categories.values()],
+        [_count_mixture_levels(one, spec) for one in categories.values()],
+    )
     lacks = (
-        np.any([codes[j] >= sizes[j] for j in support.asked], axis=0) if support.asked else np.zeros(len(data), bool)
+        np.any([codes[j] >= sizes[j] for j in support.condition_variables], axis=0)
+        if support.condition_variables
+        else np.zeros(len(data), bool)
     )
     whole, lacking = [own[~lacks] for own in codes], tuple(own[lacks] for own in codes)
-    rows = DistinctRows.of(whole, sizes, len(data) - int(lacks.sum()))
-    return rows, Truncation(support, len(data), DistinctRows.of(lacking, sizes, int(lacks.sum())), lacking)
+    rows = DistinctRows.from_codes(whole, sizes, len(data) - int(lacks.sum()))
+    return rows, SupportTruncation(
+        support, len(data), DistinctRows.from_codes(lacking, sizes, int(lacks.sum())), lacking
+    )
 
 
 def joint_draw(
@@ -158,29 +175,34 @@ def joint_draw(
     records: int,
     rng: np.random.Generator,
 ) -> Mapping[str, NDArray[np.generic]]:
-    """A class for each record given its own predictors, and a level of every target given that, by posterior draw ``index``."""
-    own, given = _categories(confidential, targets, spec), _categories(confidential, spec.predictors, spec)
+    """Draw a class for each record given its own predictors, and a level of every target given that, by posterior draw ``index``."""
+    own, given = (
+        _categories_by_name(confidential, targets, spec),
+        _categories_by_name(confidential, spec.predictors, spec),
+    )
     log_weights, log_levels = np.asarray(fit.arrays["log_weights"][index]), np.asarray(fit.arrays["log_levels"][index])
     if spec.impossible:
-        support = _support(confidential, (*targets, *spec.predictors), spec, targets[0])
-        known = [np.full(records, _levels(one, spec)) for one in own.values()]
-        known += [one.codes(released) for one in given.values()]
-        lacking = DistinctRows.of(known, [_levels(one, spec) for one in (*own.values(), *given.values())], records)
+        support = _mixture_support(confidential, (*targets, *spec.predictors), spec, targets[0])
+        known = [np.full(records, _count_mixture_levels(one, spec)) for one in own.values()]
+        known += [one.category_codes(released) for one in given.values()]
+        lacking = DistinctRows.from_codes(
+            known, [_count_mixture_levels(one, spec) for one in (*own.values(), *given.values())], records
+        )
         try:
-            _, drawn = support.completed(lacking, known, log_weights, log_levels, rng)
+            _, drawn = support.complete_records(lacking, known, log_weights, log_levels, rng)
         except NotComputable as error:
             raise BadInput(f"{targets[0]}.impossible", error.reason) from None
         return {
-            name: categories.values(values, confidential, spec.inside, rng)
+            name: categories.draw_values(values, confidential, spec.inside, rng)
             for (name, categories), values in zip(own.items(), drawn, strict=False)
         }
-    starts = np.concatenate([[0], np.cumsum([_levels(one, spec) for one in own.values()])])
-    rows = _rows(given, released, spec, records)
-    classes = rows.classes(log_weights, log_levels[:, starts[-1] :], rng)
+    starts = np.concatenate([[0], np.cumsum([_count_mixture_levels(one, spec) for one in own.values()])])
+    rows = _distinct_rows(given, released, spec, records)
+    classes = rows.draw_classes(log_weights, log_levels[:, starts[-1] :], rng)
     found: dict[str, NDArray[np.generic]] = {}
     for (name, categories), first, last in zip(own.items(), starts[:-1], starts[1:], strict=True):
-        codes: Codes = values_given(classes, log_levels[:, first:last], rng)
-        found[name] = categories.values(codes, confidential, spec.inside, rng)
+        codes: Codes = draw_levels_given_classes(classes, log_levels[:, first:last], rng)
+        found[name] = categories.draw_values(codes, confidential, spec.inside, rng)
     return found
 
 
@@ -188,14 +210,14 @@ OFFERED_SWEEPS, OFFERED_LIMIT = 1000, 8000
 """Of an offered mixture: sweeps of a chain, and up to how many it continues. A search tries many plans."""
 
 
-def _doubt(said: Iterable[Diagnostic]) -> Diagnostic | None:
-    """What speaks most against the chains, R-hats first; None where they may be used."""
-    held = sorted((one for one in said if one.name in HELD), key=lambda one: one.name != "r_hat")
+def _worst_failure(said: Iterable[Diagnostic]) -> Diagnostic | None:
+    """Return the failed diagnostic that speaks most against the chains, R-hats first; None where they may be used."""
+    held = sorted((one for one in said if one.name in REQUIRED_STATISTICS), key=lambda one: one.name != "r_hat")
     return next((one for one in held if one.passed is False), None)
 
 
-def _convergence(sampled: Sampled, spec: DpmpmSpec, draws: int) -> Iterator[Diagnostic]:
-    """R-hat and effective sample sizes of what does not depend on the labels of classes, and the classes that are occupied."""
+def _convergence_diagnostics(sampled: ChainDraws, spec: DpmpmSpec, draws: int) -> Iterator[Diagnostic]:
+    """Yield R-hat and effective sample sizes of quantities that do not depend on the labels of classes, and the occupied classes."""
     from ..posterior.ensemble import bulk_effective_sample_size, rank_normalised_split_r_hat
 
     settled = np.concatenate([sampled.quantities, sampled.log_likelihood[..., None]], axis=2)[sampled.burn_in :]
@@ -267,7 +289,7 @@ class DpmpmSpec(Spec):
         ),
     ] = "level"
     impossible: Annotated[
-        tuple[Impossible, ...],
+        tuple[StructuralZero, ...],
         # any order: a condition says which combinations can be, of no record which it has
         Param(
             'combinations that cannot be, such as "age < 15 & marital_status != Never-married": no record is drawn with one',
@@ -279,28 +301,28 @@ class DpmpmSpec(Spec):
     accept_unconverged: Annotated[
         bool, Param("release although the chains do not agree; they do not continue then")
     ] = False
-    keep_chains: Annotated[bool, Param(KEEP_CHAINS, beside=True)] = False
+    keep_chains: Annotated[bool, Param(KEEP_CHAINS, changes_no_data=True)] = False
 
     def chain_bytes(self, data: Microdata) -> int:
-        """Occupied classes and alpha of every sweep, with the log likelihood."""
-        return bytes_of_chains(self.chains, self.longest, 2) if self.keep_chains else 0
+        """Return the size of occupied classes and alpha of every sweep, with the log likelihood."""
+        return chain_storage_bytes(self.chains, self.most_sweeps, 2) if self.keep_chains else 0
 
     @property
-    def longest(self) -> int:
-        """Sweeps of each chain at most: chains that may disagree do not continue."""
-        return self.sweeps if self.accept_unconverged else max(doubled(self.sweeps, self.max_sweeps))
+    def most_sweeps(self) -> int:
+        """Return the largest number of sweeps of each chain: chains that may disagree do not continue."""
+        return self.sweeps if self.accept_unconverged else max(doubling_lengths(self.sweeps, self.max_sweeps))
 
     @property
-    def usable(self) -> int:
-        """Sweeps that may make a dataset, of all chains."""
+    def usable_sweeps(self) -> int:
+        """Return the number of sweeps that may make a dataset, of all chains."""
         return self.chains * ((self.sweeps - self.burn_in) // self.thin)
 
 
-def _offer(case: Case) -> Offer | None:
-    """All released variables together, given those that are kept; numbers in bins."""
+def _draft_offer(case: Case) -> Offer | None:
+    """Offer all released variables together, given those that are kept; numbers in bins."""
     if case.want != "synthesis" or case.target is not None or not case.released:
         return None
-    bins = bins_for(case, case.compared)
+    bins = suggest_bins(case, case.compared)
     settings = {"predictors": list(case.kept), "sweeps": OFFERED_SWEEPS, "burn_in": OFFERED_SWEEPS // 2}
     settings |= {"max_sweeps": OFFERED_LIMIT, **({"bins": bins} if bins else {})}
     why = "latent classes say how all variables go together, and no leaf holds few people; numbers lose what lies inside a bin"
@@ -313,31 +335,36 @@ def _offer(case: Case) -> Offer | None:
     source="Hu, Reiter & Wang (2014); Manrique-Vallier & Reiter (2014); Si & Reiter (2013); Dunson & Xing (2009); Ishwaran & James (2001) §5.2; Jain & Neal (2004)",
     joint_draw=joint_draw,
     targets=tuple(Kind),
-    check=check,
+    check=check_data,
 )
-@drafts(_offer)
+@drafts(_draft_offer)
 def dpmpm(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, run: Run, draws: int) -> Fit:
-    """Draws of the parameters, a sweep for each dataset. Arrays: ``log_weights`` (draws, K), ``log_levels`` (draws, K, D) of the levels of the
-    targets and then the predictors side by side, and the ``sweep`` and ``chain`` (draws,) of each.
+    """Draw the parameters, a sweep for each dataset.
+
+    Arrays: ``log_weights`` (draws, K), ``log_levels`` (draws, K, D) of the levels of the targets and then the predictors side by side,
+        and the
+    ``sweep`` and ``chain`` (draws,) of each.
 
     Raises:
-        BadInput: what ``check`` refuses, and fewer sweeps than datasets.
+        BadInput: what ``check_data`` refuses, and fewer sweeps than datasets.
         NotConverged: the chains do not agree, unless ``accept_unconverged``.
     """
-    check(data, targets, spec, targets[0])
-    if draws > spec.usable:
+    check_data(data, targets, spec, targets[0])
+    if draws > spec.usable_sweeps:
         raise BadInput(
             f"{targets[0]}.sweeps",
-            f"{spec.usable:,} sweeps are left for {counted(draws, 'dataset')}; ask for more sweeps or chains",
+            f"{spec.usable_sweeps:,} sweeps are left for {count_noun(draws, 'dataset')}; ask for more sweeps or chains",
         )
-    categories = _categories(data, (*targets, *spec.predictors), spec)
-    rows, truncation = _rows(categories, data, spec, len(data)), None
+    categories = _categories_by_name(data, (*targets, *spec.predictors), spec)
+    rows, truncation = _distinct_rows(categories, data, spec, len(data)), None
     distinct = len(rows.counts)
     if spec.impossible:
-        support = _support(data, (*targets, *spec.predictors), spec, targets[0])
-        rows, truncation = _truncated(categories, data, spec, support)
-    prior = Prior(classes=spec.classes, concentration=spec.concentration, shape=spec.alpha_shape, rate=spec.alpha_rate)
-    sampled = sample(
+        support = _mixture_support(data, (*targets, *spec.predictors), spec, targets[0])
+        rows, truncation = _rows_and_truncation(categories, data, spec, support)
+    prior = MixturePrior(
+        classes=spec.classes, concentration=spec.concentration, shape=spec.alpha_shape, rate=spec.alpha_rate
+    )
+    sampled = sample_mixture(
         rows,
         prior,
         draws,
@@ -350,16 +377,16 @@ def dpmpm(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, run: Run, 
         split_every=spec.split_every,
         starts=spec.starts,
         truncation=truncation,
-        max_sweeps=spec.longest,
-        converged=lambda so_far: _doubt(_convergence(so_far, spec, draws)) is None,
+        max_sweeps=spec.most_sweeps,
+        converged=lambda so_far: _worst_failure(_convergence_diagnostics(so_far, spec, draws)) is None,
     )
-    said = (*_convergence(sampled, spec, draws), Diagnostic("distinct_rows", "table", float(distinct)))
+    said = (*_convergence_diagnostics(sampled, spec, draws), Diagnostic("distinct_rows", "table", float(distinct)))
     if truncation is not None:
         lost = sampled.lost[sampled.burn_in :]
         said += (Diagnostic("share_impossible", "mixture", float((lost / (lost + len(data))).mean())),)
-    chains = sampled.chains if spec.keep_chains else None
-    if not spec.accept_unconverged and (one := _doubt(said)) is not None and one.value is not None:
-        left = Fit({}, said, sampled.trace, chains)
+    chains = sampled.quantity_chains if spec.keep_chains else None
+    if not spec.accept_unconverged and (one := _worst_failure(said)) is not None and one.value is not None:
+        left = Fit({}, said, sampled.quantity_trace, chains)
         rule = (
             f"must be {one.rule} after {len(sampled.lost):,} sweeps of each chain; raise max_sweeps "
             f"({spec.max_sweeps:,}), or use fewer variables"
@@ -371,4 +398,4 @@ def dpmpm(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, run: Run, 
         "sweep": sampled.sweep,
         "chain": sampled.chain,
     }
-    return Fit(arrays, said, sampled.trace, chains)
+    return Fit(arrays, said, sampled.quantity_trace, chains)

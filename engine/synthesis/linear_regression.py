@@ -6,15 +6,10 @@ and independent (``sfumato.engine.posterior.bayesian_linear_regression``).
 Those priors were made for the logarithm of a price. For a variable in large units Normal(0, 2) outweighs the records;
 the diagnostics ``prior_shift`` and ``prior_weight`` then fail, and ``prior = "scaled"`` is what to use.
 
-What a release says of a single record is closed but for sigma (``sfumato.engine.posterior.linear_deletion``); where bounds cut the drawn
-values, or whole numbers are coarse beside sigma, the posterior given a release is drawn from, and its draws are weighed.
-
-When a draft takes a regression for a continuous variable, and by which terms.
-
-A release of linear regressions as an intruder weighs it.
-
-Likelihoods are closed but for sigma (``sfumato.engine.posterior.linear_deletion``) unless bounds or rounding matter for what was released; then posteriors are
-drawn from. Designs are formed block by block where a table is more than one.
+The module also has the rule by which a draft takes a regression for a continuous variable, and the release as an intruder weighs it. Its
+likelihoods are closed but for sigma (``sfumato.engine.posterior.linear_deletion``); where bounds cut the drawn values, or whole numbers
+are coarse beside sigma, the posterior given a release is drawn from, and its draws are weighed. Designs are formed block by block where a
+table is more than one.
 """
 
 from __future__ import annotations
@@ -28,30 +23,43 @@ import numpy as np
 from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.schema import Kind
-from ..data.terms import Design
+from ..data.terms import TermDesign
 from ..design.linear_predictor import linear_predictor
-from ..design.regression_rows import RegressionRows, held_together, triangle_together, weights_together
+from ..design.regression_rows import RegressionRows, joint_triangle, stack_blocks, stack_weights
 from ..errors import BadInput, NotComputable, NotConverged
 from ..methods.drafting import SUITED, Case, Offer, drafts
 from ..methods.registry import synthesis_method
-from ..methods.release_models import Guesses, Plausibility
+from ..methods.release_models import IntruderGuesses, Plausibility
 from ..methods.results import Diagnostic, Fit, NoTrace
-from ..methods.run import Progress, Run, silent
-from ..posterior.bayesian_linear_regression import LinearPosterior, Moments, Standard, truncated_normal
-from ..posterior.drawn_in_bounds import Drawn, WithDrawn
-from ..posterior.laplace import find_mode, weighted_draws
-from ..posterior.linear_deletion import DeletedRecords
-from ..posterior.reweighting import LeftOut, together
+from ..methods.run import Progress, Run, ignore_progress
+from ..posterior.bayesian_linear_regression import (
+    LinearPosterior,
+    PosteriorMoments,
+    Standardisation,
+    draw_truncated_normal,
+)
+from ..posterior.drawn_in_bounds import BoundedResponses, PosteriorGivenRelease
+from ..posterior.laplace import draw_weighted_proposals, find_mode
+from ..posterior.linear_deletion import DeletionPosterior
+from ..posterior.reweighting import LeaveOneOutWeights, records_at_once
 from ..recipe.checks import require_complete, require_full_rank
 from ..recipe.weights import WEIGHTS_KNOWN
-from ..wording import counted
-from ._linear_model import LinearRegressionSpec, design_of, drawn_between, limits, posterior_of, response_of, rows_of
+from ..wording import count_noun
+from ._linear_model import (
+    LinearRegressionSpec,
+    make_regression_rows,
+    regression_design,
+    regression_posterior,
+    response_limits,
+    transform_response,
+    value_limits,
+)
 
 WITHOUT, WITH = 2000, 4000
 """Posterior draws by which records are weighed where that is not closed: given the data alone, and given a dataset too."""
 NEGLIGIBLE = 1e-3
 """Of a release: the logarithm of the probability that bounds cut away from all its records, and the share of sigma^2 that rounding adds."""
-HEAP = 0.05
+HEAP_SHARE = 0.05
 """A value that such a share of the records have is a heap, which no normal distribution has."""
 SYMMETRIC = 1.0
 """The largest skewness at which a drafted regression takes values, or their logarithms, as normal."""
@@ -61,14 +69,15 @@ LARGEST_WEIGHT = 0.5  # above, the prior says more than the records
 
 
 @dataclass(frozen=True, eq=False)
-class RegressedRelease:
+class LinearRegressionRelease:
     """A release of this model as an intruder weighs it.
 
-    Without bounds that matter log p(Z | D_y) is closed but for an integral over sigma, and exact; priors on standardised
-    variables, which one record more moves a little, are held where the data put them. With bounds it is a mean over draws of the posterior, with a Monte Carlo error in the
-    logarithm of about 0.01, up to 0.1 for single records of a few hundred.
+    Without bounds that matter log p(Z | D_y) is closed but for an integral over sigma, and exact; priors on standardised variables,
+    which one
+    record more moves a little, are held where the data put them. With bounds it is a mean over draws of the posterior, with a Monte Carlo
+    error in the logarithm of about 0.01, up to 0.1 for single records of a few hundred.
 
-    Where records have weights, their likelihood is to that power. The intruder knows the weights; what is believed before the release comes
+    Where records have weights, their likelihood is to that power. The intruder knows the weights; the belief before the release comes
     from all other records at full weight.
     """
 
@@ -84,101 +93,105 @@ class RegressedRelease:
 
     @property
     def absolute(self) -> bool:
-        return self.spec.prior == "published" and not self._bounded
+        return self.spec.prior == "published" and not self._has_relevant_bounds
 
     @property
     def approximate(self) -> bool:
-        """Whether the priors should move with the data."""
+        """Return whether the priors should move with the data."""
         return self.spec.prior == "scaled"
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """That bounds or whole numbers are weighed by draws, and that nobody draws conclusions from weights."""
+        """Return that bounds or whole numbers are weighed by draws, and that nobody draws conclusions from weights."""
         said = [f"{self.target}: {WITH:,} draws of the posterior weigh a release in bounds or of whole numbers"]
-        return (*(said if self._bounded else ()), *(() if self.data.weights is None else (WEIGHTS_KNOWN,)))
+        return (*(said if self._has_relevant_bounds else ()), *(() if self.data.weights is None else (WEIGHTS_KNOWN,)))
 
-    def refitted(self, data: Microdata) -> RegressedRelease:
-        """The same of other confidential data."""
-        return RegressedRelease(data, self.target, self.spec, self.releases, self.seed)
-
-    @cached_property
-    def _design(self) -> Design:
-        return design_of(self.data, self.spec)
+    def refit(self, data: Microdata) -> LinearRegressionRelease:
+        """Fit the same to other confidential data."""
+        return LinearRegressionRelease(data, self.target, self.spec, self.releases, self.seed)
 
     @cached_property
-    def _believed(self) -> RegressedRelease:
-        """The same of all records at full weight: what it predicts is believed before."""
+    def _design(self) -> TermDesign:
+        return regression_design(self.data, self.spec)
+
+    @cached_property
+    def _full_weight_model(self) -> LinearRegressionRelease:
+        """Return the same of all records at full weight: its predictions are the beliefs before the release."""
         return replace(self, data=replace(self.data, weights=None))
 
     @cached_property
-    def _counted(self) -> RegressionRows:
-        """The records that say something."""
-        return rows_of(self.data.counted, self.target, self.spec, self._design)
+    def _counted_rows(self) -> RegressionRows:
+        """Return the records with a weight above 0."""
+        return make_regression_rows(self.data.with_positive_weight, self.target, self.spec, self._design)
 
     @cached_property
-    def _tables(self) -> tuple[RegressionRows, ...]:
-        return tuple(rows_of(one, self.target, self.spec, self._design) for one in self.releases)
+    def _released_rows(self) -> tuple[RegressionRows, ...]:
+        return tuple(make_regression_rows(one, self.target, self.spec, self._design) for one in self.releases)
 
     @cached_property
-    def _triangle(self) -> Floats:
-        return triangle_together([self._counted])
+    def _data_triangle(self) -> Floats:
+        return joint_triangle([self._counted_rows])
 
     @cached_property
-    def _standard(self) -> Standard | None:
-        """What the priors of all are put on."""
+    def _prior_standardisation(self) -> Standardisation | None:
+        """Return the standardisation that all priors are put on."""
         if self.spec.prior == "published":
             return None
-        weights, held = self._counted.data.weights, held_together([self._counted])
+        weights, held = self._counted_rows.data.weights, stack_blocks([self._counted_rows])
         try:
             if held is not None:
-                return Standard.of(held[1], held[0], weights)
-            return Standard.of_triangle(self._triangle, float(self._counted.data.influence.sum()))
+                return Standardisation.from_records(held[1], held[0], weights)
+            return Standardisation.from_triangle(
+                self._data_triangle, float(self._counted_rows.data.effective_weights.sum())
+            )
         except ValueError as error:
             raise NotComputable(f"{self.target}: {error}") from None
 
-    def _given(self, *tables: RegressionRows) -> DeletedRecords:
-        """The posterior given the records of these tables, under the prior that the confidential data make."""
-        alone = tables == (self._counted,)
-        triangle = self._triangle if alone else triangle_together(tables)
+    def _posterior_given(self, *tables: RegressionRows) -> DeletionPosterior:
+        """Return the posterior given the records of these tables, under the prior that the confidential data make."""
+        alone = tables == (self._counted_rows,)
+        triangle = self._data_triangle if alone else joint_triangle(tables)
         try:
-            posterior = posterior_of(tables, self.spec, triangle, None if alone else self._standard)
+            posterior = regression_posterior(
+                tables, self.spec, triangle, None if alone else self._prior_standardisation
+            )
         except ValueError as error:
             raise NotComputable(f"{self.target}: {error}") from None
-        held = held_together(tables)
+        held = stack_blocks(tables)
         if held is not None:
-            return DeletedRecords.of(posterior, *held, weights_together(tables))
-        blocks = ((x, y, one.data.influence[rows]) for one in tables for rows, x, y in one.blocks())
-        return DeletedRecords.of_blocks(posterior, blocks, triangle)
+            return DeletionPosterior.from_records(posterior, *held, stack_weights(tables))
+        blocks = ((x, y, one.data.effective_weights[rows]) for one in tables for rows, x, y in one.blocks())
+        return DeletionPosterior.from_blocks(posterior, blocks, triangle)
 
     @cached_property
-    def _without(self) -> DeletedRecords:
-        return self._given(self._counted)
+    def _posterior_without_release(self) -> DeletionPosterior:
+        return self._posterior_given(self._counted_rows)
 
     @cached_property
-    def _with(self) -> tuple[DeletedRecords, ...]:
-        """Given the data and each dataset, drawn without bounds."""
-        return tuple(self._given(self._counted, one) for one in self._tables)
+    def _posteriors_with_release(self) -> tuple[DeletionPosterior, ...]:
+        """Return the posterior given the data and each dataset, drawn without bounds."""
+        return tuple(self._posterior_given(self._counted_rows, one) for one in self._released_rows)
 
-    def _drawn(self, values: Floats) -> Drawn:
-        """What is known of a normal that was released as these values."""
+    def _bounded_responses(self, values: Floats) -> BoundedResponses:
+        """Return the interval that each normal value lay in that was released as these values."""
         half = 0.5 if self.data.schema[self.target].kind is Kind.COUNT else 0.0
         variable = self.data.schema[self.target]
-        lower, upper = drawn_between(variable, self.spec)
+        lower, upper = response_limits(variable, self.spec)
         lower, upper = -np.inf if variable.lower is None else lower, np.inf if variable.upper is None else upper
         with np.errstate(divide="ignore", invalid="ignore"):
-            low, high = (response_of(values + side * half, self.spec) for side in (-1, 1))
-        return Drawn(np.where(np.isnan(low), -np.inf, low), high, lower, upper)
+            low, high = (transform_response(values + side * half, self.spec) for side in (-1, 1))
+        return BoundedResponses(np.where(np.isnan(low), -np.inf, low), high, lower, upper)
 
     @cached_property
-    def _bounded(self) -> bool:
-        """Whether bounds or rounding matter for what the release says."""
-        of = self._without
+    def _has_relevant_bounds(self) -> bool:
+        """Return whether bounds or rounding matter for the likelihood of the release."""
+        of = self._posterior_without_release
         weight = np.exp(of.log_weight)
         sigma, delta = float(np.sqrt(weight @ of.variance)), weight @ of.mean
-        for table in self._tables:
-            drawn = self._drawn(table.data.numbers(self.target))
-            mean = table.times(of.posterior.centre + of.posterior.back @ delta)
-            if -drawn.log_inside(mean, np.asarray(1.2 * sigma)).sum() > NEGLIGIBLE:
+        for table in self._released_rows:
+            drawn = self._bounded_responses(table.data.numbers(self.target))
+            mean = table.multiply(of.posterior.centre + of.posterior.back @ delta)
+            if -drawn.log_bounds_probability(mean, np.asarray(1.2 * sigma)).sum() > NEGLIGIBLE:
                 return True
             with np.errstate(over="ignore"):
                 if np.mean(((drawn.high - drawn.low) / sigma) ** 2) / 12 > NEGLIGIBLE:
@@ -186,47 +199,53 @@ class RegressedRelease:
         return False
 
     @cached_property
-    def _draws(self) -> tuple[tuple[WithDrawn, Floats, Floats], ...]:
-        """Weighted draws (S, K + 1) and (S,) given the data and each dataset."""
+    def _posterior_draws(self) -> tuple[tuple[PosteriorGivenRelease, Floats, Floats], ...]:
+        """Draw weighted parameters (S, K + 1) and weights (S,) given the data and each dataset."""
         found = []
-        for index, table in enumerate(self._tables):
-            target = WithDrawn(self._without.posterior, table, self._drawn(table.data.numbers(self.target)))
+        for index, table in enumerate(self._released_rows):
+            target = PosteriorGivenRelease(
+                self._posterior_without_release.posterior,
+                table,
+                self._bounded_responses(table.data.numbers(self.target)),
+            )
             try:
                 mode = find_mode(target)
             except NotConverged as error:
                 raise NotComputable(f"{self.target}, dataset {index + 1}: {error}") from None
             rng = np.random.default_rng([*self.seed, index])
-            drawn = weighted_draws(target.near(mode.theta, mode.covariance), mode, WITH, rng, silent)
+            drawn = draw_weighted_proposals(
+                target.density_around(mode.theta, mode.covariance), mode, WITH, rng, ignore_progress
+            )
             found.append((target, drawn.thetas, drawn.weights))
         return tuple(found)
 
-    def nearer(self, guesses: Guesses) -> Floats:
-        return self.weigh(guesses).likelihood
+    def refined_log_likelihoods(self, guesses: IntruderGuesses) -> Floats:
+        return self.plausibility_of(guesses).likelihood
 
-    def weigh(self, guesses: Guesses) -> Plausibility:
+    def plausibility_of(self, guesses: IntruderGuesses) -> Plausibility:
         columns = {column for term in self._design.terms for column in term.columns}
-        few, place = guesses.distinct({self.target, *columns})
-        return self._weighed(few, self._design.matrix(few.table(self.data)) if few.changes(columns) else None).spread(
-            place
-        )
+        few, place = guesses.distinct_guesses({self.target, *columns})
+        return self._weigh_distinct(
+            few, self._design.build_matrix(few.guessed_table(self.data)) if few.involve_columns(columns) else None
+        ).expand_to(place)
 
-    def _weighed(self, guesses: Guesses, design: Floats | None) -> Plausibility:
-        """``design`` (t * g, K) of guesses that change it."""
-        of = self._without
-        own = guesses.own(self.data)
-        x_own, y_own = self._design.matrix(own), response_of(own.numbers(self.target), self.spec)
+    def _weigh_distinct(self, guesses: IntruderGuesses, design: Floats | None) -> Plausibility:
+        """Weigh distinct guesses; ``design`` (t * g, K) is that of guesses that change it, None where they do not."""
+        of = self._posterior_without_release
+        own = guesses.true_records(self.data)
+        x_own, y_own = self._design.build_matrix(own), transform_response(own.numbers(self.target), self.spec)
         x = x_own[:, None, :] if design is None else design.reshape(*guesses.shape, -1)
         values = guesses.values[self.target]
-        y = response_of(values, self.spec)
-        influence = self.data.influence[guesses.records]
+        y = transform_response(values, self.spec)
+        influence = self.data.effective_weights[guesses.records]
         weight = np.where(influence > 0, influence, 1.0)
         without, predicted = of.log_ratios(x_own, y_own, x, y, weight)
-        if self._bounded:
+        if self._has_relevant_bounds:
             alone = predicted if self.data.weights is None else without
-            found = self._weighed_by_draws(x_own, y_own, weight, x, values, alone)
+            found = self._weigh_by_draws(x_own, y_own, weight, x, values, alone)
         else:
             likelihood = np.empty((*guesses.shape, len(self.releases)))
-            for index, both in enumerate(self._with):
+            for index, both in enumerate(self._posteriors_with_release):
                 given = both.log_ratios(x_own, y_own, x, y, weight)[0]
                 likelihood[..., index] = given - without + (both.log_evidence - of.log_evidence)
             found = Plausibility(likelihood, predicted - (y if self.spec.transform == "log" else 0.0))
@@ -234,51 +253,55 @@ class RegressedRelease:
             return found
         # of a record of weight 0 the release says nothing
         told = np.where((influence > 0)[:, None, None], found.likelihood, 0.0)
-        return replace(found, likelihood=told, prior=self._believed._weighed(guesses, design).prior)
+        return replace(found, likelihood=told, prior=self._full_weight_model._weigh_distinct(guesses, design).prior)
 
-    def _weighed_by_draws(
+    def _weigh_by_draws(
         self, x_own: Floats, y_own: Floats, weight: Floats, x: Floats, values: Floats, without: Floats
     ) -> Plausibility:
-        """``without`` (t, g) is the mean over the posterior without record and release of what the likelihood is the mean of with it, up to
-        what a record's guesses have in common.
+        """Weigh guesses by posterior draws.
+
+        ``without`` (t, g) is the log mean, over the posterior without record and release, of the likelihood, whose mean with the release is
+        computed here, up to a constant of a record's guesses.
         """
-        of, shape = self._without.posterior, values.shape
+        of, shape = self._posterior_without_release.posterior, values.shape
         rng = np.random.default_rng([*self.seed, len(self.releases)])
-        coefficients, sigma = of.sample(WITHOUT, rng)
+        coefficients, sigma = of.draw_parameters(WITHOUT, rng)
         likelihood, prior = np.empty((*shape, len(self.releases))), np.empty(shape)
         heavy = np.zeros(shape[0], dtype=np.bool_)
-        size = together(shape[1], WITHOUT)
+        size = records_at_once(shape[1], WITHOUT)
         for start in range(0, shape[0], size):
             rows = slice(start, start + size)
-            own = weight[rows, None] * _log_normal(y_own[rows, None] - x_own[rows] @ coefficients.T, sigma)
-            left = LeftOut.of(own, np.full(WITHOUT, 1 / WITHOUT))
-            drawn = self._drawn(values[rows, :, None])
-            prior[rows] = left.log_mean(drawn.log_density(x[rows] @ coefficients.T, sigma))
+            own = weight[rows, None] * _log_normal_kernel(y_own[rows, None] - x_own[rows] @ coefficients.T, sigma)
+            left = LeaveOneOutWeights.from_log_densities(own, np.full(WITHOUT, 1 / WITHOUT))
+            drawn = self._bounded_responses(values[rows, :, None])
+            prior[rows] = left.log_weighted_mean(drawn.log_density(x[rows] @ coefficients.T, sigma))
             heavy[rows] |= left.heavy
-            for index, (target, thetas, weights) in enumerate(self._draws):
+            for index, (target, thetas, weights) in enumerate(self._posterior_draws):
                 design = x[rows].reshape(-1, x.shape[2])
-                mean, sd = target.moments(thetas, design)
-                centre = target.moments(thetas, x_own[rows])[0]
-                log_own = weight[rows, None] * _log_normal(y_own[rows, None] - centre.T, sd[:, 0])
-                left = LeftOut.of(log_own, weights)
-                distance = response_of(values[rows], self.spec)[..., None] - mean.T.reshape(*x[rows].shape[:2], -1)
-                log_guess = weight[rows, None, None] * _log_normal(distance, sd[:, 0])
-                likelihood[rows, :, index] = left.log_mean(log_guess) - without[rows]
+                mean, sd = target.means_and_sigmas(thetas, design)
+                centre = target.means_and_sigmas(thetas, x_own[rows])[0]
+                log_own = weight[rows, None] * _log_normal_kernel(y_own[rows, None] - centre.T, sd[:, 0])
+                left = LeaveOneOutWeights.from_log_densities(log_own, weights)
+                distance = transform_response(values[rows], self.spec)[..., None] - mean.T.reshape(
+                    *x[rows].shape[:2], -1
+                )
+                log_guess = weight[rows, None, None] * _log_normal_kernel(distance, sd[:, 0])
+                likelihood[rows, :, index] = left.log_weighted_mean(log_guess) - without[rows]
                 heavy[rows] |= left.heavy
         if self.spec.transform == "log" and self.data.schema[self.target].kind is not Kind.COUNT:
-            prior -= response_of(values, self.spec)
+            prior -= transform_response(values, self.spec)
         return Plausibility(likelihood, prior, heavy)
 
 
-def _log_normal(distance: Floats, sigma: Floats) -> Floats:
+def _log_normal_kernel(distance: Floats, sigma: Floats) -> Floats:
     return np.asarray(-0.5 * (distance / sigma) ** 2 - np.log(sigma))
 
 
 FEWEST_RECORDS, MOST_TERMS, MOST_LEVELS = 100, 6, 10
 
 
-def _terms(case: Case) -> tuple[str, ...]:
-    """The most telling predictors that are complete, as terms: logarithms of those with a long tail."""
+def _offered_terms(case: Case) -> tuple[str, ...]:
+    """Return the most informative complete predictors as terms: logarithms of those with a long tail."""
     found = []
     for name in case.predictors:
         seen = case.table[name]
@@ -293,26 +316,26 @@ def _terms(case: Case) -> tuple[str, ...]:
     return tuple(found[:MOST_TERMS])
 
 
-def check(data: Microdata, target: str, spec: LinearRegressionSpec, place: str) -> None:
-    """BadInput where values are missing, the logarithm is undefined, terms are aliased, or predictors determine the target."""
-    _checked(data, target, spec, place)
+def check_data(data: Microdata, target: str, spec: LinearRegressionSpec, place: str) -> None:
+    """Raise BadInput where values are missing, the logarithm is undefined, terms are aliased, or predictors determine the target."""
+    _check_and_fit(data, target, spec, place)
 
 
-def _checked(data: Microdata, target: str, spec: LinearRegressionSpec, place: str) -> LinearPosterior:
-    """The posterior of data that pass ``check``."""
+def _check_and_fit(data: Microdata, target: str, spec: LinearRegressionSpec, place: str) -> LinearPosterior:
+    """Check the data as ``check_data`` does, and return their posterior."""
     require_complete(data, target, spec.predictors, place)
     if spec.transform == "log" and (outside := int(np.sum(data.numbers(target) <= 0))):
         raise BadInput(
             f"{place}.transform",
-            f'"log" is undefined for {counted(outside, "record")} where "{target}" is 0 or below; use "identity", or leave '
+            f'"log" is undefined for {count_noun(outside, "record")} where "{target}" is 0 or below; use "identity", or leave '
             "them out with [data] where",
         )
-    own = rows_of(data.counted, target, spec)
-    triangle = triangle_together([own])
+    own = make_regression_rows(data.with_positive_weight, target, spec)
+    triangle = joint_triangle([own])
     known = triangle[:-1, :-1] if own.data.weights is None and len(triangle) == triangle.shape[1] else None
     require_full_rank(own.data, spec.predictors, f"{place}.predictors", known)
     try:
-        return posterior_of([own], spec, triangle)
+        return regression_posterior([own], spec, triangle)
     except ValueError as error:
         raise BadInput(f"{place}.predictors", str(error)) from None
 
@@ -326,16 +349,16 @@ def draw(
     index: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Synthetic values (n,) from posterior draw ``index``: normal around X gamma, truncated to the variable's bounds.
+    """Draw synthetic values (n,) from posterior draw ``index``: normal around X gamma, truncated to the variable's bounds.
 
     A count is the normal rounded to whole numbers, given that the rounded value lies within the bounds.
     """
     variable = confidential.schema[target]
     sigma = float(fit.arrays["sigma"][index])
-    mean = linear_predictor(design_of(confidential, spec), released, fit.arrays["coefficients"][index])
-    low, high = limits(variable)
-    lower, upper = drawn_between(variable, spec)
-    values = truncated_normal(mean, sigma, lower, upper, rng)
+    mean = linear_predictor(regression_design(confidential, spec), released, fit.arrays["coefficients"][index])
+    low, high = value_limits(variable)
+    lower, upper = response_limits(variable, spec)
+    values = draw_truncated_normal(mean, sigma, lower, upper, rng)
     if spec.transform == "log":
         np.exp(values, out=values)
     if variable.kind is Kind.COUNT:
@@ -345,20 +368,20 @@ def draw(
 
 def release_model(
     data: Microdata, targets: tuple[str, ...], spec: LinearRegressionSpec, releases: Sequence[Microdata], run: Run
-) -> RegressedRelease:
-    """The releases as an intruder weighs them."""
+) -> LinearRegressionRelease:
+    """Return the releases as an intruder weighs them."""
     (target,) = targets
-    return RegressedRelease(data, target, spec, releases, tuple(map(int, run.rng.integers(2**63, size=4))))
+    return LinearRegressionRelease(data, target, spec, releases, tuple(map(int, run.rng.integers(2**63, size=4))))
 
 
-def _diagnostics(posterior: LinearPosterior, names: tuple[str, ...]) -> tuple[Diagnostic, ...]:
-    """Posterior moments, and what the prior does to every coefficient.
+def _regression_diagnostics(posterior: LinearPosterior, names: tuple[str, ...]) -> tuple[Diagnostic, ...]:
+    """Report posterior moments, and the effect of the prior on every coefficient.
 
     ``prior_shift`` is how many standard errors the posterior mean lies from least squares; ``prior_weight``, the ratio of
-    posterior to prior variance, is the share of what is known that comes from the prior.
+    posterior to prior variance, is the share of the information that comes from the prior.
     """
-    moments = posterior.moments()
-    shifts = _shifts(posterior, moments)
+    moments = posterior.posterior_moments()
+    shifts = _prior_shifts(posterior, moments)
     weights = (moments.sd / posterior.prior_sds) ** 2
     found = []
     for name, mean, sd, shift, weight in zip(names, moments.mean, moments.sd, shifts, weights, strict=True):
@@ -374,22 +397,24 @@ def _diagnostics(posterior: LinearPosterior, names: tuple[str, ...]) -> tuple[Di
     return (*found, *(Diagnostic(statistic, "sigma", value) for statistic, value in sigma.items()))
 
 
-def _shifts(posterior: LinearPosterior, moments: Moments) -> Floats:
-    """Distance of the posterior means from least squares in standard errors of least squares, (K,)."""
+def _prior_shifts(posterior: LinearPosterior, moments: PosteriorMoments) -> Floats:
+    """Return the distance of the posterior means from least squares in standard errors of least squares, (K,)."""
     without_prior, errors = posterior.least_squares()
     return np.asarray(np.abs(moments.mean - without_prior) / errors)
 
 
-def offer(case: Case) -> Offer | None:
-    """A continuous variable without gaps or heaps whose values, or their logarithms, lie about evenly around their mean."""
+def draft_offer(case: Case) -> Offer | None:
+    """Offer a regression for a continuous variable without gaps or heaps whose values, or their logarithms, lie about evenly around their
+    mean.
+    """
     seen = case.target
     if case.want != "synthesis" or seen is None or seen.variable.kind is not Kind.CONTINUOUS:
         return None
-    if seen.missing or seen.commonest >= HEAP or case.table.records < FEWEST_RECORDS:
+    if seen.missing or seen.commonest >= HEAP_SHARE or case.table.records < FEWEST_RECORDS:
         return None
     straight = seen.skewness is not None and abs(seen.skewness) <= SYMMETRIC
     log = not straight and seen.log_skewness is not None and abs(seen.log_skewness) <= SYMMETRIC
-    terms = _terms(case)
+    terms = _offered_terms(case)
     if not (straight or log) or not terms:
         return None
     skew = seen.log_skewness if log else seen.skewness
@@ -407,23 +432,23 @@ def offer(case: Case) -> Offer | None:
     source="Guo & Hu §2.2, eq. 6-8",
     draw=draw,
     targets=(Kind.COUNT, Kind.CONTINUOUS),
-    check=check,
+    check=check_data,
     weighted=True,
     release_model=release_model,
     weighted_release_model=True,
 )
-@drafts(offer)
+@drafts(draft_offer)
 def linear_regression(data: Microdata, target: str, spec: LinearRegressionSpec, run: Run, draws: int) -> Fit:
-    """Posterior draws ``coefficients`` (draws, K) and ``sigma`` (draws,), with posterior means and sds as diagnostics.
+    """Draw from the posterior ``coefficients`` (draws, K) and ``sigma`` (draws,), with posterior means and sds as diagnostics.
 
-    Where the prior rules, ``prior_shift`` or ``prior_weight`` of a coefficient does not pass.
+    Where the prior dominates, ``prior_shift`` or ``prior_weight`` of a coefficient does not pass.
 
     Raises:
-        BadInput: what ``check`` refuses.
+        BadInput: what ``check_data`` refuses.
     """
-    posterior = _checked(data, target, spec, target)
-    coefficients, sigma = posterior.sample(draws, run.rng)
+    posterior = _check_and_fit(data, target, spec, target)
+    coefficients, sigma = posterior.draw_parameters(draws, run.rng)
     run.report(Progress(1, 1, f"regression of {target}"))
-    names = design_of(data, spec).names
+    names = regression_design(data, spec).names
     arrays = {"coefficients": coefficients, "sigma": sigma}
-    return Fit(arrays, _diagnostics(posterior, names), NoTrace(EXACT))
+    return Fit(arrays, _regression_diagnostics(posterior, names), NoTrace(EXACT))

@@ -1,8 +1,8 @@
 """Bayesian bootstrap of each variable on its own: the product of the marginal distributions (Park & Ghosh Table 1).
 
-Rubin (1981): the records get weights from a flat Dirichlet distribution, anew for each variable and dataset, and each value is
-that of a record drawn by the weights. Nothing of how variables go together is kept; it is the baseline that a synthesiser has
-to beat. Every value is one of the confidential data, lone ones and extremes too, and there is no epsilon.
+Rubin (1981): the records get weights from a flat Dirichlet distribution, new ones for each variable and dataset, and each value is
+that of a record drawn by the weights. No relation of variables is kept; it is the baseline that a synthesiser has
+to beat. Every value is one of the confidential data, unique ones and extremes too, and there is no epsilon.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def joint_draw(
     records: int,
     rng: np.random.Generator,
 ) -> Mapping[str, NDArray[np.generic]]:
-    """Values of records drawn by weights of their own for each target, (records,)."""
+    """Draw values of records by weights of their own for each target, (records,)."""
     found: dict[str, NDArray[np.generic]] = {}
     for name in targets:
         upto = np.cumsum(rng.standard_exponential(len(confidential)))
@@ -58,7 +58,7 @@ class MarginalBootstrapSpec(Spec):
 def marginal_bootstrap(
     data: Microdata, targets: tuple[str, ...], spec: MarginalBootstrapSpec, run: Run, draws: int
 ) -> Fit:
-    """Nothing is fitted. Array: ``values`` (targets,), how many different values each target has."""
+    """Return a fit without parameters. Array: ``values`` (targets,), how many different values each target has."""
     values = np.array([data.frame[name].nunique() for name in targets])
     said = tuple(Diagnostic("values", name, float(count)) for name, count in zip(targets, values, strict=True))
     return Fit({"values": values}, said, NoTrace(WEIGHED))

@@ -1,19 +1,19 @@
 """Records drawn from margins, and from nothing else: tables of few variables that were protected before anything was fitted to them.
 
-``coarsened`` (Raab 2026, arXiv 2606.02101): each count is rounded to the nearest multiple of a limit, so that no released count separates 1 from 0; what
-a reader can work out all the same, a linear program looks for. Which way counts just at half a limit go, and that the rounding is to the nearest, are
-ours: the paper's text was not to be read whole. ``gaussian``: each count has noise whose cost is accounted for in zero-concentrated differential privacy,
-the choice of margins included (McKenna, Miklau & Sheldon 2021; McKenna et al. 2022). ``exact`` protects nothing and is for tests.
+``coarsened`` (Raab 2026, arXiv 2606.02101): each count is rounded to the nearest multiple of a limit, so that no released count separates
+1 from 0; a linear program searches for counts that a reader can still derive. The direction of counts just at half a limit, and that the
+rounding is to the nearest, are ours: the paper's text was not to be read whole. ``gaussian``: each count has noise whose cost is
+accounted for in zero-concentrated differential privacy, the choice of margins included (McKenna, Miklau & Sheldon 2021; McKenna et al.
+2022). ``exact`` protects nothing and is for tests.
 
-Estimation reads the protected margins alone. Up to 10^7 cells the joint table is fitted from a uniform start; beyond that a junction tree, where its
-cliques are small enough; else, and for noisy margins, soft records. Records are drawn within rounding of what was fitted.
-
-Where the recipe leaves levels, ranges or cut points open, noise finds them too, at a part of the budget (``sfumato.engine.design.noisy_categories``).
+Estimation reads the protected margins alone. Up to 10^7 cells the joint table is fitted from a uniform start; beyond that a junction
+tree, where its cliques are small enough; else, and for noisy margins, soft records. Records are drawn within rounding of the fit. Noise
+also finds levels, ranges or cut points that the recipe leaves open, at a part of the budget (``sfumato.engine.design.noisy_categories``).
 With a ``unit`` no person or household is counted with more records than the recipe says.
 
-How it could mislead: relations that no margin lists are not kept, however real the records look; the fit lists what is kept. How it could be
-abused: a margin of many variables is a copy of the table, which rounding to a limit of 1 would release; limits are 3 at least, and a margin has
-5 variables at most. Rounding is no differential privacy: differences of two releases of almost the same people can show single counts.
+Relations that no margin lists are not kept, however real the records look; the fit lists what is kept. A margin of many variables is a
+copy of the table, which rounding to a limit of 1 would release; limits are 3 at least, and a margin has 5 variables at most. Rounding is
+no differential privacy: differences of two releases of almost the same people can show single counts.
 """
 
 from __future__ import annotations
@@ -31,11 +31,18 @@ from ..data.arrays import Booleans, Floats, Integers
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
-from ..design.binning import Binning
-from ..design.categories import BinsByVariable, Categories, check_bins
-from ..design.finer_categories import finer, groups_of
-from ..design.noisy_categories import KeptLevels, needs_levels, noisy_categories, read_back, stored, undeclared
-from ..design.structural_zeros import Impossible
+from ..design.binning import BinningRule
+from ..design.categories import BinsByVariable, VariableCategories, check_bins
+from ..design.finer_categories import coarse_category_of, common_refinement
+from ..design.noisy_categories import (
+    KeptLevelCategories,
+    categories_from_arrays,
+    categories_to_arrays,
+    needs_levels,
+    noisy_categories,
+    undeclared_variables,
+)
+from ..design.structural_zeros import StructuralZero
 from ..errors import BadInput, NotComputable
 from ..margins.consistency import Measured, agreeing
 from ..margins.domain import Clique, Domain, as_clique, margin_of, shares, total_variation
@@ -50,14 +57,14 @@ from ..margins.selection import Answer, by_information, information, spanning_tr
 from ..margins.soft_records import Singles, SoftRecords, Target, components_for, drawn_softly
 from ..margins.zcdp import DELTA, rho_at, sigma_of
 from ..methods.approved_tables import ApprovedTable
-from ..methods.drafting import ALTERNATIVE, DRAFTED_BINS, Case, Declined, Offer, bins_for, drafts
+from ..methods.drafting import ALTERNATIVE, DRAFTED_BINS, Case, DeclinedOffer, Offer, drafts, suggest_bins
 from ..methods.levers import FIDELITY
 from ..methods.outputs import Label, Output
-from ..methods.privacy import CONCENTRATED, Concentrated, NoAccount, PrivacyAccount
+from ..methods.privacy import CONCENTRATED, ConcentratedCost, NoAccount, PrivacyAccount
 from ..methods.registry import synthesis_method
 from ..methods.results import Diagnostic, Estimate, Fit, NoTrace
 from ..methods.run import Progress, Run
-from ..methods.spec import LeverValues, Param, Spec
+from ..methods.spec import Param, SearchValues, Spec
 from ..partition.equivalence_classes import equivalence_classes
 
 FITTED = "margins are fitted, not sampled"
@@ -70,7 +77,7 @@ LARGEST_MARGIN = 1_000_000
 SOFT_STEPS = 600
 LEVELS = 0.5
 """The part of delta that finding levels takes, where the recipe leaves some open."""
-STEADY, FEW_VARIABLES = 0.015, 8
+SOFT_FIT_SECONDS, FEW_VARIABLES = 0.015, 8
 """Processor seconds of a fit of soft records, times the square of the number of variables; of so few variables rounded tables have a joint table."""
 TRIES = 100
 """Times that records are drawn again which have an impossible combination."""
@@ -82,20 +89,20 @@ MOST_SHARES = 20
 MOST_NAMED = 5
 """Sets of variables that are named of those whose small counts follow."""
 
-FEW = 4
+FEWEST_RECORDS_FACTOR = 4
 """Times the count at which a level is kept, below which records are too few for a draft."""
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class MarginVariables:
     """The variables of one margin, as a recipe writes them: ``age : sex : income``."""
 
     columns: tuple[str, ...]
 
     @classmethod
-    def parse(cls, value: object) -> Together:
-        """From a recipe's text. Raises ValueError; the message shows the form."""
-        if isinstance(value, Together):
+    def parse(cls, value: object) -> MarginVariables:
+        """Read a margin from a recipe's text. Raises ValueError; the message shows the form."""
+        if isinstance(value, MarginVariables):
             return value
         names = tuple(part.strip() for part in value.split(":")) if isinstance(value, str) else ()
         if not names or not all(names) or len(set(names)) < len(names) or len(names) > MOST_VARIABLES:
@@ -106,49 +113,58 @@ class Together:
 
     @property
     def written(self) -> str:
-        """The form that a recipe carries."""
+        """Return the form that a recipe carries."""
         return " : ".join(self.columns)
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """The categories of the targets, in their order, and the domain that they span."""
+class TargetTable:
+    """The categories of the targets, in their order, and the domain that they span.
 
-    categories: Mapping[str, Categories]
+    categories: categories of each target
+    domain: the joint domain
+    conditions: levels of each impossible combination
+    """
+
+    categories: Mapping[str, VariableCategories]
     domain: Domain
     conditions: tuple[Booleans, ...]
 
     @classmethod
-    def of(
+    def from_data(
         cls,
         data: Microdata,
         targets: tuple[str, ...],
         spec: MarginsSpec,
         place: str = "",
         arrays: Mapping[str, NDArray[np.generic]] | None = None,
-    ) -> Table:
-        """By the recipe's declarations, and by what a fit with these ``arrays`` found. Raises BadInput where a condition does not suit them."""
-        categories = read_back(arrays or {}, targets, data, spec.bins)
+    ) -> TargetTable:
+        """Build from the recipe's declarations, and from what a fit with these ``arrays`` found. Raises BadInput where a condition does
+        not suit
+        them.
+        """
+        categories = categories_from_arrays(arrays or {}, targets, data, spec.bins)
         sizes = {name: one.size for name, one in categories.items()}
         conditions = tuple(
-            one.levels(categories, sizes, data, f"{place}.impossible[{i}]") for i, one in enumerate(spec.impossible)
+            one.possible_levels(categories, sizes, data, f"{place}.impossible[{i}]")
+            for i, one in enumerate(spec.impossible)
         )
         return cls(categories, Domain(tuple(sizes.values())), conditions)
 
-    def codes(self, data: Microdata) -> Integers:
-        """The category of every record in each target, (n, targets)."""
-        return np.column_stack([one.codes(data) for one in self.categories.values()])
+    def record_codes(self, data: Microdata) -> Integers:
+        """Return the category of every record in each target, (n, targets)."""
+        return np.column_stack([one.category_codes(data) for one in self.categories.values()])
 
-    def clique(self, names: Sequence[str]) -> Clique:
+    def clique_of_variables(self, names: Sequence[str]) -> Clique:
         places = {name: at for at, name in enumerate(self.categories)}
         return as_clique([places[name] for name in names])
 
-    def names(self, clique: Clique) -> tuple[str, ...]:
+    def variables_of_clique(self, clique: Clique) -> tuple[str, ...]:
         every = tuple(self.categories)
         return tuple(every[at] for at in clique)
 
-    def impossible(self, clique: Clique | None = None) -> Booleans | None:
-        """Which cells of the joint table cannot be, or of a margin; None where no condition says."""
+    def impossible_cells(self, clique: Clique | None = None) -> Booleans | None:
+        """Return which cells of the joint table, or of a margin, are impossible; None where no condition applies."""
         own = tuple(range(len(self.domain))) if clique is None else clique
         found = None
         for levels in self.conditions:
@@ -162,7 +178,7 @@ class Table:
         return found
 
     def known_zeros(self) -> Iterator[Released]:
-        """What the conditions say of counts, each of its own variables: a reader who knows the subject knows that no record has such values."""
+        """Yield the zero counts that follow from the conditions, each of its own variables: a reader who knows the subject knows them."""
         for levels in self.conditions:
             parts = np.split(levels, np.cumsum(self.domain.sizes)[:-1])
             clique = tuple(at for at, part in enumerate(parts) if not part.all())
@@ -172,8 +188,8 @@ class Table:
                     cells &= parts[at].reshape([-1 if other == axis else 1 for other in range(len(clique))])
                 yield Released.impossible(clique, cells)
 
-    def fulfils(self, codes: Integers) -> Booleans:
-        """Which records (n, targets) have an impossible combination."""
+    def has_impossible_values(self, codes: Integers) -> Booleans:
+        """Return which records (n, targets) have an impossible combination."""
         found = np.zeros(len(codes), dtype=np.bool_)
         for levels in self.conditions:
             parts = np.split(levels, np.cumsum(self.domain.sizes)[:-1])
@@ -181,34 +197,35 @@ class Table:
         return found
 
 
-def check(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, place: str) -> None:
-    """BadInput where settings contradict each other, a number is not cut, or a margin is too large."""
-    private = spec.protected_by == "gaussian"
+def check_data(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, place: str) -> None:
+    """Raise BadInput where settings contradict each other, a number is not cut, or a margin is too large."""
+    private = spec.effective_protection == "gaussian"
     if private and spec.epsilon is None:
         raise BadInput(f"{place}.epsilon", "noise needs an epsilon; give one, or use protection = coarsened")
     if not private and spec.epsilon is not None:
         raise BadInput(f"{place}.epsilon", 'only noise has an epsilon; add protection = "gaussian", or leave it out')
-    if spec.chosen == "given" and not spec.margins:
+    if spec.effective_selection == "given" and not spec.margins:
         raise BadInput(f"{place}.margins", "name the margins, or choose another selection")
-    if spec.margins and spec.chosen != "given":
+    if spec.margins and spec.effective_selection != "given":
         raise BadInput(
-            f"{place}.margins", f"the selection {spec.chosen} finds its own margins; leave one of the two out"
+            f"{place}.margins",
+            f"the selection {spec.effective_selection} finds its own margins; leave one of the two out",
         )
-    if private and spec.chosen == "mutual_information":
+    if private and spec.effective_selection == "mutual_information":
         raise BadInput(
             f"{place}.selection", "mutual information is read without noise; use aim, mst, pairs or given margins"
         )
     if private and spec.survey_weights:
         raise BadInput(f"{place}.survey_weights", "a weight has no bound that noise could hide; leave one of them out")
-    if not private and spec.chosen == "aim":
+    if not private and spec.effective_selection == "aim":
         raise BadInput(f"{place}.selection", "aim chooses by noisy margins; use mutual_information, mst or pairs")
-    if spec.survey_weights and not data.schema.of_role(Role.WEIGHT):
+    if spec.survey_weights and not data.schema.names_by_role(Role.WEIGHT):
         raise BadInput(f"{place}.survey_weights", "no variable is the survey weight; give one the role weight")
     if not private and (spec.unit is not None or spec.figures):
         name = "unit" if spec.unit is not None else "figures"
         raise BadInput(f"{place}.{name}", "it belongs to noise; give an epsilon, or leave it out")
     check_bins(data, targets, spec.bins, place)
-    open_to_noise = undeclared(data.schema, targets, spec.bins) if private else ()
+    open_to_noise = undeclared_variables(data.schema, targets, spec.bins) if private else ()
     for i, condition in enumerate(spec.impossible):
         if unknown := [name for name in condition.columns if name in open_to_noise]:
             raise BadInput(
@@ -218,11 +235,11 @@ def check(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, place: s
     for i, one in enumerate(spec.margins):
         for name in one.columns:
             if name not in targets:
-                data.schema.require(name, f"{place}.margins[{i}]")
+                data.schema.require_variable(name, f"{place}.margins[{i}]")
                 raise BadInput(f"{place}.margins[{i}]", f'"{name}" is no target of this step')
-    table = Table.of(data, targets, spec, place)
+    table = TargetTable.from_data(data, targets, spec, place)
     for i, one in enumerate(spec.margins):
-        cells = table.domain.cells(table.clique(one.columns))
+        cells = table.domain.cells(table.clique_of_variables(one.columns))
         if cells > LARGEST_MARGIN and not set(one.columns) & set(open_to_noise):
             raise BadInput(
                 f"{place}.margins[{i}]",
@@ -230,7 +247,11 @@ def check(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, place: s
             )
     if spec.impossible:
         for i, levels in enumerate(table.conditions):
-            if Table(table.categories, table.domain, (levels,)).fulfils(table.codes(data)).any():
+            if (
+                TargetTable(table.categories, table.domain, (levels,))
+                .has_impossible_values(table.record_codes(data))
+                .any()
+            ):
                 raise BadInput(
                     f"{place}.impossible[{i}]",
                     f"records of the data are like that ({spec.impossible[i].written}); correct them, or leave the condition out",
@@ -240,12 +261,12 @@ def check(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, place: s
 def account(
     data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, records: int, datasets: int
 ) -> PrivacyAccount | NoAccount:
-    """What the noise and the choices cost together: datasets and records are drawn from what was measured once."""
-    if spec.protected_by != "gaussian" or spec.epsilon is None:
+    """Return what the noise and the choices cost together: datasets and records are drawn from what was measured once."""
+    if spec.effective_protection != "gaussian" or spec.epsilon is None:
         return NoAccount("rounded counts are no differential privacy: they have no epsilon")
     failed = spec.delta - _delta_of_noise(spec, data.schema, targets)
     rho = rho_at(spec.epsilon, spec.delta - failed)
-    budget = _budget(spec, data.schema, targets)
+    budget = _privacy_budget(spec, data.schema, targets)
     share = (2 * budget.noise + 4 * budget.told) / budget.total
     parts = {
         "single variables": budget.ones,
@@ -254,7 +275,7 @@ def account(
         "levels and ranges": budget.domain,
         "public figures": budget.figures,
     }
-    cost = Concentrated(
+    cost = ConcentratedCost(
         rho,
         rho * share,
         spec.delta,
@@ -264,25 +285,25 @@ def account(
         spec.unit is not None,
         gaussian=not (budget.chosen or budget.domain or budget.figures),
     )
-    return PrivacyAccount.of_rho(cost, (), spec.epsilon)
+    return PrivacyAccount.from_rho(cost, (), spec.epsilon)
 
 
-def _choice(spec: MarginsSpec) -> Choice:
-    assert spec.chosen != "mutual_information"
-    return spec.chosen
+def _noisy_selection(spec: MarginsSpec) -> Choice:
+    assert spec.effective_selection != "mutual_information"
+    return spec.effective_selection
 
 
 def _delta_of_noise(spec: MarginsSpec, schema: Schema, targets: Sequence[str]) -> float:
-    """What levels that noise has to find leave of delta."""
+    """Return the part of delta that is left after finding levels."""
     return spec.delta * (1 - LEVELS) if any(needs_levels(schema, name) for name in targets) else spec.delta
 
 
-def _budget(spec: MarginsSpec, schema: Schema, targets: tuple[str, ...]) -> Budget:
-    """What the mechanism may spend: a person of c records moves a count by c, which costs c^2."""
+def _privacy_budget(spec: MarginsSpec, schema: Schema, targets: tuple[str, ...]) -> Budget:
+    """Return the mechanism's budget: a person of c records moves a count by c, which costs c^2."""
     assert spec.epsilon is not None
     rho = rho_at(spec.epsilon, _delta_of_noise(spec, schema, targets)) / spec.person_records**2
-    domain = bool(undeclared(schema, targets, spec.bins))
-    return Budget.of(rho, len(targets), _choice(spec), domain, spec.figures)
+    domain = bool(undeclared_variables(schema, targets, spec.bins))
+    return Budget.of(rho, len(targets), _noisy_selection(spec), domain, spec.figures)
 
 
 def joint_draw(
@@ -295,72 +316,77 @@ def joint_draw(
     records: int,
     rng: np.random.Generator,
 ) -> Mapping[str, NDArray[np.generic]]:
-    """A dataset of ``records`` records; those with an impossible combination are drawn again."""
-    table = Table.of(confidential, targets, spec, arrays=fit.arrays)
-    codes = drawn_codes(fit, table, records, rng)
+    """Draw a dataset of ``records`` records; those with an impossible combination are drawn again."""
+    table = TargetTable.from_data(confidential, targets, spec, arrays=fit.arrays)
+    codes = draw_codes(fit, table, records, rng)
     for _ in range(TRIES):
-        wrong = np.flatnonzero(table.fulfils(codes))
+        wrong = np.flatnonzero(table.has_impossible_values(codes))
         if not len(wrong):
             break
-        codes[wrong] = drawn_codes(fit, table, max(len(wrong), 50), rng)[: len(wrong)]
+        codes[wrong] = draw_codes(fit, table, max(len(wrong), 50), rng)[: len(wrong)]
     else:
         raise NotComputable(
             "most records would have an impossible combination; add the margin that the conditions speak of"
         )
     return {
-        name: one.values(codes[:, at], confidential, "uniform", rng)
+        name: one.draw_values(codes[:, at], confidential, "uniform", rng)
         for at, (name, one) in enumerate(table.categories.items())
     }
 
 
-def drawn_codes(fit: Fit, table: Table, records: int, rng: np.random.Generator) -> Integers:
-    """Categories (records, targets) from what was fitted."""
+def draw_codes(fit: Fit, table: TargetTable, records: int, rng: np.random.Generator) -> Integers:
+    """Draw categories (records, targets) from the fit."""
     if "soft" in fit.arrays:
         return drawn_softly(table.domain, np.asarray(fit.arrays["soft"]), records, rng)
     if "joint" in fit.arrays:
         return np.column_stack(draw_cells(np.asarray(fit.arrays["joint"], dtype=np.float64), records, rng))
-    tree = JunctionTree.of(table.domain, list(margins_of(fit)))
-    tables = tuple(np.asarray(fit.arrays[f"clique/{_name(clique)}"], dtype=np.float64) for clique in tree.cliques)
+    tree = JunctionTree.of(table.domain, list(protected_margins(fit)))
+    tables = tuple(np.asarray(fit.arrays[f"clique/{_clique_key(clique)}"], dtype=np.float64) for clique in tree.cliques)
     codes = FittedTree(tree, tables, 0, 0.0).drawn(records, rng)
     return codes[rng.permutation(records)]
 
 
-def _name(clique: Clique) -> str:
+def _clique_key(clique: Clique) -> str:
     return ".".join(map(str, clique))
 
 
-def margins_of(fit: Fit) -> dict[Clique, Floats]:
-    """The protected margins of a fit, in the order in which they were chosen; grouped ones by the groups of ``groups/``."""
+def protected_margins(fit: Fit) -> dict[Clique, Floats]:
+    """Return the protected margins of a fit, in the order in which they were chosen; grouped ones by the groups of ``groups/``."""
     names = [name.removeprefix("margin/") for name in fit.arrays if name.startswith("margin/")]
     return {tuple(map(int, name.split("."))): np.asarray(fit.arrays[f"margin/{name}"]) for name in names}
 
 
-def approved(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata) -> tuple[ApprovedTable, ...]:
-    """The protected margins with their categories: none that are exact, or where small counts follow or were not looked for."""
-    table = Table.of(data, targets, spec, arrays=fit.arrays)
-    noisy = spec.protected_by == "gaussian"
-    if spec.protected_by == "exact" or (noisy and learned_without_noise(fit, data.schema, targets, spec)):
+def publishable_tables(
+    fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata
+) -> tuple[ApprovedTable, ...]:
+    """Return the protected margins with their categories: none that are exact, or where small counts follow or were not audited."""
+    table = TargetTable.from_data(data, targets, spec, arrays=fit.arrays)
+    noisy = spec.effective_protection == "gaussian"
+    if spec.effective_protection == "exact" or (noisy and has_unprotected_categories(fit, data.schema, targets, spec)):
         return ()
     if not noisy and ("audit" not in fit.arrays or fit.arrays["audit"][0] > 0):
         return ()
     found = []
-    for clique, counts in margins_of(fit).items():
+    for clique, counts in protected_margins(fit).items():
         grouped = noisy and len(clique) > 1
         labels = tuple(
             _grouped_labels(one, np.asarray(fit.arrays[f"groups/{at}"])) if grouped else one
-            for at, one in ((at, _labels(table.categories[targets[at]], data)) for at in clique)
+            for at, one in ((at, _category_labels(table.categories[targets[at]], data)) for at in clique)
         )
-        noise = float(fit.arrays[f"sigma/{_name(clique)}"][0]) if noisy else 0.0
-        found.append(ApprovedTable(table.names(clique), labels, counts, 0 if noisy else spec.limit, noise))
+        noise = float(fit.arrays[f"sigma/{_clique_key(clique)}"][0]) if noisy else 0.0
+        found.append(
+            ApprovedTable(table.variables_of_clique(clique), labels, counts, 0 if noisy else spec.limit, noise)
+        )
     return tuple(found)
 
 
-def follows_together(
+def audit_together(
     fits: Sequence[tuple[Fit, MarginsSpec, tuple[str, ...]]], data: Microdata, records: tuple[float, float]
 ) -> Audit | None:
     """Audit all rounded tables of some fits to the same records as one system, over categories that are fine enough for each of them.
 
-    Counts below the largest of the limits are small, in each release's own categories and in the finer ones. Noisy tables say nothing exactly.
+    Counts below the largest of the limits are small, in each release's own categories and in the finer ones. Noisy tables say nothing
+    exactly.
     The sets of variables of the result are places in its ``names``.
 
     Args:
@@ -369,52 +395,52 @@ def follows_together(
         records: smallest and largest number of records that a reader can know of.
     """
     rounded = [
-        (Table.of(data, targets, spec), fit, spec)
+        (TargetTable.from_data(data, targets, spec), fit, spec)
         for fit, spec, targets in fits
-        if spec.protected_by == "coarsened" and not spec.survey_weights
+        if spec.effective_protection == "coarsened" and not spec.survey_weights
     ]
     if not rounded:
         return None
-    by_name: dict[str, list[Categories]] = {}
+    by_name: dict[str, list[VariableCategories]] = {}
     for table, _, _ in rounded:
         for name, one in table.categories.items():
             by_name.setdefault(name, []).append(one)
-    fine = {name: finer(several) for name, several in by_name.items()}
+    fine = {name: common_refinement(several) for name, several in by_name.items()}
     names = tuple(fine)
-    whole = Table(fine, Domain(tuple(one.size for one in fine.values())), ())
+    whole = TargetTable(fine, Domain(tuple(one.size for one in fine.values())), ())
     released = []
     for table, fit, spec in rounded:
         own = [
-            Released.coarsened(clique, counts, spec.limit, table.impossible(clique))
-            for clique, counts in margins_of(fit).items()
+            Released.coarsened(clique, counts, spec.limit, table.impossible_cells(clique))
+            for clique, counts in protected_margins(fit).items()
         ]
         for bounds in [*own, *table.known_zeros()]:
-            variables = table.names(bounds.clique)
+            variables = table.variables_of_clique(bounds.clique)
             order = np.argsort([names.index(name) for name in variables])
-            groups = tuple(groups_of(fine[variables[at]], table.categories[variables[at]]) for at in order)
+            groups = tuple(coarse_category_of(fine[variables[at]], table.categories[variables[at]]) for at in order)
             low, high = np.transpose(bounds.low, order), np.transpose(bounds.high, order)
-            released.append(Released(whole.clique(variables), low, high, groups))
+            released.append(Released(whole.clique_of_variables(variables), low, high, groups))
     limit = max(spec.limit for _, _, spec in rounded)
-    return replace(audit(whole.domain, released, whole.codes(data), limit, records), names=names)
+    return replace(audit(whole.domain, released, whole.record_codes(data), limit, records), names=names)
 
 
-def noisy_figures(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata) -> tuple[Estimate, ...]:
-    """Means of numbers and shares of levels by the noisy counts, for the population that the records are a sample of; and the figure that was paid for.
+def noisy_estimates(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata) -> tuple[Estimate, ...]:
+    """Estimate means of numbers and shares of levels in the population by the noisy counts, and return the distance that was paid for.
 
-    Numbers count as the middle of their bin, and the rows say so. All is computed from what was measured: it costs nothing more. Where a person has
-    several records, they are taken as if they were of different people.
+    Numbers count as the middle of their bin, and the rows say so. All is computed from what was measured: it costs nothing more. Where a
+    person has several records, they are taken as if they were of different people.
     """
-    if spec.protected_by != "gaussian" or learned_without_noise(fit, data.schema, targets, spec):
+    if spec.effective_protection != "gaussian" or has_unprotected_categories(fit, data.schema, targets, spec):
         return ()
-    table = Table.of(data, targets, spec, arrays=fit.arrays)
-    tables = margins_of(fit)
+    table = TargetTable.from_data(data, targets, spec, arrays=fit.arrays)
+    tables = protected_margins(fit)
     ones = [Measured((at,), tables[(at,)], float(fit.arrays[f"sigma/{at}"][0])) for at in range(len(targets))]
     found: list[Estimate] = []
     for at, (name, one) in enumerate(table.categories.items()):
-        here = np.arange(one.size) < one.present
+        here = np.arange(one.size) < one.value_count
         if len(one.edges):
-            last = one.edges[1:] - one.whole * (np.arange(one.present) < one.present - 1)
-            middles = np.append((one.edges[:-1] + last) / 2, [0.0] * one.gaps)
+            last = one.edges[1:] - one.is_integer * (np.arange(one.value_count) < one.value_count - 1)
+            middles = np.append((one.edges[:-1] + last) / 2, [0.0] * one.has_missing)
             mean = _noisy_mean(table.domain, ones, at, "noisy_mean", middles, here, name, {})
             ends = (
                 "; those beyond the ends that noise found count in the outermost bins"
@@ -422,12 +448,12 @@ def noisy_figures(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: M
                 else ""
             )
             found.append(replace(mean, reason=f"{OF_BINS}{ends}") if mean.value is not None else mean)
-        elif one.present <= MOST_SHARES:
+        elif one.value_count <= MOST_SHARES:
             found += [
                 _noisy_mean(
                     table.domain, ones, at, "noisy_share", np.arange(one.size) == place, here, name, {"level": text}
                 )
-                for place, text in enumerate(one.texts(data))
+                for place, text in enumerate(one.level_texts(data))
             ]
     if "pair_distance" in fit.arrays:
         value, sigma = map(float, fit.arrays["pair_distance"])
@@ -458,37 +484,39 @@ def _noisy_mean(
     return Estimate(measure, value, name, lower, upper, unit=unit, params=dict(params))
 
 
-def located(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata) -> tuple[Integers, ...]:
-    """The cell of each record in each protected margin, (n,) each, by the groups of rare categories where it has them."""
-    codes = Table.of(data, targets, spec, arrays=fit.arrays).codes(data)
-    noisy, found = spec.protected_by == "gaussian", []
-    for clique, counts in margins_of(fit).items():
+def margin_cells_of_records(
+    fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata
+) -> tuple[Integers, ...]:
+    """Return the cell of each record in each protected margin, (n,) each, by the groups of rare categories where it has them."""
+    codes = TargetTable.from_data(data, targets, spec, arrays=fit.arrays).record_codes(data)
+    noisy, found = spec.effective_protection == "gaussian", []
+    for clique, counts in protected_margins(fit).items():
         grouped = noisy and len(clique) > 1
         own = [np.asarray(fit.arrays[f"groups/{at}"])[codes[:, at]] if grouped else codes[:, at] for at in clique]
         found.append(np.ravel_multi_index(tuple(own), counts.shape))
     return tuple(found)
 
 
-def _labels(categories: Categories, data: Microdata) -> tuple[str, ...]:
-    """The categories of a variable in words: levels, intervals that are closed below, and missing."""
+def _category_labels(categories: VariableCategories, data: Microdata) -> tuple[str, ...]:
+    """Return the categories of a variable in words: levels, intervals that are closed below, and missing."""
     edges = categories.edges
     if not len(edges):
-        texts = list(categories.texts(data))
+        texts = list(categories.level_texts(data))
     else:
-        ends = [_end(edge, categories) for edge in edges]
+        ends = [_format_edge(edge, categories) for edge in edges]
         texts = [f"[{low}, {high})" for low, high in pairwise(ends)]
         texts[-1] = texts[-1].replace(")", "]")
-    return (*texts, "(missing)") if categories.gaps else tuple(texts)
+    return (*texts, "(missing)") if categories.has_missing else tuple(texts)
 
 
-def _end(edge: float, categories: Categories) -> str:
+def _format_edge(edge: float, categories: VariableCategories) -> str:
     if categories.variable.kind is Kind.DATE:
         return str(np.datetime64(int(edge), "D"))
     return f"{edge:g}"
 
 
 def _grouped_labels(labels: tuple[str, ...], groups: Integers) -> tuple[str, ...]:
-    """One text a group: that of its category, or how many categories it has."""
+    """Return one text a group: that of its category, or of all its categories."""
     found = []
     for group in range(int(groups.max()) + 1):
         own = [label for label, at in zip(labels, groups, strict=True) if at == group]
@@ -496,35 +524,35 @@ def _grouped_labels(labels: tuple[str, ...], groups: Integers) -> tuple[str, ...
     return tuple(found)
 
 
-def _private(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: Run) -> Fit:
-    budget = _budget(spec, data.schema, targets)
-    counted = counted_records(data, spec, run.rng)
-    arrays: dict[str, NDArray[np.generic]] = _found_domain(data, targets, spec, budget, counted, run.rng)
-    table = Table.of(data, targets, spec, arrays=arrays)
-    codes = table.codes(data)[counted]
+def _fit_noisy_margins(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: Run) -> Fit:
+    budget = _privacy_budget(spec, data.schema, targets)
+    counted = choose_counted_records(data, spec, run.rng)
+    arrays: dict[str, NDArray[np.generic]] = _find_noisy_domain(data, targets, spec, budget, counted, run.rng)
+    table = TargetTable.from_data(data, targets, spec, arrays=arrays)
+    codes = table.record_codes(data)[counted]
     domain = table.domain
-    cliques = with_singles(domain, [table.clique(one.columns) for one in spec.margins])
+    cliques = with_singles(domain, [table.clique_of_variables(one.columns) for one in spec.margins])
     for clique in cliques:
         if domain.cells(clique) > LARGEST_MARGIN:
             raise BadInput(
                 "bins",
-                f"the margin of {' and '.join(table.names(clique))} has more than {LARGEST_MARGIN:,} cells; use coarser ones",
+                f"the margin of {' and '.join(table.variables_of_clique(clique))} has more than {LARGEST_MARGIN:,} cells; use coarser ones",
             )
     found = measure(
         domain,
         lambda clique: domain.count(codes, clique),
         budget,
-        _choice(spec),
+        _noisy_selection(spec),
         run.rng,
         cliques,
         steps=SOFT_STEPS,
         note=lambda done, total: run.report(Progress(done, total, "rounds")),
     )
     for one in found.margins:
-        arrays[f"margin/{_name(one.clique)}"] = one.table
-        arrays[f"sigma/{_name(one.clique)}"] = np.array([one.sigma])
+        arrays[f"margin/{_clique_key(one.clique)}"] = one.table
+        arrays[f"sigma/{_clique_key(one.clique)}"] = np.array([one.sigma])
     arrays |= {f"groups/{at}": own for at, own in enumerate(found.groups)}
-    arrays["soft"] = _without_others(found.model.smoothed(found.floor), table)
+    arrays["soft"] = _drop_unkept_levels(found.model.smoothed(found.floor), table)
     if budget.figures and len(domain) > 1:
         told = noisy_distance(
             domain,
@@ -542,11 +570,11 @@ def _private(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: 
         Diagnostic("noise", "single variables", found.margins[0].sigma),
     ]
     said += [Diagnostic("noise", "several variables", several[0].sigma)] if several else []
-    said += _units_said(spec, counted)
+    said += _unit_diagnostics(spec, counted)
     return Fit(arrays, tuple(said), NoTrace(FITTED))
 
 
-def _found_domain(
+def _find_noisy_domain(
     data: Microdata,
     targets: tuple[str, ...],
     spec: MarginsSpec,
@@ -554,11 +582,11 @@ def _found_domain(
     counted: Booleans,
     rng: np.random.Generator,
 ) -> dict[str, NDArray[np.generic]]:
-    """The levels and ends of bins that the recipe leaves open, found with their part of the budget."""
-    names = undeclared(data.schema, targets, spec.bins)
+    """Find the levels and ends of bins that the recipe leaves open, with their part of the budget."""
+    names = undeclared_variables(data.schema, targets, spec.bins)
     of_levels = sum(needs_levels(data.schema, name) for name in names)
     delta = LEVELS * spec.delta / max(of_levels, 1)
-    return stored(
+    return categories_to_arrays(
         {
             name: noisy_categories(
                 data, name, spec.bins.get(name), budget.domain / len(names), delta, rng, spec.person_records, counted
@@ -569,8 +597,8 @@ def _found_domain(
     )
 
 
-def counted_records(data: Microdata, spec: MarginsSpec, rng: np.random.Generator) -> Booleans:
-    """Which records (n,) take part: all, or of each unit as many as the recipe says one has, at random.
+def choose_counted_records(data: Microdata, spec: MarginsSpec, rng: np.random.Generator) -> Booleans:
+    """Choose which records (n,) take part: all, or of each unit as many as the recipe says one has, at random.
 
     Records without a unit are taken for those of one unit: nothing says that they are not.
     """
@@ -586,50 +614,50 @@ def counted_records(data: Microdata, spec: MarginsSpec, rng: np.random.Generator
     return found
 
 
-def _units_said(spec: MarginsSpec, counted: Booleans) -> Iterator[Diagnostic]:
-    """How many records were left out so that nobody has more than was said; where nothing could be looked at, that."""
+def _unit_diagnostics(spec: MarginsSpec, counted: Booleans) -> Iterator[Diagnostic]:
+    """Report how many records were left out so that no unit has more than the recipe says; where this could not be checked, report that."""
     if spec.unit is not None:
         yield Diagnostic("records_beyond_those_of_a_unit", spec.unit, float((~counted).sum()))
     elif spec.person_records > 1:
         yield Diagnostic("records_of_a_unit_not_checked", "no variable is named as unit", float(spec.person_records))
 
 
-def _without_others(probabilities: Singles, table: Table) -> Singles:
-    """The distributions (components, categories) without the categories of levels that were not kept."""
+def _drop_unkept_levels(probabilities: Singles, table: TargetTable) -> Singles:
+    """Return the distributions (components, categories) without the categories of levels that were not kept."""
     start = 0
     for one in table.categories.values():
-        if isinstance(one, KeptLevels):
+        if isinstance(one, KeptLevelCategories):
             own = probabilities[:, start : start + one.size]
-            own[:, one.others] = 0.0
+            own[:, one.others_code] = 0.0
             own /= own.sum(axis=1, keepdims=True)
         start += one.size
     return probabilities
 
 
-def learned_without_noise(fit: Fit, schema: Schema, targets: tuple[str, ...], spec: MarginsSpec) -> bool:
-    """Whether categories come from the records as they are: fits of older versions."""
+def has_unprotected_categories(fit: Fit, schema: Schema, targets: tuple[str, ...], spec: MarginsSpec) -> bool:
+    """Return whether categories come from the unprotected records, as in fits of older versions."""
     found = {targets[int(name.partition("/")[2])] for name in fit.arrays if name.startswith(("levels/", "edges/"))}
-    return not found >= set(undeclared(schema, targets, spec.bins))
+    return not found >= set(undeclared_variables(schema, targets, spec.bins))
 
 
-def _approved(table: Table, codes: Integers, data: Microdata, spec: MarginsSpec, run: Run) -> Fit:
+def _fit_protected_margins(table: TargetTable, codes: Integers, data: Microdata, spec: MarginsSpec, run: Run) -> Fit:
     domain = table.domain
     weights = _survey_weights(data) if spec.survey_weights else None
 
     def answer(clique: Clique) -> Floats:
         return domain.count(codes, clique, weights)
 
-    counts = {clique: answer(clique) for clique in selected(table, answer, spec)}
-    impossible = {clique: table.impossible(clique) for clique in counts}
-    protected = {clique: protected_table(own, spec, impossible[clique]) for clique, own in counts.items()}
+    counts = {clique: answer(clique) for clique in select_margins(table, answer, spec)}
+    impossible = {clique: table.impossible_cells(clique) for clique in counts}
+    protected = {clique: protect_counts(own, spec, impossible[clique]) for clique, own in counts.items()}
     for clique, own in protected.items():
         if not own.sum():
-            names = " and ".join(table.names(clique))
+            names = " and ".join(table.variables_of_clique(clique))
             raise BadInput(
                 "limit", f"every count of {names} is rounded to 0; use a smaller limit or coarser categories"
             )
-    arrays: dict[str, NDArray[np.generic]] = {f"margin/{_name(clique)}": own for clique, own in protected.items()}
-    fitted, distance, how = _fitted(table, protected, spec, run)
+    arrays: dict[str, NDArray[np.generic]] = {f"margin/{_clique_key(clique)}": own for clique, own in protected.items()}
+    fitted, distance, how = _fit_model(table, protected, spec, run)
     kept = [total_variation(shares(counts[clique]), shares(protected[clique])) for clique in counts]
     said = [
         Diagnostic("margins", "all", float(len(counts))),
@@ -638,87 +666,96 @@ def _approved(table: Table, codes: Integers, data: Microdata, spec: MarginsSpec,
         Diagnostic("largest_change_by_protection", "all", max(kept)),
         Diagnostic("largest_distance_of_the_fit", how, distance),
     ]
-    if spec.protected_by == "coarsened" and spec.audit and weights is None:
+    if spec.effective_protection == "coarsened" and spec.audit and weights is None:
         released = [
             Released.coarsened(clique, own, spec.limit, impossible[clique]) for clique, own in protected.items()
         ]
         known = known_records(len(data), [run.records])
         looked = audit(domain, [*released, *table.known_zeros()], codes, spec.limit, known)
         arrays["audit"] = np.array([looked.exact + looked.undecided, looked.looked_at])
-        said += _audit_said(looked, table)
+        said += _audit_diagnostics(looked, table)
     return Fit({**arrays, **fitted}, tuple(said), NoTrace(FITTED))
 
 
 def _survey_weights(data: Microdata) -> Floats:
-    """The survey weight of each record, (n,), with a mean of 1; 0 where it is missing."""
-    (name,) = data.schema.of_role(Role.WEIGHT)
+    """Return the survey weight of each record, (n,), with a mean of 1; 0 where it is missing."""
+    (name,) = data.schema.names_by_role(Role.WEIGHT)
     found = np.nan_to_num(data.numbers(name))
     return np.asarray(found / found.mean())
 
 
-def selected(table: Table, answer: Answer, spec: MarginsSpec) -> tuple[Clique, ...]:
-    """The margins of a release without noise, each in no other one."""
+def select_margins(table: TargetTable, answer: Answer, spec: MarginsSpec) -> tuple[Clique, ...]:
+    """Select the margins of a release without noise, each in no other one."""
     domain = table.domain
-    if spec.chosen == "given":
-        return with_singles(domain, [table.clique(one.columns) for one in spec.margins])
-    if spec.chosen == "pairs":
+    if spec.effective_selection == "given":
+        return with_singles(domain, [table.clique_of_variables(one.columns) for one in spec.margins])
+    if spec.effective_selection == "pairs":
         return with_singles(domain, domain.pairs)
-    if spec.chosen == "mst":
+    if spec.effective_selection == "mst":
         told = {pair: information(answer(pair)) for pair in domain.pairs}
         return with_singles(domain, spanning_tree(domain, told, lambda pairs: max(pairs, key=told.__getitem__)))
     chosen = by_information(domain, answer, spec.cells, spec.ways)
-    return with_singles(domain, [clique for clique in chosen if _left(table, answer(clique), clique, spec) >= 0.5])
+    return with_singles(
+        domain, [clique for clique in chosen if _share_left_by_protection(table, answer(clique), clique, spec) >= 0.5]
+    )
 
 
-def _left(table: Table, counts: Floats, clique: Clique, spec: MarginsSpec) -> float:
-    """The share of the records of a margin that its protection leaves: of many small counts hardly any."""
-    return float(protected_table(counts, spec, table.impossible(clique)).sum() / max(counts.sum(), 1.0))
+def _share_left_by_protection(table: TargetTable, counts: Floats, clique: Clique, spec: MarginsSpec) -> float:
+    """Return the share of the records of a margin that its protection leaves: of many small counts hardly any."""
+    return float(protect_counts(counts, spec, table.impossible_cells(clique)).sum() / max(counts.sum(), 1.0))
 
 
-def protected_table(counts: Floats, spec: MarginsSpec, impossible: Booleans | None = None) -> Floats:
-    """Counts as they may be published: multiples of the limit, half of it upwards; cells that cannot be stay 0."""
-    found = counts if spec.protected_by == "exact" else spec.limit * np.floor(counts / spec.limit + 0.5)
+def protect_counts(counts: Floats, spec: MarginsSpec, impossible: Booleans | None = None) -> Floats:
+    """Return counts as they may be published: multiples of the limit, half of it upwards; impossible cells stay 0."""
+    found = counts if spec.effective_protection == "exact" else spec.limit * np.floor(counts / spec.limit + 0.5)
     return np.where(impossible, 0.0, found) if impossible is not None else found
 
 
-def _fitted(
-    table: Table, protected: Mapping[Clique, Floats], spec: MarginsSpec, run: Run
+def _fit_model(
+    table: TargetTable, protected: Mapping[Clique, Floats], spec: MarginsSpec, run: Run
 ) -> tuple[dict[str, NDArray[np.generic]], float, str]:
-    """What records are drawn from, how far its margins are from the protected ones at most, and what it is."""
+    """Fit what records are drawn from, and return it with the largest distance of its margins from the protected ones, and its name."""
     domain = table.domain
     if domain.cells() <= LARGEST_TABLE:
-        wanted = _agreed(domain, protected)
+        wanted = _consistent_shares(domain, protected)
         fitted = fit_joint(
-            domain, wanted, table.impossible(), note=lambda sweep: run.report(Progress(sweep, SWEEPS, "sweeps"))
+            domain, wanted, table.impossible_cells(), note=lambda sweep: run.report(Progress(sweep, SWEEPS, "sweeps"))
         )
         if not fitted.table.sum():
             raise BadInput("impossible", "the conditions and the margins leave nothing to draw; check the conditions")
-        return {"joint": fitted.table.astype(np.float32)}, _farthest(domain, protected, fitted.table), "joint table"
+        return (
+            {"joint": fitted.table.astype(np.float32)},
+            _largest_distance(domain, protected, fitted.table),
+            "joint table",
+        )
     tree = JunctionTree.of(domain, list(protected))
     if tree.cells <= LARGEST_TABLE:
-        wanted = _agreed(domain, protected)
+        wanted = _consistent_shares(domain, protected)
         along = tree.fitted(wanted)
         tables: dict[str, NDArray[np.generic]] = {
-            f"clique/{_name(c)}": own.astype(np.float32) for c, own in zip(tree.cliques, along.tables, strict=True)
+            f"clique/{_clique_key(c)}": own.astype(np.float32)
+            for c, own in zip(tree.cliques, along.tables, strict=True)
         }
         return tables, along.distance, "junction tree"
     cells = sum(own.size for own in protected.values())
-    model = SoftRecords.start(domain, components_for(domain, cells), run.rng, _singles(domain, protected))
+    model = SoftRecords.start(
+        domain, components_for(domain, cells), run.rng, _single_variable_shares(domain, protected)
+    )
     targets = [Target(clique, shares(own), 1.0) for clique, own in protected.items()]
     model.fit(targets, SOFT_STEPS, note=lambda step: run.report(Progress(step + 1, SOFT_STEPS, "steps")))
     distance = max(total_variation(model.margin(target.clique), target.table) for target in targets)
-    found = model.probabilities() * (np.concatenate(_singles(domain, protected)) > 0)
+    found = model.probabilities() * (np.concatenate(_single_variable_shares(domain, protected)) > 0)
     return {"soft": found.astype(np.float32)}, distance, "soft records"
 
 
-def _agreed(domain: Domain, protected: Mapping[Clique, Floats]) -> dict[Clique, Floats]:
-    """Shares of the protected margins, made to agree; a count of 0 stays 0, so that nothing is drawn that no table shows."""
+def _consistent_shares(domain: Domain, protected: Mapping[Clique, Floats]) -> dict[Clique, Floats]:
+    """Return shares of the protected margins, made consistent; a count of 0 stays 0, so that nothing is drawn that no table shows."""
     found = agreeing(domain, [Measured(clique, own) for clique, own in protected.items()])
     return {clique: shares(np.where(protected[clique] > 0, own, 0.0)) for clique, own in found.items()}
 
 
-def _singles(domain: Domain, protected: Mapping[Clique, Floats]) -> list[Floats]:
-    """Shares of each variable alone, by the first margin that has it."""
+def _single_variable_shares(domain: Domain, protected: Mapping[Clique, Floats]) -> list[Floats]:
+    """Return shares of each variable alone, by the first margin that has it."""
     found = []
     for at in range(len(domain)):
         clique = next(clique for clique in protected if at in clique)
@@ -726,15 +763,15 @@ def _singles(domain: Domain, protected: Mapping[Clique, Floats]) -> list[Floats]
     return found
 
 
-def _farthest(domain: Domain, protected: Mapping[Clique, Floats], table: Floats) -> float:
+def _largest_distance(domain: Domain, protected: Mapping[Clique, Floats], table: Floats) -> float:
     everything = tuple(range(len(domain)))
     return max(total_variation(margin_of(table, everything, clique), shares(own)) for clique, own in protected.items())
 
 
-def _audit_said(found: Audit, table: Table) -> Iterator[Diagnostic]:
+def _audit_diagnostics(found: Audit, table: TargetTable) -> Iterator[Diagnostic]:
     yield Diagnostic("small_counts_that_follow", "linear programs", float(found.exact), "at most 0", found.exact == 0)
     for variables, number in found.variables[:MOST_NAMED]:
-        yield Diagnostic("small_counts_that_follow", " and ".join(table.names(variables)), float(number))
+        yield Diagnostic("small_counts_that_follow", " and ".join(table.variables_of_clique(variables)), float(number))
     yield Diagnostic(
         "small_counts_undecided", "linear programs", float(found.undecided), "at most 0", found.undecided == 0
     )
@@ -787,7 +824,7 @@ NOISY = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MarginsSpec(Spec):
-    """Which margins, how they are protected, and how numbers become categories."""
+    """Margins, their protection, and how numbers become categories."""
 
     protection: Annotated[
         Protection | None,
@@ -801,7 +838,7 @@ class MarginsSpec(Spec):
         Param(
             "of coarsened: the smallest count that may be published; all counts become multiples of it",
             ge=3,
-            lever=LeverValues((3, 5, 10, 20, 30), guarantee=True),
+            search_values=SearchValues((3, 5, 10, 20, 30), is_guarantee=True),
         ),
     ] = 10
     epsilon: Annotated[
@@ -810,7 +847,7 @@ class MarginsSpec(Spec):
             "of gaussian: differential privacy of the whole step, whatever the number of records and datasets",
             gt=0,
             le=10_000,
-            lever=LeverValues((0.1, 0.3, 1.0, 3.0, 10.0), rising=False, guarantee=True),
+            search_values=SearchValues((0.1, 0.3, 1.0, 3.0, 10.0), larger_protects_more=False, is_guarantee=True),
         ),
     ] = None
     delta: Annotated[float, Param("of gaussian: the chance that the promise does not hold", gt=0, le=1e-5)] = DELTA
@@ -840,7 +877,7 @@ class MarginsSpec(Spec):
         ),
     ] = None
     margins: Annotated[
-        tuple[Together, ...],
+        tuple[MarginVariables, ...],
         # any order: a margin is counted when the step is fitted
         Param("the margins to keep, such as age : sex : income; each variable's own is always there", any_order=True),
     ] = ()
@@ -850,12 +887,12 @@ class MarginsSpec(Spec):
             "of mutual_information: most cells of all margins together",
             ge=10,
             le=10_000_000,
-            lever=LeverValues((1_000, 3_000, 10_000, 30_000, 100_000), rising=False),
+            search_values=SearchValues((1_000, 3_000, 10_000, 30_000, 100_000), larger_protects_more=False),
         ),
     ] = 10_000
     ways: Annotated[int, Param("of mutual_information: most variables of one margin", ge=2, le=3)] = 2
     impossible: Annotated[
-        tuple[Impossible, ...],
+        tuple[StructuralZero, ...],
         # any order: a condition says which combinations can be, of no record which it has
         Param('combinations that cannot be, such as "age < 15 & income is present": no record has one', any_order=True),
     ] = ()
@@ -863,39 +900,45 @@ class MarginsSpec(Spec):
     survey_weights: Annotated[
         bool, Param("count margins by the survey weight, as shares of the population; not with noise")
     ] = False
-    audit: Annotated[bool, Param("of coarsened: look for small counts that follow exactly", beside=True)] = True
+    audit: Annotated[bool, Param("of coarsened: look for small counts that follow exactly", changes_no_data=True)] = (
+        True
+    )
 
     def steady_seconds(self, variables: int) -> float:
-        """Soft records are fitted whatever the number of records: ``tests/benchmarks/margins.py steady``."""
-        return STEADY * variables**2 if self.protected_by == "gaussian" or variables > FEW_VARIABLES else 0.0
+        """Return the seconds of a fit of soft records, whatever the number of records: ``tests/benchmarks/margins.py steady``."""
+        return (
+            SOFT_FIT_SECONDS * variables**2
+            if self.effective_protection == "gaussian" or variables > FEW_VARIABLES
+            else 0.0
+        )
 
     @property
     def units(self) -> tuple[str, ...]:
         return () if self.unit is None else (self.unit,)
 
     @property
-    def protected_by(self) -> Protection:
-        """The protection that holds."""
+    def effective_protection(self) -> Protection:
+        """Return the protection in effect: the given one or the default."""
         return self.protection or ("coarsened" if self.epsilon is None else "gaussian")
 
     @property
-    def chosen(self) -> Selection:
-        """The selection that holds."""
+    def effective_selection(self) -> Selection:
+        """Return the selection in effect: the given one or the default."""
         if self.selection is not None:
             return self.selection
         if self.margins:
             return "given"
-        return "aim" if self.protected_by == "gaussian" else "mutual_information"
+        return "aim" if self.effective_protection == "gaussian" else "mutual_information"
 
 
-def offer(case: Case) -> Offer | Declined | None:
-    """All variables from rounded tables, or from noisy ones where there is an epsilon to spend."""
+def draft_offer(case: Case) -> Offer | DeclinedOffer | None:
+    """Offer all variables from rounded tables, or from noisy ones where there is an epsilon to spend."""
     if case.want != "synthesis" or case.target is not None or case.kept:
         return None
-    bins = bins_for(case, case.released, as_they_are=case.epsilon is None)
+    bins = suggest_bins(case, case.released, as_they_are=case.epsilon is None)
     settings: dict[str, object] = {"bins": bins} if bins else {}
     numbers = "; numbers are drawn inside bins" if bins else ""
-    learned = {name for name, rule in bins.items() if Binning.parse(rule).learned}
+    learned = {name for name, rule in bins.items() if BinningRule.parse(rule).depends_on_data}
     if case.epsilon is None:
         limit = MarginsSpec().limit
         few = [
@@ -904,17 +947,17 @@ def offer(case: Case) -> Offer | Declined | None:
             if case.table.records < limit * (DRAFTED_BINS if name in learned else case.table[name].distinct)
         ]
         if few:
-            return Declined(
+            return DeclinedOffer(
                 f"categories of {', '.join(few)} have fewer than {limit} records each on average, which no rounded table shows; make them coarser"
             )
         why = f"all variables are drawn from tables of two, whose counts are rounded to multiples of {limit}, and from nothing else"
         return Offer(f"{why}{numbers}", settings, ALTERNATIVE, missed=("Rounded counts are no differential privacy",))
-    spec = MarginsSpec(epsilon=case.epsilon, bins={name: Binning.parse(rule) for name, rule in bins.items()})
+    spec = MarginsSpec(epsilon=case.epsilon, bins={name: BinningRule.parse(rule) for name, rule in bins.items()})
     schema = Schema(tuple(case.table[name].variable for name in case.released))
-    if open_to_noise := undeclared(schema, case.released, spec.bins):
-        rho = _budget(spec, schema, case.released).domain / len(open_to_noise)
-        if case.table.records < FEW * level_threshold(sigma_of(rho), spec.delta / len(open_to_noise)):
-            return Declined(
+    if open_to_noise := undeclared_variables(schema, case.released, spec.bins):
+        rho = _privacy_budget(spec, schema, case.released).domain / len(open_to_noise)
+        if case.table.records < FEWEST_RECORDS_FACTOR * level_threshold(sigma_of(rho), spec.delta / len(open_to_noise)):
+            return DeclinedOffer(
                 f"with an epsilon of {case.epsilon:g} noise hides levels and ranges of so few records; declare levels and bounds, or allow more epsilon"
             )
     why = f"all variables are drawn from tables with noise of epsilon {case.epsilon:g}, levels and ranges included, and from nothing else"
@@ -927,22 +970,25 @@ def offer(case: Case) -> Offer | Declined | None:
     source="Raab (2026) arXiv 2606.02101; McKenna et al. (2022) arXiv 2201.12677; METHODS section 9",
     joint_draw=joint_draw,
     targets=tuple(Kind),
-    check=check,
+    check=check_data,
     account=account,
-    approved=approved,
-    said=noisy_figures,
-    located=located,
-    follows=follows_together,
+    approved=publishable_tables,
+    said=noisy_estimates,
+    located=margin_cells_of_records,
+    follows=audit_together,
     outputs=(*CONCENTRATED, *NOISY),
 )
-@drafts(offer)
+@drafts(draft_offer)
 def margins(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: Run, draws: int) -> Fit:
-    """The protected margins and what was fitted to them.
+    """Protect the margins, and fit to them.
 
-    Arrays: ``levels/0`` and ``edges/1`` the levels and ends of bins that noise found; ``pair_distance`` (2,) the paid figure and its noise; ``margin/0.3`` the table of targets 0 and 3; ``sigma/0.3`` (1,) its noise; ``groups/0`` the group of each category in noisy margins of
-    several variables; ``audit`` (2,) how many small counts of coarsened ones may follow, of how many; and ``joint`` shares of all cells, ``clique/0.3`` of those of a tree, or ``soft`` (components, categories).
+    Arrays: ``levels/0`` and ``edges/1`` the levels and ends of bins that noise found; ``pair_distance`` (2,) the paid figure and its noise;
+        ``margin/0.3``
+    the table of targets 0 and 3; ``sigma/0.3`` (1,) its noise; ``groups/0`` the group of each category in noisy margins of
+    several variables; ``audit`` (2,) how many small counts of coarsened ones may follow, of how many; and ``joint`` shares of all cells,
+    ``clique/0.3`` of those of a tree, or ``soft`` (components, categories).
     """
-    if spec.protected_by == "gaussian":
-        return _private(data, targets, spec, run)
-    table = Table.of(data, targets, spec)
-    return _approved(table, table.codes(data), data, spec, run)
+    if spec.effective_protection == "gaussian":
+        return _fit_noisy_margins(data, targets, spec, run)
+    table = TargetTable.from_data(data, targets, spec)
+    return _fit_protected_margins(table, table.record_codes(data), data, spec, run)

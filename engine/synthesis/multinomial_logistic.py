@@ -1,20 +1,22 @@
-"""A categorical variable by a multinomial logit, in each stratum by one of its own (Reiter, Wang & Zhang §4; Mitra & Reiter 2006).
+"""A categorical variable by a multinomial logit, with a model for each stratum (Reiter, Wang & Zhang §4; Mitra & Reiter 2006).
 
-Several steps make several variables: each is drawn given the synthetic values of those before it. Partial synthesis needs no draws of parameters (Reiter &
-Kinney 2012), so every dataset is drawn at the maximum, unless ``parameters = "drawn"``: then each has coefficients from the normal
+Several steps make several variables: each is drawn given the synthetic values of those before it. Partial synthesis needs no draws of
+    parameters
+(Reiter & Kinney 2012), so every dataset is drawn at the maximum, unless ``parameters = "drawn"``: then each has coefficients from the
+normal
 distribution there, with the inverse of the Hessian as covariance.
 
-``strata`` names a variable, ``groups`` join levels: records stay in their stratum, and only levels that it has are drawn.
-``groups`` without ``strata`` are of the target itself: a record keeps its group of levels, which then leaves as it is, and has a new level
-in it. A stratum in which every record has one level is refused, since that would be drawn again.
+``strata`` names a variable, ``groups`` join levels: records stay in their stratum, and only levels that it has are drawn. ``groups``
+without ``strata`` are of the target itself: a record keeps its group of levels, which is then released unchanged, and has a new level in
+it. A stratum in which every record has one level is refused, since that would be drawn again.
 
 ``penalty`` q is a ridge, as independent Normal(0, 1/q) priors of every coefficient but the intercepts, numbers on their standardised
 scale. The default, 0.1, has a standard deviation of 3.2: with some fifty records a level it moves probabilities by less than their
-standard errors, and keeps the coefficients of an indicator finite that separates levels, such as of a facility that holds no girls; odds
-are then about e^6 at most instead of infinite. With ``penalty = 0`` it is the plain maximum, and separated levels are refused.
+standard errors, and keeps the coefficients of an indicator finite that separates levels; odds are then about e^6 at most. With
+``penalty = 0`` it is the plain maximum, and separated levels are refused.
 
-A missing value of a predictor is a level of its own. A missing value of the target is drawn as one level more, or with ``missing = "filled"`` such
-records are left out of the fit and get a level like all others (Reiter 2004).
+A missing value of a predictor is a level of its own. A missing value of the target is drawn as one level more, or with ``missing =
+"filled"`` such records are left out of the fit and get a level like all others (Reiter 2004).
 """
 
 from __future__ import annotations
@@ -31,9 +33,15 @@ from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.schema import Kind
 from ..design import stratified_logit
-from ..design.categories import categories_of
-from ..design.completed_design import CompletedDesign, require_determined
-from ..design.stratified_logit import StratumRecords, check_groups, strata_of, stratified_records, stratum_name
+from ..design.categories import categories_of_variable
+from ..design.completed_design import CompletedDesign, require_independent_terms
+from ..design.stratified_logit import (
+    StratumRecords,
+    check_level_groups,
+    strata_of_records,
+    stratified_records,
+    stratum_name,
+)
 from ..errors import BadInput, NotComputable
 from ..methods.drafting import ALTERNATIVE, Case, Offer, drafts
 from ..methods.registry import synthesis_method
@@ -51,44 +59,44 @@ LEVELS = (Kind.CATEGORICAL, Kind.ORDINAL, Kind.BINARY)
 _ROWS = 20_000
 
 
-def _stratifying(target: str, spec: MultinomialLogisticSpec) -> str | None:
-    """The variable whose levels are the strata: the target where only its own levels are grouped."""
+def _strata_variable(target: str, spec: MultinomialLogisticSpec) -> str | None:
+    """Return the variable whose levels are the strata: the target where only its own levels are grouped."""
     return target if spec.strata is None and spec.groups else spec.strata
 
 
-def records_of(data: Microdata, target: str, spec: MultinomialLogisticSpec) -> tuple[StratumRecords, ...]:
-    """The records of each stratum, as the step fits them: those of a large table that are alike as one row."""
+def records_by_stratum(data: Microdata, target: str, spec: MultinomialLogisticSpec) -> tuple[StratumRecords, ...]:
+    """Return the records of each stratum, as the step fits them: those of a large table that are alike as one row."""
     return stratified_records(
         data,
         target,
         spec.predictors,
-        _stratifying(target, spec),
+        _strata_variable(target, spec),
         spec.groups,
         filled=spec.missing == "filled",
         together=len(data) > stratified_logit.MOST_ALONE,
     )
 
 
-def check(data: Microdata, target: str, spec: MultinomialLogisticSpec, place: str) -> None:
-    """BadInput where terms are aliased, strata do not suit, or, without a penalty, there is no maximum."""
-    variable = _stratifying(target, spec)
+def check_data(data: Microdata, target: str, spec: MultinomialLogisticSpec, place: str) -> None:
+    """Raise BadInput where terms are aliased, strata do not suit, or, without a penalty, there is no maximum."""
+    variable = _strata_variable(target, spec)
     if data.weights is not None and variable == target:
         raise BadInput(
             f"{place}.groups",
             "each record stays in the group of its own value whatever its weight; give strata that are not the target, or leave the weights out",
         )
     if variable is not None:
-        check_groups(data, variable, spec.groups, f"{place}.groups")
-    require_determined(data.counted, spec.predictors, f"{place}.predictors")
-    strata = records_of(data, target, spec)
+        check_level_groups(data, variable, spec.groups, f"{place}.groups")
+    require_independent_terms(data.with_positive_weight, spec.predictors, f"{place}.predictors")
+    strata = records_by_stratum(data, target, spec)
     at = f"{place}.groups" if spec.groups else f"{place}.strata" if spec.strata else f"{place}.target"
-    if alike := [stratum for stratum in strata if len(stratum.classes) < 2]:
+    if alike := [stratum for stratum in strata if len(stratum.class_keys) < 2]:
         raise BadInput(
             at,
             f'in {len(alike):,} of {len(strata):,} strata no two values of "{target}" differ, so that they would leave as they are; '
             "join strata by groups, or use fewer",
         )
-    most = max(stratum.coefficients for stratum in strata)
+    most = max(stratum.coefficient_count for stratum in strata)
     if most > MOST_COEFFICIENTS:
         raise BadInput(
             f"{place}.predictors",
@@ -97,10 +105,10 @@ def check(data: Microdata, target: str, spec: MultinomialLogisticSpec, place: st
         )
     if not spec.penalty:
         for stratum in strata:
-            _fitted(spec, f"{place}.penalty", data.weights, stratum)
+            _fit_stratum(spec, f"{place}.penalty", data.weights, stratum)
 
 
-def _fitted(
+def _fit_stratum(
     spec: MultinomialLogisticSpec,
     place: str,
     weights: Floats | None,
@@ -122,13 +130,16 @@ def draw(
     index: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """A level code (n,) for each record, given its released predictors, by the model of its stratum; NaN for missing.
+    """Draw a level code (n,) for each record, given its released predictors, by the model of its stratum; NaN for missing.
 
     Raises BadInput where the stratum, synthesised before, is one that no confidential record is in.
     """
-    variable = _stratifying(target, spec)
-    strata = strata_of(confidential if variable == target else released, variable, spec.groups)
-    design, uniform = CompletedDesign.of(spec.predictors, confidential.counted), rng.random(len(released))
+    variable = _strata_variable(target, spec)
+    strata = strata_of_records(confidential if variable == target else released, variable, spec.groups)
+    design, uniform = (
+        CompletedDesign.from_terms(spec.predictors, confidential.with_positive_weight),
+        rng.random(len(released)),
+    )
     codes = np.empty(len(released))
     for number in np.unique(strata):
         if f"{number}.classes" not in fit.arrays:
@@ -140,13 +151,15 @@ def draw(
         for first in range(0, len(inside), _ROWS):
             rows = inside[first : first + _ROWS]
             part = Microdata(released.schema, released.frame.iloc[rows], released.origin)
-            codes[rows] = _drawn(fit.arrays, int(number), design.matrix(part), index, uniform[rows])
-    present = categories_of(confidential, target, None).present
+            codes[rows] = _pick_classes(fit.arrays, int(number), design.matrix(part), index, uniform[rows])
+    present = categories_of_variable(confidential, target, None).value_count
     return np.where(codes < present, codes, np.nan)
 
 
-def _drawn(arrays: Mapping[str, NDArray[Any]], number: int, x: Floats, index: int, uniform: Floats) -> NDArray[Any]:
-    """The class of each row of x (k, C) at whose share of the probability ``uniform`` (k,) falls."""
+def _pick_classes(
+    arrays: Mapping[str, NDArray[Any]], number: int, x: Floats, index: int, uniform: Floats
+) -> NDArray[Any]:
+    """Return the class of each row of x (k, C) at whose share of the probability ``uniform`` (k,) falls."""
     coefficients = arrays[f"{number}.coefficients"]
     own = coefficients[index if len(coefficients) > 1 else 0]
     chance = np.exp(log_probabilities(x[:, arrays[f"{number}.kept"]], own)).cumsum(axis=1)
@@ -157,14 +170,14 @@ def _drawn(arrays: Mapping[str, NDArray[Any]], number: int, x: Floats, index: in
 def release_model(
     data: Microdata, targets: tuple[str, ...], spec: MultinomialLogisticSpec, releases: Sequence[Microdata], run: Run
 ) -> MultinomialRelease:
-    """The releases as an intruder weighs them. Raises NotComputable where strata are made anew."""
+    """Return the releases as an intruder weighs them. Raises NotComputable where strata are synthesised."""
     (target,) = targets
-    variable = _stratifying(target, spec)
-    shares = [np.bincount(strata_of(one, variable, spec.groups)).tolist() for one in (data, *releases)]
+    variable = _strata_variable(target, spec)
+    shares = [np.bincount(strata_of_records(one, variable, spec.groups)).tolist() for one in (data, *releases)]
     if any(share != shares[0] for share in shares):
         raise NotComputable(f'"{target}" has strata that are made anew themselves')
     filled = spec.missing == "filled"
-    return MultinomialRelease.of(
+    return MultinomialRelease.from_data(
         data,
         target,
         spec.predictors,
@@ -181,21 +194,21 @@ MOST_TERMS, MOST_LEVELS, MOST_CLASSES = 8, 10, 20
 """Of an offered regression: terms, levels of one that is a category, and levels of the variable that it makes."""
 
 
-def _is_term(seen: VariableProfile) -> bool:
+def _is_offered_term(seen: VariableProfile) -> bool:
     kind = seen.variable.kind
     return kind is not Kind.DATE and (seen.distinct <= MOST_LEVELS if kind.has_levels else not seen.missing)
 
 
-def _diagnostics(
+def _stratum_diagnostics(
     name: str, stratum: StratumRecords, model: MultinomialLogit, spec: MultinomialLogisticSpec
 ) -> Iterator[Diagnostic]:
-    """How Newton's method ended; of drawn coefficients, how far the penalty moves them.
+    """Report how Newton's method ended; of drawn coefficients, how far the penalty moves them.
 
     ``prior_shift`` is the largest, in standard errors and in first order. Where levels are separated it fails: there the
     normal distribution is that of the penalty.
     """
     yield Diagnostic("records", name, float(stratum.records))
-    yield Diagnostic("coefficients", name, float(stratum.coefficients))
+    yield Diagnostic("coefficients", name, float(stratum.coefficient_count))
     yield Diagnostic("columns_left_out", name, float((~stratum.kept).sum()))
     yield Diagnostic("steps", name, float(model.steps))
     yield Diagnostic("newton_decrement", name, max(model.decrement, 0.0), "below 1e-12", model.converged)
@@ -233,16 +246,16 @@ class MultinomialLogisticSpec(Spec):
 
     @property
     def uses_own_record(self) -> bool:
-        """With groups of the target's own levels: a record stays in the group of its own level."""
+        """Return whether groups are of the target's own levels: a record then stays in the group of its own level."""
         return self.strata is None and bool(self.groups)
 
 
-def _offer(case: Case) -> Offer | None:
-    """A variable of few levels, given predictors of few levels or of complete numbers."""
+def _draft_offer(case: Case) -> Offer | None:
+    """Offer a variable of few levels, given predictors of few levels or of complete numbers."""
     seen = case.target
     if case.want != "synthesis" or seen is None or not seen.variable.kind.has_levels or seen.distinct > MOST_CLASSES:
         return None
-    terms = [name for name in case.predictors if _is_term(case.table[name])][:MOST_TERMS]
+    terms = [name for name in case.predictors if _is_offered_term(case.table[name])][:MOST_TERMS]
     if not terms:
         return None
     why = (
@@ -258,32 +271,35 @@ def _offer(case: Case) -> Offer | None:
     source="Reiter, Wang & Zhang §4; Reiter & Kinney 2012",
     draw=draw,
     targets=LEVELS,
-    check=check,
+    check=check_data,
     weighted=True,
     release_model=release_model,
     weighted_release_model=True,
 )
-@drafts(_offer)
+@drafts(_draft_offer)
 def multinomial_logistic(data: Microdata, target: str, spec: MultinomialLogisticSpec, run: Run, draws: int) -> Fit:
-    """The models of all strata. Arrays of stratum s: ``s.classes`` (K,), ``s.kept`` (C,) of the design's columns, ``s.coefficients`` (draws, K, p).
+    """Fit the models of all strata.
 
-    At the maximum there is one entry of ``coefficients`` for all datasets. They sum to 0 over the classes.
+    Arrays of stratum s: ``s.classes`` (K,), ``s.kept`` (C,) of the design's columns, ``s.coefficients`` (draws, K, p). At the maximum
+        there is
+        one
+    entry of ``coefficients`` for all datasets. They sum to 0 over the classes.
 
     Raises:
-        BadInput: what ``check`` refuses.
+        BadInput: what ``check_data`` refuses.
     """
-    check(data, target, spec, target)
-    strata = records_of(data, target, spec)
+    check_data(data, target, spec, target)
+    strata = records_by_stratum(data, target, spec)
     arrays: dict[str, NDArray[np.generic]] = {}
     said: list[Diagnostic] = []
-    models = run.over(partial(_fitted, spec, f"{target}.penalty", data.weights), strata, f"models of {target}")
+    models = run.over(partial(_fit_stratum, spec, f"{target}.penalty", data.weights), strata, f"models of {target}")
     generators = run.rng.spawn(len(strata))
     for stratum, model, rng in zip(strata, models, generators, strict=True):
         drawn = spec.parameters == "drawn"
         arrays |= {
-            f"{stratum.number}.classes": stratum.classes,
+            f"{stratum.number}.classes": stratum.class_keys,
             f"{stratum.number}.kept": stratum.kept,
             f"{stratum.number}.coefficients": model.sample(draws, rng) if drawn else model.coefficients[None],
         }
-        said += _diagnostics(stratum.name or target, stratum, model, spec)
+        said += _stratum_diagnostics(stratum.name or target, stratum, model, spec)
     return Fit(arrays, tuple(said), NoTrace(DIRECT))

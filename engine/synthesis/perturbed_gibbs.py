@@ -4,12 +4,12 @@ For each feature a table counts its categories by key: some of the other feature
 added to every category, so many that a drawn record costs epsilon (eq. 4-6). A synthetic record starts as a seed and takes a
 new value for each feature in turn, given the others as they are by then.
 
-A drawn record costs epsilon, n of them n epsilon. With ``reset`` (PeGS.rs, §3.4) a block of records costs it: what a draw has
-looked at is uniform for the rest of the block, each record being the seed of the next. With ``privacy = "l_diversity"`` each key has
+A drawn record costs epsilon, n of them n epsilon. With ``reset`` (PeGS.rs, §3.4) a block of records costs it: a key that a draw has
+used is uniform for the rest of the block, each record being the seed of the next. With ``privacy = "l_diversity"`` each key has
 the fewest virtual records that make the entropy of its distribution log l; that has no epsilon.
 
 Beyond the paper: numbers are cut by rules and drawn back inside their bins; ``neighbours`` spreads each record over adjacent categories
-of what is ordered, so that fewer virtual records suffice; variables that stay can stand in the keys (partial synthesis).
+of ordered variables, so that fewer virtual records suffice; variables that stay can stand in the keys (partial synthesis).
 
 Privacy holds for the counts. An order, bins, levels or seeds learned from the confidential data are outside the proof, and the
 account says so.
@@ -28,36 +28,46 @@ from numpy.typing import NDArray
 from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.schema import Kind
-from ..design.categories import BinsByVariable, Categories, Codes, InsideBin, categories_of, check_bins, learned_of
-from ..design.seed_pools import UNIFORM, SeedPoolParam, check_seeds, seeds_of, seeds_uncovered
+from ..design.categories import (
+    BinsByVariable,
+    Codes,
+    InsideBin,
+    VariableCategories,
+    categories_of_variable,
+    check_bins,
+    learned_from_data,
+)
+from ..design.seed_pools import UNIFORM, SeedPoolParam, check_seeds, draw_seeds, uncovered_seeds
 from ..errors import BadInput
-from ..methods.privacy import ACCOUNT, NoAccount, PrivacyAccount, Uncovered, virtual_records
+from ..methods.privacy import ACCOUNT, NoAccount, PrivacyAccount, UncoveredUse, virtual_records
 from ..methods.registry import synthesis_method
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
-from ._conditional_tables import LARGEST_KEY, ConditionalTable, Key, mutual_information
+from ._conditional_tables import LARGEST_KEY, ConditionalTable, FeatureKey, mutual_information
 
 COUNTED = "tables of counts are counted, not sampled"
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
+class FeatureKeys:
     """The categories of all features and the key of each target."""
 
-    categories: Mapping[str, Categories]
-    keys: Mapping[str, Key]
+    categories: Mapping[str, VariableCategories]
+    keys: Mapping[str, FeatureKey]
 
-    def codes(self, data: Microdata, names: Sequence[str]) -> dict[str, Codes]:
-        """The category of every record in each of these features."""
-        return {name: self.categories[name].codes(data) for name in names}
+    def record_codes(self, data: Microdata, names: Sequence[str]) -> dict[str, Codes]:
+        """Return the category of every record in each of these features."""
+        return {name: self.categories[name].category_codes(data) for name in names}
 
 
-def features_of(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpec) -> Features:
-    """The features of a step, by the recipe and, where it leaves that to them, the confidential data."""
+def make_feature_keys(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpec) -> FeatureKeys:
+    """Return the features of a step, by the recipe and, where it leaves that to them, the confidential data."""
     names = (*targets, *spec.predictors)
-    categories = {name: categories_of(data, name, spec.bins.get(name)) for name in names}
-    codes = {name: categories[name].codes(data) for name in names} if spec.order == "mutual_information" else {}
+    categories = {name: categories_of_variable(data, name, spec.bins.get(name)) for name in names}
+    codes = (
+        {name: categories[name].category_codes(data) for name in names} if spec.order == "mutual_information" else {}
+    )
     keys = {}
     for target in targets:
         first = spec.keys.get(target, ())
@@ -70,12 +80,12 @@ def features_of(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsS
             others.sort(key=lambda name: -told[name])
         ordered = (*first, *others)
         named = ordered[: max(spec.hash_size, len(first))]
-        keys[target] = Key(named, tuple(categories[n].size for n in named), ordered[len(named) :])
-    return Features(categories, keys)
+        keys[target] = FeatureKey(named, tuple(categories[n].size for n in named), ordered[len(named) :])
+    return FeatureKeys(categories, keys)
 
 
-def check(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpec, place: str) -> None:
-    """BadInput where privacy is not said, a number is not cut, a key is too large, or settings contradict each other."""
+def check_data(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpec, place: str) -> None:
+    """Raise BadInput where privacy is not specified, a number is not cut, a key is too large, or settings contradict each other."""
     if spec.privacy == "differential" and (spec.epsilon is None or spec.l is not None):
         raise BadInput(f"{place}.epsilon", 'say epsilon, and no l: that is for privacy = "l_diversity"')
     if spec.privacy == "l_diversity" and (spec.l is None or spec.epsilon is not None):
@@ -98,40 +108,42 @@ def check(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpec, p
                 )
     check_bins(data, (*targets, *spec.predictors), spec.bins, place)
     check_seeds(data, targets, spec.seeds, f"{place}.seeds")
-    features = features_of(data, targets, spec)
+    features = make_feature_keys(data, targets, spec)
     for name in targets:
         size = features.categories[name].size
         if spec.l is not None and spec.l > size:
             raise BadInput(f"{place}.l", f'"{name}" has {size} categories: l can be {size} at most')
-        if features.keys[name].space * size >= LARGEST_KEY:
+        if features.keys[name].n_values * size >= LARGEST_KEY:
             raise BadInput(f"{place}.hash_size", f'the key of "{name}" would have too many values; make it smaller')
 
 
 def account(
     data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpec, records: int, datasets: int
 ) -> PrivacyAccount | NoAccount:
-    """One epsilon a record, with reset one a block (Park & Ghosh §3.4), and what the proof leaves out."""
+    """Return one epsilon a record, with reset one a block (Park & Ghosh §3.4), and what the proof leaves out."""
     if spec.epsilon is None:
         return NoAccount("l-diversity is no differential privacy: it has no epsilon")
     samples = math.ceil(records / spec.block) if spec.reset else records
     drawn = spec.block if spec.reset else 1
-    return PrivacyAccount(spec.epsilon * spec.iterations, samples, datasets, uncovered(data, targets, spec), drawn)
+    return PrivacyAccount(
+        spec.epsilon * spec.iterations, samples, datasets, uncovered_by_proof(data, targets, spec), drawn
+    )
 
 
-LEARNED_ORDER = Uncovered(
+LEARNED_ORDER = UncoveredUse(
     "the order of the features was learned from them",
     "which variables are drawn given which others was learned from the confidential data",
 )
 
 
-def uncovered(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpec) -> tuple[Uncovered, ...]:
-    """What the confidential data have said beside the counts."""
+def uncovered_by_proof(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpec) -> tuple[UncoveredUse, ...]:
+    """Return what was learned from the confidential data besides the counts."""
     order = (LEARNED_ORDER,) if spec.order == "mutual_information" else ()
     names = (*targets, *spec.predictors)
     return (
         *order,
-        *seeds_uncovered(spec.seeds),
-        *learned_of(data, names, spec.bins, inside=spec.inside),
+        *uncovered_seeds(spec.seeds),
+        *learned_from_data(data, names, spec.bins, inside=spec.inside),
     )
 
 
@@ -145,66 +157,76 @@ def joint_draw(
     records: int,
     rng: np.random.Generator,
 ) -> Mapping[str, NDArray[np.generic]]:
-    """A dataset of ``records`` records, each from a seed of its own; with reset, each block."""
-    features = features_of(confidential, targets, spec)
-    tables = {name: ConditionalTable.stored(fit.arrays, name, features.categories[name].size) for name in targets}
-    mixed = {n: mixed_of(tables[n], features.categories[n], spec, len(targets)) for n in targets}
-    sampler = Sampler(features, tables, mixed, spec.neighbours)
-    kept = features.codes(released, spec.predictors)
+    """Draw a dataset of ``records`` records, each from a seed of its own; with reset, each block."""
+    features = make_feature_keys(confidential, targets, spec)
+    tables = {name: ConditionalTable.from_arrays(fit.arrays, name, features.categories[name].size) for name in targets}
+    mixed = {n: uniform_draw_shares(tables[n], features.categories[n], spec, len(targets)) for n in targets}
+    sampler = PerturbedSampler(features, tables, mixed, spec.neighbours)
+    kept = features.record_codes(released, spec.predictors)
     blocks = math.ceil(records / spec.block) if spec.reset else records
     own = bool(spec.predictors)
-    state = seeds_of(features.categories, targets, spec.seeds, confidential, blocks, rng, own=own)
+    state = draw_seeds(features.categories, targets, spec.seeds, confidential, blocks, rng, own=own)
     if spec.reset:
         drawn = sampler.blocks(state, spec.block, rng)
         state = {name: codes.T.reshape(-1)[:records] for name, codes in drawn.items()}
     else:
         for _ in range(spec.iterations):
-            state = sampler.sweep({**state, **kept}, blocks, rng)
-    return {name: features.categories[name].values(state[name], confidential, spec.inside, rng) for name in targets}
+            state = sampler.draw_sweep({**state, **kept}, blocks, rng)
+    return {
+        name: features.categories[name].draw_values(state[name], confidential, spec.inside, rng) for name in targets
+    }
 
 
 @dataclass(frozen=True, eq=False)
-class Sampler:
-    """Perturbed tables of the targets, ``mixed`` (rows + 1,) saying how often a draw is uniform."""
+class PerturbedSampler:
+    """Perturbed tables of the targets.
 
-    features: Features
+    features: categories and keys
+    tables: table of each target
+    uniform_shares: how often a draw from each row is uniform, (rows + 1,)
+    neighbours: share of the draws that move to an adjacent category
+    """
+
+    features: FeatureKeys
     tables: Mapping[str, ConditionalTable]
-    mixed: Mapping[str, Floats]
+    uniform_shares: Mapping[str, Floats]
     neighbours: float = 0.0
 
-    def sweep(self, state: Mapping[str, Codes], records: int, rng: np.random.Generator) -> dict[str, Codes]:
-        """Every target drawn once, in its turn, for ``records`` records at the same time."""
+    def draw_sweep(self, state: Mapping[str, Codes], records: int, rng: np.random.Generator) -> dict[str, Codes]:
+        """Draw every target once, in its turn, for ``records`` records at the same time."""
         now = dict(state)
         for name, table in self.tables.items():
-            rows = table.rows(self.features.keys[name].of(now, records))
-            now[name] = self._one(name, rows, self.mixed[name], rng)
+            rows = table.find_rows(self.features.keys[name].key_of_records(now, records))
+            now[name] = self._draw_feature(name, rows, self.uniform_shares[name], rng)
         return {name: now[name] for name in self.tables}
 
     def blocks(self, seeds: Mapping[str, Codes], size: int, rng: np.random.Generator) -> dict[str, Codes]:
-        """``size`` records from each seed, (size, blocks): a key that a block has looked at is uniform for the rest of it."""
+        """Draw ``size`` records from each seed, (size, blocks): a key that a block has used is uniform for the rest of it."""
         count = len(next(iter(seeds.values())))
         now = dict(seeds)
         seen = {name: np.empty((size, count), dtype=np.int64) for name in self.tables}
         drawn = {name: np.empty((size, count), dtype=np.int64) for name in self.tables}
         for b in range(size):
             for name, table in self.tables.items():
-                rows = table.rows(self.features.keys[name].of(now, count))
+                rows = table.find_rows(self.features.keys[name].key_of_records(now, count))
                 again = (seen[name][:b] == rows).any(axis=0)
                 seen[name][b] = rows
-                now[name] = self._one(name, np.where(again, len(table.keys), rows), self.mixed[name], rng)
+                now[name] = self._draw_feature(
+                    name, np.where(again, len(table.keys), rows), self.uniform_shares[name], rng
+                )
                 drawn[name][b] = now[name]
         return drawn
 
-    def _one(self, name: str, rows: Codes, mixed: Floats, rng: np.random.Generator) -> Codes:
+    def _draw_feature(self, name: str, rows: Codes, mixed: Floats, rng: np.random.Generator) -> Codes:
         categories, table = self.features.categories[name], self.tables[name]
-        drawn, counted = table.draw(rows, mixed, rng)
-        if self.neighbours and categories.ordered:
-            drawn[counted] = moved(drawn[counted], categories.present, self.neighbours, rng)
+        drawn, counted = table.draw_categories(rows, mixed, rng)
+        if self.neighbours and categories.is_ordered:
+            drawn[counted] = move_to_neighbours(drawn[counted], categories.value_count, self.neighbours, rng)
         return drawn
 
 
-def moved(codes: Codes, present: int, share: float, rng: np.random.Generator) -> Codes:
-    """Categories of which a ``share`` is one of the two beside them; at the ends the one beside. Missing ones stay, and a single one."""
+def move_to_neighbours(codes: Codes, present: int, share: float, rng: np.random.Generator) -> Codes:
+    """Move a ``share`` of the categories to one of the two adjacent ones; at the ends to the only one. Missing ones stay, and a single one."""
     if present < 2:
         return codes
     step = np.where(rng.random(len(codes)) < share, 1 - 2 * rng.integers(2, size=len(codes)), 0)
@@ -212,23 +234,25 @@ def moved(codes: Codes, present: int, share: float, rng: np.random.Generator) ->
     return np.where(codes < present, codes + inside, codes)
 
 
-def mixed_of(table: ConditionalTable, categories: Categories, spec: PerturbedGibbsSpec, features: int) -> Floats:
-    """How often a draw from each row is uniform, (rows + 1,)."""
+def uniform_draw_shares(
+    table: ConditionalTable, categories: VariableCategories, spec: PerturbedGibbsSpec, features: int
+) -> Floats:
+    """Return how often a draw from each row is uniform, (rows + 1,)."""
     if spec.l is not None:
-        return table.mixed_by_entropy(math.log(spec.l))
+        return table.uniform_share_by_entropy(math.log(spec.l))
     assert spec.epsilon is not None
-    return table.mixed_by_virtual_records(
+    return table.uniform_share_by_virtual_records(
         virtual_records(spec.epsilon, features, largest_part(categories, spec.neighbours))
     )
 
 
-def largest_part(categories: Categories, neighbours: float) -> float:
-    """The most that one record adds to the count of one category."""
-    return 1 - neighbours if categories.ordered and not categories.gaps else 1.0
+def largest_part(categories: VariableCategories, neighbours: float) -> float:
+    """Return the most that one record adds to the count of one category."""
+    return 1 - neighbours if categories.is_ordered and not categories.has_missing else 1.0
 
 
-def _diagnostics(name: str, table: ConditionalTable, mixed: Floats) -> Iterator[Diagnostic]:
-    records = np.diff(table.before)
+def _table_diagnostics(name: str, table: ConditionalTable, mixed: Floats) -> Iterator[Diagnostic]:
+    records = np.diff(table.records_before)
     yield Diagnostic("keys", name, float(len(table.keys)))
     yield Diagnostic("cells", name, float(len(table.categories)))
     yield Diagnostic("share_drawn_uniformly", name, float((mixed[:-1] * records).sum() / records.sum()))
@@ -236,7 +260,7 @@ def _diagnostics(name: str, table: ConditionalTable, mixed: Floats) -> Iterator[
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PerturbedGibbsSpec(Spec):
-    """How private, on what each feature is conditioned, and how numbers become categories."""
+    """Privacy, the features that each feature is conditioned on, and how numbers become categories."""
 
     epsilon: Annotated[
         float | None,
@@ -284,7 +308,7 @@ class PerturbedGibbsSpec(Spec):
 
     @property
     def uses_own_record(self) -> bool:
-        """Where each record starts at its own, or keys are learned from how targets go with predictors."""
+        """Return whether each record starts at its own, or keys are learned from the relation of targets and predictors."""
         return bool(self.predictors) and (self.seeds.kind == "confidential" or self.order == "mutual_information")
 
 
@@ -294,20 +318,23 @@ class PerturbedGibbsSpec(Spec):
     source="Park & Ghosh §3.1-3.4, eq. 1-6",
     joint_draw=joint_draw,
     targets=tuple(Kind),
-    check=check,
+    check=check_data,
     account=account,
     outputs=ACCOUNT,
 )
 def perturbed_gibbs(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpec, run: Run, draws: int) -> Fit:
-    """The tables of all targets, one scan each. Arrays: of every target those of its table; noise enters when records are drawn."""
-    features = features_of(data, targets, spec)
-    codes = features.codes(data, (*targets, *spec.predictors))
+    """Count the tables of all targets, one scan each.
+
+    Arrays: of every target those of its table; noise enters when records are drawn.
+    """
+    features = make_feature_keys(data, targets, spec)
+    codes = features.record_codes(data, (*targets, *spec.predictors))
     arrays: dict[str, NDArray[np.generic]] = {}
     found: list[Diagnostic] = []
     for name in targets:
         categories, key = features.categories[name], features.keys[name]
-        table = ConditionalTable.counted(key.of(codes, len(data)), codes[name], categories.size)
-        mixed = mixed_of(table, categories, spec, len(targets))
-        arrays |= table.arrays(name)
-        found += _diagnostics(name, table, mixed)
+        table = ConditionalTable.from_records(key.key_of_records(codes, len(data)), codes[name], categories.size)
+        mixed = uniform_draw_shares(table, categories, spec, len(targets))
+        arrays |= table.to_arrays(name)
+        found += _table_diagnostics(name, table, mixed)
     return Fit(arrays, tuple(found), NoTrace(COUNTED))

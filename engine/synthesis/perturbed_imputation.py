@@ -1,8 +1,8 @@
 """Perturbed multiple imputation: categories drawn in turn from multinomial logits whose probabilities are perturbed (Park & Ghosh §3.5).
 
-Each feature is regressed on indicators of all others with an elastic-net penalty, whose strength is the one with the least
-deviance in cross-validation (scikit-learn's saga in place of the paper's glmnet). A synthetic record starts as a seed and takes a new value
-for each feature in turn, with the probability (g + alpha) / (1 + C alpha); alpha = 1 / (exp(epsilon / M) - 1).
+Each feature is regressed on indicators of all others with an elastic-net penalty, whose strength is the one with the least deviance in
+cross-validation (scikit-learn's saga in place of the paper's glmnet). A synthetic record starts as a seed and takes a new value for each
+feature in turn, with the probability (g + alpha) / (1 + C alpha); alpha = 1 / (exp(epsilon / M) - 1).
 
 A drawn record costs epsilon whatever the models have learned: g lies between 0 and 1, so that two probabilities are never more
 than 1 + 1/alpha apart. That is also why it needs so much noise: at one record's price the data enter as if each condition held a
@@ -23,8 +23,16 @@ from numpy.typing import NDArray
 from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.schema import Kind
-from ..design.categories import BinsByVariable, Categories, Codes, InsideBin, categories_of, check_bins, learned_of
-from ..design.seed_pools import UNIFORM, SeedPoolParam, check_seeds, seeds_of, seeds_uncovered
+from ..design.categories import (
+    BinsByVariable,
+    Codes,
+    InsideBin,
+    VariableCategories,
+    categories_of_variable,
+    check_bins,
+    learned_from_data,
+)
+from ..design.seed_pools import UNIFORM, SeedPoolParam, check_seeds, draw_seeds, uncovered_seeds
 from ..methods.privacy import ACCOUNT, NoAccount, PrivacyAccount, virtual_records
 from ..methods.registry import synthesis_method
 from ..methods.results import Diagnostic, Fit, NoTrace
@@ -37,8 +45,8 @@ INTERCEPT_STEPS = 25
 STRONGEST, WEAKEST = 1e-3, 1.0
 
 
-def check(data: Microdata, targets: tuple[str, ...], spec: PerturbedImputationSpec, place: str) -> None:
-    """BadInput where a number is not cut, or seeds cannot be records of the data."""
+def check_data(data: Microdata, targets: tuple[str, ...], spec: PerturbedImputationSpec, place: str) -> None:
+    """Raise BadInput where a number is not cut, or seeds cannot be records of the data."""
     check_bins(data, (*targets, *spec.predictors), spec.bins, place)
     check_seeds(data, targets, spec.seeds, f"{place}.seeds")
 
@@ -46,23 +54,25 @@ def check(data: Microdata, targets: tuple[str, ...], spec: PerturbedImputationSp
 def account(
     data: Microdata, targets: tuple[str, ...], spec: PerturbedImputationSpec, records: int, datasets: int
 ) -> PrivacyAccount | NoAccount:
-    """One epsilon a record (Park & Ghosh §3.5), and what the proof leaves out."""
+    """Return one epsilon a record (Park & Ghosh §3.5), and what the proof leaves out."""
     if spec.epsilon is None:
         return NoAccount("nothing is perturbed: no epsilon was asked for")
-    learned = learned_of(data, (*targets, *spec.predictors), spec.bins, inside=spec.inside)
-    return PrivacyAccount(spec.epsilon, records, datasets, (*seeds_uncovered(spec.seeds), *learned))
+    learned = learned_from_data(data, (*targets, *spec.predictors), spec.bins, inside=spec.inside)
+    return PrivacyAccount(spec.epsilon, records, datasets, (*uncovered_seeds(spec.seeds), *learned))
 
 
 def uniform_share(epsilon: float | None, features: int, size: int) -> float:
-    """How often a draw is uniform over ``size`` categories: C alpha / (1 + C alpha)."""
+    """Return how often a draw is uniform over ``size`` categories: C alpha / (1 + C alpha)."""
     if epsilon is None:
         return 0.0
     alpha = virtual_records(epsilon, features)
     return size * alpha / (1 + size * alpha)
 
 
-def _categories(data: Microdata, names: Sequence[str], spec: PerturbedImputationSpec) -> dict[str, Categories]:
-    return {name: categories_of(data, name, spec.bins.get(name)) for name in names}
+def _categories_by_name(
+    data: Microdata, names: Sequence[str], spec: PerturbedImputationSpec
+) -> dict[str, VariableCategories]:
+    return {name: categories_of_variable(data, name, spec.bins.get(name)) for name in names}
 
 
 def joint_draw(
@@ -75,23 +85,26 @@ def joint_draw(
     records: int,
     rng: np.random.Generator,
 ) -> Mapping[str, NDArray[np.generic]]:
-    """A dataset of ``records`` records, each from a seed of its own."""
-    categories = _categories(confidential, (*targets, *spec.predictors), spec)
-    state = seeds_of(categories, targets, spec.seeds, confidential, records, rng, own=bool(spec.predictors))
-    state |= {name: categories[name].codes(released) for name in spec.predictors}
+    """Draw a dataset of ``records`` records, each from a seed of its own."""
+    categories = _categories_by_name(confidential, (*targets, *spec.predictors), spec)
+    state = draw_seeds(categories, targets, spec.seeds, confidential, records, rng, own=bool(spec.predictors))
+    state |= {name: categories[name].category_codes(released) for name in spec.predictors}
     for name in targets:
         size = categories[name].size
-        chance = probabilities(fit.arrays, name, state, categories)
+        chance = category_probabilities(fit.arrays, name, state, categories)
         drawn = (chance.cumsum(axis=1) < rng.random((records, 1))).sum(axis=1)
         free = rng.random(records) < uniform_share(spec.epsilon, len(targets), size)
         state[name] = np.where(free, rng.integers(size, size=records), np.minimum(drawn, size - 1))
-    return {name: categories[name].values(state[name], confidential, spec.inside, rng) for name in targets}
+    return {name: categories[name].draw_values(state[name], confidential, spec.inside, rng) for name in targets}
 
 
-def probabilities(
-    arrays: Mapping[str, NDArray[Any]], name: str, state: Mapping[str, Codes], categories: Mapping[str, Categories]
+def category_probabilities(
+    arrays: Mapping[str, NDArray[Any]],
+    name: str,
+    state: Mapping[str, Codes],
+    categories: Mapping[str, VariableCategories],
 ) -> Floats:
-    """What the model of a feature gives each of its categories, (records, size), given the other features' codes."""
+    """Return the probability of each category of a feature by its model, (records, size), given the other features' codes."""
     classes, coefficients = arrays[f"{name}.classes"], arrays[f"{name}.coefficients"]
     scores = np.tile(coefficients[0], (len(state[name]), 1))
     start = 1
@@ -99,18 +112,18 @@ def probabilities(
         scores += coefficients[start + state[other]]
         start += categories[other].size
     found = np.zeros((len(scores), categories[name].size))
-    found[:, classes] = softmax(scores)
+    found[:, classes] = softmax_rows(scores)
     return found
 
 
-def _fitted(
+def _fit_feature(
     codes: Mapping[str, Codes],
-    categories: Mapping[str, Categories],
+    categories: Mapping[str, VariableCategories],
     spec: PerturbedImputationSpec,
     name: str,
     rng: np.random.Generator,
 ) -> tuple[Codes, Floats, float, int]:
-    """Classes, coefficients, the penalty's strength, and the steps that it took."""
+    """Return classes, coefficients, the penalty's strength, and the number of steps."""
     others = [feature for feature in categories if feature != name]
     records = len(codes[name])
     classes = np.unique(codes[name])
@@ -123,16 +136,19 @@ def _fitted(
     strengths = np.geomspace(STRONGEST, WEAKEST, spec.strengths)
     fold = rng.permutation(records) % spec.folds
     deviances = [
-        sum(_deviance(design, codes[name], fold == part, strength, spec.mixing, seed) for part in range(spec.folds))
+        sum(
+            _holdout_deviance(design, codes[name], fold == part, strength, spec.mixing, seed)
+            for part in range(spec.folds)
+        )
         for strength in strengths
     ]
     best = float(strengths[int(np.argmin(deviances))])
-    coefficients, steps = _model(design, codes[name], best, spec.mixing, seed)
+    coefficients, steps = _fit_elastic_net(design, codes[name], best, spec.mixing, seed)
     return classes, coefficients, 1 / best, steps
 
 
-def _model(design: Floats, codes: Codes, strength: float, mixing: float, seed: int) -> tuple[Floats, int]:
-    """Coefficients (1 + indicators, classes), the intercepts first, and the steps that they took.
+def _fit_elastic_net(design: Floats, codes: Codes, strength: float, mixing: float, seed: int) -> tuple[Floats, int]:
+    """Return coefficients (1 + indicators, classes), the intercepts first, and the number of steps.
 
     saga stops before intercepts that nothing penalises are settled: they are set so that each class has its share of the records.
     """
@@ -151,27 +167,27 @@ def _model(design: Floats, codes: Codes, strength: float, mixing: float, seed: i
     shares = np.unique(codes, return_counts=True)[1] / len(codes)
     scores = design @ slopes.T
     for _ in range(INTERCEPT_STEPS):
-        intercepts = intercepts + np.log(shares / np.maximum(softmax(scores + intercepts).mean(axis=0), 1e-300))
+        intercepts = intercepts + np.log(shares / np.maximum(softmax_rows(scores + intercepts).mean(axis=0), 1e-300))
     return np.vstack([intercepts, slopes.T]), int(np.max(model.n_iter_))
 
 
-def softmax(scores: Floats) -> Floats:
-    """Probabilities (n, classes) of scores."""
+def softmax_rows(scores: Floats) -> Floats:
+    """Return probabilities (n, classes) of scores."""
     found = np.exp(scores - scores.max(axis=1, keepdims=True))
     shares: Floats = found / found.sum(axis=1, keepdims=True)
     return shares
 
 
-def _deviance(
+def _holdout_deviance(
     design: Floats, codes: Codes, held: NDArray[np.bool_], strength: float, mixing: float, seed: int
 ) -> float:
-    """The deviance of the records held out, with a floor for classes that the others do not have."""
+    """Return the deviance of the records held out, with a floor for classes that the others do not have."""
     kept = codes[~held]
     classes = np.unique(kept)
     if len(classes) < 2:
         return 0.0
-    coefficients, _ = _model(design[~held], kept, strength, mixing, seed)
-    chance = softmax(coefficients[0] + design[held] @ coefficients[1:])
+    coefficients, _ = _fit_elastic_net(design[~held], kept, strength, mixing, seed)
+    chance = softmax_rows(coefficients[0] + design[held] @ coefficients[1:])
     places = np.minimum(np.searchsorted(classes, codes[held]), len(classes) - 1)
     own = np.where(classes[places] == codes[held], chance[np.arange(len(chance)), places], 0.0)
     return float(-2 * np.log(np.maximum(own, 1e-6)).sum())
@@ -179,7 +195,7 @@ def _deviance(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PerturbedImputationSpec(Spec):
-    """How private, how the models are penalised, and how numbers become categories."""
+    """Privacy, the penalty of the models, and how numbers become categories."""
 
     epsilon: Annotated[
         float | None,
@@ -201,7 +217,7 @@ class PerturbedImputationSpec(Spec):
 
     @property
     def uses_own_record(self) -> bool:
-        """Where each record starts at its own."""
+        """Return whether each record starts at its own."""
         return bool(self.predictors) and self.seeds.kind == "confidential"
 
 
@@ -211,18 +227,18 @@ class PerturbedImputationSpec(Spec):
     source="Park & Ghosh §3.5; Friedman, Hastie & Tibshirani (2010)",
     joint_draw=joint_draw,
     targets=tuple(Kind),
-    check=check,
+    check=check_data,
     account=account,
     outputs=ACCOUNT,
 )
 def perturbed_imputation(
     data: Microdata, targets: tuple[str, ...], spec: PerturbedImputationSpec, run: Run, draws: int
 ) -> Fit:
-    """The models of all targets. Arrays: of each the ``classes`` (k,) that occur, and ``coefficients`` (1 + indicators, k)."""
-    categories = _categories(data, (*targets, *spec.predictors), spec)
+    """Fit the models of all targets. Arrays: of each the ``classes`` (k,) that occur, and ``coefficients`` (1 + indicators, k)."""
+    categories = _categories_by_name(data, (*targets, *spec.predictors), spec)
     rows = np.sort(run.rng.permutation(len(data))[: spec.fit_records])
-    codes = {name: one.codes(data)[rows] for name, one in categories.items()}
-    fitted = run.over(partial(_fitted, codes, categories, spec), list(targets), "models")
+    codes = {name: one.category_codes(data)[rows] for name, one in categories.items()}
+    fitted = run.over(partial(_fit_feature, codes, categories, spec), list(targets), "models")
     arrays: dict[str, NDArray[np.generic]] = {}
     said: list[Diagnostic] = []
     for name, (classes, coefficients, strength, steps) in zip(targets, fitted, strict=True):

@@ -1,33 +1,23 @@
 """Binary variables one after another, each by a logistic regression on those before it (Reiter, Wang & Zhang §3.1, eq. 5).
 
-The first target is a share with a Beta posterior (step 1: Dirichlet-binomial, a virtual records of each level). Each other target
-has a logistic regression on those before it, in the order of the recipe, fitted to all confidential records. ``order`` says which of its
-terms there are:
+The first target is a share with a Beta posterior (step 1: Dirichlet-binomial). Each other target has a logistic regression on those before
+it: with ``order = 1`` main effects alone (N2WI, steps 2, 3' and 4'), with ``order = 2`` all products of two as well (N3WI, steps 2 to 4).
+Coefficients are drawn from N(beta-hat, V-hat) for each dataset; or are the maximum in all, ``parameters = "mle"``, which partial synthesis
+may do (Reiter & Kinney 2012) and full synthesis may not: variances would be too small. With ``predictors``, terms of kept variables (§4),
+the
+first target is regressed too. Levels that separate an outcome have no finite maximum: that is refused, unless ``prior = "jeffreys"``,
+Firth's
+penalised likelihood.
 
-    order = 1   main effects alone: no two-way interactions (N2WI, steps 2, 3' and 4')
-    order = 2   and all products of two: no three-way interactions (N3WI, steps 2 to 4)
-
-Coefficients are drawn from N(beta-hat, V-hat) for each dataset, beta-hat the maximum and V-hat the inverse of the information there; or are beta-hat in all of
-them, ``parameters = "mle"``, which partial synthesis may do (Reiter & Kinney 2012) and full synthesis may not: variances would be
-too small. With ``predictors``, terms of variables that are kept (§4), the first target is regressed too, and with order 2
-their products with one another and with the targets count.
-
-A combination of levels without a record of one of the two outcomes can separate them: the maximum is then infinite and V-hat says nothing. That is refused, unless
-``prior = "jeffreys"``, Firth's penalised likelihood (``sfumato.engine.design.logistic``), which always has a maximum.
-
-A release of sequential logistic regressions as an intruder weighs it (Reiter, Wang & Zhang §3.2, eq. 10 and 11).
-
-p(Z | D_y) is the product over targets of the integral of p(Z_j | beta) N(beta; beta-hat_y, V-hat_y), or p(Z_j | beta-hat_y) where the maximum itself
-made the release. A guess changes one record of each regression: what stands before its target, and the target. Changes that are alike are
-weighed once. Few are fitted anew; of many each is one Newton step from the fit: with x y the record as it is, x' y' as guessed,
+In the release as an intruder weighs it (§3.2, eq. 10 and 11) p(Z | D_y) is the product over targets of the integral of p(Z_j | beta)
+N(beta; beta-hat_y, V-hat_y), or p(Z_j | beta-hat_y). A guess changes one record of each regression. Few changes are refitted; of many each
+is one Newton step from the fit: with x y the record as it is, x' y' as guessed,
 
     H_y = H - p (1 - p) x x' + p'(1 - p') x' x'',   beta-hat_y = beta-hat + H_y^-1 (x'(y' - p') - x (y - p))
 
 The integral is taken by importance sampling around its own mode, with the same draws for all guesses: the paper's draws from the posterior
-(eq. 9) rarely come near what the release says (``tests/benchmarks/contingency_table.py`` shows it).
-
-Where records have weights, H is that of the weighted likelihood, and what a record of weight w adds to it and to the gradient is w times as large. The
-intruder knows the weights; what is believed before the release comes from all other records at full weight.
+(eq. 9) rarely come near the release. Records of weight w add w times as much to H and the gradient. The intruder knows the weights; the
+belief before the release comes from all other records at full weight.
 """
 
 from __future__ import annotations
@@ -43,15 +33,15 @@ from numpy.typing import NDArray
 from scipy.special import betaln, expit, ndtri
 
 from ..data.arrays import Floats
-from ..data.microdata import Microdata, as_column
+from ..data.microdata import Microdata, to_column
 from ..data.schema import Kind, Schema
-from ..data.terms import Design, parse_term
+from ..data.terms import TermDesign, parse_term
 from ..design.distinct_records import distinct_records
 from ..design.logistic import LogisticFit, LogisticPrior, logistic_regression
-from ..design.sequential_regressions import SequentialModel, sequential_models, sequential_terms, share_of
+from ..design.sequential_regressions import SequentialRegression, level_counts, sequential_regressions, sequential_terms
 from ..errors import BadInput
 from ..methods.registry import synthesis_method
-from ..methods.release_models import Guesses, Plausibility
+from ..methods.release_models import IntruderGuesses, Plausibility
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec
@@ -72,8 +62,12 @@ DIRECT = "coefficients are drawn from a normal distribution, or are the maximum 
 
 
 @dataclass(frozen=True, eq=False)
-class SequentialRelease:
-    """The regressions of the confidential data, and the datasets. ``noise`` (DRAWS, widest) are standard normal draws."""
+class SequentialLogisticRelease:
+    """The regressions of the confidential data, and the datasets.
+
+    ``noise`` (DRAWS, widest) are standard normal draws, ``drawn`` says whether coefficients were drawn, ``anew`` is the largest number of
+    changes that are refitted.
+    """
 
     data: Microdata
     targets: tuple[str, ...]
@@ -90,54 +84,60 @@ class SequentialRelease:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """That nobody draws conclusions from the weights, where there are some."""
+        """Return that nobody draws conclusions from the weights, where there are some."""
         return () if self.data.weights is None else (WEIGHTS_KNOWN,)
 
     @cached_property
-    def _models(self) -> dict[str, tuple[SequentialModel, LogisticFit]]:
-        """The regression of each target that has terms, and its fit."""
-        models = sequential_models(self.data, self.targets, self.predictors, self.order, self.data.weights)
+    def _fitted_regressions(self) -> dict[str, tuple[SequentialRegression, LogisticFit]]:
+        """Return the regression of each target that has terms, and its fit."""
+        models = sequential_regressions(self.data, self.targets, self.predictors, self.order, self.data.weights)
         return {model.target: (model, model.fit(self.prior)) for model in models}
 
     @cached_property
-    def _believed(self) -> SequentialRelease:
-        """The same of all records at full weight, without a dataset: what it predicts is believed before."""
+    def _full_weight_model(self) -> SequentialLogisticRelease:
+        """Return the same of all records at full weight, without a dataset: its predictions are the beliefs before the release."""
         return replace(self, data=replace(self.data, weights=None), releases=())
 
-    def refitted(self, data: Microdata) -> SequentialRelease:
-        """The same of other confidential data."""
+    def refit(self, data: Microdata) -> SequentialLogisticRelease:
+        """Fit the same to other confidential data."""
         return replace(self, data=data)
 
-    def nearer(self, guesses: Guesses) -> Floats:
-        return self._weighed(guesses, guesses.values[self.targets[0]].size).likelihood
+    def refined_log_likelihoods(self, guesses: IntruderGuesses) -> Floats:
+        return self._weigh_with_refits(guesses, guesses.values[self.targets[0]].size).likelihood
 
-    def weigh(self, guesses: Guesses) -> Plausibility:
-        return self._weighed(guesses, self.anew)
+    def plausibility_of(self, guesses: IntruderGuesses) -> Plausibility:
+        return self._weigh_with_refits(guesses, self.anew)
 
-    def _weighed(self, guesses: Guesses, anew: int) -> Plausibility:
-        """With at most so many changes of a regression fitted anew."""
-        guessed, own = guesses.table(self.data), guesses.own(self.data)
-        weight, parts = self.data.influence[guesses.records], []
+    def _weigh_with_refits(self, guesses: IntruderGuesses, anew: int) -> Plausibility:
+        """Weigh guesses with at most ``anew`` changes of a regression refitted."""
+        guessed, own = guesses.guessed_table(self.data), guesses.true_records(self.data)
+        weight, parts = self.data.effective_weights[guesses.records], []
         for target in self.targets:
-            if target in self._models:
-                parts.append(self._regression(*self._models[target], guessed, own, weight, guesses.shape, anew))
+            if target in self._fitted_regressions:
+                parts.append(
+                    self._weigh_regression(*self._fitted_regressions[target], guessed, own, weight, guesses.shape, anew)
+                )
             else:
-                parts.append(self._share(target, guessed, own, weight, guesses.shape))
+                parts.append(self._weigh_share(target, guessed, own, weight, guesses.shape))
         found = sum(parts[1:], start=parts[0])
-        return found if self.data.weights is None else replace(found, prior=self._believed.weigh(guesses).prior)
+        return (
+            found
+            if self.data.weights is None
+            else replace(found, prior=self._full_weight_model.plausibility_of(guesses).prior)
+        )
 
-    def _share(
+    def _weigh_share(
         self, target: str, guessed: Microdata, own: Microdata, weight: Floats, shape: tuple[int, int]
     ) -> Plausibility:
-        """Of a first target without terms: a beta-binomial, or the share itself."""
+        """Weigh guesses of a first target without terms: a beta-binomial, or the share itself."""
         a = self.concentration if self.drawn else 0.0
-        zeros, ones = (count + a for count in share_of(self.data, target, self.data.weights))
+        zeros, ones = (count + a for count in level_counts(self.data, target, self.data.weights))
         w = weight[:, None]
         was, will = own.numbers(target)[:, None], guessed.numbers(target).reshape(shape)
         ones_y, zeros_y = ones + w * (will - was), zeros - w * (will - was)
         likelihood = np.empty((*shape, len(self.releases)))
         for draw, release in enumerate(self.releases):
-            z0, z1 = share_of(release, target)
+            z0, z1 = level_counts(release, target)
             if self.drawn:
                 likelihood[..., draw] = betaln(ones_y + z1, zeros_y + z0) - betaln(ones_y, zeros_y)
             else:
@@ -146,9 +146,9 @@ class SequentialRelease:
         rest = np.where(will == 1, ones - w * was, zeros - w * (1 - was)) / np.maximum(ones + zeros - w, LEAST)
         return Plausibility(likelihood, np.log(np.maximum(rest, 1e-300)))
 
-    def _regression(
+    def _weigh_regression(
         self,
-        model: SequentialModel,
+        model: SequentialRegression,
         fit: LogisticFit,
         guessed: Microdata,
         own: Microdata,
@@ -156,51 +156,61 @@ class SequentialRelease:
         shape: tuple[int, int],
         anew: int,
     ) -> Plausibility:
-        design = Design.of(model.terms, self.data)
-        x = design.matrix(guessed)[:, model.kept], np.repeat(design.matrix(own)[:, model.kept], shape[1], axis=0)
+        design = TermDesign.from_terms(model.terms, self.data)
+        x = (
+            design.build_matrix(guessed)[:, model.kept],
+            np.repeat(design.build_matrix(own)[:, model.kept], shape[1], axis=0),
+        )
         y = guessed.numbers(model.target), np.repeat(own.numbers(model.target), shape[1])
         every = np.column_stack([x[0], y[0], x[1], y[1], np.repeat(weight, shape[1])])
         distinct, of = np.unique(every, axis=0, return_inverse=True)
         k = x[0].shape[1]
-        changes = Changes(distinct[:, :k], distinct[:, k], distinct[:, k + 1 : -2], distinct[:, -2], distinct[:, -1])
-        coefficients, information = changes.fits(model, fit, self.prior, anew)
-        without = changes.fits_without(fit)
+        changes = LogisticChanges(
+            distinct[:, :k], distinct[:, k], distinct[:, k + 1 : -2], distinct[:, -2], distinct[:, -1]
+        )
+        coefficients, information = changes.changed_fits(model, fit, self.prior, anew)
+        without = changes.fits_without_record(fit)
         likelihood = np.empty((len(distinct), len(self.releases)))
         for draw, release in enumerate(self.releases):
-            likelihood[:, draw] = self._likelihood(model, design, fit, release, coefficients, information)
+            likelihood[:, draw] = self._dataset_likelihood(model, design, fit, release, coefficients, information)
         sign = np.where(changes.y == 1, 1.0, -1.0)
         prior = -np.logaddexp(0.0, -sign * (changes.x * without).sum(axis=1))
         of = of.ravel()
         return Plausibility(likelihood[of].reshape(*shape, len(self.releases)), prior[of].reshape(shape))
 
-    def _likelihood(
+    def _dataset_likelihood(
         self,
-        model: SequentialModel,
-        design: Design,
+        model: SequentialRegression,
+        design: TermDesign,
         fit: LogisticFit,
         release: Microdata,
         coefficients: Floats,
         information: Floats,
     ) -> Floats:
-        """Of one dataset log p(Z | D_y) for each change, (c,)."""
+        """Return log p(Z | D_y) of one dataset for each change, (c,)."""
         distinct = distinct_records(release, design.columns)
-        x = design.matrix(distinct.table(release))[:, model.kept]
-        records, ones = distinct.sums(), distinct.sums(release.numbers(model.target))
+        x = design.build_matrix(distinct.representatives(release))[:, model.kept]
+        records, ones = distinct.sum_by_combination(), distinct.sum_by_combination(release.numbers(model.target))
         if not self.drawn:
             return _log_likelihood(x, records, ones, coefficients)
         base = np.asarray(np.linalg.inv(fit.covariance), dtype=np.float64)
-        mode, curvature = _mode(x, records, ones, fit.coefficients, base)
+        mode, curvature = _find_coefficient_mode(x, records, ones, fit.coefficients, base)
         root = np.linalg.inv(np.linalg.cholesky(curvature)).T * WIDER
         noise = self.noise[:, : x.shape[1]]
         draws = mode + noise @ root.T
         log_density = -0.5 * (noise**2).sum(axis=1) - np.linalg.slogdet(root)[1]
         weight = _log_likelihood(x, records, ones, draws) - log_density
-        return _mixed(weight, draws - fit.coefficients, coefficients - fit.coefficients, information)
+        return _log_mean_normal(weight, draws - fit.coefficients, coefficients - fit.coefficients, information)
 
 
 @dataclass(frozen=True, eq=False)
-class Changes:
-    """c changes of one record of a regression: from ``was_x`` (c, K), ``was_y`` (c,) to ``x``, ``y``, of a ``weight`` (c,) that stays."""
+class LogisticChanges:
+    """c changes of one record of a regression.
+
+    x, y: new row and outcome, (c, K) and (c,)
+    was_x, was_y: old row and outcome, (c, K) and (c,)
+    weight: weight of the record, which stays, (c,)
+    """
 
     x: Floats
     y: Floats
@@ -208,20 +218,25 @@ class Changes:
     was_y: Floats
     weight: Floats
 
-    def fits(self, model: SequentialModel, fit: LogisticFit, prior: LogisticPrior, anew: int) -> tuple[Floats, Floats]:
-        """The maximum (c, K) and the information there (c, K, K) with each change."""
-        coefficients, information = self._stepped(fit)
+    def changed_fits(
+        self, model: SequentialRegression, fit: LogisticFit, prior: LogisticPrior, anew: int
+    ) -> tuple[Floats, Floats]:
+        """Return the maximum (c, K) and the information there (c, K, K) with each change."""
+        coefficients, information = self._newton_fits(fit)
         if len(self.y) > anew:
             return coefficients, information
         for c in map(int, np.flatnonzero(self.weight > 0)):
-            x, records, ones = self._rows(model, c)
+            x, records, ones = self._changed_rows(model, c)
             found = logistic_regression(x, ones / records, records, prior)
             if not found.separated:
-                coefficients[c], information[c] = found.coefficients, _information(x, records, found.coefficients)
+                coefficients[c], information[c] = (
+                    found.coefficients,
+                    _logistic_information(x, records, found.coefficients),
+                )
         return coefficients, information
 
-    def _rows(self, model: SequentialModel, c: int) -> tuple[Floats, Floats, Floats]:
-        """The distinct rows with one change."""
+    def _changed_rows(self, model: SequentialRegression, c: int) -> tuple[Floats, Floats, Floats]:
+        """Return the distinct rows with one change."""
         x = np.vstack([model.x, self.x[c]])
         w = self.weight[c]
         records, ones = np.append(model.records, w), np.append(model.ones, w * self.y[c])
@@ -230,60 +245,62 @@ class Changes:
         some = records > ROUNDED
         return x[some], records[some], np.clip(ones, 0, records)[some]
 
-    def _stepped(self, fit: LogisticFit) -> tuple[Floats, Floats]:
+    def _newton_fits(self, fit: LogisticFit) -> tuple[Floats, Floats]:
         p, was_p = (expit((x * fit.coefficients).sum(axis=1)) for x in (self.x, self.was_x))
         w = self.weight[:, None]
-        moved = _outer(self.x, p) - _outer(self.was_x, was_p)
+        moved = _information_of_rows(self.x, p) - _information_of_rows(self.was_x, was_p)
         information = np.linalg.inv(fit.covariance) + w[..., None] * moved
         gradient = w * (self.x * (self.y - p)[:, None] - self.was_x * (self.was_y - was_p)[:, None])
-        return fit.coefficients + _solved(information, gradient), information
+        return fit.coefficients + _solve_newton_steps(information, gradient), information
 
-    def fits_without(self, fit: LogisticFit) -> Floats:
-        """The maximum (c, K) without the record, one Newton step from the fit."""
+    def fits_without_record(self, fit: LogisticFit) -> Floats:
+        """Return the maximum (c, K) without the record, one Newton step from the fit."""
         was_p = expit((self.was_x * fit.coefficients).sum(axis=1))
         w = self.weight[:, None]
-        information = np.linalg.inv(fit.covariance) - w[..., None] * _outer(self.was_x, was_p)
+        information = np.linalg.inv(fit.covariance) - w[..., None] * _information_of_rows(self.was_x, was_p)
         gradient = -w * self.was_x * (self.was_y - was_p)[:, None]
-        return fit.coefficients + _solved(information, gradient)
+        return fit.coefficients + _solve_newton_steps(information, gradient)
 
 
-def _solved(information: Floats, gradient: Floats) -> Floats:
-    """Newton steps (c, K), finite where the last record of a combination has left."""
+def _solve_newton_steps(information: Floats, gradient: Floats) -> Floats:
+    """Return Newton steps (c, K), finite where the last record of a combination is removed."""
     k = gradient.shape[1]
     ridge = LEAST * np.einsum("cii->ci", information)[:, :, None] * np.eye(k)
     return np.asarray(np.linalg.solve(information + ridge, gradient[..., None])[..., 0])
 
 
-def _outer(x: Floats, p: Floats) -> Floats:
+def _information_of_rows(x: Floats, p: Floats) -> Floats:
     return np.asarray((p * (1 - p))[:, None, None] * x[:, :, None] * x[:, None, :])
 
 
-def _information(x: Floats, records: Floats, coefficients: Floats) -> Floats:
+def _logistic_information(x: Floats, records: Floats, coefficients: Floats) -> Floats:
     p = expit(x @ coefficients)
     return np.asarray((x * (records * p * (1 - p))[:, None]).T @ x)
 
 
 def _log_likelihood(x: Floats, records: Floats, ones: Floats, coefficients: Floats) -> Floats:
-    """Of rows x (d, K) by each of (s, K) coefficients, (s,)."""
+    """Return the log likelihood of rows x (d, K) by each of (s, K) coefficients, (s,)."""
     eta = coefficients @ x.T
     return np.asarray(eta @ ones - np.logaddexp(0.0, eta) @ records)
 
 
-def _mode(x: Floats, records: Floats, ones: Floats, centre: Floats, base: Floats) -> tuple[Floats, Floats]:
-    """The mode (K,) of p(Z | beta) N(beta; centre, base^-1) and minus its second derivative there, (K, K): a concave problem."""
+def _find_coefficient_mode(
+    x: Floats, records: Floats, ones: Floats, centre: Floats, base: Floats
+) -> tuple[Floats, Floats]:
+    """Return the mode (K,) of p(Z | beta) N(beta; centre, base^-1) and minus its second derivative there, (K, K): a concave problem."""
     beta = centre.copy()
     for _ in range(50):
         gradient = x.T @ (ones - records * expit(x @ beta)) - base @ (beta - centre)
-        curvature = base + _information(x, records, beta)
+        curvature = base + _logistic_information(x, records, beta)
         step = np.linalg.solve(curvature, gradient)
         beta = beta + step
         if gradient @ step < 1e-10:
             break
-    return beta, base + _information(x, records, beta)
+    return beta, base + _logistic_information(x, records, beta)
 
 
-def _mixed(weight: Floats, draws: Floats, means: Floats, information: Floats) -> Floats:
-    """The logarithm of the mean over draws (s, K) of exp(weight) N(draw; mean, information^-1), for each of c means, (c,)."""
+def _log_mean_normal(weight: Floats, draws: Floats, means: Floats, information: Floats) -> Floats:
+    """Return the logarithm of the mean over draws (s, K) of exp(weight) N(draw; mean, information^-1), for each of c means, (c,)."""
     k = draws.shape[1]
     outer = (draws[:, :, None] * draws[:, None, :]).reshape(len(draws), k * k)
     pulled = np.einsum("cij,cj->ci", information, means)
@@ -294,25 +311,25 @@ def _mixed(weight: Floats, draws: Floats, means: Floats, information: Floats) ->
     return np.asarray(mean + 0.5 * np.linalg.slogdet(information)[1])
 
 
-def standard_normals(rng: np.random.Generator, width: int) -> Floats:
-    """Scrambled Sobol points (DRAWS, width) as standard normal draws."""
+def sobol_normals(rng: np.random.Generator, width: int) -> Floats:
+    """Return scrambled Sobol points (DRAWS, width) as standard normal draws."""
     from scipy.stats import qmc
 
     return np.asarray(ndtri(qmc.Sobol(width, rng=rng).random(DRAWS)))
 
 
-def check(data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpec, place: str) -> None:
-    """BadInput where values are missing, a target has one level, terms are aliased, or levels are separated."""
+def check_data(data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpec, place: str) -> None:
+    """Raise BadInput where values are missing, a target has one level, terms are aliased, or levels are separated."""
     for i, target in enumerate(targets):
         at = f"{place}.target[{i}]" if len(targets) > 1 else f"{place}.target"
         try:
             require_complete(data, target, spec.predictors, place)
         except BadInput as error:
             raise BadInput(at if error.place.endswith(".target") else error.place, error.message) from None
-        if len(np.unique(data.counted.numbers(target))) < 2:
+        if len(np.unique(data.with_positive_weight.numbers(target))) < 2:
             raise BadInput(at, f'every value of "{target}" is the same; leave it out')
-    require_full_rank(data.counted, spec.predictors, f"{place}.predictors")
-    for model in sequential_models(data, targets, spec.predictors, spec.order, data.weights):
+    require_full_rank(data.with_positive_weight, spec.predictors, f"{place}.predictors")
+    for model in sequential_regressions(data, targets, spec.predictors, spec.order, data.weights):
         i = targets.index(model.target)
         at = f"{place}.target[{i}]" if len(targets) > 1 else f"{place}.target"
         if plain := [name for name in model.left_out if ":" not in name]:
@@ -338,39 +355,41 @@ def joint_draw(
     records: int,
     rng: np.random.Generator,
 ) -> Mapping[str, NDArray[np.generic]]:
-    """The levels of each target, 0 or 1, given the drawn ones before it, with the coefficients of dataset ``index``."""
+    """Draw the levels of each target, 0 or 1, given the drawn ones before it, with the coefficients of dataset ``index``."""
     kept = {c for text in spec.predictors for c in parse_term(text, confidential.schema, "predictors").columns}
     schema = Schema(tuple(v for v in confidential.schema if v.name in kept or v.name in targets))
     frame = pd.DataFrame({name: released.frame[name] for name in schema.names if name in kept}, index=range(records))
     found: dict[str, NDArray[np.generic]] = {}
     for target in targets:
         if terms := sequential_terms(target, targets, spec.predictors, spec.order, confidential.schema):
-            design = Design.of(terms, confidential)
+            design = TermDesign.from_terms(terms, confidential)
             made = Microdata(schema, frame)
             distinct = distinct_records(made, design.columns)
-            x = design.matrix(distinct.table(made))[:, fit.arrays[f"{target}.kept"]]
-            coefficients = _of_dataset(fit.arrays[f"{target}.coefficients"], index)
-            probability = np.asarray(expit(x @ coefficients))[distinct.of]
+            x = design.build_matrix(distinct.representatives(made))[:, fit.arrays[f"{target}.kept"]]
+            coefficients = _entry_of_dataset(fit.arrays[f"{target}.coefficients"], index)
+            probability = np.asarray(expit(x @ coefficients))[distinct.combination_of]
         else:
-            probability = np.full(records, float(_of_dataset(fit.arrays[f"{target}.share"], index)))
+            probability = np.full(records, float(_entry_of_dataset(fit.arrays[f"{target}.share"], index)))
         values = (rng.random(records) < probability).astype(np.float64)
         found[target] = values
-        frame[target] = as_column(values, confidential, confidential.schema[target], target)
+        frame[target] = to_column(values, confidential, confidential.schema[target], target)
     return found
 
 
-def _of_dataset(array: NDArray[np.generic], index: int) -> Floats:
-    """What the dataset uses of an array that has one entry a dataset, or one for all of them."""
+def _entry_of_dataset(array: NDArray[np.generic], index: int) -> Floats:
+    """Return the dataset's entry of an array that has one entry a dataset, or one for all of them."""
     return np.asarray(array[index if len(array) > 1 else 0], dtype=np.float64)
 
 
 def release_model(
     data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpec, releases: Sequence[Microdata], run: Run
-) -> SequentialRelease:
-    """The releases as an intruder weighs them."""
-    models = sequential_models(data, targets, spec.predictors, spec.order)  # at full weight: the widest there can be
+) -> SequentialLogisticRelease:
+    """Return the releases as an intruder weighs them."""
+    models = sequential_regressions(
+        data, targets, spec.predictors, spec.order
+    )  # at full weight: the widest there can be
     widest = max((model.x.shape[1] for model in models), default=1)
-    return SequentialRelease(
+    return SequentialLogisticRelease(
         data,
         targets,
         spec.predictors,
@@ -379,20 +398,20 @@ def release_model(
         spec.concentration,
         spec.prior,
         releases,
-        standard_normals(run.rng, widest),
+        sobol_normals(run.rng, widest),
     )
 
 
-def coefficients_of(found: LogisticFit, spec: SequentialLogisticSpec, rng: np.random.Generator, draws: int) -> Floats:
-    """Coefficients of each dataset, (draws, K), from N(beta-hat, V-hat); with ``"mle"`` beta-hat, (1, K)."""
+def draw_coefficients(found: LogisticFit, spec: SequentialLogisticSpec, rng: np.random.Generator, draws: int) -> Floats:
+    """Draw coefficients of each dataset, (draws, K), from N(beta-hat, V-hat); with ``"mle"`` return beta-hat, (1, K)."""
     if spec.parameters == "mle":
         return found.coefficients[None, :]
     root = np.linalg.cholesky(found.covariance / np.outer(found.errors, found.errors)) * found.errors[:, None]
     return np.asarray(found.coefficients + rng.standard_normal((draws, len(found.coefficients))) @ root.T)
 
 
-def _diagnostics(model: SequentialModel, found: LogisticFit) -> list[Diagnostic]:
-    """The maximum and its standard errors, by the target and the column of its regression."""
+def _logistic_diagnostics(model: SequentialRegression, found: LogisticFit) -> list[Diagnostic]:
+    """Report the maximum and its standard errors, by the target and the column of its regression."""
     said = [Diagnostic("columns_left_out", model.target, float(len(model.left_out)))]
     names = [name for name, kept in zip(model.names, model.kept, strict=True) if kept]
     for name, estimate, error in zip(names, found.coefficients, found.errors, strict=True):
@@ -403,7 +422,7 @@ def _diagnostics(model: SequentialModel, found: LogisticFit) -> list[Diagnostic]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SequentialLogisticSpec(Spec):
-    """Which terms the regressions have, and how their coefficients are found."""
+    """Terms of the regressions, and how their coefficients are found."""
 
     order: Annotated[
         int, Param("1: main effects (no two-way interactions); 2: products of two as well", ge=1, le=2)
@@ -428,7 +447,7 @@ class SequentialLogisticSpec(Spec):
     source="Reiter, Wang & Zhang §3.1; Reiter & Kinney 2012; Firth 1993",
     joint_draw=joint_draw,
     targets=(Kind.BINARY,),
-    check=check,
+    check=check_data,
     release_model=release_model,
     weighted=True,
     weighted_release_model=True,
@@ -436,22 +455,25 @@ class SequentialLogisticSpec(Spec):
 def sequential_logistic(
     data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpec, run: Run, draws: int
 ) -> Fit:
-    """The regressions of all targets. Arrays of each: ``kept`` (C,) says which columns of its design have ``coefficients``
-    (draws, K); of a first target without predictors ``share`` (draws,) of its second level.
+    """Fit the regressions of all targets.
 
-    With ``parameters = "mle"`` they have one entry for all datasets. Diagnostics are the maximum and its standard errors.
+    Arrays of each: ``kept`` (C,) says which columns of its design have ``coefficients`` (draws, K); of a first target without predictors
+        ``share``
+    (draws,) of its second level. With ``parameters = "mle"`` they have one entry for all datasets. Diagnostics are the maximum and its
+    standard
+    errors.
 
     Raises:
-        BadInput: what ``check`` refuses.
+        BadInput: what ``check_data`` refuses.
     """
-    check(data, targets, spec, targets[0])
-    regressions = sequential_models(data, targets, spec.predictors, spec.order, data.weights)
+    check_data(data, targets, spec, targets[0])
+    regressions = sequential_regressions(data, targets, spec.predictors, spec.order, data.weights)
     models = {model.target: model for model in regressions}
     arrays: dict[str, NDArray[np.generic]] = {}
     said: list[Diagnostic] = []
     for done, target in enumerate(targets, start=1):
         if target not in models:
-            zeros, ones = share_of(data, target, data.weights)
+            zeros, ones = level_counts(data, target, data.weights)
             a = spec.concentration
             drawn = run.rng.beta(ones + a, zeros + a, draws)
             arrays[f"{target}.share"] = drawn if spec.parameters == "drawn" else np.array([ones / (zeros + ones)])
@@ -461,8 +483,8 @@ def sequential_logistic(
             found = model.fit(spec.prior)
             arrays |= {
                 f"{target}.kept": model.kept,
-                f"{target}.coefficients": coefficients_of(found, spec, run.rng, draws),
+                f"{target}.coefficients": draw_coefficients(found, spec, run.rng, draws),
             }
-            said += _diagnostics(model, found)
+            said += _logistic_diagnostics(model, found)
         run.report(Progress(done, len(targets), "regressions"))
     return Fit(arrays, tuple(said), NoTrace(DIRECT))

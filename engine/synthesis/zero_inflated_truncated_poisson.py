@@ -19,26 +19,26 @@ from ..data.arrays import Floats
 from ..data.blocks import row_blocks
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Variable
-from ..data.terms import Design, parse_term
+from ..data.terms import TermDesign, parse_term
 from ..design.distinct_records import distinct_records
 from ..design.linear_predictor import linear_predictor
 from ..errors import BadInput, NotComputable, NotConverged
 from ..methods.chains import KEEP_CHAINS, require_room_for_chains
 from ..methods.drafting import SUITED, Case, Offer, drafts
 from ..methods.registry import synthesis_method
-from ..methods.release_models import Guesses, Plausibility
+from ..methods.release_models import IntruderGuesses, Plausibility
 from ..methods.results import Diagnostic, Fit
-from ..methods.run import Run, silent
+from ..methods.run import Run, ignore_progress
 from ..methods.spec import Param, Spec
 from ..methods.table_profile import VariableProfile
 from ..posterior.gamma_prior import GammaPrior, TauScale
-from ..posterior.laplace import Mode, Posterior, WeightedDraws, find_mode, weighted_draws
-from ..posterior.paired_counts import PairedCounts, log_pairs
-from ..posterior.poisson_lognormal import Predicted, draw_counts
-from ..posterior.reweighting import LeftOut, together
+from ..posterior.laplace import DensityMode, PosteriorDraws, WeightedDraws, draw_weighted_proposals, find_mode
+from ..posterior.paired_counts import PairedCountsPosterior, log_pair_probabilities
+from ..posterior.poisson_lognormal import PredictedRates, draw_counts
+from ..posterior.reweighting import LeaveOneOutWeights, records_at_once
 from ..posterior.zero_inflated_poisson import ZeroInflatedPoisson
 from ..recipe.checks import require_complete, require_full_rank
-from ..wording import agree, counted
+from ..wording import agreeing_word, count_noun
 
 LARGEST_COUNT = 1e9
 DRAWS = 2000
@@ -48,26 +48,28 @@ RECORDS_OFFERED = (200, 20_000)
 """As few and as many records as a drafted regression is fitted to."""
 
 
-def check(data: Microdata, target: str, spec: ZeroInflatedSpec, place: str) -> None:
-    """BadInput where values are missing, the design is aliased, no record is 0 or all are, a count is huge, or the bound is not a whole number."""
+def check_data(data: Microdata, target: str, spec: ZeroInflatedSpec, place: str) -> None:
+    """Raise BadInput where values are missing, the design is aliased, no record is 0 or all are, a count is huge, or the bound is not a whole
+    number.
+    """
     require_complete(data, target, spec.predictors, place)
     if data.weights is not None and spec.random_effect == "record":
         raise BadInput(
             f"{place}.random_effect",
             '"record" carries the value of each record into the release whatever its weight; use "new"',
         )
-    data = data.counted
+    data = data.with_positive_weight
     y = data.numbers(target)
     if not (y == 0).any():
         raise BadInput(f"{place}.target", f'no record has "{target}" = 0, so nothing tells how many zeros are inflated')
     if large := int((y >= LARGEST_COUNT).sum()):
         raise BadInput(
             f"{place}.target",
-            f'{counted(large, "record")} {agree(large, "has", "have")} a "{target}" of a thousand millions or more, where a Poisson count has no spread of its '
+            f'{count_noun(large, "record")} {agreeing_word(large, "has", "have")} a "{target}" of a thousand millions or more, where a Poisson count has no spread of its '
             "own; use cart, or linear_regression of a continuous variable",
         )
     if spec.walkers is not None and spec.sampler == "emcee":
-        fewest = 4 * len(_design(data, spec).names) + 4
+        fewest = 4 * len(_regression_design(data, spec).names) + 4
         if spec.walkers < fewest or spec.walkers % 2:
             raise BadInput(f"{place}.walkers", f"{spec.walkers} must be an even number, at least {fewest}")
     if spec.keep_chains and spec.sampler != "emcee":
@@ -76,7 +78,7 @@ def check(data: Microdata, target: str, spec: ZeroInflatedSpec, place: str) -> N
             f'sampler = "{spec.sampler}" draws no chains: its draws are independent and weighted; use sampler = "emcee", or leave it out',
         )
     require_room_for_chains(spec.chain_bytes(data), place)
-    _bound(data.schema[target], f"variables.{target}.bounds")
+    _whole_upper_bound(data.schema[target], f"variables.{target}.bounds")
     require_full_rank(data, spec.predictors, f"{place}.predictors")
 
 
@@ -89,35 +91,39 @@ def draw(
     index: int,
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """Synthetic counts (n,) from posterior draw ``index``, in 0..bound (Guo & Hu §2.3)."""
-    design, theta = _design(confidential, spec), fit.arrays["theta"][index]
-    predicted = Predicted.of(theta, partial(linear_predictor, design, released))
-    bound = _bound(confidential.schema[target], target)
+    """Draw synthetic counts (n,) from posterior draw ``index``, in 0..bound (Guo & Hu §2.3)."""
+    design, theta = _regression_design(confidential, spec), fit.arrays["theta"][index]
+    predicted = PredictedRates.from_theta(theta, partial(linear_predictor, design, released))
+    bound = _whole_upper_bound(confidential.schema[target], target)
     if spec.random_effect == "new":
         return draw_counts(predicted, bound, "new", rng)
-    observed = Predicted.of(theta, partial(linear_predictor, design, confidential))
+    observed = PredictedRates.from_theta(theta, partial(linear_predictor, design, confidential))
     return draw_counts(predicted, bound, "record", rng, confidential.numbers(target), observed)
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """Draws by the names of all that they hang on: what one block of records asks for, the next finds."""
+class _DrawsRequest:
+    """A request for posterior draws, compared by the names of all inputs that they depend on.
+
+    names: names of the inputs
+    make_draws: function that makes the draws
+    """
 
     names: tuple[str, ...]
-    drawn: Callable[[], tuple[WeightedDraws, ...]] = field(compare=False, repr=False)
+    make_draws: Callable[[], tuple[WeightedDraws, ...]] = field(compare=False, repr=False)
 
 
 @lru_cache(maxsize=2)
-def _kept(asked: _Asked) -> tuple[WeightedDraws, ...]:
-    return asked.drawn()
+def _cached_draws(asked: _DrawsRequest) -> tuple[WeightedDraws, ...]:
+    return asked.make_draws()
 
 
 @dataclass(frozen=True, eq=False)
-class InflatedRelease:
+class ZeroInflatedRelease:
     """A release of this model as an intruder weighs it: by draws of the posterior given the data, and given each dataset too.
 
-    With an effect of their own, released counts z_i hang on y_i not by the parameters alone: P(y, z_i | theta) stands in the place
-    of P(y | theta) then. Monte Carlo error of a logarithm of a likelihood: about 0.02.
+    With an effect of their own, released counts z_i depend on y_i not by the parameters alone: P(y, z_i | theta) then takes the place
+    of P(y | theta). Monte Carlo error of a logarithm of a likelihood: about 0.02.
     """
 
     data: Microdata
@@ -134,131 +140,145 @@ class InflatedRelease:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """By what the release is weighed."""
+        """Return how the release is weighed."""
         return (f"{self.target}: draws of the posterior weigh the release",)
 
-    def refitted(self, data: Microdata) -> InflatedRelease:
-        """The same of other confidential data."""
+    def refit(self, data: Microdata) -> ZeroInflatedRelease:
+        """Fit the same to other confidential data."""
         return replace(self, data=data)
 
     @cached_property
-    def _design(self) -> Design:
-        return _design(self.data, self.spec)
+    def _design(self) -> TermDesign:
+        return _regression_design(self.data, self.spec)
 
     @property
-    def _bound(self) -> int | None:
-        return _bound(self.data.schema[self.target], self.target)
+    def _count_bound(self) -> int | None:
+        return _whole_upper_bound(self.data.schema[self.target], self.target)
 
     @cached_property
-    def _draws(self) -> tuple[WeightedDraws, ...]:
-        """Given the data, and given each dataset too."""
+    def _posterior_draws(self) -> tuple[WeightedDraws, ...]:
+        """Return draws given the data, and given each dataset too."""
         tables = [one.sha256 for one in (self.data, *self.releases)]
-        return _kept(_Asked((*tables, self.target, repr(self.spec), *map(str, self.seed)), self._drawn))
+        return _cached_draws(
+            _DrawsRequest((*tables, self.target, repr(self.spec), *map(str, self.seed)), self._draw_posteriors)
+        )
 
     @cached_property
-    def _alone(self) -> ZeroInflatedPoisson:
-        return self._model()
+    def _data_posterior(self) -> ZeroInflatedPoisson:
+        return self._posterior_given()
 
-    def _model(self, *releases: Microdata) -> ZeroInflatedPoisson:
-        """The posterior given the data, and these datasets too."""
-        return _model(self._design, (self.data, *releases), self.target, self.spec)
+    def _posterior_given(self, *releases: Microdata) -> ZeroInflatedPoisson:
+        """Return the posterior given the data, and these datasets too."""
+        return _regression_posterior(self._design, (self.data, *releases), self.target, self.spec)
 
-    def _drawn(self) -> tuple[WeightedDraws, ...]:
+    def _draw_posteriors(self) -> tuple[WeightedDraws, ...]:
         try:
-            mode = find_mode(self._alone)
-            found = [self._weighted(self._alone.near(mode.theta, mode.covariance), mode, 0)]
+            mode = find_mode(self._data_posterior)
+            found = [self._draw_weighted(self._data_posterior.density_around(mode.theta, mode.covariance), mode, 0)]
             for index, release in enumerate(self.releases, start=1):
                 if self.spec.random_effect == "record":
                     release.require_linked()
-                    if not _same_rows(self._design, self.data, release):
+                    if not _has_same_design(self._design, self.data, release):
                         raise NotComputable(
                             f"{self.target} has effects of its records and predictors that are made anew"
                         )
-                    found.append(self._weighted(self._paired(release).near(), mode, index))
+                    found.append(self._draw_weighted(self._paired_posterior(release).joint_density(), mode, index))
                     continue
-                both = self._model(release)
+                both = self._posterior_given(release)
                 at = find_mode(both)
-                found.append(self._weighted(both.near(at.theta, at.covariance), at, index))
+                found.append(self._draw_weighted(both.density_around(at.theta, at.covariance), at, index))
         except NotConverged as error:
             raise NotComputable(f"{self.target}: {error}") from None
         return tuple(found)
 
-    def _paired(self, release: Microdata) -> PairedCounts:
-        """Given what was released of each record too."""
-        rows, row = _rows(self._design, (self.data,))
-        return PairedCounts.of(self._alone, rows, row, *(one.numbers(self.target) for one in (self.data, release)))
+    def _paired_posterior(self, release: Microdata) -> PairedCountsPosterior:
+        """Return the posterior given what was released of each record too."""
+        rows, row = _distinct_design_rows(self._design, (self.data,))
+        return PairedCountsPosterior.from_records(
+            self._data_posterior, rows, row, *(one.numbers(self.target) for one in (self.data, release))
+        )
 
-    def _weighted(self, log_density: Callable[[Floats], Floats], mode: Mode, index: int) -> WeightedDraws:
+    def _draw_weighted(self, log_density: Callable[[Floats], Floats], mode: DensityMode, index: int) -> WeightedDraws:
         draws = DRAWS // 2 if index and self.spec.random_effect == "record" else DRAWS
-        return weighted_draws(log_density, mode, draws, np.random.default_rng([*self.seed, index]), silent)
+        return draw_weighted_proposals(
+            log_density, mode, draws, np.random.default_rng([*self.seed, index]), ignore_progress
+        )
 
-    def nearer(self, guesses: Guesses) -> Floats:
-        return self.weigh(guesses).likelihood
+    def refined_log_likelihoods(self, guesses: IntruderGuesses) -> Floats:
+        return self.plausibility_of(guesses).likelihood
 
-    def weigh(self, guesses: Guesses) -> Plausibility:
+    def plausibility_of(self, guesses: IntruderGuesses) -> Plausibility:
         columns = {column for term in self._design.terms for column in term.columns}
-        few, place = guesses.distinct({self.target, *columns})
-        own = few.own(self.data)
+        few, place = guesses.distinct_guesses({self.target, *columns})
+        own = few.true_records(self.data)
         y = np.column_stack([few.values[self.target], own.numbers(self.target)])  # the record's own last
-        x = self._design.matrix(own)[:, None, :]
-        if few.changes(columns):
-            x = np.concatenate([self._design.matrix(few.table(self.data)).reshape(*few.shape, -1), x], axis=1)
+        x = self._design.build_matrix(own)[:, None, :]
+        if few.involve_columns(columns):
+            x = np.concatenate(
+                [self._design.build_matrix(few.guessed_table(self.data)).reshape(*few.shape, -1), x], axis=1
+            )
         likelihood, prior = np.empty((*few.shape, len(self.releases))), np.empty(few.shape)
-        heavy = np.full(few.shape[0], any(note.passed is False for one in self._draws for note in one.diagnostics))
-        size = together(y.shape[1], DRAWS)
+        heavy = np.full(
+            few.shape[0], any(note.passed is False for one in self._posterior_draws for note in one.diagnostics)
+        )
+        size = records_at_once(y.shape[1], DRAWS)
         for start in range(0, len(y), size):
             rows = slice(start, start + size)
-            for index, draws in enumerate(self._draws):
+            for index, draws in enumerate(self._posterior_draws):
                 inside = draws.weights > 0
                 thetas, weights = draws.thetas[inside], draws.weights[inside]
                 if index and self.spec.random_effect == "record":
                     z = self.releases[index - 1].numbers(self.target)[few.records[rows]]
-                    logs = self._of_pairs(thetas, x[rows, 0], y[rows], z)
+                    logs = self._log_pair_probabilities(thetas, x[rows, 0], y[rows], z)
                 else:
-                    logs = self._of_guesses(thetas, weights, x[rows], y[rows])
-                left = LeftOut.of(logs[:, -1], weights)
-                found = left.log_mean(logs[:, :-1])
+                    logs = self._log_guess_probabilities(thetas, weights, x[rows], y[rows])
+                left = LeaveOneOutWeights.from_log_densities(logs[:, -1], weights)
+                found = left.log_weighted_mean(logs[:, :-1])
                 heavy[rows] |= left.heavy
                 if index:
                     likelihood[rows, :, index - 1] = found - prior[rows]
                 else:
                     prior[rows] = found
-        return Plausibility(likelihood, prior, heavy).spread(place)
+        return Plausibility(likelihood, prior, heavy).expand_to(place)
 
-    def _of_guesses(self, thetas: Floats, weights: Floats, x: Floats, y: Floats) -> Floats:
-        """Log P(y | x, theta) of designs (t, c or 1, K) and counts (t, c): (t, c, S)."""
+    def _log_guess_probabilities(self, thetas: Floats, weights: Floats, x: Floats, y: Floats) -> Floats:
+        """Return log P(y | x, theta) of designs (t, c or 1, K) and counts (t, c): (t, c, S)."""
         t, c = y.shape
         row = np.arange(t * c) if x.shape[1] == c else np.repeat(np.arange(t), c)
-        pairs = replace(self._alone, rows=x.reshape(-1, x.shape[2]), row=row, y=y.ravel(), weight=np.ones(t * c))
+        pairs = replace(
+            self._data_posterior, rows=x.reshape(-1, x.shape[2]), row=row, y=y.ravel(), weight=np.ones(t * c)
+        )
         centre = weights @ thetas
         spread = (thetas - centre).T @ (weights[:, None] * (thetas - centre))
-        return pairs.near(centre, spread).log_probabilities(thetas).T.reshape(t, c, -1)
+        return pairs.density_around(centre, spread).log_probabilities(thetas).T.reshape(t, c, -1)
 
-    def _of_pairs(self, thetas: Floats, x: Floats, y: Floats, z: Floats) -> Floats:
-        """Log P(y, z | x, theta) of designs (t, K), counts (t, c) and released ones (t,): (t, c, S)."""
+    def _log_pair_probabilities(self, thetas: Floats, x: Floats, y: Floats, z: Floats) -> Floats:
+        """Return log P(y, z | x, theta) of designs (t, K), counts (t, c) and released ones (t,): (t, c, S)."""
         k = x.shape[1]
         eta, logit_p, tau = x @ thetas[:, :k].T, x @ thetas[:, k : 2 * k].T, np.exp(thetas[:, -1])
-        return np.stack([log_pairs(y[i], z[i], eta[i], logit_p[i], tau, self._bound).T for i in range(len(x))])
+        return np.stack(
+            [log_pair_probabilities(y[i], z[i], eta[i], logit_p[i], tau, self._count_bound).T for i in range(len(x))]
+        )
 
 
 def release_model(
     data: Microdata, targets: tuple[str, ...], spec: ZeroInflatedSpec, releases: Sequence[Microdata], run: Run
-) -> InflatedRelease:
-    """The releases as an intruder weighs them."""
+) -> ZeroInflatedRelease:
+    """Return the releases as an intruder weighs them."""
     (target,) = targets
-    return InflatedRelease(data, target, spec, releases, tuple(map(int, run.rng.integers(2**63, size=4))))
+    return ZeroInflatedRelease(data, target, spec, releases, tuple(map(int, run.rng.integers(2**63, size=4))))
 
 
 MORE_ZEROS, LARGEST_BOUND, MOST_TERMS, MOST_LEVELS = 0.05, 10_000, 4, 6
 
 
-def _is_term(seen: VariableProfile) -> bool:
-    """Whether a predictor is complete and has few levels."""
+def _is_offered_term(seen: VariableProfile) -> bool:
+    """Return whether a predictor is complete and has few levels."""
     kind = seen.variable.kind
     return not seen.missing and kind is not Kind.DATE and not (kind.has_levels and seen.distinct > MOST_LEVELS)
 
 
-def _sampled(model: ZeroInflatedPoisson, spec: ZeroInflatedSpec, run: Run, draws: int) -> Posterior:
+def _sample_posterior(model: ZeroInflatedPoisson, spec: ZeroInflatedSpec, run: Run, draws: int) -> PosteriorDraws:
     if spec.sampler == "laplace":
         from ..posterior.laplace import sample_laplace
 
@@ -277,7 +297,7 @@ def _sampled(model: ZeroInflatedPoisson, spec: ZeroInflatedSpec, run: Run, draws
     )
 
 
-def _moments(posterior: Posterior) -> list[Diagnostic]:
+def _draw_moments(posterior: PosteriorDraws) -> list[Diagnostic]:
     if len(posterior.theta) < 2:
         return []
     means, sds = posterior.theta.mean(axis=0), posterior.theta.std(axis=0, ddof=1)
@@ -288,42 +308,42 @@ def _moments(posterior: Posterior) -> list[Diagnostic]:
     ]
 
 
-def _design(data: Microdata, spec: ZeroInflatedSpec) -> Design:
-    return Design.of([parse_term(text, data.schema, text) for text in spec.predictors], data)
+def _regression_design(data: Microdata, spec: ZeroInflatedSpec) -> TermDesign:
+    return TermDesign.from_terms([parse_term(text, data.schema, text) for text in spec.predictors], data)
 
 
-def _rows(design: Design, tables: Sequence[Microdata]) -> tuple[Floats, NDArray[np.intp]]:
-    """Rows (u, K) of the design, and that of each record of these tables, one under another, (n,)."""
+def _distinct_design_rows(design: TermDesign, tables: Sequence[Microdata]) -> tuple[Floats, NDArray[np.intp]]:
+    """Return rows (u, K) of the design, and that of each record of these tables, one under another, (n,)."""
     rows, row, before = [], [], 0
     for data in tables:
         design.check_domains(data)
         distinct = distinct_records(data, design.columns)
-        rows.append(design.matrix(distinct.table(data)))
-        row.append(distinct.of + before if before else distinct.of)
+        rows.append(design.build_matrix(distinct.representatives(data)))
+        row.append(distinct.combination_of + before if before else distinct.combination_of)
         before += len(distinct)
     return (np.vstack(rows), np.concatenate(row)) if len(rows) > 1 else (rows[0], row[0])
 
 
-def _model(
-    design: Design, tables: Sequence[Microdata], target: str, spec: ZeroInflatedSpec, weights: Floats | None = None
+def _regression_posterior(
+    design: TermDesign, tables: Sequence[Microdata], target: str, spec: ZeroInflatedSpec, weights: Floats | None = None
 ) -> ZeroInflatedPoisson:
-    """The posterior given the records of these tables, all of these ``weights`` (n,)."""
+    """Return the posterior given the records of these tables, all of these ``weights`` (n,)."""
     counts = np.concatenate([data.numbers(target) for data in tables])
-    bound, prior = _bound(tables[0].schema[target], target), GammaPrior(spec.tau_prior)
-    return ZeroInflatedPoisson.of_rows(
-        counts, *_rows(design, tables), bound, prior, columns=design.names, weights=weights
+    bound, prior = _whole_upper_bound(tables[0].schema[target], target), GammaPrior(spec.tau_prior)
+    return ZeroInflatedPoisson.from_rows(
+        counts, *_distinct_design_rows(design, tables), bound, prior, columns=design.names, weights=weights
     )
 
 
-def _same_rows(design: Design, data: Microdata, other: Microdata) -> bool:
-    """Whether both have the same design, record by record."""
+def _has_same_design(design: TermDesign, data: Microdata, other: Microdata) -> bool:
+    """Return whether both have the same design, record by record."""
     return len(data) == len(other) and all(
-        np.array_equal(design.matrix(data.block(rows)), design.matrix(other.block(rows)))
+        np.array_equal(design.build_matrix(data.select_rows(rows)), design.build_matrix(other.select_rows(rows)))
         for rows in row_blocks(len(data), len(design.names))
     )
 
 
-def _bound(variable: Variable, place: str) -> int | None:
+def _whole_upper_bound(variable: Variable, place: str) -> int | None:
     if variable.lower not in (None, 0.0):
         raise BadInput(place, f"{variable.lower:g} must be 0: the model is of counts from 0")
     if variable.upper is not None and not float(variable.upper).is_integer():
@@ -333,7 +353,7 @@ def _bound(variable: Variable, place: str) -> int | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ZeroInflatedSpec(Spec):
-    """Predictors of both parts, whose random effect is drawn, the prior of tau, and the sampler."""
+    """Predictors of both parts, the source of the random effect, the prior of tau, and the sampler."""
 
     predictors: Annotated[
         tuple[str, ...], Param("terms of the log rate and of the logit of a zero", names="terms")
@@ -349,24 +369,24 @@ class ZeroInflatedSpec(Spec):
     walkers: Annotated[int | None, Param("emcee: walkers; left out, twice the parameters plus 6", ge=4)] = None
     most_steps: Annotated[int, Param("emcee: steps after which it gives up", ge=100)] = 20_000
     accept_unconverged: Annotated[bool, Param("release draws of a sampler that has not converged")] = False
-    keep_chains: Annotated[bool, Param(f"emcee: {KEEP_CHAINS}", beside=True)] = False
+    keep_chains: Annotated[bool, Param(f"emcee: {KEEP_CHAINS}", changes_no_data=True)] = False
 
     @property
     def uses_own_record(self) -> bool:
-        """With effects of the records: a record's own effect depends on its own value."""
+        """Return whether effects are those of the records: a record's own effect depends on its own value."""
         return self.random_effect == "record"
 
     def chain_bytes(self, data: Microdata) -> int:
-        """Every parameter of every walker and step, if the ensemble runs to its last step."""
+        """Return the size of every parameter of every walker and step, if the ensemble runs to its last step."""
         if not self.keep_chains:
             return 0
         from ..posterior.ensemble import most_chain_bytes
 
-        return most_chain_bytes(2 * len(_design(data, self).names) + 1, self.walkers, self.most_steps)
+        return most_chain_bytes(2 * len(_regression_design(data, self).names) + 1, self.walkers, self.most_steps)
 
 
-def _offer(case: Case) -> Offer | None:
-    """A count with a bound that is 0 more often than a Poisson count of its mean, and varies more."""
+def _draft_offer(case: Case) -> Offer | None:
+    """Offer a count with a bound that is 0 more often than a Poisson count of its mean, and varies more."""
     seen = case.target
     if case.want != "synthesis" or seen is None or seen.variable.kind is not Kind.COUNT or seen.missing:
         return None
@@ -377,7 +397,7 @@ def _offer(case: Case) -> Offer | None:
     excess = seen.zeros - math.exp(-mean)
     if not few <= case.table.records <= many or excess < MORE_ZEROS or variance <= mean or seen.zeros > 1 - MORE_ZEROS:
         return None
-    names = [name for name in case.predictors if _is_term(case.table[name])][:MOST_TERMS]
+    names = [name for name in case.predictors if _is_offered_term(case.table[name])][:MOST_TERMS]
     if not names:
         return None
     why = (
@@ -393,26 +413,26 @@ def _offer(case: Case) -> Offer | None:
     source="Guo & Hu §2.1, eq. 1-5",
     draw=draw,
     targets=(Kind.COUNT,),
-    check=check,
+    check=check_data,
     weighted=True,
     release_model=release_model,
 )
-@drafts(_offer)
+@drafts(_draft_offer)
 def zero_inflated_truncated_poisson(data: Microdata, target: str, spec: ZeroInflatedSpec, run: Run, draws: int) -> Fit:
-    """Posterior draws ``theta`` (draws, 2K + 1): alpha, beta, log tau; how the sampler fared as diagnostics and trace.
+    """Draw from the posterior ``theta`` (draws, 2K + 1): alpha, beta, log tau; the sampler's diagnostics and trace are kept.
 
     Raises:
-        BadInput: what ``check`` refuses.
+        BadInput: what ``check_data`` refuses.
         NotConverged: the sampler's draws must not be used, unless ``accept_unconverged``.
     """
-    check(data, target, spec, target)
-    data = data.counted
-    design = _design(data, spec)
-    model = _model(design, (data,), target, spec, data.weights)
+    check_data(data, target, spec, target)
+    data = data.with_positive_weight
+    design = _regression_design(data, spec)
+    model = _regression_posterior(design, (data,), target, spec, data.weights)
     try:
-        posterior = _sampled(model, spec, run, draws)
+        posterior = _sample_posterior(model, spec, run, draws)
     except NotConverged as error:
         parameter = f"{target}: {error.parameter}"
         raise NotConverged(parameter, error.statistic, error.value, error.rule, error.left) from None
-    said = (*posterior.diagnostics, *_moments(posterior))
+    said = (*posterior.diagnostics, *_draw_moments(posterior))
     return Fit({"theta": posterior.theta}, said, posterior.trace, posterior.chains)

@@ -1,29 +1,22 @@
 """Classification trees: grown by Gini impurity and pruned by errors, as rpart does with ``method = "class"``.
 
-Breiman, Friedman, Olshen & Stone (1984); rpart: Therneau & Atkinson (2019). A node is split where it has ``minsplit``
-records and errors worth it, at depth below 30, so that the Gini impurity falls most and both sides keep ``minbucket``
-records; of equally good splits the first one of the first predictor is taken. A split then stays where the branch below
-it saves more than ``cp`` times the errors of the root for each of its splits (rpart's ``partition.c``, with its bounds on what a
-branch can still save). Where classes weigh differently (rpart's ``prior``), so do their impurities and errors.
+Breiman, Friedman, Olshen & Stone (1984); rpart: Therneau & Atkinson (2019). A node is split where it has enough records and errors, at
+depth below 30, so that the Gini impurity falls most and both sides keep ``minbucket`` records; of equally good splits the first one of the
+first predictor is taken. A split stays where the branch below it saves more than ``cp`` times the errors of the root for each of its
+splits (rpart's ``partition.c``). Classes may have weights (rpart's ``prior``). Records may have weights too: a record of weight w counts
+as w records. Weights are whole ``units``, so that sums are exact and ties stay ties.
 
-Where records weigh differently, all that is said of records is said of what they weigh, the fewest of a leaf too: a record of weight w counts as w
-of one. Weights are whole ``units``, so that their sums are exact and splits that are equally good stay so.
+Levels without an order are split in two sets. For two classes the best sets are neighbours in the order of the node's class shares
+(Breiman et al. 1984, theorem 4.5). For more classes all sets are tried up to ``MOST_LEVELS`` levels, as in rpart; with more levels they
+are ordered along the first principal component of the node's class shares (Coppersmith, Hong & Hosking 1999).
 
-Levels without an order are split in two sets. For two classes the best sets lie beside each other in the order of the node's
-class shares (Breiman et al. 1984, theorem 4.5), for more classes all sets are tried where the predictor has at most
-``MOST_LEVELS`` levels, as rpart does; with more levels, where rpart takes time exponential in their number, they are ordered along the
-first principal component of the node's class shares (Coppersmith, Hong & Hosking 1999).
+All nodes of a level are split at once, of one tree or of several. The Gini impurity is computed as rpart computes it, so that ties are its
+ties, but only where a quicker formula comes within rounding of the best of all predictors.
 
-The best splits of the nodes of classification trees, all nodes of a depth at once, of one tree or of several.
-
-They are those of the least Gini impurity, computed as rpart computes it, so that ties are its ties. That is slow; so it is computed only where a
-quicker formula comes within rounding of the best of all predictors.
-
-Records of each class and value of a predictor at the nodes of one depth of classification trees, and where they may be cut in two.
-
-A predictor with few values is counted: records of each node, value and class. Of the two sons of a node only the smaller is counted, the other
-is what is left of their parent (LightGBM: Ke et al. 2017). One with many values keeps its records in its own order, node by node, as SLIQ
-does (Mehta, Agrawal & Rissanen 1996). Both ways give the same cuts.
+A predictor with few values is counted: records of each node, value and class. Only the smaller of two child nodes is counted, the other is
+the rest of the parent (LightGBM: Ke et al. 2017). A predictor with many values keeps its records in its own order, node by node, as SLIQ
+does
+(Mehta, Agrawal & Rissanen 1996). Both ways give the same cuts.
 """
 
 from __future__ import annotations
@@ -44,37 +37,53 @@ _ROUNDING = 1e-11
 Int32s = NDArray[np.int32]
 MOST_LEVELS = 10
 _MOST_COUNTS = 2_000_000
-DEEPEST = 30
-_NO_GAIN = 1e-10
-Branch = tuple[float, float, int, float]
+MAX_DEPTH = 30
+_MIN_RELATIVE_GAIN = 1e-10
+BranchErrors = tuple[float, float, int, float]
 """Complexity, errors of the leaves, splits, and errors as a leaf."""
 
 
-class Places(NamedTuple):
-    """Where A nodes may be cut by a predictor: place (M,), node after node, of the last cell or record before, how many each node has (A,), and the
-    records before it of each of C classes, (M,).
+class CutPositions(NamedTuple):
+    """Positions at which A nodes may be cut by one predictor, node after node.
+
+    position: last cell or record before each cut, (M,)
+    per_node: number of cuts of each node, (A,)
+    left_counts: records of the node before the cut, (M,) for each of C classes
     """
 
-    place: Integers
-    each: Integers
-    left: Sequence[Int32s]
+    position: Integers
+    per_node: Integers
+    left_counts: Sequence[Int32s]
 
     @classmethod
-    def none(cls, classes: int, nodes: int) -> Places:
+    def without_cuts(cls, classes: int, nodes: int) -> CutPositions:
+        """Return the positions of ``nodes`` nodes that have no cut."""
         return cls(np.empty(0, np.int64), np.zeros(nodes, np.int64), [np.empty(0, np.int32)] * classes)
 
 
-class Cuts(NamedTuple):
-    """Where nodes may be cut in two: node (M,) ascending, place (M,) of the last cell or record before, and how many of each class that is (C, M)."""
+class CandidateCuts(NamedTuple):
+    """Cuts that may be the best of their node.
+
+    node: number of the node, ascending, (M,)
+    position: last cell or record before the cut, (M,)
+    left_counts: records of each class before the cut, (C, M)
+    """
 
     node: Integers
-    place: Integers
-    left: Floats
+    position: Integers
+    left_counts: Floats
 
 
-class Nodes:
-    """A nodes of one depth and their m records, ``rows`` (m,), node after node, of which each has some (A,); ``total`` (C, A) of each class, whose records
-    weigh ``weights`` (C, 1), and of all, ``sizes`` (A,): records, or their units.
+class SplittableNodes:
+    """The A nodes of one level that may be split, with their m records.
+
+    rows: records of all nodes, node after node, (m,)
+    total: records of each class at each node, or their units, (C, A)
+    weights: weight of a record of each class, (C, 1)
+    sizes: records of each node, or their units, (A,)
+    records: number of records of each node, (A,)
+    weight: class-weighted size of each node, (A,)
+    shares: class-weighted share of each class, (C, A)
     """
 
     def __init__(self, rows: Integers, total: Floats, weights: Floats, records: Integers | None = None) -> None:
@@ -88,71 +97,86 @@ class Nodes:
     def __len__(self) -> int:
         return len(self.sizes)
 
-    def of_each(self) -> Integers:
+    def node_of_record(self) -> Integers:
+        """Return the node of each record, (m,)."""
         return np.repeat(np.arange(len(self)), self.records)
 
 
-class Sons(NamedTuple):
-    """The nodes that may split of the next depth, A of them with m records, as sons of S ``parents`` (S,) at hand.
+class ChildNodes(NamedTuple):
+    """Nodes of the next level that may still be split: A children of S parents.
 
-    The records of the smaller son of each parent are ``counted`` (k,), parent after parent with ``sizes`` (S,). Each of the A is a son of the
-    parent at ``place`` (A,) of the S, the smaller one or the larger.
+    parents: node number of each parent, (S,)
+    smaller_rows: records of the smaller child of each parent, parent after parent, (k,)
+    smaller_sizes: records of the smaller child of each parent, (S,)
+    parent_place: place among the S parents of the parent of each of the A children, (A,)
+    is_larger: whether the child is the larger one of its parent's, (A,)
+    n_records: records of all A children
     """
 
     parents: Integers
-    counted: Integers
-    sizes: Integers
-    place: Integers
+    smaller_rows: Integers
+    smaller_sizes: Integers
+    parent_place: Integers
     is_larger: Booleans
-    records: int
+    n_records: int
 
 
 @dataclass(slots=True)
-class Predictor:
-    """A predictor of N records with ``size`` values: ``coded`` (N,) is the code times ``width``, plus the class; ``width`` is even, C classes or one more.
+class CodedPredictor:
+    """Codes of one predictor for all N records, with its class counts or its record order at the nodes of the current level.
 
-    Of the nodes at hand it has either the ``counts`` (A, size, width // 2) of each value, one int64 for two classes, whose halves never
-    carry, since no class has 2^31 records, or their records in its own ``order`` within each node (m,), or, if values are ``plain``
-    and lack an order, neither. ``units`` (N,) are what records weigh; None where each is one.
+    coded: code of the value times ``width``, plus the class, (N,)
+    size: number of values
+    width: number of classes C, or C + 1, so that it is even
+    is_unordered: whether the values are levels without an order
+    counts: records of each node and value, (A, size, width // 2), two classes in one int64, whose halves never carry as no class has 2^31
+        records;
+        None where the nodes are not counted
+    order: records in the predictor's order within each node, (m,); None where the nodes are counted or the predictor has no order
+    units: weight units of the records, (N,); None where each is 1
     """
 
     coded: Int32s
     size: int
     width: int
-    plain: bool
+    is_unordered: bool
     counts: Integers | None = None
     order: Integers | None = None
     units: Int32s | None = None
 
-    def settle(self, nodes: Nodes) -> None:
-        """Count the nodes, unless most cells would be empty, or else put their records in order."""
+    def prepare_nodes(self, nodes: SplittableNodes) -> None:
+        """Count the records of the nodes, or sort them where most cells of the counts would be empty."""
         if self.counts is None and self.order is None:
-            if self._may_count(len(nodes), len(nodes.rows)):
-                self.counts = self._count(nodes.rows, nodes.records)
-            elif not self.plain:
-                key = (nodes.of_each() * self.size + self.coded.take(nodes.rows) // self.width) * len(self.coded)
+            if self._is_countable(len(nodes), len(nodes.rows)):
+                self.counts = self._count_records(nodes.rows, nodes.records)
+            elif not self.is_unordered:
+                key = (nodes.node_of_record() * self.size + self.coded.take(nodes.rows) // self.width) * len(self.coded)
                 key += nodes.rows
                 key.sort()
                 self.order = key - key // len(self.coded) * len(self.coded)
 
-    def descend(self, sons: Sons, side: NDArray[np.int8]) -> None:
-        """Go on to the nodes that may split of the next depth: ``side`` (N,) is 1 or 2 for the records of those that went left or right."""
+    def move_to_children(self, sons: ChildNodes, side: NDArray[np.int8]) -> None:
+        """Move the counts or the record order on to the child nodes.
+
+        ``side`` (N,) is 1 or 2 for the records that went to a left or a right child.
+        """
         if self.order is not None:
             sides = side.take(self.order)
             self.order = np.concatenate([self.order.compress(sides == 1), self.order.compress(sides == 2)])
-        elif self.counts is not None and self._may_count(len(sons.place), sons.records):
-            smaller = self._count(sons.counted, sons.sizes)
+        elif self.counts is not None and self._is_countable(len(sons.parent_place), sons.n_records):
+            smaller = self._count_records(sons.smaller_rows, sons.smaller_sizes)
             both = np.concatenate([smaller, self.counts.take(sons.parents, axis=0)])
             both[len(smaller) :] -= smaller
-            self.counts = both.take(sons.place + len(smaller) * sons.is_larger, axis=0)
+            self.counts = both.take(sons.parent_place + len(smaller) * sons.is_larger, axis=0)
         else:
             self.counts = None
 
-    def _may_count(self, nodes: int, records: int) -> bool:
+    def _is_countable(self, nodes: int, records: int) -> bool:
+        """Return whether the counts of that many nodes and records have few enough empty cells."""
         return nodes * self.size * self.width <= _MOST_CELLS * records
 
-    def _count(self, rows: Integers, sizes: Integers) -> Integers:
-        """Some records (k,), node after node with ``sizes`` (nodes,) of them: (nodes, size, width // 2)."""
+    def _count_records(self, rows: Integers, sizes: Integers) -> Integers:
+        """Count some records (k,), node after node with ``sizes`` (nodes,) of them: (nodes, size, width // 2)."""
         cells = self.size * self.width
         kind = np.int64 if cells * len(sizes) >= 2**31 else np.int32
         key: NDArray[Any] = np.repeat(np.arange(0, cells * len(sizes), cells, dtype=kind), sizes)
@@ -161,26 +185,26 @@ class Predictor:
         found = np.bincount(key, weighing, minlength=cells * len(sizes)).astype(np.int32)
         return found.view(np.int64).reshape(len(sizes), self.size, self.width // 2)
 
-    def cuts(self, nodes: Nodes, minbucket: int) -> Places:
-        """After each value that a node has, where both sides keep their records."""
+    def cut_positions(self, nodes: SplittableNodes, minbucket: int) -> CutPositions:
+        """Find the cuts after each value of a node where both sides keep their records."""
         if self.order is not None:
             return self._cuts_in_order(self.order, nodes, minbucket)
         assert self.counts is not None
-        return self._cuts_of_counts(self.counts, nodes, minbucket)
+        return self._cuts_from_counts(self.counts, nodes, minbucket)
 
-    def filled(self) -> Booleans:
-        """Which cells of the counts have records, (A size,)."""
+    def nonempty_cells(self) -> Booleans:
+        """Return which cells of the counts have records, (A size,)."""
         assert self.counts is not None
         found: Booleans = self.counts[:, :, 0].ravel() != 0
         for pair in range(1, self.width // 2):
             found |= self.counts[:, :, pair].ravel() != 0
         return found
 
-    def _cuts_of_counts(self, counts: Integers, nodes: Nodes, minbucket: int) -> Places:
+    def _cuts_from_counts(self, counts: Integers, nodes: SplittableNodes, minbucket: int) -> CutPositions:
         table, classes = counts.reshape(-1, self.width // 2), len(nodes.total)
-        cell = np.flatnonzero(self.filled())
+        cell = np.flatnonzero(self.nonempty_cells())
         ends = np.searchsorted(cell, np.arange(1, len(nodes) + 1) * self.size)
-        each = steps(ends)
+        each = sizes_from_ends(ends)
         table = table.take(cell, axis=0)
         upto = np.cumsum(table, axis=0)
         upto -= np.repeat(upto[ends - each] - table[ends - each], each, axis=0)
@@ -189,22 +213,22 @@ class Predictor:
         may = number >= minbucket
         may &= number <= np.repeat((nodes.sizes - minbucket).astype(np.int32), each)
         place = np.flatnonzero(may)
-        each = steps(np.searchsorted(place, ends))
-        return Places(cell.take(place), each, [one.take(place) for one in left])
+        each = sizes_from_ends(np.searchsorted(place, ends))
+        return CutPositions(cell.take(place), each, [one.take(place) for one in left])
 
-    def _cuts_in_order(self, order: Integers, nodes: Nodes, minbucket: int) -> Places:
+    def _cuts_in_order(self, order: Integers, nodes: SplittableNodes, minbucket: int) -> CutPositions:
         coded = self.coded.take(order)
         code = coded // self.width
         of_class = coded - code * self.width
         if self.units is not None:
-            return self._weighed_cuts(code, of_class, self.units.take(order), nodes, minbucket)
+            return self._weighted_cuts_in_order(code, of_class, self.units.take(order), nodes, minbucket)
         edges = np.full((len(nodes), 3), minbucket)
         edges[:, 0] -= 1
         edges[:, 1] = nodes.sizes - edges[:, 0] - minbucket
         may = np.repeat(np.tile([False, True, False], len(nodes)), edges.ravel())
         may[:-1] &= code[1:] != code[:-1]
         place, ends = np.flatnonzero(may), np.cumsum(nodes.sizes)
-        each = steps(np.searchsorted(place, ends))
+        each = sizes_from_ends(np.searchsorted(place, ends))
         starts = ends - nodes.sizes
         rest = (place + np.repeat(1 - starts, each)).astype(np.int32)
         left = [rest]
@@ -213,11 +237,13 @@ class Predictor:
             before = np.where(starts > 0, sums.take(starts - 1), 0).astype(np.int32)
             left.append(sums.take(place) - np.repeat(before, each))
             rest -= left[-1]
-        return Places(place, each, left)
+        return CutPositions(place, each, left)
 
     @staticmethod
-    def _weighed_cuts(code: Int32s, of_class: Int32s, units: Int32s, nodes: Nodes, minbucket: int) -> Places:
-        """The same of records in order (m,), with their values, classes and units."""
+    def _weighted_cuts_in_order(
+        code: Int32s, of_class: Int32s, units: Int32s, nodes: SplittableNodes, minbucket: int
+    ) -> CutPositions:
+        """Find the cuts of records in order (m,), with their values, classes and weight units."""
         ends = np.cumsum(nodes.records)
         weighed = [np.cumsum(np.where(of_class == k, units, 0), dtype=np.int64) for k in range(len(nodes.total))]
         left = []
@@ -228,24 +254,27 @@ class Predictor:
         may = (ours >= minbucket) & (ours <= np.repeat(nodes.sizes - minbucket, nodes.records))
         may[:-1] &= code[1:] != code[:-1]
         place = np.flatnonzero(may)
-        return Places(place, steps(np.searchsorted(place, ends)), [one.take(place) for one in left])
+        return CutPositions(place, sizes_from_ends(np.searchsorted(place, ends)), [one.take(place) for one in left])
 
-    def last_values(self, place: Integers) -> Integers:
-        """The last value before the cuts at some places (k,)."""
+    def values_before_cuts(self, place: Integers) -> Integers:
+        """Return the last value before the cuts at some positions (k,)."""
         if self.order is None:
             return place % self.size
         return self.coded.take(self.order.take(place)).astype(np.int64) // self.width
 
 
-def steps(ends: Integers) -> Integers:
-    """By how much each of some ends (A,) is beyond the one before, the first one beyond 0."""
+def sizes_from_ends(ends: Integers) -> Integers:
+    """Return the difference of each end (A,) from the one before, and of the first from 0."""
     found = ends.copy()
     found[1:] -= ends[:-1]
     return found
 
 
 def _running_count(flags: Booleans) -> Int32s:
-    """How many of the flags up to each are true, (m,): of eight in one product of a word, which takes a quarter of the time of their sums."""
+    """Count the true flags up to each place, (m,).
+
+    Eight flags are summed in one product of a word, which takes a quarter of the time of their sums.
+    """
     words = np.zeros(-(-len(flags) // 8), "<u8")
     words.view(np.bool_)[: len(flags)] = flags
     words *= 0x0101010101010101
@@ -255,31 +284,32 @@ def _running_count(flags: Booleans) -> Int32s:
     return found.ravel()[: len(flags)]
 
 
-def nearly_best(found: Sequence[Places], nodes: Nodes, known: Floats) -> Cuts:
-    """Those cuts of Q predictors that may be the best of their node, within rounding, where other splits gain what is ``known`` (A,).
+def nearly_best_cuts(positions: Sequence[CutPositions], nodes: SplittableNodes, known: Floats) -> CandidateCuts:
+    """Return the cuts of Q predictors that may be the best of their node, within rounding.
 
-    The node is numbered from A times the predictor on.
+    ``known`` (A,) is the gain of other splits of each node. Nodes are numbered from A times the predictor on.
     """
-    each = np.concatenate([places.each for places in found])
-    left = [np.concatenate(parts) for parts in zip(*(places.left for places in found), strict=True)]
+    each = np.concatenate([places.per_node for places in positions])
+    left = [np.concatenate(parts) for parts in zip(*(places.left_counts for places in positions), strict=True)]
     some = np.flatnonzero(each)
     starts, repeats, of_node = (np.cumsum(each) - each)[some], each[some], some % len(nodes)
     best = known / nodes.weight
     if len(some):
-        gain = _gain(left, nodes, of_node, repeats)
+        gain = _impurity_decrease(left, nodes, of_node, repeats)
         np.maximum.at(best, of_node, np.maximum.reduceat(gain, starts))
         near = np.flatnonzero(gain >= np.repeat((best - _ROUNDING)[of_node], repeats))
     else:
         near = some
     node = some.take(np.searchsorted(starts, near, side="right") - 1)
-    place = np.concatenate([places.place for places in found]).take(near)
-    return Cuts(node, place, np.stack([of.take(near) for of in left]).astype(np.float64))
+    place = np.concatenate([places.position for places in positions]).take(near)
+    return CandidateCuts(node, place, np.stack([of.take(near) for of in left]).astype(np.float64))
 
 
-def _gain(left: Sequence[Int32s], nodes: Nodes, of_node: Integers, each: Integers) -> Floats:
-    """How much impurity cuts take away, (M,), as a share of the weight of their node, with the records of C classes on the left, (M,).
+def _impurity_decrease(left: Sequence[Int32s], nodes: SplittableNodes, of_node: Integers, each: Integers) -> Floats:
+    """Return by how much each cut lowers the impurity, as a share of its node's weight, (M,).
 
-    By Gini impurity that is sum_k (left_k - size share_k)^2 / (size (whole - size)), of weighted records.
+    ``left`` are the records of C classes left of each cut, (M,). By Gini impurity that is
+    sum_k (left_k - size share_k)^2 / (size (whole - size)), of weighted records.
     """
     weights = nodes.weights[:, 0]
     parts = [part * weight for part, weight in zip(left, weights, strict=True)]
@@ -301,82 +331,98 @@ def _gain(left: Sequence[Int32s], nodes: Nodes, of_node: Integers, each: Integer
     return gain
 
 
-class Rules(NamedTuple):
-    """How a tree is grown: values of each predictor and whether they lack an order (P,), what a record of each class weighs
-    (C, 1), and fewest records, or units, of a leaf.
+class GrowthRules(NamedTuple):
+    """How a tree is grown.
+
+    sizes: number of values of each predictor, (P,)
+    is_unordered: whether the levels of each predictor lack an order, (P,)
+    class_weights: weight of a record of each class, (C, 1)
+    minbucket: fewest records of a leaf, or units
     """
 
     sizes: Sequence[int]
-    unordered: Booleans
-    weights: Floats
+    is_unordered: Booleans
+    class_weights: Floats
     minbucket: int
 
     @property
-    def width(self) -> int:
-        """The classes, or one more, an even number."""
-        return len(self.weights) + len(self.weights) % 2
+    def padded_classes(self) -> int:
+        """Return the number of classes, or one more if it is odd."""
+        return len(self.class_weights) + len(self.class_weights) % 2
 
     @property
-    def widest(self) -> int:
-        """Values of the predictor without an order that has most, at least 1."""
-        return max((size for size, plain in zip(self.sizes, self.unordered, strict=True) if plain), default=1)
+    def most_unordered_levels(self) -> int:
+        """Return the largest number of levels of a predictor without an order, at least 1."""
+        return max((size for size, plain in zip(self.sizes, self.is_unordered, strict=True) if plain), default=1)
 
 
-class Splits(NamedTuple):
-    """The best split of each of A nodes: by how much impurity falls, 0 without one, who goes left, and how many of each class (C, A)."""
+class BestSplits(NamedTuple):
+    """The best split of each of A nodes.
+
+    gain: decrease of the weighted impurity, 0 without a split, (A,)
+    feature: number of the predictor, (A,)
+    cut: largest code that goes left, for predictors with an order, (A,)
+    left_levels: levels that go left, for predictors without an order, (A, levels)
+    left_counts: records of each class that go left, (C, A)
+    """
 
     gain: Floats
     feature: Integers
     cut: Integers
-    members: Booleans
-    left: Floats
+    left_levels: Booleans
+    left_counts: Floats
 
 
-class Cells(NamedTuple):
-    """Records of one node and value of a predictor: node (M,) ascending, value (M,), and how many of each class (C, M)."""
+class ValueCells(NamedTuple):
+    """Records of each node and value of a predictor, without empty cells.
+
+    node: number of the node, ascending, (M,)
+    value: code of the value, (M,)
+    class_counts: records of each class, (C, M)
+    """
 
     node: Integers
     value: Integers
-    table: Floats
+    class_counts: Floats
 
 
-def best_splits(predictors: Sequence[Predictor], nodes: Nodes, rules: Rules) -> Splits:
-    """The best split of every node: of equal ones the first of the first predictor."""
+def find_best_splits(predictors: Sequence[CodedPredictor], nodes: SplittableNodes, rules: GrowthRules) -> BestSplits:
+    """Find the best split of every node: of equal ones the first of the first predictor."""
     classes, count = nodes.total.shape
-    whole = _impurity(nodes.total * rules.weights)
+    whole = _node_impurity(nodes.total * rules.class_weights)
     found, cells = [], {}
     sets: dict[int, tuple[Floats, Floats, Booleans]] = {}
     for j, predictor in enumerate(predictors):
-        predictor.settle(nodes)
-        if not predictor.plain:
-            found.append(predictor.cuts(nodes, rules.minbucket))
+        predictor.prepare_nodes(nodes)
+        if not predictor.is_unordered:
+            found.append(predictor.cut_positions(nodes, rules.minbucket))
             continue
-        cells[j] = _cells(predictor, nodes)
+        cells[j] = _nonempty_value_cells(predictor, nodes)
         if classes > 2 and 1 < predictor.size <= MOST_LEVELS:
-            sets[j] = _best_sets(cells[j], nodes.total, whole, predictor.size, rules)
-            found.append(Places.none(classes, count))
+            sets[j] = _best_level_sets(cells[j], nodes.total, whole, predictor.size, rules)
+            found.append(CutPositions.without_cuts(classes, count))
         else:
-            cells[j] = _by_shares(cells[j], nodes.total, rules)
-            found.append(_cuts_between(cells[j], nodes, rules.minbucket))
+            cells[j] = _sort_cells_by_class_shares(cells[j], nodes.total, rules)
+            found.append(_cuts_between_cells(cells[j], nodes, rules.minbucket))
     known = np.maximum.reduce([np.zeros(count), *(gain for gain, _, _ in sets.values())])
-    gain, left, place = _best_cuts(nearly_best(found, nodes, known), nodes, whole, len(predictors))
+    gain, left, place = _best_cuts_by_predictor(nearly_best_cuts(found, nodes, known), nodes, whole, len(predictors))
     for j, (by_sets, chosen, _) in sets.items():
         gain[j], left[:, j] = by_sets, chosen
     feature, each = gain.argmax(axis=0), np.arange(count)
-    cut, members = np.zeros(count, np.int64), np.zeros((count, rules.widest), np.bool_)
+    cut, members = np.zeros(count, np.int64), np.zeros((count, rules.most_unordered_levels), np.bool_)
     for j, predictor in enumerate(predictors):
         at = np.flatnonzero((feature == j) & (gain[j] > 0))
         if j in sets:
             members[at, : predictor.size] = sets[j][2][at]
-        elif predictor.plain:
-            members[at, : predictor.size] = _before(cells[j], place[j], count, predictor.size)[at]
+        elif predictor.is_unordered:
+            members[at, : predictor.size] = _levels_before_cut(cells[j], place[j], count, predictor.size)[at]
         else:
-            cut[at] = predictor.last_values(place[j, at])
-    return Splits(gain[feature, each], feature, cut, members, left[:, feature, each])
+            cut[at] = predictor.values_before_cuts(place[j, at])
+    return BestSplits(gain[feature, each], feature, cut, members, left[:, feature, each])
 
 
-def _impurity(counts: Floats) -> Floats:
-    """The Gini impurity times weight, (M,), of weighted counts (C, M): the sums that rpart computes, so that ties are its ties."""
+def _node_impurity(counts: Floats) -> Floats:
+    """Return the Gini impurity times weight, (M,), of weighted counts (C, M), with the sums that rpart computes, so that ties are its ties."""
     size = counts.sum(axis=0)
     found = np.zeros(counts.shape[1])
     for share in counts / size:
@@ -384,8 +430,8 @@ def _impurity(counts: Floats) -> Floats:
     return found
 
 
-def _of_both(left: Floats, right: Floats) -> Floats:
-    """The impurity of both sides, (M,), of weighted counts (C, M), likewise."""
+def _children_impurity(left: Floats, right: Floats) -> Floats:
+    """Return the impurity of both sides of each cut, (M,), of weighted counts (C, M), with the sums that rpart computes."""
     found = np.zeros(left.shape[1])
     ours, theirs = left.sum(axis=0), right.sum(axis=0)
     for one, other in zip(left, right, strict=True):
@@ -396,14 +442,14 @@ def _of_both(left: Floats, right: Floats) -> Floats:
     return found
 
 
-def _cells(predictor: Predictor, nodes: Nodes) -> Cells:
-    """The cells that are not empty, in the order of nodes and codes."""
+def _nonempty_value_cells(predictor: CodedPredictor, nodes: SplittableNodes) -> ValueCells:
+    """Count the records of each node and value, without empty cells, in the order of nodes and codes."""
     classes, size, width = len(nodes.total), predictor.size, predictor.width
     if predictor.counts is not None:
         table = predictor.counts.view(np.int32).reshape(-1, width)
-        cell = np.flatnonzero(predictor.filled())
-        return Cells(cell // size, cell % size, table[cell, :classes].T.astype(np.float64))
-    key = nodes.of_each() * (size * width) + predictor.coded.take(nodes.rows)
+        cell = np.flatnonzero(predictor.nonempty_cells())
+        return ValueCells(cell // size, cell % size, table[cell, :classes].T.astype(np.float64))
+    key = nodes.node_of_record() * (size * width) + predictor.coded.take(nodes.rows)
     if predictor.units is None:
         found, repeats = np.unique(key, return_counts=True)
     else:
@@ -412,12 +458,12 @@ def _cells(predictor: Predictor, nodes: Nodes) -> Cells:
     cell, column = np.unique(found // width, return_inverse=True)
     counts = np.zeros((classes, len(cell)))
     counts[found % width, column] = repeats
-    return Cells(cell // size, cell % size, counts)
+    return ValueCells(cell // size, cell % size, counts)
 
 
-def _by_shares(cells: Cells, total: Floats, rules: Rules) -> Cells:
-    """The cells of each node in the order of the share of the first class, or along the component of all shares."""
-    table, total = cells.table * rules.weights, total * rules.weights
+def _sort_cells_by_class_shares(cells: ValueCells, total: Floats, rules: GrowthRules) -> ValueCells:
+    """Sort the cells of each node by the share of the first class, or along the first principal component of all shares."""
+    table, total = cells.class_counts * rules.class_weights, total * rules.class_weights
     size = table.sum(axis=0)
     if len(total) == 2:
         place = table[0] / size
@@ -428,67 +474,79 @@ def _by_shares(cells: Cells, total: Floats, rules: Rules) -> Cells:
         axes = np.linalg.eigh(np.stack(sums, axis=1).reshape(-1, len(total), len(total)))[1][:, :, -1]
         place = np.einsum("cm,mc->m", distance, axes[cells.node])
     order = np.lexsort((cells.value, place, cells.node))
-    return Cells(cells.node[order], cells.value[order], cells.table[:, order])
+    return ValueCells(cells.node[order], cells.value[order], cells.class_counts[:, order])
 
 
-def _cuts_between(cells: Cells, nodes: Nodes, minbucket: int) -> Places:
-    """After each cell, where both sides keep their records."""
+def _cuts_between_cells(cells: ValueCells, nodes: SplittableNodes, minbucket: int) -> CutPositions:
+    """Find the cuts after each cell where both sides keep their records."""
     ends = np.searchsorted(cells.node, np.arange(len(nodes)), side="right")
-    sums = np.cumsum(cells.table, axis=1)
+    sums = np.cumsum(cells.class_counts, axis=1)
     before = np.concatenate([np.zeros((len(sums), 1)), sums], axis=1)
     left = sums - before[:, np.append(0, ends[:-1])][:, cells.node]
     ours = left.sum(axis=0)
     place = np.flatnonzero((ours >= minbucket) & (ours <= (nodes.sizes - minbucket)[cells.node]))
-    return Places(place, steps(np.searchsorted(place, ends)), list(left.take(place, axis=1).astype(np.int32)))
+    return CutPositions(
+        place, sizes_from_ends(np.searchsorted(place, ends)), list(left.take(place, axis=1).astype(np.int32))
+    )
 
 
-def _best_cuts(cuts: Cuts, nodes: Nodes, whole: Floats, predictors: int) -> tuple[Floats, Floats, Integers]:
-    """Of each of Q predictors and node the largest gain, 0 without one, (Q, A), what is left of that cut, (C, Q, A), and its place, (Q, A)."""
+def _best_cuts_by_predictor(
+    cuts: CandidateCuts, nodes: SplittableNodes, whole: Floats, predictors: int
+) -> tuple[Floats, Floats, Integers]:
+    """Return the best cut of each of Q predictors and node.
+
+    That is the largest gain, 0 without one, (Q, A), the records left of that cut, (C, Q, A), and its position, (Q, A).
+    """
     weights, shape = nodes.weights, (predictors, len(nodes))
     gain, left, place = np.zeros(shape), np.zeros((len(nodes.total), *shape)), np.zeros(shape, np.int64)
     if not len(cuts.node):
         return gain, left, place
     row, node = np.divmod(cuts.node, len(nodes))
-    both = _of_both(cuts.left * weights, (nodes.total.take(node, axis=1) - cuts.left) * weights)
-    best, which = _least(both, cuts.node, whole.take(node))
+    both = _children_impurity(cuts.left_counts * weights, (nodes.total.take(node, axis=1) - cuts.left_counts) * weights)
+    best, which = _least_impurity_by_node(both, cuts.node, whole.take(node))
     at = row[which], node[which]
-    gain[at], left[:, *at], place[at] = whole[at[1]] - best, cuts.left[:, which], cuts.place[which]
+    gain[at], left[:, *at], place[at] = whole[at[1]] - best, cuts.left_counts[:, which], cuts.position[which]
     return gain, left, place
 
 
-def _starts(node: Integers) -> Integers:
-    """Where the places (M,) of another node begin, the first among them; ``node`` is ascending."""
+def _node_starts(node: Integers) -> Integers:
+    """Return the places at which another node begins, the first one included; ``node`` (M,) is ascending."""
     if not len(node):
         return np.empty(0, np.int64)
     return np.append(0, np.flatnonzero(node[1:] != node[:-1]) + 1)
 
 
-def _least(impurity: Floats, node: Integers, whole: Floats) -> tuple[Floats, Integers]:
-    """The least impurity (M,) of each node (M,), ascending, that is below its ``whole`` (M,), and the first place of it."""
+def _least_impurity_by_node(impurity: Floats, node: Integers, whole: Floats) -> tuple[Floats, Integers]:
+    """Return the least impurity (M,) of each node that is below its ``whole`` (M,), and its first place; ``node`` (M,) is ascending."""
     below = np.flatnonzero(impurity < whole)
     if not len(below):
         return np.empty(0), below
-    starts = _starts(node.take(below))
+    starts = _node_starts(node.take(below))
     least = np.repeat(np.minimum.reduceat(impurity.take(below), starts), np.diff(starts, append=len(below)))
     places = below.compress(impurity.take(below) == least)
-    first = places[_starts(node[places])]
+    first = places[_node_starts(node[places])]
     return impurity[first], first
 
 
-def _before(cells: Cells, last: Integers, nodes: int, size: int) -> Booleans:
-    """The values in cells up to the last of their node, (nodes, size)."""
+def _levels_before_cut(cells: ValueCells, last: Integers, nodes: int, size: int) -> Booleans:
+    """Return the values in the cells of each node up to its last one, as flags (nodes, size)."""
     members = np.zeros((nodes, size), np.bool_)
     inside = np.arange(len(cells.node)) <= last[cells.node]
     members[cells.node[inside], cells.value[inside]] = True
     return members
 
 
-def _best_sets(cells: Cells, total: Floats, whole: Floats, size: int, rules: Rules) -> tuple[Floats, Floats, Booleans]:
-    """Of each node the largest gain by a set of the levels, 0 without one, what is in that set, (C, A), and the set: (A,) and (A, size)."""
+def _best_level_sets(
+    cells: ValueCells, total: Floats, whole: Floats, size: int, rules: GrowthRules
+) -> tuple[Floats, Floats, Booleans]:
+    """Find the best set of levels of each node by trying all sets.
+
+    Returns the largest gain, 0 without one, (A,), the records in that set, (C, A), and the set, (A, size).
+    """
     classes, nodes = total.shape
     table = np.zeros((nodes, size, classes))
-    table[cells.node, cells.value] = cells.table.T
-    sets = _gray_code(size)
+    table[cells.node, cells.value] = cells.class_counts.T
+    sets = _level_sets(size)
     gain, members, chosen = np.zeros(nodes), np.zeros((nodes, size), bool), np.zeros_like(total)
     step = max(_MOST_COUNTS // (len(sets) * classes), 1)
     for part in (slice(begin, begin + step) for begin in range(0, nodes, step)):
@@ -497,8 +555,8 @@ def _best_sets(cells: Cells, total: Floats, whole: Floats, size: int, rules: Rul
         node = np.repeat(np.arange(nodes)[part], len(sets))
         right = total[:, node] - left
         allowed = np.flatnonzero(np.minimum(left.sum(axis=0), right.sum(axis=0)) >= rules.minbucket)
-        both = _of_both(left[:, allowed] * rules.weights, right[:, allowed] * rules.weights)
-        best, which = _least(both, node[allowed], whole[node[allowed]])
+        both = _children_impurity(left[:, allowed] * rules.class_weights, right[:, allowed] * rules.class_weights)
+        best, which = _least_impurity_by_node(both, node[allowed], whole[node[allowed]])
         of = node[allowed[which]]
         gain[of], members[of] = whole[of] - best, sets[allowed[which] % len(sets)]
         chosen[:, of] = left[:, allowed[which]]
@@ -506,33 +564,45 @@ def _best_sets(cells: Cells, total: Floats, whole: Floats, size: int, rules: Rul
 
 
 @cache
-def _gray_code(size: int) -> Booleans:
-    """All sets of ``size`` levels without the last, but for the empty one, in the order of the Gray code: (2^(size - 1) - 1, size)."""
+def _level_sets(size: int) -> Booleans:
+    """List all sets of ``size`` levels without the last, except the empty one, in the order of the Gray code: (2^(size - 1) - 1, size)."""
     number = np.arange(1, 2 ** (size - 1))[:, None]
     return np.asarray((number ^ (number >> 1)) >> np.arange(size) & 1 == 1)
 
 
 @dataclass(frozen=True, slots=True)
 class ClassTree:
-    """V nodes, the root first, parents before children. A leaf leads to itself.
+    """A classification tree of V nodes, the root first, parents before children. A leaf leads to itself.
 
-    A record at node v goes to ``left[v]`` where its code of predictor ``feature[v]`` is at most ``cut[v]``, or, where the
-    levels of that predictor have no order, if ``members[v, code]``; else to ``right[v]``. A level that no record of the node
-    has goes where most of them go. ``counts`` (V, C) are records of each class, or their units, ``members`` is (V, L), ``leaf`` (n,) the leaf of
-    each record that it was grown on, the others are (V,).
+    A record at node v goes to ``left[v]`` if its code of predictor ``feature[v]`` is at most ``cut[v]``, or, where the levels of that
+    predictor have no order, if ``left_levels[v, code]``; else to ``right[v]``. A level that no record of the node has goes where most
+    of its
+    records go.
+
+    feature: predictor of the split, (V,)
+    cut: largest code that goes left, (V,)
+    left_levels: levels that go left, (V, L)
+    left, right: child nodes, (V,)
+    counts: records of each class, or their units, (V, C)
+    leaf: leaf of each record that the tree was grown on, (n,)
     """
 
     feature: Integers
     cut: Integers
-    members: Booleans
+    left_levels: Booleans
     left: Integers
     right: Integers
     counts: Integers
     leaf: Integers
 
 
-class Depth(NamedTuple):
-    """The nodes of one depth of all trees, numbered from ``first``: of which ``tree``, at which place if sons follow their parents' order, (A,); the rest as ``ClassTree`` has it."""
+class TreeLevel(NamedTuple):
+    """The A nodes of one level of all trees; fields that are not listed are those of ``ClassTree``.
+
+    first: number of the level's first node
+    tree: tree of each node, (A,)
+    rank: place of each node if children follow the order of their parents, (A,)
+    """
 
     first: int
     tree: Integers
@@ -545,18 +615,18 @@ class Depth(NamedTuple):
     counts: Integers
 
 
-def class_tree(
+def grow_class_tree(
     x: Integers, y: Integers, *, levels: Sequence[int], minbucket: int, cp: float, weights: Sequence[float] = ()
 ) -> ClassTree:
-    """The tree of classes y (n,), from 0, by the codes x (n, P), from 0.
+    """Grow the tree of classes y (n,), from 0, by the codes x (n, P), from 0.
 
-    ``levels`` (P,) says how many levels a predictor without an order has, 0 for one with; ``weights`` (C,) what a record of
-    each class weighs, 1 if empty.
+    ``levels`` (P,) is the number of levels of a predictor without an order, 0 for one with an order; ``weights`` (C,) is the weight of a
+    record of each class, 1 if empty.
     """
-    return class_trees(x, [y], levels=levels, minbucket=minbucket, cp=cp, weights=weights)[0]
+    return grow_class_trees(x, [y], levels=levels, minbucket=minbucket, cp=cp, weights=weights)[0]
 
 
-def class_trees(
+def grow_class_trees(
     x: Integers | Sequence[Integers],
     labels: Sequence[Integers],
     *,
@@ -566,10 +636,11 @@ def class_trees(
     weights: Sequence[float] = (),
     units: Integers | None = None,
 ) -> list[ClassTree]:
-    """The tree of each of T ``labels`` (n,) of the same classes, as ``class_tree`` grows it, all together: several small ones take little longer than one.
+    """Grow the tree of each of T ``labels`` (n,) of the same classes, as ``grow_class_tree`` does, all together.
 
-    ``x`` are the codes (n, P) of all of them, or T such tables of their own. ``units`` (T n,) are what the records of one tree after the other weigh,
-    fewer than 2^31 in all, and then ``minbucket`` counts these.
+    Several small trees take little longer than one. ``x`` are the codes (n, P) of all of them, or T tables of codes. ``units`` (T n,)
+    are the
+    weights of the records of one tree after the other, below 2^31 in all; ``minbucket`` then counts units.
     """
     columns = np.concatenate([one.T for one in ([x] if isinstance(x, np.ndarray) else x)], axis=1)
     sizes = [count or int(column.max()) + 1 for count, column in zip(levels, columns, strict=True)]
@@ -580,51 +651,58 @@ def class_trees(
     counts = np.stack(
         [np.bincount(of_one, own, classes).astype(np.int64) for of_one, own in zip(labels, weighing, strict=True)]
     )
-    alpha = cp * _errors(counts.T * weight)
+    alpha = cp * _misclassified_weight(counts.T * weight)
     width = classes + classes % 2
     kind = np.int64 if max(sizes) * width >= 2**31 else np.int32
     coded = np.tile(columns.astype(kind) * width, len(labels) if isinstance(x, np.ndarray) else 1)
     coded += y.astype(kind)
-    rules = Rules(sizes, np.asarray(levels) > 0, weight, minbucket)
-    trees = _grown(coded, counts, alpha, rules, None if units is None else units.astype(np.int32))
+    rules = GrowthRules(sizes, np.asarray(levels) > 0, weight, minbucket)
+    trees = _grow_levels(coded, counts, alpha, rules, None if units is None else units.astype(np.int32))
     return [
-        without(tree, ~_worth_splitting(tree, _errors(tree.counts.T * weight), weight, float(least)))
+        collapse_nodes(
+            tree, ~_splits_to_keep(tree, _misclassified_weight(tree.counts.T * weight), weight, float(least))
+        )
         for tree, least in zip(trees, alpha, strict=True)
     ]
 
 
-def _errors(counts: Floats) -> Floats:
-    """What is misclassified at nodes with the weighted counts (C, A): (A,)."""
+def _misclassified_weight(counts: Floats) -> Floats:
+    """Return the weight of the misclassified records at nodes with the weighted counts (C, A): (A,)."""
     return np.asarray(counts.sum(axis=0) - counts.max(axis=0))
 
 
-def _grown(
-    coded: Int32s, counts: Integers, alpha: Floats, rules: Rules, units: Int32s | None = None
+def _grow_levels(
+    coded: Int32s, counts: Integers, alpha: Floats, rules: GrowthRules, units: Int32s | None = None
 ) -> list[ClassTree]:
-    """The trees, depth by depth: values and classes ``coded`` (P, N) of the records of one tree after the other, ``counts`` (T, C), least errors (T,), and units (N,)."""
+    """Grow the trees level by level, without pruning.
+
+    ``coded`` (P, N) are values and classes of the records of one tree after the other, ``counts`` (T, C) the records of each class,
+    ``alpha``
+    (T,) the least errors of a node that is split, ``units`` (N,) the weights of the records.
+    """
     trees = len(counts)
     predictors = [
-        Predictor(of_one, size, rules.width, bool(plain), units=units)
-        for of_one, size, plain in zip(coded, rules.sizes, rules.unordered, strict=True)
+        CodedPredictor(of_one, size, rules.padded_classes, bool(plain), units=units)
+        for of_one, size, plain in zip(coded, rules.sizes, rules.is_unordered, strict=True)
     ]
     roots = np.arange(trees)
-    depths = [_unsplit(0, roots, roots, counts, rules.widest)]
+    depths = [_level_of_leaves(0, roots, roots, counts, rules.most_unordered_levels)]
     largest, leaf = np.zeros(trees), np.repeat(roots, coded.shape[1] // trees)
-    at = np.flatnonzero(_tried(counts, alpha, rules))
+    at = np.flatnonzero(_may_be_split(counts, alpha, rules))
     rows = np.flatnonzero(np.isin(leaf, at))
     records = None if units is None else np.full(len(at), coded.shape[1] // trees)
     side = np.empty(coded.shape[1], np.int8)
     while len(at):
         here = depths[-1]
-        nodes = Nodes(rows, here.counts[at].T.astype(np.float64), rules.weights, records)
-        found = best_splits(predictors, nodes, rules)
+        nodes = SplittableNodes(rows, here.counts[at].T.astype(np.float64), rules.class_weights, records)
+        found = find_best_splits(predictors, nodes, rules)
         np.maximum.at(largest, here.tree[at], found.gain)
-        split = np.flatnonzero(found.gain > _NO_GAIN * largest[here.tree[at]])
-        right = _goes_right(here, at, found, nodes, coded, rules)
-        depths.append(_split(here, at, found, split, rules.widest))
+        split = np.flatnonzero(found.gain > _MIN_RELATIVE_GAIN * largest[here.tree[at]])
+        right = _route_records(here, at, found, nodes, coded, rules)
+        depths.append(_split_nodes(here, at, found, split, rules.most_unordered_levels))
         tried = np.zeros(2 * len(split), np.bool_)
-        if len(depths) <= DEEPEST:
-            tried = _tried(depths[-1].counts, alpha[depths[-1].tree], rules)
+        if len(depths) <= MAX_DEPTH:
+            tried = _may_be_split(depths[-1].counts, alpha[depths[-1].tree], rules)
         number, goes = np.column_stack([here.first + at] * 2), np.zeros((len(at), 2), np.bool_)
         number[split] = depths[-1].first + np.arange(2 * len(split)).reshape(2, -1).T
         goes[split] = tried.reshape(2, -1).T
@@ -636,62 +714,73 @@ def _grown(
         leaf[rows.take(ends)] = number.ravel().take(2 * node + right.take(ends))
         if any(predictor.order is not None for predictor in predictors):
             side[rows] = to_left.view(np.int8) + 2 * to_right.view(np.int8)
-        go_left = found.left[:, split].sum(axis=0).astype(np.int64)
+        go_left = found.left_counts[:, split].sum(axis=0).astype(np.int64)
         if records is not None:
-            go_left = nodes.records[split] - np.bincount(nodes.of_each(), right, len(nodes)).astype(np.int64)[split]
+            go_left = (
+                nodes.records[split] - np.bincount(nodes.node_of_record(), right, len(nodes)).astype(np.int64)[split]
+            )
             records = np.concatenate([go_left, nodes.records[split] - go_left])[tried]
-        counted = _sons(split, go_left, tried, nodes, right)
+        counted = _children_to_split(split, go_left, tried, nodes, right)
         rows, at = np.concatenate([rows.compress(to_left), rows.compress(to_right)]), np.flatnonzero(tried)
         for predictor in predictors:
-            predictor.descend(counted, side)
-    return _by_tree(depths, leaf, trees)
+            predictor.move_to_children(counted, side)
+    return _separate_trees(depths, leaf, trees)
 
 
-def _unsplit(first: int, tree: Integers, rank: Integers, counts: Integers, widest: int) -> Depth:
-    """Nodes with these ``counts`` (A, C), each a leaf."""
+def _level_of_leaves(first: int, tree: Integers, rank: Integers, counts: Integers, widest: int) -> TreeLevel:
+    """Return a level of nodes with these ``counts`` (A, C), each a leaf."""
     ids, none = first + np.arange(len(counts)), np.zeros(len(counts), np.int64)
     members = np.zeros((len(counts), widest), np.bool_)
-    return Depth(first, tree, rank, none, none.copy(), members, ids, ids.copy(), counts)
+    return TreeLevel(first, tree, rank, none, none.copy(), members, ids, ids.copy(), counts)
 
 
-def _tried(counts: Integers, alpha: Floats, rules: Rules) -> Booleans:
-    """Which nodes with these ``counts`` (A, C) have the records and, beyond ``alpha`` (A,), the errors that a split needs, (A,)."""
+def _may_be_split(counts: Integers, alpha: Floats, rules: GrowthRules) -> Booleans:
+    """Return which nodes with these ``counts`` (A, C) have the records and, beyond ``alpha`` (A,), the errors that a split needs, (A,)."""
     enough = counts.sum(axis=1) >= max(3 * rules.minbucket, 2)
-    return np.asarray(enough & (_errors(counts.T * rules.weights) > alpha))
+    return np.asarray(enough & (_misclassified_weight(counts.T * rules.class_weights) > alpha))
 
 
-def _goes_right(depth: Depth, at: Integers, found: Splits, nodes: Nodes, coded: Int32s, rules: Rules) -> Booleans:
-    """Which records (m,) go right; writes who goes left by sets into the nodes ``at`` (A,) of the depth."""
+def _route_records(
+    depth: TreeLevel, at: Integers, found: BestSplits, nodes: SplittableNodes, coded: Int32s, rules: GrowthRules
+) -> Booleans:
+    """Return which records (m,) go right, and write the levels that go left into the nodes ``at`` (A,) of the level."""
     code = coded.ravel().take(np.repeat(found.feature * coded.shape[1], nodes.records) + nodes.rows)
-    right = code >= np.repeat(((found.cut + 1) * rules.width).astype(coded.dtype), nodes.records)
-    by_set = rules.unordered[found.feature]
+    right = code >= np.repeat(((found.cut + 1) * rules.padded_classes).astype(coded.dtype), nodes.records)
+    by_set = rules.is_unordered[found.feature]
     if by_set.any():
         inside = np.flatnonzero(np.repeat(by_set, nodes.records))
-        cell = np.repeat(np.flatnonzero(by_set) * rules.widest, nodes.records[by_set])
-        cell += code.take(inside) // rules.width
-        right[inside] = ~found.members.ravel().take(cell)
-        unseen = np.ones_like(found.members)
+        cell = np.repeat(np.flatnonzero(by_set) * rules.most_unordered_levels, nodes.records[by_set])
+        cell += code.take(inside) // rules.padded_classes
+        right[inside] = ~found.left_levels.ravel().take(cell)
+        unseen = np.ones_like(found.left_levels)
         unseen.ravel()[cell] = False
-        mostly = 2 * found.left.sum(axis=0) > nodes.sizes
-        depth.members[at] = (found.members | unseen & mostly[:, None]) & by_set[:, None]
+        mostly = 2 * found.left_counts.sum(axis=0) > nodes.sizes
+        depth.members[at] = (found.left_levels | unseen & mostly[:, None]) & by_set[:, None]
     return right
 
 
-def _split(depth: Depth, at: Integers, found: Splits, split: Integers, widest: int) -> Depth:
-    """The sons of the nodes ``at`` (A,) that are ``split`` (S,), the left ones first; writes the splits into their depth."""
+def _split_nodes(depth: TreeLevel, at: Integers, found: BestSplits, split: Integers, widest: int) -> TreeLevel:
+    """Write the splits into the nodes ``at`` (A,) and return the level of the children of those that are ``split`` (S,), the left ones first."""
     nodes, first = at[split], depth.first + len(depth.counts)
     depth.feature[nodes], depth.cut[nodes] = found.feature[split], found.cut[split]
     depth.left[nodes] = first + np.arange(len(nodes))
     depth.right[nodes] = depth.left[nodes] + len(nodes)
-    left = found.left[:, split].T.astype(np.int64)
+    left = found.left_counts[:, split].T.astype(np.int64)
     order = np.argsort(np.concatenate([2 * depth.rank[nodes], 2 * depth.rank[nodes] + 1]))
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    return _unsplit(first, np.tile(depth.tree[nodes], 2), rank, np.vstack([left, depth.counts[nodes] - left]), widest)
+    return _level_of_leaves(
+        first, np.tile(depth.tree[nodes], 2), rank, np.vstack([left, depth.counts[nodes] - left]), widest
+    )
 
 
-def _sons(split: Integers, left: Integers, tried: Booleans, nodes: Nodes, right: Booleans) -> Sons:
-    """The ``tried`` (2 S,) of the sons of those nodes that are ``split`` (S,) with ``left`` (S,) records, of records (m,) that go left or ``right``."""
+def _children_to_split(
+    split: Integers, left: Integers, tried: Booleans, nodes: SplittableNodes, right: Booleans
+) -> ChildNodes:
+    """Return the ``tried`` (2 S,) children of the ``split`` (S,) nodes.
+
+    ``left`` (S,) is how many records go left, ``right`` (m,) which records go right.
+    """
     sizes = np.stack([left, nodes.records[split] - left])
     right_is_smaller = sizes[1] < sizes[0]
     asked = tried.reshape(2, -1).any(axis=0)
@@ -705,13 +794,13 @@ def _sons(split: Integers, left: Integers, tried: Booleans, nodes: Nodes, right:
     is_larger = (is_right == 1) != right_is_smaller[place]
     smaller = sizes.min(axis=0)[asked]
     records = int(sizes.ravel()[tried].sum())
-    return Sons(parents, nodes.rows.compress(counted), smaller, (np.cumsum(asked) - 1)[place], is_larger, records)
+    return ChildNodes(parents, nodes.rows.compress(counted), smaller, (np.cumsum(asked) - 1)[place], is_larger, records)
 
 
-def _by_tree(depths: Sequence[Depth], leaf: Integers, trees: int) -> list[ClassTree]:
-    """Tree by tree, its nodes depth by depth, sons in the order of their parents, the left one first."""
+def _separate_trees(depths: Sequence[TreeLevel], leaf: Integers, trees: int) -> list[ClassTree]:
+    """Separate the trees, with nodes level by level, children in the order of their parents, the left one first."""
     tree, rank, feature, cut, members, left, right, counts = (
-        np.concatenate([depth[part] for depth in depths]) for part in range(1, len(Depth._fields))
+        np.concatenate([depth[part] for depth in depths]) for part in range(1, len(TreeLevel._fields))
     )
     order = np.lexsort((rank, np.repeat(np.arange(len(depths)), [len(depth.tree) for depth in depths]), tree))
     size = np.bincount(tree, minlength=trees)
@@ -725,17 +814,17 @@ def _by_tree(depths: Sequence[Depth], leaf: Integers, trees: int) -> list[ClassT
     ]
 
 
-def _worth_splitting(tree: ClassTree, errors: Floats, weights: Floats, alpha: float) -> Booleans:
-    """Which nodes stay split, (V,), where they have these ``errors`` (V,) and each split must save ``alpha``.
+def _splits_to_keep(tree: ClassTree, errors: Floats, weights: Floats, alpha: float) -> Booleans:
+    """Return which nodes stay split, (V,), if each split must save ``alpha`` of the ``errors`` (V,).
 
-    A node's complexity is what its branch saves for each split, after those of its two sons that save less than it have
-    collapsed. Sons are visited in the order of their mean class, and not at all where a bound on the parent's complexity
+    A node's complexity is what its branch saves for each split, after those of its two children that save less than it have
+    collapsed. Children are visited in the order of their mean class, and not at all where a bound on the parent's complexity
     shows that they cannot matter: that is rpart's ``partition``, recursion by recursion.
     """
     risk: list[float] = errors.tolist()
     inner = tree.left != np.arange(len(errors))
     most: list[float] = np.where(inner, errors, 0.0).tolist()
-    first_sons, second_sons = _sons_in_order(tree, weights)
+    first_sons, second_sons = _children_by_mean_class(tree, weights)
     split = [False] * len(risk)
 
     def visited(node: int, bound: float) -> tuple[float, float, int]:
@@ -747,7 +836,7 @@ def _worth_splitting(tree: ClassTree, errors: Floats, weights: Floats, alpha: fl
         second = (alpha, risk[other], 0) if most[other] <= alpha or at_most <= alpha else visited(other, at_most)
         errors, splits = first[1] + second[1], first[2] + second[2]
         if splits:
-            errors, splits = _after_collapse(own, (*first, risk[one]), (*second, risk[other]))
+            errors, splits = _errors_after_collapse(own, (*first, risk[one]), (*second, risk[other]))
         complexity = (own - errors) / (splits + 1)
         if complexity <= alpha:
             return complexity, own, 0
@@ -759,8 +848,8 @@ def _worth_splitting(tree: ClassTree, errors: Floats, weights: Floats, alpha: fl
     return np.array(split)
 
 
-def _sons_in_order(tree: ClassTree, weights: Floats) -> tuple[list[int], list[int]]:
-    """The son of each node with the lower mean class, and the other, (V,) each; a leaf is its own."""
+def _children_by_mean_class(tree: ClassTree, weights: Floats) -> tuple[list[int], list[int]]:
+    """Return the child of each node with the lower mean class, and the other, (V,) each; a leaf is its own child."""
     weighted = tree.counts.T * weights
     mean = np.zeros(len(tree.counts))
     for place, share in enumerate(weighted / weighted.sum(axis=0)):
@@ -770,8 +859,8 @@ def _sons_in_order(tree: ClassTree, weights: Floats) -> tuple[list[int], list[in
     return one.tolist(), other.tolist()
 
 
-def _after_collapse(own: float, first: Branch, second: Branch) -> tuple[float, int]:
-    """Errors and splits of two branches, after those that save less a split than their parent have collapsed."""
+def _errors_after_collapse(own: float, first: BranchErrors, second: BranchErrors) -> tuple[float, int]:
+    """Return errors and splits of two branches after collapsing those that save less for each split than their parent."""
     weak, strong = (first, second) if second[0] > first[0] else (second, first)
     errors, splits = weak[1] + strong[1], weak[2] + strong[2]
     if (own - errors) / (splits + 1) > weak[0]:
@@ -781,8 +870,8 @@ def _after_collapse(own: float, first: Branch, second: Branch) -> tuple[float, i
     return errors, splits
 
 
-def without(tree: ClassTree, collapsed: Booleans) -> ClassTree:
-    """The tree whose ``collapsed`` nodes (V,) are leaves."""
+def collapse_nodes(tree: ClassTree, collapsed: Booleans) -> ClassTree:
+    """Return the tree with the ``collapsed`` nodes (V,) as leaves."""
     here = np.arange(len(collapsed))
     inner = np.flatnonzero(tree.left != here)
     end, reached = here.tolist(), [True] + [False] * (len(here) - 1)
@@ -797,5 +886,5 @@ def without(tree: ClassTree, collapsed: Booleans) -> ClassTree:
     inner = (stays & ~collapsed)[stays]
     left, right = (np.where(inner, new[side[stays]], new[here[stays]]) for side in (tree.left, tree.right))
     feature, cut = (np.where(inner, column[stays], 0) for column in (tree.feature, tree.cut))
-    members = tree.members[stays] & inner[:, None]
+    members = tree.left_levels[stays] & inner[:, None]
     return ClassTree(feature, cut, members, left, right, tree.counts[stays], new[np.array(end)[tree.leaf]])

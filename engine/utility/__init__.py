@@ -1,1 +1,1 @@
-"""Utility: what the release keeps. One method a file."""
+"""Measures of utility, what a release preserves of the data, one method a file."""

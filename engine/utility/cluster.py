@@ -10,12 +10,13 @@ Its baseline is the mean over all ways to label the rows of the same clusters: n
 E (n_js / n_j - c)^2 = c (1 - c) (N - n_j) / (n_j (N - 1)), and with w_j = n_j / N the baseline is c (1 - c) (G - 1) / (G (N - 1)).
 A partly synthetic release repeats its other columns, which keeps a record and its copy together: it lies below.
 
-Average linkage (Sokal & Michener 1958), here of weighted points by Euclidean distance, is reducible: merging two clusters that are each other's nearest neighbours brings no third one nearer
-to the result than it was to the nearer part (Bruynooghe 1978; Müllner 2011). So all such pairs may be merged at
-once, round after round, and the dendrogram is that of one merge at a time. The first round finds its pairs in a k-d
-tree, before there is a matrix of distances: that has a row for each cluster that is left.
-
-The merges are those of ``scipy.cluster.hierarchy`` (a test holds that), which takes no weights and all distances at once.
+Average linkage (Sokal & Michener 1958), here of weighted points by Euclidean distance, is reducible: merging two clusters that are each
+other's
+nearest neighbours brings no third one nearer to the result than it was to the nearer part (Bruynooghe 1978; Müllner 2011). So all such
+pairs may be
+merged at once, round after round, and the dendrogram is that of one merge at a time. The first round finds its pairs in a k-d
+tree, before there is a matrix of distances: that has a row for each cluster that is left. The merges are those of
+``scipy.cluster.hierarchy`` (a test holds that), which takes no weights and all distances at once.
 """
 
 from __future__ import annotations
@@ -34,22 +35,26 @@ from ..methods.levers import FIDELITY
 from ..methods.outputs import Label, Output
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
-from ..methods.rows import averages_of_intervals
+from ..methods.rows import average_with_intervals
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec
 from ..statistics.columns import column_scales, filled_with_mean, with_own_level
 from ..statistics.combining import monte_carlo_mean
-from ..wording import counted
+from ..wording import count_noun
 
 Merges = tuple[Integers, Integers, Floats]
-Watch = Callable[[int], None]
+ReportClustersLeft = Callable[[int], None]
 ROWS_AT_ONCE = 64
 SHARE_WORTH_A_PASS = 1 / 8
 
 
 @dataclass(frozen=True)
-class Dendrogram:
-    """The merges of U points, (U - 1,) each: cluster ``gone`` joined cluster ``into`` at distance ``height``.
+class LinkageTree:
+    """Merges of U points, a dendrogram, (U - 1,) each.
+
+    into: cluster that the other one joined
+    gone: cluster that joined it
+    height: distance at which they merged
 
     A cluster goes by one of its points, so every point but one is ``gone`` once. A merge comes after those inside it.
     """
@@ -58,8 +63,8 @@ class Dendrogram:
     gone: Integers
     height: Floats
 
-    def cut(self, clusters: int) -> Integers:
-        """The cluster of each point, (U,), numbered from 0, after undoing the ``clusters`` - 1 highest merges.
+    def cut_clusters(self, clusters: int) -> Integers:
+        """Return the cluster of each point, (U,), numbered from 0, after undoing the ``clusters`` - 1 highest merges.
 
         With fewer points than clusters every point is one. Of merges equally high the later are undone.
         """
@@ -72,27 +77,27 @@ class Dendrogram:
         return np.unique(parent, return_inverse=True)[1].astype(np.int64)
 
 
-def unwatched(clusters: int) -> None: ...
+def report_nothing(clusters: int) -> None: ...
 
 
-def average_linkage(points: Floats, weights: Floats, watch: Watch = unwatched) -> Dendrogram:
-    """The dendrogram of U different points (U, d), point u standing for ``weights[u]`` identical records.
+def average_linkage(points: Floats, weights: Floats, watch: ReportClustersLeft = report_nothing) -> LinkageTree:
+    """Cluster U different points (U, d), point u standing for ``weights[u]`` identical records, by average linkage.
 
-    Memory is 8 K^2 bytes, with K the clusters after the first round: about 0.7 U. ``watch(clusters)`` is told often how
-    many clusters are left, and may raise to stop.
+    Memory is 8 K^2 bytes, with K the clusters after the first round: about 0.7 U. ``watch(clusters)`` is called often with
+    the number of clusters left, and may raise to stop.
     """
-    into, gone, height = _nearest_pairs(points)
+    into, gone, height = _mutual_nearest_points(points)
     alone = np.setdiff1d(np.arange(len(points)), np.concatenate([into, gone]))
     names = np.concatenate([into, alone])
     mass = weights[names]
     mass[: len(gone)] += weights[gone]
-    matrix = _distances(points[names], points[gone], weights[into] / mass[: len(gone)], watch)
-    merges = [(into, gone, height), *_rounds(matrix, mass, names, watch)]
-    return Dendrogram(*(np.concatenate(column) for column in zip(*merges, strict=True)))
+    matrix = _cluster_distances(points[names], points[gone], weights[into] / mass[: len(gone)], watch)
+    merges = [(into, gone, height), *_merge_rounds(matrix, mass, names, watch)]
+    return LinkageTree(*(np.concatenate(column) for column in zip(*merges, strict=True)))
 
 
-def _nearest_pairs(points: Floats) -> Merges:
-    """The pairs of points that are each other's nearest neighbour."""
+def _mutual_nearest_points(points: Floats) -> Merges:
+    """Return the pairs of points that are each other's nearest neighbour."""
     from scipy.spatial import cKDTree
 
     if len(points) < 2:
@@ -105,8 +110,8 @@ def _nearest_pairs(points: Floats) -> Merges:
     return into, nearest[into], gap[into, other[into]]
 
 
-def _distances(first: Floats, second: Floats, share: Floats, watch: Watch) -> Floats:
-    """Average distances (K, K) between clusters, infinite on the diagonal.
+def _cluster_distances(first: Floats, second: Floats, share: Floats, watch: ReportClustersLeft) -> Floats:
+    """Return average distances (K, K) between clusters, infinite on the diagonal.
 
     ``first`` (K, d) has one point of each; the J clusters that have another come first, with it in ``second`` (J, d)
     and ``share`` (J,) of their weight on the first.
@@ -117,19 +122,19 @@ def _distances(first: Floats, second: Floats, share: Floats, watch: Watch) -> Fl
         watch(clusters)
         end = min(start + ROWS_AT_ONCE, clusters)
         later = first[start:], second[start:], share[start:]
-        block = _to_clusters(first[start:end], *later)
+        block = _distances_to_clusters(first[start:end], *later)
         stop = max(min(end, pairs) - start, 0)
         weight = share[start : start + stop, None]
         block[:stop] *= weight
-        block[:stop] += (1 - weight) * _to_clusters(second[start : start + stop], *later)
+        block[:stop] += (1 - weight) * _distances_to_clusters(second[start : start + stop], *later)
         matrix[start:end, start:] = block
         matrix[end:, start:end] = block[:, end - start :].T
     np.fill_diagonal(matrix, np.inf)
     return matrix
 
 
-def _to_clusters(points: Floats, first: Floats, second: Floats, share: Floats) -> Floats:
-    """The average distance from each of r points to each cluster, (r, K)."""
+def _distances_to_clusters(points: Floats, first: Floats, second: Floats, share: Floats) -> Floats:
+    """Return the average distance from each of r points to each cluster, (r, K)."""
     from scipy.spatial.distance import cdist
 
     away = cdist(points, first)
@@ -138,8 +143,8 @@ def _to_clusters(points: Floats, first: Floats, second: Floats, share: Floats) -
     return np.asarray(away)
 
 
-def _rounds(matrix: Floats, mass: Floats, names: Integers, watch: Watch) -> Iterator[Merges]:
-    """All merges of clusters with these distances, weights and names, round after round; ``matrix`` is used up."""
+def _merge_rounds(matrix: Floats, mass: Floats, names: Integers, watch: ReportClustersLeft) -> Iterator[Merges]:
+    """Yield all merges of clusters with these distances, weights and names, round after round; ``matrix`` is used up."""
     nearest = np.asarray(matrix.argmin(axis=1))
     alive = np.ones(len(names), bool)
     while alive.sum() > 1:
@@ -164,7 +169,7 @@ def _rounds(matrix: Floats, mass: Floats, names: Integers, watch: Watch) -> Iter
 
 
 def _reciprocal_pairs(matrix: Floats, nearest: Integers) -> tuple[Integers, Integers]:
-    """Pairs of mutual nearest neighbours, lower first; where ties hide them all, the nearest pair there is."""
+    """Return pairs of mutual nearest neighbours, lower first; where ties hide them all, the nearest pair there is."""
     here = np.arange(len(nearest))
     into = np.flatnonzero((nearest[nearest] == here) & (here < nearest))
     if len(into):
@@ -183,7 +188,8 @@ def _merge_in_place(matrix: Floats, into: Integers, gone: Integers, share: Float
 
 
 def _merge_and_pack(matrix: Floats, into: Integers, gone: Integers, share: Floats, kept: Integers) -> Floats:
-    """The same for many pairs, in one pass that also drops the rows and columns that are not ``kept``, within memory.
+    """Average rows and columns as ``_merge_in_place`` does, for many pairs in one pass that also drops those that are not ``kept``, within
+    memory.
 
     A row is written at or before its own place, and ``gone`` lies after ``into``: nothing is read after it is written.
     """
@@ -201,14 +207,18 @@ def _merge_and_pack(matrix: Floats, into: Integers, gone: Integers, share: Float
 
 @dataclass(frozen=True, slots=True)
 class ClusterDifference:
-    """``u_c`` and its mean over all labellings of the same clusters."""
+    """``u_c`` and its mean over all labellings of the same clusters.
+
+    u_c: mean squared distance of the shares
+    expected: its mean over all labellings
+    """
 
     u_c: float
     expected: float
 
 
 def cluster_difference(confidential: Integers, released: Integers, equal_weights: bool = False) -> ClusterDifference:
-    """Both numbers from the rows of each table in each cluster, (G,) each; no cluster is empty."""
+    """Return ``u_c`` and its expectation from the rows of each table in each cluster, (G,) each; no cluster is empty."""
     rows = confidential + released
     total, clusters = rows.sum(), len(rows)
     c = released.sum() / total
@@ -217,24 +227,24 @@ def cluster_difference(confidential: Integers, released: Integers, equal_weights
     return ClusterDifference(float(weight @ (released / rows - c) ** 2) / clusters, float(weight @ variance) / clusters)
 
 
-def _clustered(points: Floats, ours: int, spec: ClusterSpec, run: Run) -> tuple[ClusterDifference, int]:
-    """The difference of the first ``ours`` of the points (k, d) from the others, and how many different points there are."""
+def _cluster_points(points: Floats, ours: int, spec: ClusterSpec, run: Run) -> tuple[ClusterDifference, int]:
+    """Return the difference of the first ``ours`` of the points (k, d) from the others, and how many different points there are."""
     unique, point = np.unique(points, axis=0, return_inverse=True)
     if len(unique) < 2:
         raise NotComputable("no variable varies, so there are no clusters")
     rows = np.bincount(point).astype(np.float64)
     same_shape = unique / column_scales(unique.ravel())  # squares of distances neither overflow nor vanish
-    label = average_linkage(same_shape, rows, _watch(run, len(unique))).cut(spec.clusters)[point]
+    label = average_linkage(same_shape, rows, _report_merges(run, len(unique))).cut_clusters(spec.clusters)[point]
     counts = [np.bincount(part, minlength=label.max() + 1) for part in (label[:ours], label[ours:])]
     return cluster_difference(counts[0], counts[1], spec.weights == "equal"), len(unique)
 
 
-def _watch(run: Run, points: int) -> Callable[[int], None]:
+def _report_merges(run: Run, points: int) -> Callable[[int], None]:
     return lambda clusters: run.report(Progress(points - clusters, points, "clusters merged"))
 
 
-def _sample(n: int, m: int, limit: int, rng: np.random.Generator) -> tuple[Integers, Integers]:
-    """Rows of each table, ``limit`` together, in proportion; the same records where the tables have equally many."""
+def _sample_rows(n: int, m: int, limit: int, rng: np.random.Generator) -> tuple[Integers, Integers]:
+    """Draw rows of each table, ``limit`` together, in proportion; the same records where the tables have equally many."""
     if n + m <= limit:
         return np.arange(n), np.arange(m)
     ours = min(max(round(limit * n / (n + m)), 1), limit - 1)
@@ -244,41 +254,43 @@ def _sample(n: int, m: int, limit: int, rng: np.random.Generator) -> tuple[Integ
     return rng.choice(n, ours, replace=False), rng.choice(m, limit - ours, replace=False)
 
 
-def _reason(rows: int, total: int, points: int, spec: ClusterSpec) -> str:
+def _sampling_remark(rows: int, total: int, points: int, spec: ClusterSpec) -> str:
     remarks = []
     if rows < total and spec.samples > 1:
-        remarks.append(f"the mean of {spec.samples} samples of {rows:,} of the {counted(total, 'row')}")
+        remarks.append(f"the mean of {spec.samples} samples of {rows:,} of the {count_noun(total, 'row')}")
     elif rows < total:
-        remarks.append(f"on a sample of {rows:,} of the {counted(total, 'row')}; samples = 5 gives an interval")
+        remarks.append(f"on a sample of {rows:,} of the {count_noun(total, 'row')}; samples = 5 gives an interval")
     if points < spec.clusters:
         remarks.append(f"{points} clusters, as many as there are different rows")
     return "; ".join(remarks)
 
 
-def _points(
+def _make_points(
     confidential: Microdata, released: Microdata, names: tuple[str, ...], scaling: str, rows: Integers
 ) -> Floats:
-    """Scaled numbers and indicators of the levels that occur, of some ``rows`` (k,) of all N: (k, d); columns that do not vary are left out."""
+    """Return scaled numbers and indicators of the levels that occur, of some ``rows`` (k,) of all N: (k, d); columns that do not vary are
+    left out.
+    """
     columns = [np.empty((len(rows), 0))]
     for name in names:
         values = np.concatenate([confidential.numbers(name), released.numbers(name)])
         if released.schema[name].kind.has_levels:
             codes = with_own_level(values)
-            columns.append(_indicators(codes[rows], np.unique(codes)))
+            columns.append(_level_indicators(codes[rows], np.unique(codes)))
             continue
         filled, missing = filled_with_mean(values)
-        columns += [_scaled(filled, scaling)[rows, None]] if np.ptp(filled) > 0 else []
+        columns += [_scale_values(filled, scaling)[rows, None]] if np.ptp(filled) > 0 else []
         columns += [missing[rows, None]] if np.ptp(missing) > 0 else []
     return np.hstack(columns)
 
 
-def _indicators(codes: Floats, occurring: Floats) -> Floats:
-    """One column for each level that occurs among all rows, (L,), none where there is one: (k, L)."""
+def _level_indicators(codes: Floats, occurring: Floats) -> Floats:
+    """Return one column for each level that occurs among all rows, (L,), none where there is one: (k, L)."""
     return np.equal(codes[:, None], occurring if len(occurring) > 1 else occurring[:0]).astype(np.float64)
 
 
-def _scaled(values: Floats, scaling: str) -> Floats:
-    """(N,), the same for the same value whatever the order of the rows: sums depend on theirs."""
+def _scale_values(values: Floats, scaling: str) -> Floats:
+    """Return scaled values (N,), the same for the same value whatever the order of the rows: sums depend on theirs."""
     if scaling == "none":
         return values
     ordered = np.sort(values) / np.abs(values).max()
@@ -288,7 +300,7 @@ def _scaled(values: Floats, scaling: str) -> Floats:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClusterSpec(Spec):
-    """How many clusters, of what, and how they are weighed."""
+    """Number of clusters, variables to cluster by, and weights of the clusters."""
 
     variables: Annotated[
         tuple[str, ...], Param("variables to cluster by; all but identifiers if empty", names="variables")
@@ -335,10 +347,11 @@ class ClusterSpec(Spec):
             ),
         ),
     ),
-    combine=averages_of_intervals,
+    combine=average_with_intervals,
 )
 def cluster(confidential: Microdata, released: Microdata, spec: ClusterSpec, run: Run) -> Measure:
-    """``u_c`` beside its mean over random labels; the mean over samples of the rows where there are more than ``limit``, with its t interval.
+    """Measure ``u_c`` and its mean over random labels; the mean over samples of the rows where there are more than ``limit``, with its t
+    interval.
 
     Identical rows are one point, so the order of the rows does not matter. Ties between distances, frequent among
     whole numbers, fall by the order of the values: programs that break them otherwise may cut other clusters.
@@ -347,18 +360,18 @@ def cluster(confidential: Microdata, released: Microdata, spec: ClusterSpec, run
         NotComputable: when no column varies over the two tables.
     """
     total = len(confidential) + len(released)
-    names = spec.variables or confidential.schema.but_identifiers
+    names = spec.variables or confidential.schema.non_identifiers
     sampled = total > spec.limit
     draws = [run.rng] if not sampled or spec.samples == 1 else run.rng.spawn(spec.samples)
     found, remarks = list[ClusterDifference](), list[str]()
     for rng in draws:
-        ours, theirs = _sample(len(confidential), len(released), spec.limit, rng)
-        points = _points(
+        ours, theirs = _sample_rows(len(confidential), len(released), spec.limit, rng)
+        points = _make_points(
             confidential, released, names, spec.scaling, np.concatenate([ours, len(confidential) + theirs])
         )
-        difference, points_apart = _clustered(points, len(ours), spec, run)
+        difference, points_apart = _cluster_points(points, len(ours), spec, run)
         found.append(difference)
-        remarks.append(_reason(len(points), total, points_apart, spec))
+        remarks.append(_sampling_remark(len(points), total, points_apart, spec))
     value, lower, upper = monte_carlo_mean([one.u_c for one in found], within=SHARE)
     if lower is not None and lower == upper:
         lower, upper = None, None

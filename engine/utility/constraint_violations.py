@@ -1,8 +1,9 @@
-"""How many records break the constraints that the recipe declares, in every dataset and in the confidential data.
+"""Records that break the constraints of the recipe, in every dataset and in the confidential data.
 
-A record is counted where it is known to break a rule: what hangs on a missing value is unknown, and so is what the label of a
-generalised value leaves open (``sfumato.engine.constraints.evaluation``); of how many nothing can be said is counted beside it. A recipe with ``[constraints]`` has
-this measure unasked.
+A record is counted where it is known to break a rule: what depends on a missing value is unknown, and so is what the label of a
+generalised value leaves open (``sfumato.engine.constraints.evaluation``); the records that cannot be evaluated are counted too. A
+recipe with
+``[constraints]`` has this measure by default.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, Self
 
 from ..constraints.constraints import read_constraints
-from ..constraints.evaluation import compliance, schema_of
-from ..data.conditions import Constraint
+from ..constraints.evaluation import count_compliance, schema_with_levels
+from ..data.conditions import RecordConstraint
 from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
@@ -29,27 +30,31 @@ COUNT = (0.0, None)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConstraintViolationsSpec(Spec):
+    """Rules whose violations are counted."""
+
     implied: ClassVar[bool] = True
 
     rules: Annotated[
         Mapping[str, str],
-        Param('rules by name, such as { total = "income = wage + rent" }; those of the recipe if empty', selects=True),
+        Param(
+            'rules by name, such as { total = "income = wage + rent" }; those of the recipe if empty', filters_rows=True
+        ),
     ] = field(default_factory=dict)
 
-    def read(self, schema: Schema, place: str) -> tuple[Constraint, ...]:
-        """The rules that are looked at. Raises BadInput."""
+    def read_rules(self, schema: Schema, place: str) -> tuple[RecordConstraint, ...]:
+        """Read the rules that are evaluated. Raises BadInput."""
         try:
             return read_constraints(self.rules, schema) if self.rules else schema.constraints
         except BadInput as error:
             raise BadInput(error.place.replace("constraints", f"{place}.rules", 1), error.message) from None
 
     def check(self, schema: Schema, place: str) -> None:
-        """BadInput where a rule is none, or there is none."""
-        if not self.read(schema, place):
+        """Raise BadInput where a rule is none, or there is none."""
+        if not self.read_rules(schema, place):
             raise BadInput(place, "neither the recipe nor this step has rules; add [constraints], or leave it out")
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """With the recipe's own rules, when none is named."""
+        """Return the parameters with the recipe's own rules, when none is named."""
         return replace(self, rules=self.rules or {one.name: one.text for one in schema.constraints})
 
 
@@ -68,12 +73,12 @@ class ConstraintViolationsSpec(Spec):
 def constraint_violations(
     confidential: Microdata, released: Microdata, spec: ConstraintViolationsSpec, run: Run
 ) -> Measure:
-    """Both counts for each rule, the rule's name as the target."""
-    schema = schema_of(confidential)
-    rules = spec.read(confidential.schema, "constraints")
+    """Count the records that break each rule, and those that cannot be evaluated; the rule's name is the target."""
+    schema = schema_with_levels(confidential)
+    rules = spec.read_rules(confidential.schema, "constraints")
     if not rules:
         raise NotComputable("there is no rule to keep to")
-    found = compliance(released, replace(schema, constraints=rules))
+    found = count_compliance(released, replace(schema, constraints=rules))
     return Measure(
         tuple(
             Estimate(name, float(count), one.constraint.name)

@@ -8,17 +8,13 @@ With p_c(v) and p_s(v) the shares of the confidential and of the released record
 over all values v, and all levels w of u, that occur in either table. As in the paper each level counts alike, however few
 records have it. A level that one of the tables lacks has no shares there, and the paper does not say what then: here it
 counts 2, the largest squared distance of two distributions, so that to leave a level out is never better than to have
-it. The row says how many such levels there are.
-
-Numbers and dates are values by bins (``sfumato.engine.design.binning``). A missing value is a value of its own, of the
-variable and of u.
+it. The row says how many such levels there are. Numbers and dates are values by bins (``sfumato.engine.design.binning``).
+A missing value is a value of its own, of the variable and of u.
 
 The baseline is what two samples of one distribution give: given the pooled values, every split into n and m equally likely,
 each term has the mean H(v) (1 - H(v)) (1/n + 1/m) N / (N - 1), with H the pooled share and N = n + m; of a conditional distance
-within each level. Where a table lacks a level there is none.
-
-Where a variable is the survey weight, shares are of the population, each table's by its own weights, and n, m and N of the baseline are
-Kish's effective sample sizes, within each level.
+within each level. Where a table lacks a level there is none. Where a variable is the survey weight, shares are of the population,
+each table's by its own weights, and n, m and N of the baseline are Kish's effective sample sizes, within each level.
 """
 
 from __future__ import annotations
@@ -37,11 +33,11 @@ from ..data.schema import Kind, Schema, compared_variables
 from ..design.binning import (
     BINNED,
     TEN_OF_EQUAL_COUNT,
-    Binning,
+    BinningRule,
     BinsOfCompared,
-    as_categories,
-    check_binning,
-    learned_words,
+    check_binning_rules,
+    comparable_categories,
+    learned_bins_text,
 )
 from ..design.survey import SurveyDesign
 from ..errors import BadInput, NotComputable
@@ -53,33 +49,38 @@ from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import joint_classes
 
-LARGEST = 2.0
+LARGEST_DISTANCE = 2.0
 """The squared distance of two distributions that share no value and have one each."""
-Weights = tuple[Floats, Floats]
+TableWeights = tuple[Floats, Floats]
 """The survey weights of both tables, (n,) and (m,)."""
 
 
-class _Values(NamedTuple):
-    """The values of both tables as equal codes for equal ones, (n,) and (m,), and what is to be said of their bins."""
+class _TableCodes(NamedTuple):
+    """Values of both tables as equal codes for equal ones.
+
+    ours: codes of the confidential records, (n,)
+    theirs: codes of the released records, (m,)
+    remark: remark on their bins
+    """
 
     ours: Integers
     theirs: Integers
     remark: str
 
 
-def _values(
-    confidential: Microdata, released: Microdata, name: str, bins: Mapping[str, Binning]
-) -> _Values | NotComputable:
+def _encode_variable(
+    confidential: Microdata, released: Microdata, name: str, bins: Mapping[str, BinningRule]
+) -> _TableCodes | NotComputable:
     rule = bins.get(name, TEN_OF_EQUAL_COUNT) if confidential.schema[name].kind in BINNED else None
     try:
-        ours, theirs = as_categories(confidential, released, name, rule)
+        ours, theirs = comparable_categories(confidential, released, name, rule)
     except NotComputable as error:
         return error
-    remark = learned_words({name: rule} if rule else {})
-    return _Values(*joint_classes([ours], [theirs]), remark)
+    remark = learned_bins_text({name: rule} if rule else {})
+    return _TableCodes(*joint_classes([ours], [theirs]), remark)
 
 
-def _marginal(name: str, values: _Values | NotComputable, weights: Weights | None) -> Estimate:
+def _marginal_estimate(name: str, values: _TableCodes | NotComputable, weights: TableWeights | None) -> Estimate:
     if isinstance(values, NotComputable):
         return Estimate.not_computed("marginal", values.reason, name)
     found = squared_distance(
@@ -88,17 +89,21 @@ def _marginal(name: str, values: _Values | NotComputable, weights: Weights | Non
     return Estimate("marginal", found.value, name, baseline=found.expected, reason=values.remark)
 
 
-def _conditional(
-    name: str, values: _Values | NotComputable, given: str, levels: _Values | NotComputable, weights: Weights | None
+def _conditional_estimate(
+    name: str,
+    values: _TableCodes | NotComputable,
+    given: str,
+    levels: _TableCodes | NotComputable,
+    weights: TableWeights | None,
 ) -> Estimate:
     for of in (values, levels):
         if isinstance(of, NotComputable):
             return Estimate.not_computed("conditional", of.reason, name, condition=given)
-    assert isinstance(values, _Values)
-    assert isinstance(levels, _Values)
+    assert isinstance(values, _TableCodes)
+    assert isinstance(levels, _TableCodes)
     found = squared_distance(values.ours, values.theirs, levels.ours, levels.theirs, weights)
-    lacking = f'{found.lacking:,} of {found.levels:,} levels of "{given}" are in one table alone: each counts 2'
-    said = (values.remark, levels.remark, lacking if found.lacking else "")
+    lacking = f'{found.n_lacking:,} of {found.n_levels:,} levels of "{given}" are in one table alone: each counts 2'
+    said = (values.remark, levels.remark, lacking if found.n_lacking else "")
     return Estimate(
         "conditional",
         found.value,
@@ -110,13 +115,19 @@ def _conditional(
 
 
 @dataclass(frozen=True, slots=True)
-class SquaredDistance:
-    """The distance, what two samples of one distribution give (None where a level is lacking), and the lacking levels."""
+class DistributionDistance:
+    """Squared distance of two conditional distributions.
+
+    value: the distance
+    expected: what two samples of one distribution give; None where a level is lacking
+    n_lacking: levels that only one table has
+    n_levels: levels of both tables
+    """
 
     value: float
     expected: float | None
-    lacking: int
-    levels: int
+    n_lacking: int
+    n_levels: int
 
 
 def squared_distance(
@@ -124,38 +135,41 @@ def squared_distance(
     theirs: Integers,
     our_level: Integers,
     their_level: Integers,
-    weights: Weights | None = None,
-) -> SquaredDistance:
-    """The conditional distance of values (n,) and (m,) given levels (n,) and (m,), all codes from 0, of records with these survey weights."""
+    weights: TableWeights | None = None,
+) -> DistributionDistance:
+    """Return the conditional distance of values (n,) and (m,) given levels (n,) and (m,), all codes from 0, of records with these survey
+    weights.
+    """
     values = int(max(ours.max(initial=-1), theirs.max(initial=-1))) + 1
     n, pairs = len(ours), np.concatenate([our_level * values + ours, their_level * values + theirs])
     cell, distinct = pd.factorize(pairs)
     level = distinct // values
     levels = int(level.max()) + 1
     own = (np.ones(len(ours)), np.ones(len(theirs))) if weights is None else weights
-    cells = [_sums(part, w, len(distinct)) for part, w in zip((cell[:n], cell[n:]), own, strict=True)]
+    cells = [_weighted_counts(part, w, len(distinct)) for part, w in zip((cell[:n], cell[n:]), own, strict=True)]
     parts = tuple(zip((our_level, their_level), own, strict=True))
-    sizes = [_sums(part, w, levels) for part, w in parts]
-    squares = [_sums(part, w**2, levels) for part, w in parts]
+    sizes = [_weighted_counts(part, w, levels) for part, w in parts]
+    squares = [_weighted_counts(part, w**2, levels) for part, w in parts]
     both = (sizes[0] > 0) & (sizes[1] > 0)
     kept = np.flatnonzero(both[level])
     records = [size[level[kept]] ** 2 / square[level[kept]] for size, square in zip(sizes, squares, strict=True)]
-    gap, expected = _terms([count[kept] for count in cells], [size[level[kept]] for size in sizes], records)
+    gap, expected = _cell_terms([count[kept] for count in cells], [size[level[kept]] for size in sizes], records)
     lacking = int(np.sum((sizes[0] > 0) ^ (sizes[1] > 0)))
-    total = float(np.sum(np.sort(gap))) + LARGEST * lacking
-    return SquaredDistance(
+    total = float(np.sum(np.sort(gap))) + LARGEST_DISTANCE * lacking
+    return DistributionDistance(
         total, None if lacking else float(np.sum(np.sort(expected))), lacking, lacking + int(both.sum())
     )
 
 
-def _sums(codes: Integers, weights: Floats, count: int) -> Floats:
+def _weighted_counts(codes: Integers, weights: Floats, count: int) -> Floats:
     return np.asarray(np.bincount(codes, weights, count), dtype=np.float64)
 
 
-def _terms(counts: list[Floats], sizes: list[Floats], records: list[Floats]) -> tuple[Floats, Floats]:
-    """Of each cell (cells,) the squared difference of the shares, and its mean over every split of the pooled records.
+def _cell_terms(counts: list[Floats], sizes: list[Floats], records: list[Floats]) -> tuple[Floats, Floats]:
+    """Return for each cell (cells,) the squared difference of the shares, and its mean over every split of the pooled records.
 
-    ``counts`` and ``sizes`` are weights of the cell and of its level in each table, ``records`` how many of equal weights would say as much.
+    ``counts`` and ``sizes`` are weights of the cell and of its level in each table, ``records`` how many of equal weights would say as
+    much.
     """
     (a, b), (p, q), (n, m) = counts, sizes, records
     pooled = (a + b) / (p + q)
@@ -165,32 +179,32 @@ def _terms(counts: list[Floats], sizes: list[Floats], records: list[Floats]) -> 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DistributionDistanceSpec(Spec):
-    """The variables, those that their distributions are conditioned on, and bins."""
+    """Variables to compare, those that their distributions are conditioned on, and bins."""
 
     variables: Annotated[
-        tuple[str, ...], Param("variables to compare; the released ones if empty", names="variables", selects=True)
+        tuple[str, ...], Param("variables to compare; the released ones if empty", names="variables", filters_rows=True)
     ] = ()
     given: Annotated[
         tuple[str, ...],
         Param(
             "variables given whose levels the distributions of the others are compared too",
             names="variables",
-            selects=True,
+            filters_rows=True,
         ),
     ] = ()
     bins: BinsOfCompared = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """With the released variables, when none is named."""
+        """Return the parameters with the released variables, when none is named."""
         return replace(self, variables=self.variables or compared_variables(schema, released, tuple(Kind)))
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when there is nothing to compare, or a bin is of a variable that is not compared."""
+        """Raise BadInput when there is nothing to compare, or a bin is of a variable that is not compared."""
         names = self.for_release(schema, released).variables
         if not names:
             raise BadInput(place, "no released variable can be compared; name some")
         used = {name: schema[name].kind for name in (*names, *self.given) if schema[name].kind in BINNED}
-        check_binning(self.bins, used, f"{place}.bins")
+        check_binning_rules(self.bins, used, f"{place}.bins")
 
 
 @measure_method(
@@ -202,7 +216,7 @@ class DistributionDistanceSpec(Spec):
             "marginal",
             "sum over the values of the squared differences of the shares that they have of both tables",
             "low",
-            range=(0.0, LARGEST),
+            range=(0.0, LARGEST_DISTANCE),
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Distance of a distribution",
@@ -232,16 +246,16 @@ class DistributionDistanceSpec(Spec):
 def distribution_distance(
     confidential: Microdata, released: Microdata, spec: DistributionDistanceSpec, run: Run
 ) -> Measure:
-    """A marginal distance for each variable, and a conditional one for each pair of it and another that is given."""
+    """Measure a marginal distance for each variable, and a conditional one for each pair of it and another that is given."""
     spec = spec.for_release(confidential.schema, ())
-    design = SurveyDesign.of(confidential.schema)
-    weights = None if design is None else (design.weights(confidential), design.weights(released))
-    found = {name: _values(confidential, released, name, spec.bins) for name in {*spec.variables, *spec.given}}
+    design = SurveyDesign.from_schema(confidential.schema)
+    weights = None if design is None else (design.weights_of(confidential), design.weights_of(released))
+    found = {name: _encode_variable(confidential, released, name, spec.bins) for name in {*spec.variables, *spec.given}}
     return Measure(
         (
-            *(_marginal(name, found[name], weights) for name in spec.variables),
+            *(_marginal_estimate(name, found[name], weights) for name in spec.variables),
             *(
-                _conditional(name, found[name], given, found[given], weights)
+                _conditional_estimate(name, found[name], given, found[given], weights)
                 for given in spec.given
                 for name in spec.variables
                 if name != given

@@ -24,11 +24,11 @@ from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema, compared_variables
 from ..design.survey import SurveyDesign
-from ..design.survey_estimation import effective_size
+from ..design.survey_estimation import effective_sample_size
 from ..errors import BadInput
 from ..methods.drafting import OURS, Case, Offer, OfferedLimit, drafts
 from ..methods.levers import FIDELITY
-from ..methods.outputs import CountsFigure, Label, Output
+from ..methods.outputs import FigureOfCounts, Label, Output
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -41,7 +41,12 @@ LARGEST_GAP = 0.05
 
 @dataclass(frozen=True, slots=True)
 class EcdfDifference:
-    """Both differences, and what each is expected to be for two samples of one distribution."""
+    """Differences of two empirical cdfs, and what each is expected to be for two samples of one distribution.
+
+    max_abs: largest absolute difference
+    mean_squared: mean squared difference
+    expected_max_abs, expected_mean_squared: their expectations
+    """
 
     max_abs: float
     mean_squared: float
@@ -56,7 +61,7 @@ def ecdf_difference(
     distinct: bool = False,
     weights: tuple[Floats, Floats] | None = None,
 ) -> EcdfDifference:
-    """The differences between the empirical cdfs of (n,) and (m,) values, averaged over all or over distinct values.
+    """Return the differences between the empirical cdfs of (n,) and (m,) values, averaged over all or over distinct values.
 
     The expected mean square is exact given the pooled values, ties included: every split of them into n and m is
     equally likely, and (F_c - F_s)(z) has variance H(z) (1 - H(z)) (1/n + 1/m) N / (N - 1), H the pooled cdf. The
@@ -65,8 +70,8 @@ def ecdf_difference(
     then approximate.
     """
     ours, theirs = (np.ones(len(confidential)), np.ones(len(released))) if weights is None else weights
-    n, m, total = effective_size(ours), effective_size(theirs), float(ours.sum() + theirs.sum())
-    points, here, there = _totals(confidential, released, weights)
+    n, m, total = effective_sample_size(ours), effective_sample_size(theirs), float(ours.sum() + theirs.sum())
+    points, here, there = _totals_at_points(confidential, released, weights)
     difference = np.cumsum(here) / ours.sum() - np.cumsum(there) / theirs.sum()
     difference[-1] = 0.0
     repeats = (here + there) / total
@@ -81,10 +86,10 @@ def ecdf_difference(
     )
 
 
-def _totals(
+def _totals_at_points(
     confidential: Floats, released: Floats, weights: tuple[Floats, Floats] | None
 ) -> tuple[Floats, Floats, Floats]:
-    """The pooled points, ascending, and what each table has at each of them, records or weights: (points,) each."""
+    """Return the pooled points, ascending, and what each table has at each of them, records or weights: (points,) each."""
     if weights is not None:
         points, place = np.unique(np.concatenate([confidential, released]), return_inverse=True)
         n = len(confidential)
@@ -109,13 +114,13 @@ def largest_gap(confidential: Floats, released: Floats) -> float:
     return float(np.abs(shares[0] - shares[1]).max(initial=0.0))
 
 
-def _of_variable(confidential: Microdata, released: Microdata, name: str, spec: EcdfSpec) -> Iterator[Estimate]:
-    ours, theirs = confidential.present(name), released.present(name)
+def _variable_estimates(confidential: Microdata, released: Microdata, name: str, spec: EcdfSpec) -> Iterator[Estimate]:
+    ours, theirs = confidential.present_numbers(name), released.present_numbers(name)
     if not len(theirs):
         for measure in ("max_abs_difference", "mean_squared_difference"):
             yield Estimate.not_computed(measure, "no released record has a value", name)
         return
-    weights = _weights(confidential, released, name)
+    weights = _present_weights(confidential, released, name)
     found = ecdf_difference(ours, theirs, distinct=spec.points == "distinct", weights=weights)
     lacking = (("confidential", confidential, ours), ("released", released, theirs))
     said = [
@@ -127,20 +132,22 @@ def _of_variable(confidential: Microdata, released: Microdata, name: str, spec: 
     yield Estimate("mean_squared_difference", found.mean_squared, name, baseline=expected, reason=reason)
 
 
-def _weights(confidential: Microdata, released: Microdata, name: str) -> tuple[Floats, Floats] | None:
-    """The survey weights of the records of each table that have a value; None without a weight."""
-    design = SurveyDesign.of(confidential.schema)
+def _present_weights(confidential: Microdata, released: Microdata, name: str) -> tuple[Floats, Floats] | None:
+    """Return the survey weights of the records of each table that have a value; None without a weight."""
+    design = SurveyDesign.from_schema(confidential.schema)
     if design is None:
         return None
-    ours, theirs = (design.weights(data)[~data.missing(name)] for data in (confidential, released))
+    ours, theirs = (design.weights_of(data)[~data.missing_mask(name)] for data in (confidential, released))
     return ours, theirs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EcdfSpec(Spec):
+    """Variables to compare, and the points that the squared difference is averaged over."""
+
     variables: Annotated[
         tuple[str, ...],
-        Param("variables to compare; the released ones if empty", names="variables", kinds=ORDERED, selects=True),
+        Param("variables to compare; the released ones if empty", names="variables", kinds=ORDERED, filters_rows=True),
     ] = ()
     points: Annotated[
         Literal["pooled", "distinct"],
@@ -148,17 +155,17 @@ class EcdfSpec(Spec):
     ] = "pooled"
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when no variable is named and none that is released has an order."""
+        """Raise BadInput when no variable is named and none that is released has an order."""
         if not self.for_release(schema, released).variables:
             raise BadInput(place, f"no released variable is {', '.join(ORDERED[:-1])} or {ORDERED[-1]}; leave it out")
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """With the released variables that have an order, when none is named."""
+        """Return the parameters with the released variables that have an order, when none is named."""
         return replace(self, variables=self.variables or compared_variables(schema, released, ORDERED))
 
 
-def _offer(case: Case) -> Offer | None:
-    """How far the distributions of released numbers, dates and ordered levels are from the data's."""
+def _draft_offer(case: Case) -> Offer | None:
+    """Return the offer for a synthesis: how far the distributions of released numbers, dates and ordered levels are from the data's."""
     if case.want == "anonymisation" or not any(case.table[name].variable.kind in ORDERED for name in case.released):
         return None
     by_chance = math.ceil(163 * math.sqrt(2 / case.table.records)) / 100
@@ -185,7 +192,7 @@ def _offer(case: Case) -> Offer | None:
             "variable of few values",
             "low",
             range=SHARE,
-            public=CountsFigure(largest_gap, sensitivity=1),
+            public=FigureOfCounts(largest_gap, sensitivity=1),
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Largest gap of cumulative shares",
@@ -215,8 +222,10 @@ def _offer(case: Case) -> Offer | None:
     ),
     survey_weighted=True,
 )
-@drafts(_offer)
+@drafts(_draft_offer)
 def ecdf(confidential: Microdata, released: Microdata, spec: EcdfSpec, run: Run) -> Measure:
-    """Both differences for each variable, beside their expectations for two samples of one distribution."""
+    """Measure both differences for each variable, with their expectations for two samples of one distribution."""
     names = spec.for_release(confidential.schema, ()).variables
-    return Measure(tuple(estimate for name in names for estimate in _of_variable(confidential, released, name, spec)))
+    return Measure(
+        tuple(estimate for name in names for estimate in _variable_estimates(confidential, released, name, spec))
+    )

@@ -1,4 +1,4 @@
-"""Overlap of confidence intervals: would an analyst of the release come to the conclusions of the confidential data?
+"""Overlap of confidence intervals: whether an analyst of the release comes to the conclusions of the confidential data.
 
 For a mean, a quantile or a regression coefficient, ``overlap`` I^l of the interval of released dataset l with that of the
 confidential data (Karr et al. 2006; Guo & Hu §3.2, eq. 10), averaged over l. Beside it ``estimate``, with its interval,
@@ -25,8 +25,15 @@ from typing import Annotated, Any, Literal, Self
 from ..data.arrays import Floats
 from ..data.intervals import AT_MOST_ONE, NON_NEGATIVE, UNBOUNDED, Range
 from ..data.microdata import Microdata
-from ..data.schema import Kind, Schema, compared_variables, range_of_values
-from ..design.estimation import Answer, Model, check_models, mean_estimate, quantile_estimate, records_left_out
+from ..data.schema import Kind, Schema, compared_variables, value_range
+from ..design.estimation import (
+    EstimateOrReason,
+    RegressionModel,
+    check_models,
+    left_out_remark,
+    mean_estimate,
+    quantile_estimate,
+)
 from ..design.survey import SurveyDesign
 from ..design.survey_estimation import SurveySample, survey_mean, survey_quantile
 from ..errors import BadInput, NotComputable
@@ -44,15 +51,21 @@ NUMERIC = (Kind.COUNT, Kind.CONTINUOUS)
 AVERAGED = (*NUMERIC, Kind.BINARY)
 
 
-def check(data: Microdata, target: str, spec: IntervalOverlapSpec, place: str) -> None:
-    """BadInput where a model takes a function of a column outside its domain."""
+def check_model_domains(data: Microdata, target: str, spec: IntervalOverlapSpec, place: str) -> None:
+    """Raise BadInput where a model takes a function of a column outside its domain."""
     for i, model in enumerate(spec.models):
         model.check_domains(data, f"{place}.models[{i}]")
 
 
 @dataclass(frozen=True, slots=True)
-class Estimand:
-    """What is estimated: the variable it speaks of, what tells it from others of that variable, what it reads, its range."""
+class OverlapEstimand:
+    """A quantity that is estimated.
+
+    target: the variable that it is about
+    params: what distinguishes it from others of that variable
+    columns: variables that it reads
+    range: range of its values
+    """
 
     target: str
     params: tuple[tuple[str, Any], ...]
@@ -60,61 +73,67 @@ class Estimand:
     range: Range = UNBOUNDED
 
 
-def _answers(confidential: Microdata, data: Microdata, spec: IntervalOverlapSpec) -> Iterator[tuple[Estimand, Answer]]:
-    """Every estimand with its estimate on ``data``, or why there is none."""
-    design = SurveyDesign.of(confidential.schema)
-    sample = None if design is None else design.sample(data)
+def _estimate_all(
+    confidential: Microdata, data: Microdata, spec: IntervalOverlapSpec
+) -> Iterator[tuple[OverlapEstimand, EstimateOrReason]]:
+    """Yield every estimand with its estimate on ``data``, or why there is none."""
+    design = SurveyDesign.from_schema(confidential.schema)
+    sample = None if design is None else design.sample_of(data)
     for name in spec.means:
-        within = range_of_values(confidential.schema[name])
+        within = value_range(confidential.schema[name])
         yield (
-            Estimand(name, (("estimand", "mean"),), (name,), within),
-            _attempt(partial(_mean, data, name, sample, spec.confidence, within)),
+            OverlapEstimand(name, (("estimand", "mean"),), (name,), within),
+            _estimate_or_error(partial(_estimate_mean, data, name, sample, spec.confidence, within)),
         )
     for name in spec.quantiles:
-        within = range_of_values(confidential.schema[name])
+        within = value_range(confidential.schema[name])
         for p in spec.probabilities:
             yield (
-                Estimand(name, (("estimand", "quantile"), ("q", p)), (name,), within),
-                _attempt(partial(_quantile, data, name, sample, spec.confidence, p)),
+                OverlapEstimand(name, (("estimand", "quantile"), ("q", p)), (name,), within),
+                _estimate_or_error(partial(_estimate_quantile, data, name, sample, spec.confidence, p)),
             )
     for model in spec.models:
         target = model.response_column(data.schema, "")
-        for term, answer in model.estimates(confidential, data, spec.confidence, sample).items():
+        for term, answer in model.estimate_coefficients(confidential, data, spec.confidence, sample).items():
             params = (("estimand", "coefficient"), ("model", model.written), ("term", term))
-            yield Estimand(target, params, model.columns(confidential.schema)), answer
+            yield OverlapEstimand(target, params, model.columns(confidential.schema)), answer
 
 
-def _mean(
+def _estimate_mean(
     data: Microdata, name: str, sample: SurveySample | None, confidence: float, within: Range
 ) -> IntervalEstimate:
     if sample is None:
-        return mean_estimate(_present(data, name), confidence, within)
-    _present(data, name)
+        return mean_estimate(_required_values(data, name), confidence, within)
+    _required_values(data, name)
     return survey_mean(data.numbers(name), sample, confidence, within)
 
 
-def _quantile(data: Microdata, name: str, sample: SurveySample | None, confidence: float, p: float) -> IntervalEstimate:
+def _estimate_quantile(
+    data: Microdata, name: str, sample: SurveySample | None, confidence: float, p: float
+) -> IntervalEstimate:
     if sample is None:
-        return quantile_estimate(_present(data, name), p, confidence)
-    _present(data, name)
+        return quantile_estimate(_required_values(data, name), p, confidence)
+    _required_values(data, name)
     return survey_quantile(data.numbers(name), sample, p, confidence)
 
 
-def _present(data: Microdata, name: str) -> Floats:
-    present = data.present(name)
+def _required_values(data: Microdata, name: str) -> Floats:
+    present = data.present_numbers(name)
     if not len(present):
         raise NotComputable("no record has a value")
     return present
 
 
-def _attempt(work: Callable[[], IntervalEstimate]) -> Answer:
+def _estimate_or_error(work: Callable[[], IntervalEstimate]) -> EstimateOrReason:
     try:
         return work()
     except NotComputable as error:
         return error
 
 
-def _estimates(estimand: Estimand, answer: Answer, own: Answer | None = None, remark: str = "") -> tuple[Estimate, ...]:
+def _estimate_rows(
+    estimand: OverlapEstimand, answer: EstimateOrReason, own: EstimateOrReason | None = None, remark: str = ""
+) -> tuple[Estimate, ...]:
     target, params = estimand.target, dict(estimand.params)
     if isinstance(answer, NotComputable):
         names = ("estimate", "standard_error")
@@ -126,23 +145,23 @@ def _estimates(estimand: Estimand, answer: Answer, own: Answer | None = None, re
     )
 
 
-def _overlap(estimand: Estimand, answer: Answer, own: Answer) -> Estimate:
+def _overlap_row(estimand: OverlapEstimand, answer: EstimateOrReason, own: EstimateOrReason) -> Estimate:
     target, params = estimand.target, dict(estimand.params)
     try:
-        value = mean_overlap(_interval(own), _interval(answer))
+        value = mean_overlap(_required_interval(own), _required_interval(answer))
     except NotComputable as error:
         return Estimate.not_computed("overlap", error.reason, target, **params)
     return Estimate("overlap", value, target, baseline=1.0, params=params)
 
 
-def _interval(answer: Answer) -> tuple[float, float]:
+def _required_interval(answer: EstimateOrReason) -> tuple[float, float]:
     if isinstance(answer, NotComputable):
         raise answer
     return answer.interval
 
 
 def mean_overlap(confidential: tuple[float, float], released: tuple[float, float]) -> float:
-    """The mean of the shares that the intersection has of two intervals (lower, upper).
+    """Return the mean of the shares that the intersection has of two intervals (lower, upper).
 
     I = (U_i - L_i) / (2 (U_c - L_c)) + (U_i - L_i) / (2 (U_s - L_s)) with U_i the smaller upper and L_i the larger lower
     end: 1 for equal intervals, negative for disjoint ones, the more the further apart.
@@ -159,57 +178,62 @@ def mean_overlap(confidential: tuple[float, float], released: tuple[float, float
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IntervalOverlapSpec(Spec):
-    """What is estimated, and how datasets are combined."""
+    """Quantities that are estimated, and how datasets are combined."""
 
     synthesis: Annotated[
-        Literal["partial", "full"], Param("combining rule: some variables are synthesised, or all of them", told=True)
+        Literal["partial", "full"],
+        Param("combining rule: some variables are synthesised, or all of them", reported=True),
     ] = "partial"
-    confidence: Annotated[float, Param("confidence level of the intervals", ge=0.5, lt=1, told=True)] = 0.95
+    confidence: Annotated[float, Param("confidence level of the intervals", ge=0.5, lt=1, reported=True)] = 0.95
     means: Annotated[
         tuple[str, ...],
         Param(
             "variables whose mean is estimated; of a binary one the share of its second level",
             names="variables",
             kinds=AVERAGED,
-            selects=True,
+            filters_rows=True,
         ),
     ] = ()
     quantiles: Annotated[
         tuple[str, ...],
-        Param("variables whose quantiles are estimated", names="variables", kinds=NUMERIC, selects=True),
+        Param("variables whose quantiles are estimated", names="variables", kinds=NUMERIC, filters_rows=True),
     ] = ()
-    probabilities: Annotated[tuple[float, ...], Param("which quantiles", ge=0, le=1, selects=True)] = (0.25, 0.5, 0.9)
+    probabilities: Annotated[tuple[float, ...], Param("which quantiles", ge=0, le=1, filters_rows=True)] = (
+        0.25,
+        0.5,
+        0.9,
+    )
     models: Annotated[
-        tuple[Model, ...],
+        tuple[RegressionModel, ...],
         Param(
             'regressions whose coefficients are estimated: "log(price) ~ room_type + days", "logit: smoker ~ age", '
             '"logit: price > 100 ~ age"',
-            selects=True,
+            filters_rows=True,
             unique=True,
         ),
     ] = ()
 
     def check(self, schema: Schema, place: str) -> None:
-        """BadInput when a column is not there or of a wrong kind."""
+        """Raise BadInput when a column is not there or of a wrong kind."""
         Spec.check(self, schema, place)
         check_models(self.models, schema, f"{place}.models")
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when nothing is named and no released variable is a number."""
+        """Raise BadInput when nothing is named and no released variable is a number."""
         spec = self.for_release(schema, released)
         if not (spec.means or spec.quantiles or spec.models):
             raise BadInput(place, "no released variable is count or continuous; name means, quantiles or models")
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """With the means and quantiles of the released numbers, when nothing is named."""
+        """Return the parameters with the means and quantiles of the released numbers, when nothing is named."""
         if self.means or self.quantiles or self.models:
             return self
         names = compared_variables(schema, released, NUMERIC)
         return replace(self, means=names, quantiles=names)
 
 
-def _offer(case: Case) -> Offer | None:
-    """Whether means and quantiles of released numbers come out as from the data."""
+def _draft_offer(case: Case) -> Offer | None:
+    """Return the offer for a synthesis: whether means and quantiles of released numbers come out as from the data."""
     numbers = [name for name in case.released if case.table[name].variable.kind in NUMERIC]
     if case.want == "anonymisation" or not numbers or case.m < 2:
         return None
@@ -272,23 +296,23 @@ def _offer(case: Case) -> Offer | None:
     ),
     confidential=True,
     survey_weighted=True,
-    check=check,
+    check=check_model_domains,
     combine=by_combining_rules,
 )
-@drafts(_offer)
+@drafts(_draft_offer)
 def interval_overlap(confidential: Microdata, released: Microdata, spec: IntervalOverlapSpec, run: Run) -> Measure:
-    """Overlap, estimate and standard error of each estimand; the confidential data alone have no overlap."""
+    """Measure overlap, estimate and standard error of each estimand; the confidential data alone have no overlap."""
     spec = spec.for_release(confidential.schema, ())
-    own = dict(_answers(confidential, confidential, spec))
+    own = dict(_estimate_all(confidential, confidential, spec))
     estimates: list[Estimate] = []
     if released.origin == "confidential":
         for estimand, answer in own.items():
-            estimates += _estimates(estimand, answer, remark=records_left_out(released, estimand.columns))
+            estimates += _estimate_rows(estimand, answer, remark=left_out_remark(released, estimand.columns))
         return Measure(tuple(estimates))
-    design = SurveyDesign.of(confidential.schema)
-    for estimand, answer in dict(_answers(confidential, released, spec)).items():
-        estimates += _estimates(estimand, answer, own[estimand], records_left_out(released, estimand.columns))
-        estimates.append(_overlap(estimand, answer, own[estimand]))
+    design = SurveyDesign.from_schema(confidential.schema)
+    for estimand, answer in dict(_estimate_all(confidential, released, spec)).items():
+        estimates += _estimate_rows(estimand, answer, own[estimand], left_out_remark(released, estimand.columns))
+        estimates.append(_overlap_row(estimand, answer, own[estimand]))
         if isinstance(answer, IntervalEstimate):
             estimates += stated_bounds(estimand.range, estimand.target, dict(estimand.params))
             if design is not None:

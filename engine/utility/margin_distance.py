@@ -23,11 +23,11 @@ from ..data.schema import Kind, Schema, compared_variables
 from ..design.binning import (
     BINNED,
     TEN_OF_EQUAL_COUNT,
-    Binning,
+    BinningRule,
     BinsOfCompared,
-    as_categories,
-    check_binning,
-    learned_words,
+    check_binning_rules,
+    comparable_categories,
+    learned_bins_text,
 )
 from ..errors import BadInput, NotComputable
 from ..methods.drafting import Case, Offer, drafts
@@ -39,22 +39,24 @@ from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import joint_classes
 
-Codes = tuple[Integers, Integers]
+TwoTableCodes = tuple[Integers, Integers]
 
 
-def _output(name: str, meaning: str, label: Label) -> Output:
+def _distance_output(name: str, meaning: str, label: Label) -> Output:
     return Output(name, meaning, "low", unit="share", range=SHARE, statbarn="StatisticalHypothesisTests", label=label)
 
 
-def _mean(measure: str, values: Sequence[tuple[float, float]], said: str, hidden: Mapping[str, str]) -> Estimate:
+def _mean_estimate(
+    measure: str, values: Sequence[tuple[float, float]], said: str, hidden: Mapping[str, str]
+) -> Estimate:
     if hidden or not values:
         return Estimate.not_computed(measure, next(iter(hidden.values()), "there are too few variables"))
     value, expected = np.mean(np.array(values), axis=0).tolist()
     return Estimate(measure, value, baseline=expected, unit="share", reason=said)
 
 
-def distance(codes: Sequence[Codes]) -> tuple[float, float]:
-    """The total variation of variables whose values are codes (n,) and (m,), and what two samples of one distribution give."""
+def total_variation(codes: Sequence[TwoTableCodes]) -> tuple[float, float]:
+    """Return the total variation of variables whose values are codes (n,) and (m,), and what two samples of one distribution give."""
     ours, theirs = joint_classes([one for one, _ in codes], [other for _, other in codes])
     size = int(max(ours.max(), theirs.max())) + 1
     n, m = len(ours), len(theirs)
@@ -67,31 +69,31 @@ def distance(codes: Sequence[Codes]) -> tuple[float, float]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MarginDistanceSpec(Spec):
-    """The variables whose pairs are compared, and bins."""
+    """Variables whose pairs are compared, and bins."""
 
     variables: Annotated[
-        tuple[str, ...], Param("variables to compare; the released ones if empty", names="variables", selects=True)
+        tuple[str, ...], Param("variables to compare; the released ones if empty", names="variables", filters_rows=True)
     ] = ()
     ways: Annotated[
-        Literal["pairs", "triples"], Param("the mean over pairs of variables, or over triples too", selects=True)
+        Literal["pairs", "triples"], Param("the mean over pairs of variables, or over triples too", filters_rows=True)
     ] = "pairs"
     bins: BinsOfCompared = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """With the released variables, when none is named."""
+        """Return the parameters with the released variables, when none is named."""
         return replace(self, variables=self.variables or compared_variables(schema, released, tuple(Kind)))
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput where there are no two variables, or a bin is of a variable that is not compared."""
+        """Raise BadInput where there are no two variables, or a bin is of a variable that is not compared."""
         names = self.for_release(schema, released).variables
         if len(names) < 2:
             raise BadInput(place, "a pair needs two variables; name them, or leave the measure out")
         used = {name: schema[name].kind for name in names if schema[name].kind in BINNED}
-        check_binning(self.bins, used, f"{place}.bins")
+        check_binning_rules(self.bins, used, f"{place}.bins")
 
 
-def _offer(case: Case) -> Offer | None:
-    """Of a release from tables, which relations of two variables it keeps."""
+def _draft_offer(case: Case) -> Offer | None:
+    """Return the offer for a release from tables: which relations of two variables it keeps; None for other releases."""
     if case.want != "synthesis" or case.linked or len(case.released) < 2:
         return None
     return Offer(
@@ -104,7 +106,7 @@ def _offer(case: Case) -> Offer | None:
     spec=MarginDistanceSpec,
     source="total variation; McKenna et al. (2022), section 6; Raab (2026)",
     outputs=(
-        _output(
+        _distance_output(
             "pair",
             "total variation of the joint distribution of two variables",
             Label(
@@ -115,7 +117,7 @@ def _offer(case: Case) -> Offer | None:
                 FIDELITY,
             ),
         ),
-        _output(
+        _distance_output(
             "mean_pair",
             "the mean of that over all pairs of variables",
             Label(
@@ -126,7 +128,7 @@ def _offer(case: Case) -> Offer | None:
                 FIDELITY,
             ),
         ),
-        _output(
+        _distance_output(
             "mean_triple",
             "the same over all triples of variables; with ways = triples",
             Label(
@@ -139,15 +141,15 @@ def _offer(case: Case) -> Offer | None:
         ),
     ),
 )
-@drafts(_offer)
+@drafts(_draft_offer)
 def margin_distance(confidential: Microdata, released: Microdata, spec: MarginDistanceSpec, run: Run) -> Measure:
-    """A distance for each pair, with the second variable as the parameter ``other``, and the means over pairs and triples."""
+    """Measure a distance for each pair, with the second variable as the parameter ``other``, and the means over pairs and triples."""
     spec = spec.for_release(confidential.schema, ())
-    found, hidden, remarks = dict[str, Codes](), dict[str, str](), dict[str, Binning]()
+    found, hidden, remarks = dict[str, TwoTableCodes](), dict[str, str](), dict[str, BinningRule]()
     for name in spec.variables:
         rule = spec.bins.get(name, TEN_OF_EQUAL_COUNT) if confidential.schema[name].kind in BINNED else None
         try:
-            found[name] = joint_classes(*([one] for one in as_categories(confidential, released, name, rule)))
+            found[name] = joint_classes(*([one] for one in comparable_categories(confidential, released, name, rule)))
         except NotComputable as error:
             hidden[name] = error.reason
         else:
@@ -157,13 +159,13 @@ def margin_distance(confidential: Microdata, released: Microdata, spec: MarginDi
         if why := hidden.get(a) or hidden.get(b):
             estimates.append(Estimate.not_computed("pair", why, a, other=b))
             continue
-        value, expected = distance([found[a], found[b]])
+        value, expected = total_variation([found[a], found[b]])
         pairs.append((value, expected))
-        said = learned_words({name: remarks[name] for name in (a, b) if name in remarks})
+        said = learned_bins_text({name: remarks[name] for name in (a, b) if name in remarks})
         estimates.append(Estimate("pair", value, a, baseline=expected, unit="share", reason=said, params={"other": b}))
-    said = learned_words(remarks)
-    estimates.append(_mean("mean_pair", pairs, said, hidden))
+    said = learned_bins_text(remarks)
+    estimates.append(_mean_estimate("mean_pair", pairs, said, hidden))
     if spec.ways == "triples":
-        triples = [distance([found[name] for name in three]) for three in combinations(found, 3)]
-        estimates.append(_mean("mean_triple", triples, said, hidden))
+        triples = [total_variation([found[name] for name in three]) for three in combinations(found, 3)]
+        estimates.append(_mean_estimate("mean_triple", triples, said, hidden))
     return Measure(tuple(estimates))

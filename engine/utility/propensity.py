@@ -1,4 +1,4 @@
-"""Propensity score: how well a classifier tells released records from confidential ones.
+"""Propensity score: how well a classifier distinguishes released records from confidential ones.
 
 Stack both tables, let a classifier predict "is released" from all variables, and take ``pmse`` = sum_i (p_i - c)^2 / N, c
 the share of released records among all N (Woo et al. 2009; Guo & Hu §3.1). ``null_pmse`` is what it is expected to be for a
@@ -11,18 +11,13 @@ release drawn from a model fitted to this confidential sample, and ``s_pmse`` = 
 So ``s_pmse`` is 1 on average, by either classifier, where the model follows the sample as closely as the classifier looks (a
 regression that fits the main effects, donors from leaves as fine as the tree's), and 1 / (1 - c), 2 for tables of equal size, for a
 fresh sample of the population, which varies apart from the confidential one. A right model that is coarser than the classifier lies
-between. A permutation lets both tables vary, hence the factor 1 - c.
+between. A permutation lets both tables vary, hence the factor 1 - c. A partly synthetic release repeats its other columns, which cannot
+differ. Where both tables have as many records the null takes that into account: labels of a tree are exchanged within pairs of record i
+of both, which must be of one person; coefficients of variables that the release repeats do not count, since given them the others differ
+in d directions only (exact where their regression on them is linear).
 
-A partly synthetic release repeats its other columns, which cannot differ. Where both tables have as many records the null
-takes that into account: labels of a tree are exchanged within pairs of record i of both, which must be of one person; coefficients
-of variables that the release repeats do not count, since given them the others differ in d directions only (exact where their
-regression on them is linear).
-
-Trees are grown by Gini impurity and pruned by errors as in rpart; both tables weigh the same, whatever their sizes.
-
-A missing level is a level of its own; a missing number stands at the pooled mean, beside an indicator of who is missing.
-
-Which columns one table repeats of another, whatever the order of its records: what a partly synthetic release leaves as it was.
+Trees are grown by Gini impurity and pruned by errors as in rpart; both tables weigh the same, whatever their sizes. A missing level is a
+level of its own; a missing number stands at the pooled mean, beside an indicator of who is missing.
 """
 
 from __future__ import annotations
@@ -42,39 +37,47 @@ from ..data.intervals import NON_NEGATIVE, Range
 from ..data.microdata import Microdata
 from ..data.schema import Kind
 from ..design.logistic import BlockedLogistic, logistic_regression
-from ..design.sparse_design import Indicators, Intercept, Product, SparseDesign, Standardised, Term, independent_basis
+from ..design.sparse_design import (
+    IndicatorTerm,
+    InterceptTerm,
+    ProductTerm,
+    SparseDesign,
+    SparseTerm,
+    StandardisedTerm,
+    independent_basis,
+)
 from ..errors import NotComputable
 from ..methods.drafting import OURS, Case, Offer, OfferedLimit, drafts
 from ..methods.levers import FIDELITY
 from ..methods.outputs import Label, Output
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
-from ..methods.rows import averages_of_intervals
+from ..methods.rows import average_with_intervals
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..statistics.columns import column_scales, filled_with_mean, independent_columns, with_own_level
 from ..statistics.combining import monte_carlo_mean
-from ..trees.class_trees import class_trees
-from ..wording import listed
+from ..trees.class_trees import grow_class_trees
+from ..wording import join_names
 
 _MISSING = np.uint64(0x9E3779B97F4A7C15)
 _STEP = np.uint64(0xD1B54A32D192ED03)
 _MIXERS = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
 _LAST_SHIFT = np.uint64(31)
-Pmse = Callable[[Sequence[Floats]], list[float]]
+ComputePmse = Callable[[Sequence[Floats]], list[float]]
 """The pMSE of a classifier of each of some labels y (N,), 0 or 1."""
 RECORDS_AT_ONCE = 150_000
 """Of permuted tables that are classified together: of small ones several, since each step of a tree takes a while however small."""
 MOST_COEFFICIENTS = 1000
-REPEATS = 0.5
+REPEATED_RATIO = 0.5
 """Below this s_pmse a release is nearer to the confidential records than one drawn from a model fitted to them usually is."""
-MENTIONED = 0.005
-PMSE: Range = (0.0, 0.25)
+MENTIONED_CHANCE = 0.005
+PMSE_RANGE: Range = (0.0, 0.25)
 """c (1 - c) is at most 1/4."""
 
 
-def repeated_columns(ours: Sequence[Floats], theirs: Sequence[Floats]) -> list[bool]:
-    """Whether each column (n,) of one table is repeated by that of the other (m,); both may miss values (NaN).
+def are_columns_repeated(ours: Sequence[Floats], theirs: Sequence[Floats]) -> list[bool]:
+    """Return whether each column (n,) of one table is repeated by that of the other (m,); both may miss values (NaN).
 
     That is: one after another, those whose values, with those of the columns found before, make the same records in both tables.
 
@@ -87,7 +90,7 @@ def repeated_columns(ours: Sequence[Floats], theirs: Sequence[Floats]) -> list[b
     in_order = True
     for one, two in zip(ours, theirs, strict=True):
         aligned = in_order and np.array_equal(one, two, equal_nan=True)
-        same = aligned or (len(one) == len(two) and _same_records([*mine, one], [*other, two]))
+        same = aligned or (len(one) == len(two) and _have_same_records([*mine, one], [*other, two]))
         if same:
             in_order = aligned
             mine.append(one)
@@ -96,28 +99,32 @@ def repeated_columns(ours: Sequence[Floats], theirs: Sequence[Floats]) -> list[b
     return found
 
 
-def _same_records(ours: Sequence[Floats], theirs: Sequence[Floats]) -> bool:
-    """Whether two tables, columns (n,) each, have the same records, as often each."""
-    if _total(ours[-1:]) != _total(theirs[-1:]) or (len(ours) > 1 and _total(ours) != _total(theirs)):
+def _have_same_records(ours: Sequence[Floats], theirs: Sequence[Floats]) -> bool:
+    """Return whether two tables, columns (n,) each, have the same records, as often each."""
+    if _sum_of_hashes(ours[-1:]) != _sum_of_hashes(theirs[-1:]) or (
+        len(ours) > 1 and _sum_of_hashes(ours) != _sum_of_hashes(theirs)
+    ):
         return False
     return any(
         all(np.array_equal(a[first], b[second], equal_nan=True) for a, b in zip(ours, theirs, strict=True))
-        for first, second in ((order(ours), order(theirs)) for order in (_by_hash, np.lexsort))
+        for first, second in ((order(ours), order(theirs)) for order in (_order_by_hash, np.lexsort))
     )
 
 
-def _by_hash(columns: Sequence[Floats]) -> Integers:
-    """The records in the order of their hashes, in which equal ones stand together unless two others share a hash."""
-    return np.argsort(np.concatenate([_hashes(columns, rows) for rows in row_blocks(len(columns[0]))]), kind="stable")
+def _order_by_hash(columns: Sequence[Floats]) -> Integers:
+    """Return the records in the order of their hashes, in which equal ones stand together unless two others share a hash."""
+    return np.argsort(
+        np.concatenate([_record_hashes(columns, rows) for rows in row_blocks(len(columns[0]))]), kind="stable"
+    )
 
 
-def _total(columns: Sequence[Floats]) -> int:
-    """The sum of the records' hashes, to the power 2^64."""
-    return sum(int(_hashes(columns, rows).sum()) for rows in row_blocks(len(columns[0]))) % 2**64
+def _sum_of_hashes(columns: Sequence[Floats]) -> int:
+    """Return the sum of the records' hashes, modulo 2^64."""
+    return sum(int(_record_hashes(columns, rows).sum()) for rows in row_blocks(len(columns[0]))) % 2**64
 
 
-def _hashes(columns: Sequence[Floats], rows: slice) -> NDArray[np.uint64]:
-    """64 bits of each record (b,), mixed as SplitMix64 does (Steele, Lea & Flood 2014); equal values have equal ones, 0 and -0 too."""
+def _record_hashes(columns: Sequence[Floats], rows: slice) -> NDArray[np.uint64]:
+    """Return 64 bits of each record (b,), mixed as SplitMix64 does (Steele, Lea & Flood 2014); equal values have equal ones, 0 and -0 too."""
     found = np.zeros(rows.stop - rows.start, np.uint64)
     for column in columns:
         values = column[rows] + 0.0
@@ -131,12 +138,12 @@ def _hashes(columns: Sequence[Floats], rows: slice) -> NDArray[np.uint64]:
 
 
 def mean_squared_distance(scores: Floats, y: Floats) -> float:
-    """The pMSE, mean (p_i - c)^2, of scores (N,), c the share of y (N,) that is 1 (Woo et al. 2009)."""
+    """Return the pMSE, mean (p_i - c)^2, of scores (N,), c the share of y (N,) that is 1 (Woo et al. 2009)."""
     return float(np.mean((scores - y.mean()) ** 2))
 
 
 def logit_pmse(design: SparseDesign, y: Floats, repeated: NDArray[np.bool_]) -> tuple[float, float]:
-    """The pMSE of a logistic regression of y (N,) on a design (N, K), and its expectation for a right release.
+    """Return the pMSE of a logistic regression of y (N,) on a design (N, K), and its expectation for a right release.
 
     Columns that are ``repeated`` (K,), the intercept among them, are the same in both tables. The expectation is
     d c (1 - c)^2 / N with d independent columns beside those, c the share of ones, where the released records are drawn from
@@ -154,12 +161,12 @@ def logit_pmse(design: SparseDesign, y: Floats, repeated: NDArray[np.bool_]) -> 
     else:
         basis = independent_basis(design)
         d = len(basis) - len(independent_basis(design, among=repeated))
-        pmse = sum(float(np.sum((p - c) ** 2)) for p in BlockedLogistic(basis, y).probabilities()) / len(y)
+        pmse = sum(float(np.sum((p - c) ** 2)) for p in BlockedLogistic(basis, y).fitted_probabilities()) / len(y)
     return pmse, d * c * (1 - c) ** 2 / len(y)
 
 
 def tree_pmse(x: Integers, labels: Sequence[Floats], levels: Sequence[int], minbucket: int, cp: float) -> list[float]:
-    """The pMSE of a classification tree of each of the ``labels`` y (N,) by codes x (N, P), grown and pruned as ``class_trees`` does.
+    """Return the pMSE of a classification tree of each of the ``labels`` y (N,) by codes x (N, P), grown and pruned as ``class_trees`` does.
 
     ``levels`` (P,) says how many levels a predictor without an order has, 0 for one with. Leaves have at least ``minbucket``
     records, and each split saves the share ``cp`` of the root's misclassified records. Both tables weigh the same: else the
@@ -168,13 +175,13 @@ def tree_pmse(x: Integers, labels: Sequence[Floats], levels: Sequence[int], minb
     c = labels[0].mean()
     weights = 0.5 / np.array([1 - c, c])
     classes = [y.astype(np.int64) for y in labels]
-    trees = class_trees(x, classes, levels=levels, minbucket=minbucket, cp=cp, weights=weights.tolist())
+    trees = grow_class_trees(x, classes, levels=levels, minbucket=minbucket, cp=cp, weights=weights.tolist())
     shares = [(tree.counts[:, 1] / tree.counts.sum(axis=1))[tree.leaf] for tree in trees]
     return [mean_squared_distance(scores, y) for scores, y in zip(shares, labels, strict=True)]
 
 
-def permutation_null(pmse: Pmse, y: Floats, permutations: int, run: Run) -> tuple[float, list[float]]:
-    """The pMSE of the labels y (N,), zeros first, and under ``permutations`` permutations of them times 1 - c, c the share of ones.
+def permutation_null(pmse: ComputePmse, y: Floats, permutations: int, run: Run) -> tuple[float, list[float]]:
+    """Return the pMSE of the labels y (N,), zeros first, and under ``permutations`` permutations of them times 1 - c, c the share of ones.
 
     A permutation lets both tables vary, as two fresh samples of a population do: the distance between their means has variance
     1/n + 1/m times that of a record. A release drawn from a model fitted to this confidential table varies alone, by 1/m: the
@@ -184,7 +191,7 @@ def permutation_null(pmse: Pmse, y: Floats, permutations: int, run: Run) -> tupl
     other. For independent tables that is as good as any permutation; for a partly synthetic one it is the only right one,
     because what such a pair has in common stays in both tables.
     """
-    work = partial(_permuted, y, 2 * np.sum(y) == len(y))
+    work = partial(_permute_labels, y, 2 * np.sum(y) == len(y))
     labels = chain([y], run.over(work, range(permutations), "permutations"))
     found: list[float] = []
     while at_once := list(islice(labels, max(1, RECORDS_AT_ONCE // len(y)))):
@@ -192,85 +199,88 @@ def permutation_null(pmse: Pmse, y: Floats, permutations: int, run: Run) -> tupl
     return found[0], [float(value * (1 - y.mean())) for value in found[1:]]
 
 
-def _permuted(y: Floats, paired: bool, item: Any, rng: np.random.Generator) -> Floats:
+def _permute_labels(y: Floats, paired: bool, item: Any, rng: np.random.Generator) -> Floats:
     if not paired:
         return rng.permutation(y)
     exchanged = rng.random(len(y) // 2) < 0.5
     return np.where(np.tile(exchanged, 2), 1 - y, y)
 
 
-def _stacked(confidential: Microdata, released: Microdata, name: str) -> Floats:
-    """A variable of both tables, (N,): codes with a level for missing, or numbers that may be NaN."""
+def _stack_variable(confidential: Microdata, released: Microdata, name: str) -> Floats:
+    """Return a variable of both tables, (N,): codes with a level for missing, or numbers that may be NaN."""
     values = np.concatenate([confidential.numbers(name), released.numbers(name)])
     return with_own_level(values) if released.schema[name].kind.has_levels else values
 
 
-def _varies(values: Floats) -> bool:
-    """Whether not all values (N,) are the same, or all missing."""
+def _is_varying(values: Floats) -> bool:
+    """Return whether not all values (N,) are the same, or all missing."""
     return bool(((values != values[0]) & ~(np.isnan(values) & np.isnan(values[0]))).any())
 
 
-def _repeated(columns: Sequence[Floats], ours: int) -> list[bool]:
-    """Whether a partly synthetic release repeats each variable (N,), the first ``ours`` values confidential.
+def _are_variables_repeated(columns: Sequence[Floats], ours: int) -> list[bool]:
+    """Return whether a partly synthetic release repeats each variable (N,), the first ``ours`` values confidential.
 
     Where it repeats all, nothing says which were synthesised, and none counts as repeated.
     """
-    found = repeated_columns([values[:ours] for values in columns], [values[ours:] for values in columns])
+    found = are_columns_repeated([values[:ours] for values in columns], [values[ours:] for values in columns])
     return [False] * len(found) if all(found) else found
 
 
-def _by_permutation(x: Integers, levels: Sequence[int], y: Floats, spec: PropensitySpec, run: Run) -> Measure:
+def _measure_by_permutation(x: Integers, levels: Sequence[int], y: Floats, spec: PropensitySpec, run: Run) -> Measure:
     pmse = partial(tree_pmse, x, levels=levels, minbucket=spec.minbucket, cp=spec.cp)
     own, permuted = permutation_null(pmse, y, spec.permutations, run)
-    null, lower, upper = monte_carlo_mean(permuted, within=PMSE)
+    null, lower, upper = monte_carlo_mean(permuted, within=PMSE_RANGE)
     no_split = "the tree does not split when labels are permuted, so its null is 0"
-    return _measure(own, Estimate("null_pmse", null, lower=lower, upper=upper), no_split)
+    return _ratio_measure(own, Estimate("null_pmse", null, lower=lower, upper=upper), no_split)
 
 
-def _measure(pmse: float, null: Estimate, why_zero: str, degrees: int = 0) -> Measure:
-    """The three estimates; no ratio, and ``why_zero``, where the null is 0. ``degrees`` are d of a logistic regression."""
+def _ratio_measure(pmse: float, null: Estimate, why_zero: str, degrees: int = 0) -> Measure:
+    """Return the three estimates; no ratio, and ``why_zero``, where the null is 0. ``degrees`` are d of a logistic regression."""
     if not null.value:
         ratio = Estimate.not_computed("s_pmse", why_zero)
     else:
         value = pmse / null.value
         lower, upper = ratio_limits(pmse, null)
-        ratio = Estimate("s_pmse", value, lower=lower, upper=upper, baseline=1.0, reason=_repeats(value, degrees))
+        ratio = Estimate(
+            "s_pmse", value, lower=lower, upper=upper, baseline=1.0, reason=_repetition_remark(value, degrees)
+        )
     return Measure((Estimate("pmse", pmse, baseline=null.value), null, ratio))
 
 
 def ratio_limits(pmse: float, null: Estimate) -> Range:
-    """The limits of pmse / null by those of the null; none where the null may be 0."""
+    """Return the limits of pmse / null by those of the null; none where the null may be 0."""
     if null.value is None or null.lower is None or null.upper is None or null.lower <= 0:
         return None, None
     value = pmse / null.value
     return min(value, pmse / null.upper), max(value, pmse / null.lower)
 
 
-def _repeats(ratio: float, degrees: int) -> str:
-    """That a ratio is too low, and how often a right release has one as low: d times it is chi-squared with d degrees (Snoke et al. 2018)."""
+def _repetition_remark(ratio: float, degrees: int) -> str:
+    """Return a remark where a ratio is too low, with how often a right release has one as low.
+
+    d times the ratio is chi-squared with d degrees (Snoke et al. 2018).
+    """
     from scipy.stats import chi2
 
-    if ratio >= REPEATS:
+    if ratio >= REPEATED_RATIO:
         return ""
-    words = (
-        f"below {REPEATS:g}: the release repeats the confidential records more closely than a model fitted to them does"
-    )
+    words = f"below {REPEATED_RATIO:g}: the release repeats the confidential records more closely than a model fitted to them does"
     chance = float(chi2.cdf(degrees * ratio, degrees)) if degrees else 0.0
-    return f"{words}; chance alone gives this in {chance:.0%} of its releases" if chance >= MENTIONED else words
+    return f"{words}; chance alone gives this in {chance:.0%} of its releases" if chance >= MENTIONED_CHANCE else words
 
 
-def _main_effects(values: Floats, has_levels: bool) -> list[Term]:
-    """Indicators of all but the first of the levels that occur, or the standardised numbers and who has none."""
+def _main_effects(values: Floats, has_levels: bool) -> list[SparseTerm]:
+    """Return indicators of all but the first of the levels that occur, or the standardised numbers and who has none."""
     if has_levels:
-        return [Indicators.of(values)]
+        return [IndicatorTerm.from_codes(values)]
     numbers = [(column, float(column_scales(column))) for column in filled_with_mean(values)]
-    return [Standardised.of(column, scale) for column, scale in numbers if np.ptp(column / scale) > 0]
+    return [StandardisedTerm.from_values(column, scale) for column, scale in numbers if np.ptp(column / scale) > 0]
 
 
-def _products(effects: Sequence[Sequence[Term]], same: Sequence[bool]) -> list[tuple[Term, bool]]:
-    """The products of every two variables' effects, and whether both are repeated."""
+def _effect_products(effects: Sequence[Sequence[SparseTerm]], same: Sequence[bool]) -> list[tuple[SparseTerm, bool]]:
+    """Return the products of every two variables' effects, and whether both are repeated."""
     pairs = [
-        (Product(one, other), same[i] and same[j])
+        (ProductTerm(one, other), same[i] and same[j])
         for i, j in combinations(range(len(effects)), 2)
         for one, other in product(effects[i], effects[j])
     ]
@@ -283,7 +293,7 @@ def _products(effects: Sequence[Sequence[Term]], same: Sequence[bool]) -> list[t
 
 
 def _tree_columns(columns: Sequence[Floats], unordered: Sequence[bool]) -> tuple[Integers, list[int]]:
-    """Codes of levels and ranks of ordered values, (N, P), and how many levels are without an order, (P,)."""
+    """Return codes of levels and ranks of ordered values, (N, P), and how many levels are without an order, (P,)."""
     blocks: list[Integers] = []
     levels: list[int] = []
     for values, plain in zip(columns, unordered, strict=True):
@@ -299,7 +309,7 @@ def _tree_columns(columns: Sequence[Floats], unordered: Sequence[bool]) -> tuple
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PropensitySpec(Spec):
-    """Classifier and the variables it sees."""
+    """Classifier and the variables that it uses."""
 
     model: Annotated[
         Literal["logit", "logit_interactions", "cart"],
@@ -315,8 +325,8 @@ class PropensitySpec(Spec):
     permutations: Annotated[int, Param("permutations of the labels that give the tree's null", ge=2)] = 5
 
 
-def _offer(case: Case) -> Offer | None:
-    """Whether a classifier can tell a release of synthetic records from the data."""
+def _draft_offer(case: Case) -> Offer | None:
+    """Return the offer for a synthesis: whether a classifier can distinguish its records from the data; None for an anonymisation."""
     if case.want == "anonymisation":
         return None
     why = "whether the release as a whole looks like the data: 1 where it follows them"
@@ -324,7 +334,7 @@ def _offer(case: Case) -> Offer | None:
     if case.recoded:
         # Utility is measured against the exact values: any classifier sees a value that only the rule makes.
         settings["variables"] = [name for name in case.compared if name not in case.recoded]
-        why += f"; without {listed(case.recoded)}, of which the release shows coarser values"
+        why += f"; without {join_names(case.recoded)}, of which the release shows coarser values"
     return Offer(
         why, settings, limits=(OfferedLimit("s_pmse", "max", 10, f"ten times what a right model would give; {OURS}"),)
     )
@@ -340,7 +350,7 @@ def _offer(case: Case) -> Offer | None:
             "mean squared distance of the propensity scores from the share c of released records; 0 when a classifier "
             "cannot tell the tables apart, at most c (1 - c), 1/4 for tables of equal size",
             "low",
-            range=PMSE,
+            range=PMSE_RANGE,
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Propensity score error (pMSE)",
@@ -355,7 +365,7 @@ def _offer(case: Case) -> Offer | None:
             "what pmse is expected to be for a release drawn from a model fitted to this confidential sample; columns that "
             "are not synthesised do not count where both tables have as many records",
             "none",
-            range=PMSE,
+            range=PMSE_RANGE,
             estimated=True,
             statbarn="StatisticalHypothesisTests",
             label=Label(
@@ -380,35 +390,37 @@ def _offer(case: Case) -> Offer | None:
             ),
         ),
     ),
-    combine=averages_of_intervals,
+    combine=average_with_intervals,
 )
-@drafts(_offer)
+@drafts(_draft_offer)
 def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpec, run: Run) -> Measure:
-    """``pmse`` beside its null expectation, and their ratio. Of a tree the last two have the interval of the mean over the permutations, else none is needed.
+    """Measure ``pmse``, its null expectation, and their ratio.
+
+    Of a tree the last two have the interval of the mean over the permutations, else none is needed.
 
     Raises:
         NotComputable: when no column varies over the two tables, or there are too many products.
     """
     schema = confidential.schema
-    names = spec.variables or schema.but_identifiers
-    stacked = {name: _stacked(confidential, released, name) for name in names}
-    varying = {name: values for name, values in stacked.items() if _varies(values)}
+    names = spec.variables or schema.non_identifiers
+    stacked = {name: _stack_variable(confidential, released, name) for name in names}
+    varying = {name: values for name, values in stacked.items() if _is_varying(values)}
     if not varying:
         raise NotComputable("no variable varies, so no classifier can tell the tables apart")
     y = np.repeat([0.0, 1.0], [len(confidential), len(released)])
     levels = [released.schema[name].kind.has_levels for name in varying]
     if spec.model == "cart":
         unordered = [released.schema[name].kind in (Kind.CATEGORICAL, Kind.BINARY) for name in varying]
-        return _by_permutation(*_tree_columns(list(varying.values()), unordered), y, spec, run)
-    same = _repeated(list(varying.values()), len(confidential))
+        return _measure_by_permutation(*_tree_columns(list(varying.values()), unordered), y, spec, run)
+    same = _are_variables_repeated(list(varying.values()), len(confidential))
     effects = [_main_effects(values, has) for values, has in zip(varying.values(), levels, strict=True)]
     terms = [(term, own) for of, own in zip(effects, same, strict=True) for term in of]
     if spec.model == "logit_interactions":
-        terms += _products(effects, same)
-    design = SparseDesign([Intercept(), *(term for term, _ in terms)], len(y))
+        terms += _effect_products(effects, same)
+    design = SparseDesign([InterceptTerm(), *(term for term, _ in terms)], len(y))
     repeated = np.repeat([True, *(own for _, own in terms)], [1, *(term.width for term, _ in terms)])
     pmse, null = logit_pmse(design, y, repeated)
     c = float(y.mean())
     degrees = round(null * len(y) / (c * (1 - c) ** 2))
     rounding = "released columns differ from combinations of the others by rounding only"
-    return _measure(pmse, Estimate("null_pmse", null, lower=null, upper=null), rounding, degrees)
+    return _ratio_measure(pmse, Estimate("null_pmse", null, lower=null, upper=null), rounding, degrees)

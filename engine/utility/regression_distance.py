@@ -1,4 +1,4 @@
-"""Distances of regression coefficients (Park & Ghosh §4.3): does a model of the release say what one of the original says?
+"""Distances of regression coefficients between the release and the confidential data (Park & Ghosh §4.3).
 
 With b_c and b_s the coefficients that a regression has on the confidential and on the released data:
 
@@ -25,7 +25,7 @@ from typing import Annotated
 from ..data.intervals import NON_NEGATIVE
 from ..data.microdata import Microdata
 from ..data.schema import Schema
-from ..design.estimation import Answer, Model, check_models, records_left_out
+from ..design.estimation import EstimateOrReason, RegressionModel, check_models, left_out_remark
 from ..errors import BadInput, NotComputable
 from ..methods.levers import FIDELITY
 from ..methods.outputs import Label, Output
@@ -36,27 +36,36 @@ from ..methods.spec import Param, Spec
 from ..statistics.interval_estimate import IntervalEstimate
 
 
-def check(data: Microdata, target: str, spec: RegressionDistanceSpec, place: str) -> None:
-    """BadInput where a model takes a function of a column outside its domain."""
+def check_model_domains(data: Microdata, target: str, spec: RegressionDistanceSpec, place: str) -> None:
+    """Raise BadInput where a model takes a function of a column outside its domain."""
     for i, model in enumerate(spec.models):
         model.check_domains(data, f"{place}.models[{i}]")
 
 
 @dataclass(frozen=True, slots=True)
-class _Deviation:
-    """(b_s - b_c) / b_c, and the mean of its size for two samples of one population."""
+class _CoefficientDeviation:
+    """Relative deviation of a coefficient, (b_s - b_c) / b_c.
+
+    value: the deviation
+    expected: mean of its size for two samples of one population
+    """
 
     value: float
     expected: float
 
 
-def _of_model(confidential: Microdata, released: Microdata, model: Model, near_zero: float) -> Iterator[Estimate]:
+def _model_estimates(
+    confidential: Microdata, released: Microdata, model: RegressionModel, near_zero: float
+) -> Iterator[Estimate]:
     target = model.response_column(confidential.schema, "")
-    own, theirs = model.estimates(confidential, confidential), model.estimates(confidential, released)
-    found = {term: _deviation(term, own[term], theirs[term], near_zero) for term in own}
-    remark = _remark(confidential, released, model)
+    own, theirs = (
+        model.estimate_coefficients(confidential, confidential),
+        model.estimate_coefficients(confidential, released),
+    )
+    found = {term: _relative_deviation(term, own[term], theirs[term], near_zero) for term in own}
+    remark = _left_out_remark(confidential, released, model)
     why = next((one.reason for one in found.values() if isinstance(one, NotComputable)), "")
-    deviations = [one for one in found.values() if isinstance(one, _Deviation)]
+    deviations = [one for one in found.values() if isinstance(one, _CoefficientDeviation)]
     yield Estimate(
         "distance",
         None if why else math.fsum(abs(one.value) for one in deviations),
@@ -73,7 +82,9 @@ def _of_model(confidential: Microdata, released: Microdata, model: Model, near_z
             yield Estimate("relative_deviation", one.value, target, baseline=0.0, reason=remark, params=params)
 
 
-def _deviation(term: str, own: Answer, theirs: Answer, near_zero: float) -> _Deviation | NotComputable:
+def _relative_deviation(
+    term: str, own: EstimateOrReason, theirs: EstimateOrReason, near_zero: float
+) -> _CoefficientDeviation | NotComputable:
     for words, answer in (("confidential", own), ("released", theirs)):
         if isinstance(answer, NotComputable):
             return NotComputable(f'"{term}" has no coefficient on the {words} data: {answer.reason}')
@@ -86,27 +97,27 @@ def _deviation(term: str, own: Answer, theirs: Answer, near_zero: float) -> _Dev
     error = math.hypot(own.standard_error / own.value, theirs.standard_error / own.value)
     if not math.isfinite(value + error):
         return NotComputable(f'the coefficients of "{term}" are too far apart for a number to say by how much')
-    return _Deviation(value, math.sqrt(2 / math.pi) * error)
+    return _CoefficientDeviation(value, math.sqrt(2 / math.pi) * error)
 
 
-def _remark(confidential: Microdata, released: Microdata, model: Model) -> str:
+def _left_out_remark(confidential: Microdata, released: Microdata, model: RegressionModel) -> str:
     said = [
         f"{table}: {words}"
         for table, data in (("confidential", confidential), ("released", released))
-        if (words := records_left_out(data, model.columns(confidential.schema)))
+        if (words := left_out_remark(data, model.columns(confidential.schema)))
     ]
     return "; ".join(said)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RegressionDistanceSpec(Spec):
-    """The regressions, and which coefficients are near 0."""
+    """Regressions that are compared, and which coefficients are near 0."""
 
     models: Annotated[
-        tuple[Model, ...],
+        tuple[RegressionModel, ...],
         Param(
             'regressions whose coefficients are compared: "log(price) ~ room_type + days", "logit: charge > 25000 ~ age"',
-            selects=True,
+            filters_rows=True,
             unique=True,
         ),
     ]
@@ -116,7 +127,7 @@ class RegressionDistanceSpec(Spec):
     ] = 0.1
 
     def check(self, schema: Schema, place: str) -> None:
-        """BadInput when there is no model, or a column of one is not there or of a wrong kind."""
+        """Raise BadInput when there is no model, or a column of one is not there or of a wrong kind."""
         Spec.check(self, schema, place)
         if not self.models:
             raise BadInput(f"{place}.models", 'name a regression, such as "price ~ age"')
@@ -155,10 +166,12 @@ class RegressionDistanceSpec(Spec):
             ),
         ),
     ),
-    check=check,
+    check=check_model_domains,
 )
 def regression_distance(
     confidential: Microdata, released: Microdata, spec: RegressionDistanceSpec, run: Run
 ) -> Measure:
-    """The distance of each model, and the relative deviation of each of its coefficients."""
-    return Measure(tuple(e for model in spec.models for e in _of_model(confidential, released, model, spec.near_zero)))
+    """Measure the distance of each model, and the relative deviation of each of its coefficients."""
+    return Measure(
+        tuple(e for model in spec.models for e in _model_estimates(confidential, released, model, spec.near_zero))
+    )

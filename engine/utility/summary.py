@@ -1,4 +1,4 @@
-"""Summary statistics of each variable, the confidential data's beside the release's."""
+"""Summary statistics of each variable of the release, with those of the confidential data."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from ..data.arrays import Booleans, Floats
 from ..data.intervals import AT_LEAST_ONE, NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
-from ..data.schema import Kind, Schema, compared_variables, range_of_values
+from ..data.schema import Kind, Schema, compared_variables, value_range
 from ..design.survey import SurveyDesign
 from ..design.survey_estimation import design_effect, weighted_mean, weighted_quantile, weighted_sd, weighted_share
 from ..errors import BadInput
-from ..execution.combining import BOUNDS, averages_within_bounds, stated_bounds
+from ..execution.combining import BOUNDS, average_within_bounds, stated_bounds
 from ..methods.outputs import Label, Output
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
@@ -23,44 +23,44 @@ from ..methods.run import Run
 from ..methods.spec import Param, Spec
 
 SUMMARISED = (Kind.COUNT, Kind.CONTINUOUS, Kind.CATEGORICAL, Kind.ORDINAL, Kind.BINARY)
-Weights = tuple[Floats | None, Floats | None]
+OptionalTableWeights = tuple[Floats | None, Floats | None]
 """The survey weights of both tables, (n,) and (m,); None without a weight."""
 
 
-def _bounds(confidential: Microdata, estimates: Sequence[Estimate]) -> Iterator[Estimate]:
-    """Those of the variables, for their means and quantiles."""
+def _stated_bounds(confidential: Microdata, estimates: Sequence[Estimate]) -> Iterator[Estimate]:
+    """Yield the bounds of the variables, for their means and quantiles."""
     for found in estimates:
         if found.measure in ("mean", "quantile") and found.value is not None:
-            yield from stated_bounds(range_of_values(confidential.schema[found.target]), found.target, found.params)
+            yield from stated_bounds(value_range(confidential.schema[found.target]), found.target, found.params)
 
 
-def _weights(confidential: Microdata, released: Microdata, design: SurveyDesign | None) -> Weights:
-    return (None, None) if design is None else (design.weights(confidential), design.weights(released))
+def _table_weights(confidential: Microdata, released: Microdata, design: SurveyDesign | None) -> OptionalTableWeights:
+    return (None, None) if design is None else (design.weights_of(confidential), design.weights_of(released))
 
 
-def _of_variable(
-    confidential: Microdata, data: Microdata, name: str, spec: SummarySpec, weights: Weights
+def _variable_estimates(
+    confidential: Microdata, data: Microdata, name: str, spec: SummarySpec, weights: OptionalTableWeights
 ) -> Iterator[Estimate]:
-    missing = data.missing(name)
-    if missing.any() or confidential.missing(name).any():
-        yield Estimate("share_missing", _share(missing, weights[1]), name)
+    missing = data.missing_mask(name)
+    if missing.any() or confidential.missing_mask(name).any():
+        yield Estimate("share_missing", _weighted_share(missing, weights[1]), name)
     if missing.all():
-        like = _of_values(confidential, name, spec, weights[0])
+        like = _value_estimates(confidential, name, spec, weights[0])
         yield from (replace(estimate, value=None, reason="no record has a value") for estimate in like)
     else:
-        yield from _of_values(data, name, spec, weights[1])
+        yield from _value_estimates(data, name, spec, weights[1])
 
 
-def _share(holds: Booleans, weights: Floats | None) -> float:
+def _weighted_share(holds: Booleans, weights: Floats | None) -> float:
     return float(np.mean(holds)) if weights is None else weighted_share(holds, weights)
 
 
-def _of_values(data: Microdata, name: str, spec: SummarySpec, weights: Floats | None) -> Iterator[Estimate]:
-    kind, values = data.schema[name].kind, data.present(name)
-    own = None if weights is None else weights[~data.missing(name)]
+def _value_estimates(data: Microdata, name: str, spec: SummarySpec, weights: Floats | None) -> Iterator[Estimate]:
+    kind, values = data.schema[name].kind, data.present_numbers(name)
+    own = None if weights is None else weights[~data.missing_mask(name)]
     if kind.has_levels:
         for code, level in enumerate(data.column(name).cat.categories):
-            yield Estimate("share", _share(values == code, own), name, params={"level": str(level)})
+            yield Estimate("share", _weighted_share(values == code, own), name, params={"level": str(level)})
         return
     yield Estimate("mean", float(np.mean(values)) if own is None else weighted_mean(values, own), name)
     if len(values) > 1:
@@ -72,11 +72,13 @@ def _of_values(data: Microdata, name: str, spec: SummarySpec, weights: Floats | 
         quantile = float(np.quantile(values, q)) if own is None else weighted_quantile(values, own, q)
         yield Estimate("quantile", quantile, name, params={"q": q})
     if kind is Kind.COUNT:
-        yield Estimate("share_of_zeros", _share(values == 0, own), name)
+        yield Estimate("share_of_zeros", _weighted_share(values == 0, own), name)
 
 
 def _standard_deviation(values: Floats) -> float:
-    """Of values (n,), n at least 2, with divisor n - 1. Values whose squares leave the floating-point range have one too."""
+    """Return the standard deviation of values (n,), n at least 2, with divisor n - 1. Values whose squares leave the floating-point range
+    have one too.
+    """
     scale = float(np.abs(values).max()) or 1.0
     return float(np.std(values / scale, ddof=1)) * scale
 
@@ -87,9 +89,11 @@ class SummarySpec(Spec):
 
     variables: Annotated[
         tuple[str, ...],
-        Param("variables to summarise; the released ones if empty", names="variables", kinds=SUMMARISED, selects=True),
+        Param(
+            "variables to summarise; the released ones if empty", names="variables", kinds=SUMMARISED, filters_rows=True
+        ),
     ] = ()
-    quantiles: Annotated[tuple[float, ...], Param("quantiles of numeric variables", ge=0, le=1, selects=True)] = (
+    quantiles: Annotated[tuple[float, ...], Param("quantiles of numeric variables", ge=0, le=1, filters_rows=True)] = (
         0.25,
         0.5,
         0.75,
@@ -97,12 +101,12 @@ class SummarySpec(Spec):
     )
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when no variable is named and only dates are released."""
+        """Raise BadInput when no variable is named and only dates are released."""
         if not self.for_release(schema, released).variables:
             raise BadInput(place, "no released variable can be summarised; leave it out")
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """With the released variables, when none is named."""
+        """Return the parameters with the released variables, when none is named."""
         return replace(self, variables=self.variables or compared_variables(schema, released, SUMMARISED))
 
 
@@ -180,17 +184,21 @@ class SummarySpec(Spec):
     ),
     confidential=True,
     survey_weighted=True,
-    combine=averages_within_bounds,
+    combine=average_within_bounds,
 )
 def summary(confidential: Microdata, released: Microdata, spec: SummarySpec, run: Run) -> Measure:
-    """Statistics of the released data; the confidential row is the confidential data's own, scored as a release."""
+    """Measure statistics of the released data; the confidential row is the confidential data's own, scored as a release."""
     names = spec.for_release(confidential.schema, ()).variables
-    design = SurveyDesign.of(confidential.schema)
-    weights = _weights(confidential, released, design)
-    estimates = [estimate for name in names for estimate in _of_variable(confidential, released, name, spec, weights)]
+    design = SurveyDesign.from_schema(confidential.schema)
+    weights = _table_weights(confidential, released, design)
+    estimates = [
+        estimate for name in names for estimate in _variable_estimates(confidential, released, name, spec, weights)
+    ]
     if design is not None and weights[1] is not None:
         estimates += [
             Estimate("population", float(weights[1].sum()), design.weight),
             Estimate("design_effect", design_effect(weights[1]), design.weight),
         ]
-    return Measure((*estimates, *(_bounds(confidential, estimates) if released.origin != "confidential" else ())))
+    return Measure(
+        (*estimates, *(_stated_bounds(confidential, estimates) if released.origin != "confidential" else ()))
+    )

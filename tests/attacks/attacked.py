@@ -18,7 +18,7 @@ from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.execution.tasks import synthesis_streams
 from sfumato.engine.methods.run import PUBLIC, Randomness
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.columns_beside import released_draws
 
@@ -83,7 +83,7 @@ def released(recipe: Recipe, data: Microdata, key: bytes, folder: Path) -> Relea
     """Compute a recipe in a new workspace with this key, and release it."""
     with Workspace.create(folder / "workspace", key) as workspace:
         run_id = run_recipe(workspace, recipe, data, "people.csv", b"people")
-        release(workspace, run_id, folder / "out", reason="a test of attacks")
+        write_run_release(workspace, run_id, folder / "out", reason="a test of attacks")
         draws = released_draws(workspace, run_id)
         query = "SELECT sha256 FROM artefact WHERE run_id = ? AND name LIKE 'fit/%' ORDER BY name"
         fits = [workspace.tables.read_arrays(row[0]) for row in workspace.connection.execute(query, (run_id,))]

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Schema
-from sfumato.engine.data.terms import Design, parse_term
+from sfumato.engine.data.terms import TermDesign, parse_term
 from sfumato.engine.execution.tasks import draw_dataset, fit_model
 from sfumato.engine.methods.run import Randomness
-from sfumato.engine.posterior.bayesian_linear_regression import LinearPosterior, truncated_normal
+from sfumato.engine.posterior.bayesian_linear_regression import LinearPosterior, draw_truncated_normal
 from sfumato.engine.recipe.recipe import Recipe
 
 Floats = NDArray[np.float64]
@@ -145,7 +145,7 @@ def put_back(outside: Outside, draw: int, streams: Streams, item: int = 0) -> Fl
 
 
 def _noise(n: int, rng: np.random.Generator) -> Floats:
-    return truncated_normal(np.zeros(n), 1.0, -np.inf, np.inf, rng)
+    return draw_truncated_normal(np.zeros(n), 1.0, -np.inf, np.inf, rng)
 
 
 def sums_of_squares_and_products(outside: Outside, streams: Streams, item: int = 0) -> Floats:
@@ -157,7 +157,7 @@ def sums_of_squares_and_products(outside: Outside, streams: Streams, item: int =
     rng = streams("fit", item)
     rng.random(outside.recipe.m)
     normals = rng.standard_normal((outside.recipe.m, k))
-    pattern = LinearPosterior.of(np.arange(n) % 7.0, x, step.spec.prior_sd, step.spec.sigma_scale)  # type: ignore[attr-defined]
+    pattern = LinearPosterior.from_records(np.arange(n) % 7.0, x, step.spec.prior_sd, step.spec.sigma_scale)  # type: ignore[attr-defined]
     for draw in range(1, outside.recipe.m + 1):
         noise = _noise(n, streams("draw", draw, item))
         fitted = np.linalg.lstsq(np.column_stack([x, noise]), np.log(put_back(outside, draw, streams, item)))[0]
@@ -171,7 +171,7 @@ def sums_of_squares_and_products(outside: Outside, streams: Streams, item: int =
 def design(outside: Outside, item: int = 0) -> Floats:
     """The regression's design (n, K): of columns that are released as they are."""
     terms = [parse_term(text, outside.recipe.schema, text) for text in outside.recipe.synthesis[item].spec.predictors]  # type: ignore[attr-defined]
-    return Design.of(terms, outside.register).matrix(outside.register)
+    return TermDesign.from_terms(terms, outside.register).build_matrix(outside.register)
 
 
 def alone(outside: Outside, streams: Streams) -> float:
@@ -239,7 +239,7 @@ def guesses_that_fit(
     for guess in guesses:
         frame = all_but_one.copy()
         frame.loc[record, outside.target] = guess
-        data = conform(frame, outside.recipe.schema)
+        data = conform_to_schema(frame, outside.recipe.schema)
         if np.allclose(repeated(outside, data, key), seen, rtol=1e-9, atol=0):
             found.append(guess)
     return found

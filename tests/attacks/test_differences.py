@@ -13,8 +13,8 @@ from attacked import HOUSEHOLDS, KEY, LISTINGS, STOLEN, recipe_of
 from attackers import Outside, correction, design, register_of
 from scipy.stats import mannwhitneyu
 
-from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC, Randomness
 from sfumato.engine.recipe.recipe import Recipe
 
@@ -25,7 +25,7 @@ FACTOR = 1.5
 
 def edition(recipe: Recipe, data: Microdata, key: bytes) -> Outside:
     """What a run releases; the attack sorts its rows, so that their order is all one."""
-    released = tuple(one.frame for one in execute(recipe, data, key=key).releases)
+    released = tuple(one.frame for one in execute_run(recipe, data, key=key).releases)
     return Outside(recipe, released, register_of(data, recipe))
 
 
@@ -43,7 +43,7 @@ def test_a_corrected_value_is_not_found_from_two_editions(
     recipe = recipe_of({k: v for k, v in (HOUSEHOLDS | LISTINGS).items() if k in known}, M, **LINEAR)
     keys = {UNBOUND: (KEY, KEY), PUBLIC_KEY: (PUBLIC, PUBLIC), SAME: (KEY, KEY), OTHER: (KEY, STOLEN)}
     errors: dict[str, list[float]] = {said: [] for said in keys}
-    before = conform(frame, recipe.schema)
+    before = conform_to_schema(frame, recipe.schema)
     for said, (key, later) in keys.items():
         with monkeypatch.context() as patch:
             if said == UNBOUND:
@@ -51,7 +51,7 @@ def test_a_corrected_value_is_not_found_from_two_editions(
             one = edition(recipe, before, key)
             for person in range(0, len(frame), len(frame) // PERSONS + 1):
                 factor = np.where(frame.index == person, FACTOR, 1.0)
-                corrected = conform(frame.assign(**{known[-1]: frame[known[-1]] * factor}), recipe.schema)
+                corrected = conform_to_schema(frame.assign(**{known[-1]: frame[known[-1]] * factor}), recipe.schema)
                 truth = -np.log(FACTOR) * design(one)[person]
                 found = correction(one, edition(recipe, corrected, later))
                 errors[said].append(float(np.max(np.abs(found - truth))))

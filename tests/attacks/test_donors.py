@@ -11,10 +11,10 @@ import pytest
 from attacked import HOUSEHOLDS, KEY, LISTINGS, SEED, STOLEN, Release, Released, recipe_of
 from attackers import Donors, Integers, Score, dice, leaves_from_releases, name_donors
 
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.methods.run import PUBLIC, Randomness
-from sfumato.engine.synthesis.cart import _order_key, _predictors, _with_levels
-from sfumato.engine.trees.trees import Trees
+from sfumato.engine.synthesis.cart import _order_key, _tree_features, _unordered_predictors
+from sfumato.engine.trees.trees import TreeArrays
 
 DICE = 12
 
@@ -74,7 +74,7 @@ def attacked(name: str, public: Released, keyed: Released, leaves: tuple[Integer
 def test_donors_of_households_are_not_named(ce: pd.DataFrame, releasing: Release, leaf: int) -> None:
     """The leaves, too, come from the release: rows of one leaf share donors."""
     recipe = recipe_of(HOUSEHOLDS, 8, method="cart", minbucket=leaf)
-    data = conform(ce, recipe.schema)
+    data = conform_to_schema(ce, recipe.schema)
     public, keyed = (releasing(recipe, data, key) for key in (PUBLIC, KEY))
     leaves = leaves_from_releases(public.outside), leaves_from_releases(keyed.outside)
     attacked(f"ce.csv, leaves of {leaf} or more", public, keyed, leaves)
@@ -84,16 +84,16 @@ def test_donors_of_households_are_not_named(ce: pd.DataFrame, releasing: Release
 def test_donors_of_listings_are_not_named(listings: pd.DataFrame, releasing: Release) -> None:
     """Prices are round, so that rows of different leaves share values: this attacker is given the tree."""
     recipe = recipe_of(LISTINGS, 8, method="cart", minbucket=5)
-    data = conform(listings, recipe.schema)
+    data = conform_to_schema(listings, recipe.schema)
     public, keyed = (releasing(recipe, data, key) for key in (PUBLIC, KEY))
     attacked("Airbnb", public, keyed, (tree_leaves(public), tree_leaves(keyed)))
 
 
 def tree_leaves(released: Released) -> Integers:
     """The leaf of each record in the tree that was fitted, (n,)."""
-    trees = Trees(
-        **{field.name: released.fits[0][field.name] for field in fields(Trees) if field.name in released.fits[0]}
+    trees = TreeArrays(
+        **{field.name: released.fits[0][field.name] for field in fields(TreeArrays) if field.name in released.fits[0]}
     )
     spec, data = released.outside.recipe.synthesis[0].spec, released.data
-    orders = {name: released.fits[0][_order_key(name)][0] for name in _with_levels(data, spec)}
-    return trees.leaves(0, _predictors(data, data, spec, orders))
+    orders = {name: released.fits[0][_order_key(name)][0] for name in _unordered_predictors(data, spec)}
+    return trees.find_leaves(0, _tree_features(data, data, spec, orders))

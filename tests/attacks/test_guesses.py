@@ -9,8 +9,8 @@ from attacked import HOUSEHOLDS, KEY, LISTINGS, SEED, STOLEN, Release, recipe_of
 from attackers import alone_without_source, guesses_that_fit, seeds_of_order
 from scipy.stats import norm
 
-from sfumato.engine.data.microdata import conform
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.data.microdata import conform_to_schema
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC, Randomness
 from sfumato.engine.recipe.recipe import Recipe
 
@@ -24,7 +24,7 @@ SEEDS = range(3000)
 def test_no_seed_is_found_from_the_order_of_the_rows(ce: pd.DataFrame, releasing: Release) -> None:
     """Without our source there is nothing to try: the baseline is none."""
     recipe = recipe_of(PLACES, 1, **LINEAR)
-    public, keyed = (releasing(recipe, conform(ce, recipe.schema), key) for key in (PUBLIC, KEY))
+    public, keyed = (releasing(recipe, conform_to_schema(ce, recipe.schema), key) for key in (PUBLIC, KEY))
     table = keyed.outside.released[0]
     by_seed = seeds_of_order(public.outside.released[0], SEEDS, lambda seed: Randomness(seed, PUBLIC))
     guessed = seeds_of_order(table, SEEDS, lambda seed: Randomness(seed, PUBLIC))
@@ -55,7 +55,7 @@ def test_no_guess_at_a_value_is_confirmed(
     truth = float(frame.loc[person, target])
     others = frame[target][frame[target] != truth].drop_duplicates().sample(9, random_state=3)
     guesses = [*(float(value) for value in others[:5]), truth, *(float(value) for value in others[5:])]
-    data = conform(frame, recipe.schema)
+    data = conform_to_schema(frame, recipe.schema)
     public, keyed = (releasing(recipe, data, key) for key in (PUBLIC, KEY))
     known = guesses_that_fit(public.outside, frame, person, guesses, PUBLIC)
     stolen = guesses_that_fit(keyed.outside, frame, person, guesses, keyed.key)
@@ -86,7 +86,7 @@ def test_simulating_every_guess_finds_no_more_than_looking_at_the_release(ce: pd
         frame = ce.assign(Race=ce["Race"].astype("str"))
         frame.loc[person, "Race"] = "9"
         guesses = [float(frame.loc[person, "Expenditure"]), *rng.choice(frame["Expenditure"], OTHERS, replace=False)]
-        seen = np.log(alone_without_source(releasing(recipe, conform(frame, recipe.schema), KEY).outside))
+        seen = np.log(alone_without_source(releasing(recipe, conform_to_schema(frame, recipe.schema), KEY).outside))
         simulated = [-log_likelihood(recipe, frame, person, float(guess), seen) for guess in guesses]
         near = [abs(np.log(guess) - seen) for guess in guesses]
         for own, scores in zip(ranks.values(), (simulated, near), strict=True):
@@ -106,9 +106,11 @@ def test_simulating_every_guess_finds_no_more_than_looking_at_the_release(ce: pd
 
 def log_likelihood(recipe: Recipe, frame: pd.DataFrame, person: int, guess: float, seen: float) -> float:
     """Of the mean of the person's released logarithms, under a guess: normal, by repetitions with the attacker's own keys."""
-    data = conform(frame.assign(Expenditure=frame["Expenditure"].where(frame.index != person, guess)), recipe.schema)
+    data = conform_to_schema(
+        frame.assign(Expenditure=frame["Expenditure"].where(frame.index != person, guess)), recipe.schema
+    )
     means = []
     for number in range(1, REPETITIONS + 1):
-        releases = execute(recipe, data, key=bytes([number]) * 32).releases
+        releases = execute_run(recipe, data, key=bytes([number]) * 32).releases
         means.append(np.mean([np.log(one.numbers("Expenditure")[person]) for one in releases]))
     return float(norm.logpdf(seen, np.mean(means), np.std(means, ddof=1)))

@@ -8,7 +8,7 @@ import pytest
 from attacked import HOUSEHOLDS, KEY, LISTINGS, SEED, STOLEN, Release, Released, recipe_of
 from attackers import Streams, alone, alone_without_source, design, dice, put_back, sums_of_squares_and_products
 
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.methods.run import PUBLIC, Randomness
 from sfumato.engine.recipe.recipe import Recipe
 
@@ -48,7 +48,7 @@ def test_no_row_of_a_release_of_the_published_size_is_put_back(all_listings: pd.
 
 def rows_attacked(name: str, recipe: Recipe, frame: pd.DataFrame, releasing: Release) -> None:
     """Print and hold what attackers put back of a release with a public key and of one with a key."""
-    data = conform(frame, recipe.schema)
+    data = conform_to_schema(frame, recipe.schema)
     public, keyed = (releasing(recipe, data, key) for key in (PUBLIC, KEY))
     rows, alike = recipe.m * len(data), recipe.m * len(np.unique(keyed.outside.groups[0]))
     guesses = {
@@ -83,7 +83,7 @@ def test_who_is_alone_in_a_category_is_not_recovered(ce: pd.DataFrame, releasing
     for person in range(0, len(ce), len(ce) // PERSONS + 1):
         frame = ce.assign(Race=ce["Race"].astype("str"))
         frame.loc[person, "Race"] = "9"
-        data = conform(frame, recipe.schema)
+        data = conform_to_schema(frame, recipe.schema)
         public, keyed = (releasing(recipe, data, key) for key in (PUBLIC, KEY))
         truth = float(keyed.truth[person])
         for said, one in zip(cents, (public, keyed), strict=True):

@@ -25,11 +25,11 @@ from public_data import PUBLIC_DATA
 from threadpoolctl import threadpool_limits
 
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.execution.tasks import study_point
+from sfumato.engine.execution.tasks import compute_study_point
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.studies.calibration import SCORES, calibrated
+from sfumato.engine.studies.calibration import SCORES, summarise_calibration
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.prepare import prepare_run
 
@@ -52,7 +52,7 @@ def simulate(settings: tuple[str, ...], points: Sequence[float]) -> list[Row]:
     """The rows of the originals of one generator, which is trained once."""
     recipe, data = prepared(settings)
     with threadpool_limits(1):
-        return [row for point in points for row in study_point(recipe, 0, point, data, [], key=PUBLIC)]
+        return [row for point in points for row in compute_study_point(recipe, 0, point, data, [], key=PUBLIC)]
 
 
 def main() -> None:
@@ -71,7 +71,7 @@ def main() -> None:
     anonymisations = len({(row.level, row.params["subset"], row.params["k"]) for row in rows})
     print(f"{spec.generator}: {spec.generators} generators, {len(grid)} originals, {anonymisations:,} anonymisations")
     print(f"{seconds:.0f} s in two processes: {60 * anonymisations / seconds:.0f} anonymisations a minute")
-    table([row.to_dict() for row in calibrated(rows)])
+    table([row.to_dict() for row in summarise_calibration(rows)])
 
 
 def whose(params: dict[str, Any]) -> str | None:

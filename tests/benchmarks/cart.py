@@ -14,8 +14,8 @@ import time
 import pandas as pd
 from public_data import PUBLIC_DATA
 
-from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.execution.tasks import draw_dataset, execute, fit_model
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
+from sfumato.engine.execution.tasks import draw_dataset, execute_run, fit_model
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 
@@ -67,12 +67,12 @@ def recipe(m: int = 20, **options: object) -> Recipe:
 
 def listings(plan: Recipe, n: int = 10_000, seed: int = 1) -> Microdata:
     frame = pd.read_csv(PUBLIC_DATA / "AB_NYC_2019.csv").query("price > 0")
-    return conform(frame.sample(n, replace=n > len(frame), random_state=seed), plan.schema)
+    return conform_to_schema(frame.sample(n, replace=n > len(frame), random_state=seed), plan.schema)
 
 
 def averages(plan: Recipe, data: Microdata) -> dict[str, float | None]:
     found, risks = {}, iter(RADII)
-    for row in execute(plan, data, key=PUBLIC).rows:
+    for row in execute_run(plan, data, key=PUBLIC).rows:
         if row.draw is None and row.dataset == "synthetic":
             name = f"{row.measure} {row.target}".strip()
             found["risk ({}, {})".format(*next(risks)) if name == "risk" else name] = row.value

@@ -20,11 +20,11 @@ from public_data import PUBLIC_DATA
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.execution.tasks import draw_dataset, fit_model
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.utility.cluster import ClusterSpec, _points, cluster
+from sfumato.engine.utility.cluster import ClusterSpec, _make_points, cluster
 
 KNOWN = ["room_type", "neighbourhood_group", "number_of_reviews"]
 VARIABLES = {
@@ -49,7 +49,7 @@ def tables(n: int, m: int = 1) -> tuple[Microdata, list[Microdata]]:
         }
     )
     frame = pd.read_csv(PUBLIC_DATA / "AB_NYC_2019.csv").query("price > 0")
-    data = conform(frame.sample(n, random_state=1), recipe.schema)
+    data = conform_to_schema(frame.sample(n, random_state=1), recipe.schema)
     fits = [fit_model(recipe, k, data, key=PUBLIC) for k in range(2)]
     return data, [draw_dataset(recipe, draw, data, fits, key=PUBLIC) for draw in range(1, m + 1)]
 
@@ -61,7 +61,7 @@ def ours(n: int) -> Callable[[], object]:
 
 def of_scipy(n: int) -> Callable[[], object]:
     data, (release,) = tables(n)
-    points = _points(data, release, data.schema.names, "standard")
+    points = _make_points(data, release, data.schema.names, "standard")
     return lambda: linkage(pdist(points), "average")
 
 
@@ -69,7 +69,7 @@ def of_fastcluster(n: int) -> Callable[[], object]:
     import fastcluster
 
     data, (release,) = tables(n)
-    points = _points(data, release, data.schema.names, "standard")
+    points = _make_points(data, release, data.schema.names, "standard")
     return lambda: fastcluster.linkage(pdist(points), "average", preserve_input=False)
 
 

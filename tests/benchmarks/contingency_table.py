@@ -22,8 +22,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import logsumexp, xlogy
 
-from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.methods.release_models import Guesses
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
+from sfumato.engine.methods.release_models import IntruderGuesses
 from sfumato.engine.methods.run import Run
 from sfumato.engine.recipe.recipe import Recipe
 
@@ -80,15 +80,15 @@ def posterior(
     fit = step.method.fit(data, step.targets, step.spec, run, M)
     releases = []
     for draw in range(M):
-        values = step.method.drawn(fit, step.spec, step.targets, data, data, draw, rng)
+        values = step.method.draw_targets(fit, step.spec, step.targets, data, data, draw, rng)
         frame = pd.DataFrame(
             {n: pd.Categorical.from_codes(np.asarray(values[n]).astype(int), ["0", "1"]) for n in NAMES}
         )
         releases.append(Microdata(data.schema, frame, "synthetic"))
     assert step.method.synthesis.release_model is not None
     model = step.method.synthesis.release_model(data, step.targets, step.spec, releases, run)
-    guesses = Guesses(np.array([TARGET]), {n: CELLS[None, :, j].astype(float) for j, n in enumerate(NAMES)})
-    logs = model.weigh(guesses).likelihood[0].sum(axis=1)
+    guesses = IntruderGuesses(np.array([TARGET]), {n: CELLS[None, :, j].astype(float) for j, n in enumerate(NAMES)})
+    logs = model.plausibility_of(guesses).likelihood[0].sum(axis=1)
     counts = [
         np.bincount(np.ravel_multi_index([r.numbers(n).astype(int) for n in NAMES], (2,) * 4), minlength=16)
         for r in releases
@@ -104,7 +104,7 @@ def study(releases: int, seed: int) -> dict[str, list[dict[str, float]]]:
         cells = observed(rng)
         for name, (step, _) in MODELS.items():
             of = recipe(step)
-            data = conform(pd.DataFrame(CELLS[cells].astype(str), columns=list(NAMES)), of.schema)
+            data = conform_to_schema(pd.DataFrame(CELLS[cells].astype(str), columns=list(NAMES)), of.schema)
             chance, counts = posterior(of, data, rng)
             row = {
                 "posterior": float(chance[0]),

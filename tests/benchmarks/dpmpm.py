@@ -14,11 +14,16 @@ import time
 
 import numpy as np
 
-from sfumato.engine.methods.run import silent
+from sfumato.engine.methods.run import ignore_progress
 from sfumato.engine.posterior.distinct_rows import Codes, DistinctRows
-from sfumato.engine.posterior.multinomial_mixture import Allocated, Parameters, Prior, sample
+from sfumato.engine.posterior.multinomial_mixture import (
+    ClassAllocation,
+    MixtureParameters,
+    MixturePrior,
+    sample_mixture,
+)
 
-PRIOR = Prior(classes=40, concentration=1.0, shape=0.25, rate=0.25)
+PRIOR = MixturePrior(classes=40, concentration=1.0, shape=0.25, rate=0.25)
 LEVELS = (3, 2, 4, 5, 2, 3, 6, 2, 3, 4)
 SLOWLY = 500
 """Records of the naive sweep, whose time is that of so many times more."""
@@ -35,7 +40,7 @@ def simulated(records: int, levels: tuple[int, ...]) -> list[Codes]:
     return found
 
 
-def naive(codes: list[Codes], levels: tuple[int, ...], now: Parameters, rng: np.random.Generator) -> None:
+def naive(codes: list[Codes], levels: tuple[int, ...], now: MixtureParameters, rng: np.random.Generator) -> None:
     """One sweep over the classes of all records, record after record."""
     starts = np.concatenate([[0], np.cumsum(levels)])
     weights, phi = np.exp(now.log_weights), np.exp(now.log_levels)
@@ -57,9 +62,11 @@ def main() -> None:
         before: tuple[int, float] | None = None
         for records in (1_000, 10_000, 100_000):
             codes = simulated(records, levels)
-            rows, rng = DistinctRows.of(codes, levels, records), np.random.default_rng(2)
+            rows, rng = DistinctRows.from_codes(codes, levels, records), np.random.default_rng(2)
             start = time.process_time()
-            sampled = sample(rows, PRIOR, 1, rng, silent, sweeps=sweeps, burn_in=sweeps // 2, thin=1, chains=1)
+            sampled = sample_mixture(
+                rows, PRIOR, 1, rng, ignore_progress, sweeps=sweeps, burn_in=sweeps // 2, thin=1, chains=1
+            )
             spent = time.process_time() - start
             now = sampled.kept[0]
             start = time.process_time()
@@ -67,7 +74,7 @@ def main() -> None:
             slow = (time.process_time() - start) * records / SLOWLY
             start = time.process_time()
             for _ in range(10):
-                Allocated.drawn(rows, now, rng)
+                ClassAllocation.from_parameters(rows, now, rng)
             ratio = slow / ((time.process_time() - start) / 10)
             growth = f"{math.log(spent / before[1]) / math.log(records / before[0]):.2f}" if before else ""
             before = (records, spent)

@@ -23,9 +23,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 from public_data import PUBLIC_DATA
 
 from sfumato.engine.methods.run import PUBLIC
-from sfumato.workspace.gate.checks import Case
+from sfumato.workspace.gate.checks import ExaminedRelease
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import CHECKS, finding_of
+from sfumato.workspace.gate.gate import CHECKS, make_finding
 from sfumato.workspace.jobs.queue import TaskResult, claim, finish
 from sfumato.workspace.jobs.run_task import run_task, task_input
 from sfumato.workspace.jobs.settings import MEMORY, NO_LIMIT
@@ -72,10 +72,10 @@ def main() -> None:
         for what, seconds in taken.items():
             print(f"{what:32}{seconds:8.1f} s", flush=True)
         risks = sum(seconds for what, seconds in taken.items() if what.startswith("risk."))
-        case, gate = Case(workspace, plan_release(workspace, run_id), Policy()), 0.0
+        case, gate = ExaminedRelease(workspace, plan_release(workspace, run_id), Policy()), 0.0
         for check in CHECKS:
             before = time.process_time()
-            found = finding_of(check, case.policy, partial(check.look, case))
+            found = make_finding(check, case.policy, partial(check.evaluate, case))
             spent = time.process_time() - before
             gate += spent
             if spent > 0.2 or found.status in ("block", "warn"):

@@ -27,18 +27,18 @@ import statsmodels.datasets
 from public_data import PUBLIC_DATA
 
 from sfumato.engine.adversary.kept_columns import KeptColumnLimits, plan_protection
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.methods.audience import AUDIENCES, Audience
-from sfumato.workspace.gate.answer import answer_of
+from sfumato.workspace.gate.answer import answer_from_examination
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import examine
+from sfumato.workspace.gate.gate import examine_release
 from sfumato.workspace.jobs.settings import MEMORY, NO_LIMIT
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.drafting import Want, Wanted
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.recipes import find_recipe
-from sfumato.workspace.service.draft_data import Roles, draft_file
+from sfumato.workspace.service.draft_data import RoleAssignment, draft_file
 from sfumato.workspace.service.prepare import prepare_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import raw_rows
@@ -55,8 +55,8 @@ class Table:
     sensitive: str
 
     @property
-    def roles(self) -> Roles:
-        return Roles(tuple(self.known.split()), tuple(self.sensitive.split()))
+    def roles(self) -> RoleAssignment:
+        return RoleAssignment(tuple(self.known.split()), tuple(self.sensitive.split()))
 
 
 def sampled(name: str, records: int) -> pd.DataFrame:
@@ -120,8 +120,8 @@ def drafted_and_examined(table: Table, audience: Audience, want: Want | None) ->
             work(workspace.directory, idle=0.1)
             times.append(time.process_time())
             plan = plan_release(workspace, run_id)
-            examination = examine(workspace, plan, Policy())
-            answer = answer_of(examination, prepared.recipe, Policy(), plan.records)
+            examination = examine_release(workspace, plan, Policy())
+            answer = answer_from_examination(examination, prepared.recipe, Policy(), plan.records)
             rows = raw_rows(workspace, run_id)
         times.append(time.process_time())
         utility = {
@@ -135,12 +135,12 @@ def drafted_and_examined(table: Table, audience: Audience, want: Want | None) ->
             "synthesised": " ".join(sorted(made - set(table.sensitive.split()))) or "-",
             "kept": " ".join(name for name in plan.kept if name not in release.recode) or "-",
             "leave": answer.may_leave,
-            "blocks": " ".join(finding.check for finding in examination.unwaived) or "-",
+            "blocks": " ".join(finding.check for finding in examination.unwaived_findings) or "-",
             "judge": sum(finding.state == "to be judged" for finding in examination.findings),
             "s_pmse": f"{np.mean(utility['s_pmse']):.3g}" if utility["s_pmse"] else "-",
             "ecdf": f"{max(utility['max_abs_difference']):.3f}" if utility["max_abs_difference"] else "-",
             "seconds": "+".join(f"{b - a:.0f}" for a, b in pairwise(times)),
-            "findings": examination.unwaived,
+            "findings": examination.unwaived_findings,
         }
 
 
@@ -149,7 +149,7 @@ def plan_seconds(records: int = 30_000) -> float:
     frame = sampled("adult.csv", records)
     kinds = {name: Kind.COUNT if frame[name].dtype.kind in "iu" else Kind.CATEGORICAL for name in frame.columns}
     schema = Schema(tuple(Variable(name, kind, Role.OTHER) for name, kind in kinds.items()))
-    data = conform(frame.reset_index(drop=True), schema, MissingPolicy.KEEP)
+    data = conform_to_schema(frame.reset_index(drop=True), schema, MissingPolicy.KEEP)
     before = time.process_time()
     plan_protection(data, schema.names, KeptColumnLimits(11))
     return time.process_time() - before

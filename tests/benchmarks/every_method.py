@@ -34,7 +34,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from ten_million import VARIABLES, exponent, write
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.errors import EngineError
 from sfumato.engine.execution import tasks
 from sfumato.engine.methods.protocols import MEASURES
@@ -149,7 +149,7 @@ def store(directory: Path, rows: int) -> None:
     """Keep what methods are given: the survey, controls, released datasets near its values, and a table of classes. Prints their hashes."""
     schema = recipe_for(registry()["utility.ecdf"]).schema
     write(directory / "survey.parquet", rows + rows // 4)
-    whole = conform(pq.read_table(directory / "survey.parquet").to_pandas(), schema)
+    whole = conform_to_schema(pq.read_table(directory / "survey.parquet").to_pandas(), schema)
     tables = Tables(directory)
     data = Microdata(schema, whole.frame.iloc[:rows].reset_index(drop=True))
     hashes = {"confidential": tables.write_microdata(data)}
@@ -160,10 +160,10 @@ def store(directory: Path, rows: int) -> None:
         visits = np.clip(data.column("visits") + rng.integers(-1, 2, rows), 0, 60)
         near = data.with_columns({"income": income, "visits": visits}, "synthetic")
         hashes[f"draw/{draw}"] = tables.write_microdata(near)
-    found = tasks.anonymise(recipe_for(registry()["quality.rilm"]), data, key=PUBLIC)
+    found = tasks.anonymise_data(recipe_for(registry()["quality.rilm"]), data, key=PUBLIC)
     hashes |= {
         "anonymised": tables.write_microdata(found.data),
-        "classes": tables.write_arrays({"classes": found.classes}),
+        "classes": tables.write_arrays({"classes": found.class_keys}),
     }
     print(json.dumps(hashes))
 
@@ -175,9 +175,9 @@ class Given:
         tables, hashes = Tables(directory), json.loads((directory / "hashes.json").read_text())
         schema, some = recipe.schema, slice(rows)
         self.recipe, self.method = recipe, method
-        self.confidential = tables.read_microdata(hashes["confidential"], schema, "confidential").block(some)
+        self.confidential = tables.read_microdata(hashes["confidential"], schema, "confidential").select_rows(some)
         if method.measurement.controls:
-            controls = tables.read_microdata(hashes["controls"], schema, "confidential").block(some)
+            controls = tables.read_microdata(hashes["controls"], schema, "confidential").select_rows(some)
             self.confidential = self.confidential.with_controls(controls)
         self.releases: list[Microdata] = []
         if recipe.anonymisation and method.family != "anonymisation":
@@ -186,8 +186,10 @@ class Given:
             classes = tables.read_arrays(hashes["classes"])["classes"]
             self.releases = [tasks.as_released(recipe, found.frame.iloc[some], classes[some])]
         elif method.family not in ("synthesis", "anonymisation"):
-            every = range(1, 2 if method.family in MEASURES and not method.whole else M + 1)
-            self.releases = [tables.read_microdata(hashes[f"draw/{d}"], schema, "synthetic").block(some) for d in every]
+            every = range(1, 2 if method.family in MEASURES and not method.measures_whole_release else M + 1)
+            self.releases = [
+                tables.read_microdata(hashes[f"draw/{d}"], schema, "synthetic").select_rows(some) for d in every
+            ]
 
     def tasks(self) -> Iterator[tuple[str, Callable[[], object]]]:
         """The name of each task that is measured, and what computes it."""
@@ -198,12 +200,12 @@ class Given:
             yield "fit", lambda: fits.append(tasks.fit_model(recipe, 0, data, key=PUBLIC))
             yield "draw", lambda: tasks.draw_dataset(recipe, 1, data, fits, key=PUBLIC)
         elif method.family == "anonymisation":
-            yield "anonymise", lambda: tasks.anonymise(recipe, data, key=PUBLIC)
+            yield "anonymise", lambda: tasks.anonymise_data(recipe, data, key=PUBLIC)
         elif method.family == "studies":
             points = recipe.studies[0].spec.grid()
             for name, point in {"first point": points[0], "last point": points[-1]}.items():
-                yield name, lambda point=point: tasks.study_point(recipe, 0, point, data, releases, key=PUBLIC)
-        elif method.whole:
+                yield name, lambda point=point: tasks.compute_study_point(recipe, 0, point, data, releases, key=PUBLIC)
+        elif method.measures_whole_release:
             parts: list[Any] = []
             grid = recipe.measures[0].spec.grid()
             yield (

@@ -11,21 +11,21 @@ import time
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.adversary.agreement import reproduced
-from sfumato.engine.adversary.cells import cells_of, comparable, rows_of
-from sfumato.engine.adversary.coded import Column, as_they_are, rarest_first, rarity
-from sfumato.engine.adversary.copies import equal_records
+from sfumato.engine.adversary.agreement import find_reproduced_people
+from sfumato.engine.adversary.cells import cell_keys, comparable_numbers, row_keys
+from sfumato.engine.adversary.coded import JointColumn, code_by_value, log_value_shares, order_rarest_first
+from sfumato.engine.adversary.copies import measure_equal_records
 from sfumato.engine.adversary.evidence import EVIDENCE_LEVEL
-from sfumato.engine.adversary.independent_rows import find_whole_rows, strongest_rows
+from sfumato.engine.adversary.independent_rows import find_whole_rows, strongest_row_evidence
 from sfumato.engine.adversary.membership_evidence import weigh_evidence
-from sfumato.engine.adversary.moved import moved_together
-from sfumato.engine.adversary.neighbours import nearest_pairs
-from sfumato.engine.adversary.people import family, groups_by_level, marked, standing
-from sfumato.engine.adversary.renamed import by_company, other_names
-from sfumato.engine.adversary.respelled import exchanged_back, rescaled_back
-from sfumato.engine.adversary.tails import tails
-from sfumato.engine.data.arrays import side_by_side
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.adversary.moved import probe_common_changes
+from sfumato.engine.adversary.neighbours import nearest_neighbour_pairs
+from sfumato.engine.adversary.people import find_people_in_release, list_column_sets, list_level_groups, mark_cells
+from sfumato.engine.adversary.renamed import code_by_cooccurrence, has_other_names
+from sfumato.engine.adversary.respelled import undo_column_exchange, undo_rescaling
+from sfumato.engine.adversary.tails import measure_released_tails
+from sfumato.engine.data.arrays import map_on_threads
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.workspace.process import reused_memory
 
@@ -48,8 +48,8 @@ def main(records: int = 50_000, columns: int = 20, datasets: int = 20) -> None:
     )
     schema = Schema(tuple(Variable(f"v{i}", kind) for i, kind in enumerate(kinds[:columns])))
     kept, drawn = schema.names[: columns // 2], schema.names[columns // 2 :]
-    data = conform(table(rng, records, schema), schema)
-    made = [conform(table(rng, records, schema), schema) for _ in range(datasets)]
+    data = conform_to_schema(table(rng, records, schema), schema)
+    made = [conform_to_schema(table(rng, records, schema), schema) for _ in range(datasets)]
     releases = [Microdata(schema, one.frame.assign(**{n: data.frame[n] for n in kept})) for one in made]
     print(f"{'':18} processor  clock")
     begun = started = (time.process_time(), time.perf_counter())
@@ -61,14 +61,16 @@ def main(records: int = 50_000, columns: int = 20, datasets: int = 20) -> None:
         print(f"{what:18} {processor:7.2f} s {clock:6.2f} s")
         started = now
 
-    own, cells = cells_of(data, schema.names), [cells_of(one, schema.names, data) for one in releases]
+    own, cells = cell_keys(data, schema.names), [cell_keys(one, schema.names, data) for one in releases]
     said("cells")
-    pairs = nearest_pairs(data, kept, rows_of(own, (*kept, *drawn)))
+    pairs = nearest_neighbour_pairs(data, kept, row_keys(own, (*kept, *drawn)))
     said("nearest_pairs")
-    equal_records(data, own, cells, kept, drawn, pairs)
+    measure_equal_records(data, own, cells, kept, drawn, pairs)
     said("equal_records")
     for name in drawn:
-        tails(comparable(data, name), (comparable(one, name, data) for one in releases), 10, (None, None))
+        measure_released_tails(
+            comparable_numbers(data, name), (comparable_numbers(one, name, data) for one in releases), 10, (None, None)
+        )
     said("tails")
     judge_people(data, made[:1], drawn)
     said("people")
@@ -77,30 +79,34 @@ def main(records: int = 50_000, columns: int = 20, datasets: int = 20) -> None:
 
 def judge_people(data: Microdata, made: list[Microdata], names: tuple[str, ...]) -> None:
     """Whether four fifths of the records are found more often than the others, all of them drawn anew."""
-    own, cells = cells_of(data, names), [cells_of(one, names, data) for one in made]
-    columns = [Column(name, own[name], [one[name] for one in cells], *_numbers(data, made, name)) for name in names]
-    coded, marks = side_by_side(as_they_are, columns), marked(own, names)
+    own, cells = cell_keys(data, names), [cell_keys(one, names, data) for one in made]
+    columns = [
+        JointColumn(name, own[name], [one[name] for one in cells], *_numbers(data, made, name)) for name in names
+    ]
+    coded, marks = map_on_threads(code_by_value, columns), mark_cells(own, names)
     rows = np.sum(list(marks.values()), axis=0, dtype=np.uint64)
-    order = rarest_first(rarity(coded), rows)
+    order = order_rarest_first(log_value_shares(coded), rows)
     numbers = [one.name for one in columns if one.numbers is not None]
-    sets, members = family(names, numbers, names[:2], names[2:4], len(data)), len(data) * 4 // 5
-    found = standing(marks, [marked(one, names) for one in cells], sets, order, groups_by_level(columns))
-    looks = list(found.looks)
-    for some in (coded, by_company(columns)):
-        looks += reproduced(some, order, rows, "")
+    sets, members = list_column_sets(names, numbers, names[:2], names[2:4], len(data)), len(data) * 4 // 5
+    found = find_people_in_release(
+        marks, [mark_cells(one, names) for one in cells], sets, order, list_level_groups(columns)
+    )
+    looks = list(found.probes)
+    for some in (coded, code_by_cooccurrence(columns)):
+        looks += find_reproduced_people(some, order, rows, "")
     levels = [name for name in names if name not in numbers]
-    keys = [rows_of(some, levels, len(data)) for some in (own, *cells)]
-    looks += moved_together([one for one in columns if one.numbers is not None], set(), keys[0], keys[1:])
-    in_place = [rescaled_back(one) for one in exchanged_back(columns)]
-    respelled = {"in other units": in_place} if any(map(other_names, columns, in_place)) else {}
-    alone = strongest_rows([*find_whole_rows(columns, coded, respelled), *found.rows])
+    keys = [row_keys(some, levels, len(data)) for some in (own, *cells)]
+    looks += probe_common_changes([one for one in columns if one.numbers is not None], set(), keys[0], keys[1:])
+    in_place = [undo_rescaling(one) for one in undo_column_exchange(columns)]
+    respelled = {"in other units": in_place} if any(map(has_other_names, columns, in_place)) else {}
+    alone = strongest_row_evidence([*find_whole_rows(columns, coded, respelled), *found.row_tests])
     weigh_evidence(looks, members, len(data), EVIDENCE_LEVEL, rows=alone)
 
 
 def _numbers(data: Microdata, made: list[Microdata], name: str) -> tuple[np.ndarray | None, list[np.ndarray]]:
     if data.schema[name].kind is Kind.CATEGORICAL:
         return None, []
-    return comparable(data, name), [comparable(one, name, data) for one in made]
+    return comparable_numbers(data, name), [comparable_numbers(one, name, data) for one in made]
 
 
 if __name__ == "__main__":

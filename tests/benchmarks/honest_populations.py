@@ -12,16 +12,22 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.adversary.agreement import reproduced
-from sfumato.engine.adversary.cells import cells_of, comparable
-from sfumato.engine.adversary.coded import Column, as_they_are, pool_rare_levels, rarest_first, rarity
-from sfumato.engine.adversary.independent_rows import RowEvidence, find_whole_rows, strongest_rows
-from sfumato.engine.adversary.membership_evidence import Look
-from sfumato.engine.adversary.people import family, groups_by_level, marked, standing
-from sfumato.engine.adversary.renamed import by_company
-from sfumato.engine.adversary.single_values import extreme, lone, looks_of_several
+from sfumato.engine.adversary.agreement import find_reproduced_people
+from sfumato.engine.adversary.cells import cell_keys, comparable_numbers
+from sfumato.engine.adversary.coded import (
+    JointColumn,
+    code_by_value,
+    log_value_shares,
+    order_rarest_first,
+    pool_rare_levels,
+)
+from sfumato.engine.adversary.independent_rows import RowEvidence, find_whole_rows, strongest_row_evidence
+from sfumato.engine.adversary.membership_evidence import MembershipProbe
+from sfumato.engine.adversary.people import find_people_in_release, list_column_sets, list_level_groups, mark_cells
+from sfumato.engine.adversary.renamed import code_by_cooccurrence
+from sfumato.engine.adversary.single_values import merge_probes, probe_extreme_values, probe_unique_values
 from sfumato.engine.data.arrays import Integers
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
 
 Rng = np.random.Generator
@@ -174,39 +180,47 @@ def schema_of(frame: Frame) -> Schema:
     return Schema(tuple(Variable(str(name), kind(frame[name])) for name in frame))
 
 
-def all_looks(joint: Frame, members: int, datasets: Sequence[Frame]) -> tuple[list[Look], RowEvidence | None]:
+def all_looks(
+    joint: Frame, members: int, datasets: Sequence[Frame]
+) -> tuple[list[MembershipProbe], RowEvidence | None]:
     """Return the looks of the gate at datasets of a joint table, members first, and what rows alone say."""
     schema = schema_of(joint)
     names, numbers = schema.names, [one.name for one in schema if not one.kind.has_levels]
-    own = conform(joint.reset_index(drop=True), schema)
-    made = [conform(one, schema) for one in datasets]
-    cells, theirs = cells_of(own, names), [cells_of(one, names, own) for one in made]
+    own = conform_to_schema(joint.reset_index(drop=True), schema)
+    made = [conform_to_schema(one, schema) for one in datasets]
+    cells, theirs = cell_keys(own, names), [cell_keys(one, names, own) for one in made]
     columns = [
-        Column(n, cells[n], [one[n] for one in theirs], comparable(own, n), [comparable(one, n, own) for one in made])
+        JointColumn(
+            n,
+            cells[n],
+            [one[n] for one in theirs],
+            comparable_numbers(own, n),
+            [comparable_numbers(one, n, own) for one in made],
+        )
         if n in numbers
         else pool_rare_levels(n, cells[n], [one[n] for one in theirs])
         for n in names
     ]
-    coded = [as_they_are(one) for one in columns]
-    marks = marked({one.name: one.own for one in columns}, names)
+    coded = [code_by_value(one) for one in columns]
+    marks = mark_cells({one.name: one.own for one in columns}, names)
     rows = np.zeros(len(joint), dtype=np.uint64)
     for keys in marks.values():
         rows += keys
-    order = rarest_first(rarity(coded), rows)
-    released = [marked({one.name: one.released[at] for one in columns}, names) for at in range(len(datasets))]
-    subsets = family(names, numbers, names[:2], names[2:], len(joint))
-    found = standing(marks, released, subsets, order, groups_by_level(columns))
-    alone = [lone(one.name, one.own, one.released) for one in columns if one.numbers is not None]
+    order = order_rarest_first(log_value_shares(coded), rows)
+    released = [mark_cells({one.name: one.released[at] for one in columns}, names) for at in range(len(datasets))]
+    subsets = list_column_sets(names, numbers, names[:2], names[2:], len(joint))
+    found = find_people_in_release(marks, released, subsets, order, list_level_groups(columns))
+    alone = [probe_unique_values(one.name, one.own, one.released) for one in columns if one.numbers is not None]
     ends = [
-        extreme(one.name, one.own, one.numbers, members, one.released, SMALLEST_CELL, ())
+        probe_extreme_values(one.name, one.own, one.numbers, members, one.released, SMALLEST_CELL, ())
         for one in columns
         if one.numbers is not None
     ]
     looks = [
-        *found.looks,
-        *reproduced(coded, order, rows, "by value"),
-        *reproduced(by_company(columns), order, rows, "by rank"),
+        *found.probes,
+        *find_reproduced_people(coded, order, rows, "by value"),
+        *find_reproduced_people(code_by_cooccurrence(columns), order, rows, "by rank"),
     ]
     looks += [*alone, *ends]
-    looks += [looks_of_several(some, "several") for some in (alone, ends) if len(some) > 1]
-    return looks, strongest_rows([*find_whole_rows(columns, coded), *found.rows])
+    looks += [merge_probes(some, "several") for some in (alone, ends) if len(some) > 1]
+    return looks, strongest_row_evidence([*find_whole_rows(columns, coded), *found.row_tests])

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from ten_million import MEASURES, REGRESSION, VARIABLES, write
 
-from sfumato.workspace.release.forms import forms
+from sfumato.workspace.release.forms import writable_forms
 
 THRESHOLD = '[[threshold]]\nvalue = "risk.identification.true_match_rate"\nmax = 0.9\n'
 RECIPE = f'title = "Large survey"\n[data]\nfile = "survey.parquet"\n{VARIABLES}{REGRESSION}'
@@ -34,7 +34,7 @@ def taken(folder: Path, *arguments: str) -> None:
         _, status, used = os.wait4(done.pid, 0)
         done.returncode = os.waitstatus_to_exitcode(status)
     ended = f"  exit {done.returncode} {said[-200:]}" if done.returncode else ""
-    shown = " ".join(arguments[:1] + tuple(one for one in arguments if one in forms()))
+    shown = " ".join(arguments[:1] + tuple(one for one in arguments if one in writable_forms()))
     print(
         f"{shown:20}{used.ru_utime + used.ru_stime:10.1f}{time.perf_counter() - started:10.1f}{used.ru_maxrss / 1024:8.0f}{ended}",
         flush=True,
@@ -45,7 +45,7 @@ def main() -> None:
     """One run, then each command on it; ``compare`` at the end, with the same recipe run once more."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--format", nargs="+", default=["csv", "parquet", "stata"], choices=forms())
+    parser.add_argument("--format", nargs="+", default=["csv", "parquet", "stata"], choices=writable_forms())
     parser.add_argument("--jobs", type=int, default=2)
     chosen = parser.parse_args()
     jobs = ("--jobs", str(chosen.jobs), "--quiet")

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.execution.tasks import TaskKind
 from sfumato.engine.methods.results import Diagnostic
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.recipe.thresholds import judge
+from sfumato.engine.recipe.thresholds import judge_thresholds
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import TaskResult, claim, finish
 from sfumato.workspace.jobs.runs import enter_run
@@ -138,7 +138,10 @@ def large_data(records: int) -> Microdata:
 def _add_small(workspace: Workspace, table: dict[str, Any], columns: dict[str, Any]) -> None:
     recipe = Recipe.from_table(table)
     enter_run(
-        workspace, recipe, Source(f"{recipe.title}.csv", b"simulated"), conform(pd.DataFrame(columns), recipe.schema)
+        workspace,
+        recipe,
+        Source(f"{recipe.title}.csv", b"simulated"),
+        conform_to_schema(pd.DataFrame(columns), recipe.schema),
     )
 
 
@@ -161,7 +164,7 @@ def _add_large(workspace: Workspace, records: int, rows: int) -> None:
             outcome = TaskResult(artefacts={held.key: workspace.tables.write_microdata(released)}, seconds=1.0)
         elif held.kind == TaskKind.COMBINE:
             found = list(_rows(rows, rng))
-            outcome = TaskResult(rows=found, verdicts=judge(recipe.thresholds, found), seconds=1.0)
+            outcome = TaskResult(rows=found, verdicts=judge_thresholds(recipe.thresholds, found), seconds=1.0)
         finish(workspace, held, outcome)
 
 

@@ -25,13 +25,13 @@ import pandas as pd
 
 from sfumato.engine.partition.equivalence_classes import Limits
 from sfumato.engine.partition.hierarchies import Hierarchy
-from sfumato.engine.partition.lattice import Best, Ladder, Objective, best_levels
+from sfumato.engine.partition.lattice import GeneralisationLevels, Objective, OptimalNodes, find_best_levels
 
 KEYS = ("age", "workclass", "education", "marital_status", "occupation", "race", "sex", "native_country")
 OBJECTIVES: tuple[Objective, ...] = ("average_class_size", "discernibility", "ncp", "entropy")
 
 
-def ladders(folder: Path) -> list[Ladder]:
+def ladders(folder: Path) -> list[GeneralisationLevels]:
     """The quasi-identifiers of Adult with their trees."""
     table = pd.read_csv(folder / "adult.csv", usecols=list(KEYS), keep_default_na=False).astype("str").replace("", "?")
     found = []
@@ -39,11 +39,13 @@ def ladders(folder: Path) -> list[Ladder]:
         with (folder / "adult_hierarchies" / f"{key}.csv").open() as file:
             tree = Hierarchy(tuple(tuple(row) for row in csv.reader(file, delimiter=";") if row))
         levels, codes = np.unique(table[key].to_numpy(dtype=object), return_inverse=True)
-        found.append(Ladder.of(tree, tree.codes(list(levels))[codes]))
+        found.append(GeneralisationLevels.from_hierarchy(tree, tree.rows_of_values(list(levels))[codes]))
     return found
 
 
-def brute_force(of: list[Ladder], objective: Objective, k: int, most: int) -> tuple[float, tuple[tuple[int, ...], ...]]:
+def brute_force(
+    of: list[GeneralisationLevels], objective: Objective, k: int, most: int
+) -> tuple[float, tuple[tuple[int, ...], ...]]:
     """The least value and all nodes that have it: every node is counted. Written for itself, without the engine's search."""
     values, records = np.unique(np.column_stack([one.codes for one in of]), axis=0, return_counts=True)
     n, d = int(records.sum()), len(of)
@@ -53,7 +55,7 @@ def brute_force(of: list[Ladder], objective: Objective, k: int, most: int) -> tu
     ]
     digits = [[nodes[values[:, j]] for nodes in one.nodes] for j, one in enumerate(of)]
     answers = []
-    for node in product(*(range(one.levels) for one in of)):
+    for node in product(*(range(one.n_levels) for one in of)):
         key = np.zeros(len(records), dtype=np.int64)
         for j, level in enumerate(node):
             key = key * (of[j].nodes[level].max() + 1) + digits[j][level]
@@ -80,12 +82,14 @@ def brute_force(of: list[Ladder], objective: Objective, k: int, most: int) -> tu
     return least, tuple(node for value, node in answers if math.isclose(value, least, rel_tol=1e-9))
 
 
-def searched(of: list[Ladder], objective: Objective, k: int, most: int, times: int = 1) -> tuple[Best, float]:
+def searched(
+    of: list[GeneralisationLevels], objective: Objective, k: int, most: int, times: int = 1
+) -> tuple[OptimalNodes, float]:
     """What the search finds, and its seconds of processor time: the median of so many searches."""
     seconds = []
     for _ in range(times):
         start = time.process_time()
-        found = best_levels(of, Limits(k=k), objective, most_suppressed=most)
+        found = find_best_levels(of, Limits(k=k), objective, most_suppressed=most)
         seconds.append(time.process_time() - start)
     return found, statistics.median(seconds)
 
@@ -97,7 +101,7 @@ def main() -> None:
     asked = parser.parse_args()
     of = ladders(Path(os.environ.get("SFUMATO_DATA", "../shared/data")))
     most = int(asked.suppressed * len(of[0].codes))
-    nodes = math.prod(one.levels for one in of)
+    nodes = math.prod(one.n_levels for one in of)
     print(f"k = {asked.k}, at most {most:,} records suppressed, {nodes:,} nodes")
     head = ("value", "best", "same", "checked", "below", "beyond", "s", "brute s", "ratio")
     print(f"{'objective':<20}{head[0]:>18}{head[1]:>6}{head[2]:>6}" + "".join(f"{one:>9}" for one in head[3:]))
@@ -108,8 +112,8 @@ def main() -> None:
         found, took = searched(of, objective, asked.k, most, times=5)
         same = math.isclose(value, found.value, rel_tol=1e-9) and best == found.nodes
         print(
-            f"{objective:<20}{found.value:>18.6f}{len(found.nodes):>6}{'yes' if same else 'NO':>6}{found.checked:>9,}{found.below:>9,}"
-            f"{found.beyond:>9,}{took:>9.2f}{seconds:>9.2f}{seconds / took:>9.1f}",
+            f"{objective:<20}{found.value:>18.6f}{len(found.nodes):>6}{'yes' if same else 'NO':>6}{found.n_checked:>9,}{found.n_below_infeasible:>9,}"
+            f"{found.n_excluded:>9,}{took:>9.2f}{seconds:>9.2f}{seconds / took:>9.1f}",
             flush=True,
         )
 

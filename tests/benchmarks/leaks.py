@@ -39,7 +39,7 @@ from judged_releases.tables import DEVELOP, TABLES, C, Frame, N, Q, Rng, S, X
 from leak_power import DRAWS, Trace, by_holdout, by_model
 from scipy.stats import binomtest, rankdata
 
-from sfumato.engine.adversary.evidence import LEVEL
+from sfumato.engine.adversary.evidence import CONTENT_LEVEL
 from sfumato.workspace.store.workspace import Workspace
 
 MEASURED = {"unmet_thresholds", "thresholds_set", "risk_measured", "utility_measured", "questions_open"}
@@ -531,7 +531,7 @@ def with_power(case: Judged) -> Judged:
     if trace.certain:
         return replace(case, by_holdout=(0.0,))
     p = by_holdout(members, controls, made.frames, trace, counts, table.numbers, rng)
-    if p <= LEVEL:
+    if p <= CONTENT_LEVEL:
         return replace(case, by_holdout=(p,))
     drawn = honest_draws(case.table, size, case.seed)
     return replace(
@@ -653,15 +653,15 @@ def report(found: Sequence[Judged]) -> None:
 
 def report_power(leaks: Sequence[Judged], fair: Sequence[Judged]) -> None:
     """Who finds the leaks: the gate, an oracle with the same hold-out records, one that knows the model of honest releases."""
-    print(f"\noracles at level {LEVEL:g}, which know the kind of the leak")
+    print(f"\noracles at level {CONTENT_LEVEL:g}, which know the kind of the leak")
     for what, some in (
         ("all leaks", leaks),
         (f"of {MANY} people or more", [one for one in leaks if one.people >= MANY]),
     ):
-        held = [one for one in some if one.by_holdout and one.by_holdout[0] <= LEVEL]
-        rest = [one for one in some if one.by_holdout and one.by_holdout[0] > LEVEL]
-        known = [one for one in rest if one.by_model[0] <= LEVEL]
-        nobody = [one for one in rest if one.by_model[0] > LEVEL]
+        held = [one for one in some if one.by_holdout and one.by_holdout[0] <= CONTENT_LEVEL]
+        rest = [one for one in some if one.by_holdout and one.by_holdout[0] > CONTENT_LEVEL]
+        known = [one for one in rest if one.by_model[0] <= CONTENT_LEVEL]
+        nobody = [one for one in rest if one.by_model[0] > CONTENT_LEVEL]
         print(f"{what}:")
         print(f"  {'':46}{'leaks':>8}{'blocked':>10}{'missed':>8}")
         for who, those in (
@@ -670,7 +670,7 @@ def report_power(leaks: Sequence[Judged], fair: Sequence[Judged]) -> None:
             blocked = sum(bool(one.blocking) for one in those)
             print(f"  {who:46}{len(those):>8}{blocked:>10}{len(those) - blocked:>8}")
         print(f"  findable leaks blocked: {share(held)}; by either oracle: {share(held + known)}")
-        plain = [one for one in held if one.by_holdout[0] <= LEVEL / TRIED]
+        plain = [one for one in held if one.by_holdout[0] <= CONTENT_LEVEL / TRIED]
         print(
             f"  blocked of those that an oracle finds which has to try {TRIED} kinds of leak at this level: {share(plain)}"
         )
@@ -695,8 +695,8 @@ def report_power(leaks: Sequence[Judged], fair: Sequence[Judged]) -> None:
         ("hold-out", [p for one in fair for p in one.by_holdout]), ("model", [p for one in fair for p in one.by_model]),
     ):  # fmt: skip
         if p:
-            said = f"{100 * np.mean(np.array(p) <= LEVEL):.2f} % of {len(p)} looks at honest releases"
-            print(f"the oracle of the {who} finds {said} (level {100 * LEVEL:g} %)")
+            said = f"{100 * np.mean(np.array(p) <= CONTENT_LEVEL):.2f} % of {len(p)} looks at honest releases"
+            print(f"the oracle of the {who} finds {said} (level {100 * CONTENT_LEVEL:g} %)")
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ from sfumato.engine.margins.joint_table import fit_joint
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.methods.run import Run
 from sfumato.engine.synthesis import margins, perturbed_gibbs
-from sfumato.engine.synthesis.margins import MarginsSpec, Table, Together, margins_of
+from sfumato.engine.synthesis.margins import MarginsSpec, MarginVariables, TargetTable, protected_margins
 
 DELTA = 1e-9
 
@@ -69,8 +69,8 @@ def fitted(data: Microdata, spec: MarginsSpec, seed: int = 1) -> Fit:
 
 
 def drawn(data: Microdata, fit: Fit, spec: MarginsSpec, records: int, seed: int = 2) -> np.ndarray:
-    table = Table.of(data, data.schema.names, spec)
-    return margins.drawn_codes(fit, table, records, np.random.default_rng(seed))
+    table = TargetTable.from_data(data, data.schema.names, spec)
+    return margins.draw_codes(fit, table, records, np.random.default_rng(seed))
 
 
 def apart(domain: Domain, ours: np.ndarray, theirs: np.ndarray, cliques: Sequence[Clique]) -> float:
@@ -90,7 +90,7 @@ def joint() -> None:
     codes = simulated(100_000, sizes, 1)
     data = microdata(codes, sizes, names)
     kept_pairs = [*itertools.combinations(names[:7], 2), ("h",)]
-    spec = MarginsSpec(margins=tuple(Together(one) for one in kept_pairs), audit=False)
+    spec = MarginsSpec(margins=tuple(MarginVariables(one) for one in kept_pairs), audit=False)
     fit, wall, own = seconds(lambda: fitted(data, spec))
     records, draw_wall, draw_own = seconds(lambda: drawn(data, fit, spec, 1_000_000))
     domain = Domain(sizes)
@@ -317,11 +317,11 @@ def _relations(
     small = [t for t in itertools.combinations(range(len(names)), 3) if domain.cells(t) <= 400]
     found = {t: beyond_pairs(domain, codes, t) for t in small}
     strongest = sorted(small, key=lambda t: -found[t])[:60]
-    chosen = [*margins_of(fitted(data, MarginsSpec(cells=cells, audit=False))), *strongest[:6:2]]
-    together = tuple(Together(tuple(names[at] for at in c)) for c in without_contained(chosen))
+    chosen = [*protected_margins(fitted(data, MarginsSpec(cells=cells, audit=False))), *strongest[:6:2]]
+    together = tuple(MarginVariables(tuple(names[at] for at in c)) for c in without_contained(chosen))
     spec = MarginsSpec(margins=together, audit=False)
     fit = fitted(data, spec)
-    kept = list(margins_of(fit))
+    kept = list(protected_margins(fit))
     records = drawn(data, fit, spec, len(codes))
     print(
         f"{what}: {len(codes):,} records, {len(kept)} margins (pairs within {cells:,} cells by mutual information, and three of three variables), coarsened to multiples of 10"

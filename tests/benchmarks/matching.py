@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from public_data import PUBLIC_DATA
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.matching.matching import Exact
 from sfumato.engine.methods.run import Run
@@ -44,7 +44,7 @@ def listings(n: int) -> Microdata:
     rows = frame.sample(n, replace=n > len(frame), random_state=1)
     if n > len(frame):
         rows["price"] *= np.random.default_rng(0).uniform(0.98, 1.02, n)
-    return conform(rows, SCHEMA)
+    return conform_to_schema(rows, SCHEMA)
 
 
 def permuted(data: Microdata, seed: int) -> Microdata:

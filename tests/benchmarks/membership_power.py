@@ -27,7 +27,13 @@ from honest_populations import all_looks, levels
 from scipy.special import log_ndtr
 
 from sfumato.engine.adversary.evidence import EVIDENCE_LEVEL, holdout_probability
-from sfumato.engine.adversary.membership_evidence import Look, LookMatrix, combine_scores, count_look, weigh_evidence
+from sfumato.engine.adversary.membership_evidence import (
+    MembershipProbe,
+    ProbeMatrix,
+    combine_probe_scores,
+    count_probe,
+    weigh_evidence,
+)
 from sfumato.engine.data.arrays import Floats
 
 MEMBERS, DRAWS = 1600, 399
@@ -80,7 +86,7 @@ def combinations_of(scores: Floats) -> dict[str, Floats]:
     p = np.sort(np.exp(-surprises), axis=1)[:, : max(1, scores.shape[1] // 2)]
     expected = np.arange(1, p.shape[1] + 1) / scores.shape[1]
     return {
-        "average": combine_scores(scores),
+        "average": combine_probe_scores(scores),
         "largest": scores.max(axis=1),
         "sum": scores.mean(axis=1),
         "surprise": surprises.mean(axis=1),
@@ -92,8 +98,8 @@ def judge(joint: pd.DataFrame, datasets: list[pd.DataFrame], chosen: np.ndarray)
     """Return whether a release is found, by each judge."""
     records = len(joint)
     looks, rows = all_looks(joint, MEMBERS, datasets)
-    matrix = LookMatrix(looks, MEMBERS, records)
-    scores = np.concatenate([matrix.observed[None, :], matrix.draw(DRAWS)])
+    matrix = ProbeMatrix(looks, MEMBERS, records)
+    scores = np.concatenate([matrix.observed[None, :], matrix.draw_permuted_scores(DRAWS)])
     statistics = combinations_of(scores)
     standard = {name: (one - one[1:].mean()) / one[1:].std() for name, one in statistics.items()}
     statistics["both"] = np.maximum(standard["largest"], standard["sum"])
@@ -105,14 +111,17 @@ def judge(joint: pd.DataFrame, datasets: list[pd.DataFrame], chosen: np.ndarray)
     return found
 
 
-def corrected(looks: list[Look], records: int) -> float:
+def corrected(looks: list[MembershipProbe], records: int) -> float:
     """Return the smallest p of a look, times those that could have been as small."""
-    counts = [count_look(one, MEMBERS, records) for one in looks if len(one.hits)]
-    p = np.array([one.by_holdout for one in counts])
+    counts = [count_probe(one, MEMBERS, records) for one in looks if len(one.hits)]
+    p = np.array([one.holdout_p for one in counts])
     least = np.sort(
         [
             holdout_probability(
-                k := min(c.members + c.controls, c.of_members), c.of_members, c.members + c.controls - k, c.of_controls
+                k := min(c.n_members + c.n_controls, c.n_eligible_members),
+                c.n_eligible_members,
+                c.n_members + c.n_controls - k,
+                c.n_eligible_controls,
             )
             for c in counts
         ]
@@ -121,17 +130,17 @@ def corrected(looks: list[Look], records: int) -> float:
     return float(min(1.0, (p * possible).min())) if len(p) else 1.0
 
 
-def oracle(joint: pd.DataFrame, looks: list[Look], chosen: np.ndarray) -> float:
+def oracle(joint: pd.DataFrame, looks: list[MembershipProbe], chosen: np.ndarray) -> float:
     """Return p of the look that finds the copied people with the fewest others: whoever knows the kind of copy looks there alone."""
     copied = np.zeros(len(joint), dtype=np.bool_)
     copied[chosen] = True
 
-    def precision(look: Look) -> float:
+    def precision(look: MembershipProbe) -> float:
         right = int(copied[look.hits].sum())
         return right / np.sqrt(len(look.hits)) if len(look.hits) else 0.0
 
     best = max(looks, key=precision)
-    return count_look(best, MEMBERS, len(joint)).by_holdout
+    return count_probe(best, MEMBERS, len(joint)).holdout_p
 
 
 def main(releases: int = 10, shares: str = "", holdouts: str = "") -> None:

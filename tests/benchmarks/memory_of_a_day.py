@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from pty_app import TABS, Terminal, take_own_keys
 
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.session.state import AppState, save_state
@@ -83,7 +83,7 @@ def build(directory: Path, records: int = 2_000) -> None:
     recipe = Recipe.from_table(RECIPE)
     with Workspace.create(directory, PUBLIC) as workspace:
         for _ in range(2):
-            enter_run(workspace, recipe, Source("survey.csv", b"simulated"), conform(frame, recipe.schema))
+            enter_run(workspace, recipe, Source("survey.csv", b"simulated"), conform_to_schema(frame, recipe.schema))
         work(directory, idle=0)
 
 

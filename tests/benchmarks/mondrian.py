@@ -19,10 +19,10 @@ import numpy as np
 import pandas as pd
 from public_data import PUBLIC_DATA
 
-from sfumato.engine.data.microdata import conform
-from sfumato.engine.execution.tasks import anonymise
+from sfumato.engine.data.microdata import conform_to_schema
+from sfumato.engine.execution.tasks import anonymise_data
 from sfumato.engine.methods.run import PUBLIC
-from sfumato.engine.partition.partitioning import Dimension, mondrian_classes
+from sfumato.engine.partition.partitioning import QuasiIdentifierRanks, mondrian_classes
 from sfumato.engine.recipe.recipe import Recipe
 
 KEYS = ("age", "workclass", "education", "marital_status", "occupation", "race", "sex", "native_country")
@@ -48,11 +48,11 @@ def adult() -> None:
         {"k": 5}, {"k": 5, "output": "generalised"}, {"k": 5, "cuts": "relaxed"}, {"k": 100}, {"k": 5, "max_suppressed": 0.01}
     ):  # fmt: skip
         recipe = Recipe.from_table({"variables": variables, "anonymisation": [{"method": "mondrian", **step}]})
-        data = conform(raw, recipe.schema)
-        found = anonymise(recipe, data, key=PUBLIC)
-        took = seconds(lambda recipe=recipe, data=data: anonymise(recipe, data, key=PUBLIC), 5)
+        data = conform_to_schema(raw, recipe.schema)
+        found = anonymise_data(recipe, data, key=PUBLIC)
+        took = seconds(lambda recipe=recipe, data=data: anonymise_data(recipe, data, key=PUBLIC), 5)
         cuts, output = step.get("cuts", "strict"), step.get("output", "micro_aggregated")
-        print(f"{step['k']:>4} {cuts:8} {output:17} {found.classes.max() + 1:>8,} {took:8.3f}")
+        print(f"{step['k']:>4} {cuts:8} {output:17} {found.class_keys.max() + 1:>8,} {took:8.3f}")
 
 
 def simulated(n: int) -> list[np.ndarray]:
@@ -71,7 +71,7 @@ def growth(largest: int) -> None:
     for n in (size for size in SIZES if size <= largest):
         columns = simulated(n)
         started = time.perf_counter()
-        dimensions = [Dimension.of_numbers(column.astype(np.float64)) for column in columns]
+        dimensions = [QuasiIdentifierRanks.from_numbers(column.astype(np.float64)) for column in columns]
         ranking = time.perf_counter() - started
         took = seconds(lambda dimensions=dimensions: mondrian_classes(dimensions, 5), 3 if n < 1_000_000 else 1)
         classes = int(mondrian_classes(dimensions, 5).max()) + 1 if n < 1_000_000 else 0
@@ -108,7 +108,7 @@ def beside_recursive() -> None:
     print(f"{'records':>10} {'recursive':>10} {'by levels':>10} {'ratio':>6} {'classes':>8} {'classes':>8}")
     for n in (50_000, 150_000):
         columns = [column.astype(np.float64) for column in simulated(n)]
-        dimensions = [Dimension.of_numbers(column) for column in columns]
+        dimensions = [QuasiIdentifierRanks.from_numbers(column) for column in columns]
         slow = seconds(lambda columns=columns: recursive(columns, 5), 1)
         fast = seconds(lambda dimensions=dimensions: mondrian_classes(dimensions, 5))
         found = recursive(columns, 5), int(mondrian_classes(dimensions, 5).max()) + 1

@@ -32,11 +32,11 @@ from judged_releases.people import sample_people
 from judged_releases.tables import TABLES, C, N, Q, S, Table, X
 from leaks import MEASURED
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import examine
+from sfumato.workspace.gate.gate import examine_release
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
@@ -208,12 +208,12 @@ def judge_table(table: Table, size: tuple[int, int], seed: int, directory: Path,
     with Workspace.create(directory / "workspace", KEY) as workspace:
         for case in harm_cases(table, sampled.members, rng):
             recipe = harm_recipe(table, case)
-            data = conform(sampled.members, recipe.schema)
-            others = conform(sampled.controls, recipe.schema)
+            data = conform_to_schema(sampled.members, recipe.schema)
+            others = conform_to_schema(sampled.controls, recipe.schema)
             given = []
             if case.rows is not None:
                 shuffled = case.rows.iloc[rng.permutation(len(case.rows))].reset_index(drop=True)
-                made = conform(shuffled, recipe.released_schema, origin=recipe.origin)
+                made = conform_to_schema(shuffled, recipe.released_schema, origin=recipe.origin)
                 given = [(Source("released.csv", case.name.encode()), made)]
             source = Source("people.csv", table.name.encode())
             run_id = enter_run(workspace, recipe, source, data.with_controls(others), given=given)
@@ -226,7 +226,9 @@ def judge_table(table: Table, size: tuple[int, int], seed: int, directory: Path,
                 names = list(table.roles)
                 frame = plain_frame(released)[names]
                 # People whom no model and no measure has seen make the attacker's chance more exact.
-                unseen = pd.concat([plain_frame(others), plain_frame(conform(sampled.fresh, recipe.schema))])[names]
+                unseen = pd.concat([plain_frame(others), plain_frame(conform_to_schema(sampled.fresh, recipe.schema))])[
+                    names
+                ]
                 found = attack(frame, plain_frame(data)[names], unseen.reset_index(drop=True), table.keys, case.kept)
             rows.append(HarmRow(table.name, case.name, found, **verdict))
     return rows
@@ -234,17 +236,17 @@ def judge_table(table: Table, size: tuple[int, int], seed: int, directory: Path,
 
 def gate_verdict(workspace: Workspace, run_id: int, recipe: Recipe) -> dict[str, Any]:
     """Return the gate's answer and what blocks. A version without an answer has the worst status of its findings."""
-    examination = examine(workspace, plan_release(workspace, run_id), Policy())
-    blocks = tuple(one.check for one in examination.blocking if one.check not in MEASURED)
+    examination = examine_release(workspace, plan_release(workspace, run_id), Policy())
+    blocks = tuple(one.check for one in examination.blocking_findings if one.check not in MEASURED)
     try:
-        from sfumato.workspace.gate.answer import answer_of
+        from sfumato.workspace.gate.answer import answer_from_examination
     except ImportError:
         verdict = "no" if blocks else ("yes" if examination.status == "pass" else "to be judged")
         return {"verdict": verdict, "blocks": blocks, "people": None, "sentence": ""}
     records = len(workspace.read(workspace.dataset(plan_release(workspace, run_id).run.dataset_id)))
-    answer = answer_of(examination, recipe, Policy(), records)
+    answer = answer_from_examination(examination, recipe, Policy(), records)
     # Witnesses of a leak are not counted again.
-    blocks = tuple(one.check for one in examination.blocking if not one.leak and one.check not in MEASURED)
+    blocks = tuple(one.check for one in examination.blocking_findings if not one.leak and one.check not in MEASURED)
     return {"verdict": answer.may_leave, "blocks": blocks, "people": answer.people, "sentence": answer.sentence}
 
 

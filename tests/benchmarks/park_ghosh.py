@@ -17,18 +17,18 @@ import numpy as np
 from discharges import BINS, ORDER, SCHEMA, discharges
 
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.execution.tasks import rows_of
-from sfumato.engine.methods.registry import method_called
+from sfumato.engine.execution.tasks import rows_of_measure
+from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import Run
-from sfumato.engine.studies.risk_utility import RiskUtilitySpec, risk_utility, within_limits
+from sfumato.engine.studies.risk_utility import RiskUtilitySpec, risk_utility, summarise_limits
 from sfumato.engine.synthesis._conditional_tables import ConditionalTable
 from sfumato.engine.synthesis.perturbed_gibbs import (
     PerturbedGibbsSpec,
-    Sampler,
-    features_of,
-    mixed_of,
+    PerturbedSampler,
+    make_feature_keys,
     perturbed_gibbs,
+    uniform_draw_shares,
 )
 from sfumato.workspace.reporting.results import together_tables
 from sfumato.workspace.reporting.tables import Table, table, text
@@ -58,23 +58,23 @@ SHOWN = ("charge", "age")
 WAY_EPSILON, BLOCK_EPSILON, BLOCKS = 10.0, 100.0, 2000
 
 
-def sampler_of(data: Microdata, epsilon: float) -> Sampler:
+def sampler_of(data: Microdata, epsilon: float) -> PerturbedSampler:
     """The perturbed tables of all variables."""
     spec = PerturbedGibbsSpec.from_table({"epsilon": epsilon, "order": "mutual_information", "bins": dict(BINS)}, "")
-    features = features_of(data, ORDER, spec)
+    features = make_feature_keys(data, ORDER, spec)
     fit = perturbed_gibbs(data, ORDER, spec, Run(np.random.default_rng(1)), 1)
-    tables = {name: ConditionalTable.stored(fit.arrays, name, features.categories[name].size) for name in ORDER}
-    mixed = {name: mixed_of(tables[name], features.categories[name], spec, len(ORDER)) for name in ORDER}
-    return Sampler(features, tables, mixed)
+    tables = {name: ConditionalTable.from_arrays(fit.arrays, name, features.categories[name].size) for name in ORDER}
+    mixed = {name: uniform_draw_shares(tables[name], features.categories[name], spec, len(ORDER)) for name in ORDER}
+    return PerturbedSampler(features, tables, mixed)
 
 
-def way_of_one_record(sampler: Sampler, seed: Mapping[str, int], rng: np.random.Generator) -> Table:
+def way_of_one_record(sampler: PerturbedSampler, seed: Mapping[str, int], rng: np.random.Generator) -> Table:
     """The categories of a record before and after each draw, by number (Table 3)."""
     now = {name: np.array([seed[name]], dtype=np.int64) for name in ORDER}
     lines = [["seed", *(str(now[name][0]) for name in ORDER)]]
     for name in ORDER:
-        one = Sampler(sampler.features, {name: sampler.tables[name]}, {name: sampler.mixed[name]})
-        now |= one.sweep(now, 1, rng)
+        one = PerturbedSampler(sampler.features, {name: sampler.tables[name]}, {name: sampler.uniform_shares[name]})
+        now |= one.draw_sweep(now, 1, rng)
         lines.append([f"{name} given the others", *(str(now[other][0]) for other in ORDER)])
     return table(
         ["sequence", *ORDER], lines, range(1, len(ORDER) + 1), title="Table 3: categories by number, draw by draw"
@@ -82,7 +82,7 @@ def way_of_one_record(sampler: Sampler, seed: Mapping[str, int], rng: np.random.
 
 
 def places_in_a_block(
-    sampler: Sampler, data: Microdata, rng: np.random.Generator
+    sampler: PerturbedSampler, data: Microdata, rng: np.random.Generator
 ) -> dict[tuple[str, str], list[float]]:
     """The marginal distance of the b-th records of many blocks with reset, and of the b-th states of as many chains without.
 
@@ -93,11 +93,11 @@ def places_in_a_block(
     reset = sampler.blocks(start, max(PLACES), rng)
     chain, state = {}, start
     for place in range(1, max(PLACES) + 1):
-        state = sampler.sweep(state, BLOCKS, rng)
+        state = sampler.draw_sweep(state, BLOCKS, rng)
         chain[place] = state
     found: dict[tuple[str, str], list[float]] = {}
     for name in SHOWN:
-        own = np.bincount(categories[name].codes(data), minlength=categories[name].size) / len(data)
+        own = np.bincount(categories[name].category_codes(data), minlength=categories[name].size) / len(data)
         for words, drawn in (
             ("without reset", [chain[place][name] for place in PLACES]),
             ("with reset", [reset[name][place - 1] for place in PLACES]),
@@ -118,15 +118,15 @@ def block_table(found: Mapping[tuple[str, str], Sequence[float]]) -> Table:
 
 def along_epsilon(data: Microdata, settings: Mapping[str, object], epsilons: Sequence[float], drawn: int) -> list[Row]:
     """The rows of the study."""
-    method = method_called(KEY)
+    method = method_by_key(KEY)
     assert method is not None
     spec = RiskUtilitySpec.from_table({**SETTINGS, **settings, "records": drawn}, KEY)
     rows: list[Row] = []
     for epsilon in epsilons:
         point = risk_utility(data, [], epsilon, spec, Run(np.random.default_rng(3)))
         assert point.confidential is not None
-        rows += rows_of(method, point.confidential, "confidential", None, epsilon, spec.settings(SCHEMA, ()))
-    return [*rows, *within_limits(rows)]
+        rows += rows_of_measure(method, point.confidential, "confidential", None, epsilon, spec.settings(SCHEMA, ()))
+    return [*rows, *summarise_limits(rows)]
 
 
 def main() -> None:
@@ -137,10 +137,10 @@ def main() -> None:
     rng, start = np.random.default_rng(2), time.perf_counter()
     data = discharges(records)
     sampler = sampler_of(data, WAY_EPSILON)
-    seed = {name: int(sampler.features.categories[name].codes(data)[0]) for name in ORDER}
+    seed = {name: int(sampler.features.categories[name].category_codes(data)[0]) for name in ORDER}
     print(text(way_of_one_record(sampler, seed, rng)), end="\n\n")
     print(text(block_table(places_in_a_block(sampler_of(data, BLOCK_EPSILON), data, rng))), end="\n\n")
-    method = method_called(KEY)
+    method = method_by_key(KEY)
     assert method is not None
     for settings in ATTACKS:
         rows = along_epsilon(data, settings, epsilons, drawn)

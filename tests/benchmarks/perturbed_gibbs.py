@@ -20,9 +20,9 @@ from discharges import BINS, ORDER, discharges
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Schema
-from sfumato.engine.design.binning import Binning
+from sfumato.engine.design.binning import BinningRule
 from sfumato.engine.methods.run import Run
-from sfumato.engine.synthesis.perturbed_gibbs import PerturbedGibbsSpec, features_of, joint_draw, perturbed_gibbs
+from sfumato.engine.synthesis.perturbed_gibbs import PerturbedGibbsSpec, joint_draw, make_feature_keys, perturbed_gibbs
 
 TIMES = 3
 
@@ -44,11 +44,11 @@ def narrowed(data: Microdata, names: tuple[str, ...]) -> Microdata:
 
 def naive(data: Microdata, names: tuple[str, ...], spec: PerturbedGibbsSpec) -> None:
     """The same counts by pandas' groupby."""
-    features = features_of(data, names, spec)
-    codes = features.codes(data, names)
+    features = make_feature_keys(data, names, spec)
+    codes = features.record_codes(data, names)
     frame = data.frame.iloc[:, :0].copy()
     for name in names:
-        frame["key"], frame["code"] = features.keys[name].of(codes, len(data)), codes[name]
+        frame["key"], frame["code"] = features.keys[name].key_of_records(codes, len(data)), codes[name]
         frame.groupby(["key", "code"]).size()
 
 
@@ -56,7 +56,7 @@ def line(whole: Microdata, records: int, features: int, samples: int) -> tuple[f
     """Seconds to count the tables of so many records and features, and the rest of the line of the table."""
     names = ORDER[:features]
     data = narrowed(Microdata(whole.schema, whole.frame.iloc[:records]), names)
-    bins = {name: Binning.parse(rule) for name, rule in BINS.items() if name in names}
+    bins = {name: BinningRule.parse(rule) for name, rule in BINS.items() if name in names}
     spec, block = (PerturbedGibbsSpec(epsilon=1.0, bins=bins, reset=reset, block=10) for reset in (False, True))
     run = Run(np.random.default_rng(1))
     fit = perturbed_gibbs(data, names, spec, run, 1)

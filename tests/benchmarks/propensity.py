@@ -17,7 +17,7 @@ import pandas as pd
 from public_data import PUBLIC_DATA
 from threadpoolctl import threadpool_limits
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.methods.results import Measure
 from sfumato.engine.methods.run import Run
@@ -43,7 +43,7 @@ ESTIMANDS = {
 
 def listings(n: int) -> Microdata:
     frame = pd.read_csv(PUBLIC_DATA / "AB_NYC_2019.csv").query("price > 0")
-    return conform(frame.sample(n, replace=n > len(frame), random_state=1), SCHEMA)
+    return conform_to_schema(frame.sample(n, replace=n > len(frame), random_state=1), SCHEMA)
 
 
 def released(data: Microdata, seed: int) -> Microdata:

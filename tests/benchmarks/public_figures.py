@@ -19,10 +19,10 @@ import numpy as np
 import pandas as pd
 
 from sfumato.engine.data.arrays import Floats
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.utility.ecdf import largest_gap
-from sfumato.workspace.gate.public_figures import counts_of_cells
+from sfumato.workspace.gate.public_figures import count_cells_of_both
 from sfumato.workspace.policy.disclosure import DisclosureRules
 
 RULES = DisclosureRules()
@@ -57,12 +57,12 @@ class Agreement:
 def table_of(counts: Floats) -> Microdata:
     """Return a table whose only variable has these counts (k,) of its levels."""
     values = np.repeat([str(level) for level in range(len(counts))], np.asarray(counts, dtype=np.int64))
-    return conform(pd.DataFrame({"x": values}), SCHEMAS[len(counts)])
+    return conform_to_schema(pd.DataFrame({"x": values}), SCHEMAS[len(counts)])
 
 
 def printed(confidential: Floats, released: Floats, rules: DisclosureRules = RULES) -> float | None:
     """Return the figure as a release would print it, of counts (k,) of the levels of both tables; None where none leaves."""
-    return figure_of(*counts_of_cells(table_of(confidential), table_of(released), "x", may_lack=False), rules)
+    return figure_of(*count_cells_of_both(table_of(confidential), table_of(released), "x", may_lack=False), rules)
 
 
 def printed_of_counts(confidential: Floats, released: Floats, rules: DisclosureRules = RULES) -> float | None:
@@ -76,13 +76,13 @@ def printed_of_counts(confidential: Floats, released: Floats, rules: DisclosureR
 
 def figure_of(cells: Floats, released: Floats, rules: DisclosureRules) -> float | None:
     """Return the printed figure of counts of cells."""
-    protected = rules.protected_counts(cells)
-    return None if protected is None else rules.number(largest_gap(protected, released))
+    protected = rules.protect_counts(cells)
+    return None if protected is None else rules.round_number(largest_gap(protected, released))
 
 
 def exact_figure(confidential: Floats, released: Floats) -> float:
     """Return the exact figure to as many digits: what earlier versions printed, but for a step of rounding."""
-    return RULES.number(largest_gap(confidential, released))
+    return RULES.round_number(largest_gap(confidential, released))
 
 
 def drawn_tables(levels: int, count: int, seed: int) -> Iterator[tuple[Floats, Floats]]:
@@ -113,7 +113,7 @@ def binary_agreement(own: Floats, released: Floats, shown: float, rules: Disclos
     step = steps_of(own, rules)[0]
     exact = exact_figure(own, released)
     gaps = np.abs(np.arange(records + 1) / records - released[0] / released.sum())
-    same = sum(RULES.number(float(gap)) == exact for gap in gaps)
+    same = sum(RULES.round_number(float(gap)) == exact for gap in gaps)
     others = sum(len(counts) for total, counts in agreeing.items() if total != records)
     return Agreement(records, len(here), len(here), min(here) < step < max(here), others, same)
 
@@ -133,13 +133,13 @@ def counts_agreeing(total: int, released: Floats, shown: float, rules: Disclosur
 def every_step(total: int, rules: DisclosureRules) -> Floats:
     """Return the protected cumulative count of 0, 1 and so on up to all records of a table, (total + 1,); empty where no figure leaves."""
     # the cumulative counts of a table with one record a cell are 0, 1, 2 and so on, and each is protected by itself
-    protected = rules.protected_counts(np.concatenate([[0.0], np.ones(total), [0.0]]))
+    protected = rules.protect_counts(np.concatenate([[0.0], np.ones(total), [0.0]]))
     return np.zeros(0) if protected is None else np.cumsum(protected)[:-1]
 
 
 def steps_of(own: Floats, rules: DisclosureRules) -> Floats:
     """Return the protected cumulative counts (k - 1,) of a table."""
-    protected = rules.protected_counts(own)
+    protected = rules.protect_counts(own)
     assert protected is not None
     return np.cumsum(protected)[:-1]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.execution.tasks import draw_dataset, fit_model
 from sfumato.engine.methods.run import PUBLIC, Randomness
 from sfumato.engine.recipe.recipe import Recipe
@@ -58,7 +58,7 @@ def step(method: str, frame: pd.DataFrame, key: bytes) -> Callable[[], object]:
     """A fit and five datasets, from data that nothing has hashed yet."""
     making = {"target": "income", "method": method, "predictors": ["group", "age"]}
     recipe = Recipe.from_table({"variables": VARIABLES, "release": {"m": 5, "seed": 1}, "synthesis": [making]})
-    conformed = conform(frame, recipe.schema)
+    conformed = conform_to_schema(frame, recipe.schema)
 
     def run() -> None:
         data = Microdata(conformed.schema, conformed.frame)
@@ -92,7 +92,7 @@ def main() -> None:
     recipe = Recipe.from_table(
         {"variables": VARIABLES, "release": {"m": 1}, "synthesis": [{"target": "income", "method": "cart"}]}
     )
-    data = conform(frame, recipe.schema)
+    data = conform_to_schema(frame, recipe.schema)
     hashing = milliseconds(lambda: Microdata(data.schema, data.frame).sha256, 3)
     print(f"{'hash of a million records, 3 variables':44}{0:10.3f}{hashing:10.3f}{'':8}   once a table and process")
 

@@ -21,10 +21,10 @@ import pandas as pd
 from public_data import PUBLIC_DATA
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from sfumato.engine.adversary.shadows import Design
-from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.execution.refitting import RecipeRefits
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.adversary.shadows import ShadowDesign
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
+from sfumato.engine.execution.refitting import RecipeShadows
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import Randomness
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import Source
@@ -86,7 +86,7 @@ def recipe_of(steps: Mapping[str, Any], audit: Mapping[str, Any] | None = None, 
 
 def people(records: int, recipe: Recipe, seed: int = 1) -> Microdata:
     raw = pd.read_csv(PUBLIC_DATA / "adult.csv")[list(recipe.schema.names)].dropna()
-    return conform(raw.sample(records, random_state=seed).reset_index(drop=True), recipe.schema)
+    return conform_to_schema(raw.sample(records, random_state=seed).reset_index(drop=True), recipe.schema)
 
 
 def found(records: int, shadows: int, names: Sequence[str]) -> None:
@@ -97,7 +97,7 @@ def found(records: int, shadows: int, names: Sequence[str]) -> None:
     for name in names or RECIPES:
         started = time.process_time()
         recipe = recipe_of(RECIPES[name], {"shadows": shadows, "blocks": 1})
-        rows = execute(recipe, people(records, recipe), key=KEY).rows
+        rows = execute_run(recipe, people(records, recipe), key=KEY).rows
         took = time.process_time() - started
         for kind in ("vulnerable", "random"):
             own = {r.measure: r for r in rows if r.params.get("people", "random") == kind}
@@ -115,27 +115,31 @@ def found(records: int, shadows: int, names: Sequence[str]) -> None:
 
 def fresh(records: int, shadows: int) -> None:
     """People who are in no shadow: labels say nothing of them."""
-    from sfumato.engine.adversary.cross_fitted import folds, judged, smoother
-    from sfumato.engine.adversary.shadow_features import Looked
+    from sfumato.engine.adversary.cross_fitted import cross_fitted_smoother, draw_folds, evaluate_targets
+    from sfumato.engine.adversary.shadow_features import TargetFeatures
 
     recipe = recipe_of(RECIPES["trees, leaves of 5"])
     whole = people(records + 40, recipe)
-    data = whole.block(slice(0, records))
+    data = whole.select_rows(slice(0, records))
     rng = np.random.default_rng(1)
-    looked = Looked.of(whole, np.arange(records, records + 40), sorted(NAMES), KNOWN, SENSITIVE, {}, rng)
-    refits = RecipeRefits(recipe, data, None, Randomness(1, KEY))  # type: ignore[arg-type]
-    design = Design(records, (0,), shadows, "half", "record")
-    made = [design.shadow(k, rng) for k in range(shadows)]
+    looked = TargetFeatures.from_targets(
+        whole, np.arange(records, records + 40), sorted(NAMES), KNOWN, SENSITIVE, {}, rng
+    )
+    refits = RecipeShadows(recipe, data, None, Randomness(1, KEY))  # type: ignore[arg-type]
+    design = ShadowDesign(records, (0,), shadows, "half", "record")
+    made = [design.draw_shadow(k, rng) for k in range(shadows)]
     seen = np.stack(
         [
-            looked.features(one.datasets)
-            for one in refits.releases(range(shadows), [s.data(data, recipe.released) for s in made], 1, data)
+            looked.extract_features(one.datasets)
+            for one in refits.make_releases(range(shadows), [s.make_data(data, recipe.released) for s in made], 1, data)
         ]
     )
     labels = [rng.random(shadows) < 0.5 for _ in range(40)]
-    part, permuted = folds(shadows, rng), np.stack([rng.permutation(shadows) for _ in range(499)])
-    result = judged([smoother(seen[:, t], part) for t in range(40)], labels, [part] * 40, 0.01, [permuted] * 40)
-    value, low, high = result.mean(np.ones(40, dtype=np.bool_))
+    part, permuted = draw_folds(shadows, rng), np.stack([rng.permutation(shadows) for _ in range(499)])
+    result = evaluate_targets(
+        [cross_fitted_smoother(seen[:, t], part) for t in range(40)], labels, [part] * 40, 0.01, [permuted] * 40
+    )
+    value, low, high = result.mean_area(np.ones(40, dtype=np.bool_))
     print(
         f"fresh people, trees with leaves of 5: mean AUC {value:.3f} ({low:.3f} to {high:.3f}), largest p {result.p_value(np.ones(40, dtype=np.bool_)):.2f}"
     )
@@ -148,17 +152,17 @@ def refits(sizes: Sequence[int], shadows: int) -> None:
     recipe = recipe_of(RECIPES["trees, leaves of 5"])
     for records in sizes:
         data = people(records, recipe)
-        own = RecipeRefits(recipe, data, None, Randomness(1, KEY))  # type: ignore[arg-type]
-        design, rng = Design(records, (0,), shadows, "half", "record"), np.random.default_rng(1)
-        tables = [design.shadow(k, rng).data(data, recipe.released) for k in range(shadows)]
-        own.releases([0], tables[:1], 1, data)
+        own = RecipeShadows(recipe, data, None, Randomness(1, KEY))  # type: ignore[arg-type]
+        design, rng = ShadowDesign(records, (0,), shadows, "half", "record"), np.random.default_rng(1)
+        tables = [design.draw_shadow(k, rng).make_data(data, recipe.released) for k in range(shadows)]
+        own.make_releases([0], tables[:1], 1, data)
         times = []
         started = time.process_time()
-        own.releases(range(shadows), tables, 1, data)
+        own.make_releases(range(shadows), tables, 1, data)
         times.append((time.process_time() - started) / shadows)
         started = time.process_time()
         for k in range(min(10, shadows)):
-            own.releases([k], tables[k : k + 1], 1, data)
+            own.make_releases([k], tables[k : k + 1], 1, data)
         times.append((time.process_time() - started) / min(10, shadows))
         started = time.process_time()
         for k in range(min(10, shadows)):
@@ -219,7 +223,7 @@ def exact(records: int, shadows: int) -> None:
         for own in (True, False):
             audit = {"background": "all", "people": ["vulnerable"], "shadows": shadows, "exact": own, "blocks": 1}
             recipe = recipe_of(steps, audit, names)
-            rows = execute(recipe, people(records, recipe), key=KEY).rows
+            rows = execute_run(recipe, people(records, recipe), key=KEY).rows
             row = next(r for r in rows if r.measure.removeprefix("values_") == "auc" and r.value is not None)
             areas.append(f"{row.value:.3f} ({row.lower:.3f} to {row.upper:.3f})")
         print(f"{name:20} {areas[0]:>24} {areas[1]:>24}", flush=True)
@@ -232,7 +236,7 @@ def private(records: int, shadows: int, epsilons: Sequence[float] = (1.0, 10.0))
         step = {"method": "perturbed_gibbs", "target": list(names), "epsilon": epsilon / 50, "keys": {}}
         audit = {"background": "all", "people": ["vulnerable"], "targets": 5, "shadows": shadows, "blocks": 1}
         recipe = recipe_of({"synthesis": [step], "release": {"m": 1, "seed": 1, "records": 50}}, audit, names)
-        rows = execute(recipe, people(records, recipe), key=KEY).rows
+        rows = execute_run(recipe, people(records, recipe), key=KEY).rows
         row, mu = (next(r for r in rows if r.measure == m) for m in ("epsilon_lower", "mu_lower"))
         print(f"{row.baseline} {row.value} {mu.value} {row.reason}", flush=True)
 

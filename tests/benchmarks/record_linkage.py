@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.matching.blocks import Blocks, evenly, in_order
 from sfumato.engine.matching.comparisons import compared
@@ -47,7 +47,7 @@ def tables(records: int, blocks: int) -> tuple[Microdata, Microdata]:
     schema = Schema(
         (*(Variable(name, kind) for name, kind in kinds), Variable("zip", Kind.COUNT, Role.QUASI_IDENTIFIER))
     )
-    ours, theirs = conform(rows, schema), conform(noise, schema)
+    ours, theirs = conform_to_schema(rows, schema), conform_to_schema(noise, schema)
     return ours, Microdata(schema, theirs.frame, "synthetic")
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.app.app import SfumatoApp
 from sfumato.workspace.ingest.files import Source
@@ -105,7 +105,7 @@ def main(arguments: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace.create(Path(folder) / "workspace")
         plan = recipe(datasets)
-        enter_run(workspace, plan, Source("large.csv", b""), conform(frame(records), plan.schema))
+        enter_run(workspace, plan, Source("large.csv", b""), conform_to_schema(frame(records), plan.schema))
         with timed(f"the run: {records:,} records, {datasets} datasets"):
             work(workspace.directory, idle=0)
         on_the_workspace(workspace)

@@ -38,7 +38,7 @@ from public_data import PUBLIC_DATA
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.search.space import changed, described, distinct_choice
+from sfumato.engine.search.space import apply_choice, canonical_choice, describe_choice
 from sfumato.workspace.ingest.files import find_source
 from sfumato.workspace.jobs.pool import Pool, pool
 from sfumato.workspace.jobs.worker import work
@@ -46,9 +46,15 @@ from sfumato.workspace.library import datasets
 from sfumato.workspace.plan.alternatives import levers_of, offered_steps
 from sfumato.workspace.plan.drafting import Wanted
 from sfumato.workspace.recipes import find_recipe
-from sfumato.workspace.service.draft_data import Roles, draft_file
-from sfumato.workspace.service.prepare import prepared_on
-from sfumato.workspace.service.searching import advance, begin_search, blocking, objective_of, outcome
+from sfumato.workspace.service.draft_data import RoleAssignment, draft_file
+from sfumato.workspace.service.prepare import prepare_on_source
+from sfumato.workspace.service.searching import (
+    advance_search,
+    begin_search,
+    blocking_checks_of_run,
+    search_objective,
+    search_outcome,
+)
 from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows, verdicts_of
@@ -127,14 +133,14 @@ def drafted(table: Table, folder: Path) -> dict[str, Any]:
     if not table.file:
         path = folder / "generated.csv"
         generated().to_csv(path, index=False)
-    roles = Roles(table.known, table.sensitive, table.left_out)
+    roles = RoleAssignment(table.known, table.sensitive, table.left_out)
     return read_toml(draft_file(str(path), {}, Wanted(), roles).toml)
 
 
 def searched(plan: Mapping[str, Any], workspace: Workspace, opened: Pool, asked: argparse.Namespace) -> int:
     """Carry a search out to its end; its number."""
     number = begin_search(workspace, plan, looks=asked.looks, minutes=asked.minutes)
-    while advance(workspace, number):
+    while advance_search(workspace, number):
         work(workspace.directory, idle=0, opened=opened)
     return number
 
@@ -143,7 +149,7 @@ def carried_out(table: Mapping[str, Any], workspace: Workspace, opened: Pool) ->
     """The run of a plan on all records; None where it cannot be carried out."""
     recipe = Recipe.from_table(table)
     try:
-        run_id = prepared_on(recipe, find_source(recipe.data.file), key=workspace.key()).enter(workspace, "plans")
+        run_id = prepare_on_source(recipe, find_source(recipe.data.file), key=workspace.key()).enter(workspace, "plans")
     except BadInput:
         return None
     work(workspace.directory, idle=0, opened=opened)
@@ -153,14 +159,14 @@ def carried_out(table: Mapping[str, Any], workspace: Workspace, opened: Pool) ->
 def random_plans(plan: Mapping[str, Any], count: int, key: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
     """Different plans of the search's space, each option as probable as another."""
     recipe = Recipe.from_table(plan)
-    data = prepared_on(recipe, find_source(recipe.data.file), key=key).data
+    data = prepare_on_source(recipe, find_source(recipe.data.file), key=key).data
     levers = levers_of(recipe, offered_steps(recipe, data))
     rng, seen = np.random.default_rng(28), set()
     for _ in range(20 * count):
-        choice = distinct_choice(plan, levers, tuple(int(rng.integers(len(one.options))) for one in levers))
+        choice = canonical_choice(plan, levers, tuple(int(rng.integers(len(one.options))) for one in levers))
         if choice not in seen and len(seen) < count:
             seen.add(choice)
-            yield described(levers, choice), changed(plan, levers, choice)
+            yield describe_choice(levers, choice), apply_choice(plan, levers, choice)
 
 
 def utility_of(own: pd.DataFrame, released: Sequence[pd.DataFrame], names: Sequence[str]) -> tuple[float, float]:
@@ -229,7 +235,7 @@ def _of_intervals(own: np.ndarray, other: np.ndarray) -> float:
 def s_pmse_of(run_id: int, workspace: Workspace) -> float | None:
     """The utility of a run's release as the run says it; None where it was not computed."""
     run = find_run(workspace, run_id)
-    objective = objective_of(run.recipe) if run.recipe.measures else ""
+    objective = search_objective(run.recipe) if run.recipe.measures else ""
     averages = (one for one in result_rows(workspace, run_id) if one.key == objective and one.draw is None)
     return next((one.value for one in averages if one.dataset != "confidential"), None)
 
@@ -242,7 +248,14 @@ def judged(plan: str, run_id: int, workspace: Workspace, names: Sequence[str], o
     overlap, pairs = utility_of(own, datasets(workspace.directory, run_id), shared)
     met = sum(one.outcome == "met" for one in verdicts)
     return Found(
-        plan, run_id, met, len(verdicts), blocking(workspace, run_id), s_pmse_of(run_id, workspace), overlap, pairs
+        plan,
+        run_id,
+        met,
+        len(verdicts),
+        blocking_checks_of_run(workspace, run_id),
+        s_pmse_of(run_id, workspace),
+        overlap,
+        pairs,
     )
 
 
@@ -258,7 +271,7 @@ def measure(name: str, folder: Path, asked: argparse.Namespace) -> None:
     table = TABLES[name]
     plan = drafted(table, folder)
     recipe = Recipe.from_table(plan)
-    own = prepared_on(recipe, find_source(recipe.data.file), key=KEY).data
+    own = prepare_on_source(recipe, find_source(recipe.data.file), key=KEY).data
     whole = pd.concat([own.frame, *([] if own.controls is None else [own.controls.frame])])
     names = list(recipe.schema.names)
     with Workspace.create(folder / "search", KEY) as workspace:
@@ -266,7 +279,7 @@ def measure(name: str, folder: Path, asked: argparse.Namespace) -> None:
         with pool(asked.jobs) as opened:
             number = searched(plan, workspace, opened, asked)
             clock, used = time.time() - begun, processor_seconds() - used
-        found = outcome(workspace, number)
+        found = search_outcome(workspace, number)
         print(
             f"\n{name}: {len(whole):,} records, {found.looked_at} plans in {clock:.0f} s of the clock, {used:.0f} s of processor",
             flush=True,
@@ -300,7 +313,7 @@ def compare_random(
     plan: Mapping[str, Any], workspace: Workspace, opened: Pool, count: int, names: Sequence[str], own: pd.DataFrame
 ) -> None:
     """Print the most useful of random plans that pass, and the most useful of all."""
-    objective = objective_of(Recipe.from_table(plan)).rpartition(".")[0]
+    objective = search_objective(Recipe.from_table(plan)).rpartition(".")[0]
     costs: list[tuple[float, str, dict[str, Any]]] = []
     for label, one in random_plans(plan, count, workspace.key()):
         measures = [measure for measure in one["measure"] if measure["method"] == objective]

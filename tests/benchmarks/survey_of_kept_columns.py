@@ -23,12 +23,12 @@ from judged_releases.entering import KEY
 from judged_releases.people import sample_people
 from judged_releases.tables import TABLES
 
-from sfumato.engine.adversary.kept_columns import Lever, list_levers, plan_protection
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.adversary.kept_columns import KeptColumnChange, list_column_changes, plan_protection
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.gate.answer import Answer, answer_of
+from sfumato.workspace.gate.answer import ReleaseAnswer, answer_from_examination
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import Finding, examine
+from sfumato.workspace.gate.gate import Finding, examine_release
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
@@ -59,7 +59,7 @@ class SurveyRun:
     rates: Mapping[str, float]
     outcomes: Mapping[str, str]
     finding: Finding
-    answer: Answer
+    answer: ReleaseAnswer
     counted: int
 
 
@@ -88,7 +88,7 @@ def run_survey(
 ) -> SurveyRun:
     """Run the survey with these changes and examine its release."""
     recipe = survey_recipe(recode or {}, replaced)
-    data = conform(frame[[*KEPT, *DRAWN]], recipe.schema)
+    data = conform_to_schema(frame[[*KEPT, *DRAWN]], recipe.schema)
     run_id = enter_run(workspace, recipe, Source("survey.csv", b"survey"), data)
     work(workspace.directory, idle=0)
     rates = {
@@ -96,7 +96,7 @@ def run_survey(
         for row in result_rows(workspace, run_id)
         if row.key in (EXACT, BEST) and row.dataset == "synthetic" and row.draw is None and row.value is not None
     }
-    examination = examine(workspace, plan_release(workspace, run_id), Policy())
+    examination = examine_release(workspace, plan_release(workspace, run_id), Policy())
     released = released_dataset(workspace, run_id, recipe, 1)
     assert released is not None
     kept = [name for name in KEPT if name not in replaced]
@@ -108,12 +108,12 @@ def run_survey(
         rates,
         {verdict.value: verdict.outcome for verdict in verdicts_of(workspace, run_id)},
         next(one for one in examination.findings if one.check == "kept_keys"),
-        answer_of(examination, recipe, Policy(), len(data)),
+        answer_from_examination(examination, recipe, Policy(), len(data)),
         counted,
     )
 
 
-def as_recode(lever: Lever) -> dict[str, Any]:
+def as_recode(lever: KeptColumnChange) -> dict[str, Any]:
     """Return the rule of a change as [release] recode writes it."""
     assert lever.rule is not None
     if lever.rule.width is not None:
@@ -121,17 +121,19 @@ def as_recode(lever: Lever) -> dict[str, Any]:
     return {lever.variable: {name: list(levels) for name, levels in lever.rule.groups.items()}}
 
 
-def survey_levers(frame: pd.DataFrame) -> tuple[Lever, tuple[Lever, ...], dict[str, Any], tuple[str, ...]]:
+def survey_levers(
+    frame: pd.DataFrame,
+) -> tuple[KeptColumnChange, tuple[KeptColumnChange, ...], dict[str, Any], tuple[str, ...]]:
     """Return the first public rule of the finding, the changes of the plan, its rules, and the columns that it replaces."""
     recipe = survey_recipe({}, ())
-    data = conform(frame[[*KEPT, *DRAWN]], recipe.schema)
+    data = conform_to_schema(frame[[*KEPT, *DRAWN]], recipe.schema)
     limits = Policy().audience_limits("public").limits
-    first = next(lever for lever in list_levers(data, KEPT, limits) if lever.rule is not None)
+    first = next(lever for lever in list_column_changes(data, KEPT, limits) if lever.rule is not None)
     plan = plan_protection(data, KEPT, limits)
     rules: dict[str, Any] = {}
     for name, rule in plan.rules.items():
-        rules |= as_recode(Lever(name, rule, 0))
-    return first, plan.levers, rules, plan.replaced
+        rules |= as_recode(KeptColumnChange(name, rule, 0))
+    return first, plan.changes, rules, plan.replaced
 
 
 def main() -> None:
@@ -145,11 +147,11 @@ def main() -> None:
         os.environ["XDG_STATE_HOME"] = directory
         with Workspace.create(Path(directory) / "workspace", KEY) as workspace:
             first, levers, rules, replaced = survey_levers(frame)
-            whole = "; then ".join(lever.text for lever in levers)
+            whole = "; then ".join(lever.description for lever in levers)
             for words, predicted, recode, drawn in (
                 ("as drafted", None, {}, ()),
-                (first.text, first.people, as_recode(first), ()),
-                (whole, levers[-1].people, rules, replaced),
+                (first.description, first.n_unprotected, as_recode(first), ()),
+                (whole, levers[-1].n_unprotected, rules, replaced),
             ):
                 run = run_survey(workspace, frame, recode, drawn)
                 print(f"\n{words}{f'  (rules {recode}, replaced {drawn})' if recode or drawn else ''}")

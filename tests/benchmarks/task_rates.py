@@ -27,9 +27,9 @@ import numpy as np
 import pandas as pd
 
 from sfumato.engine.contract import examples
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
-from sfumato.engine.execution.tasks import plan
+from sfumato.engine.execution.tasks import plan_tasks
 from sfumato.engine.methods import measured_rates
 from sfumato.engine.methods.registry import OWN, Method, registry
 from sfumato.engine.methods.task_rates import RECORDS, VARIABLES, TaskRate
@@ -83,7 +83,7 @@ def table_of(records: int, wide: bool, seed: int = 11) -> Microdata:
         raw[variable.name] = (
             [f"level {v}" for v in values] if i % 3 == 0 else values + (i % 3 == 2) * rng.random(records)
         )
-    return conform(raw, Schema((*examples.SCHEMA, *more)))
+    return conform_to_schema(raw, Schema((*examples.SCHEMA, *more)))
 
 
 def released_of(data: Microdata, recipe: Recipe, draw: int) -> Microdata:
@@ -98,7 +98,7 @@ def recipe_for(method: Method, schema: Schema) -> Recipe:
     """The recipe that the contract tries the method with."""
     if method.family == "anonymisation":
         schema = Schema(tuple(v for v in schema if v.role is not Role.IDENTIFIER))
-    return examples.recipe_of(method, schema)
+    return examples.example_recipe(method, schema)
 
 
 def measured(key: str, records: int, wide: bool, patience: float) -> dict[str, tuple[float, float]]:
@@ -119,7 +119,7 @@ def measured(key: str, records: int, wide: bool, patience: float) -> dict[str, t
         )
     )
     os.environ[MEMORY] = NO_LIMIT
-    tasks = {task.key: task for task in plan(recipe)}
+    tasks = {task.key: task for task in plan_tasks(recipe)}
     chosen = [name for name in LOOKED_AT if name in tasks]
     asked = set(chosen)
     for name in chosen:
@@ -228,7 +228,7 @@ def checked(key: str, records: int, seconds: float) -> None:
     columns = len(recipe_for(registry()[key], table_of(50, False).schema).schema.names)
     for kind, (took, peak) in found.items():
         rate = replace(TaskRate(*getattr(measured_rates, BY_KIND[kind])[key]), growth=growth_of(key))
-        said, time = rate.memory(records, columns), rate.time(records, columns) or 0.0
+        said, time = rate.estimate_bytes(records, columns), rate.estimate_seconds(records, columns) or 0.0
         print(
             f"{key:40}{kind:>10}{took:9.2f} s, said {time:8.2f}{peak / 1e6:9.0f} MB, said {said / 1e6:7.0f}{said / (peak + STARTED):7.2f}",
             flush=True,
@@ -247,9 +247,9 @@ def write(found: dict[str, dict[str, TaskRate]]) -> None:
         for key, rate in found[name].items():
             rates[key] = (
                 float(f"{rate.seconds or 0:.2g}"),
-                round(rate.fixed, -6),
-                float(f"{rate.record:.3g}"),
-                float(f"{rate.cell:.3g}"),
+                round(rate.fixed_bytes, -6),
+                float(f"{rate.bytes_a_record:.3g}"),
+                float(f"{rate.bytes_a_cell:.3g}"),
                 *([SAMPLED[key]] if key in SAMPLED else []),
             )
         rows = "".join(f'    "{key}": {rates[key]!r},\n' for key in sorted(rates))
@@ -286,7 +286,7 @@ def main() -> None:
                 print(f"{key:40} {rate}", flush=True)
                 continue
             print(
-                f"{key:40}{kind:>10}{records:>9,}{rate.seconds or 0:9.4f}{rate.fixed / 1e6:10.0f}{rate.record:10.1f}{rate.cell:9.1f}",
+                f"{key:40}{kind:>10}{records:>9,}{rate.seconds or 0:9.4f}{rate.fixed_bytes / 1e6:10.0f}{rate.bytes_a_record:10.1f}{rate.bytes_a_cell:9.1f}",
                 flush=True,
             )
             found[BY_KIND[kind]][key] = rate

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.data.microdata import conform
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.data.microdata import conform_to_schema
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import Source
@@ -35,11 +35,11 @@ def main() -> None:
     """Median of five runs, in milliseconds a task, and the same work without a workspace."""
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({"group": rng.choice(list("abc"), RECORDS), "income": rng.normal(100, 10, RECORDS)})
-    data = conform(frame, RECIPE.schema)
+    data = conform_to_schema(frame, RECIPE.schema)
     plain, stored, tasks = [], [], 0
     for _ in range(5):
         start = time.perf_counter()
-        execute(RECIPE, data, key=PUBLIC)
+        execute_run(RECIPE, data, key=PUBLIC)
         plain.append(time.perf_counter() - start)
         with tempfile.TemporaryDirectory() as scratch:
             workspace = Workspace.create(Path(scratch) / "workspace")

@@ -28,7 +28,7 @@ from sfumato.engine.posterior.ensemble import (
     tail_effective_sample_size,
 )
 from sfumato.engine.posterior.laplace import find_mode, sample_laplace
-from sfumato.engine.posterior.poisson_lognormal import Predicted, draw_counts
+from sfumato.engine.posterior.poisson_lognormal import PredictedRates, draw_counts
 from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
 from sfumato.workspace.store.artefacts import write_trace
 from sfumato.workspace.store.tables import Tables
@@ -91,7 +91,7 @@ def shares_of_zeros() -> None:
     for n, share in ((10_000, 0.5), (10_000, 0.99), (10_000, 0.999), (10_000, 0.9999), (50_000, 0.999)):
         y, x = counts(n, share)
         start = time.process_time()
-        model = ZeroInflatedPoisson.of(y, x, BOUND)
+        model = ZeroInflatedPoisson.from_design(y, x, BOUND)
         posterior = sample_laplace(model, 20, np.random.default_rng(1), silent)
         shape = next(found.value for found in posterior.diagnostics if found.name == "pareto_k")
         print(f"{share:>8.2%} {n:>8,} {time.process_time() - start:>8.1f} {shape:>6.2f}")
@@ -99,28 +99,33 @@ def shares_of_zeros() -> None:
 
 def main() -> None:
     y, x = listings(10_000)
-    model = ZeroInflatedPoisson.of(y, x, BOUND)
+    model = ZeroInflatedPoisson.from_design(y, x, BOUND)
     mode = find_mode(model)
-    near = model.near(mode.theta, mode.covariance)
+    near = model.density_around(mode.theta, mode.covariance)
     thetas = np.random.default_rng(0).multivariate_normal(mode.theta, mode.covariance, 500)
     theta, names = thetas[:20], model.names
     rows: list[tuple[str, Callable[[], object], int, int]] = [
-        ("collapse the records", lambda: ZeroInflatedPoisson.of(y, x, BOUND), 1, 5),
+        ("collapse the records", lambda: ZeroInflatedPoisson.from_design(y, x, BOUND), 1, 5),
         ("density, gradient and Hessian", lambda: model.derivatives(mode.theta), 1, 9),
         ("mode", lambda: find_mode(model), 1, 5),
-        ("prepare the local density", lambda: model.near(mode.theta, mode.covariance), 1, 5),
+        ("prepare the local density", lambda: model.density_around(mode.theta, mode.covariance), 1, 5),
         ("local density, each theta", lambda: near(thetas), 500, 5),
         ("laplace, 20 draws", lambda: sample_laplace(model, 20, np.random.default_rng(1), silent), 1, 5),
         ("emcee, 20 draws", lambda: sample_emcee(model, 20, np.random.default_rng(1), silent), 1, 3),
         (
             "20 vectors of new effects",
-            lambda: [draw_counts(Predicted.of(t, x.dot), BOUND, "new", np.random.default_rng(1)) for t in theta],
+            lambda: [
+                draw_counts(PredictedRates.from_theta(t, x.dot), BOUND, "new", np.random.default_rng(1)) for t in theta
+            ],
             1,
             5,
         ),
         (
             "20 vectors of the records' effects",
-            lambda: [draw_counts(Predicted.of(t, x.dot), BOUND, "record", np.random.default_rng(1), y) for t in theta],
+            lambda: [
+                draw_counts(PredictedRates.from_theta(t, x.dot), BOUND, "record", np.random.default_rng(1), y)
+                for t in theta
+            ],
             1,
             5,
         ),

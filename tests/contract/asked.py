@@ -9,7 +9,7 @@ from typing import Any
 from oracles import TELLING_APART, Answers, Case, series
 from tables import SCHEMA, SYNTHESISED
 
-from sfumato.engine.contract.examples import run_of
+from sfumato.engine.contract.examples import example_run
 from sfumato.engine.data.schema import Schema
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.registry import Method
@@ -30,15 +30,17 @@ def spec_of(method: Method, table: Mapping[str, Any], schema: Schema = SCHEMA) -
 def answers_of(method: Method, case: Case, level: float | None) -> dict[str, Answers]:
     try:
         if level is None:
-            data = case.confidential if method.measurement.controls else case.confidential.alone
-            estimates: Sequence[Estimate] = method.func(data, case.released.alone, case.spec, run_of()).estimates
+            data = case.confidential if method.measurement.controls else case.confidential.without_controls
+            estimates: Sequence[Estimate] = method.func(
+                data, case.released.without_controls, case.spec, example_run()
+            ).estimates
         else:
             itself = case.released.origin == "confidential"
-            releases = [] if itself else [case.released.alone]
-            point = method.func(case.confidential.alone, releases, level, case.spec, run_of())
+            releases = [] if itself else [case.released.without_controls]
+            point = method.func(case.confidential.without_controls, releases, level, case.spec, example_run())
             estimates = (point.confidential if itself else point.releases[0]).estimates
     except NotComputable as error:
-        estimates = [Estimate.not_computed(output.name, error.reason) for output in method.results]
+        estimates = [Estimate.not_computed(output.name, error.reason) for output in method.result_outputs]
     found: dict[str, Answers] = {}
     for estimate in estimates:
         if method.output(estimate.measure).intermediate:

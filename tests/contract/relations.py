@@ -180,7 +180,8 @@ def _small_pair() -> Tables:
 def mapped(pair: Tables, change: Callable[[pd.DataFrame], pd.DataFrame], schema: Schema = SCHEMA) -> Tables:
     """Both tables, and the control records, changed alike."""
     ours, theirs = (
-        replace(data.alone, frame=change(data.frame), schema=schema) for data in (pair.confidential, pair.released)
+        replace(data.without_controls, frame=change(data.frame), schema=schema)
+        for data in (pair.confidential, pair.released)
     )
     if (controls := pair.confidential.controls) is not None:
         ours = ours.with_controls(replace(controls, frame=change(controls.frame), schema=schema))
@@ -218,7 +219,7 @@ def doubled(pair: Tables) -> Tables:
 
 
 def copy(pair: Tables) -> Tables:
-    return Tables(pair.confidential, replace(pair.confidential.alone, origin="synthetic"))
+    return Tables(pair.confidential, replace(pair.confidential.without_controls, origin="synthetic"))
 
 
 def permuted(pair: Tables) -> Tables:

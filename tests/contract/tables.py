@@ -51,7 +51,7 @@ def microdata(records: Sequence[Record], origin: Origin = "confidential", *, lin
 
 
 def column_of(values: Sequence[Any], variable: Variable) -> pd.Series:
-    """A column as ``sfumato.engine.data.microdata.conform`` makes it, a hundred times as fast."""
+    """A column as ``sfumato.engine.data.microdata.conform_to_schema`` makes it, a hundred times as fast."""
     if variable.kind.has_levels:
         codes, levels = coding(variable.levels, variable.kind is Kind.ORDINAL)
         return pd.Series(pd.Categorical.from_codes([codes.get(value, -1) for value in values], dtype=levels))

@@ -18,11 +18,11 @@ import pytest
 from own_methods import METHODS
 from prepared_tables import schema_of
 
-from sfumato.engine.contract.examples import SETTINGS, recipe_of
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.contract.examples import SETTINGS, example_recipe
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Variable
 from sfumato.engine.errors import BadInput, NotConverged
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.registry import Method, registry
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC
@@ -132,7 +132,7 @@ def own_copy(data: Microdata) -> Microdata:
 @functools.cache
 def made_tables(edge: str) -> tuple[Microdata, list[Microdata]]:
     """The table, and two releases: its synthesised values dealt to other records, and its incomes changed by a trifle."""
-    data = conform(EDGES[edge](), SCHEMA, MissingPolicy.KEEP)
+    data = conform_to_schema(EDGES[edge](), SCHEMA, MissingPolicy.KEEP)
     dealt = data.frame[["days", "income"]].sample(frac=1, random_state=1).reset_index(drop=True)
     trifle = data.frame["income"] * (1 + 4e-10 * np.random.default_rng(5).normal(size=len(data)))
     releases = [
@@ -144,7 +144,7 @@ def made_tables(edge: str) -> tuple[Microdata, list[Microdata]]:
 
 def recipe_for(method: Method, edge: str) -> Recipe:
     """The contract's recipe, whose trees of regions suit the tables that have these regions."""
-    recipe = recipe_of(method, SCHEMA)
+    recipe = example_recipe(method, SCHEMA)
     if "hierarchies" not in SETTINGS.get(method.key, {}):
         return recipe
     table = recipe.to_table()
@@ -172,7 +172,7 @@ def tried(method: Method, edge: str) -> str:
     data = data.with_controls(data) if method.measurement.controls else data
     try:
         check_steps(recipe, data)
-        outcome = execute(recipe, data, [] if made else releases, key=PUBLIC)
+        outcome = execute_run(recipe, data, [] if made else releases, key=PUBLIC)
     except (BadInput, NotConverged) as error:
         return str(error)
     assert_explained(method, list(outcome.rows))
@@ -205,8 +205,8 @@ def test_the_plain_table_is_computed_by_every_method() -> None:
     """So that what the edge tables are refused for is the edge."""
     for param in METHODS:
         if param.id not in SLOW:
-            recipe = recipe_of(param.values[0], SCHEMA)
-            check_steps(recipe, conform(plain(), SCHEMA))
+            recipe = example_recipe(param.values[0], SCHEMA)
+            check_steps(recipe, conform_to_schema(plain(), SCHEMA))
 
 
 def crashing(*_: Any) -> Any:

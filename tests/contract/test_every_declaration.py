@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from own_methods import METHODS
 
-from sfumato.engine.contract.every_method import wrong
+from sfumato.engine.contract.every_method import declaration_problems
 from sfumato.engine.methods.outputs import Output, QualityOutput, RecordArray
-from sfumato.engine.methods.registry import Method, method_called, registry
+from sfumato.engine.methods.registry import Method, method_by_key, registry
 
 
 def test_a_declaration_that_does_not_fit_is_found() -> None:
@@ -18,17 +18,17 @@ def test_a_declaration_that_does_not_fit_is_found() -> None:
         "lost", "the least of a column that is not there", "high", quality=QualityOutput(minimum_of="nothing")
     )
     fields: dict[str, Any] = {name: getattr(whole, name) for name in whole.__dataclass_fields__}
-    assert wrong(Method(**{**fields, "outputs": (*whole.outputs, lost)})) == ["lost: minimum_of"]
+    assert declaration_problems(Method(**{**fields, "outputs": (*whole.outputs, lost)})) == ["lost: minimum_of"]
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_method_is_found_alone_as_among_all(method: Method) -> None:
-    assert method_called(method.key) is method
+    assert method_by_key(method.key) is method
 
 
 def test_a_method_that_is_not_there_is_none() -> None:
-    assert method_called("risk.none") is None
-    assert method_called("none") is None
+    assert method_by_key("risk.none") is None
+    assert method_by_key("none") is None
 
 
 def test_the_probability_of_a_record_has_a_meaning() -> None:

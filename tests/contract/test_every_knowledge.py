@@ -6,11 +6,15 @@ import own_methods
 import pytest
 
 from sfumato.engine.contract.knowledge import *  # noqa: F403
-from sfumato.engine.contract.knowledge import falls, knowledge_parameter, monotone_outputs, tried_cases
+from sfumato.engine.contract.knowledge import find_falling_risks, knowledge_parameter, monotone_outputs, try_cases
 from sfumato.engine.methods.registry import registry
 
 DRAWN = 2_000
-DECLARED = [p.values[0] for p in own_methods.MEASURES if monotone_outputs(p.values[0]) and not p.values[0].whole]
+DECLARED = [
+    p.values[0]
+    for p in own_methods.MEASURES
+    if monotone_outputs(p.values[0]) and not p.values[0].measures_whole_release
+]
 
 
 def test_what_is_declared_never_to_fall_is_of_measures_that_say_what_the_intruder_knows() -> None:
@@ -22,9 +26,9 @@ def test_what_is_declared_never_to_fall_is_of_measures_that_say_what_the_intrude
 def test_matching_on_all_that_is_known_falls_in_some_of_the_same_cases() -> None:
     """The control: who also matches on replaced values finds fewer, so the test would notice a risk that falls."""
     method = registry()["risk.identification"]
-    cases = list(tried_cases(method, 60, 1))
-    papers = [any(falls(method, *case, ["expected_match_risk"])) for case in cases]
-    best = [any(falls(method, *case, monotone_outputs(method))) for case in cases]
+    cases = list(try_cases(method, 60, 1))
+    papers = [any(find_falling_risks(method, *case, ["expected_match_risk"])) for case in cases]
+    best = [any(find_falling_risks(method, *case, monotone_outputs(method))) for case in cases]
     assert sum(papers) >= 3
     assert not any(best)
 
@@ -35,11 +39,11 @@ def test_no_declared_risk_falls_in_two_thousand_cases() -> None:
     tried, found, control = 0, [], 0
     for seed, method in enumerate(DECLARED, start=10):
         own = 0
-        for less, more in tried_cases(method, each, seed):
+        for less, more in try_cases(method, each, seed):
             own += 1
-            found += [(method.key, *fall) for fall in falls(method, less, more, monotone_outputs(method))]
+            found += [(method.key, *fall) for fall in find_falling_risks(method, less, more, monotone_outputs(method))]
             if method.key == "risk.identification":
-                control += any(falls(method, less, more, ["expected_match_risk"]))
+                control += any(find_falling_risks(method, less, more, ["expected_match_risk"]))
         tried += own
         print(f"{method.key}: {own:,} cases of {', '.join(monotone_outputs(method))}")
     print(f"{tried:,} cases, {len(found)} falls; of matching on all that is known {control:,}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import own_methods
 
 from sfumato.engine.contract.measures import *  # noqa: F403
-from sfumato.engine.contract.measures import changed_tables, shuffled, values
+from sfumato.engine.contract.measures import shuffle_release, tables_with_one_change, values_by_estimate
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.methods.registry import registry
 
@@ -15,12 +15,17 @@ def test_a_measure_that_takes_row_i_for_record_i_would_be_noticed(
 ) -> None:
     for key in ("risk.identification", "quality.pearson"):
         method = registry()[key]
-        plain, found = (values(method, confidential, one) for one in (releases[0], shuffled(releases[0], linked=True)))
+        plain, found = (
+            values_by_estimate(method, confidential, one)
+            for one in (releases[0], shuffle_release(releases[0], linked=True))
+        )
         assert plain != found
 
 
 def test_all_methods_but_those_without_parameters_are_used_twice(confidential: Microdata) -> None:
     alone = {
-        p.id for p in (*own_methods.MEASURES, *own_methods.STUDIES) if not changed_tables(p.values[0], confidential)
+        p.id
+        for p in (*own_methods.MEASURES, *own_methods.STUDIES)
+        if not tables_with_one_change(p.values[0], confidential)
     }
     assert alone == {"quality.non_suppressed", "utility.constraint_violations"}

@@ -16,7 +16,7 @@ from tables import SCHEMA, Record, larger, microdata, records, resynthesised
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.execution.tasks import anonymise
+from sfumato.engine.execution.tasks import anonymise_data
 from sfumato.engine.methods.registry import Method, registry
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
@@ -33,7 +33,7 @@ def measured_outputs() -> list[str]:
         f"{method.key}.{output.name}"
         for method in registry().values()
         if method.family in families
-        for output in method.results
+        for output in method.result_outputs
     ]
 
 
@@ -72,7 +72,7 @@ def released_as(made: str, confidential: Sequence[Record], drawn: Sequence[Recor
     if made == "suppressed":
         step = {"method": "suppression", "k": 2, "quasi_identifiers": ["region"], "max_suppressed": 0.9}
     table = {"variables": {v.name: v.to_table() for v in SCHEMA}, "anonymisation": [step]}
-    return anonymise(Recipe.from_table({"title": "case", **table}), microdata(confidential), key=PUBLIC).data
+    return anonymise_data(Recipe.from_table({"title": "case", **table}), microdata(confidential), key=PUBLIC).data
 
 
 def assert_equal(found: Mapping[str, Answers], expected: Mapping[str, Answers]) -> None:

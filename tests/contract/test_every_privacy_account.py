@@ -10,10 +10,17 @@ import pytest
 
 from sfumato.engine.contract import privacy
 from sfumato.engine.contract.privacy import *  # noqa: F403
-from sfumato.engine.contract.privacy import VARIANTS, claim_of, differences, private_table, tables_of, variant
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.contract.privacy import (
+    VARIANTS,
+    claim_of_run,
+    neighbour_differences,
+    neighbour_tables,
+    private_table,
+    vary_recipe,
+)
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.execution import tasks
-from sfumato.engine.methods.privacy import PrivacyAccount, Uncovered
+from sfumato.engine.methods.privacy import PrivacyAccount, UncoveredUse
 from sfumato.engine.methods.registry import Method, registry
 from sfumato.engine.recipe import budget
 from sfumato.engine.recipe.recipe import Recipe
@@ -23,7 +30,7 @@ GIBBS = "synthesis.perturbed_gibbs"
 
 
 def of(what: str, method: str = GIBBS) -> Recipe:
-    return variant(private_table(registry()[method]), **VARIANTS[what])
+    return vary_recipe(private_table(registry()[method]), **VARIANTS[what])
 
 
 def test_every_method_with_an_account_is_asked() -> None:
@@ -35,8 +42,8 @@ def test_every_method_with_an_account_is_asked() -> None:
 @pytest.mark.parametrize("what", VARIANTS)
 def test_a_claim_is_made_where_all_is_declared_and_only_there(what: str) -> None:
     recipe = of(what)
-    data = conform(next(tables_of(recipe, 1)).frame, recipe.schema, recipe.data.missing)
-    assert claim_of(recipe, data).covered == (
+    data = conform_to_schema(next(neighbour_tables(recipe, 1)).frame, recipe.schema, recipe.data.missing)
+    assert claim_of_run(recipe, data).covered == (
         what in ("all declared", "incomplete records leave, of a sample", "missing values declared")
     )
 
@@ -46,35 +53,35 @@ def test_a_missing_level_that_the_data_decide_is_noticed(monkeypatch: pytest.Mon
     """As it was: the level is there, and the account reports it, where some record of these data lacks the value."""
 
     def old(recipe: Recipe, data: Microdata, name: str) -> bool:
-        return bool(data.missing(name).any())
+        return bool(data.missing_mask(name).any())
 
     recipe = of("missing values not declared")
-    assert differences(recipe) == []
-    monkeypatch.setattr(budget, "_undeclared", old)
-    found = differences(recipe)
+    assert neighbour_differences(recipe) == []
+    monkeypatch.setattr(budget, "_missingness_undeclared", old)
+    found = neighbour_differences(recipe)
     assert any("visits: a record more without a value" in one and "in place of" in one for one in found), found
 
 
 @pytest.mark.slow
 def test_a_missing_level_that_nothing_reports_is_seen_in_the_release(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "_undeclared", lambda *given: False)
-    found = differences(of("missing values not declared"))
+    monkeypatch.setattr(budget, "_missingness_undeclared", lambda *given: False)
+    found = neighbour_differences(of("missing values not declared"))
     assert any("without a value: releases" in one for one in found), found
 
 
 @pytest.mark.slow
 def test_a_public_key_that_the_account_never_sees_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = budget.accounts_of
+    real = budget.privacy_accounts
 
     def old(recipe: Recipe, data: Microdata, *, secret: bool) -> Any:
         return real(recipe, data, secret=True)
 
-    monkeypatch.setattr(privacy, "domain_of", lambda *given: ())
+    monkeypatch.setattr(privacy, "release_domain", lambda *given: ())
     recipe = of("all declared")
-    assert differences(recipe) == []
+    assert neighbour_differences(recipe) == []
     for module in (privacy, tasks):
         monkeypatch.setattr(module, "accounts_of", old)
-    found = differences(recipe)
+    found = neighbour_differences(recipe)
     assert found
     assert all("a public key leaves the claim" in one for one in found)
 
@@ -88,12 +95,12 @@ def by_the_number_of_records(method: Method, data: Microdata, found: PrivacyAcco
 
 
 def by_a_lone_level(method: Method, data: Microdata, found: PrivacyAccount) -> PrivacyAccount:
-    reason = (Uncovered("a level is rare", "a level is rare"),) if rare(data, data.schema.names[0]) else ()
+    reason = (UncoveredUse("a level is rare", "a level is rare"),) if rare(data, data.schema.names[0]) else ()
     return replace(found, uncovered=(*found.uncovered, *reason))
 
 
 def in_other_words(method: Method, data: Microdata, found: PrivacyAccount) -> PrivacyAccount:
-    return replace(found, uncovered=(Uncovered(f"{len(data)} records", "always the same"),))
+    return replace(found, uncovered=(UncoveredUse(f"{len(data)} records", "always the same"),))
 
 
 @pytest.mark.slow
@@ -110,8 +117,8 @@ def test_an_account_that_looks_at_the_records_is_noticed(
 
     recipe = of("all declared")
     step = replace(recipe.synthesis[0], method=replace(method, synthesis=replace(method.synthesis, account=account)))
-    monkeypatch.setattr(privacy, "domain_of", lambda *given: ())
-    assert differences(replace(recipe, synthesis=(step,)))
+    monkeypatch.setattr(privacy, "release_domain", lambda *given: ())
+    assert neighbour_differences(replace(recipe, synthesis=(step,)))
 
 
 @pytest.mark.slow
@@ -127,5 +134,5 @@ def test_a_refusal_that_looks_at_the_records_is_noticed(monkeypatch: pytest.Monk
         real(recipe, data)
 
     monkeypatch.setattr(privacy, "check_steps", old)
-    found = differences(of("all declared"))
+    found = neighbour_differences(of("all declared"))
     assert any("one value: refused" in one for one in found), found

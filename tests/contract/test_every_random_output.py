@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sfumato.engine.contract.examples import run_of, seen_by, spec_of
+from sfumato.engine.contract.examples import example_data_for, example_run, example_spec
 from sfumato.engine.contract.measures import assert_declared_estimated
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.methods.registry import registry
@@ -28,8 +28,8 @@ DRAWING: list[tuple[str, dict[str, Any]]] = [
 
 def found(key: str, changes: dict[str, Any], confidential: Microdata, released: Microdata, seed: int) -> list[Estimate]:
     method = registry()[key]
-    spec = replace(spec_of(method, confidential.schema), **changes)
-    return list(method.measure(seen_by(method, confidential), released, spec, run_of(seed)).estimates)
+    spec = replace(example_spec(method, confidential.schema), **changes)
+    return list(method.measure(example_data_for(method, confidential), released, spec, example_run(seed)).estimates)
 
 
 @pytest.mark.parametrize(("key", "changes"), DRAWING, ids=str)

@@ -13,7 +13,7 @@ from own_methods import METHODS
 from sfumato.engine.methods.outputs import Output
 from sfumato.engine.methods.registry import Method
 from sfumato.engine.methods.results import Estimate
-from sfumato.engine.methods.rows import Row, average, from_estimate
+from sfumato.engine.methods.rows import Row, average_series, row_from_estimate
 
 OUTPUTS = [(method, output) for (method,) in (param.values for param in METHODS) for output in method.outputs]
 IDS = [f"{method.key}.{output.name}" for method, output in OUTPUTS]
@@ -27,7 +27,7 @@ def ends(output: Output) -> tuple[float, float]:
 
 def rows(method: Method, output: Output, values: list[float]) -> list[Row]:
     return [
-        from_estimate(method, Estimate(output.name, value), "synthetic", draw)
+        row_from_estimate(method, Estimate(output.name, value), "synthetic", draw)
         for draw, value in enumerate(values, start=1)
     ]
 
@@ -40,7 +40,7 @@ def test_the_interval_of_an_average_holds_it_and_stays_inside(
 ) -> None:
     low, high = ends(output)
     drawn = st.floats(max(low, -1e6), min(high, 1e6))
-    found = average(rows(method, output, data.draw(st.lists(drawn, min_size=2, max_size=5))))
+    found = average_series(rows(method, output, data.draw(st.lists(drawn, min_size=2, max_size=5))))
     assert found.value is not None
     assert found.lower is not None
     assert found.upper is not None
@@ -58,11 +58,11 @@ def test_values_near_an_end_would_have_left_the_range_by_students_interval(metho
         if math.isinf(end):
             continue
         near = rows(method, output, [end, inside, inside])
-        plain = average([replace(row, measure="not declared") for row in near])
+        plain = average_series([replace(row, measure="not declared") for row in near])
         assert plain.lower is not None
         assert plain.upper is not None
         assert not low <= plain.lower <= plain.upper <= high
-        found = average(near)
+        found = average_series(near)
         assert found.lower is not None
         assert found.upper is not None
         assert low <= found.lower <= found.upper <= high

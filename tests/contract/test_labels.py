@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from own_methods import METHODS
 
-from sfumato.engine.contract.every_method import unreadable
-from sfumato.engine.methods.labels import label_of, labels_of, name_called, quantity_of, sentence_of
+from sfumato.engine.contract.every_method import label_problems
+from sfumato.engine.methods.labels import label_of, labels_of, measure_name, quantity_of, sentence_of
 from sfumato.engine.methods.outputs import Label, Output
 from sfumato.engine.methods.registry import OWN, Method, registry
 from sfumato.engine.methods.rows import Row
-from sfumato.engine.wording import percent
+from sfumato.engine.wording import format_percent
 
 
 def row(key: str, value: float | None = 0.5, target: str = "", level: float | None = None, **params: Any) -> Row:
@@ -26,16 +26,16 @@ def row(key: str, value: float | None = 0.5, target: str = "", level: float | No
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_result_has_a_label(method: Method) -> None:
-    assert [output.name for output in method.results if output.label == Label()] == []
+    assert [output.name for output in method.result_outputs if output.label == Label()] == []
 
 
 def test_no_two_results_of_different_methods_have_one_name() -> None:
-    own = [(found, output) for found in registry().values() if found.package == OWN for output in found.results]
+    own = [(found, output) for found in registry().values() if found.package == OWN for output in found.result_outputs]
     times: dict[str, int] = {}
     for _, output in own:
         times[output.label.name] = times.get(output.label.name, 0) + 1
     assert [output.label.name for _, output in own if output.label.shared != (times[output.label.name] > 1)] == []
-    full = [name_called(f"{found.key}.{output.name}") for found, output in own]
+    full = [measure_name(f"{found.key}.{output.name}") for found, output in own]
     assert len(set(full)) == len(full)
 
 
@@ -57,7 +57,7 @@ def test_a_label_that_people_cannot_read_is_found(change: dict[str, Any], missin
     method = registry()["risk.identification"]
     output = method.output("true_match_rate")
     wrong = dataclasses.replace(output, label=dataclasses.replace(output.label, **change))
-    assert unreadable(dataclasses.replace(method, outputs=(wrong,))) == [f"true_match_rate: {missing}"]
+    assert label_problems(dataclasses.replace(method, outputs=(wrong,))) == [f"true_match_rate: {missing}"]
 
 
 def test_the_figures_of_a_sentence_are_those_of_its_row() -> None:
@@ -123,8 +123,8 @@ def test_a_method_of_another_package_is_named_by_meaning_and_title() -> None:
     assert found
     with pytest.MonkeyPatch.context() as patch:
         for module in ("labels", "registry"):
-            patch.setattr(f"sfumato.engine.methods.{module}.method_called", lambda key: other)
-        assert name_called("risk.other.few") == f"People with few matches ({own.title})"
+            patch.setattr(f"sfumato.engine.methods.{module}.method_by_key", lambda key: other)
+        assert measure_name("risk.other.few") == f"People with few matches ({own.title})"
 
 
 def test_a_number_of_a_method_that_is_gone_is_named_by_its_words() -> None:
@@ -175,11 +175,11 @@ def test_short_names_are_equal_only_for_the_same_series(drawn: list[tuple[str, s
 
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_a_share_in_per_cent_never_seems_to_be_another(value: float, beside: float) -> None:
-    text = percent(value, beside)
+    text = format_percent(value, beside)
     assert text.endswith(" %")
     shown = float(text.removesuffix(" %"))
     assert abs(shown - 100 * value) <= max(0.005, 0.05 * 100 * value)
     if abs(value - beside) > 1e-10:
-        assert text != percent(beside, value)
+        assert text != format_percent(beside, value)
     if 1e-10 < value < 1 - 1e-10:
         assert shown not in (0, 100)

@@ -35,12 +35,14 @@ from sfumato.engine.recipe.data_source import DataSource
 from sfumato.workspace.ingest.files import Source, ingest
 
 WITH_OWN_TABLES = ("studies.calibration", "studies.intruder_knowledge", "studies.minimisation", "studies.risk_utility")
-LOOKING_AT_RELEASES = [p for p in (*MEASURES, *STUDIES) if p.id not in WITH_OWN_TABLES and not p.values[0].whole]
+LOOKING_AT_RELEASES = [
+    p for p in (*MEASURES, *STUDIES) if p.id not in WITH_OWN_TABLES and not p.values[0].measures_whole_release
+]
 Compute = Callable[[Microdata, Microdata], dict[str, Answers]]
 
 
 def outputs() -> list[str]:
-    return [f"{p.id}.{output.name}" for p in (*MEASURES, *STUDIES) for output in p.values[0].results]
+    return [f"{p.id}.{output.name}" for p in (*MEASURES, *STUDIES) for output in p.values[0].result_outputs]
 
 
 def test_every_output_says_what_becomes_of_it() -> None:
@@ -88,7 +90,7 @@ def test_measure_changes_as_its_tables_do(method: Method, relation: str) -> None
     changed = RELATIONS[relation](small_pair())
     first = dict(before(method.key, START.get(relation, "release")))
     after = computed_by(method)(changed.confidential, changed.released)
-    for output in method.results:
+    for output in method.result_outputs:
         if EVIDENCE[method.key].expected[output.name] in (ALONE, TOGETHER, WEIGHED) and not after.get(output.name):
             continue
         if relation == "copy" and not first.get(output.name):
@@ -175,5 +177,7 @@ def test_a_number_spelled_with_fewer_digits_is_another() -> None:
 
 def test_all_methods_that_look_at_releases_are_tried() -> None:
     assert {p.id for p in LOOKING_AT_RELEASES} >= {
-        k for k, own in registry().items() if k.split(".")[0] in ("utility", "quality", "risk") and not own.whole
+        k
+        for k, own in registry().items()
+        if k.split(".")[0] in ("utility", "quality", "risk") and not own.measures_whole_release
     }

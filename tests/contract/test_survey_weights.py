@@ -16,9 +16,9 @@ from tables import SCHEMA, Record, larger, microdata, records, resynthesised
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import DesignPart, Kind, Role, Schema, Variable
-from sfumato.engine.design.survey import UNWEIGHTED, said_unweighted
+from sfumato.engine.design.survey import UNWEIGHTED, add_unweighted_remark
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.execution.tasks import rows_of
+from sfumato.engine.execution.tasks import rows_of_measure
 from sfumato.engine.methods.registry import Method, registry
 from sfumato.engine.recipe.recipe import Recipe
 
@@ -181,7 +181,7 @@ def test_a_measure_of_information_without_a_weighted_form_says_so(method: Method
         (Estimate(method.outputs[0].name, 0.5, reason="why"), Estimate(method.outputs[0].name, None, reason="none"))
     )
     with_weights, without = (
-        rows_of(method, said_unweighted(method, values, s), "synthetic", 1) for s in (WEIGHTED, SCHEMA)
+        rows_of_measure(method, add_unweighted_remark(method, values, s), "synthetic", 1) for s in (WEIGHTED, SCHEMA)
     )
     unweighted = method.family in ("utility", "quality") and not method.measurement.survey_weighted
     assert [row.reason for row in with_weights] == [f"why; {UNWEIGHTED}" if unweighted else "why", "none"]

@@ -11,7 +11,7 @@ import pytest
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind
 from sfumato.engine.errors import BadInput, NotComputable
-from sfumato.engine.execution.tasks import TaskKind, anonymise, execute, plan
+from sfumato.engine.execution.tasks import TaskKind, anonymise_data, execute_run, plan_tasks
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
@@ -96,14 +96,14 @@ def test_what_is_refused(anonymising: Callable[..., Recipe], sections: dict[str,
 
 
 def test_the_steps_are_one_task_that_makes_the_table(anonymising: Callable[..., Recipe]) -> None:
-    tasks = {task.key: task for task in plan(anonymising(anonymisation=[MONDRIAN, {"method": "suppression"}]))}
+    tasks = {task.key: task for task in plan_tasks(anonymising(anonymisation=[MONDRIAN, {"method": "suppression"}]))}
     assert (tasks["draw/1"].kind, tasks["draw/1"].draw, tasks["draw/1"].needs) == (TaskKind.ANONYMISE, 1, ())
     assert tasks["measure/0/1"].needs == ("draw/1",)
     assert not [key for key in tasks if key.startswith("fit")]
 
 
 def test_rows_are_of_the_anonymised_table(anonymising: Callable[..., Recipe], small_data: Microdata) -> None:
-    outcome = execute(anonymising(), small_data, key=PUBLIC)
+    outcome = execute_run(anonymising(), small_data, key=PUBLIC)
     assert {(row.dataset, row.draw) for row in outcome.rows} == {
         ("confidential", None),
         ("anonymised", None),
@@ -114,7 +114,7 @@ def test_rows_are_of_the_anonymised_table(anonymising: Callable[..., Recipe], sm
 
 
 def test_generalised_values_are_not_compared(anonymising: Callable[..., Recipe], small_data: Microdata) -> None:
-    released = anonymise(
+    released = anonymise_data(
         anonymising(anonymisation=[{**MONDRIAN, "output": "generalised"}]), small_data, key=PUBLIC
     ).data
     for read in (released.column, released.numbers):
@@ -123,7 +123,7 @@ def test_generalised_values_are_not_compared(anonymising: Callable[..., Recipe],
     assert np.array_equal(released.numbers("income"), small_data.numbers("income"))
     measures = [{"method": "utility.propensity"}, {"method": "utility.ecdf", "variables": ["income"]}]
     recipe = anonymising(anonymisation=[{**MONDRIAN, "output": "generalised"}], measure=measures, threshold=[])
-    rows = [row for row in execute(recipe, small_data, key=PUBLIC).rows if row.draw == 1]
+    rows = [row for row in execute_run(recipe, small_data, key=PUBLIC).rows if row.draw == 1]
     for row in rows:
         assert (row.status, "generalised" in row.reason) == (
             ("computed", False) if row.target == "income" else ("not computed", True)
@@ -136,7 +136,7 @@ def test_a_study_of_suppressed_records_says_why_it_has_no_values(
 ) -> None:
     study = {"method": "studies.intruder_uncertainty", "variable": "age", "model": "log_normal", "levels": [0.0, 0.1]}
     step = {"method": "suppression", "k": 2}
-    rows = execute(
+    rows = execute_run(
         anonymising(anonymisation=[step], study=[study], measure=[], threshold=[]), small_data, key=PUBLIC
     ).rows
     assert rows
@@ -168,18 +168,18 @@ def test_missing_quasi_identifiers_are_refused_and_missing_sensitive_values_kept
 
     for step in (MONDRIAN, {"method": "microaggregation", "quasi_identifiers": ["age"]}):
         with pytest.raises(BadInput, match=r'quasi_identifiers: 3 of 80 records have no value of "age"'):
-            anonymise(anonymising(anonymisation=[step]), lacking("age"), key=PUBLIC)
-    found = anonymise(
+            anonymise_data(anonymising(anonymisation=[step]), lacking("age"), key=PUBLIC)
+    found = anonymise_data(
         anonymising(anonymisation=[{**MONDRIAN, "l": 2, "sensitive": ["income"]}]), lacking("income"), key=PUBLIC
     )
-    assert found.data.missing("income").sum() == 3
+    assert found.data.missing_mask("income").sum() == 3
 
 
 def test_class_means_are_matched_within_a_radius_only(
     anonymising: Callable[..., Recipe], small_data: Microdata
 ) -> None:
     measures = [{"method": "risk.identification"}, {"method": "risk.identification", "radius": {"age": 20}}]
-    rows = execute(anonymising(measure=measures, threshold=[]), small_data, key=PUBLIC).rows
+    rows = execute_run(anonymising(measure=measures, threshold=[]), small_data, key=PUBLIC).rows
     found = [row for row in rows if row.draw == 1 and row.measure == "expected_match_risk"]
     assert [row.status for row in found] == ["not computed", "computed"]
     assert '"age" is released as class means' in found[0].reason

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import BadInput, EngineError
-from sfumato.engine.execution.tasks import execute, measure_dataset
+from sfumato.engine.execution.tasks import execute_run, measure_dataset
 from sfumato.engine.methods import registry
 from sfumato.engine.methods.outputs import Output
-from sfumato.engine.methods.registry import MeasurePart, Method
+from sfumato.engine.methods.registry import MeasureDeclaration, Method
 from sfumato.engine.methods.results import Estimate, Measure, StudyPoint
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.methods.spec import Spec, StudySpec
@@ -48,7 +48,7 @@ class NothingAsked(Spec):
 
 def people(records: int, seed: int, areas: str = "ab") -> Microdata:
     rng = np.random.default_rng(seed)
-    return conform(
+    return conform_to_schema(
         pd.DataFrame({"area": rng.choice(list(areas), records), "age": rng.integers(20, 60, records)}), SCHEMA
     )
 
@@ -76,14 +76,14 @@ def methods_of_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
     outputs = (Output("seen", "control records seen", "none"),)
     extra = {
         f"risk.{func.__name__}": Method(
-            "risk", func.__name__, "", NothingAsked, "", func, outputs, measurement=MeasurePart(controls=wants)
+            "risk", func.__name__, "", NothingAsked, "", func, outputs, measurement=MeasureDeclaration(controls=wants)
         )
         for func, wants in ((looks_at_controls, True), (sees_nobody, False))
     }
     study = Method("studies", "sees_nobody_either", "", OnePoint, "", sees_nobody_either, outputs)
     extra[study.key] = study
-    known, refused = registry.discovered()
-    monkeypatch.setattr(registry, "discovered", lambda: ({**known, **extra}, refused))
+    known, refused = registry.discover_methods()
+    monkeypatch.setattr(registry, "discover_methods", lambda: ({**known, **extra}, refused))
 
 
 @pytest.mark.parametrize("holdout", [0.2, 0.999, "is control", "refuse"])
@@ -115,12 +115,12 @@ def test_a_measure_that_needs_controls_says_how_to_have_them() -> None:
 def test_controls_reach_the_measures_that_declare_them_and_nothing_else() -> None:
     table = {**TABLE, "measure": [*TABLE["measure"], {"method": "risk.sees_nobody"}]}
     recipe, data = Recipe.from_table(table), people(80, 1)
-    found = execute(recipe, data.with_controls(people(20, 2)), key=PUBLIC)
+    found = execute_run(recipe, data.with_controls(people(20, 2)), key=PUBLIC)
     assert {row.method: row.value for row in found.rows if row.measure == "seen"} == {
         "looks_at_controls": 20.0,
         "sees_nobody": 0.0,
     }
-    other = execute(recipe, data.with_controls(people(33, 3, "abc")), key=PUBLIC)
+    other = execute_run(recipe, data.with_controls(people(33, 3, "abc")), key=PUBLIC)
     for one, two in zip(found.releases, other.releases, strict=True):
         assert len(one) == 80
         pd.testing.assert_frame_equal(one.frame, two.frame)
@@ -128,14 +128,14 @@ def test_controls_reach_the_measures_that_declare_them_and_nothing_else() -> Non
 
 def test_studies_and_anonymisation_see_no_controls() -> None:
     recipe = Recipe.from_table({**TABLE, "measure": [], "study": [{"method": "studies.sees_nobody_either"}]})
-    found = execute(recipe, people(30, 1).with_controls(people(20, 2)), key=PUBLIC)
+    found = execute_run(recipe, people(30, 1).with_controls(people(20, 2)), key=PUBLIC)
     assert [row.value for row in found.rows if row.measure == "seen" and row.draw] == [0.0, 0.0]
     table = {**{k: v for k, v in TABLE.items() if k not in ("synthesis", "measure")}, "release": {}}
     steps = Recipe.from_table(
         {**table, "anonymisation": [{"method": "mondrian", "k": 3, "quasi_identifiers": ["age"]}]}
     )
     alone, beside = (
-        execute(steps, data, key=PUBLIC).releases[0]
+        execute_run(steps, data, key=PUBLIC).releases[0]
         for data in (people(30, 1), people(30, 1).with_controls(people(9, 2)))
     )
     pd.testing.assert_frame_equal(alone.frame, beside.frame)
@@ -155,6 +155,6 @@ def test_level_codes_of_controls_mean_what_they_mean_in_the_data() -> None:
     assert controls is not None
     assert list(controls.frame["area"].cat.categories) == ["b", "d", "a", "c"]
     assert list(controls.frame["area"]) == list(others.frame["area"])
-    assert data.with_controls(others).alone.frame is data.frame
+    assert data.with_controls(others).without_controls.frame is data.frame
     with pytest.raises(EngineError, match="same variables"):
         data.with_controls(Microdata(Schema(SCHEMA.variables[:1]), others.frame[["area"]]))

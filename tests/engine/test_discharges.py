@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 from discharges import BINS, CATEGORIES, MEASURES, NUMBERS, ORDER, SCHEMA, VARIABLES, discharges
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import MissingPolicy
-from sfumato.engine.design.binning import Binning
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.design.binning import BinningRule
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
 
@@ -64,7 +64,7 @@ def test_the_rules_group_exact_numbers_as_the_paper_did() -> None:
     exact, grouped = (discharges(5000, exact=which) for which in (True, False))
     for name, ends in NUMBERS.items():
         values = exact.numbers(name)
-        codes = Binning.parse(BINS[name]).fitted(values).codes(values)
+        codes = BinningRule.parse(BINS[name]).fit_bins(values).bin_codes(values)
         found = np.where(codes < 0, np.nan, ends[codes])
         np.testing.assert_array_equal(found, grouped.numbers(name))
         assert len(np.unique(values[~np.isnan(values)])) > len(ends)
@@ -74,7 +74,7 @@ def test_a_file_of_them_is_read_back_by_a_recipe() -> None:
     made = discharges(300)
     recipe = Recipe.from_table({"data": {"missing": "keep"}, "variables": VARIABLES, "release": {"released": ["mdc"]}})
     assert recipe.schema == SCHEMA
-    again = conform(made.frame.astype("object"), recipe.schema, MissingPolicy.KEEP)
+    again = conform_to_schema(made.frame.astype("object"), recipe.schema, MissingPolicy.KEEP)
     pd.testing.assert_frame_equal(again.frame, made.frame, check_dtype=False)
 
 
@@ -95,7 +95,7 @@ def measured(measures: list[dict[str, Any]], data: Microdata, released: Microdat
     recipe = Recipe.from_table({**tables, "release": form, "measure": measures})
     return {
         (r.measure, r.target, r.params.get("term"), r.params.get("condition"), str(r.params.get("model"))[:5]): r
-        for r in execute(recipe, data, [released], key=b"").rows
+        for r in execute_run(recipe, data, [released], key=b"").rows
         if r.dataset == "synthetic" and r.draw is None
     }
 

@@ -11,11 +11,11 @@ import pytest
 from prepared_tables import schema_of
 from scipy.stats import chisquare
 
-from sfumato.engine.data.microdata import Microdata, as_column, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema, to_column
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import BadInput, EngineError
 from sfumato.engine.methods.results import Estimate
-from sfumato.engine.methods.rows import Row, average
+from sfumato.engine.methods.rows import Row, average_series
 from sfumato.engine.methods.run import Run
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
@@ -52,7 +52,7 @@ def example(n: int = 900, seed: int = 1) -> Microdata:
             ),
         }
     )
-    return conform(frame, SCHEMA, MissingPolicy.KEEP)
+    return conform_to_schema(frame, SCHEMA, MissingPolicy.KEEP)
 
 
 def run(seed: int = 1) -> Run:
@@ -72,17 +72,17 @@ def run(seed: int = 1) -> Run:
 )
 def test_missing_values_are_kept_as_missing(values: list[Any], kind: Kind, dtype: str, numbers: list[float]) -> None:
     raw = pd.DataFrame({"x": values}, index=[7, 7, 3])
-    data = conform(raw, Schema((Variable("x", kind, missing=("",)),)), MissingPolicy.KEEP)
+    data = conform_to_schema(raw, Schema((Variable("x", kind, missing=("",)),)), MissingPolicy.KEEP)
     assert str(data.column("x").dtype) == dtype
     assert np.array_equal(data.numbers("x"), numbers, equal_nan=True)
-    assert data.missing("x").tolist() == [False, True, False]
-    assert data.present("x").tolist() == [numbers[0], numbers[2]]
+    assert data.missing_mask("x").tolist() == [False, True, False]
+    assert data.present_numbers("x").tolist() == [numbers[0], numbers[2]]
     assert data.dropped == 0
 
 
 def test_levels_are_those_that_are_present() -> None:
     assert list(example().column("size").cat.categories) == ["small", "large"]
-    data = conform(
+    data = conform_to_schema(
         pd.DataFrame({"x": [2.0, np.nan, 10.0]}), Schema((Variable("x", Kind.CATEGORICAL),)), MissingPolicy.KEEP
     )
     assert list(data.column("x").cat.categories) == ["2", "10"]
@@ -91,22 +91,22 @@ def test_levels_are_those_that_are_present() -> None:
 def test_what_is_present_is_still_checked_and_all_missing_is_refused() -> None:
     schema = Schema((Variable("x", Kind.COUNT),))
     with pytest.raises(BadInput, match="1 record is not whole numbers"):
-        conform(pd.DataFrame({"x": [1.5, None]}), schema, MissingPolicy.KEEP)
+        conform_to_schema(pd.DataFrame({"x": [1.5, None]}), schema, MissingPolicy.KEEP)
     with pytest.raises(BadInput, match=r"variables\.x: no record has a value"):
-        conform(pd.DataFrame({"x": [None, None]}), schema, MissingPolicy.KEEP)
+        conform_to_schema(pd.DataFrame({"x": [None, None]}), schema, MissingPolicy.KEEP)
 
 
 def test_a_table_without_missing_values_is_the_same_under_every_policy() -> None:
     raw = pd.DataFrame({"x": [1, 2], "y": ["a", "b"]})
     schema = Schema((Variable("x", Kind.COUNT), Variable("y", Kind.BINARY)))
-    kept, refused = (conform(raw, schema, policy) for policy in (MissingPolicy.KEEP, MissingPolicy.REFUSE))
+    kept, refused = (conform_to_schema(raw, schema, policy) for policy in (MissingPolicy.KEEP, MissingPolicy.REFUSE))
     pd.testing.assert_frame_equal(kept.frame, refused.frame)
 
 
 def test_a_value_that_is_lacking_where_none_may_be_is_an_error() -> None:
-    data = conform(pd.DataFrame({"x": [1.0, 2.0]}), Schema((Variable("x", Kind.CONTINUOUS),)))
+    data = conform_to_schema(pd.DataFrame({"x": [1.0, 2.0]}), Schema((Variable("x", Kind.CONTINUOUS),)))
     with pytest.raises(EngineError):
-        as_column([np.nan, 1.0], data, data.schema["x"], "synthesis[0]")
+        to_column([np.nan, 1.0], data, data.schema["x"], "synthesis[0]")
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_model_that_needs_every_value_says_so(target: str, predictors: list[st
     with pytest.raises(BadInput) as caught:
         check_steps(Recipe.from_table(table), Microdata(SCHEMA, frame))
     assert caught.value.place == place
-    records = int(data.missing(lacking).sum())
+    records = int(data.missing_mask(lacking).sum())
     assert caught.value.message == (
         f'{records:,} records have no "{lacking}"; these models need every value: use cart, or missing = "drop"'
     )
@@ -146,7 +146,7 @@ def share_test(
     observed, expected = [], []
     for groups in leaves:
         rows = data.column("group").isin(list(groups)).to_numpy()
-        share, draws = data.missing(target)[rows].mean(), datasets * rows.sum()
+        share, draws = data.missing_mask(target)[rows].mean(), datasets * rows.sum()
         observed += [missing[:, rows].sum(), draws - missing[:, rows].sum()]
         expected += [share * draws, (1 - share) * draws]
     return float(chisquare(observed, expected, ddof=len(observed) // 2 - 1).pvalue)
@@ -173,7 +173,7 @@ def test_a_tree_that_does_not_see_the_group_does_not_keep_its_share(target: str)
 @pytest.mark.parametrize("name", ["age", "size", "income", "joined"])
 def test_a_split_tells_missing_predictors_from_the_rest(name: str) -> None:
     data = example()
-    lacking = data.missing(name)
+    lacking = data.missing_mask(name)
     mark = pd.Series(pd.Categorical(np.where(lacking, "a", "b"), ["a", "b", "c"]))
     found = synthesised(data.with_columns({"group": mark}, "confidential"), "group", CartSpec(predictors=(name,)), 3)
     assert (found == ~lacking).all()
@@ -183,7 +183,7 @@ def test_a_missing_level_is_a_level_of_its_own() -> None:
     data = example()
     blank = data.with_columns({"group": data.column("group").mask(data.column("group") == "b")}, "confidential")
     found = synthesised(blank, "income", CartSpec(predictors=("group",), minbucket=100), 40)
-    rows = blank.missing("group")
+    rows = blank.missing_mask("group")
     assert abs(np.isnan(found[:, rows]).mean() - np.isnan(blank.numbers("income"))[rows].mean()) < 0.02
 
 
@@ -193,7 +193,7 @@ def test_the_number_and_its_absence_both_shape_the_tree() -> None:
     income = np.arange(1.0, 1001.0)
     age = pd.Series(20 + np.floor(income / 20) + rng.integers(0, 2, 1000)).mask(income > 500)
     schema = Schema((Variable("income", Kind.CONTINUOUS), Variable("age", Kind.COUNT)))
-    data = conform(pd.DataFrame({"income": income, "age": age}), schema, MissingPolicy.KEEP)
+    data = conform_to_schema(pd.DataFrame({"income": income, "age": age}), schema, MissingPolicy.KEEP)
     found = synthesised(data, "age", CartSpec(predictors=("income",)), 2)
     assert np.isnan(found[:, income > 510]).all()
     assert not np.isnan(found[:, income < 490]).any()
@@ -209,9 +209,9 @@ def test_proper_trees_stand_resamples_without_a_present_or_a_missing_value() -> 
         [5.0, 5.0, None, 5.0, 5.0, 5.0],
     ):
         raw = pd.DataFrame({"x": [1, 1, 2, 2, 3, None], "g": ["a", "b", None, "a", "b", "a"], "y": values})
-        data = conform(raw, schema, MissingPolicy.KEEP)
+        data = conform_to_schema(raw, schema, MissingPolicy.KEEP)
         found = synthesised(data, "y", CartSpec(predictors=("x", "g"), minbucket=1, proper=True), 40)
-        assert np.isin(found[~np.isnan(found)], data.present("y")).all()
+        assert np.isin(found[~np.isnan(found)], data.present_numbers("y")).all()
 
 
 def by_name(estimates: tuple[Estimate, ...]) -> dict[tuple[Any, ...], Estimate]:
@@ -252,7 +252,7 @@ def test_distribution_functions_are_of_the_values_present() -> None:
     found = by_name(ecdf(ours, theirs, EcdfSpec(variables=("age", "group")), run()).estimates)
     expected = ecdf_difference(ours.frame["age"].dropna().to_numpy(), theirs.frame["age"].dropna().to_numpy())
     assert found["max_abs_difference", "age"].value == expected.max_abs
-    lacking = [int(table.missing("age").sum()) for table in (ours, theirs)]
+    lacking = [int(table.missing_mask("age").sum()) for table in (ours, theirs)]
     assert found["max_abs_difference", "age"].reason == (
         f"confidential: {lacking[0]} of 900 records have no value; released: {lacking[1]} of 900 records have no value"
     )
@@ -278,8 +278,8 @@ def test_a_remark_that_differs_between_datasets_names_its_dataset() -> None:
         Row("utility", "ecdf", "max", "age", "synthetic", draw, None, 0.5, reason=reason)
         for draw, reason in ((1, ""), (2, "3 missing"), (3, "4 missing"))
     ]
-    assert average(rows).reason == "dataset 2: 3 missing"
-    assert average(rows[:1]).reason == ""
+    assert average_series(rows).reason == "dataset 2: 3 missing"
+    assert average_series(rows[:1]).reason == ""
 
 
 MODELS = ["logit", "logit_interactions", "cart"]
@@ -308,7 +308,7 @@ def test_the_score_of_missing_numbers_is_that_of_a_mean_and_an_indicator() -> No
     stacked = pd.concat([data.column("age"), released.column("age")])
     schema = Schema((Variable("age", Kind.CONTINUOUS), Variable("lacking", Kind.BINARY, levels=("0", "1"))))
     by_hand = pd.DataFrame({"age": stacked.fillna(stacked.mean()), "lacking": stacked.isna().astype(int).astype(str)})
-    tables = [conform(by_hand[half], schema) for half in (slice(0, 900), slice(900, None))]
+    tables = [conform_to_schema(by_hand[half], schema) for half in (slice(0, 900), slice(900, None))]
     assert found == pytest.approx(propensity(*tables, PropensitySpec(), run()).estimates[0].value)
 
 
@@ -317,7 +317,7 @@ def test_clusters_part_those_that_lack_a_value() -> None:
     schema = Schema((Variable("x", Kind.CONTINUOUS),))
     ours, theirs = [0.0] * 6 + [9.0] * 2 + [None] * 2, [0.0] * 4 + [9.0] * 2 + [None] * 4
     tables = [
-        conform(pd.DataFrame({"x": column}), schema, MissingPolicy.KEEP, origin)
+        conform_to_schema(pd.DataFrame({"x": column}), schema, MissingPolicy.KEEP, origin)
         for column, origin in ((ours, "confidential"), (theirs, "synthetic"))
     ]  # type: ignore[arg-type]
     found = cluster(*tables, ClusterSpec(clusters=3), run()).estimates[0].value

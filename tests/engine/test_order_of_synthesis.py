@@ -12,12 +12,12 @@ import pytest
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.engine.design.structural_zeros import Impossible
+from sfumato.engine.design.structural_zeros import StructuralZero
 from sfumato.engine.errors import BadInput, EngineError
-from sfumato.engine.execution.making import seen_by_drawing
+from sfumato.engine.execution.making import data_for_drawing
 from sfumato.engine.execution.tasks import draw_dataset, fit_model
 from sfumato.engine.methods.run import PUBLIC
-from sfumato.engine.methods.spec import Named, Param, Spec
+from sfumato.engine.methods.spec import ColumnReference, Param, Spec
 from sfumato.engine.recipe.recipe import Recipe
 
 LEVELS = ("a", "b", "c", "d")
@@ -63,7 +63,7 @@ class EveryForm(Spec):
     within: Annotated[Mapping[str, tuple[str, ...]], Param("variables", names="variables")] = field(
         default_factory=dict
     )
-    never: Annotated[tuple[Impossible, ...], Param("conditions")] = ()
+    never: Annotated[tuple[StructuralZero, ...], Param("conditions")] = ()
     bins: Annotated[Mapping[str, float], Param("widths", names="variables", any_order=True)] = field(
         default_factory=dict
     )
@@ -75,20 +75,20 @@ def test_every_form_of_a_parameter_tells_the_variables_that_it_names() -> None:
         "one": "group", "some": ["age", "visits"], "terms": ["log1p(visits)", "group:age"], "shares": {"income": 1.0},
         "within": {"age": ["income"]}, "never": ["age < 15 & group = a"], "bins": {"age": 5.0}, "text": "income",
     }  # fmt: skip
-    found = list(EveryForm.from_table(given, "s").columns_named(SCHEMA, "s"))
+    found = list(EveryForm.from_table(given, "s").referenced_columns(SCHEMA, "s"))
     assert set(found) == {
-        Named("s.one", "group", False),
-        Named("s.some[0]", "age", False),
-        Named("s.some[1]", "visits", False),
-        Named("s.terms[0]", "visits", False),
-        Named("s.terms[1]", "group", False),
-        Named("s.terms[1]", "age", False),
-        Named("s.shares.income", "income", False),
-        Named("s.within.age", "age", False),
-        Named("s.within.age[0]", "income", False),
-        Named("s.never[0]", "age", False),
-        Named("s.never[0]", "group", False),
-        Named("s.bins.age", "age", True),
+        ColumnReference("s.one", "group", False),
+        ColumnReference("s.some[0]", "age", False),
+        ColumnReference("s.some[1]", "visits", False),
+        ColumnReference("s.terms[0]", "visits", False),
+        ColumnReference("s.terms[1]", "group", False),
+        ColumnReference("s.terms[1]", "age", False),
+        ColumnReference("s.shares.income", "income", False),
+        ColumnReference("s.within.age", "age", False),
+        ColumnReference("s.within.age[0]", "income", False),
+        ColumnReference("s.never[0]", "age", False),
+        ColumnReference("s.never[0]", "group", False),
+        ColumnReference("s.bins.age", "age", True),
     }
     assert len(found) == len(set(found))
 
@@ -124,7 +124,7 @@ def test_bins_may_name_targets_and_what_is_kept() -> None:
 
 
 def seen(steps: Recipe, item: int, data: Microdata) -> tuple[Microdata, Microdata]:
-    return seen_by_drawing(steps, item, data, data, np.random.default_rng(1))
+    return data_for_drawing(steps, item, data, data, np.random.default_rng(1))
 
 
 def test_drawing_sees_own_targets_in_another_order_and_no_later_ones() -> None:
@@ -139,7 +139,7 @@ def test_drawing_sees_own_targets_in_another_order_and_no_later_ones() -> None:
     assert abs(np.corrcoef(own.numbers("visits"), data.numbers("visits"))[0, 1]) < 0.2
     _, after = seen(recipe(VISITS, INCOME), 1, data)
     assert after.schema.names == ("group", "age", "visits")
-    for asked in (own.column, own.numbers, own.missing, own.present):
+    for asked in (own.column, own.numbers, own.missing_mask, own.present_numbers):
         with pytest.raises(EngineError, match=r'^synthesis\[0\]: the method reads the confidential "income"'):
             asked("income")
 

@@ -14,7 +14,7 @@ import pytest
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.execution import tasks
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC, KeyedSeed, Randomness
 from sfumato.engine.recipe.recipe import Recipe
 
@@ -44,8 +44,8 @@ def test_with_a_public_key_the_stream_is_that_of_the_seed_alone(path: tuple[str 
 
 @pytest.mark.parametrize(
     "function",
-    [Randomness, tasks.fit_model, tasks.draw_dataset, tasks.anonymise, tasks.measure_dataset,
-     tasks.study_point, tasks.study_points, tasks.execute],
+    [Randomness, tasks.fit_model, tasks.draw_dataset, tasks.anonymise_data, tasks.measure_dataset,
+     tasks.compute_study_point, tasks.compute_study_points, tasks.execute_run],
 )  # fmt: skip
 def test_whoever_forgets_the_key_is_told(function: Callable[..., object]) -> None:
     """A public key is named, never taken for granted."""
@@ -129,7 +129,7 @@ def test_the_key_enters_what_a_run_fits_draws_and_measures(
     small_recipe: Callable[..., Recipe], small_data: Microdata
 ) -> None:
     recipe = small_recipe(measure=[{"method": "utility.interval_overlap"}, {"method": "utility.ecdf"}], threshold=[])
-    outcomes = [execute(recipe, small_data, key=key) for key in (PUBLIC, KEY, OTHER, KEY)]
+    outcomes = [execute_run(recipe, small_data, key=key) for key in (PUBLIC, KEY, OTHER, KEY)]
     tables = [[release.frame.to_csv() for release in outcome.releases] for outcome in outcomes]
     assert tables[1] == tables[3]
     assert len({own for found in tables[:3] for own in found}) == 3 * recipe.m

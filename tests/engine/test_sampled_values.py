@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.matching.matching import IDENTIFICATION_SUMMARIES, Matches
 from sfumato.engine.methods.results import Estimate
@@ -27,7 +27,7 @@ SCHEMA = Schema((Variable("group", Kind.CATEGORICAL, levels=tuple("abc")), Varia
 def table(n: int, seed: int, shift: float = 0.0) -> Microdata:
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame({"group": rng.choice(list("abc"), n), "price": rng.normal(shift, 1, n)})
-    return conform(frame, SCHEMA)
+    return conform_to_schema(frame, SCHEMA)
 
 
 def covered(found: Sequence[Estimated], truth: float, narrowed: float = 1.0) -> float:

@@ -11,9 +11,9 @@ import pytest
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.comparison import compare
-from sfumato.engine.execution.tasks import execute
-from sfumato.engine.methods.rows import Row, may_be_of, row_params
+from sfumato.engine.execution.comparison import compare_rows
+from sfumato.engine.execution.tasks import execute_run
+from sfumato.engine.methods.rows import Row, may_come_from_step, row_params
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 
@@ -27,7 +27,7 @@ PMSE = "utility.propensity.pmse"
 def averages(recipe: Recipe, data: Microdata, key: str) -> list[Row]:
     return [
         r
-        for r in execute(recipe, data, key=PUBLIC).rows
+        for r in execute_run(recipe, data, key=PUBLIC).rows
         if r.key == key and r.draw is None and r.dataset != "confidential"
     ]
 
@@ -57,7 +57,9 @@ def test_a_threshold_is_held_against_every_use(small_recipe: Make, bent: Microda
     low, high = (row.value or 0.0 for row in both)
     assert low < high
     limit = low + 0.75 * (high - low)  # the mean of the two would pass
-    outcome = execute(small_recipe(measure=[LOGIT, TREE], threshold=[{"value": PMSE, "max": limit}]), bent, key=PUBLIC)
+    outcome = execute_run(
+        small_recipe(measure=[LOGIT, TREE], threshold=[{"value": PMSE, "max": limit}]), bent, key=PUBLIC
+    )
     assert [verdict.outcome for verdict in outcome.verdicts] == ["met", "not met"]
     assert [verdict.params for verdict in outcome.verdicts] == [row.params for row in both]
 
@@ -67,13 +69,13 @@ def test_a_threshold_is_held_against_every_use(small_recipe: Make, bent: Microda
 def test_a_threshold_may_name_a_setting(model: str, outcome: str, small_recipe: Make, bent: Microdata) -> None:
     low, high = (r.value or 0.0 for r in averages(small_recipe(measure=[LOGIT, TREE], threshold=[]), bent, PMSE))
     named = {"value": PMSE, "max": (low + high) / 2, "params": {"model": model}}
-    (verdict,) = execute(small_recipe(measure=[LOGIT, TREE], threshold=[named]), bent, key=PUBLIC).verdicts
+    (verdict,) = execute_run(small_recipe(measure=[LOGIT, TREE], threshold=[named]), bent, key=PUBLIC).verdicts
     assert verdict.outcome == outcome
 
 
 def test_a_threshold_of_settings_that_no_row_has_is_not_met(small_recipe: Make, small_data: Microdata) -> None:
     named = {"value": "utility.summary.quantile", "max": 1e9, "params": {"q": 0.123}}
-    (verdict,) = execute(
+    (verdict,) = execute_run(
         small_recipe(measure=[{"method": "utility.summary"}], threshold=[named]), small_data, key=PUBLIC
     ).verdicts
     assert (verdict.outcome, verdict.reason) == ("not computed", "the run has no such row")
@@ -135,8 +137,10 @@ def test_a_run_of_the_first_version_with_a_step_twice_can_be_read(small_recipe: 
 
 
 def test_a_logit_run_is_not_compared_with_a_tree_run(small_recipe: Make, small_data: Microdata) -> None:
-    runs = [execute(small_recipe(measure=[step], threshold=[]), small_data, key=PUBLIC).rows for step in (LOGIT, TREE)]
-    sides = [(found.first is None, found.second is None) for found in compare(*runs) if found.key == PMSE]
+    runs = [
+        execute_run(small_recipe(measure=[step], threshold=[]), small_data, key=PUBLIC).rows for step in (LOGIT, TREE)
+    ]
+    sides = [(found.first is None, found.second is None) for found in compare_rows(*runs) if found.key == PMSE]
     assert sides == [(False, True), (True, False)]
 
 
@@ -144,8 +148,8 @@ def test_runs_that_select_other_variables_are_compared_on_those_they_share(
     small_recipe: Make, small_data: Microdata
 ) -> None:
     steps = [{"method": "utility.ecdf"}, {"method": "utility.ecdf", "variables": ["income"]}]
-    runs = [execute(small_recipe(measure=[step], threshold=[]), small_data, key=PUBLIC).rows for step in steps]
-    found = [one for one in compare(*runs) if one.key == "utility.ecdf.max_abs_difference"]
+    runs = [execute_run(small_recipe(measure=[step], threshold=[]), small_data, key=PUBLIC).rows for step in steps]
+    found = [one for one in compare_rows(*runs) if one.key == "utility.ecdf.max_abs_difference"]
     assert {one.target: one.second is None for one in found} == {"visits": True, "income": False}
     assert next(one for one in found if one.target == "income").difference == 0
 
@@ -155,5 +159,5 @@ def test_a_setting_never_hides_what_tells_rows_of_one_step_apart(small_recipe: M
     settings = {"generators": 2}
     params = row_params(step.method, {"generators": "all"}, settings)
     assert params == {"generators": "all", "calibration.generators": 2}
-    assert may_be_of(step.method, params, settings)
-    assert not may_be_of(step.method, params, {"generators": 3})
+    assert may_come_from_step(step.method, params, settings)
+    assert not may_come_from_step(step.method, params, {"generators": 3})

@@ -12,7 +12,7 @@ import pytest
 import sfumato.engine
 import sfumato.tui
 import sfumato.workspace
-from sfumato.engine.wording import agree, counted
+from sfumato.engine.wording import agreeing_word, count_noun
 
 NOUNS = "record|run|dataset|variable|threshold|file|row|column|project|finding|figure"
 LOOSE = re.compile(rf"(?<!of )(?<!all )(?<!than )\{{[a-z_][^{{}}:!]*(:,)?\}} ({NOUNS})s\b")
@@ -31,9 +31,14 @@ def loose(source: str) -> list[str]:
 
 
 def test_one_and_several() -> None:
-    assert [counted(n, "record") for n in (0, 1, 2, 12_000)] == ["0 records", "1 record", "2 records", "12,000 records"]
-    assert counted(2, "class") == "2 classes"
-    assert [agree(n, "is", "are") for n in (0, 1, 2)] == ["are", "is", "are"]
+    assert [count_noun(n, "record") for n in (0, 1, 2, 12_000)] == [
+        "0 records",
+        "1 record",
+        "2 records",
+        "12,000 records",
+    ]
+    assert count_noun(2, "class") == "2 classes"
+    assert [agreeing_word(n, "is", "are") for n in (0, 1, 2)] == ["are", "is", "are"]
 
 
 @pytest.mark.slow

@@ -15,8 +15,8 @@ from prepared_workspaces import enter_recipe
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import execute
-from sfumato.engine.methods.registry import find, method_called, refused, registry
+from sfumato.engine.execution.tasks import execute_run
+from sfumato.engine.methods.registry import find_method, method_by_key, registry, rejected_plugins
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs.runs import result_rows
@@ -64,8 +64,8 @@ def printed(*commands: tuple[str, ...], cwd: Path) -> list[str]:
 def test_its_methods_are_found_beside_ours(example_package: Path) -> None:
     assert {key for key, found in registry().items() if found.package != "sfumato"} == set(KEYS)
     assert {registry()[key].package for key in KEYS} == {"sfumato-example"}
-    assert refused() == ()
-    assert all(method_called(key) is find(key, "step") is registry()[key] for key in KEYS)
+    assert rejected_plugins() == ()
+    assert all(method_by_key(key) is find_method(key, "step") is registry()[key] for key in KEYS)
 
 
 def test_a_run_of_its_methods_says_whose_they_are(
@@ -78,7 +78,7 @@ def test_a_run_of_its_methods_says_whose_they_are(
     work(workspace.directory, idle=0)
     assert find_run(workspace, run_id).state is RunState.DONE
     rows = result_rows(workspace, run_id)
-    assert rows == list(execute(recipe, small_data, key=PUBLIC).rows)
+    assert rows == list(execute_run(recipe, small_data, key=PUBLIC).rows)
     assert {row.method_key for row in rows} == set(KEYS) - {"synthesis.resampling"}
 
 
@@ -95,7 +95,7 @@ def test_a_cluster_finds_its_methods_too(
     ) as cluster:
         work(workspace.directory, idle=0, dask=cluster.scheduler_address)
     assert find_run(workspace, run_id).state is RunState.DONE
-    assert result_rows(workspace, run_id) == list(execute(recipe, small_data, key=PUBLIC).rows)
+    assert result_rows(workspace, run_id) == list(execute_run(recipe, small_data, key=PUBLIC).rows)
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from loaded_process import PYTEST, run_loaded
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput, EngineError
 from sfumato.engine.execution.tasks import draw_dataset, fit_model
-from sfumato.engine.methods.registry import find
+from sfumato.engine.methods.registry import find_method
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 
@@ -80,7 +80,7 @@ def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, find_methods_again: C
         monkeypatch.syspath_prepend(str(site))
         monkeypatch.setenv("PYTHONPATH", str(site))
         find_methods_again()
-        assert find(KEY, "step").package == "sfumato-example-cells"
+        assert find_method(KEY, "step").package == "sfumato-example-cells"
         return site
 
     return put

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.methods.registry import find, refused, registry
+from sfumato.engine.methods.registry import find_method, registry, rejected_plugins
 from sfumato.tui.cli.catalogue import method_list
 from sfumato.tui.session.doctor_checks import all_checks
 
@@ -81,12 +81,12 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, find_methods_agai
 
 @pytest.mark.usefixtures("elsewhere")
 def test_what_cannot_be_used_is_left_out_with_its_reason() -> None:
-    found = {(one.key, one.distribution): one.reason for one in refused()}
+    found = {(one.key, one.distribution): one.reason for one in rejected_plugins()}
     assert {key for key, _ in found} == set(REFUSED)
     assert ("risk.twice", "another") in found
     for key, (_, reason) in REFUSED.items():
         assert reason in found[key, "elsewhere"], key
-    assert all(text.isprintable() for one in refused() for text in (one.key, one.distribution, one.reason))
+    assert all(text.isprintable() for one in rejected_plugins() for text in (one.key, one.distribution, one.reason))
 
 
 @pytest.mark.usefixtures("elsewhere")
@@ -99,7 +99,7 @@ def test_the_others_work() -> None:
 @pytest.mark.usefixtures("elsewhere")
 def test_a_recipe_that_asks_for_one_is_told_whose_it_is_and_why_not() -> None:
     with pytest.raises(BadInput, match=r'^measure\[0\]: the method "risk.gone" of elsewhere cannot be used: Module'):
-        find("risk.gone", "measure[0]")
+        find_method("risk.gone", "measure[0]")
 
 
 @pytest.mark.usefixtures("elsewhere")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import Source
@@ -30,7 +30,7 @@ def enter_recipe(
 ) -> int:
     """Enter a run of a recipe on a table that is said to be of a file with this content; return its number."""
     recipe = plan if isinstance(plan, Recipe) else Recipe.from_table(dict(plan))
-    data = table if isinstance(table, Microdata) else conform(table, recipe.schema)
+    data = table if isinstance(table, Microdata) else conform_to_schema(table, recipe.schema)
     return enter_run(workspace, recipe, Source(file, content), data, **more)
 
 
@@ -69,9 +69,11 @@ def release_recipe(
     workspace: Workspace, plan: Plan, table: Table, folder: Path, file: str = "x.csv", content: bytes = b"x"
 ) -> Path:
     """Carry a recipe out on a table and release the run into a new folder in this one; return the folder of the release."""
-    from sfumato.workspace.service.release import release  # its documents take long to load, and few tests have any
+    from sfumato.workspace.service.release import (
+        write_run_release,  # its documents take long to load, and few tests have any
+    )
 
     run_id = run_recipe(workspace, plan, table, file, content)
     out = folder / f"out-{run_id}"
-    release(workspace, run_id, out, reason="a test")
+    write_run_release(workspace, run_id, out, reason="a test")
     return out

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 
 from sfumato.workspace.audit import (
     HEAD_FILE,
-    Act,
+    AuditAct,
+    AuditHead,
     AuditRow,
-    Head,
-    append,
+    append_act,
     audit_rows,
-    broken,
-    head_of,
-    keep_head,
-    kept_head,
-    verify,
+    chain_problem,
+    read_head,
+    read_head_file,
+    verify_audit_log,
+    write_head_file,
 )
 from sfumato.workspace.jobs.queue import claim, fail, request_stop, resume
 from sfumato.workspace.jobs.worker import work
@@ -34,14 +34,14 @@ Enter = Callable[..., int]
 COLUMNS = ("number", "time", "act", "subject", "details", "previous", "hash")
 
 
-def chain(length: int) -> tuple[list[AuditRow], Head]:
+def chain(length: int) -> tuple[list[AuditRow], AuditHead]:
     rows: list[AuditRow] = []
     previous = ""
     for number in range(1, length + 1):
         bare = AuditRow(number, f"2026-01-{number:02}", "run entered", f"run {number}", "{}", previous, "")
-        previous = bare.computed_hash()
+        previous = bare.compute_hash()
         rows.append(AuditRow(*[getattr(bare, name) for name in COLUMNS[:-1]], previous))
-    return rows, Head(length, previous)
+    return rows, AuditHead(length, previous)
 
 
 def acts(workspace: Workspace) -> list[tuple[str, str]]:
@@ -49,7 +49,7 @@ def acts(workspace: Workspace) -> list[tuple[str, str]]:
 
 
 def wrong(workspace: Workspace) -> str:
-    return verify(workspace.connection, workspace.directory)[1]
+    return verify_audit_log(workspace.connection, workspace.directory)[1]
 
 
 def test_what_changes_a_project_is_written_down_in_its_order(workspace: Workspace, enter: Enter) -> None:
@@ -90,7 +90,7 @@ def test_an_act_that_changed_nothing_leaves_no_row(workspace: Workspace, enter: 
 def test_an_act_that_is_rolled_back_leaves_no_row(workspace: Workspace) -> None:
     before = acts(workspace)
     with pytest.raises(RuntimeError), workspace.writing() as connection:  # noqa: PT012
-        append(connection, Act.RUN_DELETED, "run 7")
+        append_act(connection, AuditAct.RUN_DELETED, "run 7")
         raise RuntimeError
     assert acts(workspace) == before
     assert wrong(workspace) == ""
@@ -154,19 +154,21 @@ def test_rows_removed_at_the_end_with_the_head_in_the_database_are_missed_by_the
 def test_the_head_is_there_from_the_start_and_follows_every_act_and_nothing_else(
     workspace: Workspace, enter: Enter
 ) -> None:
-    assert kept_head(workspace.directory) == head_of(workspace.connection)
+    assert read_head_file(workspace.directory) == read_head(workspace.connection)
     enter()
-    assert kept_head(workspace.directory) == head_of(workspace.connection)
+    assert read_head_file(workspace.directory) == read_head(workspace.connection)
     (workspace.directory / HEAD_FILE).unlink()
     with workspace.writing():
         pass
-    assert kept_head(workspace.directory) is None, "a write that is no act must not cover up rows that were removed"
+    assert read_head_file(workspace.directory) is None, (
+        "a write that is no act must not cover up rows that were removed"
+    )
 
 
 def test_a_head_that_lags_behind_after_a_crash_is_no_alarm(workspace: Workspace, enter: Enter) -> None:
     enter()
     early = audit_rows(workspace.connection)[1]
-    keep_head(workspace.directory, Head(early.number, early.hash))
+    write_head_file(workspace.directory, AuditHead(early.number, early.hash))
     assert wrong(workspace) == ""
 
 
@@ -174,13 +176,13 @@ def test_a_head_that_lags_behind_after_a_crash_is_no_alarm(workspace: Workspace,
 @given(st.integers(1, 6), st.data())
 def test_any_change_of_any_field_of_any_row_is_found_in_that_row(length: int, data: st.DataObject) -> None:
     rows, head = chain(length)
-    assert broken(rows, head) == ""
+    assert chain_problem(rows, head) == ""
     at = data.draw(st.integers(0, length - 1))
     column = data.draw(st.sampled_from(COLUMNS[1:]))
     old = getattr(rows[at], column)
     new = data.draw(st.text(max_size=8).filter(lambda text: text != old))
     changed = AuditRow(*[new if name == column else getattr(rows[at], name) for name in COLUMNS])
-    assert broken([*rows[:at], changed, *rows[at + 1 :]], head) == f"row {at + 1} was changed"
+    assert chain_problem([*rows[:at], changed, *rows[at + 1 :]], head) == f"row {at + 1} was changed"
 
 
 @given(st.integers(2, 6), st.data())
@@ -188,8 +190,8 @@ def test_a_forged_row_with_a_right_hash_breaks_the_row_after_it_or_the_head(leng
     rows, head = chain(length)
     at = data.draw(st.integers(0, length - 1))
     bare = AuditRow(at + 1, "2026", "run deleted", "run 1", "{}", rows[at].previous, "")
-    forged = AuditRow(*[getattr(bare, name) for name in COLUMNS[:-1]], bare.computed_hash())
-    said = broken([*rows[:at], forged, *rows[at + 1 :]], head)
+    forged = AuditRow(*[getattr(bare, name) for name in COLUMNS[:-1]], bare.compute_hash())
+    said = chain_problem([*rows[:at], forged, *rows[at + 1 :]], head)
     assert said.startswith(f"row {min(at + 2, length)} ")
 
 
@@ -209,7 +211,7 @@ def test_rows_that_others_add_while_the_log_is_verified_are_no_alarm(workspace: 
         with contextlib.closing(Workspace.open(workspace.directory)) as own:
             while not ended.is_set():
                 with own.writing() as connection:
-                    append(connection, Act.FILES_REMOVED, "workspace", files=0)
+                    append_act(connection, AuditAct.FILES_REMOVED, "workspace", files=0)
 
     ended = threading.Event()
     adding = threading.Thread(target=add)
@@ -217,7 +219,7 @@ def test_rows_that_others_add_while_the_log_is_verified_are_no_alarm(workspace: 
     said = set()
     try:
         for _ in range(100_000):
-            rows, wrong = verify(workspace.connection, workspace.directory)
+            rows, wrong = verify_audit_log(workspace.connection, workspace.directory)
             said.add(wrong)
             if len(rows) > 20:
                 break

@@ -14,11 +14,11 @@ import pandas as pd
 import pytest
 from prepared_workspaces import enter_recipe
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import fit_model, synthesis_streams
-from sfumato.engine.methods.chains import bytes_of_chains
-from sfumato.engine.methods.results import LOG_POSTERIOR, Chains, ChainTrace, Fit
+from sfumato.engine.methods.chains import chain_storage_bytes
+from sfumato.engine.methods.results import LOG_POSTERIOR, ChainTrace, Fit, SamplerDraws
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
@@ -27,11 +27,11 @@ from sfumato.workspace.errors import DamagedTable, NotReady, WorkspaceError
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.service.deletion import delete_run
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.chains import chains_name, chains_words, read_chains, size_words, write_chains
 from sfumato.workspace.store.tables import Tables
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.upkeep.integrity import hold, verify_workspace
+from sfumato.workspace.upkeep.integrity import verify_run, verify_workspace
 from sfumato.workspace.views.results import diagnostics_of
 
 COUNTS: dict[str, Any] = {
@@ -71,7 +71,7 @@ def people(plan: Recipe, n: int = 150) -> Microdata:
             "income": age + rng.normal(size=n),
         }
     )
-    return conform(frame, plan.schema)
+    return conform_to_schema(frame, plan.schema)
 
 
 def carried_out(directory: Path, plan: Recipe, key: bytes = PUBLIC) -> Workspace:
@@ -175,7 +175,7 @@ def test_what_chains_take_is_said_before_and_is_a_bound() -> None:
     )
     assert "at most" not in chains_words(plan, None)
     assert chains_words(recipe(EXACT), data) == ""
-    assert bytes_of_chains(16, 120, 5) == 16 * 120 * 6 * 8
+    assert chain_storage_bytes(16, 120, 5) == 16 * 120 * 6 * 8
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_chains_that_are_none_or_too_large_are_refused_before_anything_is_comput
 def test_chains_come_back_as_they_were_stored(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     values, density = rng.normal(size=(3, 7, 2)), rng.normal(size=(3, 7))
-    chains = Chains(("a", ".chain"), values, density, "a", 2, "x")
+    chains = SamplerDraws(("a", ".chain"), values, density, "a", 2, "x")
     tables = Tables(tmp_path)
     sha256 = write_chains(tables, chains)
     found = read_chains(tables, sha256)
@@ -228,7 +228,7 @@ def test_chains_come_back_as_they_were_stored(tmp_path: Path) -> None:
 def test_chains_are_sealed_as_all_that_a_run_leaves(done: Workspace) -> None:
     names = {row[0] for row in done.connection.execute("SELECT part FROM seal WHERE run_id = 1")}
     assert {f"table {chains_name(item)}" for item in (0, 1)} <= names
-    hold(done, 1, strict=True)
+    verify_run(done, 1, strict=True)
     names_of = left(done)
     swap = "UPDATE artefact SET sha256 = ? WHERE run_id = 1 AND name = 'chains/0'"
     with done.writing() as connection:
@@ -238,7 +238,7 @@ def test_chains_are_sealed_as_all_that_a_run_leaves(done: Workspace) -> None:
     finally:
         with done.writing() as connection:
             connection.execute(swap, (names_of[chains_name(0)],))
-    hold(done, 1, strict=True)
+    verify_run(done, 1, strict=True)
 
 
 @pytest.mark.slow
@@ -248,7 +248,7 @@ def test_no_release_and_no_report_changes_by_chains_that_are_kept(done: Workspac
     other = carried_out(tmp_path / "w", recipe(*plain, EXACT))
     written = []
     for at, workspace in (("kept", done), ("plain", other)):
-        release(workspace, 1, tmp_path / at, reason="simulated data")
+        write_run_release(workspace, 1, tmp_path / at, reason="simulated data")
         files = sorted(path.relative_to(tmp_path / at) for path in (tmp_path / at).rglob("*") if path.is_file())
         written.append(files)
         content = b"".join((tmp_path / at / file).read_bytes() for file in files)

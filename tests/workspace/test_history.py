@@ -18,7 +18,16 @@ from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.audit import BEFORE, Act, Head, append, audit_rows, head_of, keep_head, kept_head
+from sfumato.workspace.audit import (
+    RUNS_BEFORE_DETAIL,
+    AuditAct,
+    AuditHead,
+    append_act,
+    audit_rows,
+    read_head,
+    read_head_file,
+    write_head_file,
+)
 from sfumato.workspace.errors import BrokenHistory, WorkspaceError
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.ingest.files import Source
@@ -26,15 +35,15 @@ from sfumato.workspace.jobs.queue import request_stop, resume
 from sfumato.workspace.jobs.runs import enter_run, result_object
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.report import report_page
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.database import DATABASE, connect
 from sfumato.workspace.store.heads import HeadsFile, StateDirectory, log_of
 from sfumato.workspace.store.places import state_directory
 from sfumato.workspace.store.runs import RunState
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.upkeep.adopting import adopt
-from sfumato.workspace.upkeep.integrity import hold, verify_workspace
-from sfumato.workspace.upkeep.maintenance import accept_rollback, workspace_checks
+from sfumato.workspace.upkeep.adopting import adopt_workspace
+from sfumato.workspace.upkeep.integrity import verify_run, verify_workspace
+from sfumato.workspace.upkeep.maintenance import accept_rollback, check_workspace_health
 
 SOURCE = Source("simulated.csv", b"simulated")
 
@@ -75,12 +84,12 @@ def chained(connection: sqlite3.Connection, directory: Path) -> None:
     for row in audit_rows(connection):
         bare = replace(row, previous=previous, hash="")
         connection.execute(
-            "UPDATE audit SET previous = ?, hash = ? WHERE number = ?", (previous, bare.computed_hash(), row.number)
+            "UPDATE audit SET previous = ?, hash = ? WHERE number = ?", (previous, bare.compute_hash(), row.number)
         )
-        previous = bare.computed_hash()
+        previous = bare.compute_hash()
     number = connection.execute("SELECT max(number) FROM audit").fetchone()[0]
     connection.execute("UPDATE audit_head SET number = ?, hash = ?", (number, previous))
-    keep_head(directory, Head(number, previous))
+    write_head_file(directory, AuditHead(number, previous))
 
 
 EDIT = (
@@ -104,15 +113,15 @@ def statements(*texts: str) -> Callable[[sqlite3.Connection, Path], None]:
     return attack
 
 
-def forged_beginning(act: Act) -> Callable[[sqlite3.Connection, Path], None]:
+def forged_beginning(act: AuditAct) -> Callable[[sqlite3.Connection, Path], None]:
     """All seals removed, and a row that says that they begin after all runs."""
 
     def attack(connection: sqlite3.Connection, directory: Path) -> None:
         statements(*EDIT, "DELETE FROM audit_seal", "DELETE FROM seal")(connection, directory)
         connection.execute("BEGIN")
-        append(connection, act, "workspace", **{BEFORE: 99})
+        append_act(connection, act, "workspace", **{RUNS_BEFORE_DETAIL: 99})
         connection.execute("COMMIT")
-        keep_head(directory, head_of(connection))
+        write_head_file(directory, read_head(connection))
 
     return attack
 
@@ -153,8 +162,8 @@ ATTACKS: dict[str, Callable[[sqlite3.Connection, Path], None]] = {
     "the row of the key is deleted": statements(*EDIT, "DELETE FROM workspace_key"),
     "the version is set back": statements(*EDIT, "DELETE FROM audit_seal", "DELETE FROM seal", "PRAGMA user_version = 6"),
     "the version is set back, with its tables": statements(*EDIT, *LATER, *BACK),
-    "seals are said to begin now": forged_beginning(Act.SEALS_BEGUN),
-    "a key is said to be made now": forged_beginning(Act.KEY_MADE),
+    "seals are said to begin now": forged_beginning(AuditAct.SEALS_BEGUN),
+    "a key is said to be made now": forged_beginning(AuditAct.KEY_MADE),
     "the first row is rewritten": first_row_rewritten,
     "the head is moved": statements(*EDIT, "UPDATE audit_head SET number = 2, hash = (SELECT hash FROM audit WHERE number = 2)"),
 }  # fmt: skip
@@ -184,11 +193,11 @@ def decisions(directory: Path, out: Path) -> dict[str, str]:
 
     uses: dict[str, Callable[[], object]] = {
         "verify": verified,
-        "hold": opened(lambda workspace: hold(workspace, 1)),
+        "hold": opened(lambda workspace: verify_run(workspace, 1)),
         "results": opened(lambda workspace: result_object(workspace, 1)),
         "report": opened(lambda workspace: report_page(workspace, 1)),
         "examine": opened(lambda workspace: plan_release(workspace, 1)),
-        "release": opened(lambda workspace: release(workspace, 1, out, reason="the control does too")),
+        "release": opened(lambda workspace: write_run_release(workspace, 1, out, reason="the control does too")),
     }
     found = {}
     for name, use in uses.items():
@@ -235,7 +244,7 @@ def test_what_nothing_in_the_workspace_shows_the_head_outside_shows(directory: P
 def test_nobody_gets_a_seal_for_a_row_of_their_own(directory: Path) -> None:
     """A row that lies further on would be sealed with the next act, and could be moved to its place."""
     with written(directory) as connection:
-        head = head_of(connection)
+        head = read_head(connection)
         planted = replace(
             audit_rows(connection)[-1], number=head.number + 5, act="run released", previous=head.hash, hash=""
         )
@@ -248,14 +257,14 @@ def test_nobody_gets_a_seal_for_a_row_of_their_own(directory: Path) -> None:
                 planted.subject,
                 planted.details,
                 head.hash,
-                planted.computed_hash(),
+                planted.compute_hash(),
             ),
         )
     with Workspace.open(directory) as workspace, pytest.raises(BrokenHistory, match="Nothing is written"):
         workspace_act(workspace)
     with contextlib.closing(connect(directory / DATABASE)) as connection:
         assert connection.execute("SELECT max(number) FROM audit_seal").fetchone()[0] == head.number
-        assert head_of(connection) == head
+        assert read_head(connection) == head
 
 
 def test_nothing_is_added_to_a_log_whose_last_row_has_no_seal(directory: Path) -> None:
@@ -265,10 +274,10 @@ def test_nothing_is_added_to_a_log_whose_last_row_has_no_seal(directory: Path) -
         workspace_act(workspace)
 
 
-def workspace_act(workspace: Workspace) -> Head:
+def workspace_act(workspace: Workspace) -> AuditHead:
     with workspace.writing() as connection:
-        append(connection, Act.FILES_REMOVED, "workspace")
-    return head_of(workspace.connection)
+        append_act(connection, AuditAct.FILES_REMOVED, "workspace")
+    return read_head(workspace.connection)
 
 
 def test_a_lost_key_is_no_broken_history(directory: Path, tmp_path: Path, small: tuple[Recipe, Microdata]) -> None:
@@ -276,7 +285,7 @@ def test_a_lost_key_is_no_broken_history(directory: Path, tmp_path: Path, small:
         run_id = enter_run(workspace, small[0], SOURCE, small[1])
         (directory / "key").rename(tmp_path / "key")
     with Workspace.open(directory) as workspace:
-        assert "could not be looked at" in hold(workspace, 1).said
+        assert "could not be looked at" in verify_run(workspace, 1).message
         assert request_stop(workspace, run_id, RunState.CANCELLED)
     (tmp_path / "key").rename(directory / "key")
     with Workspace.open(directory) as workspace:
@@ -288,28 +297,28 @@ def test_a_workspace_that_lost_its_seals_can_be_taken_over_as_not_sealed(directo
         ATTACKS["both"](connection, directory)
     with pytest.raises(BrokenHistory, match="sfumato adopt"):
         Workspace.open(directory, read_only=True)
-    adopt(directory, tmp_path / "mine")
+    adopt_workspace(directory, tmp_path / "mine")
     with Workspace.open(tmp_path / "mine") as copy:
-        assert "not sealed" in hold(copy, 1).said
+        assert "not sealed" in verify_run(copy, 1).message
         assert verify_workspace(copy).wrong == ()
 
 
 # The head outside
 
 
-def outside(directory: Path) -> Head | None:
+def outside(directory: Path) -> AuditHead | None:
     with contextlib.closing(connect(directory / DATABASE)) as connection:
         return StateDirectory().find(log_of(connection), directory).head
 
 
 def test_each_act_moves_the_head_outside_and_nothing_else_does(directory: Path) -> None:
     with Workspace.open(directory) as workspace:
-        before = head_of(workspace.connection)
-        assert outside(directory) == before == kept_head(directory)
+        before = read_head(workspace.connection)
+        assert outside(directory) == before == read_head_file(directory)
         assert workspace_act(workspace) == outside(directory) != before
         with workspace.writing() as connection:
             connection.execute("UPDATE worker SET heartbeat = 1")
-        assert outside(directory) == head_of(workspace.connection)
+        assert outside(directory) == read_head(workspace.connection)
     assert {path.stat().st_mode & 0o077 for path in (state_directory() / "heads").iterdir()} == {0}
 
 
@@ -321,13 +330,13 @@ def test_a_head_outside_that_lags_behind_after_a_crash_is_no_alarm(
         head = workspace_act(workspace)
     assert outside(directory) != head
     with Workspace.open(directory) as workspace:
-        assert hold(workspace, 1).said == ""
-        assert workspace_act(workspace) == outside(directory) == head_of(workspace.connection)
+        assert verify_run(workspace, 1).message == ""
+        assert workspace_act(workspace) == outside(directory) == read_head(workspace.connection)
 
 
 def test_a_head_outside_never_moves_back(directory: Path) -> None:
     with Workspace.open(directory) as workspace:
-        older, log = head_of(workspace.connection), log_of(workspace.connection)
+        older, log = read_head(workspace.connection), log_of(workspace.connection)
         newer = workspace_act(workspace)
         assert log is not None
         StateDirectory().keep(log, directory, older, replace=False)
@@ -355,10 +364,12 @@ def test_a_workspace_behind_its_head_is_refused_until_that_is_accepted_for_a_rea
     with pytest.raises(BrokenHistory):
         work(directory, idle=0)
     with pytest.raises(BrokenHistory):
-        adopt(directory, tmp_path / "mine")
+        adopt_workspace(directory, tmp_path / "mine")
     with Workspace.open(directory, unchecked=True) as workspace:
         assert "lacks row" in verify_workspace(workspace).wrong[0]
-        assert any(check.state == "problem" and "lacks row" in check.text for check in workspace_checks(directory))
+        assert any(
+            check.state == "problem" and "lacks row" in check.text for check in check_workspace_health(directory)
+        )
         for nothing in ("", "   ", "\u200b\u2060", "--- 12"):
             with pytest.raises(BadInput, match="at least one letter"):
                 accept_rollback(workspace, nothing)
@@ -383,7 +394,7 @@ def test_of_two_copies_that_went_different_ways_one_is_refused(directory: Path, 
         workspace_act(first)
         with pytest.raises(BrokenHistory, match="another row"):
             workspace_act(second)
-        assert head_of(second.connection) != head_of(first.connection), "nothing was written"
+        assert read_head(second.connection) != read_head(first.connection), "nothing was written"
         workspace_act(first)
     with pytest.raises(BrokenHistory):
         Workspace.open(tmp_path / "copy")
@@ -410,7 +421,7 @@ def test_a_workspace_from_another_machine_is_recorded_when_it_is_first_opened(di
     shutil.rmtree(state_directory())
     Workspace.open(directory, read_only=True).close()
     with contextlib.closing(connect(directory / DATABASE)) as connection:
-        assert outside(directory) == head_of(connection)
+        assert outside(directory) == read_head(connection)
 
 
 def test_a_moved_workspace_is_the_same(directory: Path, tmp_path: Path) -> None:
@@ -426,7 +437,7 @@ def test_a_state_directory_that_cannot_be_written_is_noted_and_no_reason_to_fail
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file" / "state"))
     with Workspace.open(directory) as workspace:
         workspace_act(workspace)
-    (check,) = [check for check in workspace_checks(directory) if check.what == "audit head"]
+    (check,) = [check for check in check_workspace_health(directory) if check.what == "audit head"]
     assert check.state == "note"
     assert "the head is not kept outside the workspace" in check.text
 
@@ -496,13 +507,13 @@ def test_where_the_file_cannot_be_written_nothing_is(
         return real(path, flags, *rest)
 
     with Workspace.open(directory) as workspace:
-        before = head_of(workspace.connection)
+        before = read_head(workspace.connection)
         monkeypatch.setattr(os, "open", refused)
         with pytest.raises(BrokenHistory, match="cannot be used: Permission denied"):
             workspace_act(workspace)
         with workspace.writing() as connection:
             connection.execute("UPDATE worker SET heartbeat = 1")
-        assert head_of(workspace.connection) == before
+        assert read_head(workspace.connection) == before
         monkeypatch.undo()
         workspace_act(workspace)
     assert heads.read_bytes().startswith(written_before)

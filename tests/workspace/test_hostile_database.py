@@ -21,7 +21,7 @@ from sfumato.workspace.jobs.queue import LEASE_SECONDS, claim, request_stop
 from sfumato.workspace.jobs.runs import Entry, enter_run, enter_runs
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.service.deletion import delete_run
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.database import DATABASE, connect, migrate
 from sfumato.workspace.store.run_names import name_run
 from sfumato.workspace.store.runs import RunState, find_run
@@ -85,7 +85,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdat
         enter_runs(workspace, [Entry(small[0], SOURCE, small[1])] * 2)
         released = enter_run(workspace, small[0], SOURCE, small[1])
         work(directory, idle=0)
-        release(workspace, released, directory.parent / "out", reason="it is deleted, and leaves a tombstone")
+        write_run_release(workspace, released, directory.parent / "out", reason="it is deleted, and leaves a tombstone")
         delete_run(workspace, released)
         request_stop(workspace, enter_run(workspace, small[0], SOURCE, small[1]), RunState.CANCELLED)
         delete_run(workspace, 4)

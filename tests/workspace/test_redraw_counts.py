@@ -11,19 +11,19 @@ import pandas as pd
 import pytest
 from prepared_tables import variables_of
 
-from sfumato.engine.constraints.redraw_counts import Redrawn
+from sfumato.engine.constraints.redraw_counts import RedrawCounts
 from sfumato.tui.cli.summary import summarise
 from sfumato.tui.runs.run_detail import glance
 from sfumato.workspace import library
 from sfumato.workspace.errors import DamagedTable
 from sfumato.workspace.jobs.runs import result_object
-from sfumato.workspace.release.report import public_report_of, report_page
+from sfumato.workspace.release.report import make_public_report, report_page
 from sfumato.workspace.reporting.constraints import redraws_objects, redraws_table, redraws_text
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.redraw_counts import redraws_name, redraws_of
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.upkeep.integrity import hold
+from sfumato.workspace.upkeep.integrity import verify_run
 from sfumato.workspace.views.run_detail import run_detail
 
 PLAN: dict[str, Any] = {
@@ -52,9 +52,9 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
         yield workspace
 
 
-def whole(records: int, of: int = 10_000, left: int = 0) -> list[Redrawn]:
-    rule = Redrawn("synthesis[0]", "y", "adult_spouse", of, records, records, left)
-    return [rule, replace(rule, constraint=""), Redrawn("", "", "", of, records, records, left)]
+def whole(records: int, of: int = 10_000, left: int = 0) -> list[RedrawCounts]:
+    rule = RedrawCounts("synthesis[0]", "y", "adult_spouse", of, records, records, left)
+    return [rule, replace(rule, constraint=""), RedrawCounts("", "", "", of, records, records, left)]
 
 
 # the words
@@ -83,7 +83,7 @@ def whole(records: int, of: int = 10_000, left: int = 0) -> list[Redrawn]:
         ),
     ],
 )
-def test_a_sentence_says_how_many(redraws: dict[int, list[Redrawn]], said: str) -> None:
+def test_a_sentence_says_how_many(redraws: dict[int, list[RedrawCounts]], said: str) -> None:
     assert redraws_text(redraws) == said
 
 
@@ -110,7 +110,7 @@ def test_every_dataset_has_its_counts_sealed_with_the_run(done: Workspace) -> No
         assert lines[-1].of == 240
     parts = {row[0] for row in done.connection.execute("SELECT part FROM seal WHERE run_id = 1")}
     assert {f"table {redraws_name(1)}", f"table {redraws_name(2)}"} <= parts
-    hold(done, 1, strict=True)
+    verify_run(done, 1, strict=True)
     assert redraws_of(done, 2) == {}, "without constraints there is nothing to count"
 
 
@@ -149,11 +149,11 @@ def test_summary_app_json_and_report_say_the_same(done: Workspace) -> None:
 
 @pytest.mark.slow
 def test_no_public_file_has_them(done: Workspace, tmp_path: Any) -> None:
-    release(done, 1, tmp_path / "out", reason="simulated data")
+    write_run_release(done, 1, tmp_path / "out", reason="simulated data")
     public = [path for path in (tmp_path / "out" / "public").rglob("*") if path.is_file()]
     assert public
     for path in public:
         content = path.read_bytes()
         assert b"redrawn" not in content
         assert b"adult_spouse" not in content
-    assert "redrawn" not in public_report_of(done, 1).html()
+    assert "redrawn" not in make_public_report(done, 1).html()

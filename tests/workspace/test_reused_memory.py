@@ -63,24 +63,24 @@ def test_arrays_reuse_memory_inside_and_give_it_back_afterwards() -> None:
 
 def test_the_settings_are_those_of_the_system_after_the_last_of_several_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[object] = []
-    monkeypatch.setattr(module, "_set", lambda _, options: calls.append(options))
+    monkeypatch.setattr(module, "_set_malloc_options", lambda _, options: calls.append(options))
 
     def two_blocks() -> None:
         with reused_memory():
             with reused_memory():
                 pass
-            assert calls[-1] is module.INSIDE
+            assert calls[-1] is module.MALLOC_KEEPING_MEMORY
             raise KeyError
 
     with pytest.raises(KeyError):
         two_blocks()
-    assert calls[-1] is module.DEFAULTS
-    assert calls.count(module.DEFAULTS) == 1
+    assert calls[-1] is module.MALLOC_DEFAULTS
+    assert calls.count(module.MALLOC_DEFAULTS) == 1
 
 
 def test_nothing_happens_with_another_c_library(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[object] = []
-    monkeypatch.setattr(module, "_set", lambda _, options: calls.append(options))
+    monkeypatch.setattr(module, "_set_malloc_options", lambda _, options: calls.append(options))
     monkeypatch.setattr(module, "_glibc", lambda: None)
     with reused_memory():
         pass

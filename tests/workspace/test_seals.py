@@ -13,22 +13,22 @@ from keyed_workspace import KEY
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.audit import AuditRow, Head, audit_rows, head_of, keep_head, verify
+from sfumato.workspace.audit import AuditHead, AuditRow, audit_rows, read_head, verify_audit_log, write_head_file
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import examine
+from sfumato.workspace.gate.gate import examine_release
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.queue import claim, fail, request_stop, resume
 from sfumato.workspace.jobs.runs import Entry, enter_again, enter_run, enter_runs, result_object
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.policy.policy import policy_of
+from sfumato.workspace.policy.policy import read_policy_of_workspace
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.service.deletion import delete_run
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.keys import NoKey, new_key, write_key
 from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.upkeep.adopting import adopt
-from sfumato.workspace.upkeep.integrity import NotAsSealed, hold, verify_workspace
+from sfumato.workspace.upkeep.adopting import adopt_workspace
+from sfumato.workspace.upkeep.integrity import NotAsSealed, verify_run, verify_workspace
 
 Enter = Callable[..., int]
 SOURCE = Source("simulated.csv", b"simulated")
@@ -81,12 +81,12 @@ def rebuild(workspace: Workspace) -> None:
     for row in audit_rows(workspace.connection):
         bare = AuditRow(row.number, row.time, row.act, row.subject, row.details, previous, "")
         statements.append(
-            f"UPDATE audit SET previous = '{previous}', hash = '{bare.computed_hash()}' WHERE number = {row.number}"
+            f"UPDATE audit SET previous = '{previous}', hash = '{bare.compute_hash()}' WHERE number = {row.number}"
         )
-        previous = bare.computed_hash()
+        previous = bare.compute_hash()
     statements.append(f"UPDATE audit_head SET number = {len(statements)}, hash = '{previous}'")
     forged(workspace, *statements)
-    keep_head(workspace.directory, Head(len(statements) - 1, previous))
+    write_head_file(workspace.directory, AuditHead(len(statements) - 1, previous))
 
 
 def wrong(workspace: Workspace) -> str:
@@ -96,8 +96,8 @@ def wrong(workspace: Workspace) -> str:
 def test_what_nobody_touched_is_as_it_was_sealed(sealed: Workspace) -> None:
     found = verify_workspace(sealed)
     assert (found.wrong, found.notes) == ((), ())
-    assert not hold(sealed, 1, strict=True).said
-    assert not hold(sealed, 2, strict=True).said
+    assert not verify_run(sealed, 1, strict=True).message
+    assert not verify_run(sealed, 2, strict=True).message
 
 
 FAIL_TO_PASS = """UPDATE verdict SET verdict = json_set(verdict, '$.outcome', 'pass', '$.margin', 0.25)
@@ -108,12 +108,14 @@ def test_a_failed_verdict_that_is_made_a_pass_is_named_wherever_it_would_be_used
     sealed: Workspace, tmp_path: Path
 ) -> None:
     forged(sealed, FAIL_TO_PASS)
-    assert verify(sealed.connection, sealed.directory)[1] == "", "the control: the chain of hashes alone sees nothing"
+    assert verify_audit_log(sealed.connection, sealed.directory)[1] == "", (
+        "the control: the chain of hashes alone sees nothing"
+    )
     for use in (
-        lambda: release(sealed, 1, tmp_path / "out", reason="because"),
+        lambda: write_run_release(sealed, 1, tmp_path / "out", reason="because"),
         lambda: report_page(sealed, 1),
         lambda: result_object(sealed, 1),
-        lambda: hold(sealed, "last") and hold(sealed, 1),
+        lambda: verify_run(sealed, "last") and verify_run(sealed, 1),
     ):
         with pytest.raises(NotAsSealed, match=r"verdict 1 \(risk.identification.true_match_rate\)"):
             use()
@@ -127,7 +129,7 @@ def test_a_released_table_that_is_swapped_for_the_confidential_one_is_named(seal
         "UPDATE artefact SET sha256 = (SELECT table_sha256 FROM dataset LIMIT 1) WHERE name = 'draw/1' AND run_id = 1",
     )
     with pytest.raises(NotAsSealed, match="table draw/1"):
-        release(sealed, 1, tmp_path / "out", reason="because")
+        write_run_release(sealed, 1, tmp_path / "out", reason="because")
 
 
 @pytest.mark.parametrize(
@@ -161,7 +163,7 @@ def test_what_was_changed_is_named(sealed: Workspace, statement: str, named: str
         assert "diagnostic" in statement, "linear models leave none"
         return
     with pytest.raises(NotAsSealed, match=named):
-        hold(sealed, 1)
+        verify_run(sealed, 1)
     assert named in wrong(sealed)
 
 
@@ -169,7 +171,7 @@ def test_a_chain_that_was_made_anew_does_not_pass(sealed: Workspace) -> None:
     forged(sealed, "UPDATE audit SET details = json_set(details, '$.user', 'somebody') WHERE act = 'run entered'")
     assert "was changed" in wrong(sealed)
     rebuild(sealed)
-    assert verify(sealed.connection, sealed.directory)[1] == "", "the control: without seals it would"
+    assert verify_audit_log(sealed.connection, sealed.directory)[1] == "", "the control: without seals it would"
     assert "was not written by this workspace: its seal does not agree" in wrong(sealed)
 
 
@@ -180,7 +182,7 @@ def test_a_run_that_is_gone_or_was_never_entered_is_named(sealed: Workspace) -> 
         sealed, "UPDATE run SET id = 9 WHERE id = 1", "UPDATE result SET run_id = 9", "UPDATE verdict SET run_id = 9"
     )
     with pytest.raises(NotAsSealed, match="the audit log does not know it"):
-        hold(sealed, 9)
+        verify_run(sealed, 9)
 
 
 def test_a_run_that_was_deleted_is_no_alarm(sealed: Workspace) -> None:
@@ -195,10 +197,10 @@ def test_one_that_stood_beside_another_may_be_deleted(sealed: Workspace, small: 
     work(sealed.directory, idle=0)
     forged(sealed, "UPDATE companion SET companion_id = 1")
     with pytest.raises(NotAsSealed, match="beside it"):
-        hold(sealed, runs[0])
+        verify_run(sealed, runs[0])
     forged(sealed, f"UPDATE companion SET companion_id = {runs[1]}")
     delete_run(sealed, runs[1])
-    assert hold(sealed, runs[0]).said == ""
+    assert verify_run(sealed, runs[0]).message == ""
     assert wrong(sealed) == ""
 
 
@@ -215,7 +217,7 @@ def test_a_run_that_goes_on_is_sealed_task_by_task(sealed: Workspace, small: tup
     assert find_run(sealed, 2).state is RunState.DONE
     assert wrong(sealed) == ""
     again = enter_again(sealed, 2)
-    assert hold(sealed, again).said == ""
+    assert verify_run(sealed, again).message == ""
 
 
 def test_results_of_a_run_that_was_stopped_are_held_too(sealed: Workspace) -> None:
@@ -240,23 +242,26 @@ def work_a_little(workspace: Workspace) -> None:
 
 def test_verdicts_follow_from_the_rows_even_where_their_seal_agrees(sealed: Workspace) -> None:
     """Whoever has the key, or a worker that computes wrongly, can seal what does not follow."""
-    from sfumato.workspace.audit import Act, append
+    from sfumato.workspace.audit import AuditAct, append_act
     from sfumato.workspace.store.seals import seal_run
 
     forged(sealed, FAIL_TO_PASS)
     with sealed.writing() as connection:
         connection.execute("DELETE FROM seal WHERE part LIKE 'verdict %'")
         seal = seal_run(connection, sealed.sealer, 1)
-        append(connection, Act.RUN_FINISHED, "run 1", tasks_done=0, tasks=0, seal=seal)
+        append_act(connection, AuditAct.RUN_FINISHED, "run 1", tasks_done=0, tasks=0, seal=seal)
     with pytest.raises(NotAsSealed, match="verdict 1 does not follow from the rows"):
-        hold(sealed, 1)
+        verify_run(sealed, 1)
 
 
 def test_without_its_key_a_workspace_is_looked_at_and_nothing_goes_out(sealed: Workspace, tmp_path: Path) -> None:
     (sealed.directory / "key").rename(tmp_path / "key")
     with Workspace.open(sealed.directory) as opened:
-        assert "could not be looked at" in hold(opened, 1).said
-        for use in (lambda: report_page(opened, 1), lambda: release(opened, 1, tmp_path / "out", reason="because")):
+        assert "could not be looked at" in verify_run(opened, 1).message
+        for use in (
+            lambda: report_page(opened, 1),
+            lambda: write_run_release(opened, 1, tmp_path / "out", reason="because"),
+        ):
             with pytest.raises(NoKey):
                 use()
         with pytest.raises(NoKey):
@@ -291,9 +296,9 @@ def test_the_policy_may_name_a_key_outside(
         run_id = enter_run(opened, *_entry(small))
         work(opened.directory, idle=0)
         assert wrong(opened) == ""
-        assert hold(opened, 1).said == hold(opened, run_id).said == ""
+        assert verify_run(opened, 1).message == verify_run(opened, run_id).message == ""
         own = opened.sealers()[-1]
-        number = head_of(opened.connection).number
+        number = read_head(opened.connection).number
         row = opened.connection.execute("SELECT hash FROM audit WHERE number = ?", (number,)).fetchone()[0]
         import hmac
 
@@ -328,7 +333,10 @@ def test_the_gate_warns_of_a_policy_that_has_changed_since(sealed: Workspace) ->
 def findings(workspace: Workspace) -> dict[str, str]:
     """What the gate says of the release of run 1, by check."""
     plan = plan_release(workspace, 1)
-    return {one.check: one.status for one in examine(workspace, plan, policy_of(workspace.directory)).findings}
+    return {
+        one.check: one.status
+        for one in examine_release(workspace, plan, read_policy_of_workspace(workspace.directory)).findings
+    }
 
 
 def test_runs_of_an_earlier_version_say_so_and_are_no_error(
@@ -342,12 +350,12 @@ def test_runs_of_an_earlier_version_say_so_and_are_no_error(
         assert found.notes == (
             "runs 1 to 2 are of an earlier version, or taken over from another user, and not sealed",
         )
-        assert "run 1 is not sealed: made by an earlier version" in hold(opened, 1, strict=True).said
+        assert "run 1 is not sealed: made by an earlier version" in verify_run(opened, 1, strict=True).message
         assert result_object(opened, 1)["rows"]
         assert findings(opened)["run_sealed"] == "block", "it goes out for a reason only"
         resume(opened, 2)
         work(opened.directory, idle=0)
-        assert hold(opened, 2).said == "", "one that ends under this version is sealed"
+        assert verify_run(opened, 2).message == "", "one that ends under this version is sealed"
         forged(opened, "UPDATE audit SET details = '{}' WHERE number = 2")
         rebuild(opened)
         assert "its seal does not agree" in wrong(opened), "the first seal holds what was before it"
@@ -361,10 +369,10 @@ def test_the_seals_of_a_workspace_cannot_be_taken_away(sealed: Workspace) -> Non
 def test_an_adopted_workspace_says_that_its_runs_are_not_sealed(
     sealed: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    adopt(sealed.directory, tmp_path / "mine")
+    adopt_workspace(sealed.directory, tmp_path / "mine")
     with Workspace.open(tmp_path / "mine") as copy:
         assert verify_workspace(copy).wrong == ()
-        assert "taken over from another user" in hold(copy, 1).said
+        assert "taken over from another user" in verify_run(copy, 1).message
 
 
 def test_the_database_that_acts_by_itself_or_lacks_something_is_named(sealed: Workspace) -> None:
@@ -382,12 +390,12 @@ def test_the_database_that_acts_by_itself_or_lacks_something_is_named(sealed: Wo
 def test_a_log_whose_rows_were_changed_holds_no_run(sealed: Workspace) -> None:
     forged(sealed, "UPDATE audit SET details = json_set(details, '$.user', 'somebody') WHERE act = 'dataset imported'")
     with pytest.raises(NotAsSealed, match="the audit log is broken: row 3 was changed"):
-        hold(sealed, 1)
+        verify_run(sealed, 1)
 
 
 @pytest.mark.slow
 def test_a_reason_that_reads_like_a_beginning_is_none(sealed: Workspace, tmp_path: Path) -> None:
     """Rows may hold words of users; a log may not begin to be sealed at one of them."""
-    release(sealed, 1, tmp_path / "out", reason='"runs_before": 99')
-    forged(sealed, f"DELETE FROM audit_seal WHERE number < {head_of(sealed.connection).number}")
+    write_run_release(sealed, 1, tmp_path / "out", reason='"runs_before": 99')
+    forged(sealed, f"DELETE FROM audit_seal WHERE number < {read_head(sealed.connection).number}")
     assert "the audit log has lost its seals" in wrong(sealed)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.workspace.visible_text import REPLACEMENT, is_formula, is_hidden, plain_cell, visible
+from sfumato.workspace.visible_text import REPLACEMENT, is_formula, is_hidden, plain_cell, replace_hidden
 
 SIGNS = "=+-@＝﹢－＠−⁻"
 ALPHABET = st.characters() | st.sampled_from(
@@ -36,10 +36,10 @@ def carried_out(cell: str) -> bool:
 
 @given(HOSTILE)
 def test_a_visible_text_holds_nothing_that_hides_or_turns_it(text: str) -> None:
-    found = visible(text)
+    found = replace_hidden(text)
     assert not forbidden(found)
     assert not [c for c in found if is_hidden(c) and c not in "\n\t"]
-    assert visible(found) == found
+    assert replace_hidden(found) == found
 
 
 @given(
@@ -51,7 +51,7 @@ def test_a_visible_text_holds_nothing_that_hides_or_turns_it(text: str) -> None:
 def test_what_can_be_read_stays_as_it_is(text: str) -> None:
     """The control: letters, digits, signs and accents of every script, but for those that show nothing."""
     left = [c for c in text if not is_hidden(c)]
-    assert visible(text) == "".join(left)
+    assert replace_hidden(text) == "".join(left)
     assert all(unicodedata.category(c) == "Mn" for c in text if is_hidden(c))
 
 
@@ -71,7 +71,7 @@ def test_what_can_be_read_stays_as_it_is(text: str) -> None:
     ],
 )
 def test_joiners_go_and_marks_are_replaced(text: str, shown: str) -> None:
-    assert visible(text) == shown
+    assert replace_hidden(text) == shown
 
 
 @given(st.lists(HOSTILE, min_size=1, max_size=4))

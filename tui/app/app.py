@@ -24,7 +24,7 @@ from textual.screen import Screen
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.store.runs import RunState, find_run, run_line
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.visible_text import printable, printable_lines
+from sfumato.workspace.visible_text import replace_unprintable, replace_unprintable_in_lines
 
 from ..keys.acts import KEYLESS, bind
 from ..keys.own_keys import MODIFIERS, NAMES, key_for
@@ -432,7 +432,7 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
 
     def note_change(self, text: str) -> None:
         """Remember the line of a recipe that was just changed."""
-        self._commands.append(printable(text))
+        self._commands.append(replace_unprintable(text))
 
     async def action_commands(self) -> None:
         """Show the commands that equal what is shown and what was done."""
@@ -532,7 +532,7 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
 
     def say(self, text: str, severity: Any = "information", seconds: float | None = None) -> None:
         """Show a message for a while, and keep it."""
-        text = printable_lines(text)
+        text = replace_unprintable_in_lines(text)
         self.notices.append(text)
         self.notify(text, severity=severity, timeout=seconds, markup=False)
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import BindingType
 from textual.content import Content
 
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
 from sfumato.tui.session.audit_verification import verified
 from sfumato.tui.session.export import Exportable, lines_of
 from sfumato.tui.widgets.tables import Table, TableColumn
 from sfumato.workspace.audit import AuditRow, audit_rows
 from sfumato.workspace.reporting.words import details_text, mark
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.page import Exports
 from ..parts.tables import TableDialog
@@ -70,15 +70,15 @@ class Audit(TableDialog[AuditRow, None], Exports):
         said += f" (and {len(more)} more: sfumato audit verify)" if more and not whole else ""
         style, sign = ("$success bold", mark("pass")) if whole else ("$error bold", mark("fail"))
         words = "The audit log is whole: " if whole else ""
-        self.say_head(Content.assemble((f"{sign} {words}{printable(said)}", style)))
+        self.say_head(Content.assemble((f"{sign} {words}{replace_unprintable(said)}", style)))
         if self._asked:
             self.sfumato.say(
-                f"Verified {counted(len(self._rows), 'row')} once more", "information" if whole else "error"
+                f"Verified {count_noun(len(self._rows), 'row')} once more", "information" if whole else "error"
             )
         self.show_rows(TABLE, self._rows, None if whole else _row_named(said))
 
     def reading(self, row: AuditRow) -> str:
-        return f"row {row.number}, sha256 {row.hash[:16]}: {printable(details_text(row.details))}"
+        return f"row {row.number}, sha256 {row.hash[:16]}: {replace_unprintable(details_text(row.details))}"
 
     def command_words(self) -> tuple[str, ...]:
         return ("audit", "list")

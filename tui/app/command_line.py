@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.suggester import Suggester
 from textual.widgets import Input
 
-from sfumato.engine.errors import suggestion
+from sfumato.engine.errors import near_miss_hint
 from sfumato.tui.keys.acts import MOVE, bind
 from sfumato.tui.widgets.entries import Entry
 from sfumato.tui.widgets.lines import Line
@@ -66,7 +66,7 @@ def command_of(text: str, known: Mapping[str, HelpAct]) -> Command | str:
         return Command(known[found].act.name, words.strip(), known[found])
     if begun:
         return f"{name} may be {', '.join(begun)}"
-    return f'There is no command "{name}" here{suggestion(name, known)}'
+    return f'There is no command "{name}" here{near_miss_hint(name, known)}'
 
 
 class CommandWords(Suggester):

@@ -15,7 +15,7 @@ from sfumato.tui.session.clipboard import send
 from sfumato.tui.session.messages import JobDone
 from sfumato.tui.widgets.grid import LiveGrid
 from sfumato.tui.widgets.tables import Table, TableColumn
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.tables import TableDialog
 
@@ -29,7 +29,7 @@ class CommandGrid(LiveGrid):
 TABLE: Table[tuple[str, str]] = Table(
     (
         TableColumn("what", "", 10, cell=lambda line: line[0]),
-        TableColumn("command", "command", 20, grows=1, cell=lambda line: printable(line[1])),
+        TableColumn("command", "command", 20, grows=1, cell=lambda line: replace_unprintable(line[1])),
     )
 )
 
@@ -57,9 +57,9 @@ class Commands(TableDialog[tuple[str, str], None]):
         self.show_rows(TABLE, self._lines)
 
     def reading(self, row: tuple[str, str]) -> str:
-        return printable(row[1])
+        return replace_unprintable(row[1])
 
     async def chosen(self, row: tuple[str, str]) -> None:
         text, app = row[1], self.sfumato
         osc52 = partial(app.call_from_thread, app.copy_to_clipboard)
-        app.job(lambda: JobDone(f"{send(text, app.directory, osc52)}: {printable(text)}"))
+        app.job(lambda: JobDone(f"{send(text, app.directory, osc52)}: {replace_unprintable(text)}"))

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
 
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
 from sfumato.tui.widgets.tables import Table, TableColumn
 from sfumato.workspace.reporting.words import mark
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.dialogs import Confirm
 from ..parts.page import Exports
@@ -19,11 +19,11 @@ from ..parts.tables import TableDialog
 
 if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace
-    from sfumato.workspace.upkeep.maintenance import Check
+    from sfumato.workspace.upkeep.maintenance import WorkspaceCheck
 
 SIGNS = {"ok": "pass", "note": "not computed", "problem": "fail"}
 ORDER = ("problem", "note", "ok")
-TABLE: Table[Check] = Table(
+TABLE: Table[WorkspaceCheck] = Table(
     (
         TableColumn("state", "", 9, cell=lambda check: f"{mark(SIGNS[check.state])} {check.state}"),
         TableColumn("what", "what", 18, cell=lambda check: check.what),
@@ -33,7 +33,7 @@ TABLE: Table[Check] = Table(
 )
 
 
-class Doctor(TableDialog["Check", None], Exports):
+class Doctor(TableDialog["WorkspaceCheck", None], Exports):
     """Problems first; looked at when it is opened and on request."""
 
     manual = "operations disk"
@@ -61,14 +61,14 @@ class Doctor(TableDialog["Check", None], Exports):
         self.say_head("Looking at the installation, the terminal and the workspace …")
         directory = self.sfumato.directory
 
-        def checks(_: Workspace) -> Sequence[Check]:
+        def checks(_: Workspace) -> Sequence[WorkspaceCheck]:
             from sfumato.tui.session.doctor_checks import all_checks
 
             return all_checks(directory)
 
         self.compute(checks, self.take)
 
-    def take(self, found: Sequence[Check]) -> None:
+    def take(self, found: Sequence[WorkspaceCheck]) -> None:
         counts = {state: sum(check.state == state for check in found) for state in ORDER}
         names = {"problem": ("problem", "problems"), "note": ("note", "notes"), "ok": ("in order", "in order")}
         said = [f"{count} {names[state][count != 1]}" for state, count in counts.items() if count]
@@ -78,8 +78,8 @@ class Doctor(TableDialog["Check", None], Exports):
             self.sfumato.say("Everything was looked at once more", "error" if counts["problem"] else "information")
         self._asked = False
 
-    def reading(self, row: Check) -> str:
-        return printable(row.text)
+    def reading(self, row: WorkspaceCheck) -> str:
+        return replace_unprintable(row.text)
 
     async def action_fix(self) -> None:
         """Ask, then remove the files that no run needs, and look again."""
@@ -102,7 +102,7 @@ class Doctor(TableDialog["Check", None], Exports):
 
     def _removed(self, removed: int) -> None:
         self.sfumato.note_command(("doctor", "--fix"))
-        self.sfumato.say(f"{counted(removed, 'file')} removed that no run needed")
+        self.sfumato.say(f"{count_noun(removed, 'file')} removed that no run needed")
         self._look()
 
     def command_words(self) -> tuple[str, ...]:

@@ -12,13 +12,13 @@ from typing import Any
 from textual.app import App
 from textual.content import Content
 
-from sfumato.engine.wording import agree
-from sfumato.workspace.audit import Act
+from sfumato.engine.wording import agreeing_word
+from sfumato.workspace.audit import AuditAct
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.reporting.words import UNMET
 from sfumato.workspace.store.runs import Run, RunLine, RunState
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..keys.own_keys import key_for
 
@@ -102,7 +102,7 @@ def standing_of(workspace: Workspace, project_id: int) -> Standing:
     draft = draft_of(workspace, project_id)
     query = """SELECT run.id FROM run JOIN audit ON audit.act = ? AND audit.subject = 'run ' || run.id
                WHERE run.project_id = ?"""
-    rows = workspace.connection.execute(query, (Act.RUN_RELEASED.value, project_id))
+    rows = workspace.connection.execute(query, (AuditAct.RUN_RELEASED.value, project_id))
     released = frozenset(int(row[0]) for row in rows)
     if draft is None:
         return Standing(None, has_data=False, released=released)
@@ -133,7 +133,7 @@ def next_step(standing: Standing, line: RunLine | None, tab: str) -> str:
         where = "" if tab == "runs" else "; {runs} Runs says how far it is"
         return f"run {run.id} keeps running if you quit{where}"
     if run.state is RunState.FAILED:
-        return f"next: {{plan}} Plan to fix why run {run.id} failed, or {{interrupt}} in Runs resumes it: {printable(run.error)}"
+        return f"next: {{plan}} Plan to fix why run {run.id} failed, or {{interrupt}} in Runs resumes it: {replace_unprintable(run.error)}"
     if run.state is not RunState.DONE:
         return f"next: {{interrupt}} in Runs{_key_of('runs', tab)} resumes run {run.id}"
     return _to_a_decision(standing, line, tab)
@@ -179,7 +179,7 @@ def _to_a_decision(standing: Standing, line: RunLine, tab: str) -> str:
         became = next(word for word in UNMET if tally.counts[word])
         lack = tally.counts[became]
         these = f"{lack} of {tally.total} thresholds" if tally.total > 1 else "the threshold"
-        return f"next: {{findings}} Findings says why {these} {agree(lack, 'is', 'are')} {became}"
+        return f"next: {{findings}} Findings says why {these} {agreeing_word(lack, 'is', 'are')} {became}"
     if not tally.total:
         return f"next: run {run_id} has no limits: {{add}} in Plan{_key_of('plan', tab)} adds one"
     if answer == "yes":

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
 from sfumato.tui.keys.own_keys import key_for
 from sfumato.tui.parts.fields import Field
@@ -181,10 +181,10 @@ class Projects(TableScreen[Project], Sifted, Page):
         what = (
             f"the project {lines[0].name}"
             if one
-            else f"{counted(len(lines), 'project')}: {', '.join(x.name for x in lines)}"
+            else f"{count_noun(len(lines), 'project')}: {', '.join(x.name for x in lines)}"
         )
         consequence = (
-            f"{'Its' if one else 'Their'} {counted(runs, 'run')} with all they found, the plan and the confidential data "
+            f"{'Its' if one else 'Their'} {count_noun(runs, 'run')} with all they found, the plan and the confidential data "
             "imported are removed for good. The audit log keeps that there were such runs; files outside the workspace are not touched."
         )
         await self.sfumato.open(Confirm(f"Delete {what}?", consequence, "Delete"), answered)

@@ -36,16 +36,16 @@ class HoldsSeals(Reads):
         directory = self.sfumato.directory
 
         def hold(call: Beside) -> tuple[int, str]:
-            from sfumato.workspace.upkeep.integrity import said_of_seal
+            from sfumato.workspace.upkeep.integrity import seal_fault_text
 
             with Workspace.open(directory, read_only=True) as workspace:
                 query = "SELECT count(*) FROM result WHERE run_id = ?"
                 rows = workspace.connection.execute(query, (run_id,)).fetchone()[0]
             few = rows <= ROWS_AT_HAND
             return run_id, (
-                said_of_seal(directory, run_id)
+                seal_fault_text(directory, run_id)
                 if few
-                else call(said_of_seal, directory, run_id, what="the check of the seal")
+                else call(seal_fault_text, directory, run_id, what="the check of the seal")
             )
 
         self.call_beside(hold, self._warn, group="seal", exclusive=False, refuse=lambda _: None)

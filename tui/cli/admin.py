@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 
 from ..session.places import keys_file
 from . import completion as completing
@@ -48,7 +48,7 @@ def runs(run_id: str | None, directory: Path | None, name: str | None, note: str
         raise click.UsageError("--name and --note need the RUN that they are for: sfumato runs RUN --name TEXT")
     from sfumato.workspace.errors import WorkspaceError
     from sfumato.workspace.store.runs import find_run, tasks_of
-    from sfumato.workspace.upkeep.integrity import quick_look
+    from sfumato.workspace.upkeep.integrity import check_all_runs_quickly
 
     from .admin_tables import run_head, run_list, run_object, runs_object, task_table
 
@@ -76,7 +76,7 @@ def runs(run_id: str | None, directory: Path | None, name: str | None, note: str
         echo(
             run_list(workspace) or "no runs yet; start one with: sfumato run RECIPE (sfumato recipes lists what ships)"
         )
-    wrong, not_looked = quick_look(workspace)
+    wrong, not_looked = check_all_runs_quickly(workspace)
     if wrong:
         raise WorkspaceError(wrong)
     if not_looked:
@@ -252,7 +252,7 @@ def doctor(directory: Path | None, json_file: str | None, *, fix: bool) -> None:
         from sfumato.workspace.upkeep.maintenance import remove_orphans
 
         removed = remove_orphans(open_workspace(directory))
-        echo(f"{counted(removed, 'file')} removed that no run needed", err=True)
+        echo(f"{count_noun(removed, 'file')} removed that no run needed", err=True)
     from ..session.doctor_checks import all_checks
     from .admin_tables import checks_text
 
@@ -274,13 +274,13 @@ def adopt(directory: Path, target: Path) -> None:
 
     Checked before: the database, the audit log, the bytes of every table. Unfinished runs are marked interrupted.
     """
-    from sfumato.workspace.upkeep.adopting import adopt as take_over
+    from sfumato.workspace.upkeep.adopting import adopt_workspace as take_over
 
     done = take_over(directory, target)
     whose = f"belongs to {done.owner}" if done.owner else "was yours already"
     stopped = f", {done.stopped} of them interrupted" if done.stopped else ""
     echo(
-        f"{directory} {whose}; its copy in {target} is yours: {counted(done.runs, 'run')}{stopped}, {counted(done.tables, 'table')}"
+        f"{directory} {whose}; its copy in {target} is yours: {count_noun(done.runs, 'run')}{stopped}, {count_noun(done.tables, 'table')}"
     )
     echo(f"next: sfumato --workspace {target}")
 

@@ -12,8 +12,8 @@ from sfumato.workspace.reporting.words import ASCII_MARKS, PUBLIC_KEY, details_t
 from sfumato.workspace.store.run_log import run_log
 from sfumato.workspace.store.runs import Run, TaskRow, list_runs, run_line, tasks_of
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.upkeep.maintenance import Check
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.upkeep.maintenance import WorkspaceCheck
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..session.words import task_cells
 from .options import printed
@@ -80,21 +80,21 @@ def key_text(run: Run) -> str:
 
 def named_text(run: Run) -> str:
     """``"reference", `` of a run that has a name; empty for others."""
-    return f'"{printable(run.name)}", ' if run.name else ""
+    return f'"{replace_unprintable(run.name)}", ' if run.name else ""
 
 
 def run_head(workspace: Workspace, run: Run) -> str:
     """``run 3, Visits: running, 12 of 30 tasks, 40 s, about 2 min left``, and where its log lies."""
     left = "" if run.seconds_left is None else f", about {duration(run.seconds_left)} left"
-    named = f"{named_text(run)}{printable(run.title)}"
+    named = f"{named_text(run)}{replace_unprintable(run.title)}"
     state = f"run {run.id}, {named}: {run.state}, {run.tasks_done} of {run.tasks_total} tasks, {duration(run.seconds)}"
     lines = [f"{state}{left}"]
     if run.note:
-        lines.append(f"note: {printable(run.note)}")
+        lines.append(f"note: {replace_unprintable(run.note)}")
     if run.key_public:
         lines.append(PUBLIC_KEY)
     if run.error:
-        lines.append(printable(run.error))
+        lines.append(replace_unprintable(run.error))
     log = run_log(workspace.directory, run.id)
     return "\n".join([*lines, *([f"log: {log}"] if log.is_file() else [])])
 
@@ -115,5 +115,5 @@ def act_table(workspace: Workspace) -> str:
     return printed(table(("", "time (UTC)", "act", "of", "details"), lines, right=(0,)))
 
 
-def checks_text(findings: Sequence[Check]) -> str:
+def checks_text(findings: Sequence[WorkspaceCheck]) -> str:
     return printed(table(("", "what", "finding"), [[SIGNS[f.state], f.what, f.text] for f in findings]))

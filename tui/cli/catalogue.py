@@ -30,10 +30,10 @@ def method_list() -> str:
     keys = method_keys()
     if not entry_points(group=GROUP) and all(key in titles for key in keys):
         return _listed([[key, titles[key].heading.partition(": ")[2] + _extra_of(titles[key].body)] for key in keys])
-    from sfumato.engine.methods.registry import refused, registry
+    from sfumato.engine.methods.registry import registry, rejected_plugins
 
     found = _listed([[key, one.title + _notes(one)] for key, one in registry().items()])
-    lines = [[one.key, one.distribution, one.reason] for one in refused()]
+    lines = [[one.key, one.distribution, one.reason] for one in rejected_plugins()]
     return found + (f"\n\nleft out\n{printed(table(('method', 'package', 'why'), lines))}" if lines else "")
 
 
@@ -64,9 +64,9 @@ def method_page(key: str) -> str:
     if found.package != OWN:
         parts.append(f"from the package {found.package} {version(found.package)}, which runs as code of its own")
     if found.extra:
-        state = "is installed" if found.extra.installed else f"is not installed here: {found.extra.command}"
+        state = "is installed" if found.extra.is_installed else f"is not installed here: {found.extra.install_command}"
         parts.append(f"needs the extra [{found.extra.name}], which {state}")
-    if found.results:
+    if found.result_outputs:
         parts.append("measures\n" + printed(table(("key", "meaning", "direction", "range"), output_cells(found))))
         parts.append(INTERVALS)
     if said := form_text(found):
@@ -109,10 +109,10 @@ def method_object(key: str) -> dict[str, Any]:
 
 def _method(key: str) -> Method:
     """The method with this key, or the only one with this name. Raises BadInput."""
-    from sfumato.engine.methods.registry import find
+    from sfumato.engine.methods.registry import find_method
 
     near = [name for name in method_keys() if name.partition(".")[2] == key]
-    return find(near[0] if len(near) == 1 else key, "methods")
+    return find_method(near[0] if len(near) == 1 else key, "methods")
 
 
 def _prose(text: str, indent: int = 0) -> str:
@@ -137,23 +137,23 @@ def output_cells(found: Method) -> list[list[str]]:
             DIRECTIONS[o.goal],
             o.range_words,
         ]
-        for o in found.results
+        for o in found.result_outputs
     ]
 
 
 def default_text(info: ParamInfo) -> str:
     """The default of a parameter, ``required``, or nothing where it is empty."""
-    from sfumato.engine.methods.spec import written
+    from sfumato.engine.methods.spec import to_plain_value
 
-    if info.required:
+    if info.is_required:
         return "required"
-    value = written(info.default)
+    value = to_plain_value(info.default)
     return "" if value in (None, [], {}, "") else str(value)
 
 
 def choices_text(info: ParamInfo) -> str:
     """The words or the limits that a parameter accepts."""
-    return f"one of {', '.join(info.choices)}" if info.choices else info.param.limits
+    return f"one of {', '.join(info.choices)}" if info.choices else info.param.limits_text
 
 
 def recipe_list() -> str:

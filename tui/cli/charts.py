@@ -18,7 +18,7 @@ from sfumato.workspace.plots.svg import svg
 from sfumato.workspace.reporting.terminal_text import folded
 from sfumato.workspace.store.runs import done_together
 from sfumato.workspace.views.figures import figures_of
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..terminal.glyphs import glyphs_named
 from ..widgets.chart import draw_text
@@ -102,7 +102,7 @@ def figure_text(figure: Figure, width: int, height: int, colours: str | None = N
 
 
 def _lines(words: str, width: int) -> str:
-    return "\n".join(folded(printable(words), width))
+    return "\n".join(folded(replace_unprintable(words), width))
 
 
 def _panel_text(figure: Figure, panel: Panel, width: int, height: int, colours: str | None) -> str:

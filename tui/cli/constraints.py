@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 
 from .options import JSON, check_writable, printed, write_object
 from .speech import echo
@@ -34,19 +34,25 @@ def constraints(
     from sfumato.workspace.jobs.processes import call_in_process
     from sfumato.workspace.plan.drafts import plan_text
     from sfumato.workspace.reporting.constraints import as_recipe, found_table, kept_text, said_table
-    from sfumato.workspace.service.ruled_files import rules_of_file
+    from sfumato.workspace.service.ruled_files import evaluate_rules_of_file
 
     check_writable(json_file)
     recipe = is_recipe(target)
     search = suggest or toml or not recipe
     view = call_in_process(
-        rules_of_file, target, data, recipe, search, what=f'the reading of "{data or target}"', seconds=READ_SECONDS
+        evaluate_rules_of_file,
+        target,
+        data,
+        recipe,
+        search,
+        what=f'the reading of "{data or target}"',
+        seconds=READ_SECONDS,
     )
     write_object({"disclosure": "internal", **asdict(view)}, json_file, private=True)
     if json_file != "-" and toml:
         echo(plan_text({"constraints": as_recipe(view.found)}).rstrip("\n"))
     elif json_file != "-":
-        parts = [kept_text(view)] if recipe else [f"{counted(view.records, 'record')}"]
+        parts = [kept_text(view)] if recipe else [f"{count_noun(view.records, 'record')}"]
         parts += [printed(said_table(view.said))] if view.said else []
         if view.found:
             parts += [printed(found_table(view.found))]

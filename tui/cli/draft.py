@@ -17,7 +17,7 @@ from .speech import echo
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.drafting import Wanted
-    from sfumato.workspace.service.draft_data import DraftedText, Roles
+    from sfumato.workspace.service.draft_data import DraftedText, RoleAssignment
 
 WANTS = ("synthesis", "anonymisation", "evaluation")
 AUDIENCES = ("public", "contract", "enclave")
@@ -104,7 +104,7 @@ def draft(
     It says what it covers and what not. Nothing is stored; the recipe runs unchanged, and you can read and edit it.
     """
     from sfumato.workspace.plan.drafting import Wanted
-    from sfumato.workspace.service.draft_data import Roles
+    from sfumato.workspace.service.draft_data import RoleAssignment
 
     if recipe_file is not None and recipe_file.exists():
         raise BadInput("-o", f'"{recipe_file}" exists already; name a new file')
@@ -114,7 +114,7 @@ def draft(
         raise BadInput("--epsilon", "it is of tables with noise; add --tables, or leave it out")
     form = {key: value for key, value in rest.items() if value not in (None, ())}
     form |= {"missing": list(form["missing"])} if "missing" in form else {}
-    roles = Roles(*(tuple(_listed(given)) for given in (known, sensitive, leave_out)))
+    roles = RoleAssignment(*(tuple(_listed(given)) for given in (known, sensitive, leave_out)))
     found = _drafted(source, directory, form, Wanted(**asked), roles)
     if recipe_file is None:
         echo(found.toml, nl=False)
@@ -124,7 +124,9 @@ def draft(
     echo("\n".join([_said(found), "", f"{recipe_file} is the draft; read it, then: sfumato run {recipe_file}"]))
 
 
-def _drafted(source: str, directory: Path | None, form: dict[str, Any], wanted: Wanted, roles: Roles) -> DraftedText:
+def _drafted(
+    source: str, directory: Path | None, form: dict[str, Any], wanted: Wanted, roles: RoleAssignment
+) -> DraftedText:
     from sfumato.workspace.ingest.limits import READ_SECONDS
     from sfumato.workspace.jobs.processes import call_in_process
     from sfumato.workspace.service.draft_data import draft_file, draft_project

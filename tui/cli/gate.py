@@ -26,9 +26,9 @@ def policy(directory: Path | None) -> None:
     """
     from sfumato.workspace.gate.gate import check_policy
     from sfumato.workspace.gate.policy_text import policy_toml
-    from sfumato.workspace.policy.policy import policy_of
+    from sfumato.workspace.policy.policy import read_policy_of_workspace
 
-    found = policy_of(open_workspace(directory).directory)
+    found = read_policy_of_workspace(open_workspace(directory).directory)
     check_policy(found)
     echo(policy_toml(found), nl=False, verbatim=True)
 
@@ -43,18 +43,20 @@ def examine(run_id: str, directory: Path | None, json_file: str | None, *, every
 
     RUN is a number, a name, or last. The exit status is 1 where the gate blocks the release.
     """
-    from sfumato.workspace.gate.answer import answer_of
+    from sfumato.workspace.gate.answer import answer_from_examination
     from sfumato.workspace.gate.contents import plan_release
-    from sfumato.workspace.gate.gate import examine as examined
-    from sfumato.workspace.policy.policy import policy_of
+    from sfumato.workspace.gate.gate import examine_release as examined
+    from sfumato.workspace.policy.policy import read_policy_of_workspace
     from sfumato.workspace.store.runs import records_of
 
     check_run_named(run_id, directory)
     check_writable(json_file)
     workspace = open_workspace(directory)
-    release_plan, own_policy = plan_release(workspace, run_id), policy_of(workspace.directory)
+    release_plan, own_policy = plan_release(workspace, run_id), read_policy_of_workspace(workspace.directory)
     found = examined(workspace, release_plan, own_policy)
-    answer = answer_of(found, release_plan.run.recipe, own_policy, records_of(workspace, release_plan.run))
+    answer = answer_from_examination(
+        found, release_plan.run.recipe, own_policy, records_of(workspace, release_plan.run)
+    )
     write_object({**found.to_table(), "may_leave": answer.to_table()}, json_file, private=True)
     if json_file != "-":
         echo("\n".join([*answer.lines, ""]))
@@ -74,12 +76,12 @@ def approve(request: Path, reason: str, waivers: tuple[str, ...], *, refuse: boo
 
     Prints the request and what the gate found, and writes the answer into the same folder. It needs no workspace.
     """
-    from sfumato.workspace.release.approval import decide, request_text
+    from sfumato.workspace.release.approval import decide_request, read_request
 
     from .outputs import waivers_given
 
-    said = request_text(request)
-    answer = decide(request, "refused" if refuse else "approved", reason, waivers_given(waivers))
+    said = read_request(request)
+    answer = decide_request(request, "refused" if refuse else "approved", reason, waivers_given(waivers))
     for one in said["examination"].get("findings", []):
         if one["status"] != "pass" and one.get("applies", True):
             echo(f"{one.get('state', one['status'])}: {one['check']}: {one['said']}")

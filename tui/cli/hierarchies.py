@@ -49,18 +49,18 @@ def hierarchies(
     """
     from sfumato.engine.errors import BadInput
     from sfumato.workspace.plan.hierarchies import hierarchy_of_recipe
-    from sfumato.workspace.policy.policy import policy_of
+    from sfumato.workspace.policy.policy import read_policy_of_workspace
 
     if output is not None and output.exists():
         raise BadInput("--output", f'"{output}" exists already; name a new file')
-    smallest = policy_of(chosen_workspace(directory)).smallest_cell
+    smallest = read_policy_of_workspace(chosen_workspace(directory)).smallest_cell
     text = None if tree_file is None else _text_of(tree_file)
     opened = hierarchy_of_recipe(recipe, data, variable, text, smallest, workspace_key(directory), propose=propose)
     echo(hierarchy_text(opened))
     if output is not None:
-        from sfumato.engine.partition.hierarchy_files import csv_of
+        from sfumato.engine.partition.hierarchy_files import hierarchy_csv
 
-        output.write_text(csv_of(opened.as_tree), "utf-8")
+        output.write_text(hierarchy_csv(opened.as_tree), "utf-8")
         echo(f"\nwritten to {output}{said_internal(public=False)}")
 
 
@@ -82,7 +82,7 @@ def _text_of(name: str) -> str:
 def hierarchy_text(opened: OpenHierarchy) -> str:
     """The tree as a table, how it was made, what it shows of the records, and what a recipe says of intervals."""
     from sfumato.engine.errors import BadInput
-    from sfumato.engine.wording import counted
+    from sfumato.engine.wording import count_noun
     from sfumato.workspace.plan.drafts import inline
     from sfumato.workspace.reporting.tables import table
 
@@ -95,7 +95,7 @@ def hierarchy_text(opened: OpenHierarchy) -> str:
     parts += ["\n".join(filter(None, (opened.said, opened.learnt)))]
     if lacking := opened.lacking:
         parts.append(
-            f"{counted(len(lacking), 'value')} of the data not in the tree; --propose shows one that has all of them"
+            f"{count_noun(len(lacking), 'value')} of the data not in the tree; --propose shows one that has all of them"
         )
     if opened.holds == "widths" and opened.written:
         parts.append(f"in a recipe: widths = {inline({opened.variable.name: opened.written})}")

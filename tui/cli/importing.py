@@ -14,15 +14,15 @@ from sfumato.workspace.jobs.processes import call_in_process
 from sfumato.workspace.reporting.reading import doubt_lines, first_rows, reading_table
 from sfumato.workspace.reporting.tables import Table, table
 from sfumato.workspace.reporting.words import records_text
-from sfumato.workspace.service.importing import Selection, preview_file
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.service.importing import ImportSelection, preview_file
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..session.importing import import_apart, left_out_lines
 from ..session.places import remember_workspace
 from .options import chosen_workspace, printed, say_workspace, terminal_width
 
 
-def preview_text(file: str, said: Mapping[str, Any], selection: Selection) -> str:
+def preview_text(file: str, said: Mapping[str, Any], selection: ImportSelection) -> str:
     """How a file would be read, why, and its first rows; nothing is stored."""
     found = call_in_process(preview_file, file, said, selection, what=f'the reading of "{file}"', seconds=READ_SECONDS)
     parts = ["\n".join([f"{found.source}: how it would be read", *found.notes])]
@@ -35,7 +35,7 @@ def preview_text(file: str, said: Mapping[str, Any], selection: Selection) -> st
 
 def _columns(columns: Sequence[ColumnProfile]) -> Table:
     lines = [
-        [p.variable.name, p.variable.kind.value, "" if p.enters else "left out", f"{p.missing:,}", f"{p.distinct:,}", printable(p.variable.title)]
+        [p.variable.name, p.variable.kind.value, "" if p.enters else "left out", f"{p.missing:,}", f"{p.distinct:,}", replace_unprintable(p.variable.title)]
         for p in columns
     ]  # fmt: skip
     titled = any(p.variable.title for p in columns)
@@ -49,7 +49,7 @@ def import_and_describe(
     project: str | None,
     recipe_file: Path | None,
     said: Mapping[str, Any],
-    selection: Selection,
+    selection: ImportSelection,
 ) -> str:
     """Store the file's records with guessed kinds; returns the description and what to do next."""
     if recipe_file is not None and recipe_file.exists():

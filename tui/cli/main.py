@@ -106,7 +106,7 @@ def _carry_out(
     quiet: bool,
 ) -> int:
     from sfumato.engine.recipe.threshold_warnings import threshold_warnings
-    from sfumato.workspace.service.prepare import enter_together
+    from sfumato.workspace.service.prepare import enter_with_companions
     from sfumato.workspace.store.chains import chains_words
     from sfumato.workspace.store.keys import NoKey
 
@@ -119,10 +119,10 @@ def _carry_out(
     try:
         workspace = open_or_create(directory, key)
     except NoKey:
-        if given or prepared.recipe.data.drawn:
+        if given or prepared.recipe.data.is_random:
             raise
         workspace = open_or_create(directory)  # somebody else has made it meanwhile, with a key of its own
-    return carry_out(workspace, enter_together(workspace, prepared, companions), jobs, json_file, quiet=quiet)
+    return carry_out(workspace, enter_with_companions(workspace, prepared, companions), jobs, json_file, quiet=quiet)
 
 
 @sfumato.command()
@@ -182,11 +182,11 @@ def import_file(
     How a file of text is written (separator, encoding, decimal sign, missing codes) is found, and said with its reasons. Labels and
     missing codes of SPSS, Stata and SAS are kept. Columns that may say who a record is are left out.
     """
-    from sfumato.workspace.service.importing import Selection
+    from sfumato.workspace.service.importing import ImportSelection
 
     from .importing import import_and_describe, preview_text
 
-    what = Selection(*(said.pop(name) for name in ("sheet", "where", "sample", "only", "leave_out", "keep")))
+    what = ImportSelection(*(said.pop(name) for name in ("sheet", "where", "sample", "only", "leave_out", "keep")))
 
     form = {key: value for key, value in said.items() if value not in (None, ())}
     form |= {"missing": list(form["missing"])} if "missing" in form else {}
@@ -245,13 +245,13 @@ def run(
     The recipes it names as companions run with it on the same data; they do not decide the exit status.
     """
     from sfumato.workspace.recipes import find_recipe
-    from sfumato.workspace.service.prepare import prepare_companions, prepare_run
+    from sfumato.workspace.service.prepare import prepare_companion_runs, prepare_run
 
     check_writable(json_file)
     found, key = find_recipe(recipe), workspace_key(directory, key_file)
     settings = (*settings, *weighing(directory, weights_from, measure, strength))
     prepared = prepare_run(found, data, seed, settings, key=key)
-    companions = () if alone else prepare_companions(prepared, found, settings)
+    companions = () if alone else prepare_companion_runs(prepared, found, settings)
     sys.exit(
         _carry_out(prepared, directory, jobs, json_file, companions, key=key, given=key_file is not None, quiet=quiet)
     )

@@ -50,8 +50,8 @@ def method_block(key: str) -> str:
     found = registry()[key]
     parts = [f"### {key}: {found.title}", _filled(f"Source: {found.source}.".replace("..", "."))]
     if found.extra:
-        parts.append(f"Needs the extra `[{found.extra.name}]`: `{found.extra.command}`.")
-    if found.results:
+        parts.append(f"Needs the extra `[{found.extra.name}]`: `{found.extra.install_command}`.")
+    if found.result_outputs:
         parts.append("\n".join(["Measures:", "", *(_output(key, cells) for cells in output_cells(found))]))
     if parameters := list(_parameters(found)):
         parts.append("\n".join(["Parameters:", "", *parameters]))
@@ -67,7 +67,7 @@ def _parameters(found: Method) -> Iterator[str]:
     said = dict(meanings(found))
     for info in found.spec.params():
         default = default_text(info)
-        ending = "required" if info.required else f"default: {default}" if default else ""
+        ending = "required" if info.is_required else f"default: {default}" if default else ""
         parts = [info.param.help, choices_text(info), ending]
         yield _item(info.name, "; ".join(filter(None, parts)) + (f". {said[info.name]}" if info.name in said else ""))
 

@@ -13,7 +13,7 @@ import click
 
 from sfumato import engine
 from sfumato.engine.contract.own_skeletons import example_entry, manual_entry, own_skeleton
-from sfumato.engine.contract.skeletons import skeleton
+from sfumato.engine.contract.skeletons import make_skeleton
 
 _TOP = Path(engine.__file__).resolve().parents[1]
 _METHODS = Path("workspace/manual/methods.md")
@@ -31,7 +31,7 @@ def is_own_checkout(directory: Path) -> bool:
 
 def write_package(key: str, directory: Path) -> list[str]:
     """Write a package with a new method, and return its paths. Raises BadInput and UsageError."""
-    files = skeleton(key)
+    files = make_skeleton(key)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise click.UsageError(f'"{directory}" is not empty; name a new directory')
     _write(files, directory)

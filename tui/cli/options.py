@@ -261,10 +261,10 @@ def open_workspace(directory: Path | None, *, unchecked: bool = False) -> Worksp
 
 def check_seal(workspace: Workspace, *run_ids: int | str) -> None:
     """Hold runs against their seals before they are shown; that one has none is said. Raises NotFound and NotAsSealed."""
-    from sfumato.workspace.upkeep.integrity import hold
+    from sfumato.workspace.upkeep.integrity import verify_run
 
     for run_id in run_ids:
-        if said := hold(workspace, run_id).said:
+        if said := verify_run(workspace, run_id).message:
             echo(said, err=True)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 
 from ..session.release_texts import contents_lines, released_text
 from .completion import variables
@@ -67,7 +67,7 @@ def figures(
         echo(draw_figures(workspace, run_id, width, height, datasets, widths, public=public))
     else:
         paths = write_svgs(workspace, run_id, svg_directory, datasets, widths, public=public)
-        echo(f"{counted(len(paths), 'figure')} written to {svg_directory}{said_internal(public=public)}")
+        echo(f"{count_noun(len(paths), 'figure')} written to {svg_directory}{said_internal(public=public)}")
 
 
 @click.command()
@@ -109,9 +109,9 @@ class FormName(click.ParamType[str]):
     name = "format"
 
     def _known(self) -> click.Choice[str]:
-        from sfumato.workspace.release.forms import forms
+        from sfumato.workspace.release.forms import writable_forms
 
-        return click.Choice(forms())
+        return click.Choice(writable_forms())
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         return self._known().convert(value, param, ctx)
@@ -167,15 +167,15 @@ def release(
     with --request and a --reason, another account answers (sfumato approve), and then it is written with -o alone.
     """
     from sfumato.workspace.gate.contents import plan_release
-    from sfumato.workspace.release.forms import form_of
-    from sfumato.workspace.service.release import release as write
+    from sfumato.workspace.release.forms import form_for_file
+    from sfumato.workspace.service.release import write_run_release as write
 
     if asking == (output is not None):
         raise click.UsageError("name a directory with -o DIR, or ask for the release with --request")
     check_run_named(run_id, directory)
     workspace = open_workspace(directory)
     plan = plan_release(workspace, run_id)
-    form = form or form_of(workspace.dataset(plan.run.dataset_id).name)
+    form = form or form_for_file(workspace.dataset(plan.run.dataset_id).name)
     if output is None:
         from sfumato.workspace.release.approval import request_release
 
@@ -201,13 +201,13 @@ def waivers_given(waivers: tuple[str, ...]) -> dict[str, str]:
 
 def show_public(run_id: str, directory: Path | None, json_file: str | None) -> None:
     """Show the results of a run that the policy lets out, and write them as JSON where a file is named."""
-    from sfumato.workspace.release.report import public_release_of
+    from sfumato.workspace.release.report import read_public_release
     from sfumato.workspace.release.users import public_results
     from sfumato.workspace.reporting.user_guide import utility_table
 
     workspace = open_workspace(directory)
     check_seal(workspace, run_id)
-    found = public_release_of(workspace, run_id)
+    found = read_public_release(workspace, run_id)
     write_object(public_results(found), json_file)
     if json_file != "-":
         echo(printed(utility_table(found.rows)) if found.rows else "no result of this run may leave")

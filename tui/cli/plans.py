@@ -37,7 +37,7 @@ def plan(
     from sfumato.engine.errors import BadInput
     from sfumato.workspace.errors import NotFound
     from sfumato.workspace.plan.drafts import draft_of
-    from sfumato.workspace.service.prepare import run_plan
+    from sfumato.workspace.service.prepare import enter_plan_run
     from sfumato.workspace.store.runs import projects
 
     from .run import carry_out
@@ -55,7 +55,7 @@ def plan(
     if draft is None:
         raise NotFound(f"project {project} has no plan yet; bring in its data with: sfumato import FILE")
     if start:
-        sys.exit(carry_out(workspace, [run_plan(workspace, draft)], jobs, json_file, quiet=quiet))
+        sys.exit(carry_out(workspace, [enter_plan_run(workspace, draft)], jobs, json_file, quiet=quiet))
     if output is None:
         echo(draft.toml, nl=False)
         return

@@ -18,7 +18,7 @@ from sfumato.workspace.reporting.terminal_text import cell_width, padded, split_
 from sfumato.workspace.store.runs import Run, RunState, find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import verdicts_of
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..session.run_progress import Progress, wait_for
 from .options import check_seal, plain_wanted, write_object
@@ -26,7 +26,7 @@ from .speech import echo, echo_parts
 from .summary import exit_code, published_text, summarise
 
 if TYPE_CHECKING:
-    from sfumato.workspace.gate.answer import Answer
+    from sfumato.workspace.gate.answer import ReleaseAnswer
 
 INTERRUPTED = 3
 LINE_SECONDS = 1.0
@@ -66,7 +66,7 @@ class _Line:
         self.last = 0.0
 
     def __call__(self, text: str) -> None:
-        text = split_at(printable(text), shutil.get_terminal_size().columns - 1)[0]
+        text = split_at(replace_unprintable(text), shutil.get_terminal_size().columns - 1)[0]
         if text and (text == self.shown or time.monotonic() - self.last < LINE_SECONDS):
             return
         sys.stderr.write("\r" + padded(text, cell_width(self.shown)) + ("" if text else "\r"))
@@ -124,9 +124,9 @@ def show_results(
     if not shown and json_file is None:
         return
     # The gate loads numerical libraries, which the first question of plain mode does not wait for.
-    from sfumato.workspace.gate.answer import answer_for
+    from sfumato.workspace.gate.answer import answer_for_run
 
-    answer = answer_for(workspace, runs[0].id)
+    answer = answer_for_run(workspace, runs[0].id)
     write_json(workspace, runs[0].id, json_file, answer)
     if shown and answer is not None:
         echo("\n".join(["", *answer.lines]))
@@ -154,7 +154,7 @@ def show(workspace: Workspace, runs: Sequence[Run], *, keys: bool = False) -> li
     return parts
 
 
-def write_json(workspace: Workspace, run_id: int, json_file: str | None, answer: Answer | None) -> None:
+def write_json(workspace: Workspace, run_id: int, json_file: str | None, answer: ReleaseAnswer | None) -> None:
     """Write a run's results, and whether its release may leave, to a file, or to standard output for ``-``; nothing for None."""
     if json_file is not None:
         may_leave = {} if answer is None else {"may_leave": answer.to_table()}

@@ -69,14 +69,14 @@ def search(
     Plans are tried on a sample. The best five are judged on all records, against records that no trial has read. The exit status is 0 where one of
     them may leave, 1 where none may, 3 when it was interrupted; the same number continues it.
     """
-    from sfumato.workspace.service.searching import begin_search, outcome, take_plan
+    from sfumato.workspace.service.searching import adopt_plan, begin_search, search_outcome
     from sfumato.workspace.store.runs import find_run
 
     check_writable(json_file)
     if take is not None:
         workspace = open_workspace(directory)
         run = find_run(workspace, take)
-        take_plan(workspace, run.id)
+        adopt_plan(workspace, run.id)
         echo(f"The plan of run {run.id} is the plan of its project now; next: sfumato examine {run.id}")
         return
     if plan and not plan.isdecimal():
@@ -89,7 +89,7 @@ def search(
         workspace, number = open_workspace(directory), int(plan) if plan else None
     if not _carried_out(workspace, number, jobs, quiet=quiet):
         sys.exit(3)
-    found = outcome(workspace, number)
+    found = search_outcome(workspace, number)
     if json_file is not None:
         write_object(outcome_object(found), json_file)
     if not quiet and json_file != "-":
@@ -102,7 +102,7 @@ def _planned(
 ) -> tuple[dict[str, Any], str, bytes]:
     """The recipe's table, the project it belongs to, and the key of the workspace. Raises BadInput."""
     from sfumato.engine.data.toml import read_toml
-    from sfumato.engine.recipe.overrides import with_settings
+    from sfumato.engine.recipe.overrides import apply_settings
     from sfumato.workspace.plan.drafts import draft_of
     from sfumato.workspace.plan.recipe_files import with_files
     from sfumato.workspace.recipes import find_recipe
@@ -114,9 +114,9 @@ def _planned(
         workspace = open_workspace(directory)
         names = {project.name: project.id for project in projects(workspace)}
         if plan in names and (draft := draft_of(workspace, names[plan])) is not None:
-            return _with_file(with_settings(read_toml(draft.toml), settings), data, None), plan, key
+            return _with_file(apply_settings(read_toml(draft.toml), settings), data, None), plan, key
     found = find_recipe(plan)
-    table = with_files(with_settings(found.table, settings), found.beside)
+    table = with_files(apply_settings(found.table, settings), found.beside)
     return _with_file(table, data, found.beside), "", key
 
 
@@ -134,12 +134,12 @@ def _with_file(table: dict[str, Any], data: str | None, beside: Path | None) -> 
 def _carried_out(workspace: Workspace, number: int | None, jobs: int, *, quiet: bool) -> bool:
     """Carry a search out to its end; whether it got there."""
     from sfumato.workspace.jobs.following import OneWorker
-    from sfumato.workspace.service.searching import IDLE_BETWEEN, advance
+    from sfumato.workspace.service.searching import IDLE_BETWEEN, advance_search
 
     from .run import follow_all
 
     worker_of = OneWorker(workspace.directory, jobs, IDLE_BETWEEN)
-    while runs := advance(workspace, number):
+    while runs := advance_search(workspace, number):
         ended = follow_all(workspace, runs, jobs, quiet=quiet, worker_of=worker_of)
         if any(run.state.value in ("interrupted", "cancelled") for run in ended):
             echo("The search is interrupted; continue it with: sfumato search", err=True)
@@ -149,7 +149,7 @@ def _carried_out(workspace: Workspace, number: int | None, jobs: int, *, quiet: 
 
 def outcome_object(found: Outcome) -> dict[str, Any]:
     """The object that ``--json`` writes."""
-    from sfumato.engine.methods.labels import labelled_object
+    from sfumato.engine.methods.labels import to_labelled_json
     from sfumato.workspace.policy.disclosure import INTERNAL
 
     return {
@@ -171,7 +171,7 @@ def outcome_object(found: Outcome) -> dict[str, Any]:
                 "blocks": list(one.blocks),
                 "searched": one.searched,
                 "fresh": one.fresh,
-                "verdicts": [labelled_object(verdict) for verdict in one.verdicts],
+                "verdicts": [to_labelled_json(verdict) for verdict in one.verdicts],
             }
             for one in found.finalists
         ],

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from sfumato.workspace.visible_text import printable, printable_lines
+from sfumato.workspace.visible_text import replace_unprintable, replace_unprintable_in_lines
 
 
 class Drawn(str):
@@ -25,7 +25,7 @@ def echo(text: str, *, err: bool = False, nl: bool = True, verbatim: bool = Fals
     """
     stream = sys.stderr if err else sys.stdout
     if not isinstance(text, Drawn):
-        text = printable_lines(text)
+        text = replace_unprintable_in_lines(text)
         if not verbatim and stream.isatty():
             width = shutil.get_terminal_size().columns
             text = "\n".join(part for line in text.split("\n") for part in _fitted(line, width))
@@ -49,7 +49,7 @@ def _fitted(line: str, width: int) -> list[str]:
 
 def page(text: str) -> None:
     """Print ``text`` in the user's pager where it is longer than the terminal, else as it is."""
-    said = printable_lines(text)
+    said = replace_unprintable_in_lines(text)
     if sys.stdout.isatty() and sys.stdin.isatty() and said.count("\n") >= shutil.get_terminal_size().lines - 1:
         click.echo_via_pager(f"{said}\n")
     else:
@@ -58,4 +58,4 @@ def page(text: str) -> None:
 
 def confirm(question: str) -> None:
     """Ask; raises click.Abort at any answer but yes."""
-    click.confirm(printable(question), abort=True)
+    click.confirm(replace_unprintable(question), abort=True)

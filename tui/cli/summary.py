@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.methods.registry import Method
 from sfumato.engine.methods.rows import Row
-from sfumato.engine.recipe.published import Published, figure_beside
+from sfumato.engine.recipe.published import PublishedFigure, published_value_for
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import count_records, counted
+from sfumato.engine.wording import count_noun, count_records
 from sfumato.workspace.jobs.runs import published_tables
 from sfumato.workspace.reporting.audits import strip_facts, why_facts
 from sfumato.workspace.reporting.beliefs import (
@@ -54,7 +54,7 @@ from sfumato.workspace.store.redraw_counts import redraws_of
 from sfumato.workspace.store.runs import Run, records_of
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import diagnostics_of, result_rows, verdicts_of
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from .admin_tables import named_text
 from .options import printed
@@ -77,11 +77,11 @@ def summarise(workspace: Workspace, run: Run, *, keys: bool = False) -> str:
         f"m = {run.recipe.m}, seed {run.seed}, {f'{PUBLIC_KEY}, ' if run.key_public else ''}{duration(run.seconds)}"
     )
     rows, apart = [row for row in result_rows(workspace, run.id) if row.draw is None], settings_apart(run.recipe_toml)
-    weighing = [] if run.recipe.weights is None else [printable(f"Weights: {run.recipe.weights}")]
+    weighing = [] if run.recipe.weights is None else [replace_unprintable(f"Weights: {run.recipe.weights}")]
     held_out = [f"Controls: {controls_text(controls)}"] if (controls := control_records(workspace, run.id)) else []
     redrawn = [f"Constraints: {said}"] if (said := redraws_text(redraws_of(workspace, run.id))) else []
     parts = [
-        "\n".join([printable(head), *held_out, *redrawn, *weighing]),
+        "\n".join([replace_unprintable(head), *held_out, *redrawn, *weighing]),
         *found_text(rows, run.recipe, apart, keys=keys),
     ]
     if doubts := doubt_lines(diagnostics_of(workspace, run.id)):
@@ -99,13 +99,13 @@ def found_text(rows: Sequence[Row], recipe: Recipe, apart: Apart, *, keys: bool 
     for key in dict.fromkeys(row.method_key for row in swept):
         own = [row for row in swept if row.method_key == key]
         parts.append(f"{method_title(key)}\n{sweeps_text(own, apart)}")
-        quoted = {row.series for row in own if figure_beside(row, recipe.published) is not None}
+        quoted = {row.series for row in own if published_value_for(row, recipe.published) is not None}
         if beside := [row for row in own if row.series in quoted]:
             parts.append(printed(result_table(beside, recipe.published, apart, "Beside the published figures")))
     for step in recipe.studies:
         key = step.method.key
         summed = [row for row in rows if row.method_key == key and sums_up(row)]
-        own = [row for row in summed if recipe.step_of(key, row.params) is step]
+        own = [row for row in summed if recipe.step_of_row(key, row.params) is step]
         if own:
             use = use_text(recipe.settings(step), apart.get(key, {}))
             parts.append(
@@ -114,7 +114,7 @@ def found_text(rows: Sequence[Row], recipe: Recipe, apart: Apart, *, keys: bool 
     return parts
 
 
-def study_text(method: Method, rows: Sequence[Row], published: Sequence[Published] = ()) -> str:
+def study_text(method: Method, rows: Sequence[Row], published: Sequence[PublishedFigure] = ()) -> str:
     """The answers of a study that sums its points up, and the points."""
     parts = study_parts(method, rows, published)
     return "\n\n".join(printed(part) if isinstance(part, Table) else part for part in parts)
@@ -144,7 +144,7 @@ def comparison_text(found: RunComparison) -> str:
     plans = f"What differs between the plans ({len(found.plans)})"
     differs = printed(difference_table(found.plans, found.names, plans)) if found.plans else f"{SAME}."
     parts = [
-        printable(found.headline),
+        replace_unprintable(found.headline),
         differs,
         *map(printed, compared_tables(found.shared, found.numbers, found.apart)),
     ]
@@ -160,18 +160,18 @@ def record_text(found: AtRisk) -> str:
     """The records in a table, what the columns mean, and the values where they were asked for."""
     records, measure = found.records, found.records.measure
     together = "all released datasets together"
-    averaged = f"the average over {counted(records.datasets, 'released dataset')}"
+    averaged = f"the average over {count_noun(records.datasets, 'released dataset')}"
     over = f"dataset {records.draw}" if records.draw else averaged if measure.whole is None else together
     params = params_text(measure.params)
-    head = f"run {records.run_id}, {printable(measure.place)} {measure.key}{f' ({params})' if params else ''}, {over}"
+    head = f"run {records.run_id}, {replace_unprintable(measure.place)} {measure.key}{f' ({params})' if params else ''}, {over}"
     matched, ranking = found.alone is not None, records.ranking
     said = legend(measure.key, unique=ranking.risk.unique is not None, own=ranking.own is not None, drivers=matched)
     hidden = "" if found.values is not None else "\nValues of the data are not shown; --values shows them."
-    ranked = f"The {len(found.lines):,} of {counted(records.asked, 'record')} most at risk"
+    ranked = f"The {len(found.lines):,} of {count_noun(records.asked, 'record')} most at risk"
     if records.asked < records.total:
         ranked += f"; nothing is said of the others of {records.total:,}, which were not asked about"
     parts = [
-        f"{printable(head)}\n{ranked if found.guesses is None else f'Record {found.guesses.record:,}'}",
+        f"{replace_unprintable(head)}\n{ranked if found.guesses is None else f'Record {found.guesses.record:,}'}",
         printed(record_table(measure.key, found.lines, found.alone)),
         *_believed(found),
         said + hidden,

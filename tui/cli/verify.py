@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 
 from .options import JSON, WORKSPACE, check_writable, open_workspace, write_object
 from .speech import echo
 
 if TYPE_CHECKING:
-    from sfumato.workspace.release.verification import Verified
+    from sfumato.workspace.release.verification import VerifiedFolder
 
 
 @click.command()
@@ -31,25 +31,27 @@ def verify(released: Path, directory: Path | None, json_file: str | None, *, com
 
     Exit status 1 where something is not as its manifest says, or where no run of the workspace made it.
     """
-    from sfumato.workspace.release.verification import origin_of, verify_release
+    from sfumato.workspace.release.verification import find_origin, verify_release
 
     check_writable(json_file)
     found = verify_release(released)
-    lines = [*found.wrong, verified_text(found)]
+    lines = [*found.problems, verified_text(found)]
     made = True
     if commitment:
-        origin = origin_of(open_workspace(directory), found)
+        origin = find_origin(open_workspace(directory), found)
         made = origin.run is not None
-        lines.append(origin.said)
-    write_object({"packages": found.packages, "files": found.files, "wrong": found.wrong, "said": lines}, json_file)
+        lines.append(origin.message)
+    write_object(
+        {"packages": found.packages, "files": found.n_files, "wrong": found.problems, "said": lines}, json_file
+    )
     if json_file != "-":
         echo("\n".join(lines))
-    sys.exit(0 if made and not found.wrong else 1)
+    sys.exit(0 if made and not found.problems else 1)
 
 
-def verified_text(found: Verified) -> str:
+def verified_text(found: VerifiedFolder) -> str:
     """``public and internal: 12 files, all as their manifests say``."""
     packages = " and ".join(found.packages)
-    count = len(found.wrong)
-    said = f"{counted(count, 'thing')} not as released" if count else "all as the manifest says"
-    return f"{packages}: {counted(found.files, 'file')}, {said}"
+    count = len(found.problems)
+    said = f"{count_noun(count, 'thing')} not as released" if count else "all as the manifest says"
+    return f"{packages}: {count_noun(found.n_files, 'file')}, {said}"

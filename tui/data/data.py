@@ -15,7 +15,7 @@ from textual.message import Message
 
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.errors import BadInput
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
 from sfumato.tui.keys.own_keys import key_for
 from sfumato.tui.widgets.grid import Grid
@@ -179,7 +179,7 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
         if self._view is not None:
             said = sheet_summary(self._view, self._found, len(grid.marked), grid.hidden_marks)
             planned = sum(line.planned for line in self._view.lines)
-            self.count(f"{planned} of {counted(len(self._view.lines), 'variable')} included")
+            self.count(f"{planned} of {count_noun(len(self._view.lines), 'variable')} included")
         self.query_one("#data-head", Line).say(said)
 
     def values_read(self) -> None:
@@ -246,7 +246,7 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
         if what and grid.marked:
             passed = len(grid.marked) - len(changes)
             passed_over = f"; {passed} excluded stay unchanged" if passed else ""
-            names = next(iter(changes)) if len(changes) == 1 else f"{counted(len(changes), 'variable')}"
+            names = next(iter(changes)) if len(changes) == 1 else f"{count_noun(len(changes), 'variable')}"
             self.sfumato.say(f"{what}: {names}{passed_over}. {key_for(self.app, 'undo')} undoes")
             grid.set_marks(())
         self._put(history.edited(history.now.saying(toml)))
@@ -411,7 +411,7 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
 
 
 def _names(lines: Sequence[VariableLine]) -> str:
-    return lines[0].variable.name if len(lines) == 1 else f"{counted(len(lines), 'variable')}"
+    return lines[0].variable.name if len(lines) == 1 else f"{count_noun(len(lines), 'variable')}"
 
 
 def _outline(project_id: int, workspace: Workspace) -> DataView | None:

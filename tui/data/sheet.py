@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sfumato.engine.data.schema import Kind, Role, Variable
-from sfumato.engine.wording import agree, counted, percent
+from sfumato.engine.wording import agreeing_word, count_noun, format_percent
 from sfumato.tui.parts.fields import shown_value
 from sfumato.tui.widgets.sparkline import sparkline
 from sfumato.tui.widgets.tables import Columns, TableColumn
@@ -118,7 +118,7 @@ def sheet_summary(view: DataView, found: Found, marked: int, hidden: int) -> str
         f"{mark('fail')} {view.problem}" if view.problem else "",
         f"{mark('fail')} {misfits}" if wrong else "",
         f"{marked} marked" + (f", {hidden} of them not shown" if hidden else "") if marked else "",
-        f"{counted(len(view.lines) - out, 'variable')}" + (f", {out} left out" if out else ""),
+        f"{count_noun(len(view.lines) - out, 'variable')}" + (f", {out} left out" if out else ""),
         f"{stored.name}: {records_text(stored.records, stored.dropped)}",
     ]
     return " · ".join(part for part in parts if part)
@@ -148,11 +148,11 @@ def reading_of(line: VariableLine, found: FoundColumn | None) -> tuple[str, str]
         )
         return f"{name}: {said}", ""
     withheld = (
-        f"{counted(profile.withheld, 'bar')} of one or two records {agree(profile.withheld, 'is', 'are')} not shown"
+        f"{count_noun(profile.withheld, 'bar')} of one or two records {agreeing_word(profile.withheld, 'is', 'are')} not shown"
         if profile.withheld
         else ""
     )
-    counts = f"{name}: {counted(profile.records, 'record')}, {profile.distinct:,} different values"
+    counts = f"{name}: {count_noun(profile.records, 'record')}, {profile.distinct:,} different values"
     codes = f"missing: {shown_value(line.variable.missing)}" if line.variable.missing else ""
     return " · ".join(part for part in (counts, codes, withheld) if part), _quantiles(line.variable, profile)
 
@@ -166,7 +166,7 @@ def _quantiles(variable: Variable, profile: Profile) -> str:
             for i in order[:MOST_FREQUENT]
             if profile.counts[i]
         ]
-        shares = [percent(profile.counts[i] / profile.records) for i in order[: len(names)]]
+        shares = [format_percent(profile.counts[i] / profile.records) for i in order[: len(names)]]
         return (
             f"most often {', '.join(f'{name} ({share})' for name, share in zip(names, shares, strict=True))}"
             if names

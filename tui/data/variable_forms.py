@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.data.schema import DesignPart, Kind, Role, Variable
 from sfumato.engine.recipe.recipe import recipe_params
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.tui.parts.fields import Field
 from sfumato.tui.parts.offers import Offer
 from sfumato.workspace.reporting.words import role_text
@@ -71,7 +71,7 @@ def fields_of(variable: Variable, profile: Profile | None = None) -> list[Field]
     """The fields of a variable's form."""
     table = variable.to_table()
     found = zip(profile.levels, profile.counts, strict=True) if profile and profile.levels else ()
-    levels = tuple(Offer(level, f"{counted(count, 'record')}" if count else "few records") for level, count in found)
+    levels = tuple(Offer(level, f"{count_noun(count, 'record')}" if count else "few records") for level, count in found)
     bounds = [".." if end == "" else end for end in table.get("bounds", [])]
     return [
         _field("kind", table, choices=tuple(Kind)),
@@ -111,7 +111,7 @@ def codes_form(variables: Sequence[Variable]) -> Form:
 
     own = [variable.missing for variable in variables]
     shared = list(own[0]) if own and all(codes == own[0] for codes in own) else []
-    what = variables[0].name if len(variables) == 1 else f"{counted(len(variables), 'variable')}"
+    what = variables[0].name if len(variables) == 1 else f"{count_noun(len(variables), 'variable')}"
     return Form(f"Missing codes of {what}", [_field("missing", {"missing": shared})], check, topic="recipe variables")
 
 

@@ -12,7 +12,7 @@ from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
 
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
 from sfumato.tui.session.export import Exportable, Lines
 from sfumato.tui.session.messages import WorkspaceChanged
@@ -23,7 +23,7 @@ from sfumato.workspace.plots.beliefs import STEP
 from sfumato.workspace.reporting.beliefs import ABOVE, ONLY, belief_figure, belief_tables, sure
 from sfumato.workspace.reporting.tables import text
 from sfumato.workspace.reporting.words import interval, number
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.page import Dialog, Exports
 
@@ -123,8 +123,10 @@ class Beliefs(Dialog[None], Exports):
             self.query_one("#beliefs-answer", Line).say(NOT_THERE)
             return
         several = f"{self._measure % len(self._found) + 1}/{len(self._found)} " if len(self._found) > 1 else ""
-        self.query_one("#beliefs-answer", Line).say(Content(f"Run {self._run_id}  {printable(found.answer)}"))
-        self.query_one("#beliefs-use", Line).say(printable(f"{found.title} {several}· {found.uses} · {found.over}"))
+        self.query_one("#beliefs-answer", Line).say(Content(f"Run {self._run_id}  {replace_unprintable(found.answer)}"))
+        self.query_one("#beliefs-use", Line).say(
+            replace_unprintable(f"{found.title} {several}· {found.uses} · {found.over}")
+        )
         moved, first = belief_figure(found).panels
         for plot, panel in zip(self.query(Plot), (moved, first), strict=True):
             plot.set_series(panel.series, title=panel.title, x_label=panel.x_label, y_label=panel.y_label)
@@ -176,7 +178,7 @@ def moved_reading(found: BeliefsFound, x: float) -> str:
         number(float(after[0])) if len(after) == 1 else f"{number(float(after.min()))} to {number(float(after.max()))}"
     )
     more = int((after > found.prior[there]).sum())
-    return f"{counted(len(after), 'record')} of probability {number(x)} before: {ends} after, {more:,} more probable than before"
+    return f"{count_noun(len(after), 'record')} of probability {number(x)} before: {ends} after, {more:,} more probable than before"
 
 
 def first_reading(found: BeliefsFound, x: float) -> str:
@@ -186,6 +188,6 @@ def first_reading(found: BeliefsFound, x: float) -> str:
         return HINT
     band = interval(row.lower, row.upper)
     return (
-        f"by the first {counted(round(x), 'dataset')} {number(row.value)}{f' ({band})' if band else ''} are guessed right, "
+        f"by the first {count_noun(round(x), 'dataset')} {number(row.value)}{f' ({band})' if band else ''} are guessed right, "
         f"{number(found.before.value)} before"
     )

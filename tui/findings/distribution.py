@@ -18,14 +18,14 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import ContentSwitcher
 
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
 from sfumato.workspace.plots.joint import Joint, Scatter, Window
 from sfumato.workspace.plots.marginal import Marginal
 from sfumato.workspace.plots.series import x_limits, y_limits
 from sfumato.workspace.reporting.tables import Column
 from sfumato.workspace.reporting.words import number
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.dialogs import Choose, Confirm
 from ..parts.page import Dialog, Exports, grid_exportable
@@ -126,8 +126,8 @@ class DrilledRecords(Dialog[None], Exports):
 
     def on_mount(self) -> None:
         of = "confidential data" if self._run_id is None else f"confidential data of run {self._run_id}"
-        records = counted(self._pages.count(), "record")
-        self.query_one("#drilled-head", Line).say(f"{printable(self._said)} · {records} of the {of}")
+        records = count_noun(self._pages.count(), "record")
+        self.query_one("#drilled-head", Line).say(f"{replace_unprintable(self._said)} · {records} of the {of}")
         self.query_one(Grid).set_source(self._pages)
 
     def exportable(self) -> Exportable | None:
@@ -152,7 +152,7 @@ async def open_drilled(app: AppProtocol, dataset_id: int, run_id: int | None, fo
             app.call_later(app.open, DrilledRecords(pages, run_id, found.said))
 
     many = len(found.records)
-    question = f"Show {f'the {many:,} records' if many > 1 else 'the record'} with {printable(found.said)}?"
+    question = f"Show {f'the {many:,} records' if many > 1 else 'the record'} with {replace_unprintable(found.said)}?"
     await app.open(Confirm(question, CONSEQUENCE, "Show"), answered)
 
 

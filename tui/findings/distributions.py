@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from sfumato.engine.data.schema import Variable
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.tui.session.export import Exportable, Lines
 from sfumato.workspace.plots.axes import unit_text
 from sfumato.workspace.plots.column import Column
@@ -296,7 +296,7 @@ def scatter_reading(shown: DistributionAnswer, found: Scatter, x: float, width: 
         near = sorted(one.y[abs(one.x - x) <= width / 2].tolist())
         if near:
             low, middle, high = (unit_text(near[i], found.y_unit) for i in (0, len(near) // 2, -1))
-            said.append(f"{one.name} {counted(len(near), 'point')}, {low} .. {high}, median {middle}")
+            said.append(f"{one.name} {count_noun(len(near), 'point')}, {low} .. {high}, median {middle}")
     across, up = shown.columns
     return f"{across.name} {unit_text(x, found.x_unit)}: {up.name} of {' · '.join(said)}"
 

@@ -15,7 +15,7 @@ from sfumato.tui.keys.acts import bind
 from sfumato.tui.widgets.tables import Table, TableColumn
 from sfumato.workspace.reporting.beliefs import belief_lines, guess_table
 from sfumato.workspace.reporting.words import number
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.page import Exports
 from ..parts.revealing import Revealing
@@ -84,7 +84,7 @@ class Guesses(TableDialog[Sequence[Any], None], Revealing, Exports):
         widths = (RANK, SHARE, SHARE, 15, VERDICT)
         named = [*widths, *(VALUE for _ in made.columns[len(widths) :])]
         columns = [
-            TableColumn(f"{place}", printable(column.title), width, column.align, cell=partial(_cell, place))
+            TableColumn(f"{place}", replace_unprintable(column.title), width, column.align, cell=partial(_cell, place))
             for place, (column, width) in enumerate(zip(made.columns, named, strict=True))
         ]
         self.show_rows(Table(columns), made.rows)
@@ -96,13 +96,15 @@ class Guesses(TableDialog[Sequence[Any], None], Revealing, Exports):
 
 
 def _cell(place: int, row: Sequence[Any]) -> str:
-    return printable(str(row[place]))
+    return replace_unprintable(str(row[place]))
 
 
 def explanation(found: RecordGuesses) -> Content:
     """What is believed of the record, how much of belief the guesses below have, and its values where they are asked for."""
     share = sum(one.posterior for one in found.guesses)
     listed = f"The {len(found.guesses)} most likely guesses, which have {number(share)} of all belief:"
-    own = [f"{printable(name)} {printable(str(value))}" for name, value in (found.own or {}).items()]
+    own = [
+        f"{replace_unprintable(name)} {replace_unprintable(str(value))}" for name, value in (found.own or {}).items()
+    ]
     lines = [*belief_lines(found), *([f"The record: {' · '.join(own)}."] if own else []), "", listed]
     return Content("\n".join(lines))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sfumato.engine.methods.labels import declared
+from sfumato.engine.methods.labels import method_and_output
 from sfumato.engine.methods.levers import Advice, Turn
 from sfumato.workspace.plan.edits import StepPlace, plan_view, step_targets, with_sections, with_step
 from sfumato.workspace.plan.hierarchies import QUASI_IDENTIFIERS
@@ -56,7 +56,7 @@ def levers_for(verdict: Verdict, toml: str) -> list[Lever]:
     """The levers of a verdict that is not met, the strongest first, those that the plan has a setting for before the others."""
     if verdict.outcome == "met":
         return []
-    _, output = declared(verdict.value)
+    _, output = method_and_output(verdict.value)
     found = [_lever(text, verdict.target, toml) for text in output.label.levers]
     return sorted(found, key=lambda one: not one.toml)
 
@@ -109,8 +109,8 @@ def _steps(table: Mapping[str, Any], target: str) -> Sequence[tuple[StepPlace, M
 
 def _default(place: StepPlace, step: Mapping[str, Any], setting: str) -> Any:
     """What holds where a step does not say; None where its method has no such setting."""
-    from sfumato.engine.methods.registry import method_called
+    from sfumato.engine.methods.registry import method_by_key
 
-    method = method_called(f"{place.section}.{step.get('method')}")
+    method = method_by_key(f"{place.section}.{step.get('method')}")
     info = next((one for one in method.spec.params() if one.name == setting), None) if method else None
-    return None if info is None or info.required else info.default
+    return None if info is None or info.is_required else info.default

@@ -16,7 +16,7 @@ from sfumato.tui.keys.acts import bind
 from sfumato.tui.widgets.entries import Options
 from sfumato.tui.widgets.lines import KeyLine, Scroll
 from sfumato.tui.widgets.panel import Box
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.explain import Explain
 from ..parts.page import Dialog
@@ -73,7 +73,7 @@ class ExplainVerdict(Explain):
 def lever_text(lever: Lever) -> str:
     """``release fewer datasets (m): m = 10 -> m = 5``, or where to do it."""
     added = [line[2:] for line in lever.lines if line.startswith("+")]
-    return printable(f"{lever.text}: {', '.join(added)}" if added else f"{lever.text} ({BY_HAND})")
+    return replace_unprintable(f"{lever.text}: {', '.join(added)}" if added else f"{lever.text} ({BY_HAND})")
 
 
 class PlanChange(Dialog[Literal["run", "undo"]]):
@@ -92,7 +92,7 @@ class PlanChange(Dialog[Literal["run", "undo"]]):
 
     def compose(self) -> ComposeResult:
         with Box("The plan has changed"):
-            yield Static(printable(f"{self._lever.text}\n"), markup=False)
+            yield Static(replace_unprintable(f"{self._lever.text}\n"), markup=False)
             yield Scroll(difference_text(self._lever.lines))
             yield KeyLine()
 
@@ -103,4 +103,4 @@ class PlanChange(Dialog[Literal["run", "undo"]]):
 def difference_text(lines: Sequence[str]) -> Content:
     """Lines that were removed and added, in their colours as well as with their signs."""
     styles = {"-": "$text-error", "+": "$text-success"}
-    return Content("\n").join(Content.styled(printable(line), styles.get(line[:1], "")) for line in lines)
+    return Content("\n").join(Content.styled(replace_unprintable(line), styles.get(line[:1], "")) for line in lines)

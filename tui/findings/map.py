@@ -13,9 +13,9 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.widgets import ContentSwitcher
 
-from sfumato.engine.methods.labels import Subject, label_of, name_called
+from sfumato.engine.methods.labels import SeriesIdentity, label_of, measure_name
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
 from sfumato.tui.parts.dialogs import Choose
 from sfumato.tui.parts.page import Pane
@@ -208,7 +208,7 @@ class Map(Pane):
         ]
         plot.set_series(
             series,
-            x_label=name_called(x.key),
+            x_label=measure_name(x.key),
             y_label=f"{name_of(y)}, {DIRECTIONS[y.goal]}",
             keep_view=keep_view,
         )
@@ -233,7 +233,7 @@ class Map(Pane):
             for axis in (x, y)
         ]
         parts = [
-            f"{counted(len(self._points), 'run')}",
+            f"{count_noun(len(self._points), 'run')}",
             f"{left_out} without one of the numbers" if left_out else "",
         ]
         parts += [
@@ -347,7 +347,7 @@ def name_of(axis: Axis) -> str:
     """``Re-identified with certainty (income; S 0.1)``: the human name of an axis, with the settings in which uses of its method differ."""
     varying = {name: axis.settings.get(name, default) for name, default in axis.apart.items()}
     short = {name: value for name, value in axis.settings.items() if isinstance(value, (str, int, float))}
-    return label_of(Subject(axis.key, axis.target, axis.level, {**varying, **short}))
+    return label_of(SeriesIdentity(axis.key, axis.target, axis.level, {**varying, **short}))
 
 
 def point_series(points: Sequence[Point]) -> list[Series]:

@@ -23,7 +23,7 @@ from sfumato.workspace.reporting.words import mark, number, outcome_text
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.quality import Metric, QualityBoard, Score, quality_board
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.page import Exports
 from ..parts.split import DetailQuery, LaidOut, Split
@@ -142,7 +142,7 @@ def why(found: QualityBoard) -> str:
     for metric, column in found.unscored:
         left_out.setdefault(column, []).append(metric)
     said += [f"{column} not scored by {', '.join(metrics)}" for column, metrics in left_out.items()]
-    return printable(" · ".join(said) or "the minimum over the columns holds every limit")
+    return replace_unprintable(" · ".join(said) or "the minimum over the columns holds every limit")
 
 
 def board_table(found: QualityBoard) -> Table[int]:
@@ -188,10 +188,10 @@ def reading(found: QualityBoard, index: int) -> str:
     """A row of the board in words, with the reasons."""
     if index < 2:
         parts = [_said(metric.name, found.whole[metric.name]) for metric in found.metrics]
-        return printable("Minimum over the columns: " + "; ".join(parts))
+        return replace_unprintable("Minimum over the columns: " + "; ".join(parts))
     column = found.columns[index - 2]
     parts = [_said(m.name, found.scores[m.name, column]) for m in found.metrics if (m.name, column) in found.scores]
-    return printable(f"{column}: " + ("; ".join(parts) or "no measure of the run scores it"))
+    return replace_unprintable(f"{column}: " + ("; ".join(parts) or "no measure of the run scores it"))
 
 
 def deciding(found: QualityBoard) -> str | None:

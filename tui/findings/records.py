@@ -15,8 +15,8 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from sfumato.engine.methods.registry import method_called
-from sfumato.engine.wording import agree, counted
+from sfumato.engine.methods.registry import method_by_key
+from sfumato.engine.wording import agreeing_word, count_noun
 from sfumato.tui.keys.acts import bind
 from sfumato.tui.session.export import Exportable
 from sfumato.tui.terminal.text import cut, fit
@@ -30,14 +30,14 @@ from sfumato.workspace.reporting.records import columns_of as record_columns
 from sfumato.workspace.reporting.records import driver_text, record_cells
 from sfumato.workspace.reporting.tables import Column
 from sfumato.workspace.reporting.words import number, params_text
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.page import Exports, Pane, grid_exportable
 from ..parts.revealing import Revealing
 from ..parts.split import DetailQuery, LaidOut, Split
 
 if TYPE_CHECKING:
-    from sfumato.engine.execution.record_risk import LeaveOneOut
+    from sfumato.engine.execution.record_risk import LeaveOneOutCandidates
     from sfumato.workspace.reporting.records import RecordLine
     from sfumato.workspace.store.workspace import Workspace
     from sfumato.workspace.views.records import Candidates, RecordMeasure
@@ -190,7 +190,7 @@ def explanation(found: Candidates, records: int, own: Values | None, width: int)
         True: "its own record is among them",
         False: "its own record is not among them",
     }[found.hit]
-    match = agree(matching, "matches", "match")
+    match = agreeing_word(matching, "matches", "match")
     said = f"{matching:,} of {records:,} released records {match}; {among}." if matching else NOBODY
     driver = found.driver
     drives = (
@@ -204,9 +204,9 @@ def explanation(found: Candidates, records: int, own: Values | None, width: int)
     lines.append(Content.styled(cut(f"{heads}  {'its value' if own else ''}", width), "bold"))
     for v, name in enumerate(found.alone.variables):
         without = f"{found.alone.without[0][v]:,.0f} without it"
-        value = "" if own is None else printable(str(own[name]))
+        value = "" if own is None else replace_unprintable(str(own[name]))
         near = found.within[name] if found.within[name] == "equal" else f"within {found.within[name]}"
-        line = f"{fit(printable(name), name_width)}  {fit(near, WITHIN)}  {fit(without, WITHOUT, 'right')}  {value}"
+        line = f"{fit(replace_unprintable(name), name_width)}  {fit(near, WITHIN)}  {fit(without, WITHOUT, 'right')}  {value}"
         driving = driver is not None and driver.variable == name
         lines.append(Content.styled(cut(line, width), "bold" if driving else ""))
     return Content("\n").join(lines)
@@ -224,7 +224,7 @@ def seen_beside(found: Candidates, datasets: int, records: int, width: int) -> C
 
 def measure_name(key: str) -> str:
     """What a measure is called; its key where this version does not have it."""
-    method = method_called(key)
+    method = method_by_key(key)
     return key if method is None else method.title
 
 
@@ -356,7 +356,7 @@ class Records(Pane, Split):
         together = (
             (f"all {len(measure.draws)} datasets" if measure.draws else "shadow releases")
             if measure.whole
-            else f"average over {counted(records.datasets, 'dataset')}"
+            else f"average over {count_noun(records.datasets, 'dataset')}"
         )
         over = together if records.draw is None else f"dataset {records.draw}"
         parts = [place, over, records.listed, params_text(measure.params)]
@@ -421,7 +421,7 @@ def _drivers(workspace: Workspace, records: OpenRecords) -> Mapping[int, str]:
     from sfumato.workspace.views.records import drivers
 
     numbers = [line.record for line in records.lines(0, DRIVEN)]
-    found: LeaveOneOut | None = drivers(workspace, records, numbers)
+    found: LeaveOneOutCandidates | None = drivers(workspace, records, numbers)
     if found is None:
         return {}
     return {number: driver_text(found.driver(r)) for r, number in enumerate(numbers)}

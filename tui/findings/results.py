@@ -16,11 +16,11 @@ from textual.message import Message
 from textual.widgets import Input
 from textual.worker import get_current_worker
 
-from sfumato.engine.methods.labels import name_called
-from sfumato.engine.methods.registry import method_called
+from sfumato.engine.methods.labels import measure_name
+from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
 from sfumato.tui.parts.variable_titles import titles_of
 from sfumato.tui.session.export import Exportable, Lines, lines_of
@@ -216,9 +216,9 @@ class Results(Pane, Split):
         if not event.averages:
             kind = "rows so far; averages come when the run has ended" + ("" if selection.draws else " (b shows all)")
         filtered = [f"filter: {selection.text}"] if selection.text else []
-        parts = [counted(event.count, "row"), *filtered, kind, sorted_text(selection.sort, event.verdicts)]
+        parts = [count_noun(event.count, "row"), *filtered, kind, sorted_text(selection.sort, event.verdicts)]
         self.query_one("#results-head", Line).say(" · ".join(parts))
-        self.count(counted(event.count, "number"))
+        self.count(count_noun(event.count, "number"))
         line = self.query_one("#results-evidence", Line)
         line.display = bool(event.evidence)
         line.styles.height = max(1, len(event.evidence))
@@ -246,10 +246,10 @@ class Results(Pane, Split):
         run_id = selection.run_id
 
         def public() -> Lines:
-            from sfumato.workspace.release.report import public_release_of
+            from sfumato.workspace.release.report import read_public_release
 
             with Workspace.open(directory, read_only=True) as workspace:
-                return lines_of(Row, public_release_of(workspace, run_id).rows)
+                return lines_of(Row, read_public_release(workspace, run_id).rows)
 
         return Exportable(self.named("results"), lines, public=public)
 
@@ -383,7 +383,7 @@ def _fitted(
 
 def name_in(width: int, line: ResultLine) -> str:
     """The human name of a number in ``width`` cells, unlike that of any other number of the run's methods."""
-    name = name_called(line.row.key)
+    name = measure_name(line.row.key)
     return shortened_among(tuple(dict.fromkeys((*line.names, name))), width)[name]
 
 
@@ -397,6 +397,6 @@ def names_in_recipe(toml: str) -> tuple[str, ...]:
     """The human names of all numbers that a recipe's methods may give."""
     table = tomllib.loads(toml)
     steps = [*table.get("synthesis", []), *table.get("measure", []), *table.get("study", [])]
-    methods = [method_called(key) for key in dict.fromkeys(str(step.get("method")) for step in steps)]
+    methods = [method_by_key(key) for key in dict.fromkeys(str(step.get("method")) for step in steps)]
     keys = (f"{method.key}.{output.name}" for method in methods if method for output in method.outputs)
-    return tuple(dict.fromkeys(map(name_called, keys)))
+    return tuple(dict.fromkeys(map(measure_name, keys)))

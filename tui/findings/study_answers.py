@@ -248,7 +248,7 @@ def _point(value: float) -> str:
 def answer_text(study: Study) -> Content:
     """Each answer in words: ``✓ 1,250 records are enough: …``, or why there is none; and later points that fail."""
     said: list[Content] = []
-    for output in study.method.answers:
+    for output in study.method.answer_outputs:
         found = study.answer(output.name)
         if found is None:
             continue
@@ -380,7 +380,7 @@ def first_place(study: Study, name: str) -> int:
 def spread_text(study: Study, name: str) -> str:
     """``AUC 0.98 (0.96 .. 0.99) · AP 0.99``, the worst and the best by themselves in brackets, or why there is none."""
     parts = []
-    for output in (output for output in study.method.answers if output.study.spread):
+    for output in (output for output in study.method.answer_outputs if output.study.spread):
         whole, worst, best = (
             study.answer(output.name, name, **{output.study.spread: end}) for end in ("all", "worst", "best")
         )
@@ -400,7 +400,7 @@ def plane_drawn(study: Study, name: str, plane: Plane, at: int) -> Panel:
     known = (
         [(x, y) for x, y in zip(across, up, strict=True) if x is not None and y is not None] if across and up else []
     )
-    words = {output.name: output.name.replace("_", " ") for output in study.method.curves}
+    words = {output.name: output.name.replace("_", " ") for output in study.method.curve_outputs}
     x_label = plane.label or (words[plane.across] if plane.across else study.axis.label)
     if not known:
         return Panel(plane.title, (), x_label, words[plane.up])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sfumato.engine.methods.outputs import Axis
-from sfumato.engine.methods.registry import method_called
+from sfumato.engine.methods.registry import method_by_key
 from sfumato.workspace.plots.figure import Figure, Panel
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.tables import Column
@@ -91,7 +91,7 @@ class CurveView(StudyView):
 
     @property
     def axis(self) -> Axis:
-        method = method_called(self.measures[0][0].key)
+        method = method_by_key(self.measures[0][0].key)
         return (method.study.axis if method else None) or Axis("level", "the level of the study")
 
     @property
@@ -198,13 +198,13 @@ def share_columns(curve: Curve) -> list[tuple[float | None, ...]]:
 
 def share_names(key: str) -> list[str]:
     """What a study calls the shares of the variance behind its intervals."""
-    method = method_called(key)
+    method = method_by_key(key)
     return [output.name for output in method.outputs if output.study.variance_share_of] if method else []
 
 
 def shares_heading(key: str) -> str:
     """``data/noise/both``: the shares of the variance behind a study's intervals."""
-    method = method_called(key)
+    method = method_by_key(key)
     return "/".join(output.title for output in method.outputs if output.study.variance_share_of) if method else ""
 
 

@@ -15,9 +15,9 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input
 
-from sfumato.engine.methods.labels import Subject, label_of
+from sfumato.engine.methods.labels import SeriesIdentity, label_of
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
 from sfumato.tui.parts.verdict_board import board, overall
 from sfumato.tui.widgets.entries import Entry
@@ -115,7 +115,7 @@ class Trial(Dialog[None]):
             return
         self._at = at % len(self._tried)
         one, own = self._tried[self._at], self._own[self._at]
-        name = label_of(Subject(one.value, one.target, one.level, one.params))
+        name = label_of(SeriesIdentity(one.value, one.target, one.level, one.params))
         self._say(
             "name",
             f"threshold {self._at + 1}/{len(self._tried)}: {name}, by the recipe {limit_text(own.bound, own.limit, own.value)}",
@@ -139,9 +139,9 @@ class Trial(Dialog[None]):
         tried, rows = self._tried, self._rows
 
         def query(_: Workspace) -> Sequence[Verdict]:
-            from sfumato.engine.recipe.thresholds import judge
+            from sfumato.engine.recipe.thresholds import judge_thresholds
 
-            return judge(tried, rows)
+            return judge_thresholds(tried, rows)
 
         self.compute(query, self._show_judged)
 
@@ -189,7 +189,7 @@ class Trial(Dialog[None]):
         self.compute(query, self._say_kept)
 
     def _say_kept(self, limits: int) -> None:
-        self.sfumato.say(f"{counted(limits, 'limit')} saved into the plan; a new run will be judged by them")
+        self.sfumato.say(f"{count_noun(limits, 'limit')} saved into the plan; a new run will be judged by them")
 
 
 def _number(text: str) -> float | None:

@@ -19,7 +19,7 @@ from typing import Any
 from textual.binding import Binding
 from textual.keys import Keys, format_key
 
-from sfumato.engine.errors import suggestion
+from sfumato.engine.errors import near_miss_hint
 from sfumato.workspace.errors import StrangeFile
 from sfumato.workspace.plain_files import read_plain
 
@@ -95,7 +95,7 @@ def _problems(asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in asked.items():
         if name not in BY_NAME:
             old = OLD.format(name) if OLD_NAME.fullmatch(name) else ""
-            yield name, old or f'there is no act called "{name}" to give keys to{suggestion(name, BY_NAME)}'
+            yield name, old or f'there is no act called "{name}" to give keys to{near_miss_hint(name, BY_NAME)}'
         elif not _keys(value):
             yield name, f'{name} must be a key such as "f4", or a list of them'
         else:

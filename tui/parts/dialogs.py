@@ -25,7 +25,7 @@ from sfumato.tui.widgets.pages import PAGE, TableRow
 from sfumato.tui.widgets.panel import Box
 from sfumato.workspace.reporting.tables import Column
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from .page import Dialog
 
@@ -92,7 +92,7 @@ class Matches:
         return len(self.places)
 
     def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
-        return [(printable(self.name(place)), place) for place in self.places[offset : offset + limit]]
+        return [(replace_unprintable(self.name(place)), place) for place in self.places[offset : offset + limit]]
 
 
 class Choose(Dialog[int]):
@@ -143,7 +143,7 @@ class Choose(Dialog[int]):
         if words:
             self._searched = self._searched or [self._name_of(place).lower() for place in places]
             places = [i for i, text in enumerate(self._searched) if all(word in text for word in words)]
-        widest = max((cell_len(printable(self._name_of(place))) for place in places[:PAGE]), default=0)
+        widest = max((cell_len(replace_unprintable(self._name_of(place))) for place in places[:PAGE]), default=0)
         column = Column("choice", f"{len(places):,} of {self._total:,}", widest)
         found = Matches(self._name_of, places, (column,))
         if not worker.is_cancelled:

@@ -31,13 +31,13 @@ from sfumato.workspace.reporting.words import (
     params_text,
     use_text,
 )
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from .page import Dialog
 from .variable_titles import titled
 
 if TYPE_CHECKING:
-    from sfumato.engine.execution.comparison import Compared, ComparedVerdict, Side
+    from sfumato.engine.execution.comparison import ComparedNumber, ComparedVerdict, RunValue
     from sfumato.workspace.reporting.explanation import FoundNumber
     from sfumato.workspace.store.workspace import Workspace
     from sfumato.workspace.views.records import RecordMeasure
@@ -84,7 +84,7 @@ class ExplainNumber(Dialog[Any]):
     @on(Understood)
     def _understand(self, event: Understood) -> None:
         self._meaning = event.meaning
-        self.query_one(Box).say(printable(event.meaning.name))
+        self.query_one(Box).say(replace_unprintable(event.meaning.name))
         self._lay_out()
 
     def on_resize(self) -> None:
@@ -170,7 +170,7 @@ def explained(workspace: Workspace, run_id: int, row: Row, titles: Mapping[str, 
     return partial(facts_in, title_called(row.key), facts(found, meaning_of(row.key), titles))
 
 
-def compared_facts(row: Compared, runs: tuple[int, int], apart: Apart, meaning: Meaning) -> list[tuple[str, str]]:
+def compared_facts(row: ComparedNumber, runs: tuple[int, int], apart: Apart, meaning: Meaning) -> list[tuple[str, str]]:
     """Every fact about a number of two runs that there is, by name."""
     band = interval(row.lower, row.upper)
     sides = [(run, side) for run, side in zip(runs, (row.first, row.second), strict=True) if side is not None]
@@ -205,6 +205,6 @@ def judged_facts(
     return [*given(said), *definition(meaning, verdict.target, verdict.level)]
 
 
-def _value(side: Side, unit: str) -> str:
+def _value(side: RunValue, unit: str) -> str:
     band = interval(side.lower, side.upper)
     return f"{number(side.value)} {unit}".strip() + (f", {band}" if band else "")

@@ -11,13 +11,13 @@ from textual.content import Content
 from sfumato.tui.session.gate_answers import STATE_INKS, STATE_SIGNS
 from sfumato.workspace.reporting.findings import compared_text, judged_cells, limit_text, state_text
 from sfumato.workspace.reporting.words import mark
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..terminal.text import cut, fit
 from ..widgets.facts import wrapped
 
 if TYPE_CHECKING:
-    from sfumato.workspace.gate.answer import Answer
+    from sfumato.workspace.gate.answer import ReleaseAnswer
     from sfumato.workspace.gate.gate import Finding
 
 EXAMINING = "The gate examines the tables …"
@@ -35,7 +35,7 @@ def most_answer_lines(height: int) -> int:
     return next(lines for below, lines in MOST_LINES if height < below)
 
 
-def answer_lines(answer: Answer, width: int, most: int) -> list[Content]:
+def answer_lines(answer: ReleaseAnswer, width: int, most: int) -> list[Content]:
     """Return title, sentence and what is not examined in at most ``most`` lines of ``width`` cells.
 
     The title has the ink and the sign of the answer and is never cut. Where there are too few lines, what is not examined keeps
@@ -99,7 +99,7 @@ def _widest(cells: Sequence[str]) -> int:
 
 def _column(cells: Iterable[str], shown: Sequence[bool] | None = None) -> list[str]:
     """Return cells of one width, to the right, cut where they are very long; blank where they are not ``shown``."""
-    texts = [printable(one) for one in cells]
+    texts = [replace_unprintable(one) for one in cells]
     if shown is not None:
         texts = [text if is_shown else "" for text, is_shown in zip(texts, shown, strict=True)]
     width = min(_widest(texts), MOST_NUMBER)
@@ -109,4 +109,4 @@ def _column(cells: Iterable[str], shown: Sequence[bool] | None = None) -> list[s
 def titled_with_witnesses(finding: Finding, witnesses: Sequence[Finding]) -> str:
     """Return the title and how many other findings see the same leak: ``people alone in kept columns (+2 witnesses)``."""
     more = f" (+{len(witnesses)} {'witness' if len(witnesses) == 1 else 'witnesses'})" if witnesses else ""
-    return printable(finding.title) + more
+    return replace_unprintable(finding.title) + more

@@ -16,7 +16,7 @@ from sfumato.tui.keys.acts import bind
 from sfumato.tui.widgets.entries import Entry, Options
 from sfumato.tui.widgets.panel import Box
 from sfumato.workspace.reporting.words import mark
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from .offers import Offer, found
 from .page import Dialog
@@ -68,7 +68,7 @@ class PickList(Dialog[tuple[str, ...]]):
     def compose(self) -> ComposeResult:
         """A field to search, what is found, what is marked, what the one under the cursor is."""
         keys = "space marks, enter takes the marked" if self._several else "enter chooses, escape closes"
-        with Box(printable(self._title), keys, tall=True):
+        with Box(replace_unprintable(self._title), keys, tall=True):
             yield Entry(placeholder="type to search", leaves=("space", "asterisk", "slash"), id="pick-search")
             yield Options(compact=True, markup=False)
             yield Static("", id="pick-more", markup=False)
@@ -113,7 +113,9 @@ class PickList(Dialog[tuple[str, ...]]):
             self._say_more("Nothing is called that.")
         if self._several:
             said = ", ".join(self._chosen)
-            self.query_one("#pick-marked", Static).update(printable(f"marked: {said}" if said else "nothing is marked"))
+            self.query_one("#pick-marked", Static).update(
+                replace_unprintable(f"marked: {said}" if said else "nothing is marked")
+            )
 
     def _line(self, offer: Offer, width: int) -> Content:
         if self._several:
@@ -121,7 +123,9 @@ class PickList(Dialog[tuple[str, ...]]):
         else:
             sign = f"{mark('into')} " if offer.value in self._chosen else "  "
         words = f"  {offer.words}" if offer.words else ""
-        return Content.assemble((sign, "bold"), printable(f"{offer.value:<{width}}"), (printable(words), "$text-muted"))
+        return Content.assemble(
+            (sign, "bold"), replace_unprintable(f"{offer.value:<{width}}"), (replace_unprintable(words), "$text-muted")
+        )
 
     @on(OptionList.OptionHighlighted)
     def _point(self) -> None:
@@ -132,7 +136,7 @@ class PickList(Dialog[tuple[str, ...]]):
         self._say_more(said)
 
     def _say_more(self, text: str) -> None:
-        self.query_one("#pick-more", Static).update(printable(text))
+        self.query_one("#pick-more", Static).update(replace_unprintable(text))
 
     @property
     def _here(self) -> Offer | None:

@@ -14,9 +14,9 @@ from textual.geometry import Region
 from textual.message import Message
 
 from sfumato.engine.methods.labels import label_of, labels_of
-from sfumato.engine.recipe.outcomes import worst
+from sfumato.engine.recipe.outcomes import worst_outcome
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
 from sfumato.tui.terminal.text import cut, fit
 from sfumato.workspace.reporting.findings import counts_text, folded_text, is_open
@@ -29,14 +29,14 @@ from sfumato.workspace.reporting.words import (
     shortened,
     thresholds_text,
 )
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..widgets.facts import wrapped
 from ..widgets.lines import Scroll
 from .gate_lines import answer_lines, cut_lines, finding_lines, most_answer_lines
 
 if TYPE_CHECKING:
-    from sfumato.workspace.gate.answer import Answer
+    from sfumato.workspace.gate.answer import ReleaseAnswer
     from sfumato.workspace.gate.gate import Finding
 
 GAUGE = 18
@@ -93,7 +93,7 @@ def overall(verdicts: Sequence[Verdict]) -> Content:
 
     Nothing here is green: thresholds that are all met do not say that the release may leave.
     """
-    found = worst(one.outcome for one in verdicts)
+    found = worst_outcome(one.outcome for one in verdicts)
     return Content.assemble((outcome_text(found), STYLES[found]), f"  {thresholds_text(verdicts)}")
 
 
@@ -135,7 +135,7 @@ def lines(
         ink = "$success bold" if safe and verdict.outcome == "met" else STYLES[verdict.outcome]
         parts: list[Content | str | tuple[str, str]] = [
             (fit(outcome_text(verdict.outcome), state), ink),
-            f"{gap}{fit(printable(short[name]), room)}{gap}{value:>{sizes[0]}}{gap}",
+            f"{gap}{fit(replace_unprintable(short[name]), room)}{gap}{value:>{sizes[0]}}{gap}",
         ]
         parts += [gauge(verdict, ink), gap] if gauges else []
         parts += [cut(limit, sizes[1])]
@@ -165,7 +165,7 @@ def _brief(limit: str) -> str:
 def chosen_text(verdict: Verdict, width: int) -> Content:
     """The whole name of a verdict, and its reason, as far as there is room."""
     said = " · ".join(part for part in (label_of(verdict), verdict.reason) if part)
-    return Content.styled(cut(printable(f"{mark('into')} {said}"), width), "$text-muted")
+    return Content.styled(cut(replace_unprintable(f"{mark('into')} {said}"), width), "$text-muted")
 
 
 GROUPS = {family: FAMILIES[family] for family in ("risk", "utility", "quality", "studies", "synthesis")}
@@ -188,7 +188,7 @@ def limits_text(verdicts: Sequence[Verdict]) -> str:
     if not total:
         return "no limits"
     if unmet:
-        return f"{unmet} of {counted(total, 'limit')} not met"
+        return f"{unmet} of {count_noun(total, 'limit')} not met"
     return "the limit is met" if total == 1 else f"all {total} limits met"
 
 
@@ -211,7 +211,7 @@ class GateLines:
     text: what stands in place of an answer
     """
 
-    answer: Answer | None = None
+    answer: ReleaseAnswer | None = None
     findings: Sequence[Finding] = ()
     witnesses: Mapping[str, Sequence[Finding]] = field(default_factory=dict)
     waived: frozenset[str] = frozenset()
@@ -430,7 +430,7 @@ class VerdictBoard(Scroll):
             return chosen_text(self.chosen, self._width)
         if (finding := self.chosen_finding) is not None:
             return Content.styled(
-                cut(printable(f"{mark('into')} {finding.title} · {finding.said}"), self._width), "$text-muted"
+                cut(replace_unprintable(f"{mark('into')} {finding.title} · {finding.said}"), self._width), "$text-muted"
             )
         return ""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sfumato.engine.data.schema import Kind, Role
-from sfumato.engine.wording import counted, percent
+from sfumato.engine.wording import count_noun, format_percent
 from sfumato.workspace.plan.drafts import save_draft
 from sfumato.workspace.plan.variables import of_kind, with_variables
 from sfumato.workspace.reporting.words import role_text
@@ -27,8 +27,8 @@ def view_of(session: Session) -> DataView:
 def list_variables(session: Session) -> None:
     """Every variable in a line: role, kind, missing values."""
     view = view_of(session)
-    records = f"{counted(view.stored.records, 'record')} of {view.stored.name}"
-    session.talk.say(f"{records}, {counted(len(view.lines), 'variable')}.")
+    records = f"{count_noun(view.stored.records, 'record')} of {view.stored.name}"
+    session.talk.say(f"{records}, {count_noun(len(view.lines), 'variable')}.")
     session.talk.list([variable_text(line) for line in view.lines])
 
 
@@ -40,7 +40,7 @@ def variable_text(line: VariableLine) -> str:
         return f"{variable.name}{title}: excluded from the plan{f'; {line.why}' if line.why else ''}"
     missing = (
         "missing values not counted" if line.missing is None
-        else f"{percent(line.missing)} missing" if line.missing else "no missing values"
+        else f"{format_percent(line.missing)} missing" if line.missing else "no missing values"
     )  # fmt: skip
     problem = f"; {line.problem}" if line.problem else ""
     return f"{variable.name}{title}: {role_text(variable.role)}, {variable.kind}, {missing}{problem}"

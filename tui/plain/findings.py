@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.engine.errors import EngineError
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.reporting.words import FAMILIES, number, thresholds_text
 from sfumato.workspace.store.runs import Run, records_of
@@ -24,10 +24,10 @@ MOST_RECORDS = 3
 
 def _ask_run(session: Session) -> Run:
     """A run that is done, compared with its seal. Raises NotPossible, and NotAsSealed where somebody changed it."""
-    from sfumato.workspace.upkeep.integrity import hold
+    from sfumato.workspace.upkeep.integrity import verify_run
 
     run = session.ask_run("Which run?", done=True)
-    if said := hold(session.workspace, run.id).said:
+    if said := verify_run(session.workspace, run.id).message:
         session.talk.say(said)
     return run
 
@@ -44,18 +44,18 @@ def _heading(verdict: Verdict) -> str:
 
 def show_findings(session: Session) -> None:
     """Say whether the run's release may leave, what the gate finds, then every verdict: no verdict reads greener than the gate."""
-    from sfumato.workspace.gate.answer import answer_for
-    from sfumato.workspace.gate.contents import released_tables
+    from sfumato.workspace.gate.answer import answer_for_run
+    from sfumato.workspace.gate.contents import released_table_hashes
 
     from .release import examine_run, say_findings
 
     run = _ask_run(session)
-    if released_tables(session.workspace, run.id):
+    if released_table_hashes(session.workspace, run.id):
         try:
             looked = examine_run(session, run)
         except (WorkspaceError, EngineError):
             # What the gate cannot examine is said in words that never read as a pass; the verdicts follow.
-            answer = answer_for(session.workspace, run.id)
+            answer = answer_for_run(session.workspace, run.id)
             session.talk.say_all([] if answer is None else list(answer.lines))
         else:
             say_findings(session, looked)
@@ -100,7 +100,7 @@ def explain_number(session: Session) -> None:
     if not rows:
         raise NotPossible(f"run {run.id} has no number to explain.")
     session.talk.say(
-        f"{counted(len(verdicts), 'number')} with a verdict, numbered as Verdicts lists them, then {counted(len(others), 'other')}. help lists all."
+        f"{count_noun(len(verdicts), 'number')} with a verdict, numbered as Verdicts lists them, then {count_noun(len(others), 'other')}. help lists all."
     )
     row = rows[session.talk.choose("Explain which number?", [*labels_of(verdicts), *labels_of(others)])]
     if row is None:
@@ -159,7 +159,7 @@ def record_lines(found: AtRisk) -> list[str]:
 
 def show_levers(session: Session) -> None:
     """What to change for every threshold that is not known to be met."""
-    from sfumato.engine.methods.labels import declared, labels_of
+    from sfumato.engine.methods.labels import labels_of, method_and_output
 
     run = _ask_run(session)
     verdicts = _by_family(verdicts_of(session.workspace, run.id))
@@ -169,7 +169,7 @@ def show_levers(session: Session) -> None:
     if not open_ones:
         session.talk.say(f"Run {run.id}: {thresholds_text(verdicts)}; nothing has to change.")
     for verdict, name in open_ones:
-        label = declared(verdict.value)[1].label
+        label = method_and_output(verdict.value)[1].label
         means = f" It means: {label.fails}." if label.fails and verdict.outcome == "not met" else ""
         why = f" Why: {verdict.reason}." if verdict.reason else ""
         session.talk.say(f"{verdict.outcome}: {name}.{means}{why}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.workspace.plan.drafts import Draft, save_draft
 
 from ..session.command_lines import change_text, changed_lines
@@ -40,21 +40,21 @@ def draft_plan(session: Session) -> None:
     """Draft steps, measures and limits for a goal, and put them in place of the plan's own after a question."""
     from sfumato.workspace.ingest.limits import READ_SECONDS
     from sfumato.workspace.jobs.processes import call_in_process
-    from sfumato.workspace.service.draft_data import Roles, draft_project
+    from sfumato.workspace.service.draft_data import RoleAssignment, draft_project
 
     talk, draft = session.talk, session.draft()
     wanted = _wanted(session, draft)
     talk.say("The plan is drafted from the data; this can take a minute.")
     found = call_in_process(
-        draft_project, session.workspace.directory, draft.project_id, wanted, Roles(), draft.toml,
+        draft_project, session.workspace.directory, draft.project_id, wanted, RoleAssignment(), draft.toml,
         what="the draft", seconds=READ_SECONDS,
     )  # fmt: skip
     talk.say_all([f"Warning: {one}" for one in found.warnings])
     talk.say_all([*found.notes, found.cost])
     steps = ", ".join(f"{number} {section}" for section, number in found.steps.items())
-    talk.say(f"The draft for {found.want} has {counted(sum(found.steps.values()), 'step')}: {steps}.")
+    talk.say(f"The draft for {found.want} has {count_noun(sum(found.steps.values()), 'step')}: {steps}.")
     now = _view(draft).lines or ()
-    if talk.confirm(f"Replace the {counted(len(now), 'step')} of the plan?", default=False):
+    if talk.confirm(f"Replace the {count_noun(len(now), 'step')} of the plan?", default=False):
         save_draft(session.workspace, draft.saying(found.toml), draft.revision)
         talk.say("The plan is replaced by the draft.")
     else:
@@ -73,9 +73,9 @@ def _wanted(session: Session, draft: Draft) -> Wanted:
     likely = GOALS[0] if Role.SENSITIVE.value in roles or not known else GOALS[1]
     goal = GOALS[talk.choose("Which goal?", GOALS, likely, lambda: talk.list(GOALS_TEXT), "Goal")]
     from sfumato.workspace.plan.protection import DraftAudience
-    from sfumato.workspace.policy.policy import policy_of
+    from sfumato.workspace.policy.policy import read_policy_of_workspace
 
-    policy = policy_of(session.workspace.directory)
+    policy = read_policy_of_workspace(session.workspace.directory)
     planned = DraftAudience.from_policy(policy, None, _view(draft).table).audience
     question = "Who receives the release?"
     audience = AUDIENCES[talk.choose(question, AUDIENCES, planned, lambda: talk.list(AUDIENCES_TEXT), "Audience")]
@@ -84,7 +84,7 @@ def _wanted(session: Session, draft: Draft) -> Wanted:
         k = talk.ask(
             "How many records in the smallest class?", "a whole number of at least 2", _whole(2), str(smallest)
         )
-        talk.say(f"Smallest class: {counted(k, 'record')}.")
+        talk.say(f"Smallest class: {count_noun(k, 'record')}.")
         return Wanted("anonymisation", k=k, audience=audience)
     tables = goal == "tables"
     full = not tables and talk.confirm("Synthesise every variable, not only the sensitive ones?", default=False)
@@ -118,7 +118,7 @@ def list_steps(session: Session) -> None:
     """Every step in a line, by the place that Set a value takes; then whether the plan can be run."""
     project, view = session.project(), _view(session.draft())
     lines = view.lines or ()
-    session.talk.say(f"Plan of project {project.name}: {counted(len(lines), 'step')}.")
+    session.talk.say(f"Plan of project {project.name}: {count_noun(len(lines), 'step')}.")
     for section in HEAD:
         table = view.table.get(section)
         if isinstance(table, Mapping) and table:
@@ -140,8 +140,8 @@ def problem_of(view: PlanView) -> str:
 
 def step_text(line: StepLine) -> str:
     """``measure[0]: Identification (risk.identification); known: age, sex``; a limit by the name of its number."""
-    from sfumato.engine.methods.labels import Subject, label_of
-    from sfumato.engine.methods.registry import method_called
+    from sfumato.engine.methods.labels import SeriesIdentity, label_of
+    from sfumato.engine.methods.registry import method_by_key
     from sfumato.engine.recipe.thresholds import BOUNDS
     from sfumato.workspace.reporting.words import limit_text
 
@@ -152,10 +152,10 @@ def step_text(line: StepLine) -> str:
         limit = "" if bound is None else f", {limit_text(bound, table.pop(bound), value)}"
         table.pop("target", None)
         more = f"; {_settings(table)}" if table else ""
-        return f"{line.place}: {label_of(Subject(value, target))}{limit}{more}"
+        return f"{line.place}: {label_of(SeriesIdentity(value, target))}{limit}{more}"
     table.pop("method", None)
     family = {"measure": "", "study": ""}.get(line.place.section, f"{line.place.section}.")
-    method = method_called(f"{family}{line.method}")
+    method = method_by_key(f"{family}{line.method}")
     title = line.method if method is None else f"{method.title} ({line.method})"
     return f"{line.place}: {title}{f'; {_settings(table)}' if table else ''}"
 
@@ -168,7 +168,7 @@ def _settings(table: Mapping[str, Any]) -> str:
 
 def set_value(session: Session) -> None:
     """Set one value of the plan by its path, as ``sfumato run --set`` does. A plan that can be run stays one."""
-    from sfumato.engine.recipe.overrides import with_settings
+    from sfumato.engine.recipe.overrides import apply_settings
     from sfumato.workspace.plan.edits import plan_view
     from sfumato.workspace.plan.rewrite import rewritten
 
@@ -178,7 +178,7 @@ def set_value(session: Session) -> None:
         "Which value?", "a path, an equals sign and the value, such as release.m=5 or measure[0].radius=0.1", _setting
     )
     try:
-        toml = rewritten(draft.toml, with_settings(read_toml(draft.toml), [setting]))
+        toml = rewritten(draft.toml, apply_settings(read_toml(draft.toml), [setting]))
     except BadInput as error:
         raise NotPossible(f"{error.place.removeprefix('--set ')}: {error.message}. The plan is unchanged.") from None
     after = plan_view(toml)
@@ -209,11 +209,11 @@ def show_cost(session: Session) -> None:
 
 def cost_lines(session: Session, draft: Draft) -> list[str]:
     """What a run takes, and what it costs in differential privacy. Raises BadInput where that is beyond the budget."""
-    from sfumato.workspace.service.costs import plan_cost
+    from sfumato.workspace.service.costs import plan_cost_text
     from sfumato.workspace.service.prepare import cost_notice
 
     records = session.workspace.dataset(draft.dataset_id).records
-    takes = plan_cost(session.workspace, draft.toml, records, session.jobs)
+    takes = plan_cost_text(session.workspace, draft.toml, records, session.jobs)
     return [line for line in (takes, cost_notice(session.workspace, draft)) if line]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.workspace.store.runs import Project, find_run, projects
 
 from .run_words import state_text
@@ -19,7 +19,7 @@ DEMO = "randhie"
 def list_projects(session: Session) -> None:
     """Every project in a line, the one with the newest run first."""
     known = projects(session.workspace)
-    session.talk.say(f"{counted(len(known), 'project')}." if known else "No project yet.")
+    session.talk.say(f"{count_noun(len(known), 'project')}." if known else "No project yet.")
     session.talk.list([project_line(session, one) for one in known])
 
 
@@ -29,7 +29,7 @@ def project_line(session: Session, project: Project) -> str:
         "" if project.last is None else f"; run {project.last.run.id} is {state_text(session.workspace, project.last)}"
     )
     here = ", open" if project.id == session.project_id else ""
-    return f"{project.name}{here}, {counted(project.datasets, 'dataset')}, {counted(project.runs, 'run')}{newest}"
+    return f"{project.name}{here}, {count_noun(project.datasets, 'dataset')}, {count_noun(project.runs, 'run')}{newest}"
 
 
 def open_project(session: Session) -> None:
@@ -73,7 +73,9 @@ def import_a_file(session: Session) -> None:
         talk.say_all(doubt_lines(found.detection))
     for column in found.columns:
         if column.enters:
-            about = f"{column.variable.kind}, {counted(column.missing, 'missing value')}, {column.distinct:,} different"
+            about = (
+                f"{column.variable.kind}, {count_noun(column.missing, 'missing value')}, {column.distinct:,} different"
+            )
             talk.say(f"{column.variable.name}: {about}.")
     talk.say_all(left_out_lines(found.columns))
     session.open_project(next(one for one in projects(session.workspace) if one.id == found.project_id))

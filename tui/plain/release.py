@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.workspace.audit import user
 from sfumato.workspace.policy.justification import checked_justification
 from sfumato.workspace.reporting.findings import (
@@ -25,7 +25,7 @@ from .session import Entry, Menu, Session
 from .talk import NotPossible
 
 if TYPE_CHECKING:
-    from sfumato.workspace.gate.answer import Answer
+    from sfumato.workspace.gate.answer import ReleaseAnswer
     from sfumato.workspace.gate.contents import ReleasePlan
     from sfumato.workspace.gate.gate import Examination, Finding
     from sfumato.workspace.policy.policy import Policy
@@ -42,35 +42,35 @@ class Looked:
     examination: Examination
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> ReleaseAnswer:
         """Return whether the release may leave, with the waivers of this session."""
-        from sfumato.workspace.gate.answer import answer_of
+        from sfumato.workspace.gate.answer import answer_from_examination
 
-        return answer_of(self.examination, self.run.recipe, self.policy, self.records)
+        return answer_from_examination(self.examination, self.run.recipe, self.policy, self.records)
 
     @property
     def headline(self) -> str:
         """``run 7, Visits, with 2 blocks waived by ana``: what a confirmation is about."""
-        blocks, left = len(self.examination.blocking), len(self.examination.unwaived)
+        blocks, left = len(self.examination.blocking_findings), len(self.examination.unwaived_findings)
         with_what = "which no finding blocks"
         if left:
-            with_what = f"which {counted(left, 'block')} of the gate {'stops' if left == 1 else 'stop'}"
+            with_what = f"which {count_noun(left, 'block')} of the gate {'stops' if left == 1 else 'stop'}"
         elif blocks:
             names = ", ".join(dict.fromkeys(one.user for one in self.examination.waivers))
-            with_what = f"with {counted(blocks, 'block')} waived by {names}"
+            with_what = f"with {count_noun(blocks, 'block')} waived by {names}"
         return f"run {run_text(self.run)}, {with_what}"
 
 
 def examine_run(session: Session, run: Run) -> Looked:
     """Have the gate examine a run. Raises NotPossible, NotAsSealed, BadInput for a policy that cannot be."""
     from sfumato.workspace.gate.contents import plan_release
-    from sfumato.workspace.gate.gate import examine
-    from sfumato.workspace.policy.policy import policy_of
+    from sfumato.workspace.gate.gate import examine_release
+    from sfumato.workspace.policy.policy import read_policy_of_workspace
 
     workspace = session.workspace
     session.talk.say(f"The gate examines run {run.id}; this can take a minute.")
-    plan, policy = plan_release(workspace, run.id), policy_of(workspace.directory)
-    examination = examine(workspace, plan, policy).waived_by(user(), session.waived.get(run.id, {}))
+    plan, policy = plan_release(workspace, run.id), read_policy_of_workspace(workspace.directory)
+    examination = examine_release(workspace, plan, policy).with_waivers_by(user(), session.waived.get(run.id, {}))
     return Looked(run, records_of(workspace, run), plan, policy, examination)
 
 
@@ -81,7 +81,7 @@ def _look(session: Session) -> Looked:
 
 def say_findings(session: Session, looked: Looked) -> None:
     """Say the answer, then how many findings there are by state, then each that a reader has to look at."""
-    examination, left = looked.examination, {one.check for one in looked.examination.unwaived}
+    examination, left = looked.examination, {one.check for one in looked.examination.unwaived_findings}
     session.talk.say_all(list(looked.answer.lines))
     session.talk.say(f"The gate: {counts_text(examination.findings)}.")
     for finding in lead_findings(examination.findings):
@@ -101,16 +101,16 @@ def show_findings(session: Session) -> None:
 
 def waive(session: Session) -> None:
     """Waive a finding that blocks, with a justification that the audit log will keep."""
-    from sfumato.workspace.gate.gate import why_not_waived
+    from sfumato.workspace.gate.gate import waiver_obstacle
 
     looked, talk = _look(session), session.talk
-    left = by_status(looked.examination.unwaived)
+    left = by_status(looked.examination.unwaived_findings)
     if not left:
         raise NotPossible(f"no finding blocks {looked.headline.partition(', which')[0]}; there is nothing to waive.")
     one = left[
         talk.choose("Waive which finding?", [f.check for f in left], explain=partial(_list_blocks, session, left))
     ]
-    if refused := why_not_waived(one, looked.policy, user()):
+    if refused := waiver_obstacle(one, looked.policy, user()):
         raise NotPossible(f"{refused}.")
     talk.say_all(finding_text(one))
     reason = talk.ask(
@@ -120,7 +120,7 @@ def waive(session: Session) -> None:
     )
     session.waived.setdefault(looked.run.id, {})[one.check] = reason
     talk.say(f"Waived: {one.check}, by {user()}, because: {reason}.")
-    talk.say(f"{counted(len(left) - 1, 'block')} left. A waiver takes effect with the release.")
+    talk.say(f"{count_noun(len(left) - 1, 'block')} left. A waiver takes effect with the release.")
 
 
 def _list_blocks(session: Session, left: list[Finding]) -> None:
@@ -144,15 +144,15 @@ def show_contents(session: Session) -> None:
 
 def write_release(session: Session) -> None:
     """Write a release that nothing unwaived blocks, after its folder and a question with the headline."""
-    from sfumato.workspace.release.forms import form_of, forms
-    from sfumato.workspace.service.release import release, releases_of
+    from sfumato.workspace.release.forms import form_for_file, writable_forms
+    from sfumato.workspace.service.release import past_releases, write_run_release
 
     from ..session.release_texts import released_text
 
     looked, talk, workspace = _look(session), session.talk, session.workspace
     talk.say_all(list(looked.answer.lines))
-    known = forms()
-    own = form_of(workspace.dataset(looked.run.dataset_id).name)
+    known = writable_forms()
+    own = form_for_file(workspace.dataset(looked.run.dataset_id).name)
     second = looked.policy.second_person
     if not second:
         _check_waived(looked)
@@ -168,19 +168,19 @@ def write_release(session: Session) -> None:
         talk.say("Nothing is released.")
         return
     waivers = {} if second else {one.check: one.reason for one in looked.examination.waivers}
-    done = release(workspace, looked.run.id, Path(folder), form, "", waivers)
+    done = write_run_release(workspace, looked.run.id, Path(folder), form, "", waivers)
     session.waived.pop(looked.run.id, None)
     talk.say(f"Run {looked.run.id} {released_text(done)}.")
     talk.say(
         f"Leaves the building: {done.directory / 'public'}. As confidential as the data: {done.directory / 'internal'}."
     )
-    last = releases_of(workspace, looked.run.id)[0]
+    last = past_releases(workspace, looked.run.id)[0]
     talk.say(f"Released {last.time[:16].replace('T', ' ')} UTC by {last.user}.")
 
 
 def _check_waived(looked: Looked) -> None:
     """Raises NotPossible where a finding blocks that this session has not waived."""
-    if left := looked.examination.unwaived:
+    if left := looked.examination.unwaived_findings:
         names = ", ".join(one.check for one in left)
         raise NotPossible(
             f"the gate blocks the release: {names}. Waive each with a justification first, or change the plan."
@@ -191,11 +191,11 @@ def _approved(session: Session, looked: Looked, form: str) -> bool:
     """Whether another account has approved the release, where the policy asks for one; else offer to ask it."""
     from dataclasses import replace
 
-    from sfumato.workspace.release.approval import answered, request_release
+    from sfumato.workspace.release.approval import approve_or_explain, request_release
 
     talk, run = session.talk, looked.run
     bare = replace(looked.examination, waivers=(), approval=None)
-    found, why_not = answered(session.workspace, looked.plan, looked.policy, bare, form)
+    found, why_not = approve_or_explain(session.workspace, looked.plan, looked.policy, bare, form)
     if not why_not and found.approval is not None:
         talk.say(f"Approved by {found.approval.approved_by}, because: {found.approval.approval_reason}.")
         return True
@@ -222,11 +222,11 @@ def _folder(answer: str) -> str:
 
 def show_past(session: Session) -> None:
     """The releases of a run, the last first: when, by whom, why."""
-    from sfumato.workspace.service.release import releases_of
+    from sfumato.workspace.service.release import past_releases
 
     run = session.ask_run("The releases of which run?")
-    past = releases_of(session.workspace, run.id)
-    session.talk.say(f"Run {run_text(run)}: {counted(len(past), 'release')}.")
+    past = past_releases(session.workspace, run.id)
+    session.talk.say(f"Run {run_text(run)}: {count_noun(len(past), 'release')}.")
     for one in past:
         because = f", because: {one.reason}" if one.reason else ""
         when = one.time[:16].replace("T", " ")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sfumato.engine.errors import EngineError
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.workspace.reporting.words import duration, thresholds_text
 from sfumato.workspace.store.runs import Run, RunState, find_run, run_lines
 from sfumato.workspace.views.results import verdicts_of
@@ -17,14 +17,14 @@ from .talk import NotPossible
 def list_runs(session: Session) -> None:
     """Every run of the open project in a line."""
     project = session.project()
-    session.talk.say(f"Project {project.name}: {counted(project.runs, 'run')}.")
+    session.talk.say(f"Project {project.name}: {count_noun(project.runs, 'run')}.")
     session.list_runs()
 
 
 def start(session: Session) -> None:
     """Run the plan of the open project, after its cost and a question."""
     from sfumato.workspace.plan.edits import plan_view
-    from sfumato.workspace.service.prepare import run_plan
+    from sfumato.workspace.service.prepare import enter_plan_run
 
     from .plan import cost_lines, problem_of
 
@@ -36,7 +36,7 @@ def start(session: Session) -> None:
     session.talk.say_all(cost_lines(session, draft))
     if not session.talk.confirm(f"Run the plan of project {project.name}?", default=True):
         return
-    session.open_run(find_run(session.workspace, run_plan(session.workspace, draft)))
+    session.open_run(find_run(session.workspace, enter_plan_run(session.workspace, draft)))
     carry_on(session)
 
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import BinaryIO, TextIO, TypeVar
 
-from sfumato.engine.errors import BadInput, suggestion
+from sfumato.engine.errors import BadInput, near_miss_hint
 from sfumato.workspace.reporting.words import outcome_text
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 Answer = TypeVar("Answer")
 MOST_BYTES = 1 << 16
@@ -44,7 +44,7 @@ class NotPossible(Exception):
 
 def spoken(text: str) -> str:
     """``text`` in one line as it is read aloud: no control characters, no sign of a state beside its word, no drawing."""
-    line = printable(text)
+    line = replace_unprintable(text)
     for state in STATES:
         if line.startswith(signed := outcome_text(state)):
             line = f"{state}{line[len(signed) :]}"
@@ -134,7 +134,7 @@ class Talk:
                     return known.index(wanted)
             if re.fullmatch("[0-9]{1,9}", answer) and 1 <= int(answer) <= len(names):
                 return int(answer) - 1
-            raise BadInput("", f'"{answer}" is not possible{suggestion(answer, shown) or "."}')
+            raise BadInput("", f'"{answer}" is not possible{near_miss_hint(answer, shown) or "."}')
 
         possible = "1" if len(names) == 1 else f"a number from 1 to {len(names)}"
         at = self.ask(question, f"{possible} or a name", check, default, explain or (lambda: self.list(names)))

@@ -14,7 +14,7 @@ from textual.widgets import Static
 from sfumato.engine.data.schema import Role, Variable
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.tui.parts.fields import Field
 from sfumato.workspace.jobs.settings import JOBS
 from sfumato.workspace.reporting.words import mark
@@ -59,10 +59,10 @@ class DraftForm(Form):
         self._cost = ""
         wanted = asked_wanted(answers)
         _ask_roles(self._variables, answers)
-        from sfumato.workspace.service.costs import draft_cost
+        from sfumato.workspace.service.costs import draft_cost_text
 
         with Workspace.open(self.sfumato.directory, read_only=True) as workspace:
-            self._cost = draft_cost(workspace, self._toml, self._records, wanted, JOBS)
+            self._cost = draft_cost_text(workspace, self._toml, self._records, wanted, JOBS)
 
     @on(Form.Checked)
     def _say(self, event: Form.Checked) -> None:
@@ -85,9 +85,9 @@ class DraftsPlan(EditsPlan):
         directory, project_id = self.sfumato.directory, self._project_id
 
         def draft(call: Beside) -> DraftedText:
-            from sfumato.workspace.service.draft_data import Roles, draft_project
+            from sfumato.workspace.service.draft_data import RoleAssignment, draft_project
 
-            return call(draft_project, directory, project_id, wanted, Roles(), toml, what="the draft")
+            return call(draft_project, directory, project_id, wanted, RoleAssignment(), toml, what="the draft")
 
         self.call_beside(draft, self.Drafted, group="draft")
 
@@ -207,5 +207,5 @@ def drafted_words(found: DraftedText) -> str:
     ]
     changes = [*found.changes[:MOST_CHANGES]]
     if more := len(found.changes) - len(changes):
-        changes.append(f"{counted(more, 'more column')} changed for the audience: see the comments of the plan.")
+        changes.append(f"{count_noun(more, 'more column')} changed for the audience: see the comments of the plan.")
     return " ".join([f"{mark('pass')} Drafted: {', '.join(counts)}.", *found.warnings, *changes, "u takes it back."])

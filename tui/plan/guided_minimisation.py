@@ -12,14 +12,14 @@ from textual.binding import BindingType
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
 from sfumato.tui.parts.fields import Field
 from sfumato.tui.session import jobs
 from sfumato.tui.widgets.entries import Options
 from sfumato.tui.widgets.panel import Box
-from sfumato.workspace.service.guided_minimisation import StoredData, stored_data
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.service.guided_minimisation import ProjectTable, list_project_tables
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.form import Form
 from ..parts.page import Dialog
@@ -34,7 +34,7 @@ The answer is the smallest size at which the anonymised data are always good eno
 NONE = "This project has no data yet. Leave with escape, and press n in Runs."
 
 
-class GuidedMinimisation(Dialog[StoredData]):
+class GuidedMinimisation(Dialog[ProjectTable]):
     """Says what will be done, and answers the table to do it on."""
 
     manual = "app smallest sample"
@@ -49,7 +49,7 @@ class GuidedMinimisation(Dialog[StoredData]):
     def __init__(self, project_id: int) -> None:
         super().__init__()
         self._project_id = project_id
-        self._found: Sequence[StoredData] = ()
+        self._found: Sequence[ProjectTable] = ()
 
     def compose(self) -> ComposeResult:
         """What it is about, and the tables."""
@@ -57,15 +57,17 @@ class GuidedMinimisation(Dialog[StoredData]):
             yield Static(WHAT, id="guided-what", markup=False)
             yield Options(compact=True)
 
-    def read_query(self) -> Callable[[Workspace], Sequence[StoredData]]:
+    def read_query(self) -> Callable[[Workspace], Sequence[ProjectTable]]:
         project_id = self._project_id
-        return lambda workspace: stored_data(workspace, project_id)
+        return lambda workspace: list_project_tables(workspace, project_id)
 
-    def take(self, answer: Sequence[StoredData]) -> None:
+    def take(self, answer: Sequence[ProjectTable]) -> None:
         self._found = answer
         options = self.query_one(OptionList)
         texts = [
-            printable(f"{one.name}: {counted(one.records, 'record')}, {counted(len(one.variables), 'variable')}")
+            replace_unprintable(
+                f"{one.name}: {count_noun(one.records, 'record')}, {count_noun(len(one.variables), 'variable')}"
+            )
             for one in self._found
         ]
         options.add_options([Option(text, id=str(place)) for place, text in enumerate(texts)])
@@ -81,11 +83,11 @@ class GuidedMinimisation(Dialog[StoredData]):
 async def guide(app: AppProtocol, project_id: int) -> None:
     """Ask for the table, then for the rest; start the run."""
 
-    def start(data: StoredData, answers: dict[str, Any] | None) -> None:
+    def start(data: ProjectTable, answers: dict[str, Any] | None) -> None:
         if answers is not None:
             app.job(partial(jobs.find_smallest_sample, app.directory, data, answers))
 
-    def ask(data: StoredData | None) -> None:
+    def ask(data: ProjectTable | None) -> None:
         if data is not None:
             form = Form(f"Smallest sample of {data.name}", fields_of(data), partial(_check, data))
             app.call_later(app.open, form, partial(start, data))
@@ -93,7 +95,7 @@ async def guide(app: AppProtocol, project_id: int) -> None:
     await app.open(GuidedMinimisation(project_id), ask)
 
 
-def fields_of(data: StoredData) -> list[Field]:
+def fields_of(data: ProjectTable) -> list[Field]:
     """Four questions; the variables that the plan says an intruder knows stand there already."""
     free = tuple(name for name, table in data.variables.items() if table.get("role") != "identifier")
     return [
@@ -107,7 +109,7 @@ def fields_of(data: StoredData) -> list[Field]:
     ]  # fmt: skip
 
 
-def _check(data: StoredData, answers: dict[str, Any]) -> None:
+def _check(data: ProjectTable, answers: dict[str, Any]) -> None:
     from sfumato.workspace.service.guided_minimisation import minimisation_recipe
 
     minimisation_recipe(data, answers)

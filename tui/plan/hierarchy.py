@@ -12,7 +12,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.widgets import Static
 
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
 from sfumato.tui.parts.fields import Field
 from sfumato.tui.parts.offers import Offer
@@ -23,7 +23,7 @@ from sfumato.tui.widgets.tables import Columns, Table, TableColumn
 from sfumato.workspace.plan.drafts import Draft
 from sfumato.workspace.reporting.tables import fitted
 from sfumato.workspace.reporting.words import mark
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.form import Form
 from ..parts.page import Dialog, PlanPane
@@ -32,7 +32,7 @@ from ..parts.tables import TableScreen
 
 if TYPE_CHECKING:
     from sfumato.engine.partition.hierarchies import Hierarchy as Tree
-    from sfumato.engine.partition.hierarchy_edits import Node
+    from sfumato.engine.partition.hierarchy_edits import HierarchyNode
     from sfumato.workspace.plan.hierarchies import OpenHierarchy, TreeLine
 
 NODE, BESIDE = 30, 40
@@ -116,25 +116,25 @@ class Hierarchy(TableScreen["TreeLine"], Dialog["OpenHierarchy"]):
         released = "" if opened.level is None else f"level {opened.level} is released"
         parts = [
             f"{opened.variable.name}, {opened.place}",
-            counted(height, "level") + " above the values",
+            count_noun(height, "level") + " above the values",
             released,
         ]
         if lacking := opened.lacking:
             parts.append(
-                f"{mark('fail')} {counted(len(lacking), 'value')} of the data not in the tree: Propose (?) makes another"
+                f"{mark('fail')} {count_noun(len(lacking), 'value')} of the data not in the tree: Propose (?) makes another"
             )
-        self.query_one("#hierarchy-head", Line).say(printable(" · ".join(filter(None, parts))))
+        self.query_one("#hierarchy-head", Line).say(replace_unprintable(" · ".join(filter(None, parts))))
         marked = f"{len(self._marked)} marked · " if self._marked else ""
         self.query_one("#hierarchy-said", Static).update(
-            printable(marked + "; ".join(filter(None, (opened.said, opened.learnt))))
+            replace_unprintable(marked + "; ".join(filter(None, (opened.said, opened.learnt))))
         )
 
     @property
-    def _here(self) -> Node | None:
+    def _here(self) -> HierarchyNode | None:
         return None if self.here is None else self.here.node
 
     @property
-    def _chosen(self) -> list[Node]:
+    def _chosen(self) -> list[HierarchyNode]:
         """The marked nodes in their order; without any the one under the cursor."""
         marked = [line.node for line in self._lines if _key(line.node) in self._marked]
         return marked or ([self._here] if self._here is not None else [])
@@ -175,23 +175,25 @@ class Hierarchy(TableScreen["TreeLine"], Dialog["OpenHierarchy"]):
 
     async def action_group(self) -> None:
         """Put the marked nodes below a new one."""
-        from sfumato.engine.partition.hierarchy_edits import grouped
+        from sfumato.engine.partition.hierarchy_edits import group_nodes
 
         tree, nodes = self._now.tree, self._chosen
         if tree is not None and nodes:
-            what = f"New node over {printable(', '.join(node.label for node in nodes[:4]))}{' …' if len(nodes) > 4 else ''}"
-            await self._ask_name(what, "", partial(grouped, tree, nodes))
+            what = f"New node over {replace_unprintable(', '.join(node.label for node in nodes[:4]))}{' …' if len(nodes) > 4 else ''}"
+            await self._ask_name(what, "", partial(group_nodes, tree, nodes))
 
     async def action_rename(self) -> None:
-        from sfumato.engine.partition.hierarchy_edits import renamed
+        from sfumato.engine.partition.hierarchy_edits import rename_node
 
         tree, here = self._now.tree, self._here
         if tree is None or here is None:
             return
         if here.is_value:
-            self._edit(partial(renamed, tree, here, ""))
+            self._edit(partial(rename_node, tree, here, ""))
         else:
-            await self._ask_name(f"Rename {printable(here.label)}", here.label, partial(renamed, tree, here))
+            await self._ask_name(
+                f"Rename {replace_unprintable(here.label)}", here.label, partial(rename_node, tree, here)
+            )
 
     async def _ask_name(self, title: str, now: str, change: Callable[[str], Tree]) -> None:
         def check(table: Mapping[str, Any]) -> None:
@@ -206,20 +208,20 @@ class Hierarchy(TableScreen["TreeLine"], Dialog["OpenHierarchy"]):
 
     def action_move(self) -> None:
         """Put the marked nodes below the one under the cursor."""
-        from sfumato.engine.partition.hierarchy_edits import moved
+        from sfumato.engine.partition.hierarchy_edits import move_nodes
 
         tree, here = self._now.tree, self._here
         if tree is not None and here is not None:
             nodes = [node for node in self._chosen if _key(node) in self._marked]
-            self._edit(partial(moved, tree, nodes, here))
+            self._edit(partial(move_nodes, tree, nodes, here))
 
     def action_dissolve(self) -> None:
         """Take the node out; what lay below it lies below the one above."""
-        from sfumato.engine.partition.hierarchy_edits import dissolved
+        from sfumato.engine.partition.hierarchy_edits import dissolve_node
 
         tree, here = self._now.tree, self._here
         if tree is not None and here is not None:
-            self._edit(partial(dissolved, tree, here))
+            self._edit(partial(dissolve_node, tree, here))
 
     async def action_widths(self) -> None:
         """Give the widths of the intervals."""
@@ -239,15 +241,17 @@ class Hierarchy(TableScreen["TreeLine"], Dialog["OpenHierarchy"]):
             "of the intervals at each level, each a multiple of the one before; of dates in days; none: the root alone"
         )
         field = Field("widths", what, "list", self._now.written)
-        await self.sfumato.open(Form(f"Widths of {printable(self._now.variable.name)}", [field], check), answered)
+        await self.sfumato.open(
+            Form(f"Widths of {replace_unprintable(self._now.variable.name)}", [field], check), answered
+        )
 
     def action_propose(self) -> None:
         """Begin anew with what is proposed; again: with the next proposal."""
         offered = self._now.proposals
-        if self._now.said == offered[self._proposal].words:
+        if self._now.said == offered[self._proposal].description:
             self._proposal = (self._proposal + 1) % len(offered)
         self._put(self._now.proposed(offered[self._proposal]))
-        self.sfumato.say(f"Proposal {self._proposal + 1} of {len(offered)}: {offered[self._proposal].words}")
+        self.sfumato.say(f"Proposal {self._proposal + 1} of {len(offered)}: {offered[self._proposal].description}")
 
     def action_undo(self) -> None:
         if self._past:
@@ -268,7 +272,7 @@ class Hierarchy(TableScreen["TreeLine"], Dialog["OpenHierarchy"]):
 
 
 def _node_cell(line: TreeLine) -> str:
-    return "  " * line.node.depth + printable(line.node.label)
+    return "  " * line.node.depth + replace_unprintable(line.node.label)
 
 
 def _released_cell(level: int, line: TreeLine) -> str:
@@ -279,7 +283,7 @@ def _in_need(most: int, columns: Columns[TreeLine], width: int) -> Columns[TreeL
     return fitted(columns, min(width, most))
 
 
-def _key(node: Node) -> str:
+def _key(node: HierarchyNode) -> str:
     return f"{node.low}:{node.rows[0]}:{node.label}"
 
 

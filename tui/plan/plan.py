@@ -30,7 +30,7 @@ from textual.widgets import Static, TextArea
 from textual.worker import get_current_worker
 
 from sfumato.engine.errors import EngineError
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
 from sfumato.tui.keys.own_keys import key_for
 from sfumato.workspace.errors import NotFound, WorkspaceError
@@ -39,7 +39,7 @@ from sfumato.workspace.plan.drafts import Draft, draft_of, draft_of_run
 from sfumato.workspace.reporting.tables import fitted, grid_width
 from sfumato.workspace.reporting.words import mark
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.dialogs import Confirm
 from ..parts.fields import shown_value
@@ -165,7 +165,7 @@ def run_text(view: PlanView, cost: str = "") -> str:
     parts = [f"{n} {name if n == 1 else plural.get(name, f'{name}s')}" for n, name in counts if n]
     if not view.table.get("anonymisation"):
         m = release.get("m", 20)
-        parts.insert(0, f"{counted(m, 'dataset')}")
+        parts.insert(0, f"{count_noun(m, 'dataset')}")
     weights = _section(view.table.get("weights"))
     less = f"Records at risk in run {shown_value(weights.get('run'))} have less influence." if weights else ""
     doubts = " ".join(f"{mark('warn')} {said}." for said in view.threshold_warnings)
@@ -182,7 +182,7 @@ def changes_text(since: SinceRun | None) -> str:
         return ""
     from sfumato.workspace.reporting.recipe_difference import sentence
 
-    run = printable(f"run {since.run_id}{f' {since.called}' if since.called else ''}")
+    run = replace_unprintable(f"run {since.run_id}{f' {since.called}' if since.called else ''}")
     lines = [f"- {sentence(one)}" for one in since.changes]
     lines.insert(0, "- it is for other records") if since.other_data else None
     if not lines:
@@ -209,10 +209,10 @@ class RunPlan(Confirm):
         draft = self._draft
 
         def query(workspace: Workspace) -> str:
-            from sfumato.workspace.service.costs import plan_cost
+            from sfumato.workspace.service.costs import plan_cost_text
             from sfumato.workspace.views.recipe_difference import since_newest_run
 
-            takes = plan_cost(workspace, draft.toml, workspace.dataset(draft.dataset_id).records, JOBS)
+            takes = plan_cost_text(workspace, draft.toml, workspace.dataset(draft.dataset_id).records, JOBS)
             return "\n\n".join(filter(None, (takes, changes_text(since_newest_run(workspace, draft)))))
 
         return query
@@ -423,7 +423,9 @@ class Plan(EditQueue):
             words = [f"run {self._run_of_plan} is this plan;", key, "runs it again"]
         good = " ".join((mark("pass"), *words))
         doubts = [f"{mark('warn')} {said}" for said in view.threshold_warnings]
-        self.query_one("#plan-head", Line).say(" · ".join(filter(None, (good, *doubts, printable(self.changed)))))
+        self.query_one("#plan-head", Line).say(
+            " · ".join(filter(None, (good, *doubts, replace_unprintable(self.changed))))
+        )
 
     def _show(self) -> None:
         if self._view is not None:
@@ -431,7 +433,7 @@ class Plan(EditQueue):
             self.query_one(StepGrid).show_table(TABLE, rows, self._want)
             self._share_lines()
             self._want, self._listed = None, False
-            self.count(counted(len(self._view.lines or ()), "step"))
+            self.count(count_noun(len(self._view.lines or ()), "step"))
 
     def on_resize(self) -> None:
         """Give list and step their lines."""

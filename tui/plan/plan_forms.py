@@ -14,20 +14,20 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from sfumato.engine.data.schema import Kind
-from sfumato.engine.data.terms import CODE, FUNCTIONS
+from sfumato.engine.data.terms import FUNCTIONS, LEVEL_CODE
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.outputs import Output
-from sfumato.engine.methods.registry import Method, find, method_called, registry
-from sfumato.engine.methods.spec import ParamInfo, written
+from sfumato.engine.methods.registry import Method, find_method, method_by_key, registry
+from sfumato.engine.methods.spec import ParamInfo, to_plain_value
 from sfumato.engine.recipe.recipe import Recipe, recipe_params
 from sfumato.engine.recipe.threshold_warnings import (
-    beyond_range,
+    beyond_range_warning,
     natural_bound,
-    never_computed,
-    never_fails,
-    wrong_side,
+    never_computed_warning,
+    never_fails_warning,
+    wrong_side_warning,
 )
-from sfumato.engine.recipe.thresholds import BOUNDS, output_of
+from sfumato.engine.recipe.thresholds import BOUNDS, threshold_output
 from sfumato.workspace.plan.edits import PlanView, StepPlace, with_sections, with_step
 from sfumato.workspace.reporting.words import DIRECTIONS
 from sfumato.workspace.store.workspace import Workspace
@@ -50,7 +50,7 @@ def _steps(table: Mapping[str, Any]) -> list[tuple[Method, Mapping[str, Any]]]:
     named = [
         (name if "." in name else f"synthesis.{name}", step) for step in steps for name in [str(step.get("method", ""))]
     ]
-    return [(method, step) for key, step in named if (method := method_called(key)) is not None]
+    return [(method, step) for key, step in named if (method := method_by_key(key)) is not None]
 
 
 def measured_offers(table: Mapping[str, Any]) -> tuple[Offer, ...]:
@@ -58,7 +58,7 @@ def measured_offers(table: Mapping[str, Any]) -> tuple[Offer, ...]:
     found = {
         f"{method.key}.{output.name}": Offer(f"{method.key}.{output.name}", _beside(method, output), output.meaning)
         for method, _ in _steps(table)
-        for output in method.results
+        for output in method.result_outputs
     }
     return tuple(found.values())
 
@@ -86,7 +86,7 @@ def threshold_fields(step: Mapping[str, Any], table: Mapping[str, Any]) -> list[
 
 
 def _natural(value: str) -> str:
-    output = output_of(value)
+    output = threshold_output(value)
     return natural_bound(output) if output else BOUNDS[0]
 
 
@@ -108,7 +108,9 @@ def _settings(table: Mapping[str, Any]) -> tuple[Offer, ...]:
     """The settings that steps have otherwise than by default, each with its method."""
     found: dict[str, Offer] = {}
     for method, step in _steps(table):
-        defaults = {info.name: None if info.required else written(info.default) for info in method.spec.params()}
+        defaults = {
+            info.name: None if info.is_required else to_plain_value(info.default) for info in method.spec.params()
+        }
         for key, value in step.items():
             if key in defaults and value != defaults[key] and isinstance(value, (str, int, float)):
                 pair = shown_value({key: value})
@@ -130,10 +132,10 @@ def check_limit(step: Mapping[str, Any]) -> None:
     bound = next((name for name in BOUNDS if name in step), None)
     if bound is None:
         raise BadInput("limit", "Enter a limit")
-    limit, output = step[bound], output_of(str(step.get("value", "")))
+    limit, output = step[bound], threshold_output(str(step.get("value", "")))
     if isinstance(limit, bool) or not isinstance(limit, int | float):
         raise BadInput("limit", f"{limit!r} is not a number")
-    if output is not None and (problem := beyond_range(output, bound, limit)):
+    if output is not None and (problem := beyond_range_warning(output, bound, limit)):
         raise BadInput("limit", problem)
 
 
@@ -142,20 +144,24 @@ def limit_remark(texts: Texts, otherwise: str) -> Remark:
 
     ``otherwise`` is the value that an empty field means.
     """
-    output = output_of(texts["value"].strip() or otherwise)
+    output = threshold_output(texts["value"].strip() or otherwise)
     bound = next((name for name in BOUNDS if name == texts["bound"]), None)
     if output is None or bound is None:
         return Remark()
     hint = " · ".join(filter(None, (DIRECTIONS[output.goal], output.unit, output.range_words)))
-    problem = wrong_side(output, bound) or never_computed(output, bound)
+    problem = wrong_side_warning(output, bound) or never_computed_warning(output, bound)
     with suppress(ValueError):
-        problem = problem or never_fails(output, bound, float(texts["limit"]))
+        problem = problem or never_fails_warning(output, bound, float(texts["limit"]))
     return Remark(hint, problem)
 
 
 def follow_value(name: str, texts: Texts) -> Texts:
     """The side of the limit goes with the direction of a value that was changed."""
-    return {"bound": _natural(texts["value"].strip())} if name == "value" and output_of(texts["value"].strip()) else {}
+    return (
+        {"bound": _natural(texts["value"].strip())}
+        if name == "value" and threshold_output(texts["value"].strip())
+        else {}
+    )
 
 
 WITH_LEVELS = tuple(kind.value for kind in Kind if kind.has_levels)
@@ -172,14 +178,14 @@ def method_of(place: StepPlace, step: Mapping[str, Any]) -> Method:
     """The method that a step names. Raises BadInput."""
     name = str(step.get("method", ""))
     for key in (f"{place.section}.{name}", name):
-        if (method := method_called(key)) is not None:
+        if (method := method_by_key(key)) is not None:
             return method
     raise BadInput(f"{place}.method", f'no method "{name}"; correct it in the TOML, or add the step anew')
 
 
 def costs_more(method: Method, step: Mapping[str, Any]) -> bool:
     """Whether a run says before it is begun what the step costs beside time: it keeps a privacy account, or leaves more than its dataset."""
-    asked = any(info.param.beside and step.get(info.name) for info in method.spec.params())
+    asked = any(info.param.changes_no_data and step.get(info.name) for info in method.spec.params())
     return method.synthesis.account is not None or asked
 
 
@@ -206,7 +212,7 @@ def _columns(tables: Mapping[str, Any], kinds: Sequence[str]) -> tuple[Offer, ..
 def _terms(columns: Sequence[Offer]) -> tuple[Offer, ...]:
     """Columns, then the functions of numbers, and the code of columns with levels."""
     levelled = {offer.value: offer.words.partition(" ")[0] in WITH_LEVELS for offer in columns}
-    made = [(name, offer) for name in FUNCTIONS for offer in columns if levelled[offer.value] == (name == CODE)]
+    made = [(name, offer) for name in FUNCTIONS for offer in columns if levelled[offer.value] == (name == LEVEL_CODE)]
     return (*columns, *(Offer(f"{name}({offer.value})", offer.words) for name, offer in made))
 
 
@@ -215,9 +221,9 @@ def _field(info: ParamInfo, value: object, tables: Mapping[str, Any]) -> Field:
     columns = _columns(tables, info.param.kinds) if info.param.names else ()
     offers = _terms(columns) if info.param.names == "terms" else columns
     words = () if offers else getattr(info.type, "words", ())
-    asked = "; must be given" if info.required else ""
-    limits = f"; {info.param.limits}" if info.param.limits else ""
-    default = None if info.default is MISSING else written(info.default)
+    asked = "; must be given" if info.is_required else ""
+    limits = f"; {info.param.limits_text}" if info.param.limits_text else ""
+    default = None if info.default is MISSING else to_plain_value(info.default)
     given = inline(value) if kind == "value" else value
     joined = ":" if info.param.names == "terms" else ""
     return Field(
@@ -320,7 +326,7 @@ def new_step(view: PlanView, key: str) -> tuple[StepPlace, Mapping[str, Any]]:
     """Where a step with this method goes, and what it says at first."""
     if key == "threshold":
         return StepPlace("threshold", len(view.table.get("threshold", []))), {}
-    method = find(key, "method")
+    method = find_method(key, "method")
     section = section_of(method)
     name = method.name if section in IN_SHORT else key
     return StepPlace(section, len(view.table.get(section, []))), {"method": name}

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from textual import on
 from textual.binding import BindingType
 
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
 from sfumato.tui.parts.fields import Field
 from sfumato.tui.session.messages import ErrorMessage
@@ -19,7 +19,7 @@ from sfumato.workspace.plan.drafts import Draft
 from sfumato.workspace.reporting.constraints import RuleLine, RulesView
 from sfumato.workspace.reporting.words import mark
 from sfumato.workspace.views.constraints import rules_of_plan
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.form import Form
 from ..parts.page import Exports
@@ -51,8 +51,8 @@ def _said(line: RuleLine) -> str:
 TABLE: Table[RuleLine] = Table(
     (
         TableColumn("mark", "", 3, cell=_sign),
-        TableColumn("name", "constraint", 12, cell=lambda line: printable(line.name)),
-        TableColumn("text", "rule", 28, grows=1, cell=lambda line: printable(line.text)),
+        TableColumn("name", "constraint", 12, cell=lambda line: replace_unprintable(line.name)),
+        TableColumn("text", "rule", 28, grows=1, cell=lambda line: replace_unprintable(line.text)),
         TableColumn("records", "records", 8, "right", cell=_records),
         TableColumn("said", "what they say", 16, spare=1, cell=_said),
     ),
@@ -87,7 +87,7 @@ class Rules(TableDialog[RuleLine, dict[str, Any]], Exports):
     @on(ErrorMessage)
     def _tell(self, event: ErrorMessage) -> None:
         event.stop()
-        self.say_head(f"{mark('fail')} {printable(event.text)}")
+        self.say_head(f"{mark('fail')} {replace_unprintable(event.text)}")
 
     def take(self, answer: RulesView) -> None:
         self._view = answer
@@ -96,7 +96,7 @@ class Rules(TableDialog[RuleLine, dict[str, Any]], Exports):
         self.show_rows(TABLE, (*answer.said, *answer.found))
 
     def reading(self, row: RuleLine) -> str:
-        return f"{printable(row.name)}: {printable(row.text)}"
+        return f"{replace_unprintable(row.name)}: {replace_unprintable(row.text)}"
 
     async def chosen(self, _: RuleLine) -> None:
         """Take over the marked rules, or else the one under the cursor."""
@@ -134,13 +134,13 @@ def _check(toml: str, table: dict[str, Any]) -> None:
     """Raises BadInput where what was written is no rule."""
     from sfumato.engine.constraints.constraints import read_constraints
     from sfumato.engine.data.schema import Schema, Variable
-    from sfumato.engine.data.toml import read_toml, section_of
+    from sfumato.engine.data.toml import get_table, read_toml
     from sfumato.engine.errors import BadInput
 
     for key in ("name", "holds"):
         if not table.get(key):
             raise BadInput(key, "must be given")
-    variables = section_of(read_toml(toml), "variables")
+    variables = get_table(read_toml(toml), "variables")
     schema = Schema(tuple(Variable.from_table(name, one, f"variables.{name}") for name, one in variables.items()))
     try:
         read_constraints({str(table["name"]): str(table["holds"])}, schema)
@@ -151,6 +151,6 @@ def _check(toml: str, table: dict[str, Any]) -> None:
 def _head(view: RulesView) -> str:
     """How many rules are broken, and how many were found."""
     rules, broken = len(view.said), sum(bool(line.broken) for line in view.said)
-    said = f"{mark('fail')} {broken} of {rules} rules broken" if broken else f"{counted(rules, 'rule')} kept by all"
+    said = f"{mark('fail')} {broken} of {rules} rules broken" if broken else f"{count_noun(rules, 'rule')} kept by all"
     found = f"{len(view.found)} more found in the data: space marks, enter takes over"
     return " · ".join([*([said] if rules else []), *([found] if view.found else [])])

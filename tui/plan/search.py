@@ -17,7 +17,7 @@ from sfumato.tui.widgets.lines import KeyLine, Scroll
 from sfumato.tui.widgets.panel import Box
 from sfumato.workspace.reporting.searches import conclusion, finalist_cells, headline
 from sfumato.workspace.store.searches import newest_of
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.dialogs import Confirm
 from ..parts.page import Dialog
@@ -44,10 +44,10 @@ def newest_outcome(project_id: int) -> Callable[[Workspace], Outcome | None]:
     """What the newest search of a project found so far; None where there was none."""
 
     def query(workspace: Workspace) -> Outcome | None:
-        from sfumato.workspace.service.searching import outcome
+        from sfumato.workspace.service.searching import search_outcome
 
         newest = newest_of(workspace, project_id)
-        return None if newest is None else outcome(workspace, newest)
+        return None if newest is None else search_outcome(workspace, newest)
 
     return query
 
@@ -74,13 +74,13 @@ class SearchFound(Dialog[Answer]):
 
     def compose(self) -> ComposeResult:
         found = self._found
-        with Box(printable(headline(found)), tall=True):
+        with Box(replace_unprintable(headline(found)), tall=True):
             if found.finalists:
-                options = (Option(printable(finalist_text(one))) for one in found.finalists)
+                options = (Option(replace_unprintable(finalist_text(one))) for one in found.finalists)
                 yield Options(*options, compact=True, markup=False)
             with Scroll():
                 lines = conclusion(found) if found.ended else [GOING_ON]
-                yield Static("\n".join(printable(line) for line in lines), markup=False)
+                yield Static("\n".join(replace_unprintable(line) for line in lines), markup=False)
             yield KeyLine()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -22,11 +22,11 @@ from textual.message import Message
 from textual.widgets import Input, Label, Static
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
 from sfumato.tui.session.gate_answers import SHORT_ANSWERS, ExaminedRun
 from sfumato.tui.widgets.panel import SECOND, Box, Edge, Sides, TabEdge
-from sfumato.workspace.release.forms import Form, form_of, forms
+from sfumato.workspace.release.forms import DatasetForm, form_for_file, writable_forms
 from sfumato.workspace.reporting.findings import (
     COLUMNS,
     counts_text,
@@ -38,7 +38,7 @@ from sfumato.workspace.reporting.findings import (
 )
 from sfumato.workspace.reporting.tables import Column
 from sfumato.workspace.reporting.words import mark
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.dialogs import Confirm
 from ..parts.gate_lines import EXAMINING, answer_lines, most_answer_lines, titled_with_witnesses
@@ -55,10 +55,10 @@ from ..widgets.tables import Table, columns_of
 if TYPE_CHECKING:
     from sfumato.workspace.gate.contents import ReleasePlan
     from sfumato.workspace.gate.gate import Finding
-    from sfumato.workspace.service.release import PastRelease, Released
+    from sfumato.workspace.service.release import PastRelease, WrittenRelease
     from sfumato.workspace.store.workspace import Workspace
 
-    Opened = tuple[ReleasePlan, Sequence[PastRelease], Form]
+    Opened = tuple[ReleasePlan, Sequence[PastRelease], DatasetForm]
 
 NAMED = Column("title", "finding", 30, grows=1)
 SHOWN = {
@@ -132,7 +132,10 @@ class Explained(Dialog[None]):
     def __init__(self, finding: Finding, waived: str = "", witnesses: Sequence[Finding] = ()) -> None:
         super().__init__()
         self._finding = finding
-        self._text = [*finding_text(finding, witnesses), *([f'Waived here: "{printable(waived)}"'] if waived else [])]
+        self._text = [
+            *finding_text(finding, witnesses),
+            *([f'Waived here: "{replace_unprintable(waived)}"'] if waived else []),
+        ]
 
     def compose(self) -> ComposeResult:
         with Box(self._finding.check, "q closes", tall=True):
@@ -217,7 +220,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         """``places`` are titles by name of the project, ``where`` its title line."""
         super().__init__()
         self._run_id, self._places, self._where = run_id, places, where
-        self._form: Form = "csv"
+        self._form: DatasetForm = "csv"
         self._plan: ReleasePlan | None = None
         self._past: Sequence[PastRelease] = ()
         self._looked: ExaminedRun | None = None
@@ -303,7 +306,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             self._say(CONFIRM_KEYS)
         elif self._plan is not None:
             self._say(
-                f"Release of run {self._plan.run.id} {printable(self._plan.run.title)} · datasets as {self._form}"
+                f"Release of run {self._plan.run.id} {replace_unprintable(self._plan.run.title)} · datasets as {self._form}"
             )
 
     def _say_frame(self) -> None:
@@ -337,7 +340,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             reason = looked.waive.get(here.check, "")
             texts = [
                 *finding_text(here, looked.witnesses(here.check)),
-                *([f'Waived: "{printable(reason)}"'] if reason else []),
+                *([f'Waived: "{replace_unprintable(reason)}"'] if reason else []),
             ]
         elif isinstance(self.here, FoldedRow):
             texts = ["These checks pass, or do not apply to this kind of release. Press enter to show or hide them."]
@@ -358,14 +361,14 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
     def _ask_waiver(self) -> None:
         """Ask for the reason why the finding under the cursor is waived, or say why it cannot be."""
         from sfumato.workspace.audit import user
-        from sfumato.workspace.gate.gate import why_not_waived
+        from sfumato.workspace.gate.gate import waiver_obstacle
 
         here, looked = self.finding_here, self._looked
         if isinstance(self.here, FoldedRow):
             self.sfumato.say("What passes does not block this release")
         if here is None or looked is None:
             return
-        refused = APPROVED if looked.examination.approval else why_not_waived(here, looked.policy, user())
+        refused = APPROVED if looked.examination.approval else waiver_obstacle(here, looked.policy, user())
         if refused:
             self.sfumato.say(refused)
         else:
@@ -410,10 +413,10 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
 
         def query(workspace: Workspace) -> Opened:
             from sfumato.workspace.gate.contents import plan_release
-            from sfumato.workspace.service.release import releases_of
+            from sfumato.workspace.service.release import past_releases
 
             plan = plan_release(workspace, run_id)
-            return plan, releases_of(workspace, run_id), form_of(workspace.dataset(plan.run.dataset_id).name)
+            return plan, past_releases(workspace, run_id), form_for_file(workspace.dataset(plan.run.dataset_id).name)
 
         return query
 
@@ -464,7 +467,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         else:
             question = Confirm(
                 f"Ask another account for the release of run {self._run_id}?",
-                f"The request goes to {printable(looked.policy.approvals)}, and this is recorded in the audit log. "
+                f"The request goes to {replace_unprintable(looked.policy.approvals)}, and this is recorded in the audit log. "
                 "An answer to an earlier request holds no longer.",
             )
             await self.sfumato.open(question, lambda yes: self._request(looked, reason) if yes else None)
@@ -496,7 +499,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             self.compute(lambda workspace: _with_answer(workspace, plan, form, looked), show)
 
     def _answered(self, looked: ExaminedRun) -> None:
-        self.sfumato.say(printable(answer_text(looked)))
+        self.sfumato.say(replace_unprintable(answer_text(looked)))
         self._examined(looked)
 
     def on_resize(self) -> None:
@@ -544,7 +547,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
 
     def action_form(self) -> None:
         """Write the datasets in the next of the forms."""
-        known = forms()
+        known = writable_forms()
         self._form = known[(known.index(self._form) + 1) % len(known)]
         self._show()
         if self._looked is not None and self._looked.policy.second_person:  # an approval is for one form
@@ -584,7 +587,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         reason, directory = (self.query_one(f"#{name}", Input).value.strip() for name in (REASON, DIRECTORY))
         alone = not looked.policy.second_person
         if looked.unapproved or (alone and looked.why_no_reason_helps):
-            self.sfumato.say(printable(looked.unapproved or looked.why_no_reason_helps))
+            self.sfumato.say(replace_unprintable(looked.unapproved or looked.why_no_reason_helps))
         elif alone and looked.left and not reason:
             self._ask_for(REASON, WHY)
         elif reason and (wrong := no_justification(reason, "The release")):
@@ -612,12 +615,12 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         where = str(Path(directory).expanduser().absolute())
         self._command = ("release", str(run_id), "-o", where, *said, *waived, "--format", form)
 
-        def query(workspace: Workspace) -> Released:
+        def query(workspace: Workspace) -> WrittenRelease:
             from sfumato.workspace.errors import NotReleased
-            from sfumato.workspace.service.release import release
+            from sfumato.workspace.service.release import write_run_release
 
             try:
-                return release(workspace, run_id, Path(directory), form, reason, waive)
+                return write_run_release(workspace, run_id, Path(directory), form, reason, waive)
             except OSError as error:
                 raise NotReleased(f"The release cannot be written: {error.strerror}") from None
 
@@ -631,23 +634,23 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         self._state = UNEXAMINED
         self._show()
 
-    def _finish(self, done: Released) -> None:
+    def _finish(self, done: WrittenRelease) -> None:
         self._writing = False
         self.sfumato.note_command(self._command)
-        self.sfumato.say(f"Run {self._run_id} released to {done.directory}: {counted(len(done.files), 'file')}")
+        self.sfumato.say(f"Run {self._run_id} released to {done.directory}: {count_noun(len(done.files), 'file')}")
         self._done = done.directory
         self.go_to("leaves")
         self.reload()
 
 
-def _with_answer(workspace: Workspace, plan: ReleasePlan, form: Form, looked: ExaminedRun) -> ExaminedRun:
+def _with_answer(workspace: Workspace, plan: ReleasePlan, form: DatasetForm, looked: ExaminedRun) -> ExaminedRun:
     """With what the second person has answered by now, where the policy asks for one."""
-    from sfumato.workspace.release.approval import answered
+    from sfumato.workspace.release.approval import approve_or_explain
 
     if not looked.policy.second_person:
         return looked
     bare = replace(looked.examination, waivers=(), approval=None)
-    examination, open_for = answered(workspace, plan, looked.policy, bare, form)
+    examination, open_for = approve_or_explain(workspace, plan, looked.policy, bare, form)
     return replace(looked, examination=examination, unapproved=open_for)
 
 
@@ -663,27 +666,29 @@ def headline(run_id: int, waived: int, left: int) -> str:
     """``Release run 7 with 2 blocks waived by ana``."""
     from sfumato.workspace.audit import user
 
-    parts = [f"{counted(waived, 'block')} waived by {user()}"] if waived else []
-    parts += [f"{counted(left, 'block')} not waived"] if left else []
-    return printable(f"Release run {run_id}" + (f" with {' and '.join(parts)}" if parts else ""))
+    parts = [f"{count_noun(waived, 'block')} waived by {user()}"] if waived else []
+    parts += [f"{count_noun(left, 'block')} not waived"] if left else []
+    return replace_unprintable(f"Release run {run_id}" + (f" with {' and '.join(parts)}" if parts else ""))
 
 
 def release_text(
     plan: ReleasePlan,
     looked: ExaminedRun | None,
     past: Sequence[PastRelease],
-    form: Form,
+    form: DatasetForm,
     width: int,
     done: Path | None = None,
 ) -> list[Content]:
     """The verdicts, what the gate found, what goes out, and what went out before, in lines of at most ``width`` cells."""
-    lines = [] if done is None else [Content(line) for line in wrap(FOLDERS.format(printable(str(done))), width)]
+    lines = (
+        [] if done is None else [Content(line) for line in wrap(FOLDERS.format(replace_unprintable(str(done))), width)]
+    )
     if past:
         lines += [Content.styled("Released", "bold")]
         lines += [Content(line) for one in past for line in wrap(_past_text(one), width, subsequent_indent="  ")]
     lines += [Content("")] * bool(lines) + [Content.styled("What leaves", "bold")]
     for name, text in _contents(plan, form):
-        lines += [Content(line) for line in wrap(f"{name}: {printable(text)}", width, subsequent_indent="  ")]
+        lines += [Content(line) for line in wrap(f"{name}: {replace_unprintable(text)}", width, subsequent_indent="  ")]
     lines += [Content(""), *_gate_text(looked, width), Content("")]
     lines += [board(plan.verdicts, width) if plan.verdicts else Content(NO_THRESHOLDS)]
     return lines
@@ -697,25 +702,28 @@ def _gate_text(looked: ExaminedRun | None, width: int) -> list[Content]:
     for one in leads:
         if is_open(one):
             waived = one.check in waived_checks
-            said = f"{'waived' if waived else mark(one.status)} {one.title} ({one.check}): {printable(one.said)}"
+            said = (
+                f"{'waived' if waived else mark(one.status)} {one.title} ({one.check}): {replace_unprintable(one.said)}"
+            )
             style = "$error bold" if one.status == "block" and not waived else ""
             lines += [Content.styled(line, style) for line in wrap(said, width, subsequent_indent="  ")]
     if looked.policy.second_person:
         style = "$warning bold" if looked.unapproved else ""
-        lines += [Content.styled(line, style) for line in wrap(printable(answer_text(looked)), width)]
+        lines += [Content.styled(line, style) for line in wrap(replace_unprintable(answer_text(looked)), width)]
     elif looked.left:
         lines += [
-            Content.styled(line, "$warning bold") for line in wrap(printable(looked.why_no_reason_helps or WHY), width)
+            Content.styled(line, "$warning bold")
+            for line in wrap(replace_unprintable(looked.why_no_reason_helps or WHY), width)
         ]
     return lines
 
 
-def _contents(plan: ReleasePlan, form: Form) -> list[tuple[str, str]]:
+def _contents(plan: ReleasePlan, form: DatasetForm) -> list[tuple[str, str]]:
     parts = [
-        ("datasets", f"{plan.datasets} of {plan.records:,} records, {plan.rows}"),
+        ("datasets", f"{plan.datasets} of {plan.records:,} records, {plan.row_order_text}"),
         ("replaced", ", ".join(plan.replaced)),
-        ("as they are in the confidential data", ", ".join(plan.unchanged)),
-        ("coarser by a public rule", ", ".join(plan.coarser)),
+        ("as they are in the confidential data", ", ".join(plan.unchanged_variables)),
+        ("coarser by a public rule", ", ".join(plan.recoded_variables)),
         ("left out, identifiers", ", ".join(plan.left_out)),
         ("public/", f"datasets as {form}, codebook, manifest: this leaves the building"),
         ("internal/", "report, recipe, results, examination, manifest: as confidential as the data"),
@@ -724,5 +732,5 @@ def _contents(plan: ReleasePlan, form: Form) -> list[tuple[str, str]]:
 
 
 def _past_text(past: PastRelease) -> str:
-    reason = f', because "{printable(past.reason)}"' if past.reason else ""
+    reason = f', because "{replace_unprintable(past.reason)}"' if past.reason else ""
     return f"{past.time[:16].replace('T', ' ')} UTC by {past.user}, as {past.form}{reason}; manifest {past.manifest_sha256[:12]}"

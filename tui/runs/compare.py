@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import BindingType
 from textual.widget import Widget
 
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
 from sfumato.tui.widgets.facts import facts_in, lines_in
 from sfumato.tui.widgets.grid import LiveGrid
@@ -42,7 +42,7 @@ from ..parts.split import DetailQuery, Split
 from ..parts.tables import TableDialog
 
 if TYPE_CHECKING:
-    from sfumato.engine.execution.comparison import Compared
+    from sfumato.engine.execution.comparison import ComparedNumber
     from sfumato.workspace.reporting.words import Apart
     from sfumato.workspace.store.workspace import Workspace
     from sfumato.workspace.views.comparison import RunComparison
@@ -201,7 +201,7 @@ class Compare(TableDialog[int, None], Exports, Split):
 
 def plans_text(found: RunComparison) -> str:
     """``plans differ in 3 settings``: how far the two plans are apart."""
-    return f"the plans differ in {counted(len(found.plans), 'place')}" if found.plans else "the plans are the same"
+    return f"the plans differ in {count_noun(len(found.plans), 'place')}" if found.plans else "the plans are the same"
 
 
 def _titles(found: RunComparison) -> str:
@@ -210,7 +210,7 @@ def _titles(found: RunComparison) -> str:
     return f"run {first}{'' if title == other else f' {title}'} beside run {second} {other}"
 
 
-def reading(row: Compared, runs: tuple[int, int], apart: Apart) -> str:
+def reading(row: ComparedNumber, runs: tuple[int, int], apart: Apart) -> str:
     """One number in full: ``> run 5 better · run 5 - run 3: -0.01 (-0.02 .. -0.003) · confidential 0.6 · price ±5%``."""
     band = interval(row.lower, row.upper)
     parts = [outcome(row, runs)]
@@ -228,7 +228,7 @@ def _tally(found: RunComparison) -> str:
 
 def _tally_of_one(found: RunComparison) -> str:
     return ", ".join(
-        f"{counted(len(found.only(place)), 'number')} of run {run}" for place, run in enumerate(found.numbers)
+        f"{count_noun(len(found.only(place)), 'number')} of run {run}" for place, run in enumerate(found.numbers)
     )
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from textual.content import Content
 
-from sfumato.engine.methods.labels import label_called, labels_of
+from sfumato.engine.methods.labels import label_by_key, labels_of
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.tui.terminal.text import cut, fit
 from sfumato.tui.widgets.facts import ONE_COLUMN, run_in, wrapped
 from sfumato.workspace.reporting.plan_steps import Facts
@@ -28,7 +28,7 @@ from sfumato.workspace.reporting.words import (
     observed_text,
 )
 from sfumato.workspace.views.run_detail import Phase, RunDetail
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 MOST_CHANGES = 4
 MOST_UNMET = 3
@@ -48,7 +48,7 @@ def glance(detail: RunDetail, plan: Facts, width: int, room: int, least: int = 0
     said = [] if beside else _said(detail, MOST_CHANGES)
     unmet = [(_unmet(one, name), _style(one.outcome)) for one, name in zip(detail.unmet, detail.names, strict=True)]
     said += _some("not met", unmet, MOST_UNMET)
-    levers = dict.fromkeys(lever for one in detail.unmet for lever in label_called(one.value).levers)
+    levers = dict.fromkeys(lever for one in detail.unmet for lever in label_by_key(one.value).levers)
     said += _some("what to change", [(lever, "") for lever in levers], MOST_UNMET)
     if room > len(said) + 1:
         said += [*([("", "", "")] if said else []), *((name, line, "") for name, line in plan)]
@@ -61,7 +61,7 @@ def glance(detail: RunDetail, plan: Facts, width: int, room: int, least: int = 0
     lines = (
         broken
         if len(broken) <= most
-        else [(name, cut(printable(line), text_width), style) for name, line, style in said]
+        else [(name, cut(replace_unprintable(line), text_width), style) for name, line, style in said]
     )
     return Content("\n").join(
         Content.assemble((fit(name, LONG_NAME), "$primary"), " ", (line, style)) for name, line, style in lines[:most]
@@ -102,7 +102,7 @@ def _said(detail: RunDetail, changes: int) -> Named:
     made = [] if detail.m is None else [f"m = {detail.m}"]
     key = [PUBLIC_KEY] if detail.key_public else []
     return [
-        ("run", ", ".join([f"{detail.run_id}{f' {detail.name}' if detail.name else ''}: {detail.data}", f"{counted(detail.records, 'record')}", *made, f"seed {detail.seed}", *key]), ""),
+        ("run", ", ".join([f"{detail.run_id}{f' {detail.name}' if detail.name else ''}: {detail.data}", f"{count_noun(detail.records, 'record')}", *made, f"seed {detail.seed}", *key]), ""),
         *_some("note", [(detail.note, "")] if detail.note else [], 1),
         *_some("controls", [(controls_text(detail.controls), "")] if detail.controls else [], 1),
         *_some("rules", [(detail.redrawn, "")] if detail.redrawn else [], 1),

@@ -15,7 +15,7 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.widgets import Static
 
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
 from sfumato.workspace.reporting.words import duration, settings_apart
 from sfumato.workspace.store.run_names import LONGEST_NAME, LONGEST_NOTE, check_name, check_note
@@ -23,7 +23,7 @@ from sfumato.workspace.store.runs import Run, RunLine, RunState, recipe_toml
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import Selection, selected_rows, verdicts_of
 from sfumato.workspace.views.run_detail import RunDetail, run_detail
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..keys.own_keys import key_for
 from ..parts.dialogs import Confirm
@@ -44,7 +44,7 @@ from .run_detail import WholeRun, glance, verdict_lines
 
 if TYPE_CHECKING:
     from sfumato.workspace.reporting.plan_steps import Facts
-    from sfumato.workspace.service.reweighting import Weighable
+    from sfumato.workspace.service.reweighting import ReweightableRun
 
 FIELDS = {
     "name": f"stands for the run's number wherever a run is asked for; at most {LONGEST_NAME} characters, empty for none",
@@ -60,7 +60,7 @@ MOST_ROWS = 200
 """So many of a run's rows are read to stand beside the list of runs; Results has all."""
 
 
-def weighing_form(found: Weighable) -> Form:
+def weighing_form(found: ReweightableRun) -> Form:
     """Asks by which measure records are at risk, and how much less they say. Its answer is part of ``[weights]``."""
     fields = [
         Field("measure", "records are at risk by this measure of the run; a record of no risk keeps its whole influence",
@@ -69,14 +69,17 @@ def weighing_form(found: Weighable) -> Form:
               "as well: others may be at risk then", "value", default=1.0),
     ]  # fmt: skip
     return Form(
-        f"Less influence for the records at risk in run {found.run_id}", fields, found.check, topic="recipe weights"
+        f"Less influence for the records at risk in run {found.run_id}",
+        fields,
+        found.check_answers,
+        topic="recipe weights",
     )
 
 
 def naming_form(run: Run) -> Form:
     """Asks for both; its answer is a table of the two, without those that are empty."""
     now = {"name": run.name, "note": run.note}
-    fields = [Field(name, said, value=printable(now[name])) for name, said in FIELDS.items()]
+    fields = [Field(name, said, value=replace_unprintable(now[name])) for name, said in FIELDS.items()]
     return Form(f"Name and note of run {run.id}", fields, _check, topic="app runs")
 
 
@@ -313,15 +316,15 @@ class Runs(TableScreen[RunLine], Sifted, Pane, Split):
         if here is None or here.run.state is not RunState.DONE:
             self.sfumato.say("Only a run that is done tells which records are at risk")
             return
-        from sfumato.workspace.service.reweighting import weighable
+        from sfumato.workspace.service.reweighting import read_reweightable_run
 
-        self.compute(lambda workspace: weighable(workspace, here.run.id), self._weigh)
+        self.compute(lambda workspace: read_reweightable_run(workspace, here.run.id), self._weigh)
 
-    def _weigh(self, found: Weighable) -> None:
+    def _weigh(self, found: ReweightableRun) -> None:
 
         def answered(table: dict[str, Any] | None) -> None:
             if table is not None:
-                self.post_message(self.Duplicated(found.run_id, found.weights(table)))
+                self.post_message(self.Duplicated(found.run_id, found.weights_table(table)))
 
         self.call_later(self.sfumato.open, weighing_form(found), answered)
 
@@ -363,7 +366,9 @@ class Runs(TableScreen[RunLine], Sifted, Pane, Split):
             if yes:
                 self.sfumato.job(partial(jobs.delete_runs, self.sfumato.directory, ended))
 
-        what = f"run {ended[0]}" if len(ended) == 1 else f"{counted(len(ended), 'run')}: {', '.join(map(str, ended))}"
+        what = (
+            f"run {ended[0]}" if len(ended) == 1 else f"{count_noun(len(ended), 'run')}: {', '.join(map(str, ended))}"
+        )
         going = (
             f" {len(chosen) - len(ended)} of the marked runs have not ended and stay."
             if len(chosen) > len(ended)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.wording import counted
-from sfumato.workspace.audit import HEAD_FILE, Head, kept_head
+from sfumato.engine.wording import count_noun
+from sfumato.workspace.audit import HEAD_FILE, AuditHead, read_head_file
 from sfumato.workspace.store.heads import words_for
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.upkeep.integrity import verify_workspace
@@ -17,14 +17,14 @@ def verified(workspace: Workspace, noted: str | None) -> tuple[bool, str]:
     rows, notes = found.rows, "".join(f"\n{note}" for note in found.notes)
     if found.wrong:
         return False, "\n".join(found.wrong) + notes
-    last = Head(len(rows), rows[-1].hash if rows else "")
+    last = AuditHead(len(rows), rows[-1].hash if rows else "")
     missing = (
         ""
-        if kept_head(workspace.directory)
+        if read_head_file(workspace.directory)
         else f"; the file {HEAD_FILE} is gone: rows removed at the end may go unnoticed"
     )
     outside = "" if workspace.owner else "; ".join(["", *_kept_outside(workspace)])
-    return True, f"{counted(len(rows), 'row')}, none changed{missing}{outside}; head {last}{notes}"
+    return True, f"{count_noun(len(rows), 'row')}, none changed{missing}{outside}; head {last}{notes}"
 
 
 def _kept_outside(workspace: Workspace) -> list[str]:
@@ -32,10 +32,10 @@ def _kept_outside(workspace: Workspace) -> list[str]:
     return [words_for(place, workspace.directory, workspace.connection)[1] for place in workspace.places()]
 
 
-def _head(noted: str | None) -> Head | None:
+def _head(noted: str | None) -> AuditHead | None:
     if noted is None:
         return None
     number, _, hashed = noted.partition(":")
     if not (number.isdigit() and len(hashed) == 64):
         raise BadInput("--head", f'"{noted}" is no head such as sfumato audit verify prints: NUMBER:HASH')
-    return Head(int(number), hashed)
+    return AuditHead(int(number), hashed)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.workspace.jobs.settings import dask_address, memory_given
 
 Words = tuple[str, ...]
@@ -71,4 +71,4 @@ def change_text(lines: Sequence[str]) -> str:
         return f"{added[0]}" + (f"   (was {removed[0]})" if removed else "   (new)")
     if len(removed) == 1 and not added:
         return f"without {removed[0]}"
-    return f"{counted(len(added), 'line')} in, {len(removed)} out" if lines else ""
+    return f"{count_noun(len(added), 'line')} in, {len(removed)} out" if lines else ""

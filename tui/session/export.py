@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.policy.disclosure import INTERNAL
-from sfumato.workspace.visible_text import plain_cell, printable
+from sfumato.workspace.visible_text import plain_cell, replace_unprintable
 
 from ..widgets.pages import PAGE, Pages
 from .messages import JobDone
@@ -108,7 +108,9 @@ def comma_separated(lines: Lines) -> str:
 
 def tab_separated(lines: Lines) -> str:
     """Lines to paste into a sheet or a message."""
-    rows = [["" if value is None else printable(str(value)) for value in row] for row in (lines[0], *lines[1])]
+    rows = [
+        ["" if value is None else replace_unprintable(str(value)) for value in row] for row in (lines[0], *lines[1])
+    ]
     return "".join("\t".join(row) + "\n" for row in rows)
 
 

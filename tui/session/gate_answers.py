@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfumato.engine.recipe.recipe import Recipe
-    from sfumato.workspace.gate.answer import Answer
+    from sfumato.workspace.gate.answer import ReleaseAnswer
     from sfumato.workspace.gate.gate import Examination, Finding
     from sfumato.workspace.policy.policy import Policy
     from sfumato.workspace.store.workspace import Workspace
@@ -48,20 +48,20 @@ class ExaminedRun:
         """Return the examination with what this account waives."""
         from sfumato.workspace.audit import user
 
-        return self.examination.waived_by(user(), self.waive)
+        return self.examination.with_waivers_by(user(), self.waive)
 
     @property
     def left(self) -> tuple[Finding, ...]:
         """Return what blocks and is not waived by name."""
-        return self.waived.unwaived
+        return self.waived.unwaived_findings
 
     @property
     def why_no_reason_helps(self) -> str:
         """Return why no reason helps against what is left; empty where one does, or none is needed."""
         from sfumato.workspace.audit import user
-        from sfumato.workspace.gate.gate import why_not_waived
+        from sfumato.workspace.gate.gate import waiver_obstacle
 
-        return next(filter(None, (why_not_waived(one, self.policy, user()) for one in self.left)), "")
+        return next(filter(None, (waiver_obstacle(one, self.policy, user()) for one in self.left)), "")
 
     @property
     def reason_hint(self) -> str:
@@ -94,7 +94,7 @@ class ExaminedRun:
     @property
     def waived_checks(self) -> frozenset[str]:
         """Return the checks that block and are waived."""
-        return frozenset(one.check for one in self.examination.blocking) - {one.check for one in self.left}
+        return frozenset(one.check for one in self.examination.blocking_findings) - {one.check for one in self.left}
 
     @property
     def blocking_leads(self) -> list[Finding]:
@@ -107,12 +107,12 @@ class ExaminedRun:
         return [one for one in self.blocking_leads if one.check in self.waived_checks]
 
     @cached_property
-    def answer(self) -> Answer:
+    def answer(self) -> ReleaseAnswer:
         """Return the answer with the waivers that count: where a second person decides, only those that were approved."""
-        from sfumato.workspace.gate.answer import answer_of
+        from sfumato.workspace.gate.answer import answer_from_examination
 
         examination = self.examination if self.policy.second_person else self.waived
-        return answer_of(examination, self.recipe, self.policy, self.records)
+        return answer_from_examination(examination, self.recipe, self.policy, self.records)
 
 
 def current_stamp(workspace: Workspace) -> str:
@@ -139,7 +139,7 @@ class GateMemory:
 
         Called in a thread. Raises BadInput, NotFound, NotReady and what an examination raises.
         """
-        from sfumato.workspace.policy.policy import policy_of
+        from sfumato.workspace.policy.policy import read_policy_of_workspace
         from sfumato.workspace.service.examination import examine_run, gate_stamp
         from sfumato.workspace.store.runs import find_run
         from sfumato.workspace.store.workspace import Workspace
@@ -151,7 +151,7 @@ class GateMemory:
                     return kept
                 recipe = find_run(workspace, run_id).recipe
             found = call(examine_run, directory, run_id, what="the examination of the release")
-            policy = policy_of(directory)
+            policy = read_policy_of_workspace(directory)
             # Where the policy changed while the gate looked, the examination does not hold: the next who asks examines again.
             stamp = found.stamp if policy.sha256 == found.examination.policy_sha256 else ""
             blocking = {one.check for one in found.examination.blocking}

@@ -10,20 +10,22 @@ from sfumato.engine.data.schema import Role
 from sfumato.workspace.ingest.columns import ColumnProfile
 from sfumato.workspace.ingest.limits import READ_SECONDS
 from sfumato.workspace.jobs.processes import call_in_process
-from sfumato.workspace.service.importing import Imported, Selection, import_file
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.service.importing import ImportResult, ImportSelection, import_file
+from sfumato.workspace.visible_text import replace_unprintable
 
 
 def left_out_lines(columns: Sequence[ColumnProfile]) -> list[str]:
     """Why columns do not enter, a line each, and how those that may be identifiers do all the same."""
     out = [column for column in columns if not column.enters]
-    lines = [printable(f"{column.variable.name}: left out; {', '.join(column.why)}") for column in out]
+    lines = [replace_unprintable(f"{column.variable.name}: left out; {', '.join(column.why)}") for column in out]
     if any(column.variable.role is Role.IDENTIFIER for column in out):
         lines.append("--keep COLUMN brings in one that is no identifier")
     return lines
 
 
-def import_apart(directory: Path, file: str, project: str, said: Mapping[str, Any], selection: Selection) -> Imported:
+def import_apart(
+    directory: Path, file: str, project: str, said: Mapping[str, Any], selection: ImportSelection
+) -> ImportResult:
     """``import_file`` in a process of its own, within a limit of time. Raises BadInput and WorkspaceError; then nothing was stored."""
     return call_in_process(
         import_file, directory, file, project, said, selection, what=f'the import of "{file}"', seconds=READ_SECONDS

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.engine.wording import agree, counted
+from sfumato.engine.wording import agreeing_word, count_noun
 from sfumato.workspace.jobs.settings import JOBS
 from sfumato.workspace.store.workspace import Workspace
 
@@ -15,7 +15,7 @@ from .messages import CompanionsNamed, FileLookedAt, JobDone, PlanSaved, Workspa
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.drafts import Draft
-    from sfumato.workspace.service.guided_minimisation import StoredData
+    from sfumato.workspace.service.guided_minimisation import ProjectTable
 
 DEMO = "randhie"
 
@@ -58,12 +58,12 @@ def look_at_recipe(directory: Path, recipe: str, data_file: str | None) -> JobDo
 def run_together(directory: Path, recipe: str, data_file: str | None) -> JobDone:
     """Start runs of a recipe and of its companions, on the same data. Raises BadInput; then nothing was stored."""
     from sfumato.workspace.recipes import find_recipe
-    from sfumato.workspace.service.prepare import enter_together, prepare_companions, prepare_run
+    from sfumato.workspace.service.prepare import enter_with_companions, prepare_companion_runs, prepare_run
 
     with Workspace.open(directory) as workspace:
         found = find_recipe(recipe)
         prepared = prepare_run(found, data_file, key=workspace.key())
-        main, *beside = enter_together(workspace, prepared, prepare_companions(prepared, found))
+        main, *beside = enter_with_companions(workspace, prepared, prepare_companion_runs(prepared, found))
         others = ", ".join(map(str, beside))
         return _started(
             workspace, main, f"Run {main} started, beside it {'runs' if len(beside) > 1 else 'run'} {others}"
@@ -89,7 +89,7 @@ def evaluate(directory: Path, recipe: str, original: str, released: Sequence[str
         row = None if plan is None else workspace.connection.execute(query, (plan.project_id,)).fetchone()
         run_id = prepared.enter(workspace, "" if row is None else str(row[0]))
         project_id = find_run(workspace, run_id).project_id
-        count = counted(len(files), "file")
+        count = count_noun(len(files), "file")
         done = _started(workspace, run_id, f"Run {run_id} scores {count}")
         written = f"plan-of-run-{run_id}.toml"
         first = () if plan is None or row is None else ("plan", str(row[0]), "-o", written, *THEN)
@@ -169,7 +169,7 @@ def save_plan(directory: Path, draft: Draft, after: int) -> PlanSaved:
 
 def run_plan(directory: Path, draft: Draft) -> JobDone:
     """Start a run of a project's plan. Raises BadInput; then nothing was stored."""
-    from sfumato.workspace.service.prepare import run_plan as enter_plan
+    from sfumato.workspace.service.prepare import enter_plan_run as enter_plan
 
     with Workspace.open(directory) as workspace:
         run_id = enter_plan(workspace, draft)
@@ -182,14 +182,14 @@ def run_plan(directory: Path, draft: Draft) -> JobDone:
 def search_plan(directory: Path, draft: Draft) -> JobDone:
     """Start a search that begins with a project's plan. Raises BadInput; then nothing was stored."""
     from sfumato.engine.data.toml import read_toml
-    from sfumato.workspace.service.search_main import start_search
+    from sfumato.workspace.service.search_main import start_search_process
     from sfumato.workspace.service.searching import begin_search
 
     with Workspace.open(directory) as workspace:
         query = "SELECT name FROM project WHERE id = ?"
         name = str(workspace.connection.execute(query, (draft.project_id,)).fetchone()[0])
         search_id = begin_search(workspace, read_toml(draft.toml), name)
-    process = start_search(directory, search_id, JOBS)
+    process = start_search_process(directory, search_id, JOBS)
     return JobDone(
         f"Search {search_id} started; its looks are runs, S in Plan shows what it found",
         worker=process,
@@ -199,22 +199,22 @@ def search_plan(directory: Path, draft: Draft) -> JobDone:
 
 def continue_search(directory: Path, search_id: int) -> JobDone:
     """Continue a search that was stopped."""
-    from sfumato.workspace.service.search_main import start_search
+    from sfumato.workspace.service.search_main import start_search_process
 
-    process = start_search(directory, search_id, JOBS)
+    process = start_search_process(directory, search_id, JOBS)
     return JobDone(f"Search {search_id} continues", worker=process, command=("search", str(search_id)))
 
 
 def take_searched_plan(directory: Path, run_id: int) -> JobDone:
     """Make the plan of a finalist the plan of its project. Raises NotFound."""
-    from sfumato.workspace.service.searching import take_plan
+    from sfumato.workspace.service.searching import adopt_plan
 
     with Workspace.open(directory) as workspace:
-        take_plan(workspace, run_id)
+        adopt_plan(workspace, run_id)
     return JobDone(f"The plan of run {run_id} is the plan of this project", command=("search", "--take", str(run_id)))
 
 
-def find_smallest_sample(directory: Path, data: StoredData, answers: Mapping[str, Any]) -> JobDone:
+def find_smallest_sample(directory: Path, data: ProjectTable, answers: Mapping[str, Any]) -> JobDone:
     """Start a run that looks for the smallest sufficient sample. Raises BadInput; then nothing was stored."""
     from sfumato.workspace.service.guided_minimisation import prepare_minimisation
 
@@ -256,11 +256,11 @@ def write_report(directory: Path, run_id: int, file: Path, *, public: bool) -> J
     """Write the report of a run that is done, in a process of its own. Raises BadInput, NotReady and NotAsSealed."""
     from sfumato.workspace.jobs.processes import call_in_process
     from sfumato.workspace.policy.disclosure import INTERNAL
-    from sfumato.workspace.release.report import report_to_file
+    from sfumato.workspace.release.report import write_report_in_process
 
     from .export import PUBLIC
 
-    size = call_in_process(report_to_file, directory, run_id, file, public, what="the report")
+    size = call_in_process(write_report_in_process, directory, run_id, file, public, what="the report")
     mark = PUBLIC if public else INTERNAL
     words = ("report", str(run_id), "-o", str(file), *(["--public"] if public else []))
     return JobDone(f"Report of run {run_id} written to {file} ({size // 1024:,} KiB). {mark}", command=words)
@@ -275,7 +275,7 @@ def delete_runs(directory: Path, run_ids: Sequence[int]) -> JobDone:
     what = (
         f"Run {run_ids[0]} is deleted"
         if len(run_ids) == 1
-        else f"{counted(len(run_ids), 'run')} {agree(len(run_ids), 'is', 'are')} deleted"
+        else f"{count_noun(len(run_ids), 'run')} {agreeing_word(len(run_ids), 'is', 'are')} deleted"
     )
     words = tuple(word for run_id in run_ids for word in (*THEN, "delete", str(run_id), "--yes"))[len(THEN) :]
     return JobDone(f"{what}{pending_removal_text(left)}", command=words)
@@ -290,7 +290,7 @@ def delete_projects(directory: Path, project_ids: Sequence[int]) -> JobDone:
     what = (
         "The project is deleted"
         if len(project_ids) == 1
-        else f"{counted(len(project_ids), 'project')} {agree(len(project_ids), 'is', 'are')} deleted"
+        else f"{count_noun(len(project_ids), 'project')} {agreeing_word(len(project_ids), 'is', 'are')} deleted"
     )
     return JobDone(f"{what}{pending_removal_text(left)}")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping, Sequence
 
-from sfumato.engine.wording import agree, counted
+from sfumato.engine.wording import agreeing_word, count_noun
 
 VARIABLE = "SFUMATO_NOTIFY"
 WAYS = {
@@ -32,7 +32,7 @@ def way_of(environment: Mapping[str, str], chosen: str, otherwise: str) -> str:
 def ended_text(ended: Ended) -> str:
     """``run 3 is done``, ``2 runs have ended``."""
     if len(ended) > 1:
-        return f"{counted(len(ended), 'run')} {agree(len(ended), 'has', 'have')} ended"
+        return f"{count_noun(len(ended), 'run')} {agreeing_word(len(ended), 'has', 'have')} ended"
     return "".join(f"run {run_id} {'has failed' if state == 'failed' else 'is done'}" for run_id, state in ended)
 
 

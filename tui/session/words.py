@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 from sfumato.workspace.reporting import words
 from sfumato.workspace.reporting.words import duration, mark
 from sfumato.workspace.store.runs import Run, RunLine, RunState, Tally, TaskRow
@@ -41,7 +41,7 @@ def tally_text(tally: Tally) -> str:
     No tick where all are met: only the gate says that a release may leave.
     """
     if tally.total and tally.met == tally.total:
-        return f"{counted(tally.total, 'limit')} met"
+        return f"{count_noun(tally.total, 'limit')} met"
     return words.tally_text(tally.counts)
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from rich.cells import cell_len, set_cell_size
 
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 Align = Literal["left", "right"]
 _NARROW = re.compile("[ -~\u00a1-\u00ac\u00ae-\u02ff–…›\u2500-\u259f\u2800-\u28ff]*").fullmatch
@@ -64,7 +64,7 @@ def shown(value: object, missing: str = "–") -> str:
         return missing
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
-    return printable(str(value))
+    return replace_unprintable(str(value))
 
 
 def _is_missing(value: object) -> bool:

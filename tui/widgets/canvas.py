@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.tui.terminal.glyphs import Glyphs
 from sfumato.tui.terminal.text import cells, cut
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -216,7 +216,7 @@ class Draft:
         if not (0 <= row < self.height and 0 <= column < self.width):
             return
         space = self.width - column if room is None else min(room, self.width - column)
-        written = cells(cut(printable(text), space, self.ellipsis))
+        written = cells(cut(replace_unprintable(text), space, self.ellipsis))
         self.characters[row, column : column + len(written)] = written
         self.inks[row, column : column + len(written)] = ink
 

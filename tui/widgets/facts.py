@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from sfumato.tui.terminal.text import cut, fit
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 NAME = 14
 MOST_OF_NAME = 20
@@ -25,7 +25,7 @@ _UNITS = re.compile(r"(?<=\d) (?=[%×])")
 
 def wrapped(text: str, width: int, first: str = "", next_lines: str = "") -> list[str]:
     """Printable lines of ``width`` cells, the first and the others indented so; a number and its ``%`` or ``×`` stay together."""
-    whole = _UNITS.sub("\u00a0", printable(text))
+    whole = _UNITS.sub("\u00a0", replace_unprintable(text))
     lines = wrap(whole, width, initial_indent=first, subsequent_indent=next_lines)
     return [line.replace("\u00a0", " ") for line in lines]
 
@@ -45,7 +45,7 @@ def fact_lines(facts: Sequence[tuple[str, str]], width: int) -> list[Content]:
     """The lines of facts, each named where it starts; in a column of their own where there is room for one."""
     if width < ONE_COLUMN:
         return [line for name, text in facts for line in run_in(name, text, width)]
-    named = min(MOST_OF_NAME, max([NAME, *(len(printable(name)) for name, _ in facts)]))
+    named = min(MOST_OF_NAME, max([NAME, *(len(replace_unprintable(name)) for name, _ in facts)]))
     return [
         Content.assemble((fit("" if place else name, named), "$primary"), " ", line)
         for name, text in facts

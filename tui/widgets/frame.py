@@ -13,7 +13,7 @@ from sfumato.tui.terminal.glyphs import BRAILLE, Glyphs
 from sfumato.tui.terminal.text import cut, window
 from sfumato.workspace.plots.axes import AxisUnit, Floats, Limits, Scale, fit_ticks, log_ticks, place, unit_ticks
 from sfumato.workspace.plots.series import Series
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 Shade = Literal["background", "dots"]
 LEAST_NAME = 4
@@ -147,7 +147,7 @@ def _named_by_the_axis(series: Sequence[Series], labels: Labels) -> bool:
 
 def _key(series: Sequence[Series], width: int, most_rows: int) -> Key:
     series = [one for one in series if not one.thin]
-    name = min(LONGEST_NAME, max((cell_len(printable(s.name)) for s in series), default=0))
+    name = min(LONGEST_NAME, max((cell_len(replace_unprintable(s.name)) for s in series), default=0))
     if any(s.lower is not None for s in series):
         banded = _of_slot(len(series), name, BAND, width, most_rows)
         if not banded.more:
@@ -188,7 +188,7 @@ def _named_ticks(names: Sequence[str], scale: Scale, columns: int, glyphs: Glyph
     """Ticks at the named places in view, or at every second, third, … where names would be too short to be told apart."""
     dots = np.floor(scale.to_dots(np.arange(len(names), dtype=np.float64)) + 0.5)
     seen = [
-        (int(dot) // glyphs.across, printable(name))
+        (int(dot) // glyphs.across, replace_unprintable(name))
         for dot, name in zip(dots, names, strict=True)
         if 0 <= dot < scale.dots
     ]

@@ -16,7 +16,7 @@ from sfumato.tui.widgets.frame import View
 from sfumato.workspace.plots.axes import Limits, Scale, fit_ticks, place, unit_ticks
 from sfumato.workspace.plots.figure import CONFIDENTIAL, SHADES, SIDES, Bins, Cells, Shading, percent, shading
 from sfumato.workspace.plots.joint import Joint
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 RAMP = ".:-=+*#%@"
 FEWER, MORE = "-=%@", "+*#&"
@@ -80,7 +80,7 @@ def heat_frame(size: tuple[int, int], panes: Sequence[Pane]) -> HeatFrame:
     """The frame of some panes, all with the same bins up."""
     bins = panes[0].cells.y
     labels = bins.names or unit_ticks(float(bins.edges[0]), float(bins.edges[-1]), 6, bins.unit)[1]
-    return room_for(size, len(panes), max((cell_len(printable(label)) for label in labels), default=1))
+    return room_for(size, len(panes), max((cell_len(replace_unprintable(label)) for label in labels), default=1))
 
 
 def draw_heat(
@@ -135,7 +135,7 @@ def _draw_up(draft: Draft, frame: HeatFrame, bins: Bins, glyphs: Glyphs) -> None
         for pane in range(frame.panes):
             draft.put(1 + row, frame.column(pane) - 1, glyphs.vertical, FAINT)
     for row, label in _up_labels(frame, bins):
-        text = cut(printable(label), frame.left - 1, glyphs.ellipsis)
+        text = cut(replace_unprintable(label), frame.left - 1, glyphs.ellipsis)
         draft.put(1 + row, frame.left - 1 - cell_len(text), text + glyphs.tick_y, FAINT)
 
 
@@ -172,7 +172,7 @@ def _across_labels(frame: HeatFrame, bins: Bins, glyphs: Glyphs) -> list[tuple[i
         room = max(1, frame.columns * every // len(bins) - 1)
     starts = {int(which): column for column, which in reversed(list(enumerate(frame.across(len(bins)))))}
     shown = [
-        (starts[i], cut(printable(bins.names[i]), room, glyphs.ellipsis))
+        (starts[i], cut(replace_unprintable(bins.names[i]), room, glyphs.ellipsis))
         for i in range(0, len(bins), every)
         if i in starts
     ]
@@ -197,7 +197,7 @@ def _draw_bar(draft: Draft, frame: HeatFrame, panes: Sequence[Pane], labels: tup
         part for part in (f"up {labels[1]}" if labels[1] else "", f"across {labels[0]}" if labels[0] else "") if part
     )
     if at + cell_len(words) <= draft.width:
-        draft.put(row, draft.width - cell_len(printable(words)), words, FAINT)
+        draft.put(row, draft.width - cell_len(replace_unprintable(words)), words, FAINT)
 
 
 def _put_patch(draft: Draft, row: int, column: int, step: int, *, signed: bool, colour: bool) -> None:

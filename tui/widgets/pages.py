@@ -12,7 +12,7 @@ from itertools import accumulate, zip_longest
 from typing import Protocol
 
 from sfumato.workspace.reporting.tables import GAP, Column, grid_width
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..terminal.text import fit, shown
 
@@ -205,7 +205,7 @@ class RowLayout:
         return list(accumulate((column.width + GAP for column in self.columns), initial=0))[:-1]
 
     def header(self) -> str:
-        return self._line([printable(column.title) for column in self.columns])
+        return self._line([replace_unprintable(column.title) for column in self.columns])
 
     def line(self, row: TableRow) -> str:
         """``row`` in ``width`` cells; columns it has no value for stay empty."""

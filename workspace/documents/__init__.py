@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from .acro import acro
-from .croissant import croissant
+from .acro import acro_files
+from .croissant import croissant_file
 from .ddi_codebook import ddi_codebook
 from .disclosure_control import disclosure_control
-from .kept_tables import kept_documents
+from .kept_tables import kept_table_documents
 from .risk_assessment import risk_assessment
 from .ro_crate import ro_crate
 from .structure_check import structure_check
-from .user_guide import users_documents
-from .written import Document, Written
+from .user_guide import user_documents
+from .written import DocumentWriter, WrittenFile
 
-PUBLIC_DOCUMENTS: tuple[Document, ...] = (users_documents, kept_documents, ddi_codebook, croissant)
+PUBLIC_DOCUMENTS: tuple[DocumentWriter, ...] = (user_documents, kept_table_documents, ddi_codebook, croissant_file)
 """What leaves the building beside the datasets: nothing here may say more of the confidential data than they do."""
-INTERNAL_DOCUMENTS: tuple[Document, ...] = (risk_assessment, disclosure_control, acro, ro_crate, structure_check)
+INTERNAL_DOCUMENTS: tuple[DocumentWriter, ...] = (
+    risk_assessment,
+    disclosure_control,
+    acro_files,
+    ro_crate,
+    structure_check,
+)
 """What stays with whoever answers for the release: as confidential as the data."""
 
-__all__ = ["INTERNAL_DOCUMENTS", "PUBLIC_DOCUMENTS", "Document", "Written"]
+__all__ = ["INTERNAL_DOCUMENTS", "PUBLIC_DOCUMENTS", "DocumentWriter", "WrittenFile"]

@@ -1,8 +1,9 @@
-"""Results as ACRO lays them out for output checking, so that SACRO-Viewer opens the folder: ``acro/results.json`` and its files.
+"""Results as ACRO lays them out for output checking, so that SACRO-Viewer opens the folder: ``acro_files/results.json`` and its files.
 
-Tables are CSV files with what was measured, the verdicts and the gate's findings; figures are PNG pictures where the extra ``png``
+Tables are CSV files with the measurements, the verdicts and the gate's findings; figures are PNG pictures where the extra ``png``
 is installed, since ACRO takes no SVG, and are said to be missing where it is not. Each file has its SHA-256 under ``checksums/``.
-Each output is of one statbarn, whose name and risks stand under ``fair`` as ACRO writes them, and in its summary. The folder is internal: who checks outputs sees what the report shows.
+Each output is of one statbarn, whose name and risks stand under ``fair`` as ACRO writes them, and in its summary. The folder is
+internal: who checks outputs sees what the report shows.
 """
 
 from __future__ import annotations
@@ -16,30 +17,35 @@ from io import StringIO
 from typing import Any, Literal
 
 from sfumato.engine.methods.labels import label_of
-from sfumato.engine.methods.registry import method_called
+from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.rows import Row
-from sfumato.engine.methods.statbarns import CONTEXT, RISKS, STATBARNS, Statbarn, by_unit
-from sfumato.engine.wording import counted
+from sfumato.engine.methods.statbarns import CONTEXT, RISKS, STATBARNS, Statbarn, statbarn_by_unit
+from sfumato.engine.wording import count_noun
 
 from ..gate.gate import Finding
 from ..plots.figure import Kind
 from ..plots.png import png
 from ..plots.svg import svg
 from ..policy.disclosure import MARKING
-from ..release.dossier import Dossier
+from ..release.dossier import ReleaseDossier
 from ..reporting.findings import compared_text, counts_text
 from ..reporting.findings import limit_text as found_limit_text
 from ..reporting.words import FAMILIES, limit_text, settings_text
 from ..visible_text import plain_cell
 from .kept_tables import table_csv
-from .written import Written, json_document
+from .written import WrittenFile, json_document
 
 VERSION = "1.0.1"
 """The version of ACRO whose layout it is."""
-Status = Literal["pass", "fail", "review"]
-STATUS: dict[str, Status] = {"pass": "pass", "warn": "review", "not checked": "review", "block": "fail"}
+AcroStatus = Literal["pass", "fail", "review"]
+ACRO_STATUS_OF_FINDING: dict[str, AcroStatus] = {
+    "pass": "pass",
+    "warn": "review",
+    "not checked": "review",
+    "block": "fail",
+}
 
-DRAWN: dict[Kind, Statbarn] = {
+STATBARN_OF_FIGURE: dict[Kind, Statbarn] = {
     "histogram": "Frequencies",
     "shares": "Frequencies",
     "density": "Frequencies",
@@ -55,29 +61,38 @@ DRAWN: dict[Kind, Statbarn] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
-    """One entry of the queue: its file, its statbarn, what came of it, in words too, and what made it."""
+class AcroOutput:
+    """One entry of ACRO's queue of outputs.
+
+    name: name of its file
+    content: bytes of its file
+    statbarn: its class of statistics
+    status: result of the check
+    summary: the same in words
+    command: the command that made it
+    comments: remarks
+    """
 
     name: str
     content: bytes
     statbarn: Statbarn
-    status: Status
+    status: AcroStatus
     summary: str
     command: str
     comments: tuple[str, ...] = ()
 
 
-def acro(dossier: Dossier, written: Sequence[Written]) -> dict[str, bytes]:
-    """``acro/results.json``, its files, and their checksums."""
-    outputs = [*_tables(dossier), *_kept(dossier), *_figures(dossier)]
-    results = {f"output_{i}": _entry(dossier, one, f"output_{i}") for i, one in enumerate(outputs)}
+def acro_files(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, bytes]:
+    """Return ``acro_files/results.json``, its files, and their checksums, by name."""
+    outputs = [*_table_outputs(dossier), *_kept_table_outputs(dossier), *_figure_outputs(dossier)]
+    results = {f"output_{i}": _queue_entry(dossier, one, f"output_{i}") for i, one in enumerate(outputs)}
     made = {one.name: one.content for one in outputs}
     made["results.json"] = json_document({"version": VERSION, "results": results})
     sums = {f"checksums/{name}.txt": hashlib.sha256(content).hexdigest().encode() for name, content in made.items()}
     return {f"acro/{name}": content for name, content in (made | sums).items()}
 
 
-def _entry(dossier: Dossier, output: Output, uid: str) -> dict[str, Any]:
+def _queue_entry(dossier: ReleaseDossier, output: AcroOutput, uid: str) -> dict[str, Any]:
     finished = dossier.plan.run.finished or dossier.plan.run.created
     return {
         "uid": uid,
@@ -87,7 +102,7 @@ def _entry(dossier: Dossier, output: Output, uid: str) -> dict[str, Any]:
         "files": [{"name": output.name, "sdc": {}}],
         "outcome": {},
         "command": output.command,
-        "summary": f"{output.status}; {_class_words(output.statbarn)}; {output.summary}",
+        "summary": f"{output.status}; {_statbarn_text(output.statbarn)}; {output.summary}",
         "exception": dossier.reason if output.status != "pass" else "",
         "timestamp": datetime.fromtimestamp(finished, UTC).isoformat(),
         "comments": [MARKING, *output.comments],
@@ -95,12 +110,12 @@ def _entry(dossier: Dossier, output: Output, uid: str) -> dict[str, Any]:
     }
 
 
-def _class_words(statbarn: Statbarn) -> str:
+def _statbarn_text(statbarn: Statbarn) -> str:
     return "no statistic of the records" if statbarn == "none" else f"statbarn {statbarn}"
 
 
-def _tables(dossier: Dossier) -> list[Output]:
-    outputs = [_findings(dossier), _verdicts(dossier)]
+def _table_outputs(dossier: ReleaseDossier) -> list[AcroOutput]:
+    outputs = [_findings_output(dossier), _verdicts_output(dossier)]
     for family, heading in FAMILIES.items():
         rows = [row for row in dossier.rows if row.family == family and row.draw is None]
         for statbarn in STATBARNS:
@@ -108,15 +123,15 @@ def _tables(dossier: Dossier) -> list[Output]:
                 said = f"{heading}: numbers of the confidential data and of the release"
                 name = f"{family}-{statbarn}.csv"
                 outputs.append(
-                    Output(name, _measured(own), statbarn, "review", said, f"sfumato results {dossier.plan.run.id}")
+                    AcroOutput(name, _rows_csv(own), statbarn, "review", said, f"sfumato results {dossier.plan.run.id}")
                 )
     return outputs
 
 
-def _kept(dossier: Dossier) -> list[Output]:
-    """The protected tables of counts that stand beside the datasets."""
+def _kept_table_outputs(dossier: ReleaseDossier) -> list[AcroOutput]:
+    """Return the protected tables of counts that are released with the datasets."""
     return [
-        Output(
+        AcroOutput(
             f"kept-{at:02}.csv",
             table_csv(one),
             "Frequencies",
@@ -124,45 +139,45 @@ def _kept(dossier: Dossier) -> list[Output]:
             f"counts of the confidential records by {', '.join(map(plain_cell, one.variables))}: {one.protection}",
             f"sfumato release {dossier.plan.run.id}",
         )
-        for at, one in enumerate(dossier.approved(), start=1)
+        for at, one in enumerate(dossier.read_approved_tables(), start=1)
     ]
 
 
 def statbarn_of(row: Row) -> Statbarn:
-    """The statbarn of a number, declared with its output; of one whose method this version lacks, by the unit of the row.
+    """Return the statbarn of a number, declared with its output; for a method that this version lacks, by the unit of the row.
 
     A quantile at 0 or 1 is an endpoint.
     """
-    method = method_called(row.method_key)
-    outputs = () if method is None else method.results
-    found: Statbarn = next((one.checked_as for one in outputs if one.name == row.measure), by_unit(row.unit))
+    method = method_by_key(row.method_key)
+    outputs = () if method is None else method.result_outputs
+    found: Statbarn = next((one.checked_as for one in outputs if one.name == row.measure), statbarn_by_unit(row.unit))
     if found == "Position" and row.params.get("q") in (0, 1):
         return "Endpoints"
     return found
 
 
-def _found(one: Finding) -> tuple[str | float | None, ...]:
+def _finding_cells(one: Finding) -> tuple[str | float | None, ...]:
     return (one.check, one.status, one.title, one.said, one.value, one.baseline, one.limit)
 
 
-def _findings(dossier: Dossier) -> Output:
+def _findings_output(dossier: ReleaseDossier) -> AcroOutput:
     heads = ("check", "status", "title", "found", "value", "baseline", "limit", "state", "compared", "bound", "people")
     lines = [
-        (*_found(one), one.state, compared_text(one), found_limit_text(one), one.people)
+        (*_finding_cells(one), one.state, compared_text(one), found_limit_text(one), one.people)
         for one in dossier.examination.findings
     ]
     status = dossier.examination.status
-    return Output(
+    return AcroOutput(
         "gate.csv",
-        _csv(heads, lines),
+        _csv_bytes(heads, lines),
         "Frequencies",
-        STATUS[status],
+        ACRO_STATUS_OF_FINDING[status],
         f"what the gate found: {counts_text(dossier.examination.findings)}",
         f"sfumato release {dossier.plan.run.id}",
     )
 
 
-def _verdicts(dossier: Dossier) -> Output:
+def _verdicts_output(dossier: ReleaseDossier) -> AcroOutput:
     heads = ("verdict", "name", "value", "of", "level", "settings", "observed", "limit", "reason")
     verdicts = dossier.plan.verdicts
     lines = [
@@ -171,11 +186,11 @@ def _verdicts(dossier: Dossier) -> Output:
         for one in verdicts
     ]  # fmt: skip
     outcomes = {one.outcome for one in verdicts}
-    status: Status = "fail" if "not met" in outcomes else "pass" if outcomes == {"met"} else "review"
+    status: AcroStatus = "fail" if "not met" in outcomes else "pass" if outcomes == {"met"} else "review"
     said = "thresholds of the recipe and what was observed" if verdicts else "the recipe sets no threshold"
-    return Output(
+    return AcroOutput(
         "verdicts.csv",
-        _csv(heads, lines),
+        _csv_bytes(heads, lines),
         "StatisticalHypothesisTests",
         status,
         said,
@@ -183,17 +198,17 @@ def _verdicts(dossier: Dossier) -> Output:
     )
 
 
-def _measured(rows: Iterable[Row]) -> bytes:
+def _rows_csv(rows: Iterable[Row]) -> bytes:
     heads = ("measure", "of", "level", "settings", "dataset", "value", "lower", "upper", "baseline", "unit", "reason")
     lines = [
         (row.key, row.target, row.level, settings_text(row.params), row.dataset, row.value, row.lower, row.upper,
          row.baseline, row.unit, row.reason)
         for row in rows
     ]  # fmt: skip
-    return _csv(heads, lines)
+    return _csv_bytes(heads, lines)
 
 
-def _csv(heads: Sequence[str], lines: Iterable[Sequence[str | float | None]]) -> bytes:
+def _csv_bytes(heads: Sequence[str], lines: Iterable[Sequence[str | float | None]]) -> bytes:
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(heads)
@@ -202,19 +217,23 @@ def _csv(heads: Sequence[str], lines: Iterable[Sequence[str | float | None]]) ->
     return text.getvalue().encode()
 
 
-def _figures(dossier: Dossier) -> list[Output]:
-    """Every figure of the report as a picture; one line that says so where none can be drawn."""
+def _figure_outputs(dossier: ReleaseDossier) -> list[AcroOutput]:
+    """Return every figure of the report as a picture; where none can be drawn, one note that says it."""
     outputs = []
-    for number, figure in enumerate(dossier.figures(), start=1):
+    for number, figure in enumerate(dossier.draw_figures(), start=1):
         drawing = f'<?xml version="1.0" encoding="UTF-8"?>\n{svg(figure, f"figure-{number}")}\n'
         picture = png(drawing, note=MARKING)
         if picture is None:
-            note = f"{counted(len(dossier.figures()), 'figure')} stand in report.html: no PNG could be drawn, for cairosvg is not installed. {MARKING}\n"
+            note = f"{count_noun(len(dossier.draw_figures()), 'figure')} stand in report.html: no PNG could be drawn, for cairosvg is not installed. {MARKING}\n"
             return [
-                Output("figures.txt", note.encode(), "none", "review", "figures that are not here", "sfumato report")
+                AcroOutput(
+                    "figures.txt", note.encode(), "none", "review", "figures that are not here", "sfumato report"
+                )
             ]
         said = f"{figure.title}. {figure.caption}".strip()
         outputs.append(
-            Output(f"figure-{number:02}.png", picture, DRAWN[figure.kind], "review", said, "sfumato figures")
+            AcroOutput(
+                f"figure-{number:02}.png", picture, STATBARN_OF_FIGURE[figure.kind], "review", said, "sfumato figures"
+            )
         )
     return outputs

@@ -1,6 +1,7 @@
 """The risk of a release by actor: what each knows of a person, what was measured of such an intruder, and whether it keeps to the limits.
 
-The holder of the other data, a named recipient, a motivated intruder (Information Commissioner's Office 2012, the motivated intruder test) and
+The holder of the other data, a named recipient, a motivated intruder (Information Commissioner's Office 2012, the motivated intruder
+test) and
 the public. Each answers for the measures whose intruder knows as much:
 
 holder      all records but one, and how the release was made: measures that declare ``Beliefs``
@@ -21,24 +22,24 @@ from functools import partial
 from sfumato.engine.data.schema import Role
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.outputs import QUESTIONS, Question
-from sfumato.engine.methods.registry import method_called
+from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.rows import Row
-from sfumato.engine.wording import noun_of
+from sfumato.engine.wording import record_noun
 
-from ..gate.checks import KEPT_KEYS, STATUSES, Sighting, Status
+from ..gate.checks import KEPT_KEYS, STATUSES, CheckResult, Status
 from ..gate.content_checks import CONTENT_CHECKS
 from ..gate.data_checks import DATA_CHECKS
 from ..gate.earlier_checks import EARLIER_CHECKS
-from ..gate.gate import CHECKS, Finding, finding_of
+from ..gate.gate import CHECKS, Finding, make_finding
 from ..gate.kept_column_checks import KEPT_COLUMN_CHECKS
 from ..gate.kept_table_checks import KEPT_TABLE_CHECKS
-from ..gate.question_checks import answer_of, check_of
+from ..gate.question_checks import check_of_question, evaluate_question
 from ..gate.run_checks import BELIEF_CHECKS
-from ..release.dossier import Dossier
+from ..release.dossier import ReleaseDossier
 from ..reporting.questions import averages_of_risk
 from ..reporting.tables import Cell, Column, Line, Table
 from ..reporting.words import number
-from .one_leak import Said
+from .one_leak import MentionedFindings
 
 FEW = 3
 """Quasi-identifiers of a person that the public knows at most: what neighbours, colleagues or the press can see."""
@@ -51,28 +52,35 @@ VERDICTS: dict[Status, str] = {
 
 
 AMONG_THEM = "; a motivated intruder may be among them"
-OF_RUNS = frozenset({"worst_records", "risk_above_confidential", "exposed_variables", "public_key"})
+INTRUDER_RUN_CHECKS = frozenset({"worst_records", "risk_above_confidential", "exposed_variables", "public_key"})
 """Checks of the run that say what an intruder finds."""
 _BLOCKING = frozenset(one.key for one in CHECKS if one.block is not None)
 
 
 @dataclass(frozen=True, slots=True)
-class Actor:
-    """Somebody who may try to learn of a person: who that is, what is known already, and the findings about such an intruder."""
+class RiskActor:
+    """Somebody who may try to learn of a person.
+
+    title: who that is
+    knowledge: what is already known to them
+    findings: the findings about such an intruder
+    """
 
     title: str
-    knows: str
+    knowledge: str
     findings: tuple[Finding, ...]
 
     @property
     def status(self) -> Status:
-        """The worst of the findings that were made; not checked where none was."""
+        """Return the worst status of the findings that were made; not checked where none was."""
         made = {one.status for one in self.findings if one.status != "not checked"}
         return next((one for one in STATUSES if one in made), "not checked")
 
     @property
-    def worst(self) -> Finding | None:
-        """The finding that decides: the one about most people first, one that may block before others, then the one that is most times its limit."""
+    def worst_finding(self) -> Finding | None:
+        """Return the finding that decides: the one about most people first, one that may block before others, then the one that is most
+        times its limit.
+        """
         deciding = [one for one in self.findings if one.status == self.status]
         return max(
             deciding,
@@ -85,25 +93,27 @@ class Actor:
         )
 
 
-def actors(dossier: Dossier) -> tuple[Actor, ...]:
+def risk_actors(dossier: ReleaseDossier) -> tuple[RiskActor, ...]:
     """Return the four actors, in the order of what they know.
 
     A motivated intruder may be among those who receive the release, so that their line holds all open findings of such an intruder: no
     line is better than the gate's answer for its audience.
     """
-    intruder = _intruder(dossier)
+    intruder = _motivated_intruder(dossier)
     opened = tuple(one for one in intruder.findings if one.applies and one.status in ("block", "warn"))
-    audience = dossier.policy.audience_of(dossier.plan.run.recipe.form.audience)
-    recipient, public = _recipient(dossier), _public(dossier)
+    audience = dossier.policy.effective_audience(dossier.plan.run.recipe.form.audience)
+    recipient, public = _named_recipient(dossier), _public_actor(dossier)
     if audience == "public":
-        public = replace(public, knows=f"{public.knows}{AMONG_THEM}", findings=(*public.findings, *opened))
+        public = replace(public, knowledge=f"{public.knowledge}{AMONG_THEM}", findings=(*public.findings, *opened))
     else:
-        recipient = replace(recipient, knows=f"{recipient.knows}{AMONG_THEM}", findings=(*recipient.findings, *opened))
-    return (_holder(dossier), intruder, recipient, public)
+        recipient = replace(
+            recipient, knowledge=f"{recipient.knowledge}{AMONG_THEM}", findings=(*recipient.findings, *opened)
+        )
+    return (_data_holder(dossier), intruder, recipient, public)
 
 
-def actor_table(dossier: Dossier, said: Said) -> Table:
-    """A line an actor: what is known, what was found at worst, and the verdict."""
+def actor_table(dossier: ReleaseDossier, mentioned: MentionedFindings) -> Table:
+    """Return a table with a line for each actor: what is known, the worst finding, and the verdict."""
     columns = (
         Column("actor", "actor"),
         Column("knows", "knows of a person"),
@@ -112,103 +122,115 @@ def actor_table(dossier: Dossier, said: Said) -> Table:
         Column("verdict", "verdict"),
     )
     lines: list[Line] = [
-        [one.title, one.knows, _found(one, said), _open(one), Cell(VERDICTS[one.status], one.status)]
-        for one in actors(dossier)
+        [
+            one.title,
+            one.knowledge,
+            _worst_finding_cell(one, mentioned),
+            _titles_not_measured(one),
+            Cell(VERDICTS[one.status], one.status),
+        ]
+        for one in risk_actors(dossier)
     ]
     return Table(columns, lines, "Risk by actor")
 
 
-def _found(actor: Actor, said: Said) -> str:
+def _worst_finding_cell(actor: RiskActor, mentioned: MentionedFindings) -> str:
     return (
         "no check of such an intruder could be made"
-        if actor.worst is None or actor.status == "not checked"
-        else said.found(actor.worst)
+        if actor.worst_finding is None or actor.status == "not checked"
+        else mentioned.finding_text(actor.worst_finding)
     )
 
 
-def _open(actor: Actor) -> str:
+def _titles_not_measured(actor: RiskActor) -> str:
     titles = dict.fromkeys(one.title for one in actor.findings if one.status == "not checked" and one.applies)
     return "; ".join(titles)
 
 
-def _holder(dossier: Dossier) -> Actor:
+def _data_holder(dossier: ReleaseDossier) -> RiskActor:
     keys = {check.key for check in BELIEF_CHECKS}
     found = tuple(one for one in dossier.examination.findings if one.check in keys)
-    return Actor("Holder of the other data", "all other records, and how the release was made", found)
+    return RiskActor("Holder of the other data", "all other records, and how the release was made", found)
 
 
-def _intruder(dossier: Dossier) -> Actor:
+def _motivated_intruder(dossier: ReleaseDossier) -> RiskActor:
     checks = (*CONTENT_CHECKS, *DATA_CHECKS, *KEPT_COLUMN_CHECKS, *KEPT_TABLE_CHECKS, *EARLIER_CHECKS)
-    keys = {check.key for check in checks} | {check_of(question).key for question in QUESTIONS} | OF_RUNS
+    keys = (
+        {check.key for check in checks}
+        | {check_of_question(question).key for question in QUESTIONS}
+        | INTRUDER_RUN_CHECKS
+    )
     found = tuple(one for one in dossier.examination.findings if one.check in keys)
-    known = f"all quasi-identifiers ({_known(dossier)}) of the people who are easiest to find, and the released tables"
-    return Actor("Motivated intruder", known, found)
+    known = f"all quasi-identifiers ({_quasi_identifiers_text(dossier)}) of the people who are easiest to find, and the released tables"
+    return RiskActor("Motivated intruder", known, found)
 
 
-def _recipient(dossier: Dossier) -> Actor:
-    rows = [row for row in averages_of_risk(dossier.rows) if not of_vulnerable(row)]
-    found = tuple(_answer(dossier, question, rows) for question in ("linkability", "inference"))
-    return Actor("Named recipient", "the quasi-identifiers of people met by chance; is bound by an agreement", found)
+def _named_recipient(dossier: ReleaseDossier) -> RiskActor:
+    rows = [row for row in averages_of_risk(dossier.rows) if not is_about_vulnerable(row)]
+    found = tuple(_finding_for_question(dossier, question, rows) for question in ("linkability", "inference"))
+    return RiskActor(
+        "Named recipient", "the quasi-identifiers of people met by chance; is bound by an agreement", found
+    )
 
 
-def _public(dossier: Dossier) -> Actor:
-    found = finding_of(check_of("linkability"), dossier.policy, partial(_by_few, dossier))
+def _public_actor(dossier: ReleaseDossier) -> RiskActor:
+    found = make_finding(check_of_question("linkability"), dossier.policy, partial(_evaluate_few_known, dossier))
     title = f"people found by at most {FEW} quasi-identifiers"
-    return Actor("The public", f"at most {FEW} quasi-identifiers of a person", (replace(found, title=title),))
+    return RiskActor("The public", f"at most {FEW} quasi-identifiers of a person", (replace(found, title=title),))
 
 
-def of_vulnerable(row: Row) -> bool:
-    """Whether a row speaks of the most vulnerable people alone."""
+def is_about_vulnerable(row: Row) -> bool:
+    """Return whether a row speaks of the most vulnerable people alone."""
     return row.params.get("people") == "vulnerable"
 
 
-def _known(dossier: Dossier) -> str:
-    return ", ".join(dossier.plan.run.recipe.schema.of_role(Role.QUASI_IDENTIFIER)) or "none"
+def _quasi_identifiers_text(dossier: ReleaseDossier) -> str:
+    return ", ".join(dossier.plan.run.recipe.schema.names_by_role(Role.QUASI_IDENTIFIER)) or "none"
 
 
-def _answer(dossier: Dossier, question: Question, rows: Sequence[Row]) -> Finding:
+def _finding_for_question(dossier: ReleaseDossier, question: Question, rows: Sequence[Row]) -> Finding:
     plan = dossier.plan
     blocks = any(one.check == KEPT_KEYS and one.status == "block" for one in dossier.examination.findings)
     look = partial(
-        answer_of,
+        evaluate_question,
         question,
         rows,
         plan.run.recipe,
         dossier.policy,
         plan.records,
-        dossier.found_by,
+        dossier.share_found_by,
         kept_columns_block=blocks,
     )
-    return finding_of(check_of(question), dossier.policy, look)
+    return make_finding(check_of_question(question), dossier.policy, look)
 
 
-def _by_few(dossier: Dossier) -> Sighting:
-    """The subset of few quasi-identifiers by which most people are found, of what a lattice of knowledge measured. Raises NotComputable."""
+def _evaluate_few_known(dossier: ReleaseDossier) -> CheckResult:
+    """Return the result for the subset of few quasi-identifiers that finds most people, by a lattice of knowledge. Raises NotComputable."""
     people = dossier.original.records
-    found = [row for row in _subsets(dossier.rows) if row.value is not None]
+    found = [row for row in _rows_with_few_known(dossier.rows) if row.value is not None]
     if not found:
         raise NotComputable("no study of the run measures what somebody finds who knows few quasi-identifiers")
     row = max(found, key=lambda one: one.value or 0.0)
-    named = ", ".join(_subset(row))
-    said = f"{number(row.value)} of {people:,} {noun_of(people)} expected to be found by {named}"
-    return Sighting(said, row.value, judged=(row.value or 0.0) / people, at_most="warn")
+    named = ", ".join(_known_variables(row))
+    said = f"{number(row.value)} of {people:,} {record_noun(people)} expected to be found by {named}"
+    return CheckResult(said, row.value, adjusted_value=(row.value or 0.0) / people, at_most="warn")
 
 
-def _subsets(rows: Sequence[Row]) -> Iterator[Row]:
-    """The rows of a lattice of knowledge about subsets of one to ``FEW`` variables."""
+def _rows_with_few_known(rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield the rows of a lattice of knowledge about subsets of one to ``FEW`` variables."""
     for row in averages_of_risk(rows):
-        method = method_called(row.method_key)
+        method = method_by_key(row.method_key)
         if (
             method is not None
             and method.study.lattice is not None
             and row.measure == method.study.lattice.risk
-            and 0 < len(_subset(row)) <= FEW
+            and 0 < len(_known_variables(row)) <= FEW
         ):
             yield row
 
 
-def _subset(row: Row) -> tuple[str, ...]:
-    method = method_called(row.method_key)
+def _known_variables(row: Row) -> tuple[str, ...]:
+    method = method_by_key(row.method_key)
     given = (
         row.params.get(method.study.lattice.subset, ())
         if method is not None and method.study.lattice is not None

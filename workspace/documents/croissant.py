@@ -8,13 +8,13 @@ from typing import Any
 from urllib.parse import quote
 
 from sfumato.engine.data.schema import Kind
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 
 from ..ingest.file_formats import format_called
-from ..release.dossier import Dossier
-from ..release.forms import Form
-from .described import Column, Described, described
-from .written import Written, json_document
+from ..release.dossier import ReleaseDossier
+from ..release.forms import DatasetForm
+from .described import PublishedColumn, ReleaseDescription, describe_release
+from .written import WrittenFile, json_document
 
 CONFORMS = "http://mlcommons.org/croissant/1.1"
 CONTEXT: Mapping[str, Any] = MappingProxyType(
@@ -44,39 +44,44 @@ CONTEXT: Mapping[str, Any] = MappingProxyType(
 TYPES = {Kind.COUNT: "sc:Integer", Kind.CONTINUOUS: "sc:Float", Kind.DATE: "sc:Date"}
 
 
-def croissant(dossier: Dossier, written: Sequence[Written]) -> dict[str, bytes]:
-    return {"croissant.json": json_document(dataset(described(dossier, written), dossier.form))}
+def croissant_file(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, bytes]:
+    return {"croissant.json": json_document(croissant_dataset(describe_release(dossier, written), dossier.form))}
 
 
-def dataset(about: Described, form: Form) -> dict[str, Any]:
-    """The dataset as JSON-LD; what only a publisher knows is left out until it is said."""
+def croissant_dataset(description: ReleaseDescription, form: DatasetForm) -> dict[str, Any]:
+    """Return the dataset as JSON-LD; what only a publisher knows is left out until it is given."""
     given = {
-        "license": about.licence,
-        "url": about.address,
-        "datePublished": about.published,
-        "creator": {"@type": "sc:Organization", "name": about.publisher} if about.publisher else "",
+        "license": description.licence,
+        "url": description.address,
+        "datePublished": description.published,
+        "creator": {"@type": "sc:Organization", "name": description.publisher} if description.publisher else "",
     }
     return {
         "@context": dict(CONTEXT),
         "@type": "sc:Dataset",
         "conformsTo": CONFORMS,
-        "name": about.title,
-        "description": f"{about.kind} DATA. {about.account} {' '.join(about.limits)}",
-        "keywords": [about.kind.lower(), "microdata", "statistical disclosure control"],
+        "name": description.title,
+        "description": f"{description.kind} DATA. {description.account} {' '.join(description.limits)}",
+        "keywords": [description.kind.lower(), "microdata", "statistical disclosure control"],
         **{key: value for key, value in given.items() if value},
         "version": "1.0.0",
         "isLiveDataset": False,
-        "rai:dataCollection": about.account,
-        "rai:dataCollectionType": f"{about.kind.capitalize()} microdata",
-        "rai:dataManipulationProtocol": [f"{one.name}: {one.made}" for one in about.columns],
-        "rai:dataLimitations": list(about.limits),
-        "rai:personalSensitiveInformation": [about.account, *about.privacy] if about.privacy else about.account,
-        "distribution": [_file(one, form) for one in about.files],
-        "recordSet": [*_levels(about), *(_records(about, one, number) for number, one in enumerate(about.files, 1))],
+        "rai:dataCollection": description.account,
+        "rai:dataCollectionType": f"{description.kind.capitalize()} microdata",
+        "rai:dataManipulationProtocol": [f"{one.name}: {one.treatment}" for one in description.columns],
+        "rai:dataLimitations": list(description.limits),
+        "rai:personalSensitiveInformation": [description.account, *description.privacy]
+        if description.privacy
+        else description.account,
+        "distribution": [_file_object(one, form) for one in description.files],
+        "recordSet": [
+            *_level_record_sets(description),
+            *(_dataset_record_set(description, one, number) for number, one in enumerate(description.files, 1)),
+        ],
     }
 
 
-def _file(file: Written, form: Form) -> dict[str, Any]:
+def _file_object(file: WrittenFile, form: DatasetForm) -> dict[str, Any]:
     written = format_called(form)
     return {
         "@type": "cr:FileObject",
@@ -89,52 +94,57 @@ def _file(file: Written, form: Form) -> dict[str, Any]:
     }
 
 
-def _id(*parts: str) -> str:
-    """A name within the document, whatever its parts are called."""
+def _quoted_id(*parts: str) -> str:
+    """Return a name within the document, with its parts quoted."""
     return "/".join(quote(part, safe="") for part in parts)
 
 
-def _levels(about: Described) -> list[dict[str, Any]]:
-    """The levels of each variable as a set of records of its own.
+def _level_record_sets(about: ReleaseDescription) -> list[dict[str, Any]]:
+    """Return the levels of each variable as a set of records of its own.
 
     Columns say in words which is theirs: a reference would have tools join the two, which drops missing values.
     """
     return [
         {
             "@type": "cr:RecordSet",
-            "@id": _id("levels", column.name),
+            "@id": _quoted_id("levels", column.name),
             "name": f"levels of {column.name}",
             "dataType": "sc:Enumeration",
-            "key": {"@id": _id("levels", column.name, "name")},
+            "key": {"@id": _quoted_id("levels", column.name, "name")},
             "field": [
-                {"@type": "cr:Field", "@id": _id("levels", column.name, "name"), "name": "name", "dataType": "sc:Text"}
+                {
+                    "@type": "cr:Field",
+                    "@id": _quoted_id("levels", column.name, "name"),
+                    "name": "name",
+                    "dataType": "sc:Text",
+                }
             ],
-            "data": [{_id("levels", column.name, "name"): one.value} for one in column.categories],
+            "data": [{_quoted_id("levels", column.name, "name"): one.value} for one in column.categories],
         }
         for column in about.columns
         if column.categories
     ]
 
 
-def _records(about: Described, file: Written, number: int) -> dict[str, Any]:
+def _dataset_record_set(about: ReleaseDescription, file: WrittenFile, number: int) -> dict[str, Any]:
     own = f"dataset-{number:02}"
     return {
         "@type": "cr:RecordSet",
         "@id": own,
         "name": own,
-        "description": f"{about.kind} data, dataset {number} of {about.datasets}, {counted(about.records, 'record')}",
-        "field": [_field(column, own, file) for column in about.columns],
+        "description": f"{about.kind} data, dataset {number} of {about.datasets}, {count_noun(about.records, 'record')}",
+        "field": [_column_field(column, own, file) for column in about.columns],
     }
 
 
-def _field(column: Column, own: str, file: Written) -> dict[str, Any]:
+def _column_field(column: PublishedColumn, own: str, file: WrittenFile) -> dict[str, Any]:
     title = f"{column.variable.title}. " if column.variable.title else ""
-    levels = f"; its levels are the records of {_id('levels', column.name)}" if column.categories else ""
+    levels = f"; its levels are the records of {_quoted_id('levels', column.name)}" if column.categories else ""
     return {
         "@type": "cr:Field",
-        "@id": _id(own, column.name),
+        "@id": _quoted_id(own, column.name),
         "name": column.name,
-        "description": f"{title}{column.made}{levels}",
+        "description": f"{title}{column.treatment}{levels}",
         "dataType": TYPES.get(column.variable.kind, "sc:Text"),
         "source": {"fileObject": {"@id": file.name}, "extract": {"column": column.name}},
     }

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sfumato.engine.data.schema import Kind
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 
 from ..ingest.file_formats import format_called
 from ..plots.markup import Markup, element
-from ..release.dossier import Dossier
-from ..release.forms import Form
-from .described import Category, Column, Described, described
-from .written import Written
+from ..release.dossier import ReleaseDossier
+from ..release.forms import DatasetForm
+from .described import PublishedColumn, PublishedLevel, ReleaseDescription, describe_release
+from .written import WrittenFile
 
 NATURE = {
     Kind.CATEGORICAL: "nominal", Kind.BINARY: "nominal", Kind.ORDINAL: "ordinal", Kind.DATE: "interval",
@@ -20,20 +20,22 @@ NATURE = {
 }  # fmt: skip
 
 
-def ddi_codebook(dossier: Dossier, written: Sequence[Written]) -> dict[str, bytes]:
-    about = described(dossier, written)
+def ddi_codebook(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, bytes]:
+    about = describe_release(dossier, written)
     book = element(
         "codeBook",
-        _study(about),
-        [_file(about, one, number, dossier.form) for number, one in enumerate(about.files, start=1)],
-        element("dataDscr", [_variable(about, one, number) for number, one in enumerate(about.columns, start=1)]),
+        _study_element(about),
+        [_file_element(about, one, number, dossier.form) for number, one in enumerate(about.files, start=1)],
+        element(
+            "dataDscr", [_variable_element(about, one, number) for number, one in enumerate(about.columns, start=1)]
+        ),
         version="2.5",
         xmlns="ddi:codebook:2_5",
     )
     return {"codebook-ddi.xml": f'<?xml version="1.0" encoding="UTF-8"?>\n{book}\n'.encode()}
 
 
-def _study(about: Described) -> Markup:
+def _study_element(about: ReleaseDescription) -> Markup:
     software = element("software", "Sfumato", version=about.version or None)
     citation = element(
         "citation",
@@ -44,7 +46,7 @@ def _study(about: Described) -> Markup:
     info = element(
         "stdyInfo",
         element("abstract", about.account),
-        element("sumDscr", element("dataKind", f"{about.kind} microdata, {counted(about.datasets, 'dataset')}")),
+        element("sumDscr", element("dataKind", f"{about.kind} microdata, {count_noun(about.datasets, 'dataset')}")),
     )
     access = element(
         "dataAccs",
@@ -60,7 +62,7 @@ def _study(about: Described) -> Markup:
     return element("stdyDscr", citation, info, access)
 
 
-def _file(about: Described, file: Written, number: int, form: Form) -> Markup:
+def _file_element(about: ReleaseDescription, file: WrittenFile, number: int, form: DatasetForm) -> Markup:
     size = element("dimensns", element("caseQnty", str(about.records)), element("varQnty", str(len(about.columns))))
     written = format_called(form)
     said = f"{about.kind} data, dataset {number} of {about.datasets}"
@@ -74,7 +76,7 @@ def _file(about: Described, file: Written, number: int, form: Form) -> Markup:
     return element("fileDscr", text, ID=f"F{number}", URI=file.name)
 
 
-def _variable(about: Described, column: Column, number: int) -> Markup:
+def _variable_element(about: ReleaseDescription, column: PublishedColumn, number: int) -> Markup:
     variable = column.variable
     kind = variable.kind
     form = element(
@@ -85,8 +87,8 @@ def _variable(about: Described, column: Column, number: int) -> Markup:
     return element(
         "var",
         element("labl", variable.title) if variable.title else "",
-        element("txt", column.made),
-        [_category(one) for one in column.categories],
+        element("txt", column.treatment),
+        [_category_element(one) for one in column.categories],
         form,
         ID=f"V{number}",
         name=column.name,
@@ -96,7 +98,7 @@ def _variable(about: Described, column: Column, number: int) -> Markup:
     )
 
 
-def _category(category: Category) -> Markup:
+def _category_element(category: PublishedLevel) -> Markup:
     return element(
         "catgry",
         element("catValu", category.value),

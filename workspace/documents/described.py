@@ -1,4 +1,4 @@
-"""What the public documents say of a release alike: title, account, files, variables and the levels that occur in them.
+"""The description of a release that its public documents share: title, account, files, variables and the levels that occur in them.
 
 From the plan, the schema and the released tables alone: no statistic of the confidential data, no bound (whoever set it may have
 looked at the data), no level that no released record has, no path, no seed.
@@ -10,20 +10,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sfumato.engine.data.schema import Variable
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 
 from ..ingest.file_formats import format_called
-from ..release.dossier import Dossier
-from ..release.tables import level_names, released_levels
+from ..release.dossier import ReleaseDossier
+from ..release.tables import names_of_levels, released_levels
 from ..reporting.privacy_promise import promise
 from ..reporting.user_guide import PublicRelease, account, limits
 from ..visible_text import plain_cell
-from .written import Written
+from .written import WrittenFile
 
 
 @dataclass(frozen=True, slots=True)
-class Category:
-    """A level: how it stands in the files, its label, and its code where that is another text."""
+class PublishedLevel:
+    """A level that occurs in a release.
+
+    value: how it is written in the files
+    label: its label
+    code: its code where that is another text; empty otherwise
+    """
 
     value: str
     label: str
@@ -31,20 +36,35 @@ class Category:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A variable of the released files: ``name`` as its head is written, how its values were made, the levels that occur."""
+class PublishedColumn:
+    """A variable of the released files.
+
+    name: as its head is written
+    variable: its declaration
+    treatment: how its values were made, in words
+    categories: the levels that occur
+    """
 
     name: str
     variable: Variable
-    made: str
-    categories: tuple[Category, ...]
+    treatment: str
+    categories: tuple[PublishedLevel, ...]
 
 
 @dataclass(frozen=True)
-class Described:
-    """A release as its users may know it. ``limits`` say what not to do with it, ``privacy`` what is promised of it, if anything is.
+class ReleaseDescription:
+    """A release as its users may know it.
 
-    ``files`` are the datasets, in their order.
+    title: public title
+    kind: SYNTHETIC, ANONYMISED, in capitals
+    account: what was done, in words
+    limits: what not to do with it
+    privacy: what is promised of it, if anything is
+    datasets, records: their numbers
+    files: the datasets, in their order
+    columns: the released variables
+    version: version of Sfumato
+    publisher, licence, address, published: given by people; empty where not given
     """
 
     title: str
@@ -54,8 +74,8 @@ class Described:
     privacy: Sequence[str]
     datasets: int
     records: int
-    files: Sequence[Written]
-    columns: Sequence[Column]
+    files: Sequence[WrittenFile]
+    columns: Sequence[PublishedColumn]
     version: str
     publisher: str
     licence: str
@@ -63,22 +83,24 @@ class Described:
     published: str
 
 
-def described(dossier: Dossier, written: Sequence[Written]) -> Described:
-    """Read the released tables for the levels that occur in them."""
+def describe_release(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> ReleaseDescription:
+    """Describe a release; the released tables are read for the levels that occur in them."""
     plan, recipe = dossier.plan, dossier.plan.run.recipe
-    release = PublicRelease(recipe, plan.datasets, plan.records, plan.kept, plan.replaced, (), dossier.policy.rules)
+    release = PublicRelease(
+        recipe, plan.datasets, plan.records, plan.kept, plan.replaced, (), dossier.policy.disclosure_rules
+    )
     kind = recipe.origin.upper()
     said = dossier.judgements
-    return Described(
-        _title(kind, recipe.form.title, plan.datasets, plan.records),
+    return ReleaseDescription(
+        _public_title(kind, recipe.form.title, plan.datasets, plan.records),
         kind,
         account(release),
         limits(release),
-        [] if (privacy := dossier.promise()) is None else promise(privacy),
+        [] if (privacy := dossier.read_promise()) is None else promise(privacy),
         plan.datasets,
         plan.records,
         [one for one in written if one.package == "public" and one.name.startswith("dataset-")],
-        _columns(dossier),
+        _published_columns(dossier),
         str(plan.run.versions.get("sfumato", "")),
         said.get("publisher", ""),
         said.get("licence", ""),
@@ -87,16 +109,18 @@ def described(dossier: Dossier, written: Sequence[Written]) -> Described:
     )
 
 
-def _title(kind: str, given: str, datasets: int, records: int) -> str:
-    """The public title of the recipe, or what the data are; either says first of which kind they are."""
+def _public_title(kind: str, given: str, datasets: int, records: int) -> str:
+    """Return the public title of the recipe, or what the data are; either begins with the kind of data."""
     return (
-        f"{kind}: {given}" if given else f"{kind} data: {counted(datasets, 'dataset')} of {counted(records, 'record')}"
+        f"{kind}: {given}"
+        if given
+        else f"{kind} data: {count_noun(datasets, 'dataset')} of {count_noun(records, 'record')}"
     )
 
 
-def _columns(dossier: Dossier) -> list[Column]:
+def _published_columns(dossier: ReleaseDossier) -> list[PublishedColumn]:
     plan = dossier.plan
-    levels = released_levels((dossier.released(draw) for draw in range(plan.datasets)), plan.left_out)
+    levels = released_levels((dossier.read_released(draw) for draw in range(plan.datasets)), plan.left_out)
     form = format_called(dossier.form)
     plain, coded = form.spreadsheet_safe, form.keeps_codes
     columns = []
@@ -104,22 +128,26 @@ def _columns(dossier: Dossier) -> list[Column]:
         if variable.name in plan.left_out:
             continue
         own = levels.get(variable.name, ())
-        names = level_names(variable, own)
-        stands = {level: level if coded else _cell(names.get(level, level), plain) for level in own}
+        names = names_of_levels(variable, own)
+        stands = {level: level if coded else _cell_text(names.get(level, level), plain) for level in own}
         categories = tuple(
-            Category(stands[level], names.get(level, level), level if level in names and not coded else "")
+            PublishedLevel(stands[level], names.get(level, level), level if level in names and not coded else "")
             for level in own
         )
-        columns.append(Column(_cell(variable.name, plain), variable, _made(dossier, variable.name), categories))
+        columns.append(
+            PublishedColumn(
+                _cell_text(variable.name, plain), variable, _treatment_text(dossier, variable.name), categories
+            )
+        )
     return columns
 
 
-def _cell(text: str, plain: bool) -> str:
+def _cell_text(text: str, plain: bool) -> str:
     return plain_cell(text) if plain else text
 
 
-def _made(dossier: Dossier, name: str) -> str:
-    """How the values of a variable came about."""
+def _treatment_text(dossier: ReleaseDossier, name: str) -> str:
+    """Return how the values of a variable were made, in words."""
     recipe = dossier.plan.run.recipe
     models = [step.method for step in recipe.synthesis if name in step.targets]
     if models:

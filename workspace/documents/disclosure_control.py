@@ -11,48 +11,48 @@ from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
 
-from sfumato.engine.methods.labels import labelled_object
+from sfumato.engine.methods.labels import to_labelled_json
 from sfumato.engine.methods.outputs import QUESTIONS
-from sfumato.engine.recipe.steps import Step
+from sfumato.engine.recipe.steps import RecipeStep
 
-from ..gate.question_checks import block_limits
+from ..gate.question_checks import block_limits_by_question
 from ..policy.disclosure import MARKING
-from ..release.dossier import Dossier
+from ..release.dossier import ReleaseDossier
 from ..release.users import privacy_table
 from ..reporting.questions import unanswered
-from .written import Written, json_document
+from .written import WrittenFile, json_document
 
 SCHEMA = "urn:sfumato:disclosure-control:1"
 SCHEMA_FILE = "disclosure-control.schema.json"
 
 
-def disclosure_control(dossier: Dossier, written: Sequence[Written]) -> dict[str, bytes]:
-    """``disclosure-control.json`` and its schema."""
+def disclosure_control(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, bytes]:
+    """Return ``disclosure-control.json`` and its schema, as bytes by name."""
     schema = files(__package__).joinpath(SCHEMA_FILE).read_bytes()
-    return {"disclosure-control.json": json_document(record(dossier, written)), SCHEMA_FILE: schema}
+    return {"disclosure-control.json": json_document(disclosure_control_record(dossier, written)), SCHEMA_FILE: schema}
 
 
-def record(dossier: Dossier, written: Sequence[Written]) -> dict[str, Any]:
+def disclosure_control_record(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, Any]:
     examination, open_questions = (
         dossier.examination.to_table(),
-        unanswered(dossier.rows, dossier.plan.run.recipe, block_limits(dossier.policy)),
+        unanswered(dossier.rows, dossier.plan.run.recipe, block_limits_by_question(dossier.policy)),
     )
     return {
         "schema": SCHEMA,
         "marking": MARKING,
-        "release": _release(dossier),
-        "bound_to": _bound(dossier, written),
-        "risk_appetite": _policy(dossier),
-        "perturbation": [_rule(dossier, step) for step in dossier.plan.run.recipe.synthesis],
-        "suppression": _suppression(dossier),
+        "release": _release_table(dossier),
+        "bound_to": _bound_hashes(dossier, written),
+        "risk_appetite": _policy_table(dossier),
+        "perturbation": [_step_table(dossier, step) for step in dossier.plan.run.recipe.synthesis],
+        "suppression": _suppression_table(dossier),
         "model_requirements": [asdict(one) for one in dossier.diagnostics if one.rule],
         "thresholds": [one.to_table() for one in dossier.plan.run.recipe.thresholds],
-        "verdicts": [labelled_object(one) for one in dossier.plan.verdicts],
+        "verdicts": [to_labelled_json(one) for one in dossier.plan.verdicts],
         "gate": {"status": dossier.examination.status, "findings": examination["findings"]},
         "may_leave": dossier.answer.to_table(),
         "waivers": examination["waivers"],
         **({"approval": examination["approval"]} if "approval" in examination else {}),
-        **({} if (privacy := dossier.promise()) is None else {"privacy": privacy_table(privacy)}),
+        **({} if (privacy := dossier.read_promise()) is None else {"privacy": privacy_table(privacy)}),
         "reason": dossier.reason,
         "questions": {name: "not measured" if name in open_questions else "measured" for name in QUESTIONS},
         "judgements": dict(dossier.judgements),
@@ -60,7 +60,7 @@ def record(dossier: Dossier, written: Sequence[Written]) -> dict[str, Any]:
     }
 
 
-def _release(dossier: Dossier) -> dict[str, Any]:
+def _release_table(dossier: ReleaseDossier) -> dict[str, Any]:
     plan = dossier.plan
     return {
         "run": plan.run.id,
@@ -76,8 +76,8 @@ def _release(dossier: Dossier) -> dict[str, Any]:
     }
 
 
-def _bound(dossier: Dossier, written: Sequence[Written]) -> dict[str, Any]:
-    """The hashes of what the record speaks of."""
+def _bound_hashes(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, Any]:
+    """Return the hashes of what the record speaks of."""
     plan = dossier.plan
     manifest = next((one.sha256 for one in written if (one.package, one.name) == ("public", "manifest.json")), None)
     return {
@@ -89,7 +89,7 @@ def _bound(dossier: Dossier, written: Sequence[Written]) -> dict[str, Any]:
     }
 
 
-def _policy(dossier: Dossier) -> dict[str, Any]:
+def _policy_table(dossier: ReleaseDossier) -> dict[str, Any]:
     policy = dossier.policy
     return {
         "name": policy.name,
@@ -103,25 +103,25 @@ def _policy(dossier: Dossier) -> dict[str, Any]:
     }
 
 
-def _rule(dossier: Dossier, step: Step) -> dict[str, Any]:
-    """How a step changes the data: which variables, by which method, with all its settings."""
+def _step_table(dossier: ReleaseDossier, step: RecipeStep) -> dict[str, Any]:
+    """Return how a step changes the data: which variables, by which method, with all its settings."""
     recipe = dossier.plan.run.recipe
     return {
         "variables": list(step.targets or recipe.released),
         "method": step.method.key,
         "title": step.method.title,
         "source": step.method.source,
-        "settings": step.spec.told(),
+        "settings": step.spec.to_reported_table(),
     }
 
 
-def _suppression(dossier: Dossier) -> dict[str, Any]:
-    """What is left out: variables by their role, records by missing values, and what anonymisation steps take away."""
+def _suppression_table(dossier: ReleaseDossier) -> dict[str, Any]:
+    """Return what is left out: variables by their role, records by missing values, and what anonymisation steps take away."""
     plan = dossier.plan
     return {
         "variables_left_out": list(plan.left_out),
         "records_dropped_for_missing_values": dossier.original.dropped,
         "records_confidential": dossier.original.records,
         "records_released": plan.records,
-        "anonymisation": [_rule(dossier, step) for step in plan.run.recipe.anonymisation],
+        "anonymisation": [_step_table(dossier, step) for step in plan.run.recipe.anonymisation],
     }

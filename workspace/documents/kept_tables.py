@@ -1,4 +1,4 @@
-"""The public tables of a release that was drawn from protected tables: a CSV file each, and a page on what the datasets keep and what not."""
+"""The public tables of a release that was drawn from protected tables: a CSV file each, and a page on what the datasets preserve."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from itertools import combinations
 import numpy as np
 
 from sfumato.engine.methods.approved_tables import ApprovedTable
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 
-from ..release.dossier import Dossier
+from ..release.dossier import ReleaseDossier
 from ..reporting.document import Chapter, Document, Items, Paragraph, Part
 from ..reporting.tables import table
 from ..reporting.words import number
 from ..visible_text import plain_cell
-from .written import Written
+from .written import WrittenFile
 
 PAGE, FOLDER = "what-this-file-keeps.html", "tables"
 
 
-def kept_documents(dossier: Dossier, written: Sequence[Written]) -> dict[str, bytes]:
-    """``what-this-file-keeps.html`` and ``tables/01.csv`` and so on; nothing where no step gives tables that may be published."""
-    tables = dossier.approved()
+def kept_table_documents(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, bytes]:
+    """Return ``what-this-file-keeps.html`` and ``tables/01.csv`` and so on; nothing where no step gives tables that may be published."""
+    tables = dossier.read_approved_tables()
     if not tables:
         return {}
     names = [f"{FOLDER}/{at:0{max(2, len(str(len(tables))))}}.csv" for at in range(1, len(tables) + 1)]
@@ -32,20 +32,23 @@ def kept_documents(dossier: Dossier, written: Sequence[Written]) -> dict[str, by
     return {PAGE: kept_page(tables, names, dossier.plan.replaced).html().encode(), **files}
 
 
-def table_csv(one: ApprovedTable) -> bytes:
-    """A line a cell: its categories and the count. Of rounded counts those of 0 are left out, since some of them name rare categories."""
+def table_csv(table: ApprovedTable) -> bytes:
+    """Return a CSV table with a line for each cell: its categories and the count.
+
+    Of rounded counts those of 0 are left out, since some of them name rare categories.
+    """
     text = StringIO()
     lines = csv.writer(text, lineterminator="\n")
-    lines.writerow([*map(plain_cell, one.variables), "count"])
-    for cell in np.ndindex(*one.counts.shape):
-        if one.counts[cell] or one.noise:
-            labels = [one.categories[axis][at] for axis, at in enumerate(cell)]
-            lines.writerow([*map(plain_cell, labels), f"{one.counts[cell]:.12g}"])
+    lines.writerow([*map(plain_cell, table.variables), "count"])
+    for cell in np.ndindex(*table.counts.shape):
+        if table.counts[cell] or table.noise:
+            labels = [table.categories[axis][at] for axis, at in enumerate(cell)]
+            lines.writerow([*map(plain_cell, labels), f"{table.counts[cell]:.12g}"])
     return text.getvalue().encode()
 
 
 def kept_page(tables: Sequence[ApprovedTable], names: Sequence[str], replaced: Sequence[str]) -> Document:
-    """What was kept: the tables with their protection; and the pairs of variables that no table has."""
+    """Return a page on what was kept: the tables with their protection, and the pairs of variables that no table has."""
     lines = [
         [name, ", ".join(one.variables), f"{one.counts.size:,}", one.protection]
         for name, one in zip(names, tables, strict=True)
@@ -55,7 +58,7 @@ def kept_page(tables: Sequence[ApprovedTable], names: Sequence[str], replaced: S
     missing = [f"{a} and {b}" for a, b in every if frozenset((a, b)) not in pairs]
     kept: list[Part] = [
         Paragraph(
-            f"The records were drawn from {counted(len(tables), 'table')} of counts and from nothing else of the confidential data. Each table was "
+            f"The records were drawn from {count_noun(len(tables), 'table')} of counts and from nothing else of the confidential data. Each table was "
             "protected before, and is here as a file; a cell that is not listed is 0."
         ),
         table(("file", "variables", "cells", "protection"), lines, right=(2,)),
@@ -88,7 +91,7 @@ def kept_page(tables: Sequence[ApprovedTable], names: Sequence[str], replaced: S
         "SYNTHETIC DATA",
         [
             Chapter("Kept", kept),
-            Chapter(f"Not kept: {counted(len(missing), 'pair')} of {len(every):,} pairs of variables", not_kept),
+            Chapter(f"Not kept: {count_noun(len(missing), 'pair')} of {len(every):,} pairs of variables", not_kept),
             Chapter("What that means for an analysis", [advice]),
         ],
     )

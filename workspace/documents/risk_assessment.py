@@ -9,19 +9,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sfumato.engine.data.schema import Role
-from sfumato.engine.methods.labels import name_called, quantity_of
+from sfumato.engine.methods.labels import measure_name, quantity_of
 from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
-from sfumato.engine.methods.rows import Row, by_series
-from sfumato.engine.recipe.outcomes import worst
+from sfumato.engine.methods.rows import Row, group_by_series
+from sfumato.engine.recipe.outcomes import worst_outcome
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 
-from ..gate.gate import ALL
-from ..gate.question_checks import block_limits, check_of
+from ..gate.gate import WHOLE_RELEASE
+from ..gate.question_checks import block_limits_by_question, check_of_question
 from ..policy.disclosure import MARKING
-from ..release.decision import approver_of, decision_of
-from ..release.dossier import Dossier
-from ..release.judgements import ASSESSMENT_FILE, CONTEXT, DATA, GOVERNANCE, JUDGEMENTS, PUBLICATION, RESIDUAL, Asked
+from ..release.decision import approver_text, decision_from_dossier
+from ..release.dossier import ReleaseDossier
+from ..release.judgements import (
+    ASSESSMENT_FILE,
+    CONTEXT,
+    DATA,
+    GOVERNANCE,
+    JUDGEMENTS,
+    PUBLICATION,
+    RESIDUAL,
+    JudgementQuestion,
+)
 from ..reporting.audits import given_away_lines
 from ..reporting.document import Chapter, Document, Items, Open, Paragraph, Part, Signatures, Terms, Words
 from ..reporting.evidence import evidence_lines
@@ -59,8 +68,8 @@ from ..reporting.words import (
     limit_text as threshold_text,
 )
 from .actors import VERDICTS, actor_table
-from .one_leak import Said, by_advice
-from .written import Written
+from .one_leak import MentionedFindings, group_by_advice
+from .written import WrittenFile
 
 READING = (
     "Values of the release are averages over its datasets, or of all datasets together; beside them stands the worst. The confidential data's "
@@ -84,43 +93,56 @@ NOT_MEASURED = (
 OPEN = "What was measured does not answer the question: the risk may be larger than these numbers."
 
 
-def risk_assessment(dossier: Dossier, written: Sequence[Written]) -> dict[str, bytes]:
-    """``risk-assessment.html`` and the same in Markdown."""
-    made = assessment(dossier)
+def risk_assessment(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, bytes]:
+    """Return ``risk-assessment.html`` and the same in Markdown, as bytes by name."""
+    made = assessment_document(dossier)
     return {"risk-assessment.html": made.html().encode(), "risk-assessment.md": made.markdown().encode()}
 
 
-def assessment(dossier: Dossier) -> Document:
-    """What somebody who signs reads on two pages, and behind it the numbers, the findings and the variables in full."""
-    pages = (_summary(dossier), _context(dossier), _data(dossier), _identifiability(dossier), _governance(dossier))
-    annex = (_questions(dossier), _testing(dossier), _mitigation(dossier), _variables(dossier))
+def assessment_document(dossier: ReleaseDossier) -> Document:
+    """Return the risk assessment: two pages for the person who signs, then an annex with the numbers, the findings and the variables in full."""
+    pages = (
+        _summary_chapter(dossier),
+        _context_chapter(dossier),
+        _data_chapter(dossier),
+        _identifiability_chapter(dossier),
+        _governance_chapter(dossier),
+    )
+    annex = (
+        _questions_chapter(dossier),
+        _findings_chapter(dossier),
+        _mitigation_chapter(dossier),
+        _variables_chapter(dossier),
+    )
     return Document(f"Risk assessment: {dossier.plan.run.title}", MARKING, (*pages, Chapter(ANNEX, annex)))
 
 
-def answer(dossier: Dossier, asked: Asked) -> Words:
-    """What a person has said, or that it is still to be said."""
-    return dossier.judgements.get(asked.key) or Open(asked.asked, asked.place(dossier.plan.run.id))
+def judgement_text(dossier: ReleaseDossier, question: JudgementQuestion) -> Words:
+    """Return a person's answer to a question, or the open question."""
+    return dossier.judgements.get(question.key) or Open(question.question, question.key_in_file(dossier.plan.run.id))
 
 
-def _answers(dossier: Dossier, asked: Sequence[Asked]) -> Terms:
-    return Terms([(one.title, answer(dossier, one)) for one in asked])
+def _judgement_terms(dossier: ReleaseDossier, questions: Sequence[JudgementQuestion]) -> Terms:
+    return Terms([(one.title, judgement_text(dossier, one)) for one in questions])
 
 
-def _summary(dossier: Dossier) -> Chapter:
-    plan, decision, examination = dossier.plan, decision_of(dossier), dossier.examination
+def _summary_chapter(dossier: ReleaseDossier) -> Chapter:
+    plan, decision, examination = dossier.plan, decision_from_dossier(dossier), dossier.examination
     leads = [one for one in lead_findings(examination.findings) if is_open(one)]
     blocking = sorted((one for one in leads if one.status == "block"), key=lambda one: -(one.people or 0))
-    waivers = [_waiver(dossier, one.check) for one in blocking]
+    waivers = [_waiver_text(dossier, one.check) for one in blocking]
     each = len(set(waivers)) > 1
     # The line on thresholds says what is not met: the finding about it need not repeat this.
-    said = Said([one for one in examination.findings if one.check == "unmet_thresholds"])
+    said = MentionedFindings([one for one in examination.findings if one.check == "unmet_thresholds"])
     lines = []
-    for some in by_advice([[one, *examination.witnesses(one)] for one in blocking]):
-        why = dict.fromkeys(_waiver(dossier, one.check) for group in some for one in group if one.status == "block")
-        lines.append([*said.line(some), *(["; ".join(filter(None, why))] if each else [])])
+    for some in group_by_advice([[one, *examination.witnesses_of(one)] for one in blocking]):
+        why = dict.fromkeys(
+            _waiver_text(dossier, one.check) for group in some for one in group if one.status == "block"
+        )
+        lines.append([*said.table_cells(some), *(["; ".join(filter(None, why))] if each else [])])
     by_actor = actor_table(dossier, said)
-    to_judge = [[one, *examination.witnesses(one)] for one in leads if one.status == "warn"]
-    judging = [said.line(some) for some in by_advice(to_judge)]
+    to_judge = [[one, *examination.witnesses_of(one)] for one in leads if one.status == "warn"]
+    judging = [said.table_cells(some) for some in group_by_advice(to_judge)]
     reason = [f"Reason given: {decision.reason}"] if decision.reason else []
     if not reason and waivers and waivers[0] and not each:
         reason = [f"Waived because: {waivers[0]}"]
@@ -130,7 +152,7 @@ def _summary(dossier: Dossier) -> Chapter:
         *(Paragraph(line) for line in answer),
         Items(
             [
-                _next_step(dossier),
+                _next_step_text(dossier),
                 release_overview(plan.run.recipe, plan.datasets, plan.records),
                 judged(plan.verdicts),
                 *reason,
@@ -155,35 +177,35 @@ def _summary(dossier: Dossier) -> Chapter:
     return Chapter("Summary", parts)
 
 
-def _next_step(dossier: Dossier) -> str:
+def _next_step_text(dossier: ReleaseDossier) -> str:
     """Return what the reader has to do."""
     answer = dossier.answer.may_leave
     if answer == "no":
         return "What to do: keep the release back. Fix each finding that blocks and run again."
-    if dossier.examination.blocking:
+    if dossier.examination.blocking_findings:
         return "What to do: check that the reasons for waiving outweigh what is found below. Without them the gate keeps the release back."
     if answer == "to be judged":
         return "What to do: judge the findings and the actors below, complete the open answers, and sign."
     return "What to do: judge the actors below, complete the open answers, and sign."
 
 
-def _waiver(dossier: Dossier, check: str) -> str:
-    """By whom and why a finding was waived; nothing where nobody did."""
+def _waiver_text(dossier: ReleaseDossier, check: str) -> str:
+    """Return why and by whom a finding was waived; empty where nobody did."""
     waivers = {one.check: f"{one.reason} ({one.user})" for one in dossier.examination.waivers}
-    return waivers.get(check) or waivers.get(ALL, "")
+    return waivers.get(check) or waivers.get(WHOLE_RELEASE, "")
 
 
-def _context(dossier: Dossier) -> Chapter:
-    kept = ", ".join(dossier.plan.run.recipe.schema.of_role(Role.QUASI_IDENTIFIER)) or "none"
+def _context_chapter(dossier: ReleaseDossier) -> Chapter:
+    kept = ", ".join(dossier.plan.run.recipe.schema.names_by_role(Role.QUASI_IDENTIFIER)) or "none"
     assumed = (
         "The recipe assumes an intruder who knows, or could know, of a person the quasi-identifiers "
         f"({kept}), and looks for that person in the release. What follows measures nothing against an intruder who knows more."
     )
-    parts = (Paragraph(TO_COMPLETE), _answers(dossier, CONTEXT), Paragraph(assumed))
+    parts = (Paragraph(TO_COMPLETE), _judgement_terms(dossier, CONTEXT), Paragraph(assumed))
     return Chapter("6 Context assessment", parts)
 
 
-def _data(dossier: Dossier) -> Chapter:
+def _data_chapter(dossier: ReleaseDossier) -> Chapter:
     recipe, original = dossier.plan.run.recipe, dossier.original
     sample = f"a sample of {recipe.data.sample:,} records of it" if recipe.data.sample else "all of its records"
     where = ", of those that meet a condition" if recipe.data.where else ""
@@ -204,12 +226,12 @@ def _data(dossier: Dossier) -> Chapter:
                     ("Used", f"{sample}{where}{held_out}"),
                 ]
             ),
-            _answers(dossier, DATA),
+            _judgement_terms(dossier, DATA),
         ),
     )
 
 
-def _variables(dossier: Dossier) -> Chapter:
+def _variables_chapter(dossier: ReleaseDossier) -> Chapter:
     recipe = dossier.plan.run.recipe
     roles = [
         [
@@ -217,7 +239,7 @@ def _variables(dossier: Dossier) -> Chapter:
             variable.title,
             variable.kind.value,
             role_text(variable.role.value),
-            "left out" if variable.name in dossier.plan.left_out else _fate(dossier, variable.name),
+            "left out" if variable.name in dossier.plan.left_out else _treatment_word(dossier, variable.name),
         ]
         for variable in recipe.schema
     ]
@@ -225,34 +247,34 @@ def _variables(dossier: Dossier) -> Chapter:
     return Chapter("Variables", (table(titles, roles),))
 
 
-def _fate(dossier: Dossier, name: str) -> str:
+def _treatment_word(dossier: ReleaseDossier, name: str) -> str:
     return "replaced" if name in dossier.plan.replaced else "as in the confidential data"
 
 
-def _identifiability(dossier: Dossier) -> Chapter:
-    """What the questions came to, what people judge of each, and what is left; the numbers stand in the annex."""
-    limits = block_limits(dossier.policy)
+def _identifiability_chapter(dossier: ReleaseDossier) -> Chapter:
+    """Return the chapter on what was found for each question, what people judge of it, and what is left; the numbers stand in the annex."""
+    limits = block_limits_by_question(dossier.policy)
     covered = dict(zip(QUESTIONS, coverage(dossier.rows, dossier.plan.run.recipe, limits), strict=True))
     return Chapter(
         "8 Identifiability assessment and mitigation",
         (
             Items(
                 [
-                    *(_with_verdict(dossier, question, line) for question, line in covered.items()),
+                    *(_add_verdict(dossier, question, line) for question, line in covered.items()),
                     *strongest_intruder(dossier.rows),
                     *given_away_lines(dossier.rows),
                     *(f"{line}." for line in evidence_lines(dossier.rows)),
                 ]
             ),
-            Terms([(question.capitalize(), answer(dossier, JUDGEMENTS[question])) for question in QUESTIONS]),
-            Terms([(RESIDUAL.title, answer(dossier, RESIDUAL))]),
+            Terms([(question.capitalize(), judgement_text(dossier, JUDGEMENTS[question])) for question in QUESTIONS]),
+            Terms([(RESIDUAL.title, judgement_text(dossier, RESIDUAL))]),
         ),
     )
 
 
-def _with_verdict(dossier: Dossier, question: Question, line: str) -> str:
-    """What answers a question, with the gate's verdict of it; a question that is open has none."""
-    key, limit = check_of(question).key, block_limits(dossier.policy)[question]
+def _add_verdict(dossier: ReleaseDossier, question: Question, line: str) -> str:
+    """Return what answers a question, with the gate's verdict on it; a question that is open has none."""
+    key, limit = check_of_question(question).key, block_limits_by_question(dossier.policy)[question]
     status = next((one.status for one in dossier.examination.findings if one.check == key), None)
     _, reason = answered_by(dossier.rows, dossier.plan.run.recipe, question, limit)
     if reason or status is None:
@@ -263,35 +285,37 @@ def _with_verdict(dossier: Dossier, question: Question, line: str) -> str:
     return f"{line.removesuffix('.')}; {verdict}."
 
 
-def _questions(dossier: Dossier) -> Chapter:
+def _questions_chapter(dossier: ReleaseDossier) -> Chapter:
     unsaid = [
         row
         for row in averages_of_risk(dossier.rows)
         if not questions_of(row) and row.family == "risk" and row.level is None
     ]
-    parts: list[Part] = [Paragraph(READING), *(_question(dossier, question) for question in QUESTIONS)]
+    parts: list[Part] = [Paragraph(READING), *(_question_chapter(dossier, question) for question in QUESTIONS)]
     if unsaid:
         note = Paragraph("Their methods do not say which of the four questions these answer.")
-        parts.append(Chapter("Other measurements", (note, _lines(dossier, unsaid))))
+        parts.append(Chapter("Other measurements", (note, _measurement_table(dossier, unsaid))))
     return Chapter("Measurements by question", parts)
 
 
-def _question(dossier: Dossier, question: Question) -> Chapter:
+def _question_chapter(dossier: ReleaseDossier, question: Question) -> Chapter:
     rows = answering(dossier.rows, question)
     parts: list[Part] = [Paragraph(ASKS[question])]
-    limit = block_limits(dossier.policy)[question]
+    limit = block_limits_by_question(dossier.policy)[question]
     _, reason = answered_by(dossier.rows, dossier.plan.run.recipe, question, limit)
     if rows and reason:
         parts.append(Paragraph(f"OPEN: {reason}. {OPEN}", strong=True))
-    parts += [_lines(dossier, rows), _meanings(rows)] if rows else [Paragraph(NOT_MEASURED, strong=True)]
+    parts += (
+        [_measurement_table(dossier, rows), _meaning_terms(rows)] if rows else [Paragraph(NOT_MEASURED, strong=True)]
+    )
     return Chapter(question.capitalize(), parts)
 
 
-def _lines(dossier: Dossier, rows: Sequence[Row]) -> Part:
-    """A line a number; of a sweep the level that is worst."""
+def _measurement_table(dossier: ReleaseDossier, rows: Sequence[Row]) -> Part:
+    """Return a table with a line for each number; for a sweep the worst level alone."""
     apart = settings_apart(dossier.plan.run.recipe_toml)
     own = {row.series: row for row in dossier.rows if row.dataset == "confidential" and row.draw is None}
-    draws = {group[0].series: group for group in by_series(row for row in dossier.rows if row.draw is not None)}
+    draws = {group[0].series: group for group in group_by_series(row for row in dossier.rows if row.draw is not None)}
     lines: list[Line] = []
     for row, levels in _worst_levels(rows):
         uses = apart.get(row.method_key, {})
@@ -301,22 +325,22 @@ def _lines(dossier: Dossier, rows: Sequence[Row]) -> Part:
                 row.target,
                 settings_text({key: value for key, value in row.params.items() if key not in uses}),
                 use_text(row.params, uses),
-                f"worst of {counted(levels, 'level')}: {number(row.level)}" if row.level is not None else "",
+                f"worst of {count_noun(levels, 'level')}: {number(row.level)}" if row.level is not None else "",
             )
             if part
         )
         confidential = own.get(row.series)
-        verdicts = _verdicts(dossier.plan.verdicts, row)
+        verdicts = _verdicts_of_row(dossier.plan.verdicts, row)
         lines.append(
             [
-                name_called(row.key),
+                measure_name(row.key),
                 scenario or "as the method has it by default",
-                "" if confidential is None else _figure(dossier, row, confidential.value),
-                f"not computed: {row.reason}" if row.value is None else _figure(dossier, row, row.value),
-                _figure(dossier, row, _worst_draw(row, draws.get(row.series, ()))),
-                _figure(dossier, row, row.baseline) if _own_baseline(row, confidential) else "",
+                "" if confidential is None else _figure_text(dossier, row, confidential.value),
+                f"not computed: {row.reason}" if row.value is None else _figure_text(dossier, row, row.value),
+                _figure_text(dossier, row, _worst_dataset_value(row, draws.get(row.series, ()))),
+                _figure_text(dossier, row, row.baseline) if _has_own_baseline(row, confidential) else "",
                 "; ".join(threshold_text(one.bound, one.limit, one.value) for one in verdicts) or "none set",
-                _outcome(verdicts),
+                _outcome_of_verdicts(verdicts),
             ]
         )
     titles = (
@@ -325,47 +349,47 @@ def _lines(dossier: Dossier, rows: Sequence[Row]) -> Part:
     return table(titles, lines, right=(2, 4, 5))
 
 
-def _figure(dossier: Dossier, row: Row, value: float | None) -> str:
-    """A value of a row's measure in people or its unit; empty for none."""
+def _figure_text(dossier: ReleaseDossier, row: Row, value: float | None) -> str:
+    """Return a value of a row's measure in people or its unit; empty for none."""
     return "" if value is None else quantity_of(row.key, value, dossier.original.records, row.params, unit=row.unit)
 
 
-def _own_baseline(row: Row, confidential: Row | None) -> bool:
-    """Whether a row's baseline is another than the confidential data's value, which stands beside it."""
+def _has_own_baseline(row: Row, confidential: Row | None) -> bool:
+    """Return whether a row's baseline differs from the confidential data's value, which stands next to it."""
     return row.baseline is not None and (confidential is None or row.baseline != confidential.value)
 
 
 def _worst_levels(rows: Sequence[Row]) -> list[tuple[Row, int]]:
-    """Each row with how many levels it stands for: of a sweep the worst one alone."""
+    """Return each row with how many levels it stands for: of a sweep the worst one alone."""
     sweeps: dict[object, list[Row]] = {}
     for row in rows:
         key, target, params, level = row.series
         sweeps.setdefault((key, target, params, level is None), []).append(row)
-    return [(_worst(group), len(group)) for group in sweeps.values()]
+    return [(_worst_row(group), len(group)) for group in sweeps.values()]
 
 
-def _worst(rows: Sequence[Row]) -> Row:
-    """The row of the largest risk; one without a value where none has one, or where no direction is the worse."""
+def _worst_row(rows: Sequence[Row]) -> Row:
+    """Return the row of the largest risk; one without a value where none has one, or where no direction is the worse."""
     output = output_of(rows[0])
     computed = [row for row in rows if row.value is not None]
     if not computed:
         return rows[0]
-    return (min if _high_is_good(output) else max)(computed, key=lambda row: row.value or 0.0)
+    return (min if _is_high_good(output) else max)(computed, key=lambda row: row.value or 0.0)
 
 
-def _high_is_good(output: Output | None) -> bool:
+def _is_high_good(output: Output | None) -> bool:
     return output is not None and output.goal == "high"
 
 
-def _worst_draw(row: Row, draws: Sequence[Row]) -> float | None:
-    """The worst value of a single dataset, or that of all together where it is worse; None where one direction is not worse than the other."""
+def _worst_dataset_value(row: Row, draws: Sequence[Row]) -> float | None:
+    """Return the worst value of a single dataset, or that of all together where it is worse; None where no direction is worse."""
     output = output_of(row)
     if len(draws) < 2 or output is None or output.goal == "none":
         return None
-    return _worst([row, *draws]).value
+    return _worst_row([row, *draws]).value
 
 
-def _verdicts(verdicts: Sequence[Verdict], row: Row) -> list[Verdict]:
+def _verdicts_of_row(verdicts: Sequence[Verdict], row: Row) -> list[Verdict]:
     return [
         one
         for one in verdicts
@@ -376,25 +400,25 @@ def _verdicts(verdicts: Sequence[Verdict], row: Row) -> list[Verdict]:
     ]
 
 
-def _outcome(verdicts: Sequence[Verdict]) -> Cell | str:
+def _outcome_of_verdicts(verdicts: Sequence[Verdict]) -> Cell | str:
     if not verdicts:
         return "no threshold"
-    return outcome_cell(worst(one.outcome for one in verdicts))
+    return outcome_cell(worst_outcome(one.outcome for one in verdicts))
 
 
-def _meanings(rows: Sequence[Row]) -> Terms:
+def _meaning_terms(rows: Sequence[Row]) -> Terms:
     outputs = {row.key: output_of(row) for row in rows}
     return Terms(
         [
-            (name_called(key), f"{output.meaning}; {DIRECTIONS[output.goal]} ({key})")
+            (measure_name(key), f"{output.meaning}; {DIRECTIONS[output.goal]} ({key})")
             for key, output in outputs.items()
             if output
         ]
     )
 
 
-def _testing(dossier: Dossier) -> Chapter:
-    """What the gate found when it took the release against the confidential data."""
+def _findings_chapter(dossier: ReleaseDossier) -> Chapter:
+    """Return the chapter on what the gate found when it compared the release with the confidential data."""
     findings = dossier.examination.findings
     titles_of = {one.check: one.title for one in findings}
     lines: list[Line] = [
@@ -428,21 +452,21 @@ def _testing(dossier: Dossier) -> Chapter:
     return Chapter("Findings of the gate", (part,))
 
 
-def _mitigation(dossier: Dossier) -> Chapter:
+def _mitigation_chapter(dossier: ReleaseDossier) -> Chapter:
     recipe = dossier.plan.run.recipe
     lines: list[Line] = [
         [
             step.target or ", ".join(recipe.released),
             "synthetic data" if step.target else "anonymisation",
             step.method.title,
-            settings_text(step.spec.told()),
+            settings_text(step.spec.to_reported_table()),
             step.method.source,
         ]
         for step in (*recipe.synthesis, *recipe.anonymisation)
     ]
     failed = [one for one in dossier.diagnostics if one.passed is False]
     told = (
-        f"{counted(len(failed), 'rule')} for the models not met: {', '.join(f'{one.target} {one.parameter} {one.name}'.strip() for one in failed)}."
+        f"{count_noun(len(failed), 'rule')} for the models not met: {', '.join(f'{one.target} {one.parameter} {one.name}'.strip() for one in failed)}."
         if failed
         else "Every rule that the models are held against is met."
         if any(one.passed for one in dossier.diagnostics)
@@ -457,17 +481,17 @@ def _mitigation(dossier: Dossier) -> Chapter:
     )
 
 
-def _governance(dossier: Dossier) -> Chapter:
+def _governance_chapter(dossier: ReleaseDossier) -> Chapter:
     return Chapter(
         "9 Governance",
         (
-            _answers(dossier, (*GOVERNANCE, *PUBLICATION)),
-            *decision_of(dossier).acts_table,
+            _judgement_terms(dossier, (*GOVERNANCE, *PUBLICATION)),
+            *decision_from_dossier(dossier).acts_table,
             Signatures(
                 [
                     ("Assessed by", ""),
                     ("Owner of the risk", dossier.judgements.get("owner", "")),
-                    (APPROVED, approver_of(dossier)),
+                    (APPROVED, approver_text(dossier)),
                 ]
             ),
         ),

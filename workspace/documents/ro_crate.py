@@ -1,8 +1,8 @@
 """A Five Safes RO-Crate 0.4 of the release, in a BagIt 1.0 bag: run, disclosure check and sign-off, for the records of a trusted environment.
 
 The bag is the folder ``crate/``. Its payload has the recipe as a workflow crate and the record of disclosure control; the released
-files are named with their SHA-256 and are not in it (the profile's way for outputs that are to be asked for), so that the bag is
-small and holds no data. The profile asks for RO-Crate 1.2 or later; identifiers follow from the run and the public manifest.
+files are named with their SHA-256 and are not in it (the profile's way for outputs that are requested separately), so that the bag is
+small and holds no data. The profile requires RO-Crate 1.2 or later; identifiers follow from the run and the public manifest.
 What the profile leaves to people, such as the sign-off, is there as pending until they have done it.
 """
 
@@ -15,11 +15,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..policy.disclosure import MARKING
-from ..release.dossier import Dossier
+from ..release.dossier import ReleaseDossier
 from ..reporting.privacy_promise import promise
-from ..visible_text import visible
-from .disclosure_control import record
-from .written import Written, json_document
+from ..visible_text import replace_hidden
+from .disclosure_control import disclosure_control_record
+from .written import WrittenFile, json_document
 
 CRATE = "https://w3id.org/ro/crate/1.2"
 PROFILE = "https://w3id.org/5s-crate/0.4"
@@ -28,73 +28,75 @@ METADATA = "ro-crate-metadata.json"
 COMPLETED, FAILED, POTENTIAL = (
     f"http://schema.org/{word}ActionStatus" for word in ("Completed", "Failed", "Potential")
 )
-UNNAMED = "To be completed by a person"
+TO_BE_COMPLETED = "To be completed by a person"
 Entity = dict[str, Any]
 
 
-def ro_crate(dossier: Dossier, written: Sequence[Written]) -> dict[str, bytes]:
+def ro_crate(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, bytes]:
     payload = {
         "workflow/recipe.toml": dossier.plan.run.recipe_toml.encode(),
         f"workflow/{METADATA}": json_document(_workflow_crate(dossier)),
-        "disclosure-control.json": json_document(record(dossier, written)),
-        METADATA: json_document(_graph(_entities(dossier, written))),
+        "disclosure-control.json": json_document(disclosure_control_record(dossier, written)),
+        METADATA: json_document(_json_ld_graph(_crate_entities(dossier, written))),
     }
-    return {f"crate/{name}": content for name, content in bag(payload, _information(dossier, written)).items()}
+    return {
+        f"crate/{name}": content for name, content in bagit_files(payload, _bag_information(dossier, written)).items()
+    }
 
 
-def bag(payload: Mapping[str, bytes], information: Mapping[str, str]) -> dict[str, bytes]:
-    """A BagIt 1.0 bag (RFC 8493) of files, with SHA-512 manifests of the payload and of the bag's own files."""
+def bagit_files(payload: Mapping[str, bytes], information: Mapping[str, str]) -> dict[str, bytes]:
+    """Return a BagIt 1.0 bag (RFC 8493) of files, with SHA-512 manifests of the payload and of the bag's own files."""
     size = sum(map(len, payload.values()))
     told = {**information, "Payload-Oxum": f"{size}.{len(payload)}"}
     data = {f"data/{name}": content for name, content in sorted(payload.items())}
     tags = {
         "bagit.txt": b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n",
-        "bag-info.txt": "".join(f"{key}: {_line(value)}\n" for key, value in told.items() if value).encode(),
-        "manifest-sha512.txt": _sums(data),
+        "bag-info.txt": "".join(f"{key}: {_one_line(value)}\n" for key, value in told.items() if value).encode(),
+        "manifest-sha512.txt": _sha512_manifest(data),
     }
-    return {**data, **tags, "tagmanifest-sha512.txt": _sums(tags)}
+    return {**data, **tags, "tagmanifest-sha512.txt": _sha512_manifest(tags)}
 
 
-def _sums(files: Mapping[str, bytes]) -> bytes:
+def _sha512_manifest(files: Mapping[str, bytes]) -> bytes:
     return "".join(f"{hashlib.sha512(content).hexdigest()}  {name}\n" for name, content in files.items()).encode()
 
 
-def _line(value: str) -> str:
-    return " ".join(visible(value).split())
+def _one_line(value: str) -> str:
+    return " ".join(replace_hidden(value).split())
 
 
-def _information(dossier: Dossier, written: Sequence[Written]) -> dict[str, str]:
+def _bag_information(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, str]:
     return {
         "Source-Organization": dossier.judgements.get("publisher", ""),
         "External-Description": f"Disclosure control of a release. {MARKING}",
-        "External-Identifier": _urn(dossier, written, "crate"),
+        "External-Identifier": _document_urn(dossier, written, "crate"),
     }
 
 
-def _urn(dossier: Dossier, written: Sequence[Written], what: str) -> str:
-    """An identifier that is the same for the same run and the same public files."""
+def _document_urn(dossier: ReleaseDossier, written: Sequence[WrittenFile], what: str) -> str:
+    """Return an identifier that is the same for the same run and the same public files."""
     manifest = next((one.sha256 for one in written if (one.package, one.name) == ("public", "manifest.json")), "")
     space = uuid.uuid5(uuid.NAMESPACE_URL, PROFILE)
     return f"urn:uuid:{uuid.uuid5(space, '/'.join((dossier.plan.run.recipe_sha256, manifest, what)))}"
 
 
-def _graph(entities: Sequence[Entity]) -> dict[str, Any]:
+def _json_ld_graph(entities: Sequence[Entity]) -> dict[str, Any]:
     return {"@context": f"{CRATE}/context", "@graph": list(entities)}
 
 
-def _descriptor() -> Entity:
+def _metadata_descriptor() -> Entity:
     return {"@id": METADATA, "@type": "CreativeWork", "about": {"@id": "./"}, "conformsTo": {"@id": CRATE}}
 
 
-def _workflow_crate(dossier: Dossier) -> dict[str, Any]:
-    """The recipe as the workflow that was carried out."""
+def _workflow_crate(dossier: ReleaseDossier) -> dict[str, Any]:
+    """Return the recipe as the workflow that was carried out."""
     language = {"@id": "#sfumato-recipe", "@type": "ComputerLanguage", "name": "Sfumato recipe (TOML)"}
     root = {
         "@id": "./",
         "@type": "Dataset",
         "name": f"Recipe of {dossier.plan.run.title}",
         "description": "The plan of a disclosure control run: data, models, measures and thresholds.",
-        "datePublished": _day(dossier),
+        "datePublished": _day_finished(dossier),
         "license": MARKING,
         "hasPart": [{"@id": "recipe.toml"}],
         "mainEntity": {"@id": "recipe.toml"},
@@ -107,20 +109,20 @@ def _workflow_crate(dossier: Dossier) -> dict[str, Any]:
         "sha256": hashlib.sha256(dossier.plan.run.recipe_toml.encode()).hexdigest(),
         "programmingLanguage": {"@id": language["@id"]},
     }
-    descriptor = {**_descriptor(), "conformsTo": [{"@id": CRATE}, {"@id": WORKFLOW}]}
-    return _graph([descriptor, root, recipe, language])
+    descriptor = {**_metadata_descriptor(), "conformsTo": [{"@id": CRATE}, {"@id": WORKFLOW}]}
+    return _json_ld_graph([descriptor, root, recipe, language])
 
 
-def _entities(dossier: Dossier, written: Sequence[Written]) -> list[Entity]:
+def _crate_entities(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> list[Entity]:
     results = [one for one in written if one.package == "public"]
-    documents = [_result(dossier, written, one) for one in results]
-    actions = [_run(dossier, documents), _disclosure_check(dossier), _sign_off(dossier)]
+    documents = [_public_file_entity(dossier, written, one) for one in results]
+    actions = [_run_action(dossier, documents), _disclosure_check_action(dossier), _sign_off_action(dossier)]
     return [
-        _descriptor(),
-        _root(dossier, actions),
+        _metadata_descriptor(),
+        _root_entity(dossier, actions),
         {"@id": PROFILE, "@type": "Profile", "name": "Five Safes RO-Crate profile"},
         *actions,
-        *_context(dossier),
+        *_context_entities(dossier),
         *documents,
         {
             "@id": "#permission",
@@ -131,13 +133,13 @@ def _entities(dossier: Dossier, written: Sequence[Written]) -> list[Entity]:
     ]
 
 
-def _root(dossier: Dossier, actions: Sequence[Entity]) -> Entity:
+def _root_entity(dossier: ReleaseDossier, actions: Sequence[Entity]) -> Entity:
     return {
         "@id": "./",
         "@type": "Dataset",
         "name": f"Disclosure control of a release: {dossier.plan.run.title}",
         "description": f"Run, disclosure check and sign-off of a release. {MARKING}",
-        "datePublished": _day(dossier),
+        "datePublished": _day_finished(dossier),
         "license": MARKING,
         "conformsTo": {"@id": PROFILE},
         "hasPart": [{"@id": "workflow/"}, {"@id": "disclosure-control.json"}],
@@ -148,26 +150,26 @@ def _root(dossier: Dossier, actions: Sequence[Entity]) -> Entity:
     }
 
 
-def _run(dossier: Dossier, results: Sequence[Entity]) -> Entity:
-    """The run that made the datasets."""
+def _run_action(dossier: ReleaseDossier, results: Sequence[Entity]) -> Entity:
+    """Return the run that made the datasets, as an action."""
     run = dossier.plan.run
     return {
         "@id": f"#run-{run.id}",
         "@type": "CreateAction",
         "name": f"Run {run.id}: {run.title}",
-        "startTime": _time(run.started or run.created),
-        "endTime": _time(run.finished or run.created),
+        "startTime": _utc_time(run.started or run.created),
+        "endTime": _utc_time(run.finished or run.created),
         "actionStatus": COMPLETED,
         "agent": {"@id": "#requester"},
         "instrument": {"@id": "workflow/"},
         "object": [{"@id": "#confidential-file"}],
         "result": [{"@id": one["@id"]} for one in results],
-        **({} if (privacy := dossier.promise()) is None else {"description": " ".join(promise(privacy))}),
+        **({} if (privacy := dossier.read_promise()) is None else {"description": " ".join(promise(privacy))}),
     }
 
 
-def _disclosure_check(dossier: Dossier) -> Entity:
-    """What the gate found; it is failed where a finding blocks that nobody has waived."""
+def _disclosure_check_action(dossier: ReleaseDossier) -> Entity:
+    """Return the gate's check as an action; it is failed where a finding blocks that nobody has waived."""
     examination = dossier.examination
     waived = (
         f"; waived by {', '.join(dict.fromkeys(one.user for one in examination.waivers))}"
@@ -183,13 +185,13 @@ def _disclosure_check(dossier: Dossier) -> Entity:
         "object": [{"@id": "./"}, {"@id": "disclosure-control.json"}],
         "instrument": {"@id": "#policy"},
         "agent": {"@id": "#gate"},
-        "actionStatus": FAILED if examination.unwaived else COMPLETED,
+        "actionStatus": FAILED if examination.unwaived_findings else COMPLETED,
         **({} if examination.approval is None else {"endTime": examination.approval.approved_at}),
     }
 
 
-def _sign_off(dossier: Dossier) -> Entity:
-    """The sign-off: by the account that approved the release; else pending, since whoever owns the risk signs by hand."""
+def _sign_off_action(dossier: ReleaseDossier) -> Entity:
+    """Return the sign-off as an action: by the account that approved the release; else pending, since whoever owns the risk signs by hand."""
     approval = dossier.examination.approval
     pending = {
         "@id": "#sign-off",
@@ -213,18 +215,18 @@ def _sign_off(dossier: Dossier) -> Entity:
     }
 
 
-def _context(dossier: Dossier) -> list[Entity]:
-    """People, organisation, policy and files that the actions speak of."""
+def _context_entities(dossier: ReleaseDossier) -> list[Entity]:
+    """Return the people, the organisation, the policy and the files that the actions refer to."""
     policy, said = dossier.policy, dossier.judgements
     version = str(dossier.plan.run.versions.get("sfumato", ""))
     approval = dossier.examination.approval
     approver = {"@id": "#approver", "@type": "Person", "affiliation": {"@id": "#keeper"}}
     return [
         *([] if approval is None else [{**approver, "name": approval.approved_by}]),
-        {"@id": "#requester", "@type": "Person", "name": dossier.user or UNNAMED, "affiliation": {"@id": "#keeper"},
+        {"@id": "#requester", "@type": "Person", "name": dossier.user or TO_BE_COMPLETED, "affiliation": {"@id": "#keeper"},
          "memberOf": [{"@id": "#project"}]},
-        {"@id": "#owner", "@type": "Person", "name": said.get("owner", UNNAMED), "affiliation": {"@id": "#keeper"}},
-        {"@id": "#keeper", "@type": "Organization", "name": said.get("publisher", UNNAMED)},
+        {"@id": "#owner", "@type": "Person", "name": said.get("owner", TO_BE_COMPLETED), "affiliation": {"@id": "#keeper"}},
+        {"@id": "#keeper", "@type": "Organization", "name": said.get("publisher", TO_BE_COMPLETED)},
         {"@id": "#project", "@type": "Project", "name": dossier.plan.run.title, "member": [{"@id": "#keeper"}]},
         {"@id": "#gate", "@type": "SoftwareApplication", "name": "Sfumato, the gate of releases", "version": version,
          "provider": {"@id": "#keeper"}},
@@ -238,10 +240,10 @@ def _context(dossier: Dossier) -> list[Entity]:
     ]  # fmt: skip
 
 
-def _result(dossier: Dossier, written: Sequence[Written], file: Written) -> Entity:
-    """A public file, which lies beside the bag."""
+def _public_file_entity(dossier: ReleaseDossier, written: Sequence[WrittenFile], file: WrittenFile) -> Entity:
+    """Return a public file, which lies next to the bag, as an entity."""
     return {
-        "@id": _urn(dossier, written, file.name),
+        "@id": _document_urn(dossier, written, file.name),
         "@type": "DigitalDocument",
         "name": file.name,
         "contentSize": str(file.bytes),
@@ -250,9 +252,9 @@ def _result(dossier: Dossier, written: Sequence[Written], file: Written) -> Enti
     }
 
 
-def _time(seconds: float) -> str:
+def _utc_time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
-def _day(dossier: Dossier) -> str:
-    return _time(dossier.plan.run.finished or dossier.plan.run.created)[:10]
+def _day_finished(dossier: ReleaseDossier) -> str:
+    return _utc_time(dossier.plan.run.finished or dossier.plan.run.created)[:10]

@@ -1,4 +1,4 @@
-"""What a document of a release is: a function from what is known of the release to files of one of its packages."""
+"""Types of a release's documents: a document is a function from the dossier to files of one of its packages."""
 
 from __future__ import annotations
 
@@ -7,18 +7,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..visible_text import visible
+from ..visible_text import replace_hidden
 
 if TYPE_CHECKING:
-    from ..release.dossier import Dossier
+    from ..release.dossier import ReleaseDossier
 
-Document: TypeAlias = "Callable[[Dossier, Sequence[Written]], Mapping[str, bytes]]"
+DocumentWriter: TypeAlias = "Callable[[ReleaseDossier, Sequence[WrittenFile]], Mapping[str, bytes]]"
 """From a dossier, and the files that were written before, to the contents of files by name. The same values give the same bytes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A file of the release that is written already: its package, its name in there, its size and its SHA-256."""
+class WrittenFile:
+    """A file of the release that is written already.
+
+    package: ``public`` or ``internal``
+    name: its name in the package
+    bytes: its size
+    sha256: its SHA-256
+    """
 
     package: str
     name: str
@@ -27,17 +33,17 @@ class Written:
 
 
 def json_document(table: Mapping[str, Any]) -> bytes:
-    """A JSON object whose words are ``visible``. Raises ValueError for a number that JSON has not."""
-    return (json.dumps(visible_words(table), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    """Return a JSON object as bytes, hidden characters of its texts replaced. Raises ValueError for a number that JSON has not."""
+    return (json.dumps(replace_hidden_in_json(table), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def visible_words(value: Any) -> Any:
-    """A value of JSON with ``visible`` texts and keys."""
+def replace_hidden_in_json(value: Any) -> Any:
+    """Return a value of JSON with the hidden characters of its texts and keys replaced (``replace_hidden``)."""
     match value:
         case str():
-            return visible(value)
+            return replace_hidden(value)
         case Mapping():
-            return {visible(str(key)): visible_words(one) for key, one in value.items()}
+            return {replace_hidden(str(key)): replace_hidden_in_json(one) for key, one in value.items()}
         case list() | tuple():
-            return [visible_words(one) for one in value]
+            return [replace_hidden_in_json(one) for one in value]
     return value

@@ -1,4 +1,4 @@
-"""May this release leave? One answer for screens, commands, reports and documents, never greener than the gate."""
+"""Whether a release may leave: one answer for screens, commands, reports and documents, never greener than the gate."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, Literal
 from sfumato.engine.errors import EngineError
 from sfumato.engine.methods.audience import Audience
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.wording import RecordCount, agree, counted, listed, percent
+from sfumato.engine.wording import RecordCount, agreeing_word, count_noun, format_percent, join_names
 
 from ..errors import WorkspaceError
-from ..policy.policy import Policy, policy_of
+from ..policy.policy import Policy, read_policy_of_workspace
 from ..store.runs import RunState, find_run, records_of
 from ..store.workspace import Workspace
-from .contents import plan_release, released_tables
-from .gate import Examination, Finding, examine
+from .contents import plan_release, released_table_hashes
+from .gate import Examination, Finding, examine_release
 
 MayLeave = Literal["no", "to be judged", "yes"]
 AUDIENCE_WORDS: dict[Audience, str] = {
@@ -24,13 +24,13 @@ AUDIENCE_WORDS: dict[Audience, str] = {
     "contract": "to users under contract",
     "enclave": "into an enclave",
 }
-MOST_TITLES = 3
+MOST_NAMED_FINDINGS = 3
 """Findings that a sentence names; it counts the others."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """The answer of the gate to the one question of a release.
+class ReleaseAnswer:
+    """The gate's answer to the one question of a release.
 
     may_leave: ``no`` where a finding blocks that nobody waived; ``to be judged`` where a person has to decide; else ``yes``
     audience: who receives the release
@@ -72,88 +72,92 @@ class Answer:
         }
 
 
-def answer_for(workspace: Workspace, run_id: int | str) -> Answer | None:
-    """Examine a run's release and return the answer; None for a run that is not done or that has no dataset to release.
+def answer_for_run(workspace: Workspace, run_id: int | str) -> ReleaseAnswer | None:
+    """Examine a run's release and return the answer; None for a run that is not done or has no dataset to release.
 
     A release that the gate cannot examine, such as one with a damaged table, may not leave: the sentence gives the reason. Raises NotFound.
     """
     run = find_run(workspace, run_id)
-    if run.state is not RunState.DONE or not released_tables(workspace, run.id):
+    if run.state is not RunState.DONE or not released_table_hashes(workspace, run.id):
         return None
     policy, records = Policy(), records_of(workspace, run)
     try:
-        policy = policy_of(workspace.directory)
-        examination = examine(workspace, plan_release(workspace, run.id), policy)
-        return answer_of(examination, run.recipe, policy, records)
+        policy = read_policy_of_workspace(workspace.directory)
+        examination = examine_release(workspace, plan_release(workspace, run.id), policy)
+        return answer_from_examination(examination, run.recipe, policy, records)
     except (WorkspaceError, EngineError, OSError) as error:
-        audience = policy.audience_of(run.recipe.form.audience)
+        audience = policy.effective_audience(run.recipe.form.audience)
         sentence = f"The gate could not examine the release: {str(error).rstrip('.')}."
-        return Answer("no", audience, sentence, "", None, records, str(error))
+        return ReleaseAnswer("no", audience, sentence, "", None, records, str(error))
 
 
-def answer_of(examination: Examination, recipe: Recipe, policy: Policy, records: int) -> Answer:
+def answer_from_examination(examination: Examination, recipe: Recipe, policy: Policy, records: int) -> ReleaseAnswer:
     """Return the answer that an examination gives, with its waivers, for a run of ``records`` confidential records."""
     count = RecordCount(records, recipe.data.rows)
-    audience = policy.audience_of(recipe.form.audience)
-    left = {one.check for one in examination.unwaived}
-    blocking = [one for one in examination.leaks if one.check in left]
+    audience = policy.effective_audience(recipe.form.audience)
+    left = {one.check for one in examination.unwaived_findings}
+    blocking = [one for one in examination.lead_findings if one.check in left]
     # A witness that its lead's waiver does not cover blocks by itself.
-    blocking += [one for one in examination.unwaived if one.leak and one.leak not in left]
-    leads = {one.check for one in examination.leaks if one.status in ("block", "warn")}
+    blocking += [one for one in examination.unwaived_findings if one.leak and one.leak not in left]
+    leads = {one.check for one in examination.lead_findings if one.status in ("block", "warn")}
     # A witness whose lead is not open stands for itself: nothing open is lost behind a lead that passes.
     standing = [one for one in examination.findings if not one.leak or one.leak not in leads]
     open_findings = [one for one in standing if one.status in ("block", "warn") and one.check not in left]
     unchecked = [one for one in examination.findings if one.status == "not checked" and one.applies]
-    not_covered = _not_covered(unchecked)
+    not_covered = _not_covered_text(unchecked)
     if blocking:
-        sentence, people = _worst_in_people(blocking, count)
+        sentence, people = _worst_finding_text(blocking, count)
         others = len(blocking) - 1
-        more = f" {counted(others, 'other finding')} {agree(others, 'blocks', 'block')} too." if others else ""
-        return Answer("no", audience, f"{sentence}{more}", not_covered, people, count)
-    waived = _waived(examination)
+        more = (
+            f" {count_noun(others, 'other finding')} {agreeing_word(others, 'blocks', 'block')} too." if others else ""
+        )
+        return ReleaseAnswer("no", audience, f"{sentence}{more}", not_covered, people, count)
+    waived = _waived_text(examination)
     if open_findings or unchecked:
-        sentence, people = _worst_in_people(open_findings, count) if open_findings else ("", None)
-        needs = _judgements(open_findings, unchecked)
+        sentence, people = _worst_finding_text(open_findings, count) if open_findings else ("", None)
+        needs = _open_findings_text(open_findings, unchecked)
         text = " ".join(filter(None, (waived or "Nothing blocks.", needs, sentence)))
-        return Answer("to be judged", audience, text, not_covered, people, count)
+        return ReleaseAnswer("to be judged", audience, text, not_covered, people, count)
     # Not "no more than chance": limits let a few be found, and a measure may count them on the same page.
     text = f"No check finds any of the {count:,} {count.noun} beyond its limits."
-    return Answer("yes", audience, " ".join(filter(None, (waived, text))), "", 0, count)
+    return ReleaseAnswer("yes", audience, " ".join(filter(None, (waived, text))), "", 0, count)
 
 
-def _waived(examination: Examination) -> str:
-    """Return who waived how many blocks; empty where nothing was waived."""
-    left = {one.check for one in examination.unwaived}
+def _waived_text(examination: Examination) -> str:
+    """Return who waived how many blocking findings, in a sentence; empty where nothing was waived."""
+    left = {one.check for one in examination.unwaived_findings}
     # Witnesses of a leak are no further blocks.
-    waived = sum(one.status == "block" and one.check not in left for one in examination.leaks)
+    waived = sum(one.status == "block" and one.check not in left for one in examination.lead_findings)
     if not waived:
         return ""
-    users = listed(list(dict.fromkeys(one.user for one in examination.waivers)))
-    return f"{counted(waived, 'block')} {agree(waived, 'was', 'were')} waived by {users}."
+    users = join_names(list(dict.fromkeys(one.user for one in examination.waivers)))
+    return f"{count_noun(waived, 'block')} {agreeing_word(waived, 'was', 'were')} waived by {users}."
 
 
-def _judgements(open_findings: Sequence[Finding], unchecked: Sequence[Finding]) -> str:
-    """Return how many findings wait for a person, and what they are about."""
+def _open_findings_text(open_findings: Sequence[Finding], unchecked: Sequence[Finding]) -> str:
+    """Return how many findings a person has to judge and what they are about, in sentences."""
     titles = [one.title for one in open_findings]
     parts = []
     if titles:
-        named = titles[:MOST_TITLES]
+        named = titles[:MOST_NAMED_FINDINGS]
         more = len(titles) - len(named)
-        about = listed([*named, f"{more} more"] if more else named)
+        about = join_names([*named, f"{more} more"] if more else named)
         parts.append(
-            f"{counted(len(titles), 'finding')} {agree(len(titles), 'needs', 'need')} a person's judgement: {about}."
+            f"{count_noun(len(titles), 'finding')} {agreeing_word(len(titles), 'needs', 'need')} a person's judgement: {about}."
         )
     if unchecked:
-        parts.append(f"{counted(len(unchecked), 'check')} could not be made.")
+        parts.append(f"{count_noun(len(unchecked), 'check')} could not be made.")
     return " ".join(parts)
 
 
-def _worst_in_people(findings: Sequence[Finding], records: RecordCount) -> tuple[str, int | None]:
+def _worst_finding_text(findings: Sequence[Finding], records: RecordCount) -> tuple[str, int | None]:
     """Return a sentence on the finding that is about most people, and how many these are; None where none counts people."""
     worst = max(findings, key=lambda one: (one.people or 0, bool(one.headline)))
     if not worst.people:
         return f"{worst.title[:1].upper()}{worst.title[1:]}: {worst.said}.", None
-    count = f"{worst.people:,} of {records:,} {records.noun} ({percent(worst.people / records)})" if records else ""
+    count = (
+        f"{worst.people:,} of {records:,} {records.noun} ({format_percent(worst.people / records)})" if records else ""
+    )
     if worst.headline:
         return f"{count} {worst.headline}.", worst.people
     # Titles of checks that count people begin with the noun: "people whose records stand in the release".
@@ -161,10 +165,10 @@ def _worst_in_people(findings: Sequence[Finding], records: RecordCount) -> tuple
     return (f"{count} {clause}." if clause != worst.title else f"{count}: {worst.title}."), worst.people
 
 
-def _not_covered(unchecked: Sequence[Finding]) -> str:
-    """Return which checks were not made, in a sentence; empty where all were."""
+def _not_covered_text(unchecked: Sequence[Finding]) -> str:
+    """Return which checks were not made, in a sentence; empty where all were made."""
     if not unchecked:
         return ""
-    named = [one.title for one in unchecked[:MOST_TITLES]]
+    named = [one.title for one in unchecked[:MOST_NAMED_FINDINGS]]
     more = len(unchecked) - len(named)
-    return f"Not examined: {listed([*named, f'{more} more'] if more else named)}."
+    return f"Not examined: {join_names([*named, f'{more} more'] if more else named)}."

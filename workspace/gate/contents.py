@@ -1,4 +1,4 @@
-"""What a release of a run would hold: how many datasets and records, what is replaced, what goes out as it is."""
+"""What a release of a run would hold: how many datasets and records, what is replaced, what is released unchanged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..errors import NotReady
 from ..store.artefacts import controls_hash, weights_hash
 from ..store.runs import Run, done_together
 from ..store.workspace import Workspace
-from ..upkeep.integrity import RunSeal, hold
+from ..upkeep.integrity import RunSealState, verify_run
 from ..views.results import verdicts_of
 
 """The two packages of a release."""
@@ -23,9 +23,19 @@ OTHER_PACKAGE = "public_manifest_sha256"
 
 @dataclass(frozen=True)
 class ReleasePlan:
-    """What would go out: ``datasets`` tables with the ``replaced`` variables made, the ``kept`` ones as they are in the
-    confidential data, and without the identifiers, ``left_out``. ``tables`` are the hashes of the stored ones, by draw, ``weights`` that of the records'
-    weights, if they have any, ``controls`` that of the records that were held out; ``seal`` says what is to be said of the run's seal.
+    """What a release of a run would hold.
+
+    run: the run whose datasets are released
+    records: confidential records, with what they are
+    datasets: number of datasets
+    replaced: variables with synthetic or changed values
+    kept: variables with the values of the confidential data, or recoded by a public rule
+    left_out: identifiers, which are not released
+    verdicts: verdicts on the thresholds of the recipe
+    tables: hashes of the stored datasets, by draw
+    seal: state of the run's seal
+    weights_sha256: hash of the records' weights; empty where there are none
+    controls_sha256: hash of the records that were held out; empty where there are none
     """
 
     run: Run
@@ -36,59 +46,61 @@ class ReleasePlan:
     left_out: tuple[str, ...]
     verdicts: tuple[Verdict, ...]
     tables: tuple[str, ...]
-    seal: RunSeal
-    weights: str = ""
-    controls: str = ""
+    seal: RunSealState
+    weights_sha256: str = ""
+    controls_sha256: str = ""
 
     @property
-    def shuffled(self) -> bool:
-        """Whether the rows go out in an order that has nothing to do with that of the confidential records."""
+    def is_shuffled(self) -> bool:
+        """Return whether the rows are released in an order that has nothing to do with that of the confidential records."""
         return self.run.recipe.form.order == "shuffled"
 
     @property
-    def rows(self) -> str:
-        """In which order the rows go out, in words."""
-        return "rows shuffled" if self.shuffled else "rows in the order of the confidential records"
+    def row_order_text(self) -> str:
+        """Return in words in which order the rows are released."""
+        return "rows shuffled" if self.is_shuffled else "rows in the order of the confidential records"
 
     @property
-    def unchanged(self) -> tuple[str, ...]:
-        """The variables that go out exactly as they are in the confidential data."""
+    def unchanged_variables(self) -> tuple[str, ...]:
+        """Return the variables that are released exactly as they are in the confidential data."""
         return tuple(name for name in self.kept if name not in self.run.recipe.form.recode)
 
     @property
-    def coarser(self) -> tuple[str, ...]:
-        """The variables that go out coarser by a public rule, each with the rule."""
+    def recoded_variables(self) -> tuple[str, ...]:
+        """Return the variables that a public rule makes coarser, each with the rule."""
         return tuple(f"{name} ({rule})" for name, rule in self.run.recipe.form.recode.items())
 
     @property
-    def exposed(self) -> tuple[str, ...]:
-        """The sensitive variables that a synthetic release would hold as they are in the confidential data.
+    def exposed_variables(self) -> tuple[str, ...]:
+        """Return the sensitive variables that a synthetic release would hold unchanged.
 
-        An anonymised release keeps them on purpose: it is the quasi-identifiers that it changes.
+        An anonymised release keeps them on purpose: it changes the quasi-identifiers.
         """
         recipe = self.run.recipe
-        sensitive = recipe.schema.of_role(Role.SENSITIVE) if recipe.origin == "synthetic" else ()
+        sensitive = recipe.schema.names_by_role(Role.SENSITIVE) if recipe.origin == "synthetic" else ()
         return tuple(name for name in self.kept if name in sensitive)
 
     @property
-    def public_key(self) -> bool:
-        """Whether the datasets were made with random numbers that anybody can repeat."""
+    def has_public_key(self) -> bool:
+        """Return whether the datasets were drawn with random numbers that anybody can repeat."""
         return self.run.key_public and self.run.recipe.makes_release
 
     @property
-    def unmet(self) -> tuple[Verdict, ...]:
+    def unmet_verdicts(self) -> tuple[Verdict, ...]:
         return tuple(verdict for verdict in self.verdicts if verdict.outcome != "met")
 
 
 def plan_release(workspace: Workspace, run_id: int | str) -> ReleasePlan:
-    """What a release of a run would hold. Raises NotFound, NotAsSealed, NoKey, and NotReady when the run is not done or has no datasets."""
+    """Return what a release of a run would hold. Raises NotFound, NotAsSealed, NoKey, and NotReady when the run is not done or has no
+    datasets.
+    """
     run = done_together(workspace, run_id)[0]
-    seal = hold(workspace, run.id, strict=True)
-    tables = released_tables(workspace, run.id)
+    seal = verify_run(workspace, run.id, strict=True)
+    tables = released_table_hashes(workspace, run.id)
     if not tables:
         raise NotReady(f"run {run.id} has no datasets to release")
     recipe = run.recipe
-    kept, replaced, out = treatment_of(recipe)
+    kept, replaced, out = variables_by_treatment(recipe)
     workspace.tables.verify(tables[0])
     records = workspace.tables.records(tables[0])
     verdicts, weights = tuple(verdicts_of(workspace, run.id)), weights_hash(workspace, run.id)
@@ -97,15 +109,15 @@ def plan_release(workspace: Workspace, run_id: int | str) -> ReleasePlan:
     return ReleasePlan(run, count, len(tables), replaced, kept, out, verdicts, tuple(tables), seal, weights, controls)
 
 
-def treatment_of(recipe: Recipe) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """The variables that a release keeps, those that it replaces, and the identifiers, which it leaves out."""
+def variables_by_treatment(recipe: Recipe) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return the variables that a release keeps, those that it replaces, and the identifiers, which it leaves out."""
     out = tuple(variable.name for variable in recipe.schema if variable.role is Role.IDENTIFIER)
     kept = tuple(name for name in recipe.schema.names if name not in (*recipe.released, *out))
     return kept, tuple(name for name in recipe.released if name not in out), out
 
 
-def released_tables(workspace: Workspace, run_id: int) -> list[str]:
-    """The hashes of the released datasets, in the order of their draws."""
+def released_table_hashes(workspace: Workspace, run_id: int) -> list[str]:
+    """Return the hashes of the released datasets, in the order of their draws."""
     rows = workspace.connection.execute(
         "SELECT name, sha256 FROM artefact WHERE run_id = ? AND name LIKE 'draw/%'", (run_id,)
     ).fetchall()

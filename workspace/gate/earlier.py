@@ -1,6 +1,6 @@
-"""Earlier releases as the gate compares them: of runs that are there, and of deleted ones as far as their tombstones go.
+"""Earlier releases as the gate compares them: of stored runs, and of deleted runs as far as their tombstones go.
 
-Both are one value, so that a check finds the same before a run is deleted and after.
+Both have one type, so that a check finds the same before a run is deleted and after.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.adversary.cells import Cells, Keys, cells_of, rows_of
+from sfumato.engine.adversary.cells import Cells, Keys, cell_keys, row_keys
 from sfumato.engine.adversary.same_people import (
     PeopleOverlap,
+    common_column_sets,
     compare_identifiers,
-    compare_records,
-    identify_most,
+    compare_record_rows,
+    identifies_most,
     is_enumerated,
-    sets_in_common,
 )
 from sfumato.engine.data.arrays import Floats, Integers
-from sfumato.engine.data.declaration import written
+from sfumato.engine.data.declaration import to_plain_value
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.data.recoding import Rules, recoded
-from sfumato.engine.data.recoding_rules import Recode
+from sfumato.engine.data.recoding import RecodeRules, recode_data
+from sfumato.engine.data.recoding_rules import RecodeRule
 from sfumato.engine.data.schema import Origin, Role, Schema
 from sfumato.engine.errors import EngineError
-from sfumato.engine.methods.privacy import PrivacyAccount, total
-from sfumato.engine.methods.registry import method_called
-from sfumato.engine.recipe.budget import accounts_of
+from sfumato.engine.methods.privacy import PrivacyAccount, sum_accounts
+from sfumato.engine.methods.registry import method_by_key
+from sfumato.engine.recipe.budget import privacy_accounts
 from sfumato.engine.recipe.recipe import Recipe
 
 from ..errors import DamagedRecord, NotFound, NotReady, WorkspaceError
@@ -45,63 +45,76 @@ from ..store.seals import Sealer
 from ..store.tombstones import Marks, RiskTable, Tombstone, deleted_runs, fault, released_runs
 from ..store.tombstones import read as read_tombstone
 from ..store.workspace import Dataset, Workspace, schema_from_json, schema_to_json
-from ..upkeep.integrity import faults_of_runs
+from ..upkeep.integrity import seal_faults_of_runs
 from ..views.records import RecordMeasure, record_measures, risk_of_records
-from .contents import released_tables, treatment_of
+from .contents import released_table_hashes, variables_by_treatment
 
-Read = Callable[[int, Sequence[str] | None], Microdata]
+ReadVariables = Callable[[int, Sequence[str] | None], Microdata]
 MARK_BYTES = 8
 
 
 @dataclass(frozen=True, eq=False)
 class ReleasedData:
-    """The datasets of one release. ``schema`` is theirs; ``exact`` says whether they hold anything as the confidential data have it.
+    """The datasets of one release.
 
-    ``recode`` are the public rules by which they are coarser than the confidential data. ``tables`` are the hashes of the datasets as the run stored them, ``sizes`` their numbers of records, ``people`` the number of
-    confidential records, in whose order the records of linked datasets are. ``model`` is equal for runs that differ in seed, size and measures alone. ``read``
-    gives a dataset, from 0, or some of its variables.
+    run_id: number of the run
+    is_synthetic: whether values were drawn from a model
+    schema: schema of the datasets
+    kept, replaced: released variables by their treatment
+    generalised: variables whose values are labels
+    linked: whether records of the datasets are in the order of the confidential ones
+    shuffled: whether rows were released in another order
+    has_exact_values: whether the datasets hold anything as the confidential data have it
+    n_confidential: number of confidential records
+    tables: hashes of the datasets as the run stored them
+    sizes: number of records of each dataset
+    model: hash of what the release is drawn by, equal for runs that differ in seed, size and measures alone
+    read: function that reads a dataset, from 0, or some of its variables
+    recode: public rules by which the datasets are coarser than the confidential data
+    before_recoding: the same datasets before ``recode_by`` was applied; None where it was not
     """
 
     run_id: int
-    synthetic: bool
+    is_synthetic: bool
     schema: Schema
     kept: tuple[str, ...]
     replaced: tuple[str, ...]
     generalised: frozenset[str]
     linked: bool
     shuffled: bool
-    exact: bool
-    people: int
+    has_exact_values: bool
+    n_confidential: int
     tables: tuple[str, ...]
     sizes: tuple[int, ...]
     model: str
-    read: Read
-    recode: Rules = field(default_factory=dict)
-    before: ReleasedData | None = None
+    read: ReadVariables
+    recode: RecodeRules = field(default_factory=dict)
+    before_recoding: ReleasedData | None = None
 
     @property
-    def as_left(self) -> ReleasedData:
-        """The same datasets as they left, through no rules but their own."""
-        return self if self.before is None else self.before
+    def as_released(self) -> ReleasedData:
+        """Return the same datasets as they were released, with no rules but their own."""
+        return self if self.before_recoding is None else self.before_recoding
 
-    def has(self, names: Collection[str], schema: Schema) -> bool:
-        """Whether these variables are there, with the kinds that they have in a schema, and not as labels."""
+    def has_variables(self, names: Collection[str], schema: Schema) -> bool:
+        """Return whether these variables are there, with the kinds that they have in a schema, and not as labels."""
         return all(
             name in self.schema and self.schema[name].kind is schema[name].kind and name not in self.generalised
             for name in names
         )
 
     @property
-    def in_order(self) -> bool:
-        """Whether record i of every dataset is that of confidential record i."""
-        return self.linked and all(size == self.people for size in self.sizes)
+    def is_in_order(self) -> bool:
+        """Return whether record i of every dataset is that of confidential record i."""
+        return self.linked and all(size == self.n_confidential for size in self.sizes)
 
-    def seen_through(self, rules: Rules, exact: Microdata) -> ReleasedData:
-        """The same datasets with values as coarse as ``rules`` make those of the ``exact`` records.
+    def recode_by(self, rules: RecodeRules, exact: Microdata) -> ReleasedData:
+        """Return the same datasets with values as coarse as ``rules`` make those of the ``has_exact_values`` records.
 
-        A variable of which this release tells less, or other steps and groups, cannot be: it counts as labels, which nothing is compared with.
+        A variable that this release recodes more coarsely, or with other steps and groups, cannot be recoded so: it counts as labels,
+        which nothing is compared with.
         """
-        composed: dict[str, Recode] = {}
+        composed: dict[str, RecodeRule] = {}
         for name in {*rules, *self.recode} & set(self.schema.names):
             rule, column = rules.get(name), exact.frame[name] if name in exact.schema else None
             levels = (
@@ -109,7 +122,7 @@ class ReleasedData:
                 if column is not None and exact.schema[name].kind.has_levels
                 else []
             )
-            found = None if rule is None else rule.after(self.recode.get(name), levels)
+            found = None if rule is None else rule.remaining_after(self.recode.get(name), levels)
             if found is not None:
                 composed[name] = found
         unlike = frozenset({*rules, *self.recode} & set(self.schema.names)) - composed.keys()
@@ -118,115 +131,137 @@ class ReleasedData:
         return replace(
             self,
             generalised=self.generalised | unlike,
-            before=self,
-            read=lambda place, names: recoded(self.read(place, names), composed),
+            before_recoding=self,
+            read=lambda place, names: recode_data(self.read(place, names), composed),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
-    """The epsilon of the noise of ``steps`` that keep an account; ``covered`` where a proof covers the whole release.
+class PrivacySpending:
+    """What a release costs in differential privacy.
 
-    ``figures`` is the part of the epsilon that paid for public figures; None of a deleted run, which does not say.
+    epsilon: epsilon of the noise of all steps that keep an account
+    steps: number of steps with an account
+    covered: whether a proof covers the whole release
+    figures_epsilon: the part of the epsilon that paid for public figures; None for a deleted run, which does not tell
     """
 
     epsilon: float
     steps: int
     covered: bool
-    figures: float | None = 0.0
+    figures_epsilon: float | None = 0.0
 
 
 @dataclass(frozen=True, eq=False)
-class RecordRisks:
-    """The probability, (n,), that a measure of these settings gives of every confidential record, on average over so many datasets.
+class MeasuredRecordRisks:
+    """Risk of every confidential record by one measure with certain settings, on average over the datasets of a release.
 
-    ``candidates`` says for each dataset how many rows match each record, (n,); None where nothing is matched, or where no more than the risk is left.
-    ``best_candidates`` are those of an intruder who ignores some variables; None of a dataset where nothing is ignored.
+    key, params: the measure and its settings
+    n_datasets: number of datasets
+    probability: risk of each record, (n,)
+    read_candidates: function that reads for each dataset how many rows match each record, (n,); None where nothing is matched or only
+        the risk is left
+    read_best_candidates: the same for an intruder who ignores some variables; None for a dataset where nothing is ignored
     """
 
     key: str
     params: str
-    datasets: int
+    n_datasets: int
     probability: Floats
-    candidates: Callable[[], Sequence[Floats] | None]
-    best_candidates: Callable[[], Sequence[Floats | None]]
+    read_candidates: Callable[[], Sequence[Floats] | None]
+    read_best_candidates: Callable[[], Sequence[Floats | None]]
 
 
 @dataclass(frozen=True, eq=False)
-class OwnPeople:
-    """The confidential records of the examined release, as people of other tables are held against them.
+class ConfidentialPeople:
+    """The confidential records of the examined release, as they are compared with people of other tables.
 
     cells: the cells of every column that does not merely number the records, (n,) each
     schema: their columns, with the roles that the recipe gives them
+    n_records: number of records
     """
 
     cells: Cells
     schema: Schema
-    records: int
+    n_records: int
 
 
 @dataclass(frozen=True, eq=False)
 class PeopleComparison:
     """Whether an earlier table is of the same people as the examined one.
 
-    overlap: how they overlap by the columns that tell, where these show the same people
-    sharing: people that both tables have by a declared identifier
-    open: why it cannot be told, in words; empty where it can
-    lost: whether it cannot be told since too little is left of a deleted table
+    overlap: how the tables overlap by the columns that identify people, where these show the same people
+    n_shared: people that both tables have by a declared identifier
+    unknown_reason: why it cannot be told, in words; empty where it can
+    is_incomparable: whether it cannot be told because too little is left of a deleted table
     """
 
     overlap: PeopleOverlap | None = None
-    sharing: int = 0
-    open: str = ""
-    lost: bool = False
+    n_shared: int = 0
+    unknown_reason: str = ""
+    is_incomparable: bool = False
 
 
-class People(Protocol):
-    """The confidential records of an earlier release."""
+class EarlierPeople(Protocol):
+    """Protocol of the confidential records of an earlier release."""
 
-    def compare(self, own: OwnPeople) -> PeopleComparison:
+    def compare_people(self, own: ConfidentialPeople) -> PeopleComparison:
         """Return whether they are the same people as others."""
 
-    def difference(self, own: OwnPeople) -> PeopleOverlap | None:
+    def compare_same_file(self, own: ConfidentialPeople) -> PeopleOverlap | None:
         """Return how records of the same file overlap by all columns in common; None without any."""
 
 
 @dataclass(frozen=True, eq=False)
-class Earlier:
-    """A release that was made before the examined one, of a run that is there or was deleted."""
+class EarlierRelease:
+    """A release that was made before the examined one, of a stored or deleted run.
+
+    run_id: number of the run
+    source_sha256, table_sha256: hashes of the confidential file and of its stored table
+    people: its confidential records
+    release: its datasets
+    read_cost: function that reads what it cost in privacy
+    read_classes: function that reads the equivalence class of each record; None where there are no classes
+    read_risks: function that reads the risks of single records
+    """
 
     run_id: int
     source_sha256: str
     table_sha256: str
-    people: People
+    people: EarlierPeople
     release: ReleasedData
-    cost: Callable[[], Cost]
-    classes: Callable[[], Integers | None]
-    risks: Callable[[], Sequence[RecordRisks]]
+    read_cost: Callable[[], PrivacySpending]
+    read_classes: Callable[[], Integers | None]
+    read_risks: Callable[[], Sequence[MeasuredRecordRisks]]
 
 
 @dataclass(frozen=True, eq=False)
-class History:
-    """The earlier releases of a workspace; what is wrong with the records of some, in words; the deleted runs that left no tombstone."""
+class ReleaseHistory:
+    """The earlier releases of a workspace.
 
-    earlier: tuple[Earlier, ...]
-    wrong: tuple[str, ...]
-    unknown: tuple[int, ...]
+    releases: those that can be compared
+    problems: what is wrong with the records of some, in words
+    runs_without_tombstone: deleted runs that were released and left no tombstone
+    """
+
+    releases: tuple[EarlierRelease, ...]
+    problems: tuple[str, ...]
+    runs_without_tombstone: tuple[int, ...]
 
 
-def history_of(workspace: Workspace, but: int, known: Mapping[str, Microdata]) -> History:
-    """All that was released from a workspace, but for one run. ``known`` are confidential tables that have been read, by hash."""
-    earlier, wrong, unknown = list[Earlier](), list[str](), list[int]()
+def read_release_history(workspace: Workspace, except_run: int, known: Mapping[str, Microdata]) -> ReleaseHistory:
+    """Read all that was released from a workspace, except by one run. ``known`` are confidential tables that have been read, by hash."""
+    earlier, wrong, unknown = list[EarlierRelease](), list[str](), list[int]()
     connection = workspace.connection
-    deleted, runs = deleted_runs(connection), [one for one in released_runs(connection) if one != but]
+    deleted, runs = deleted_runs(connection), [one for one in released_runs(connection) if one != except_run]
     there = {int(row[0]) for row in connection.execute("SELECT id FROM run")}
-    faults = faults_of_runs(workspace, [one for one in runs if one in there])
+    faults = seal_faults_of_runs(workspace, [one for one in runs if one in there])
     for number in runs:
         if number in there and faults.get(number):
             wrong.append(faults[number])
         elif number in there:
             try:
-                earlier.append(_of_run(workspace, find_run(workspace, number), known))
+                earlier.append(_earlier_release_of_run(workspace, find_run(workspace, number), known))
             except (WorkspaceError, EngineError) as error:
                 wrong.append(f"run {number}, released before, cannot be read: {error}")
         elif number not in deleted:
@@ -236,23 +271,25 @@ def history_of(workspace: Workspace, but: int, known: Mapping[str, Microdata]) -
         elif said := fault(workspace, number, deleted[number]):
             wrong.append(said)
         else:
-            earlier.append(_of_tombstone(workspace, read_tombstone(workspace, number, deleted[number]), known))
-    return History(tuple(earlier), tuple(wrong), tuple(unknown))
+            earlier.append(
+                _earlier_release_of_tombstone(workspace, read_tombstone(workspace, number, deleted[number]), known)
+            )
+    return ReleaseHistory(tuple(earlier), tuple(wrong), tuple(unknown))
 
 
-def cost_of(run: Run, data: Microdata) -> Cost:
-    """What the release of a run costs in differential privacy."""
-    accounts = [account for _, account in accounts_of(run.recipe, data, secret=not run.key_public)]
+def privacy_cost_of_run(run: Run, data: Microdata) -> PrivacySpending:
+    """Return what the release of a run costs in differential privacy."""
+    accounts = [account for _, account in privacy_accounts(run.recipe, data, secret=not run.key_public)]
     known = [account for account in accounts if isinstance(account, PrivacyAccount)]
-    whole = total(known)
+    whole = sum_accounts(known)
     covered = bool(accounts) and len(known) == len(accounts) and whole.release is not None
-    return Cost(whole.noise + whole.figures, len(accounts), covered, whole.figures)
+    return PrivacySpending(whole.noise + whole.figures, len(accounts), covered, whole.figures)
 
 
-def released_data(workspace: Workspace, run: Run, tables: Sequence[str]) -> ReleasedData:
-    """The datasets of a run. Raises DamagedTable."""
+def released_data_of_run(workspace: Workspace, run: Run, tables: Sequence[str]) -> ReleasedData:
+    """Return the datasets of a run. Raises DamagedTable."""
     recipe = run.recipe
-    kept, replaced, out = treatment_of(recipe)
+    kept, replaced, out = variables_by_treatment(recipe)
 
     def read(place: int, names: Sequence[str] | None) -> Microdata:
         found = released_dataset(workspace, run.id, recipe, place + 1, names)
@@ -261,69 +298,75 @@ def released_data(workspace: Workspace, run: Run, tables: Sequence[str]) -> Rele
         return found
 
     return ReleasedData(
-        run.id, recipe.origin == "synthetic", recipe.released_schema.only((*kept, *replaced)), kept, replaced, recipe.generalised,
+        run.id, recipe.origin == "synthetic", recipe.released_schema.select_variables((*kept, *replaced)), kept, replaced, recipe.generalised,
         recipe.linked, recipe.form.order == "shuffled", recipe.origin != "synthetic" or bool(kept or out),
         workspace.dataset(run.dataset_id).records, tuple(tables), tuple(workspace.tables.records(one) for one in tables),
-        _model(workspace.sealer, recipe), read, recipe.form.recode,
+        _model_hash(workspace.sealer, recipe), read, recipe.form.recode,
     )  # fmt: skip
 
 
-def _model(sealer: Sealer, recipe: Recipe) -> str:
-    """A keyed hash of what a release is made by."""
+def _model_hash(sealer: Sealer, recipe: Recipe) -> str:
+    """Return a keyed hash of what a release is drawn by."""
     table = recipe.to_table()
     said = {name: table.get(name) for name in ("variables", "constraints", "synthesis", "anonymisation")}
     if recipe.form.recode:
-        said["recode"] = written(recipe.form.recode)
+        said["recode"] = to_plain_value(recipe.form.recode)
     return sealer.seal("model", json.dumps(said, sort_keys=True), recipe.form.records or 0).hex()
 
 
 @dataclass(frozen=True, eq=False)
-class _SetOfColumns:
-    """Rows of some columns of two tables, read when they are asked for; ``identifies`` where they are of a declared identifier."""
+class _ComparedColumns:
+    """Rows of some columns of two tables, computed when first needed.
+
+    names: the columns
+    own_rows: function that computes the rows of the examined table
+    other_rows: function that computes the rows of the earlier table
+    is_identifier: whether the column is a declared identifier
+    """
 
     names: tuple[str, ...]
-    ours: Callable[[], Keys]
-    theirs: Callable[[], Keys]
-    identifies: bool = False
+    own_rows: Callable[[], Keys]
+    other_rows: Callable[[], Keys]
+    is_identifier: bool = False
 
 
-def _compared(sets: Iterable[_SetOfColumns], common: Sequence[str]) -> PeopleComparison:
-    """Return what the sets of columns that identify say; the first that shows the same people decides."""
+def _compare_columns(sets: Iterable[_ComparedColumns], common: Sequence[str]) -> PeopleComparison:
+    """Compare two tables by sets of columns that identify people; the first set that shows the same people decides."""
     sharing, enough = 0, False
     for one in sets:
-        ours, theirs = one.ours(), one.theirs()
-        if one.identifies:
+        ours, theirs = one.own_rows(), one.other_rows()
+        if one.is_identifier:
             overlap = compare_identifiers(one.names, ours, theirs)
-            sharing = max(sharing, overlap.common)
-        elif identify_most(ours) and identify_most(theirs):
-            overlap = compare_records(one.names, ours, theirs)
+            sharing = max(sharing, overlap.n_common)
+        elif identifies_most(ours) and identifies_most(theirs):
+            overlap = compare_record_rows(one.names, ours, theirs)
             enough = enough or overlap.could_be_same
         else:
             continue
         if overlap.are_same:
             return PeopleComparison(overlap, sharing)
     if sharing or enough:
-        return PeopleComparison(sharing=sharing)
+        return PeopleComparison(n_shared=sharing)
     named = f"the columns in common ({', '.join(common)}) identify too few people" if common else "no column in common"
-    return PeopleComparison(open=named)
+    return PeopleComparison(unknown_reason=named)
 
 
 @dataclass(frozen=True, eq=False)
-class _People:
+class _StoredPeople:
     read: Callable[[], Microdata]
     schema: Schema
 
-    def _common(self, own: OwnPeople) -> tuple[str, ...]:
+    def _common_columns(self, own: ConfidentialPeople) -> tuple[str, ...]:
         return tuple(
             name for name in own.cells if name in self.schema and self.schema[name].kind is own.schema[name].kind
         )
 
-    def compare(self, own: OwnPeople) -> PeopleComparison:
-        if not self._common(own):
-            return _compared((), ())
+    def compare_people(self, own: ConfidentialPeople) -> PeopleComparison:
+        if not self._common_columns(own):
+            return _compare_columns((), ())
         data = self.read()
-        common = tuple(name for name in self._common(own) if not is_enumerated(data, name))
-        cells = {name: cells_of(data, (name,))[name] for name in common}
+        common = tuple(name for name in self._common_columns(own) if not is_enumerated(data, name))
+        cells = {name: cell_keys(data, (name,))[name] for name in common}
         schemas = (own.schema, self.schema)
 
         def of_role(*roles: Role) -> tuple[str, ...]:
@@ -331,37 +374,37 @@ class _People:
 
         identifiers = of_role(Role.IDENTIFIER)
         columns = tuple(name for name in common if name not in identifiers)
-        rows = own.records + len(data)
-        tried = sets_in_common(columns, of_role(Role.SENSITIVE), of_role(Role.QUASI_IDENTIFIER), rows)
+        rows = own.n_records + len(data)
+        tried = common_column_sets(columns, of_role(Role.SENSITIVE), of_role(Role.QUASI_IDENTIFIER), rows)
 
-        def of(names: tuple[str, ...], *, identifies: bool = False) -> _SetOfColumns:
-            return _SetOfColumns(
+        def of(names: tuple[str, ...], *, identifies: bool = False) -> _ComparedColumns:
+            return _ComparedColumns(
                 names,
-                lambda: rows_of(own.cells, names, own.records),
-                lambda: rows_of(cells, names, len(data)),
+                lambda: row_keys(own.cells, names, own.n_records),
+                lambda: row_keys(cells, names, len(data)),
                 identifies,
             )
 
         sets = chain((of((name,), identifies=True) for name in identifiers), map(of, tried))
-        return _compared(sets, self._common(own))
+        return _compare_columns(sets, self._common_columns(own))
 
-    def difference(self, own: OwnPeople) -> PeopleOverlap | None:
-        if not (names := self._common(own)):
+    def compare_same_file(self, own: ConfidentialPeople) -> PeopleOverlap | None:
+        if not (names := self._common_columns(own)):
             return None
         data = self.read()
-        theirs = rows_of(cells_of(data, names), names, len(data))
-        return compare_records(names, rows_of(own.cells, names, own.records), theirs)
+        theirs = row_keys(cell_keys(data, names), names, len(data))
+        return compare_record_rows(names, row_keys(own.cells, names, own.n_records), theirs)
 
 
 @dataclass(frozen=True, eq=False)
-class _MarkedPeople:
-    """Records of which HMACs are left, by several sets of variables: those serve that the others have too."""
+class _HashedPeople:
+    """Records of a deleted table, of which only HMACs are left, for several sets of variables; sets that the other table has too are used."""
 
     marks: Sequence[Marks]
     read: Callable[[int], Keys]
     key: bytes | None
 
-    def _fitting(self, own: OwnPeople) -> list[tuple[int, Marks]]:
+    def _usable_marks(self, own: ConfidentialPeople) -> list[tuple[int, Marks]]:
         def fits(one: Marks) -> bool:
             return all(
                 name in own.cells and own.schema[name].kind.value == kind
@@ -370,36 +413,38 @@ class _MarkedPeople:
 
         return [] if self.key is None else [(i, one) for i, one in enumerate(self.marks) if fits(one)]
 
-    def _common(self, own: OwnPeople) -> tuple[str, ...]:
+    def _common_columns(self, own: ConfidentialPeople) -> tuple[str, ...]:
         pairs = (pair for one in self.marks for pair in zip(one.names, one.kinds, strict=True))
         return tuple(
             dict.fromkeys(name for name, kind in pairs if name in own.cells and own.schema[name].kind.value == kind)
         )
 
-    def _ours(self, own: OwnPeople, names: tuple[str, ...]) -> Keys:
+    def _hash_own_rows(self, own: ConfidentialPeople, names: tuple[str, ...]) -> Keys:
         assert self.key is not None
-        return marks_of(rows_of(own.cells, names, own.records), names, self.key)
+        return hmac_rows(row_keys(own.cells, names, own.n_records), names, self.key)
 
-    def compare(self, own: OwnPeople) -> PeopleComparison:
-        fitting, common = self._fitting(own), self._common(own)
+    def compare_people(self, own: ConfidentialPeople) -> PeopleComparison:
+        fitting, common = self._usable_marks(own), self._common_columns(own)
         sets = (
-            _SetOfColumns(one.names, partial(self._ours, own, one.names), partial(self.read, i), one.identifies)
+            _ComparedColumns(
+                one.names, partial(self._hash_own_rows, own, one.names), partial(self.read, i), one.identifies
+            )
             for i, one in sorted(fitting, key=lambda pair: (not pair[1].identifies, -len(pair[1].names)))
         )
-        found = _compared(sets, common)
+        found = _compare_columns(sets, common)
         if common and not fitting:
-            return replace(found, open="too few columns are left in common", lost=True)
+            return replace(found, unknown_reason="too few columns are left in common", is_incomparable=True)
         return found
 
-    def difference(self, own: OwnPeople) -> PeopleOverlap | None:
-        if not (fitting := self._fitting(own)):
+    def compare_same_file(self, own: ConfidentialPeople) -> PeopleOverlap | None:
+        if not (fitting := self._usable_marks(own)):
             return None
         i, one = max(fitting, key=lambda pair: len(pair[1].names))
-        return compare_records(one.names, self._ours(own, one.names), self.read(i))
+        return compare_record_rows(one.names, self._hash_own_rows(own, one.names), self.read(i))
 
 
-def marks_of(rows: Keys, names: Sequence[str], key: bytes) -> Keys:
-    """HMACs of rows (n,) of these variables, cut to 64 bits: (n,). Equal rows have equal ones."""
+def hmac_rows(rows: Keys, names: Sequence[str], key: bytes) -> Keys:
+    """Return HMACs of rows (n,) of these variables, cut to 64 bits: (n,). Equal rows have equal ones."""
     label = json.dumps(["sfumato tombstone", list(names)]).encode()
     values, place = np.unique(rows, return_inverse=True)
     content = values.astype("<u8").tobytes()
@@ -409,94 +454,100 @@ def marks_of(rows: Keys, names: Sequence[str], key: bytes) -> Keys:
     return np.frombuffer(sealed, dtype="<u8").astype(np.uint64)[place]
 
 
-def _of_run(workspace: Workspace, run: Run, known: Mapping[str, Microdata]) -> Earlier:
+def _earlier_release_of_run(workspace: Workspace, run: Run, known: Mapping[str, Microdata]) -> EarlierRelease:
     original = workspace.dataset(run.dataset_id)
-    read = partial(_original, workspace, original, known)
-    release = released_data(workspace, run, released_tables(workspace, run.id))
-    return Earlier(
-        run.id, original.source_sha256, original.table_sha256, _People(read, original.schema), release,
-        lambda: cost_of(run, read()), lambda: release.read(0, release.schema.names[:1]).classes,
-        lambda: _risks(workspace, run.id),
+    read = partial(_read_confidential, workspace, original, known)
+    release = released_data_of_run(workspace, run, released_table_hashes(workspace, run.id))
+    return EarlierRelease(
+        run.id, original.source_sha256, original.table_sha256, _StoredPeople(read, original.schema), release,
+        lambda: privacy_cost_of_run(run, read()), lambda: release.read(0, release.schema.names[:1]).classes,
+        lambda: _record_risks_of_run(workspace, run.id),
     )  # fmt: skip
 
 
-def _original(workspace: Workspace, original: Dataset, known: Mapping[str, Microdata]) -> Microdata:
+def _read_confidential(workspace: Workspace, original: Dataset, known: Mapping[str, Microdata]) -> Microdata:
     found = known.get(original.table_sha256)
     return workspace.read(original) if found is None or found.schema != original.schema else found
 
 
-def _risks(workspace: Workspace, run_id: int) -> list[RecordRisks]:
-    """What the measures of a run say of single records, but those that say how probable it was anyway: they are no finding of the release alone."""
+def _record_risks_of_run(workspace: Workspace, run_id: int) -> list[MeasuredRecordRisks]:
+    """Return the risks of single records by the measures of a run, except measures with a prior: these are no finding of the release alone."""
     found = []
     for measure in record_measures(workspace, run_id):
-        method = method_called(measure.key)
-        if method is not None and method.record_part("prior") is None:
+        method = method_by_key(measure.key)
+        if method is not None and method.record_array("prior") is None:
             risk = risk_of_records(workspace, measure)
             params = json.dumps(dict(measure.params), sort_keys=True, default=str)
-            candidates = partial(candidates_of, workspace, measure)
-            best = partial(best_candidates_of, workspace, measure)
-            found.append(RecordRisks(measure.key, params, len(measure.draws), risk.probability, candidates, best))
+            candidates = partial(candidate_counts, workspace, measure)
+            best = partial(best_candidate_counts, workspace, measure)
+            found.append(
+                MeasuredRecordRisks(measure.key, params, len(measure.draws), risk.probability, candidates, best)
+            )
     return found
 
 
-def candidates_of(workspace: Workspace, measure: RecordMeasure) -> list[Floats] | None:
-    """For each dataset of a run how many rows match each record, (n,); None where a measure matches by another rule than what is near."""
+def candidate_counts(workspace: Workspace, measure: RecordMeasure) -> list[Floats] | None:
+    """Return for each dataset of a run how many rows match each record, (n,); None where a measure matches by another rule than nearness."""
     arrays = [record_arrays(workspace.tables, measure.key, sha256) for sha256 in measure.draws.values()]
     if not measure.matches or measure.whole or not all("hit" in one for one in arrays):
         return None
     return [one["candidates"] for one in arrays]
 
 
-def best_candidates_of(workspace: Workspace, measure: RecordMeasure) -> list[Floats | None]:
-    """For each dataset of a run how many rows match each record by the best choice of variables, (n,); None where all of them are used."""
+def best_candidate_counts(workspace: Workspace, measure: RecordMeasure) -> list[Floats | None]:
+    """Return for each dataset of a run how many rows match each record by the best choice of variables, (n,); None where all of them are used."""
     arrays = (record_arrays(workspace.tables, measure.key, sha256) for sha256 in measure.draws.values())
     return [one.get("best_candidates") for one in arrays]
 
 
-def _candidates_left(workspace: Workspace, risk: RiskTable) -> list[Floats] | None:
+def _tombstone_candidates(workspace: Workspace, risk: RiskTable) -> list[Floats] | None:
     found = workspace.tables.read_arrays(risk.table)
-    return [found[_candidates(place)] for place in range(risk.datasets)] if _candidates(0) in found else None
+    return (
+        [found[_candidates_column(place)] for place in range(risk.datasets)] if _candidates_column(0) in found else None
+    )
 
 
-def _best_candidates_left(workspace: Workspace, risk: RiskTable) -> list[Floats | None]:
+def _tombstone_best_candidates(workspace: Workspace, risk: RiskTable) -> list[Floats | None]:
     found = workspace.tables.read_arrays(risk.table)
-    return [found.get(f"best_{_candidates(place)}") for place in range(risk.datasets)]
+    return [found.get(f"best_{_candidates_column(place)}") for place in range(risk.datasets)]
 
 
-def _candidates(place: int) -> str:
-    """The column of a tombstone's risks that says how many rows of a dataset, from 0, match each record."""
+def _candidates_column(place: int) -> str:
+    """Return the column of a tombstone's risks with the number of rows of a dataset, from 0, that match each record."""
     return f"candidates.{place}"
 
 
-def _of_tombstone(workspace: Workspace, left: Tombstone, known: Mapping[str, Microdata]) -> Earlier:
-    tables, schema = workspace.tables, schema_from_json(left.schema)
-    generalised, origin = frozenset(left.generalised), _origin(left.origin)
+def _earlier_release_of_tombstone(
+    workspace: Workspace, tombstone: Tombstone, known: Mapping[str, Microdata]
+) -> EarlierRelease:
+    tables, schema = workspace.tables, schema_from_json(tombstone.schema)
+    generalised, origin = frozenset(tombstone.generalised), _parse_origin(tombstone.origin)
 
     def read(place: int, names: Sequence[str] | None) -> Microdata:
-        some = schema if names is None else schema.only(names)
-        found = tables.read_microdata(left.datasets[place], some, origin)
-        return replace(found, generalised=generalised, linked=left.linked)
+        some = schema if names is None else schema.select_variables(names)
+        found = tables.read_microdata(tombstone.datasets[place], some, origin)
+        return replace(found, generalised=generalised, linked=tombstone.linked)
 
     release = ReleasedData(
-        left.run_id, origin == "synthetic", schema, left.kept, left.replaced, generalised, left.linked, left.shuffled, left.exact,
-        left.records, left.tables, tuple(tables.records(one) for one in left.datasets), left.model, read,
-        {name: Recode.parse(rule) for name, rule in left.recode.items()},
+        tombstone.run_id, origin == "synthetic", schema, tombstone.kept, tombstone.replaced, generalised, tombstone.linked, tombstone.shuffled, tombstone.exact,
+        tombstone.records, tombstone.tables, tuple(tables.records(one) for one in tombstone.datasets), tombstone.model, read,
+        {name: RecodeRule.parse(rule) for name, rule in tombstone.recode.items()},
     )  # fmt: skip
-    return Earlier(
-        left.run_id, left.source_sha256, left.table_sha256, _people_of(workspace, left, known), release,
-        lambda: Cost(left.epsilon, left.steps, left.covered, None),
-        lambda: tables.read_arrays(left.classes)["classes"] if left.classes else None,
+    return EarlierRelease(
+        tombstone.run_id, tombstone.source_sha256, tombstone.table_sha256, _people_of_tombstone(workspace, tombstone, known), release,
+        lambda: PrivacySpending(tombstone.epsilon, tombstone.steps, tombstone.covered, None),
+        lambda: tables.read_arrays(tombstone.classes)["classes"] if tombstone.classes else None,
         lambda: [
-            RecordRisks(
+            MeasuredRecordRisks(
                 one.key, one.params, one.datasets, tables.read_arrays(one.table)["probability"],
-                partial(_candidates_left, workspace, one), partial(_best_candidates_left, workspace, one),
+                partial(_tombstone_candidates, workspace, one), partial(_tombstone_best_candidates, workspace, one),
             )
-            for one in left.risks
+            for one in tombstone.risks
         ],
     )  # fmt: skip
 
 
-def _origin(text: str) -> Origin:
+def _parse_origin(text: str) -> Origin:
     if text == "synthetic":
         return "synthetic"
     if text == "anonymised":
@@ -504,61 +555,65 @@ def _origin(text: str) -> Origin:
     raise DamagedRecord("a tombstone")
 
 
-def _people_of(workspace: Workspace, left: Tombstone, known: Mapping[str, Microdata]) -> People:
-    """The confidential records themselves while the project has them, else the HMACs that are left of them."""
+def _people_of_tombstone(workspace: Workspace, tombstone: Tombstone, known: Mapping[str, Microdata]) -> EarlierPeople:
+    """Return the confidential records themselves while the project has them, else the HMACs that are left of them."""
     try:
-        original = workspace.dataset(left.dataset_id)
+        original = workspace.dataset(tombstone.dataset_id)
     except NotFound:
         original = None
-    if original is not None and original.table_sha256 == left.table_sha256:
-        return _People(partial(_original, workspace, original, known), original.schema)
-    key = next((sealer.key for sealer in workspace.sealers() if sealer.name == left.key), None)
-    return _MarkedPeople(left.marks, lambda i: workspace.tables.read_arrays(left.marks_table)[str(i)], key)
+    if original is not None and original.table_sha256 == tombstone.table_sha256:
+        return _StoredPeople(partial(_read_confidential, workspace, original, known), original.schema)
+    key = next((sealer.key for sealer in workspace.sealers() if sealer.name == tombstone.key), None)
+    return _HashedPeople(tombstone.marks, lambda i: workspace.tables.read_arrays(tombstone.marks_table)[str(i)], key)
 
 
-def tombstone_of(workspace: Workspace, run_id: int) -> Tombstone | None:
-    """What is to stay of a run that was released, its tables written; None of one that was not. Raises NotFound and DamagedTable."""
+def write_tombstone_tables(workspace: Workspace, run_id: int) -> Tombstone | None:
+    """Return the tombstone of a run that was released, its tables written; None for a run that was not released. Raises NotFound and
+    DamagedTable.
+    """
     manifests = released_runs(workspace.connection).get(run_id)
     if manifests is None:
         return None
     run = find_run(workspace, run_id)
     recipe, original, tables = run.recipe, workspace.dataset(run.dataset_id), workspace.tables
     data = workspace.read(original)
-    found = released_data(workspace, run, released_tables(workspace, run.id))
+    found = released_data_of_run(workspace, run, released_table_hashes(workspace, run.id))
     datasets, levels = list[str](), dict[str, set[str]]()
     for place in range(len(found.tables)):
-        datasets.append(tables.write_microdata(_published(found, place, levels)))
+        datasets.append(tables.write_microdata(_without_unreleased_levels(found, place, levels)))
     schema = Schema(
         tuple(replace(one, bounds=None, levels=tuple(sorted(levels.get(one.name, ()))), labels={}, missing=(), title="") for one in found.schema)
     )  # fmt: skip
     classes = found.read(0, found.schema.names[:1]).classes
-    marks = _marks(recipe, data)
-    own = cells_of(data, tuple(dict.fromkeys(name for one in marks for name in one.names)))
+    marks = _marked_column_sets(recipe, data)
+    own = cell_keys(data, tuple(dict.fromkeys(name for one in marks for name in one.names)))
     key = workspace.sealer
-    columns = {str(i): marks_of(rows_of(own, one.names, len(data)), one.names, key.key) for i, one in enumerate(marks)}
+    columns = {
+        str(i): hmac_rows(row_keys(own, one.names, len(data)), one.names, key.key) for i, one in enumerate(marks)
+    }
     risks = [
         RiskTable(
-            one.key, one.params, one.datasets,
+            one.key, one.params, one.n_datasets,
             tables.write_arrays(
                 {"probability": one.probability}
-                | {_candidates(k): those for k, those in enumerate(one.candidates() or ())}
-                | {f"best_{_candidates(k)}": those for k, those in enumerate(one.best_candidates()) if those is not None}
+                | {_candidates_column(k): those for k, those in enumerate(one.read_candidates() or ())}
+                | {f"best_{_candidates_column(k)}": those for k, those in enumerate(one.read_best_candidates()) if those is not None}
             ),
         )
-        for one in _risks(workspace, run.id)
+        for one in _record_risks_of_run(workspace, run.id)
     ]  # fmt: skip
-    cost = cost_of(run, data)
+    cost = privacy_cost_of_run(run, data)
     return Tombstone(
         run.id, original.id, original.source_sha256, original.table_sha256, original.records, recipe.origin, schema_to_json(schema),
-        found.kept, found.replaced, tuple(sorted(found.generalised)), found.linked, found.shuffled, found.exact, found.model,
+        found.kept, found.replaced, tuple(sorted(found.generalised)), found.linked, found.shuffled, found.has_exact_values, found.model,
         found.tables, tuple(datasets), "" if classes is None else tables.write_arrays({"classes": classes}),
         tables.write_arrays(columns) if columns else "", marks, key.name, cost.epsilon, cost.steps, cost.covered, tuple(risks), manifests,
-        written(recipe.form.recode),
+        to_plain_value(recipe.form.recode),
     )  # fmt: skip
 
 
-def _published(release: ReleasedData, place: int, levels: dict[str, set[str]]) -> Microdata:
-    """A dataset without the columns and levels that did not leave; the levels that did are added to ``levels``."""
+def _without_unreleased_levels(release: ReleasedData, place: int, levels: dict[str, set[str]]) -> Microdata:
+    """Return a dataset without the columns and levels that were not released; the released levels are added to ``levels``."""
     data = release.read(place, release.schema.names)
     columns: dict[str, pd.Series] = {}
     for name in release.schema.names:
@@ -570,22 +625,23 @@ def _published(release: ReleasedData, place: int, levels: dict[str, set[str]]) -
     return replace(data, frame=pd.DataFrame(columns, copy=False), kinds=None, classes=None)
 
 
-def _marks(recipe: Recipe, data: Microdata) -> tuple[Marks, ...]:
-    """The sets of variables by which people are known again: all that were released or kept, all but the sensitive ones, the quasi-identifiers,
-    the sensitive ones, and each identifier.
+def _marked_column_sets(recipe: Recipe, data: Microdata) -> tuple[Marks, ...]:
+    """Return the sets of variables by which people are recognised later.
+
+    These are all that were released or kept, all but the sensitive ones, the quasi-identifiers, the sensitive ones, and each identifier.
     """
-    kept, replaced, _ = treatment_of(recipe)
+    kept, replaced, _ = variables_by_treatment(recipe)
     schema = recipe.schema
     names = tuple(
         name
         for name in schema.names
         if name in (*kept, *replaced) and name in data.schema and not is_enumerated(data, name)
     )
-    sensitive, known = schema.of_role(Role.SENSITIVE), schema.of_role(Role.QUASI_IDENTIFIER)
+    sensitive, known = schema.names_by_role(Role.SENSITIVE), schema.names_by_role(Role.QUASI_IDENTIFIER)
     sets = [names, tuple(n for n in names if n not in sensitive)]
     sets += [tuple(n for n in names if n in role) for role in (known, sensitive)]
     identifiers = [
-        name for name in schema.of_role(Role.IDENTIFIER) if name in data.schema and not is_enumerated(data, name)
+        name for name in schema.names_by_role(Role.IDENTIFIER) if name in data.schema and not is_enumerated(data, name)
     ]
 
     def mark(some: tuple[str, ...], *, identifies: bool = False) -> Marks:

@@ -1,4 +1,4 @@
-"""What mends a finding on files that another tool made: their reader has no plan to change, so that no setting of a recipe is named."""
+"""How to fix a finding on files that another tool made: their reader has no plan to change, so no setting of a recipe is named."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ OTHERS = f"{MAKER} to synthesise the columns, or to leave them out"
 ROUNDER = f"{MAKER} for rounded values, or top and bottom codes"
 CLASSES = f"{MAKER} for larger classes, of more than one sensitive value"
 
-BY_CHECK = {
+ADVICE_BY_CHECK = {
     "unmet_thresholds": f"{MAKER} to make them anew until they are met",
     "exposed_variables": OTHERS,
     "newly_certain": SMOOTHER,
@@ -37,6 +37,6 @@ BY_CHECK = {
 }
 
 
-def on_files(check: str, advice: str) -> str:
-    """The advice of a check where the release is files of another tool; no advice stays none."""
-    return BY_CHECK.get(check, advice) if advice else ""
+def advice_for_files(check: str, advice: str) -> str:
+    """Return the advice of a check where the release is files of another tool; no advice stays none."""
+    return ADVICE_BY_CHECK.get(check, advice) if advice else ""

@@ -3,7 +3,7 @@
 What was not computed does not pass: a check that has nothing to look at, or that says nothing of this kind of release, is
 ``not checked``, with the reason.
 
-The checks are ``sfumato.workspace.gate.checks.Check``s of the released tables, of the run, and of earlier releases. A recipe cannot
+The checks are ``sfumato.workspace.gate.checks.GateCheck``s of the released tables, of the run, and of earlier releases. A recipe cannot
 loosen them; its thresholds are how it is tighter. What blocks is released only where every such finding is waived: by a
 user whom the policy lets waive, with a reason.
 """
@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sfumato.engine.data.arrays import Integers
-from sfumato.engine.errors import BadInput, NotComputable, suggestion
+from sfumato.engine.errors import BadInput, NotComputable, near_miss_hint
 
 from ..audit import user
 from ..errors import NotReleased
@@ -25,20 +25,20 @@ from ..policy.justification import checked_justification
 from ..policy.policy import POLICY_FILE, Policy
 from ..process import reused_memory
 from ..store.workspace import Workspace
-from .checks import STATUSES, Case, Check, DoesNotApply, Sighting, Status
+from .checks import STATUSES, CheckNotApplicable, CheckResult, ExaminedRelease, GateCheck, Status
 from .constraint_checks import CONSTRAINT_CHECKS
 from .content_checks import CONTENT_CHECKS
 from .contents import ReleasePlan
 from .data_checks import DATA_CHECKS
 from .earlier_checks import EARLIER_CHECKS
-from .files_advice import on_files
+from .files_advice import advice_for_files
 from .kept_column_checks import KEPT_COLUMN_CHECKS
 from .kept_table_checks import KEPT_TABLE_CHECKS
 from .public_figure_checks import PUBLIC_FIGURE_CHECKS
 from .question_checks import QUESTION_CHECKS
 from .run_checks import RUN_CHECKS
 
-CHECKS: tuple[Check, ...] = (
+CHECKS: tuple[GateCheck, ...] = (
     *RUN_CHECKS,
     *KEPT_COLUMN_CHECKS,
     *QUESTION_CHECKS,
@@ -63,19 +63,30 @@ STATES: Mapping[Status, str] = {
     "not checked": "not checked",
 }
 DOES_NOT_APPLY = "does not apply"
-ALL: Literal["*"] = "*"
+WHOLE_RELEASE: Literal["*"] = "*"
 SAME_PEOPLE_SHARE = 0.5
 """Two findings are of one leak where so large a share of all people that either is about are in both."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check of the gate found: ``said`` in words, with the ``value`` beside its ``baseline`` where it is a number,
-    the rows of the confidential table that it is about (0-based), and what would mend it.
+    """What one check of the gate found. Its fields are the keys of its JSON.
 
-    ``held`` is what the limits are held against: the value, or how far it is beyond the baseline, in ``unit``; ``limit`` is the one
-    it passed, or would have to pass next. A check that does not ``apply`` to this kind of release is not checked.
-
+    check: key of the check
+    status: ``pass``, ``warn``, ``block`` or ``not checked``
+    title: what the check counts or measures
+    said: what was found, in words
+    value: the measured value; None where there is none
+    baseline: what the value would be without a disclosure
+    limit: the limit that was passed, or would have to be passed next
+    records: rows of the confidential table that it is about, from 0
+    advice: how to fix it
+    source: where the limits are from
+    waivable: whether it may be waived where it blocks
+    held: the compared value: the value, or how far it is beyond the baseline, in ``unit``
+    unit: unit of the compared value and of the limit
+    reason: why the limits hold
+    applies: whether the check says anything of this kind of release
     people: how many people it is about; None where it counts none
     headline: a clause about these people, such as ``can be found by age and sex``
     leak: the key of the finding that has the same cause and stands for both; empty for one that stands for itself
@@ -112,7 +123,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """Who lets a finding that blocks pass all the same, and why. ``check`` is ALL for a reason that is the whole release's."""
+    """A reason why a blocking finding is accepted. Its fields are the keys of its JSON.
+
+    check: key of the check, or ``WHOLE_RELEASE`` for a reason that holds for the whole release
+    reason: why
+    user: account that waived it
+    """
 
     check: str
     reason: str
@@ -121,9 +137,13 @@ class Waiver:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """Who asked for a release, when and why, the SHA-256 of the request, and who approved it, when and why.
+    """A second person's approval of a release. Its fields are the keys of its JSON.
 
-    Who are accounts of the machine; when are the times of their files, ISO 8601 in UTC.
+    Accounts are those of the machine; times are those of their files, ISO 8601 in UTC.
+
+    requested_by, requested_at, reason: who requested the release, when and why
+    request_sha256: SHA-256 of the request
+    approved_by, approved_at, approval_reason: who approved it, when and why
     """
 
     requested_by: str
@@ -137,8 +157,13 @@ class Approval:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The findings on a run's release under a policy, whose hash it has, the waivers of those that block, and who approved it
-    where the policy asks for a second person.
+    """The findings on a run's release under a policy.
+
+    run_id: number of the run
+    policy_sha256: hash of the policy
+    findings: one for each check
+    waivers: reasons why blocking findings are accepted
+    approval: who approved the release, where the policy requires a second person
     """
 
     run_id: int
@@ -149,43 +174,45 @@ class Examination:
 
     @property
     def status(self) -> Status:
-        """The worst of the findings; a check that does not apply leaves nothing open."""
+        """Return the worst status of the findings; a check that does not apply leaves nothing open."""
         found = {finding.status for finding in self.findings if finding.applies}
         return next((one for one in STATUSES if one in found), "pass")
 
     @property
-    def blocking(self) -> tuple[Finding, ...]:
-        """The findings that block, waived or not."""
+    def blocking_findings(self) -> tuple[Finding, ...]:
+        """Return the findings that block, waived or not."""
         return tuple(one for one in self.findings if one.status == "block")
 
     @property
-    def unwaived(self) -> tuple[Finding, ...]:
+    def unwaived_findings(self) -> tuple[Finding, ...]:
         """Return the findings that block and that nobody has waived; who waives a leak waives what follows from it."""
         named = {waiver.check for waiver in self.waivers}
 
         def covering(one: Finding) -> tuple[str, ...]:
             # The same people may be harmed in two ways: a reason why nobody knows their keys is none to release their true incomes.
-            return (one.check, one.leak, ALL) if one.follows else (one.check, ALL)
+            return (one.check, one.leak, WHOLE_RELEASE) if one.follows else (one.check, WHOLE_RELEASE)
 
-        return tuple(one for one in self.blocking if not (one.waivable and not named.isdisjoint(covering(one))))
+        return tuple(
+            one for one in self.blocking_findings if not (one.waivable and not named.isdisjoint(covering(one)))
+        )
 
     @property
-    def leaks(self) -> tuple[Finding, ...]:
+    def lead_findings(self) -> tuple[Finding, ...]:
         """Return the findings that stand for themselves: of several with one cause the first."""
         return tuple(one for one in self.findings if not one.leak)
 
-    def witnesses(self, finding: Finding) -> tuple[Finding, ...]:
+    def witnesses_of(self, finding: Finding) -> tuple[Finding, ...]:
         """Return the other findings that see the same leak as ``finding``."""
         return tuple(one for one in self.findings if one.leak == finding.check)
 
-    def waived_by(self, name: str, waive: Mapping[str, str]) -> Examination:
-        """The same with what an account waives besides, a reason by check; whether it may is not asked here.
+    def with_waivers_by(self, name: str, waive: Mapping[str, str]) -> Examination:
+        """Return the examination with further waivers of an account, a reason by check; whether it may waive is not checked here.
 
         Nothing is added to what another account has approved.
         """
         if self.approval is not None:
             return self
-        return replace(self, waivers=(*self.waivers, *waivers_of(self, name, "", waive)))
+        return replace(self, waivers=(*self.waivers, *make_waivers(self, name, "", waive)))
 
     def to_table(self) -> dict[str, Any]:
         return {
@@ -199,56 +226,58 @@ class Examination:
 
 
 def check_policy(policy: Policy) -> None:
-    """BadInput where a policy has limits for a check that there is none of."""
+    """Raise BadInput where a policy has limits for an unknown check."""
     known = [check.key for check in CHECKS]
     for key in policy.findings:
         if key not in known:
-            raise BadInput(f"{POLICY_FILE}: findings.{key}", f"no such check{_hint(key, known)}")
+            raise BadInput(f"{POLICY_FILE}: findings.{key}", f"no such check{_unknown_check_hint(key, known)}")
 
 
-def _hint(key: str, known: Sequence[str]) -> str:
+def _unknown_check_hint(key: str, known: Sequence[str]) -> str:
     if key in IN_MEMBERSHIP_EVIDENCE:
         return "; it is part of membership_evidence now"
-    return suggestion(key, known) or f"; checks: {', '.join(known)}"
+    return near_miss_hint(key, known) or f"; checks: {', '.join(known)}"
 
 
-def examine(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> Examination:
+def examine_release(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> Examination:
     """Examine what a release would hold. Raises BadInput for a policy of unknown checks, NotReady, DamagedTable."""
     check_policy(policy)
     with reused_memory():
-        findings = _findings(workspace, plan, policy)  # what they read is gone before the block gives memory back
+        findings = _evaluate_checks(
+            workspace, plan, policy
+        )  # what they read is gone before the block gives memory back
     return Examination(plan.run.id, policy.sha256, findings)
 
 
-def _findings(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> tuple[Finding, ...]:
-    case = Case(workspace, plan, policy)
+def _evaluate_checks(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> tuple[Finding, ...]:
+    case = ExaminedRelease(workspace, plan, policy)
     try:
-        found = name_leaks([_looked_at(check, case) for check in CHECKS])
+        found = name_leaks([_evaluate_check(check, case) for check in CHECKS])
         if case.recipe.makes_release:
             return found
-        return tuple(replace(one, advice=on_files(one.check, one.advice)) for one in found)
+        return tuple(replace(one, advice=advice_for_files(one.check, one.advice)) for one in found)
     finally:
         case.close()
 
 
-def _looked_at(check: Check, case: Case) -> tuple[Finding, Sequence[int]]:
+def _evaluate_check(check: GateCheck, case: ExaminedRelease) -> tuple[Finding, Sequence[int]]:
     """Return the finding of a check, and all records that it is about; the finding itself holds the first of them."""
     records: Sequence[int] = ()
 
-    def look() -> Sighting:
+    def look() -> CheckResult:
         nonlocal records
-        sighting = check.look(case)
+        sighting = check.evaluate(case)
         records = sighting.records
         return sighting
 
-    finding = finding_of(check, case.policy, look)
-    if case.noun != "people" and "people" in finding.unit:
-        finding = replace(finding, unit=finding.unit.replace("people", case.noun, 1))
+    finding = make_finding(check, case.policy, look)
+    if case.record_noun != "people" and "people" in finding.unit:
+        finding = replace(finding, unit=finding.unit.replace("people", case.record_noun, 1))
     return finding, records
 
 
-def name_leaks(found: Sequence[tuple[Finding, Sequence[int]]]) -> tuple[Finding, ...]:
-    """Return the findings in their order; those with one cause name the worst of them as their ``leak``.
+def name_leaks(findings: Sequence[tuple[Finding, Sequence[int]]]) -> tuple[Finding, ...]:
+    """Name, for each finding with the same cause as a worse one, that finding as its ``leak``; return all in their order.
 
     Each finding comes with all records that it is about. Two findings have one cause where they are about the same people, or where a
     check says that its finding follows from another one.
@@ -258,7 +287,7 @@ def name_leaks(found: Sequence[tuple[Finding, Sequence[int]]]) -> tuple[Finding,
     following: set[str] = set()
     open_findings = [
         (one, np.unique(np.asarray(records, dtype=np.int64)))
-        for one, records in found
+        for one, records in findings
         if one.status in ("block", "warn")
     ]
     # The worst leads: nobody waives a leak by waiving its mildest witness.
@@ -271,7 +300,7 @@ def name_leaks(found: Sequence[tuple[Finding, Sequence[int]]]) -> tuple[Finding,
             lead_of[finding.check] = lead.check
             if follows is not None:
                 following.add(finding.check)
-    return tuple(replace(one, leak=lead_of.get(one.check, ""), follows=one.check in following) for one, _ in found)
+    return tuple(replace(one, leak=lead_of.get(one.check, ""), follows=one.check in following) for one, _ in findings)
 
 
 def _are_same_people(one: Integers, other: Integers) -> bool:
@@ -283,115 +312,117 @@ def _are_same_people(one: Integers, other: Integers) -> bool:
     return both >= SAME_PEOPLE_SHARE * (len(one) + len(other) - both)
 
 
-def finding_of(check: Check, policy: Policy, look: Callable[[], Sighting]) -> Finding:
-    """What a check makes of what is seen, under a policy. A look that raises NotComputable leaves it not checked."""
+def make_finding(check: GateCheck, policy: Policy, evaluate: Callable[[], CheckResult]) -> Finding:
+    """Make the finding of a check from its result, under a policy. A NotComputable that ``evaluate`` raises leaves it not checked."""
     try:
-        seen = look()
+        seen = evaluate()
     except NotComputable as error:
-        return _unchecked(check, policy, error.reason, applies=not isinstance(error, DoesNotApply))
-    return _judged(check, policy, seen) if seen.measured else _unchecked(check, policy, seen.said)
+        return _unchecked_finding(check, policy, error.reason, applies=not isinstance(error, CheckNotApplicable))
+    return _judge_result(check, policy, seen) if seen.is_measured else _unchecked_finding(check, policy, seen.message)
 
 
-def _unchecked(check: Check, policy: Policy, why: str, *, applies: bool = True) -> Finding:
-    """A check that could not be made, and why not."""
-    bare = replace(_judged(check, policy, Sighting(why)), status="not checked", held=None, advice="")
+def _unchecked_finding(check: GateCheck, policy: Policy, reason: str, *, applies: bool = True) -> Finding:
+    """Return the finding of a check that could not be made, with the reason."""
+    bare = replace(_judge_result(check, policy, CheckResult(reason)), status="not checked", held=None, advice="")
     return replace(bare, applies=applies, people=None)
 
 
-def _judged(check: Check, policy: Policy, seen: Sighting) -> Finding:
-    warn, block = check.limits(policy)
+def _judge_result(check: GateCheck, policy: Policy, result: CheckResult) -> Finding:
+    warn, block = check.limits_under_policy(policy)
     given = policy.findings.get(check.key)
-    if seen.block_limit is not None and (given is None or given.block is None):
-        block = seen.block_limit
-    status: Status = seen.at_least
-    if check.beyond(seen.held, block) and seen.at_most == "block":
+    if result.block_limit is not None and (given is None or given.block is None):
+        block = result.block_limit
+    status: Status = result.at_least
+    if check.is_beyond(result.compared_value, block) and result.at_most == "block":
         status = "block"
-    elif (check.beyond(seen.held, warn) or check.beyond(seen.held, block)) and status != "block":
+    elif (
+        check.is_beyond(result.compared_value, warn) or check.is_beyond(result.compared_value, block)
+    ) and status != "block":
         status = "warn"
-    if seen.at_most == "pass":
+    if result.at_most == "pass":
         status = "pass"
-    passed = block if check.beyond(seen.held, block) else warn
+    passed = block if check.is_beyond(result.compared_value, block) else warn
     limit = block if passed is None else passed
-    held = seen.held if seen.held != float("inf") else None
-    people = len(seen.records) or None if seen.people is None else seen.people
+    held = result.compared_value if result.compared_value != float("inf") else None
+    people = len(result.records) or None if result.people is None else result.people
     return Finding(
-        check.key, status, check.title, seen.said, seen.value, seen.baseline, limit, tuple(seen.records[:MOST_RECORDS]),
+        check.key, status, check.title, result.message, result.value, result.baseline, limit, tuple(result.records[:MOST_RECORDS]),
         check.advice if status != "pass" else "", (given.source if given and given.source else check.source),
         check.waivable if given is None or given.waivable is None else given.waivable, held, check.unit, check.reason,
-        people=people, headline=seen.headline, leak=seen.leak, at_least=check.least,
+        people=people, headline=result.headline, leak=result.leak, at_least=check.is_minimum,
     )  # fmt: skip
 
 
-def waived(
+def apply_waivers(
     examination: Examination, policy: Policy, reason: str = "", waive: Mapping[str, str] | None = None
 ) -> Examination:
-    """The examination with the waivers of this user: ``waive`` by check, and ``reason`` of the release as a whole.
+    """Return the examination with the waivers of this user: ``waive`` by check, and ``reason`` for the release as a whole.
 
     Raises BadInput and NotReleased like ``check_waivers``, and NotReleased where the policy does not let this user waive.
     """
     check_waivers(examination, waive or {})
     if reason.strip():
         checked_justification(reason, "--reason")
-    found = waivers_of(examination, user(), reason, waive or {})
+    found = make_waivers(examination, user(), reason, waive or {})
     if found and not may_waive(policy, user()):
-        raise NotReleased(_not_by(policy, user()))
+        raise NotReleased(_may_not_waive_text(policy, user()))
     return replace(examination, waivers=tuple(found))
 
 
 def may_waive(policy: Policy, name: str) -> bool:
-    """Whether an account may waive findings."""
+    """Return whether an account may waive findings."""
     return not policy.waivers or name in policy.waivers
 
 
-def why_not_waived(finding: Finding, policy: Policy, name: str) -> str:
-    """Why an account cannot waive a finding, in words; nothing where it can."""
+def waiver_obstacle(finding: Finding, policy: Policy, name: str) -> str:
+    """Return why an account cannot waive a finding, in words; empty where it can."""
     if finding.status != "block":
         return f"{finding.check} does not block this release"
     if not finding.waivable:
-        return _never(finding)
-    return "" if may_waive(policy, name) else _not_by(policy, name)
+        return _not_waivable_text(finding)
+    return "" if may_waive(policy, name) else _may_not_waive_text(policy, name)
 
 
-def _never(finding: Finding) -> str:
+def _not_waivable_text(finding: Finding) -> str:
     return f"{finding.check} cannot be waived, says the policy: {finding.said}"
 
 
-def _not_by(policy: Policy, name: str) -> str:
+def _may_not_waive_text(policy: Policy, name: str) -> str:
     return f"{name} may not waive findings; the policy lets {', '.join(policy.waivers)}"
 
 
-def waivers_of(examination: Examination, name: str, reason: str, waive: Mapping[str, str]) -> list[Waiver]:
-    """What an account waives of what blocks: checks by name, each for its reason, and the whole release for one ``reason``."""
-    blocking = {one.check for one in examination.blocking}
+def make_waivers(examination: Examination, name: str, reason: str, waive: Mapping[str, str]) -> list[Waiver]:
+    """Return the waivers of an account for what blocks: checks by name, each for its reason, and the whole release for one ``reason``."""
+    blocking = {one.check for one in examination.blocking_findings}
     given = {key: why for key, why in waive.items() if key in blocking}
     if blocking and reason.strip():
-        given.setdefault(ALL, reason)
+        given.setdefault(WHOLE_RELEASE, reason)
     return [Waiver(key, why.strip(), name) for key, why in given.items()]
 
 
 def check_waivers(examination: Examination, waive: Mapping[str, str]) -> None:
-    """Raises BadInput for a check that there is none of, that does not block, or without a reason; NotReleased where nobody may waive it."""
-    blocking = {one.check: one for one in examination.blocking}
+    """Raise BadInput for a waiver of an unknown check, of one that does not block, or without a reason; NotReleased where nobody may waive it."""
+    blocking = {one.check: one for one in examination.blocking_findings}
     known = [check.key for check in CHECKS]
     for key, why in waive.items():
         if key not in known:
-            hint = _hint(key, ()) if key in IN_MEMBERSHIP_EVIDENCE else suggestion(key, known)
+            hint = _unknown_check_hint(key, ()) if key in IN_MEMBERSHIP_EVIDENCE else near_miss_hint(key, known)
             raise BadInput("--waive", f'no check "{key}"{hint}')
         checked_justification(why, f"--waive {key}")
         if key not in blocking:
             raise BadInput("--waive", f"{key} does not block this release; leave it out")
         if not blocking[key].waivable:
-            raise NotReleased(_never(blocking[key]))
+            raise NotReleased(_not_waivable_text(blocking[key]))
 
 
 def checked_reasons(waive: Mapping[str, str], place: str) -> dict[str, str]:
-    """The reasons of waivers by check. Raises BadInput for one that is no justification."""
+    """Return the reasons of waivers by check. Raises BadInput for one that is no justification."""
     return {key: checked_justification(why, f"{place} {key}") for key, why in waive.items()}
 
 
-def check_passed(examination: Examination, sentence: str = "") -> None:
+def check_not_blocked(examination: Examination, sentence: str = "") -> None:
     """Raise NotReleased where a finding blocks that nobody has waived; its message begins with the ``sentence`` of the answer."""
-    left = examination.unwaived
+    left = examination.unwaived_findings
     if not left:
         return
     never = [one for one in left if not one.waivable]

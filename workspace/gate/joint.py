@@ -1,4 +1,4 @@
-"""Members and hold-out records of a run as one table, beside the datasets of some releases."""
+"""Members and hold-out records of a run as one table, with the datasets of some releases to compare it with."""
 
 from __future__ import annotations
 
@@ -8,220 +8,270 @@ from functools import cached_property
 
 import numpy as np
 
-from sfumato.engine.adversary.agreement import reproduced
-from sfumato.engine.adversary.cells import Keys, cells_of, comparable, number_cells, rows_of, written_as
-from sfumato.engine.adversary.coded import Coded, Column, as_they_are, pool_rare_levels, rarest_first, rarity
-from sfumato.engine.adversary.independent_rows import RowEvidence, RowTest, find_whole_rows, strongest_rows
-from sfumato.engine.adversary.membership_evidence import Look
-from sfumato.engine.adversary.moved import moved_together
-from sfumato.engine.adversary.people import PeopleInRelease, Subset, family, groups_by_level, marked, standing
-from sfumato.engine.adversary.renamed import by_company, other_names, renamed_back
-from sfumato.engine.adversary.respelled import exchanged_back, rescaled_back
-from sfumato.engine.adversary.single_values import extreme, lone, looks_of_several
-from sfumato.engine.data.arrays import Floats, Integers, side_by_side
+from sfumato.engine.adversary.agreement import find_reproduced_people
+from sfumato.engine.adversary.cells import (
+    Keys,
+    align_with_originals,
+    cell_keys,
+    comparable_numbers,
+    number_keys,
+    row_keys,
+)
+from sfumato.engine.adversary.coded import (
+    CodedColumn,
+    JointColumn,
+    code_by_value,
+    log_value_shares,
+    order_rarest_first,
+    pool_rare_levels,
+)
+from sfumato.engine.adversary.independent_rows import (
+    RowCoincidenceTest,
+    RowEvidence,
+    find_whole_rows,
+    strongest_row_evidence,
+)
+from sfumato.engine.adversary.membership_evidence import MembershipProbe
+from sfumato.engine.adversary.moved import probe_common_changes
+from sfumato.engine.adversary.people import (
+    ColumnSet,
+    PeopleInRelease,
+    find_people_in_release,
+    list_column_sets,
+    list_level_groups,
+    mark_cells,
+)
+from sfumato.engine.adversary.renamed import code_by_cooccurrence, has_other_names, restore_level_names
+from sfumato.engine.adversary.respelled import undo_column_exchange, undo_rescaling
+from sfumato.engine.adversary.single_values import merge_probes, probe_extreme_values, probe_unique_values
+from sfumato.engine.data.arrays import Floats, Integers, map_on_threads
 from sfumato.engine.data.schema import Kind, Role
 
-from .checks import Case, Pool
+from .checks import ExaminedRelease, PooledDatasets
 from .read_on_demand import MOST_CELLS
 
 NUMBERS = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE)
 
 
-class Joint:
-    """Members and hold-out records as one table, members first, beside the datasets of a pool: what content checks compare."""
+class JointTable:
+    """Members and hold-out records as one table, members first, with the datasets of a pool: what content checks compare."""
 
-    def __init__(self, case: Case, pool: Pool, names: Sequence[str]) -> None:
+    def __init__(self, case: ExaminedRelease, pool: PooledDatasets, names: Sequence[str]) -> None:
         self.case, self.pool, self.names = case, pool, tuple(names)
         self.members = len(case.confidential)
 
     @cached_property
-    def records(self) -> int:
+    def n_records(self) -> int:
         return self.members + (0 if self.case.controls is None else len(self.case.controls))
 
-    def cells(self, name: str) -> Keys:
-        own, controls = self.case.own[name], self.case.controls
-        return own if controls is None else np.concatenate([own, cells_of(controls, (name,))[name]])
+    def cells_of_column(self, name: str) -> Keys:
+        own, controls = self.case.confidential_cells[name], self.case.controls
+        return own if controls is None else np.concatenate([own, cell_keys(controls, (name,))[name]])
 
-    def numbers(self, name: str) -> Floats:
+    def numbers_of_column(self, name: str) -> Floats:
         parts = [one for one in (self.case.confidential, self.case.controls) if one is not None]
-        return np.concatenate([comparable(one, name) for one in parts])
+        return np.concatenate([comparable_numbers(one, name) for one in parts])
 
     def is_number(self, name: str) -> bool:
         return self.case.confidential.schema[name].kind in NUMBERS and name not in self.case.recipe.generalised
 
     @cached_property
-    def looked_at(self) -> int:
-        """How many of the datasets there is room for, at least one."""
+    def n_datasets_used(self) -> int:
+        """Return how many of the datasets there is memory for, at least one."""
         sizes = [release.sizes[place] for release, place in self.pool.datasets]
         room = MOST_CELLS // max(1, len(self.names))
-        within = int(np.searchsorted(np.cumsum(sizes), room - self.records, side="right"))
+        within = int(np.searchsorted(np.cumsum(sizes), room - self.n_records, side="right"))
         return min(len(sizes), max(1, within))
 
     @property
-    def size(self) -> str:
-        """How much was looked at, in words."""
+    def size_text(self) -> str:
+        """Return how many datasets and records are compared, in words."""
         whole = len(self.pool.datasets)
-        return self.pool.size + (
-            "" if self.looked_at == whole else f"; {self.looked_at} of {whole} datasets were looked at"
+        return self.pool.size_text + (
+            "" if self.n_datasets_used == whole else f"; {self.n_datasets_used} of {whole} datasets were looked at"
         )
 
     @cached_property
-    def columns(self) -> list[Column]:
-        """Every column with its released cells."""
-        return [self._column(name) for name in self.names]
+    def columns(self) -> list[JointColumn]:
+        """Return every column with its released cells."""
+        return [self._make_column(name) for name in self.names]
 
-    def _column(self, name: str) -> Column:
+    def _make_column(self, name: str) -> JointColumn:
         if not self.is_number(name):
-            return pool_rare_levels(name, self.cells(name), [one[name] for one in self.pool.cells[: self.looked_at]])
+            return pool_rare_levels(
+                name,
+                self.cells_of_column(name),
+                [one[name] for one in self.pool.cells_by_dataset[: self.n_datasets_used]],
+            )
         # Values written with fewer digits stand for those of members or of hold-out people alike: held against members alone they find members.
         parts = [one for one in (self.case.confidential, self.case.controls) if one is not None]
         originals = np.concatenate([one.numbers(name) for one in parts])
-        tables = self.pool.variable(name)[: self.looked_at]
-        released = [written_as(originals, one.numbers(name)) for one in tables]
-        return Column(name, self.cells(name), list(map(number_cells, released)), self.numbers(name), released)
+        tables = self.pool.tables_with_variable(name)[: self.n_datasets_used]
+        released = [align_with_originals(originals, one.numbers(name)) for one in tables]
+        return JointColumn(
+            name, self.cells_of_column(name), list(map(number_keys, released)), self.numbers_of_column(name), released
+        )
 
     @cached_property
-    def coded(self) -> list[Coded]:
-        return side_by_side(as_they_are, self.columns)
+    def coded_columns(self) -> list[CodedColumn]:
+        return map_on_threads(code_by_value, self.columns)
 
     @cached_property
-    def own(self) -> dict[str, Keys]:
-        return marked({one.name: one.own for one in self.columns}, self.names)
+    def joint_keys(self) -> dict[str, Keys]:
+        return mark_cells({one.name: one.own for one in self.columns}, self.names)
 
     @cached_property
-    def rows(self) -> Keys:
-        total = np.zeros(self.records, dtype=np.uint64)
-        for keys in self.own.values():
+    def row_keys(self) -> Keys:
+        total = np.zeros(self.n_records, dtype=np.uint64)
+        for keys in self.joint_keys.values():
             total += keys
         return total
 
     @cached_property
-    def order(self) -> Integers:
-        return rarest_first(rarity(self.coded), self.rows)
+    def rarity_order(self) -> Integers:
+        return order_rarest_first(log_value_shares(self.coded_columns), self.row_keys)
 
     @property
-    def released(self) -> list[dict[str, Keys]]:
+    def released_keys(self) -> list[dict[str, Keys]]:
         return [
-            marked({one.name: one.released[at] for one in self.columns}, self.names) for at in range(self.looked_at)
+            mark_cells({one.name: one.released[at] for one in self.columns}, self.names)
+            for at in range(self.n_datasets_used)
         ]
 
     @cached_property
-    def subsets(self) -> list[Subset]:
+    def column_sets(self) -> list[ColumnSet]:
         schema = self.case.confidential.schema
         keys, sensitive = (
             [n for n in self.names if schema[n].role is role] for role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE)
         )
         numbers = [n for n in self.names if self.is_number(n)]
-        return family(self.names, numbers, keys, sensitive, self.records)
+        return list_column_sets(self.names, numbers, keys, sensitive, self.n_records)
 
     @cached_property
-    def standing(self) -> PeopleInRelease:
-        """Who stands in the datasets, and who often."""
-        return standing(self.own, self.released, self.subsets, self.order, groups_by_level(self.columns))
+    def people_in_release(self) -> PeopleInRelease:
+        """Return which people are in the datasets, and which of them repeatedly."""
+        return find_people_in_release(
+            self.joint_keys, self.released_keys, self.column_sets, self.rarity_order, list_level_groups(self.columns)
+        )
 
     @cached_property
-    def columns_in_place(self) -> Sequence[Column]:
-        """Every column with the released values of the column that it is by its distribution."""
-        return exchanged_back(self.columns)
+    def columns_by_distribution(self) -> Sequence[JointColumn]:
+        """Return every column with the released values of the column that has its distribution."""
+        return undo_column_exchange(self.columns)
 
     @cached_property
-    def renamed(self) -> list[Coded]:
-        """Every column by ranks and, of levels, by what stands beside them."""
-        return by_company(self.columns_in_place)
+    def renamed_columns(self) -> list[CodedColumn]:
+        """Return every column coded by ranks and, for levels, by the values they occur with."""
+        return code_by_cooccurrence(self.columns_by_distribution)
 
     @cached_property
-    def looks(self) -> list[Look]:
-        """All looks for people in datasets of which every column is drawn."""
+    def looks(self) -> list[MembershipProbe]:
+        """Return all looks for people in datasets in which every column is drawn."""
         near = "stand in the release with nearly their own values, nearer to them {how} than another person would be"
-        looks = list(self.standing.looks)
-        looks += reproduced(self.coded, self.order, self.rows, near.format(how="by value"))
-        looks += reproduced(self.renamed, self.order, self.rows, near.format(how="by ranks and renamed levels"))
-        return [*looks, *self.under_own_names.looks, *self._looks_for_moved_people(), *self.single_value_looks]
+        looks = list(self.people_in_release.probes)
+        looks += find_reproduced_people(
+            self.coded_columns, self.rarity_order, self.row_keys, near.format(how="by value")
+        )
+        looks += find_reproduced_people(
+            self.renamed_columns, self.rarity_order, self.row_keys, near.format(how="by ranks and renamed levels")
+        )
+        return [
+            *looks,
+            *self.people_in_rewritten_columns.probes,
+            *self._looks_for_moved_people(),
+            *self.single_value_looks,
+        ]
 
     @cached_property
-    def looks_beside_kept_columns(self) -> list[Look]:
-        """The looks that ask nothing of whole rows, which follow from the kept columns too: single values and all sensitive ones."""
+    def looks_beside_kept_columns(self) -> list[MembershipProbe]:
+        """Return the looks that do not compare whole rows, which follow from the kept columns too: single values and all sensitive ones."""
         schema = self.case.confidential.schema
         sensitive = [name for name in self.names if schema[name].role is Role.SENSITIVE]
         if len(sensitive) < 2:
             return self.single_value_looks
-        whole = [Subset(tuple(sensitive), "all sensitive columns")]
-        everybody = f"all {self.records:,} people"
-        found = standing(self.own, self.released, whole, self.order).looks
+        whole = [ColumnSet(tuple(sensitive), "all sensitive columns")]
+        everybody = f"all {self.n_records:,} people"
+        found = find_people_in_release(self.joint_keys, self.released_keys, whole, self.rarity_order).probes
         return [*self.single_value_looks, *(one for one in found if one.who == everybody)]
 
     @cached_property
-    def single_value_looks(self) -> list[Look]:
-        """Looks for people who are alone with a value, or have one of the smallest and largest, by column and together."""
+    def single_value_looks(self) -> list[MembershipProbe]:
+        """Return looks for people who have a unique value, or one of the smallest and largest, by column and together."""
         # A model draws the levels that members have, and never one that only hold-out people have: single levels say nothing of it.
-        alone = [lone(one.name, one.own, one.released) for one in self.columns if one.numbers is not None]
-        ends = [self._extreme(one) for one in self.columns if one.numbers is not None]
+        alone = [
+            probe_unique_values(one.name, one.own, one.released) for one in self.columns if one.numbers is not None
+        ]
+        ends = [self._extreme_values_look(one) for one in self.columns if one.numbers is not None]
         looks = [*alone, *ends]
         if len(alone) > 1:
-            looks.append(looks_of_several(alone, "who are alone with a value have it in the release"))
+            looks.append(merge_probes(alone, "who are alone with a value have it in the release"))
         if len(ends) > 1:
-            looks.append(looks_of_several(ends, "with one of the smallest and largest values have it in the release"))
+            looks.append(merge_probes(ends, "with one of the smallest and largest values have it in the release"))
         return looks
 
-    def _extreme(self, column: Column) -> Look:
+    def _extreme_values_look(self, column: JointColumn) -> MembershipProbe:
         variable = self.case.confidential.schema[column.name]
         known = [one for one in (variable.lower, variable.upper) if one is not None]
         numbers, cell = column.numbers, self.case.policy.smallest_cell
         assert numbers is not None
-        return extreme(column.name, column.own, numbers, self.members, column.released, cell, known)
+        return probe_extreme_values(column.name, column.own, numbers, self.members, column.released, cell, known)
 
     @cached_property
-    def respelled(self) -> dict[str, list[Column]]:
-        """The columns written as the data are, by what differs; nothing where the release writes them so.
+    def rewritten_columns(self) -> dict[str, list[JointColumn]]:
+        """Return the columns rewritten as the data are, by what differs; nothing where the release writes them so.
 
-        Once units and places alone, and once names of levels too: a poor model of a release can make two levels look like each other.
+        Once for units and places alone, and once for names of levels too: a poor model of a release can make two levels look like each
+        other.
         """
-        rescaled = [one if one.numbers is None else rescaled_back(one) for one in self.columns_in_place]
-        named = [renamed_back(one, coded) for one, coded in zip(rescaled, self.renamed, strict=True)]
-        found, last = dict[str, list[Column]](), self.columns
+        rescaled = [one if one.numbers is None else undo_rescaling(one) for one in self.columns_by_distribution]
+        named = [restore_level_names(one, coded) for one, coded in zip(rescaled, self.renamed_columns, strict=True)]
+        found, last = dict[str, list[JointColumn]](), self.columns
         for how, columns in (("in other units or places", rescaled), ("under other names or in other units", named)):
-            if any(map(other_names, last, columns)):
+            if any(map(has_other_names, last, columns)):
                 found[how] = last = columns
         return found
 
     @cached_property
-    def under_own_names(self) -> PeopleInRelease:
-        """Who stands in the datasets once their columns are written as the data are; nobody is looked for where they are so already."""
-        looks, rows = list[Look](), list[RowTest]()
-        for how, columns in self.respelled.items():
+    def people_in_rewritten_columns(self) -> PeopleInRelease:
+        """Return which people are in the datasets once their columns are rewritten as the data are; none where they are written so already."""
+        looks, rows = list[MembershipProbe](), list[RowCoincidenceTest]()
+        for how, columns in self.rewritten_columns.items():
             released = [
-                marked({one.name: one.released[at] for one in columns}, self.names) for at in range(self.looked_at)
+                mark_cells({one.name: one.released[at] for one in columns}, self.names)
+                for at in range(self.n_datasets_used)
             ]
-            found = standing(self.own, released, self.subsets, self.order)
-            looks += [replace(one, what=f"{one.what}, {how}", shows_copies=False) for one in found.looks]
-            rows += [replace(one, what=f"{one.what}, {how}") for one in found.rows]
+            found = find_people_in_release(self.joint_keys, released, self.column_sets, self.rarity_order)
+            looks += [replace(one, what=f"{one.what}, {how}", shows_copies=False) for one in found.probes]
+            rows += [replace(one, what=f"{one.what}, {how}") for one in found.row_tests]
         return PeopleInRelease(tuple(looks), tuple(rows))
 
     @cached_property
-    def whole_rows(self) -> list[RowTest]:
-        """Tests of rows in all columns, which use no label."""
-        return find_whole_rows(self.columns, self.coded, self.respelled)
+    def whole_row_tests(self) -> list[RowCoincidenceTest]:
+        """Return tests of rows in all columns, which use no label."""
+        return find_whole_rows(self.columns, self.coded_columns, self.rewritten_columns)
 
     @cached_property
-    def rows_alone(self) -> RowEvidence | None:
-        """What rows say without the labels; None where they say nothing."""
-        return strongest_rows([*self.whole_rows, *self.standing.rows, *self.under_own_names.rows])
+    def strongest_row_evidence(self) -> RowEvidence | None:
+        """Return the strongest evidence of rows without labels; None where there is none."""
+        return strongest_row_evidence(
+            [*self.whole_row_tests, *self.people_in_release.row_tests, *self.people_in_rewritten_columns.row_tests]
+        )
 
     @property
-    def scaled(self) -> list[Column]:
-        """The columns that are numbers or dates."""
+    def number_columns(self) -> list[JointColumn]:
+        """Return the columns that are numbers or dates."""
         return [one for one in self.columns if one.numbers is not None]
 
-    def _looks_for_moved_people(self) -> list[Look]:
-        """Return looks for people once one common change of numbers or of dates is undone."""
-        if len(self.scaled) < 2:
+    def _looks_for_moved_people(self) -> list[MembershipProbe]:
+        """Return looks for people after a common shift of numbers or of dates is undone."""
+        if len(self.number_columns) < 2:
             return []
         levels = [one for one in self.columns if one.numbers is None]
         dates = {name for name in self.names if self.case.confidential.schema[name].kind is Kind.DATE}
         names = [one.name for one in levels]
-        own = rows_of({one.name: one.own for one in levels}, names, self.records)
+        own = row_keys({one.name: one.own for one in levels}, names, self.n_records)
         released = [
-            rows_of({one.name: one.released[at] for one in levels}, names, len(self.scaled[0].released[at]))
-            for at in range(self.looked_at)
+            row_keys({one.name: one.released[at] for one in levels}, names, len(self.number_columns[0].released[at]))
+            for at in range(self.n_datasets_used)
         ]
-        return moved_together(self.scaled, dates, own, released)
+        return probe_common_changes(self.number_columns, dates, own, released)

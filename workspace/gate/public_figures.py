@@ -1,10 +1,10 @@
 """The figures of utility that a release writes for the public, and what each is a function of.
 
-A figure that was measured is exact: whoever knows all other people solves it for the one who is left. So no measured figure leaves.
-``[release] public_figures`` says what does. "internal": nothing. "rounded": figures computed anew from the released files and from
+A figure that was measured is exact: whoever knows all other people solves it for the one who is left. So no measured figure is released.
+``[release] public_figures`` decides. "internal": nothing. "rounded": figures computed again from the released files and from
 protected counts of the confidential table. "paid": the same from exact counts, with noise that the privacy account has.
 
-Only outputs that declare how they follow from counts of one variable (``Output.public``) can leave either way.
+Only outputs that declare how they follow from counts of one variable (``Output.public``) can be released either way.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from sfumato.engine.data.arrays import Floats
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.design.survey import SurveyDesign
-from sfumato.engine.methods.outputs import CountsFigure
-from sfumato.engine.methods.registry import method_called
+from sfumato.engine.methods.outputs import FigureOfCounts
+from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC, Randomness
 from sfumato.engine.recipe.recipe import Recipe
@@ -41,58 +41,64 @@ def public_figures(
     published: Collection[str],
     key: bytes,
 ) -> tuple[PublicFigure, ...]:
-    """Return the figures that leave with a release, in the order of its results.
+    """Return the figures that are released, in the order of the run's results.
 
-    ``published`` are the variables of counts that leave as tables: counts of the same variable that were rounded in another way would
+    ``published`` are the variables of counts that are released as tables: counts of the same variable that were rounded in another way
+    would
     narrow those down, and users compare the datasets with the tables themselves. ``key`` is the run's.
     """
     form = plan.run.recipe.form
     if form.public_figures == "internal":
         return ()
-    candidates = list(_candidates(plan, rows))
+    candidates = list(_publishable_outputs(plan, rows))
     if form.public_figures == "rounded":
         chosen = [(row, figure) for row, figure in candidates if row.target not in published]
-        found = (_rounded(row, figure, plan, rules, confidential, released) for row, figure in chosen)
+        found = (_rounded_figure(row, figure, plan, rules, confidential, released) for row, figure in chosen)
         return tuple(figure for figure in found if figure is not None)
     payable = [(row, figure) for row, figure in candidates if figure.sensitivity is not None]
     if key == PUBLIC or form.public_figures_epsilon is None or not payable:
         return ()  # noise that anybody can draw again is none
-    return _paid(payable, plan, rules, confidential, released, key, form.public_figures_epsilon)
+    return _paid_figures(payable, plan, rules, confidential, released, key, form.public_figures_epsilon)
 
 
-def _candidates(plan: ReleasePlan, rows: Sequence[Row]) -> Iterator[tuple[Row, CountsFigure]]:
-    """Yield each measured output that follows from counts of a replaced variable, once, by what recipe and release say alone."""
+def _publishable_outputs(plan: ReleasePlan, rows: Sequence[Row]) -> Iterator[tuple[Row, FigureOfCounts]]:
+    """Yield each measured output that follows from counts of a replaced variable, once, decided by recipe and release alone."""
     recipe = plan.run.recipe
-    if SurveyDesign.of(recipe.schema) is not None:
+    if SurveyDesign.from_schema(recipe.schema) is not None:
         return  # a share of the population is no function of counts of records
     seen = set[tuple[str, str, str]]()
     for row in rows:
-        method = method_called(row.method_key)
+        method = method_by_key(row.method_key)
         outputs = () if method is None or row.family not in INFORMATION_LOSS else method.outputs
         figure = next((output.public for output in outputs if output.name == row.measure), None)
         averaged = row.dataset != "confidential" and row.draw is None and row.level is None
         name = (row.method_key, row.measure, row.target)
-        if figure is not None and averaged and name not in seen and _is_comparable(recipe, plan.replaced, row.target):
+        if (
+            figure is not None
+            and averaged
+            and name not in seen
+            and _is_replaced_in_kind(recipe, plan.replaced, row.target)
+        ):
             seen.add(name)
             yield row, figure
 
 
-def _is_comparable(recipe: Recipe, replaced: Collection[str], name: str) -> bool:
+def _is_replaced_in_kind(recipe: Recipe, replaced: Collection[str], name: str) -> bool:
     """Return whether the released values of a variable are of the kind that the confidential ones have, and as fine."""
     if name not in replaced or name in recipe.generalised or name in recipe.form.recode:
         return False
     return recipe.released_schema[name].kind is recipe.schema[name].kind
 
 
-def counts_of_cells(
+def count_cells_of_both(
     confidential: Microdata, released: Microdata, name: str, *, may_lack: bool
 ) -> tuple[Floats, Floats]:
-    """Return the counts (k,) of both tables in cells that the released values cut: below each of them, and at each of them.
+    """Count both tables in cells that the released values cut: below each value, and at each value, (k,) each.
 
     The last cells are what lies above all of them and, where a value ``may_lack``, the records without one. The cells follow from the
     released table and the recipe, so that the confidential table enters by counts alone.
     """
-    ours, theirs = _positions(confidential, released, name)
+    ours, theirs = _columns_as_numbers(confidential, released, name)
     cuts, at = np.unique(theirs[~np.isnan(theirs)], return_counts=True)
     present = np.sort(ours[~np.isnan(ours)])
     below, upto = (np.searchsorted(present, cuts, side) for side in ("left", "right"))
@@ -107,8 +113,10 @@ def counts_of_cells(
     return np.append(here, lacking[0]), np.append(there, lacking[1])
 
 
-def _positions(confidential: Microdata, released: Microdata, name: str) -> tuple[Floats, Floats]:
-    """Return both columns as numbers, NaN where missing: levels by their place among the confidential ones, then those that only the release has."""
+def _columns_as_numbers(confidential: Microdata, released: Microdata, name: str) -> tuple[Floats, Floats]:
+    """Return both columns as numbers, NaN where missing: levels by their place among the confidential ones, then those that only the
+    release has.
+    """
     ours, theirs = confidential.numbers(name), released.numbers(name)
     if not confidential.schema[name].kind.has_levels:
         return ours, theirs
@@ -120,18 +128,18 @@ def _positions(confidential: Microdata, released: Microdata, name: str) -> tuple
     return ours, places[np.where(np.isnan(theirs), len(others), theirs).astype(np.int64)]
 
 
-def _cells_by_dataset(
+def _cell_counts_by_dataset(
     row: Row, plan: ReleasePlan, confidential: Microdata, released: ReadDataset
 ) -> Iterator[tuple[Floats, Floats]]:
     recipe, name = plan.run.recipe, row.target
     may_lack = recipe.data.missing is MissingPolicy.KEEP or recipe.schema[name].may_be_missing
     for place in range(plan.datasets):
-        yield counts_of_cells(confidential, released(place, name), name, may_lack=may_lack)
+        yield count_cells_of_both(confidential, released(place, name), name, may_lack=may_lack)
 
 
-def _rounded(
+def _rounded_figure(
     row: Row,
-    figure: CountsFigure,
+    figure: FigureOfCounts,
     plan: ReleasePlan,
     rules: DisclosureRules,
     confidential: Microdata,
@@ -139,18 +147,18 @@ def _rounded(
 ) -> PublicFigure | None:
     """Return the figure of protected counts; None where there are too few records to protect."""
     protected, theirs = list[Floats](), list[Floats]()
-    for ours, own in _cells_by_dataset(row, plan, confidential, released):
-        counts = rules.protected_counts(ours)
+    for ours, own in _cell_counts_by_dataset(row, plan, confidential, released):
+        counts = rules.protect_counts(ours)
         if counts is None:
             return None
         protected.append(counts)
         theirs.append(own)
-    value = rules.number(float(np.mean([figure.compute(*pair) for pair in zip(protected, theirs, strict=True)])))
-    return PublicFigure(_as_written(row, value), tuple(protected), tuple(theirs))
+    value = rules.round_number(float(np.mean([figure.compute(*pair) for pair in zip(protected, theirs, strict=True)])))
+    return PublicFigure(_row_with_value_alone(row, value), tuple(protected), tuple(theirs))
 
 
-def _paid(
-    payable: Sequence[tuple[Row, CountsFigure]],
+def _paid_figures(
+    payable: Sequence[tuple[Row, FigureOfCounts]],
     plan: ReleasePlan,
     rules: DisclosureRules,
     confidential: Microdata,
@@ -168,25 +176,25 @@ def _paid(
     # what decides the noise is all that decides a figure: two releases share noise only where they are equal
     streams = Randomness(plan.run.recipe.seed, key, (*plan.tables, repr(epsilon), *named))
     people = len(confidential)
-    records = people + discrete_laplace(1 / each, streams.generator("public figures", "records"))
+    records = people + draw_discrete_laplace(1 / each, streams.generator("public figures", "records"))
     found: list[PublicFigure] = []
     for place, (row, figure) in enumerate(payable):
         assert figure.sensitivity is not None
-        gaps = [people * figure.compute(*pair) for pair in _cells_by_dataset(row, plan, confidential, released)]
-        noise = discrete_laplace(figure.sensitivity / each, streams.generator("public figures", place))
+        gaps = [people * figure.compute(*pair) for pair in _cell_counts_by_dataset(row, plan, confidential, released)]
+        noise = draw_discrete_laplace(figure.sensitivity / each, streams.generator("public figures", place))
         noisy = (math.floor(float(np.mean(gaps)) + 0.5) + noise, records)
-        written = _as_written(row, rules.number(noisy_share(noisy)))
+        written = _row_with_value_alone(row, rules.round_number(noisy_share(noisy)))
         found.append(PublicFigure(written, noisy=noisy, epsilon=each if found else 2 * each))
     return tuple(found)
 
 
-def discrete_laplace(scale: float, rng: np.random.Generator) -> int:
+def draw_discrete_laplace(scale: float, rng: np.random.Generator) -> int:
     """Draw a whole number k with probability proportional to exp(-abs(k) / scale) (Ghosh, Roughgarden & Sundararajan 2012)."""
     stop = -math.expm1(-1 / scale)
     first, second = rng.geometric(stop, 2)
     return int(first) - int(second)
 
 
-def _as_written(row: Row, value: float) -> Row:
+def _row_with_value_alone(row: Row, value: float) -> Row:
     """Return the row with this value and with nothing else that was computed from confidential records."""
     return replace(row, value=value, lower=None, upper=None, baseline=None, reason="")

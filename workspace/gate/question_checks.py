@@ -1,6 +1,6 @@
-"""The gate's checks by question: what intruders get beyond what there would be without a disclosure, and what nobody asked.
+"""The gate's checks by question: what intruders learn beyond what they would without a disclosure, and which questions are open.
 
-Which measures answer a question, and whether what they find beyond their baseline is held against limits, their methods declare
+Which measures answer a question, and whether what they find beyond their baseline is compared with limits, their methods declare
 (``RiskOutput.questions``, ``RiskOutput.gate_reference``).
 """
 
@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from sfumato.engine.adversary.targets import number_of
+from sfumato.engine.adversary.targets import vulnerable_target_count
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.methods.labels import Subject, label_of, quantity_of
+from sfumato.engine.methods.labels import SeriesIdentity, label_of, quantity_of
 from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.statistics.comparing import is_above
 from sfumato.engine.statistics.estimated import Estimated, simultaneous
-from sfumato.engine.wording import noun_of, percent
+from sfumato.engine.wording import format_percent, record_noun
 
 from ..policy.policy import Policy
 from ..reporting.questions import (
@@ -34,16 +34,16 @@ from ..reporting.questions import (
 )
 from ..reporting.results import output_of
 from ..views.weights import weights_said
-from .checks import KEPT_KEYS, STATUSES, Case, Check, Sighting, Status
-from .contents import treatment_of
-from .kept_column_checks import kept_columns_of
+from .checks import KEPT_KEYS, STATUSES, CheckResult, ExaminedRelease, GateCheck, Status
+from .contents import variables_by_treatment
+from .kept_column_checks import kept_columns_of_release
 
-FoundBy = Callable[[Sequence[str], int], tuple[float, float]]
+ShareFoundBy = Callable[[Sequence[str], int], tuple[float, float]]
 """How many of so many people are picked by some columns alone, and how many are alone in them, as shares."""
 EXCESS = "excess (0 by chance, 1 for certain)"
 """The unit of what an attack gets right beyond its baseline, as a part of what the baseline leaves."""
-_CHOICE = "a choice of ours; no rule of the field has a number"
-_WHY: dict[Question, tuple[str, str, str]] = {
+_OWN_CHOICE = "a choice of ours; no rule of the field has a number"
+_TITLES_AND_REASONS: dict[Question, tuple[str, str, str]] = {
     "singling out": (
         "singling out people",
         "a person who can be singled out can be found",
@@ -68,40 +68,40 @@ _WHY: dict[Question, tuple[str, str, str]] = {
 }
 
 
-def _rows(case: Case) -> list[Row]:
-    return list(case.rows)
+def _measured_rows(case: ExaminedRelease) -> list[Row]:
+    return list(case.measured_rows)
 
 
-def limits_of(question: Question, policy: Policy) -> tuple[float | None, float | None]:
-    """From where on the gate warns of what answers a question, and blocks."""
-    return check_of(question).limits(policy)
+def question_limits(question: Question, policy: Policy) -> tuple[float | None, float | None]:
+    """Return the limits from which on the gate warns of and blocks what answers a question."""
+    return check_of_question(question).limits_under_policy(policy)
 
 
-def check_of(question: Question) -> Check:
-    """The gate's check of a question."""
-    return next(check for check in QUESTION_CHECKS if check.key == _key(question))
+def check_of_question(question: Question) -> GateCheck:
+    """Return the gate's check of a question."""
+    return next(check for check in QUESTION_CHECKS if check.key == _key_of_question(question))
 
 
-def block_limits(policy: Policy) -> dict[Question, float | None]:
-    """From where on the gate blocks what answers each question; None for never."""
-    return {question: limits_of(question, policy)[1] for question in QUESTIONS}
+def block_limits_by_question(policy: Policy) -> dict[Question, float | None]:
+    """Return the limit from which on the gate blocks what answers each question; None for never."""
+    return {question: question_limits(question, policy)[1] for question in QUESTIONS}
 
 
-def _asked(case: Case) -> Sighting:
-    rows = _rows(case)
-    left = unanswered(rows, case.recipe, block_limits(case.policy))
-    said = "; ".join(_open(question, reason, rows) for question, reason in left.items())
-    return Sighting(said or f"all are answered: {', '.join(QUESTIONS)}", len(left))
+def _check_open_questions(case: ExaminedRelease) -> CheckResult:
+    rows = _measured_rows(case)
+    left = unanswered(rows, case.recipe, block_limits_by_question(case.policy))
+    said = "; ".join(_open_question_text(question, reason, rows) for question, reason in left.items())
+    return CheckResult(said or f"all are answered: {', '.join(QUESTIONS)}", len(left))
 
 
-def _open(question: Question, reason: str, rows: Sequence[Row]) -> str:
-    """Why a question is open; where nothing was measured, what would answer it."""
+def _open_question_text(question: Question, reason: str, rows: Sequence[Row]) -> str:
+    """Return why a question is open; where nothing was measured, what would answer it."""
     add = "" if answering(rows, question) else f"; add {' or '.join(would_answer(question))}"
     return f"{question}: {reason}{add}"
 
 
-def _held(row: Row, output: Output, records: int) -> tuple[float, float, float]:
-    """Value and baseline of a row as shares, and how far it is beyond, of what is left."""
+def _value_and_excess(row: Row, output: Output, records: int) -> tuple[float, float, float]:
+    """Return value and baseline of a row as shares, and how far the value is beyond the baseline, relative to what the baseline leaves."""
     value = row.value or 0.0
     if output.risk.gate_reference == "nothing":
         share = value / records if output.unit == "records" else value
@@ -110,93 +110,105 @@ def _held(row: Row, output: Output, records: int) -> tuple[float, float, float]:
     return value, base, (value - base) / (1 - base) if base < 1 else 0.0
 
 
-def _beyond(case: Case, question: Question) -> Sighting:
-    blocks = kept_columns_of(case).blocks
-    return answer_of(
-        question, _rows(case), case.recipe, case.policy, case.plan.records, case.found_by, kept_columns_block=blocks
+def _check_question(case: ExaminedRelease, question: Question) -> CheckResult:
+    blocks = kept_columns_of_release(case).is_blocking
+    return evaluate_question(
+        question,
+        _measured_rows(case),
+        case.recipe,
+        case.policy,
+        case.plan.records,
+        case.share_found_by_columns,
+        kept_columns_block=blocks,
     )
 
 
-def answer_of(
+def evaluate_question(
     question: Question,
     rows: Sequence[Row],
     recipe: Recipe,
     policy: Policy,
     records: int,
-    found_by: FoundBy,
+    found_by: ShareFoundBy,
     *,
     kept_columns_block: bool = False,
-) -> Sighting:
-    """The measure of a question that blocks, or else warns, or else is furthest beyond its baseline.
+) -> CheckResult:
+    """Return the result of a question: of its measures the one that blocks, else the one that warns, else the one furthest beyond its
+        baseline.
 
-    What chance may have put there is no finding, unless it is beyond what blocks and the measure would have seen that: then a person has to judge it.
+    What chance may have produced is no finding, unless it is beyond what blocks and the measure would have seen that: then a person has
+    to judge it.
 
-    Who knows columns that a synthesis releases unchanged finds people by these alone: at most the share that ``found_by`` says of so many
-    people, those who are easiest to find. An AUC counts who of others has none of the rows. What they find is part of the finding on kept columns
-    (``kept_keys``) and blocks where that does (``kept_columns_block``); what is found beyond it may block by itself. Inference is of values that are
+    Who knows columns that a synthesis releases unchanged finds people by these alone: at most the share that ``found_by`` returns for the
+    people who are easiest to find. An AUC counts who of others has none of the rows. What they find is part of the finding on kept columns
+    (``kept_keys``) and blocks where that does (``kept_columns_block``); what is found beyond it may block by itself. Inference is of
+    values that are
     drawn, where this makes no difference.
-    Intervals are simultaneous over all measures of the run that may block. What is found is shown whoever looked. What is not found is no pass
+    Intervals are simultaneous over all measures of the run that may block. What is found is shown whoever looked. What is not found is
+    no pass
     where nothing answers the question: then it raises NotComputable.
     """
-    warn, block = limits_of(question, policy)
+    warn, block = question_limits(question, policy)
     answers, reason = answered_by(rows, recipe, question, block)
     strong = {id(row) for row in answers}
-    series = sum(output.estimated for row, output in _compared(rows) if output.risk.gate_reference == "chance")
+    series = sum(output.estimated for row, output in _compared_averages(rows) if output.risk.gate_reference == "chance")
     seen = [
         replace(
-            _sighting(
+            _result_of_row(
                 replace(row, baseline=base),
                 output,
                 records,
                 series,
-                _label(row, recipe),
+                _row_label(row, recipe),
                 said,
                 at_most,
                 block if id(row) in strong else None,
             ),
             leak=leak,
         )
-        for row, output in _compared(answering(rows, question))
-        for base, said, at_most, leak in _baselines(
+        for row, output in _compared_averages(answering(rows, question))
+        for base, said, at_most, leak in _baselines_of_row(
             row, output, question, recipe, records, found_by, kept_columns_block=kept_columns_block
         )
     ]
-    worst = max(seen, key=lambda one: _order(one, warn, block), default=None)
-    found = worst is not None and _status(worst, warn, block) != "pass"
+    worst = max(seen, key=lambda one: _severity_under_limits(one, warn, block), default=None)
+    found = worst is not None and _status_under_limits(worst, warn, block) != "pass"
     if worst is not None and (answers or found):
         return worst
     if reason:
-        raise NotComputable(_open(question, reason, rows))
+        raise NotComputable(_open_question_text(question, reason, rows))
     raise NotComputable(f"{question}: measured, by nothing that says what there would be without a disclosure")
 
 
-def _baselines(
+def _baselines_of_row(
     row: Row,
     output: Output,
     question: Question,
     recipe: Recipe,
     records: int,
-    found_by: FoundBy,
+    found_by: ShareFoundBy,
     *,
     kept_columns_block: bool,
 ) -> list[tuple[float | None, str, Status, str]]:
-    """Return what a row is compared with, what a reader should know of it, how bad it may be, and the check that it is a witness of."""
-    named = sorted(set(treatment_of(recipe)[0]) & (known_to_intruder(row, recipe) or set()))
+    """Return each baseline of a row with what a reader should know of it, the worst status it may give, and the check whose finding has
+    the same cause.
+    """
+    named = sorted(set(variables_by_treatment(recipe)[0]) & (known_to_intruder(row, recipe) or set()))
     if question == "inference" or recipe.origin != "synthetic" or not named:
         return [(row.baseline, "", "block", "")]
-    most = number_of(None, records) if row.params.get("people") == "vulnerable" else records
+    most = vulnerable_target_count(None, records) if row.params.get("people") == "vulnerable" else records
     picked, alone = found_by(named, most)
     base = row.baseline or 0.0
     beside = base + (1 - base) * alone if output.risk.area else max(base, picked)
-    said = f"; the intruder knows columns that are released unchanged ({', '.join(named)}), by which alone at most {percent(picked)} of the {noun_of(records)} can be found"
+    said = f"; the intruder knows columns that are released unchanged ({', '.join(named)}), by which alone at most {format_percent(picked)} of the {record_noun(records)} can be found"
     return [
         (row.baseline, said, "block" if kept_columns_block else "warn", KEPT_KEYS),
         (beside, said, "block", ""),
     ]
 
 
-def _compared(rows: Sequence[Row]) -> list[tuple[Row, Output]]:
-    """The averages that are compared with the gate's limits."""
+def _compared_averages(rows: Sequence[Row]) -> list[tuple[Row, Output]]:
+    """Return the averages that are compared with the gate's limits."""
     return [
         (row, output)
         for row in averages_of_risk(rows)
@@ -207,30 +219,33 @@ def _compared(rows: Sequence[Row]) -> list[tuple[Row, Output]]:
     ]
 
 
-def _label(row: Row, recipe: Recipe) -> str:
-    """The name of a number, with what tells it from others of its method; who knows which variables where the recipe has several uses."""
+def _row_label(row: Row, recipe: Recipe) -> str:
+    """Return the name of a number with the settings that distinguish it from others of its method.
+
+    The variables that the intruder knows are named only where the recipe uses the method several times.
+    """
     alone = sum(step.method.key == row.method_key for step in (*recipe.measures, *recipe.studies)) <= 1
     named = (*KNOWN, "sensitive", "radius") if alone else ()
     kept = {key: value for key, value in row.params.items() if key not in named}
-    return label_of(Subject(row.key, row.target, row.level, kept))
+    return label_of(SeriesIdentity(row.key, row.target, row.level, kept))
 
 
-def _sighting(
+def _result_of_row(
     row: Row,
     output: Output,
     records: int,
     series: int,
     label: str,
-    more: str,
+    remark: str,
     at_most: Status,
     block: float | None,
-) -> Sighting:
-    value, base, beyond = _held(row, output, records)
+) -> CheckResult:
+    value, base, beyond = _value_and_excess(row, output, records)
     found = Estimated(row.value or 0.0, row.lower, row.upper)
     if output.estimated:
         found = simultaneous(found, series, output.range)
     if output.risk.gate_lower and found.lower is not None:
-        beyond = _held(replace(row, value=found.lower), output, records)[2]
+        beyond = _value_and_excess(replace(row, value=found.lower), output, records)[2]
     sure = found.lower if output.estimated else value if row.lower is None else row.lower
     figure = partial(quantity_of, row.key, params=row.params, unit=row.unit)
     against = "" if output.risk.gate_reference == "nothing" else f", {figure(base)} without a disclosure"
@@ -250,66 +265,68 @@ def _sighting(
             chance = (
                 f"; chance alone may give as much, so that it {'only warns' if most == 'warn' else 'is no finding'}"
             )
-    said = f"{label}: {figure(row.value or 0.0, records)}{interval}{against}{more}{chance}"
-    return Sighting(said, value, base, beyond, at_most=most)
+    said = f"{label}: {figure(row.value or 0.0, records)}{interval}{against}{remark}{chance}"
+    return CheckResult(said, value, base, beyond, at_most=most)
 
 
-def _status(one: Sighting, warn: float | None, block: float | None) -> Status:
-    """Return what the gate makes of a sighting under these limits."""
-    beyond = [limit is not None and is_above(one.held, limit) for limit in (warn, block)]
+def _status_under_limits(one: CheckResult, warn: float | None, block: float | None) -> Status:
+    """Return the status that the gate gives to a result under these limits."""
+    beyond = [limit is not None and is_above(one.compared_value, limit) for limit in (warn, block)]
     if one.at_most == "pass" or not any(beyond):
         return "pass"
     return "block" if one.at_most == "block" and beyond[1] else "warn"
 
 
-def _order(one: Sighting, warn: float | None, block: float | None) -> tuple[int, float]:
-    """What blocks under the policy before what warns, then what is further beyond."""
-    return -STATUSES.index(_status(one, warn, block)), one.held
+def _severity_under_limits(one: CheckResult, warn: float | None, block: float | None) -> tuple[int, float]:
+    """Return a sorting key: what blocks under the policy before what warns, then what is further beyond."""
+    return -STATUSES.index(_status_under_limits(one, warn, block)), one.compared_value
 
 
-def _key(question: Question) -> str:
+def _key_of_question(question: Question) -> str:
     return f"{question.replace(' ', '_')}_excess"
 
 
-def _weighted(case: Case) -> Sighting:
+def _check_weighted_records(case: ExaminedRelease) -> CheckResult:
     lines = weights_said(case.workspace, case.plan.run.id)
     if not lines:
-        return Sighting("every record says as much to the models as any other", 0)
+        return CheckResult("every record says as much to the models as any other", 0)
     said = f"the run is weighted: {lines[0]}. What it measured is of its own release; what the weights give away themselves no number says"
-    return Sighting(said, 1)
+    return CheckResult(said, 1)
 
 
 QUESTION_CHECKS = (
     *(
-        Check(
-            _key(question), title, EXCESS, WARNS, BLOCKS,
-            f"{reason}; {_CHOICE}; it blocks where the interval is above the baseline too",
+        GateCheck(
+            _key_of_question(question), title, EXCESS, WARNS, BLOCKS,
+            f"{reason}; {_OWN_CHOICE}; it blocks where the interval is above the baseline too",
             "larger leaves or smoothing = true under [[synthesis]], coarser values, or a smaller m under [release]",
-            partial(_beyond, question=question), source,
+            partial(_check_question, question=question), source,
         )
-        for question, (title, reason, source) in _WHY.items()
+        for question, (title, reason, source) in _TITLES_AND_REASONS.items()
     ),
-    Check(
+    GateCheck(
         "questions_open", "questions of the risk assessment that nothing answers", "questions", 0, None,
         "a risk that was not measured is not known to be low; it may be large",
         "measure what the finding names, against an intruder who knows every quasi-identifier; attacks that need people who were not in the data "
-        "want [data] holdout in the recipe, of more records where they find large leaks only", _asked,
+        "want [data] holdout in the recipe, of more records where they find large leaks only", _check_open_questions,
         "singling out, linkability, inference: Article 29 Working Party (WP216); membership: Pilgram et al. (2025)",
     ),
-    Check(
+    GateCheck(
         "weighted_records", "weights by which records say less to the models", "weights", None, None,
         "weights change what the models know of people, and say themselves who was at risk: keep them where the data are", "nothing has to be done",
-        _weighted, "risk-weighted pseudo posterior: Hu, Savitsky & Williams (2022)", note=True,
+        _check_weighted_records, "risk-weighted pseudo posterior: Hu, Savitsky & Williams (2022)", is_note=True,
     ),
 )  # fmt: skip
 
 
-def gate_limits(question: Question, policy: Policy) -> tuple[tuple[float, str], ...]:
-    """From where on the gate warns of what answers a question, and blocks, each with whose limit that is; without those that a policy has not."""
-    given = policy.findings.get(_key(question))
+def limits_with_sources(question: Question, policy: Policy) -> tuple[tuple[float, str], ...]:
+    """Return the limits from which on the gate warns of and blocks what answers a question, each with whose limit it is; missing limits
+    are left out.
+    """
+    given = policy.findings.get(_key_of_question(question))
     found = []
     for limit, own, verb in zip(
-        limits_of(question, policy),
+        question_limits(question, policy),
         (None, None) if given is None else (given.warn, given.block),
         ("warns", "blocks"),
         strict=True,
@@ -318,6 +335,6 @@ def gate_limits(question: Question, policy: Policy) -> tuple[tuple[float, str], 
             continue
         of_policy = (
             given.source if given is not None else ""
-        ) or f"the policy of this workspace, findings.{_key(question)}"
-        found.append((limit, f"from where on the gate {verb}; {_CHOICE}" if own is None else of_policy))
+        ) or f"the policy of this workspace, findings.{_key_of_question(question)}"
+        found.append((limit, f"from where on the gate {verb}; {_OWN_CHOICE}" if own is None else of_policy))
     return tuple(found)

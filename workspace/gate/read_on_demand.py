@@ -1,4 +1,4 @@
-"""Tables and columns that are read when they are asked for, so that the gate holds what has room in memory and reads the rest again."""
+"""Tables and columns that are read when they are accessed, so that the gate keeps what fits in memory and reads the rest again."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ MOST_CELLS = 1 << 26
 T = TypeVar("T")
 
 
-class Held:
-    """Values by name, computed when they are first asked for; as many are held as have room, those asked for first."""
+class BoundedCache:
+    """Cache of values by name with a limit on their cells; values are computed on first access, and the first ones that fit are kept."""
 
     def __init__(self, room: int) -> None:
         self._room = room
         self._values: dict[Hashable, Any] = {}
 
-    def fits(self, name: Hashable, cells: int) -> bool:
-        """Whether the value of this name is held, or there is room for its so many ``cells``."""
+    def has_room_for(self, name: Hashable, cells: int) -> bool:
+        """Return whether the value of this name is cached, or its ``cells`` would fit."""
         return name in self._values or cells <= self._room
 
-    def get(self, name: Hashable, cells: int, compute: Callable[[], T]) -> T:
-        """The value of this name, which has so many ``cells``."""
+    def get_or_compute(self, name: Hashable, cells: int, compute: Callable[[], T]) -> T:
+        """Return the value of this name, which has so many ``cells``; compute it where it is not cached."""
         if name in self._values:
             found: T = self._values[name]
             return found
@@ -36,8 +36,8 @@ class Held:
         return found
 
 
-class CellsOnDemand(Mapping[str, Keys]):
-    """The cells of some variables, (n,) each, as ``find`` gives those of one."""
+class LazyCells(Mapping[str, Keys]):
+    """Mapping of variables to their cells, (n,) each, computed on access by ``find``."""
 
     def __init__(self, names: Sequence[str], find: Callable[[str], Keys]) -> None:
         self._names, self._find = tuple(names), find
@@ -54,8 +54,8 @@ class CellsOnDemand(Mapping[str, Keys]):
         return len(self._names)
 
 
-class OnDemand(Sequence[T]):
-    """So many values in order, as ``find`` gives the one at a place, from 0."""
+class LazySequence(Sequence[T]):
+    """Sequence of values, each computed on access by ``find`` from its position, from 0."""
 
     def __init__(self, count: int, find: Callable[[int], T]) -> None:
         self._places, self._find = range(count), find

@@ -63,27 +63,27 @@ def lacking(raw: RawTable, columns: Sequence[ColumnProfile]) -> NDArray[np.bool_
     """Which records (n,) have no value in some of the columns that enter."""
     import numpy as np
 
-    from sfumato.engine.data.missing_codes import without_codes
+    from sfumato.engine.data.missing_codes import mask_missing_codes
 
     entering = {column.variable.name: column.variable for column in columns if column.enters}
     found = np.zeros(raw.records, dtype=np.bool_)
     for name, values in raw.columns(tuple(entering)):
-        found |= without_codes(values, entering[name]).isna().to_numpy()
+        found |= mask_missing_codes(values, entering[name]).isna().to_numpy()
     return found
 
 
 def _profile(name: str, values: pd.Series, about: Description) -> ColumnProfile:
-    from sfumato.engine.data.missing_codes import without_codes
+    from sfumato.engine.data.missing_codes import mask_missing_codes
 
     from .identifiers import reasons
 
     as_read = Variable(name, Kind.CATEGORICAL, missing=about.missing)
     records = len(values)
     values, times = _different(values)
-    present = without_codes(values, as_read).dropna()
+    present = mask_missing_codes(values, as_read).dropna()
     codes = (*about.missing, *_unanswered(present, about))
     if len(codes) > len(about.missing):
-        present = without_codes(values, replace(as_read, missing=codes)).dropna()
+        present = mask_missing_codes(values, replace(as_read, missing=codes)).dropna()
     distinct = int(present.nunique())
     kind = _labelled_kind(present, distinct, about) or _kind(present, distinct)
     variable = Variable(name, kind, labels=named(about.labels), missing=codes, title=about.title)
@@ -102,11 +102,11 @@ def _different(values: pd.Series) -> tuple[pd.Series, NDArray[np.intp] | None]:
     import numpy as np
     import pandas as pd
 
-    from sfumato.engine.data.distinct_values import different, is_text_categorical, times
+    from sfumato.engine.data.distinct_values import count_codes, factorize_column, is_text_categorical
 
     if is_text_categorical(values):
-        codes, texts = different(values)
-        return texts, times(codes, len(texts))
+        codes, texts = factorize_column(values)
+        return texts, count_codes(codes, len(texts))
     if len(values) > FEW_RECORDS and values.dtype in (np.int64, np.float64):
         numbers = values.to_numpy()
         found, counts = np.unique(numbers[~np.isnan(numbers)], return_counts=True)
@@ -122,13 +122,13 @@ def labelled_values(about: Description, codes: Sequence[str | float]) -> dict[st
     """The labels of values that are no missing codes."""
     import pandas as pd
 
-    from sfumato.engine.data.missing_codes import coded
+    from sfumato.engine.data.missing_codes import is_missing_code
 
     hidden = Variable("", Kind.CATEGORICAL, missing=tuple(codes))
     names = list(named(about.labels))
     if not names:
         return {}
-    missing = coded(pd.Series(names, dtype="object"), hidden).to_numpy()
+    missing = is_missing_code(pd.Series(names, dtype="object"), hidden).to_numpy()
     return {
         name: about.labels[name]
         for name, is_missing in zip(names, missing, strict=True)

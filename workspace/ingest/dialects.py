@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.engine.recipe.text_format import DELIMITERS, TextFormat
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 
 from .number_signs import WHOLE, is_number, signs_of
 
@@ -236,7 +236,7 @@ def _separated(text: str, said: str, quote_said: str | None) -> tuple[Reason, Re
     words = (
         "the file says so in its first line"
         if said
-        else f"it splits {count[1]} of the first {counted(len(rows), 'row')} into {count[0]} cells"
+        else f"it splits {count[1]} of the first {count_noun(len(rows), 'row')} into {count[0]} cells"
     )
     why = f"{DELIMITERS[delimiter]}: {words}"
     around = "apostrophes stand around cells" if quote == "'" else "as usual"

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sfumato.engine.data.microdata import Microdata, check_columns, conform, none_left
-from sfumato.engine.data.missing_codes import without_codes
+from sfumato.engine.data.microdata import Microdata, check_columns, conform_to_schema, no_records_error
+from sfumato.engine.data.missing_codes import mask_missing_codes
 from sfumato.engine.data.schema import MissingPolicy, Origin, Schema
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.data_source import DataSource
@@ -22,7 +22,7 @@ from sfumato.engine.recipe.text_format import TextFormat
 
 from ..errors import StrangeFile
 from ..plain_files import open_plain
-from ..visible_text import printable
+from ..visible_text import replace_unprintable
 from .dialects import SAMPLE_BYTES
 from .file_formats import Asked, Format, format_of, with_sheets
 from .filters import records_where
@@ -98,7 +98,9 @@ def _numbered(name: str) -> list[tuple[int, str]]:
 
 def _in_utf8(name: str, place: str) -> str:
     if not name.isprintable():
-        raise BadInput(place, f'"{printable(name)}" has characters in its name that cannot be printed; rename the file')
+        raise BadInput(
+            place, f'"{replace_unprintable(name)}" has characters in its name that cannot be printed; rename the file'
+        )
     return name
 
 
@@ -220,7 +222,7 @@ def chosen_records(
         whole = _without_missing(raw, wanted, data.missing, origin)
         records = int(whole.sum())
         if not records:
-            raise none_left(raw.records)
+            raise no_records_error(raw.records)
         too_many = data.sample is not None and data.sample > records  # is said after what is wrong with values
         some = data.sample is not None and not too_many
         chosen = drawn_records(records, source.sha256, data, seed, key) if some else None
@@ -228,9 +230,9 @@ def chosen_records(
         kinds: dict[str, pd.Series] = {}
         at_once = max(1, CELLS_AT_ONCE // raw.records)
         for first in range(0, len(wanted), at_once):
-            part = wanted.only(wanted.names[first : first + at_once])
+            part = wanted.select_variables(wanted.names[first : first + at_once])
             cells = pd.DataFrame(dict(raw.columns(part.names)), copy=False)
-            one = conform(cells if whole.all() else cells[whole], part, data.missing, origin, tags=raw.tags)
+            one = conform_to_schema(cells if whole.all() else cells[whole], part, data.missing, origin, tags=raw.tags)
             found |= {name: _chosen(one.frame[name], chosen) for name in part.names}
             if one.kinds is not None:
                 kinds |= {str(name): _chosen(values, chosen) for name, values in one.kinds.items()}
@@ -257,11 +259,11 @@ def _without_missing(raw: RawTable, wanted: Schema, policy: MissingPolicy, origi
         return ~lacking
     counts = {}
     for name, values in raw.columns(wanted.names):
-        absent = without_codes(values, wanted[name]).isna().to_numpy()
+        absent = mask_missing_codes(values, wanted[name]).isna().to_numpy()
         counts[name] = int(absent.sum())
         lacking |= absent
     if policy is MissingPolicy.REFUSE and lacking.any():
         worst = max(counts, key=lambda name: counts[name])
         ((_, values),) = raw.columns([worst])
-        conform(values.to_frame(worst), Schema((wanted[worst],)), policy, origin)
+        conform_to_schema(values.to_frame(worst), Schema((wanted[worst],)), policy, origin)
     return ~lacking

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.engine.errors import BadInput, suggestion
+from sfumato.engine.errors import BadInput, near_miss_hint
 from sfumato.engine.methods.run import Randomness
 from sfumato.engine.recipe.data_source import DataSource
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 
 from .raw_tables import RawTable
 
@@ -37,14 +37,15 @@ def check_column(raw: RawTable, schema: Schema, data: DataSource) -> None:
         return
     names = raw.names
     if data.holdout not in names:
-        near = suggestion(data.holdout, names) if set(schema.names) <= set(names) else ""
+        near = near_miss_hint(data.holdout, names) if set(schema.names) <= set(names) else ""
         raise BadInput(
             PLACE,
             f'the file has no column "{data.holdout}"{near}; name one that says which records are controls, or a share',
         )
     if names.count(data.holdout) > 1:
         raise BadInput(
-            PLACE, f'the file has {counted(names.count(data.holdout), "column")} "{data.holdout}"; rename all but one'
+            PLACE,
+            f'the file has {count_noun(names.count(data.holdout), "column")} "{data.holdout}"; rename all but one',
         )
     ((_, values),) = raw.columns([data.holdout])
     if lacking := int(values.isna().sum()):
@@ -83,12 +84,12 @@ def screened(members: Microdata, sha256: str, data: DataSource, seed: int, key: 
     assert data.screen is not None
     if data.screen > len(members):
         raise BadInput(
-            "data.screen", f"{data.screen:,} of {counted(len(members), 'record')} cannot be looked at; ask for fewer"
+            "data.screen", f"{data.screen:,} of {count_noun(len(members), 'record')} cannot be looked at; ask for fewer"
         )
     streams = Randomness(seed, key, (sha256, data.where, f"{data.screen} of {len(members)} screened") if key else ())
     chosen = np.zeros(len(members), dtype=np.bool_)
     chosen[streams.generator("screen").choice(len(members), data.screen, replace=False)] = True
-    few = _only(members.alone, members.schema, chosen, data)
+    few = _only(members.without_controls, members.schema, chosen, data)
     if members.controls is None:
         return few
     share = len(members.controls) / (len(members) + len(members.controls))
@@ -100,7 +101,7 @@ def screened(members: Microdata, sha256: str, data: DataSource, seed: int, key: 
 
 
 def _only(everything: Microdata, schema: Schema, flags: NDArray[np.bool_], data: DataSource) -> Microdata:
-    found = conform(everything.frame[flags].reset_index(drop=True), schema, data.missing, everything.origin)
+    found = conform_to_schema(everything.frame[flags].reset_index(drop=True), schema, data.missing, everything.origin)
     kinds = None if everything.kinds is None else everything.kinds[flags].reset_index(drop=True)
     return Microdata(found.schema, found.frame, found.origin, everything.dropped, kinds=kinds)
 
@@ -115,7 +116,7 @@ def _by_column(everything: Microdata, column: str) -> NDArray[np.bool_]:
     if flags.all() or not flags.any():
         only = "a control" if flags.all() else "no control"
         raise BadInput(
-            PLACE, f'by "{column}" each of the {counted(len(flags), "record")} is {only}; there must be both'
+            PLACE, f'by "{column}" each of the {count_noun(len(flags), "record")} is {only}; there must be both'
         )
     return flags
 

@@ -55,16 +55,16 @@ def profile(data: Microdata, name: str) -> Profile:
     """
     import numpy as np
 
-    from sfumato.engine.data.distinct_values import times
+    from sfumato.engine.data.distinct_values import count_codes
 
     variable = data.schema[name]
     if variable.kind.has_levels:
         column = data.column(name).cat
         levels = tuple(map(str, column.categories))
-        counts = times(column.codes.to_numpy(), len(levels))
+        counts = count_codes(column.codes.to_numpy(), len(levels))
         shown, withheld = _withheld(counts)
         return Profile(name, int(counts.sum()), int((counts > 0).sum()), shown, withheld, levels)
-    numbers = data.present(name)
+    numbers = data.present_numbers(name)
     rising = np.sort(numbers)
     distinct = 1 + int(np.count_nonzero(rising[1:] != rising[:-1]))
     blocks = list(row_blocks(len(rising)))

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sfumato.engine.data.distinct_values import written_out
+from sfumato.engine.data.distinct_values import decode_text_categorical
 
 from .limits import at_once_bytes
 
@@ -129,7 +129,7 @@ class RawTable:
 
     def frame_of(self, names: Sequence[str]) -> pd.DataFrame:
         """Some of its columns, (n, j), with texts as text. Raises BadInput."""
-        columns = {name: written_out(values) for name, values in self.columns(names)}
+        columns = {name: decode_text_categorical(values) for name, values in self.columns(names)}
         return pd.DataFrame(columns) if columns else pd.DataFrame(index=range(self.records))
 
     @property

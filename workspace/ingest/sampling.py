@@ -8,7 +8,7 @@ from sfumato.engine.data.schema import Kind, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.run import Randomness
 from sfumato.engine.recipe.data_source import DataSource
-from sfumato.engine.wording import agree, counted
+from sfumato.engine.wording import agreeing_word, count_noun
 
 
 def drawn_records(records: int, sha256: str, data: DataSource, seed: int, key: bytes) -> list[int]:
@@ -21,7 +21,7 @@ def drawn_records(records: int, sha256: str, data: DataSource, seed: int, key: b
     if size > records:
         raise BadInput(
             "data.sample",
-            f"{counted(size, 'record')} {agree(size, 'is', 'are')} asked for, there are {records:,}; leave it out for all",
+            f"{count_noun(size, 'record')} {agreeing_word(size, 'is', 'are')} asked for, there are {records:,}; leave it out for all",
         )
     streams = Randomness(seed, key, (sha256, data.where, f"{size} of {records}") if key else ())
     return sorted(streams.generator("sample").choice(records, size, replace=False))

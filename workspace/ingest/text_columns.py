@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.csv as csv_writer
 from numpy.typing import NDArray
 
-from sfumato.engine.data.distinct_values import ABSENT, different
+from sfumato.engine.data.distinct_values import NO_VALUE_CODE, factorize_column
 from sfumato.engine.recipe.text_format import TextFormat
 
 from .file_formats import Asked
@@ -106,12 +106,12 @@ def _coded(values: pd.Series) -> tuple[NDArray[np.signedinteger[Any]], pa.Array]
     """Codes (n,) of texts and the different ones, in the order in which they appear."""
     texts = pa.array(values, from_pandas=True)
     found = (texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts).dictionary_encode()
-    codes = found.indices.fill_null(ABSENT).to_numpy(zero_copy_only=False)
+    codes = found.indices.fill_null(NO_VALUE_CODE).to_numpy(zero_copy_only=False)
     return _small(codes.astype(np.int64)), found.dictionary
 
 
 def _absent(records: int) -> tuple[NDArray[np.signedinteger[Any]], pa.Array]:
-    return np.full(records, ABSENT, dtype=np.int8), pa.array([], pa.string())
+    return np.full(records, NO_VALUE_CODE, dtype=np.int8), pa.array([], pa.string())
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,10 +134,10 @@ def _together(parts: Sequence[tuple[NDArray[np.signedinteger[Any]], pa.Array]]) 
     own = [texts.cast(pa.large_string()) for _, texts in parts]
     together = pa.concat_arrays(own).dictionary_encode()
     places = together.indices.to_numpy(zero_copy_only=False)
-    kind = _small(np.array([ABSENT, len(together.dictionary)])).dtype
+    kind = _small(np.array([NO_VALUE_CODE, len(together.dictionary)])).dtype
     starts = np.cumsum([0, *map(len, own)])
     codes = [
-        np.append(places[start : start + len(texts)], ABSENT).astype(kind)[part]
+        np.append(places[start : start + len(texts)], NO_VALUE_CODE).astype(kind)[part]
         for (part, _), texts, start in zip(parts, own, starts, strict=False)
     ]
     return _Coded(np.concatenate(codes) if codes else np.array([], dtype=np.int8), together.dictionary)
@@ -247,8 +247,8 @@ def _typed(codes: NDArray[np.signedinteger[Any]], values: pd.Series) -> Held:
         numbers = np.append(values.to_numpy(dtype=np.float64), np.nan)[codes]
         return Held(numbers=numbers, kind=np.dtype("float64"))
     if isinstance(values.dtype, pd.StringDtype):
-        own, texts = different(values)
-        return _categorical(_small(np.append(own, ABSENT)[codes]), texts)
+        own, texts = factorize_column(values)
+        return _categorical(_small(np.append(own, NO_VALUE_CODE)[codes]), texts)
     return Held(values.take(codes).reset_index(drop=True))
 
 

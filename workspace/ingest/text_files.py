@@ -19,7 +19,7 @@ from sfumato.engine.data.schema import Schema
 from sfumato.engine.data.spelling import has_decimal_commas, looks_like_header, read_numbers
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.text_format import TextFormat
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 
 from .dialects import split_rows
 from .limits import MOST_COLUMNS
@@ -163,7 +163,7 @@ def check_header(header: Sequence[str], name: str, place: str) -> None:
     if len(header) > MOST_COLUMNS:
         raise BadInput(
             place,
-            f'"{name}" has {counted(len(header), "column")}; at most {MOST_COLUMNS:,} can be read: leave some out',
+            f'"{name}" has {count_noun(len(header), "column")}; at most {MOST_COLUMNS:,} can be read: leave some out',
         )
     first: dict[str, int] = {}
     for i, column in enumerate(header, start=1):

@@ -13,8 +13,8 @@ from sfumato.engine.methods.results import Diagnostic
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
 
-from ..audit import STOPS, Act, append
-from ..policy.policy import policy_of
+from ..audit import STOPPING_ACTS, AuditAct, append_act
+from ..policy.policy import read_policy_of_workspace
 from ..store.keys import NoKey, key_of_run
 from ..store.process_identity import birth_of, gone, host
 from ..store.releases_in_progress import settle
@@ -39,10 +39,10 @@ _READY = f"""SELECT task.id, task.run_id, task.key, task.kind, task.item FROM ta
 _STUCK = """SELECT id FROM run WHERE state IN ('queued', 'running') AND NOT EXISTS (
               SELECT 1 FROM task WHERE run_id = run.id AND (state = 'running' OR (state = 'waiting' AND blockers = 0)))"""
 _END = {
-    RunState.DONE: Act.RUN_FINISHED,
-    RunState.FAILED: Act.RUN_FAILED,
-    RunState.INTERRUPTED: Act.RUN_INTERRUPTED,
-    RunState.CANCELLED: Act.RUN_CANCELLED,
+    RunState.DONE: AuditAct.RUN_FINISHED,
+    RunState.FAILED: AuditAct.RUN_FAILED,
+    RunState.INTERRUPTED: AuditAct.RUN_INTERRUPTED,
+    RunState.CANCELLED: AuditAct.RUN_CANCELLED,
 }
 
 
@@ -166,7 +166,7 @@ def _end_run(workspace: Workspace, run_id: int, state: RunState, error: str = ""
     return ended.rowcount > 0
 
 
-def _write_down(workspace: Workspace, act: Act, run_id: int) -> None:
+def _write_down(workspace: Workspace, act: AuditAct, run_id: int) -> None:
     """Enter in the audit log how a run stands now, sealed; without a seal where it is stopped and there is no key."""
     connection = workspace.connection
     done, total = connection.execute(
@@ -175,13 +175,13 @@ def _write_down(workspace: Workspace, act: Act, run_id: int) -> None:
     try:
         sealed = {
             "seal": seal_run(connection, workspace.sealer, run_id),
-            "under_policy": policy_of(workspace.directory).sha256,
+            "under_policy": read_policy_of_workspace(workspace.directory).sha256,
         }
     except NoKey:
-        if act.value not in STOPS:
+        if act.value not in STOPPING_ACTS:
             raise
         sealed = {}
-    append(connection, act, f"run {run_id}", tasks_done=done, tasks=total, **sealed)
+    append_act(connection, act, f"run {run_id}", tasks_done=done, tasks=total, **sealed)
 
 
 def unfinished(workspace: Workspace) -> bool:
@@ -379,7 +379,7 @@ def resume(workspace: Workspace, run_id: int) -> bool:
             (run_id,),
         )
         if again.rowcount:
-            _write_down(workspace, Act.RUN_RESUMED, run_id)
+            _write_down(workspace, AuditAct.RUN_RESUMED, run_id)
             connection.execute(
                 "UPDATE task SET state = 'waiting', error = '', worker = NULL WHERE run_id = ? AND state = 'failed'",
                 (run_id,),

@@ -23,18 +23,18 @@ from typing import ParamSpec
 
 from threadpoolctl import ThreadpoolController
 
-from sfumato.engine.constraints.redraw_counts import Redrawn
+from sfumato.engine.constraints.redraw_counts import RedrawCounts
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import Cancelled, EngineError, NotConverged
 from sfumato.engine.execution import tasks
 from sfumato.engine.execution.tasks import TaskKind
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.methods.rows import Row
-from sfumato.engine.methods.run import Progress, silent
+from sfumato.engine.methods.run import Progress, ignore_progress
 from sfumato.engine.recipe.recipe import Recipe
 
 from ..errors import WorkspaceError
-from ..process import clear_refs, forbid_core_dumps, reused_memory
+from ..process import forbid_core_dumps, reused_memory, write_clear_refs
 from ..store.artefacts import (
     CONTROLS,
     WEIGHTS,
@@ -111,7 +111,7 @@ class TablesKept:
 def forget_peak() -> None:
     """Let ``peak_bytes`` count from now on, where the system can: Linux, with /proc."""
     with contextlib.suppress(OSError):
-        clear_refs(RESET_PEAK)
+        write_clear_refs(RESET_PEAK)
 
 
 def peak_bytes() -> int:
@@ -260,7 +260,7 @@ def _confidential(tables: Tables, given: TaskInput) -> Microdata:
 
 @CONFIDENTIAL.keeping
 def _weighted(directory: Path, schema: str, sha256: str, weights_sha256: str) -> Microdata:
-    return _table(directory, schema, sha256).weighted(read_weights(Tables(directory), weights_sha256))
+    return _table(directory, schema, sha256).with_weights(read_weights(Tables(directory), weights_sha256))
 
 
 def _to_fit(tables: Tables, given: TaskInput) -> Microdata:
@@ -318,22 +318,22 @@ def _compute_draw(tables: Tables, given: TaskInput, report: Report, key: bytes) 
     recipe, held = _recipe(given.recipe), given.held
     assert held.draw is not None
     fits = [_fit(tables.directory, given.tables[f"fit/{k}"]) for k in range(len(recipe.synthesis))]
-    counts: list[Redrawn] = []
+    counts: list[RedrawCounts] = []
     released = tasks.draw_dataset(recipe, held.draw, _to_fit(tables, given), fits, report, key=key, note=counts.extend)
     left = {redraws_name(held.draw): write_redraws(tables, counts)} if counts else {}
     return TaskResult(artefacts={held.key: tables.write_microdata(released), **left})
 
 
 def _compute_anonymise(tables: Tables, given: TaskInput, report: Report, key: bytes) -> TaskResult:
-    found = tasks.anonymise(_recipe(given.recipe), _confidential(tables, given), report, key=key)
-    classes = tables.write_arrays({"classes": found.classes})
+    found = tasks.anonymise_data(_recipe(given.recipe), _confidential(tables, given), report, key=key)
+    classes = tables.write_arrays({"classes": found.class_keys})
     artefacts = {given.held.key: tables.write_microdata(found.data), classes_name(1): classes}
     return TaskResult(diagnostics=found.notes, artefacts=artefacts)
 
 
 def _compute_measure(tables: Tables, given: TaskInput, report: Report, key: bytes) -> TaskResult:
     held, recipe = given.held, _recipe(given.recipe)
-    if recipe.measures[held.item].method.whole:
+    if recipe.measures[held.item].method.measures_whole_release:
         return _compute_whole_measure(tables, given, report, key)
     confidential = _to_measure(tables, given)
     released = confidential if held.draw is None else _released(tables, given, held.draw)
@@ -366,8 +366,8 @@ def _compute_study(tables: Tables, given: TaskInput, report: Report, key: bytes)
     recipe, held = _recipe(given.recipe), given.held
     releases = [_released(tables, given, draw) for draw in range(1, recipe.m + 1)]
     confidential = _confidential(tables, given)
-    points = tasks.points_of(recipe, held.item, held.key)
-    rows = tasks.study_points(recipe, held.item, points, confidential, releases, report, key=key)
+    points = tasks.points_of_task(recipe, held.item, held.key)
+    rows = tasks.compute_study_points(recipe, held.item, points, confidential, releases, report, key=key)
     return TaskResult(rows=rows)
 
 
@@ -375,7 +375,7 @@ def _compute_combine(tables: Tables, given: TaskInput, report: Report, _: bytes)
     report(Progress(0, 1, "verdicts"))
     records = tables.records(given.confidential)
     recipe = _recipe(given.recipe)
-    rows, verdicts = tasks.combine(recipe, given.rows, records)
+    rows, verdicts = tasks.combine_rows(recipe, given.rows, records)
     return TaskResult(rows=rows, verdicts=verdicts, artefacts=rankings_of(tables, recipe, given.tables, records))
 
 
@@ -418,7 +418,7 @@ def run_task(directory: Path, given: TaskInput, *, database: bool = True) -> Tas
     held, tables = given.held, Tables(directory / "tables")
     try:
         key = key_of_run(directory, given.key_fingerprint)
-        return compute_task(tables, given, Reporter(directory, held) if database else silent, key)
+        return compute_task(tables, given, Reporter(directory, held) if database else ignore_progress, key)
     except Cancelled:
         return TaskReleased()
     except NotConverged as error:

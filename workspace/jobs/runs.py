@@ -20,15 +20,15 @@ import numpy as np
 from sfumato.engine.data.arrays import Floats
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import Task, plan
-from sfumato.engine.methods.labels import labelled_object
+from sfumato.engine.execution.tasks import Task, plan_tasks
+from sfumato.engine.methods.labels import to_labelled_json
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.checks import check_steps
-from sfumato.engine.recipe.published import Findings, Published, SourceTable, source_tables
+from sfumato.engine.recipe.published import PublishedFigure, RunFigures, SourceTable, source_tables
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.recipe.weights import risk_of_known, weights_by_risk
+from sfumato.engine.recipe.weights import risk_by_known_variables, weights_by_risk
 
-from ..audit import Act, append
+from ..audit import AuditAct, append_act
 from ..errors import NotFound, NotReady
 from ..ingest.sources import Source
 from ..policy.disclosure import INTERNAL
@@ -41,7 +41,7 @@ from ..store.redraw_counts import redraws_of
 from ..store.runs import Run, RunState, companions_of, find_run, installed_version, names_of
 from ..store.seals import found_parts, keep, left_parts, seal_run
 from ..store.workspace import Dataset, Workspace
-from ..upkeep.integrity import hold
+from ..upkeep.integrity import verify_run
 from ..views.records import find_measure, record_measures, risk_of_records
 from ..views.results import result_rows, verdicts_of
 from .computing import check_runs
@@ -62,13 +62,13 @@ def weights_for(workspace: Workspace, recipe: Recipe, data: Microdata) -> Floats
     if asked is None:
         return None
     if asked.run is None:
-        risk = risk_of_known(recipe.recoded(data), asked.known)
+        risk = risk_by_known_variables(recipe.recode_data(data), asked.known)
     else:
         risk = _risk_in_run(workspace, asked.run, asked.measure, data)
     weights = weights_by_risk(risk, asked.strength)
     if not weights.any():
         raise BadInput("weights.strength", "every record would have no influence at all; take a lower strength")
-    check_steps(recipe, data.weighted(weights))
+    check_steps(recipe, data.with_weights(weights))
     return weights
 
 
@@ -80,7 +80,7 @@ def _risk_in_run(workspace: Workspace, run_id: int, name: str, data: Microdata) 
         raise BadInput("weights.run", str(error)) from None
     if run.state is not RunState.DONE:
         raise BadInput("weights.run", f"run {run.id} is {run.state}, not done; resume it first")
-    hold(workspace, run.id)
+    verify_run(workspace, run.id)
     earlier = workspace.read(workspace.dataset(run.dataset_id))
     if len(earlier) != len(data) or earlier.sha256 != data.sha256:
         raise BadInput(
@@ -201,7 +201,7 @@ def _enter(
         named = [(run_id, name, sha256) for name, sha256 in artefacts.items()]
         connection.executemany("INSERT INTO artefact VALUES (?, ?, ?)", named)
         keep(connection, run_id, left_parts(connection, workspace.sealer, run_id, artefacts, ()))
-    _enter_tasks(connection, run_id, plan(entry.recipe))
+    _enter_tasks(connection, run_id, plan_tasks(entry.recipe))
     return run_id
 
 
@@ -213,11 +213,11 @@ def enter_again(workspace: Workspace, run_id: int) -> int:
     """
     old = find_run(workspace, run_id)
     if weights_hash(workspace, run_id) or controls_hash(workspace, run_id):
-        hold(workspace, run_id)
+        verify_run(workspace, run_id)
     recipe = Recipe.from_toml(old.recipe_toml)
     check_runs(workspace, [(recipe, workspace.dataset(old.dataset_id).records)])
     key = fingerprint(workspace.key())
-    if recipe.data.drawn and old.key_public:
+    if recipe.data.is_random and old.key_public:
         key = old.key_fingerprint
     with workspace.writing() as connection:
         again = _enter_row(workspace, old.project_id, old.dataset_id, old.title, recipe, key)
@@ -227,7 +227,7 @@ def enter_again(workspace: Workspace, run_id: int) -> int:
             f"INSERT INTO artefact SELECT ?, name, sha256 FROM artefact WHERE run_id = ? AND ({kept})", (again, run_id)
         )
         keep(connection, again, found_parts(connection, workspace.sealer, again))
-        _enter_tasks(connection, again, plan(recipe))
+        _enter_tasks(connection, again, plan_tasks(recipe))
     return again
 
 
@@ -252,9 +252,9 @@ def _enter_row(workspace: Workspace, project_id: int, dataset_id: int, title: st
         ),
     )
     run_id = int(cursor.lastrowid or 0)
-    append(
+    append_act(
         connection,
-        Act.RUN_ENTERED,
+        AuditAct.RUN_ENTERED,
         f"run {run_id}",
         dataset=dataset_id,
         recipe_sha256=recipe.sha256,
@@ -299,7 +299,7 @@ def _stored(value: object) -> Any:
 
 def result_object(workspace: Workspace, run_id: int) -> dict[str, Any]:
     """The object that ``--json`` writes. Raises NotAsSealed."""
-    hold(workspace, run_id)
+    verify_run(workspace, run_id)
     run = find_run(workspace, run_id)
     dataset: Dataset = workspace.dataset(run.dataset_id)
     rows = result_rows(workspace, run_id)
@@ -311,15 +311,15 @@ def result_object(workspace: Workspace, run_id: int) -> dict[str, Any]:
         "seed": run.seed,
         "versions": dict(run.versions),
         "seconds": run.seconds,
-        "rows": [labelled_object(row) for row in rows],
-        "verdicts": [labelled_object(verdict) for verdict in verdicts_of(workspace, run_id)],
+        "rows": [to_labelled_json(row) for row in rows],
+        "verdicts": [to_labelled_json(verdict) for verdict in verdicts_of(workspace, run_id)],
         "published": [_published(figure, rows) for figure in run.recipe.published],
         **({"attacks": attacks} if (attacks := attack_objects(rows)) else {}),
         **({"redrawn": redrawn} if (redrawn := redraws_objects(redraws_of(workspace, run_id))) else {}),
     }
 
 
-def _published(figure: Published, rows: Sequence[Row]) -> dict[str, Any]:
+def _published(figure: PublishedFigure, rows: Sequence[Row]) -> dict[str, Any]:
     """A figure that the recipe quotes, and the run's own value beside it; None where the run has none."""
     found = next((row.value for row in rows if figure.matches(row)), None)
     return {**asdict(figure), "found": found}
@@ -328,7 +328,9 @@ def _published(figure: Published, rows: Sequence[Row]) -> dict[str, Any]:
 def published_tables(workspace: Workspace, runs: Sequence[Run]) -> tuple[SourceTable, ...]:
     """The published figures that the recipes of these runs quote, beside what they found."""
     named = zip(names_of(runs), runs, strict=True)
-    return source_tables([Findings(name, run.recipe.published, result_rows(workspace, run.id)) for name, run in named])
+    return source_tables(
+        [RunFigures(name, run.recipe.published, result_rows(workspace, run.id)) for name, run in named]
+    )
 
 
 def result_with_companions(workspace: Workspace, run_id: int) -> dict[str, Any]:

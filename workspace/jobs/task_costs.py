@@ -9,10 +9,10 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sfumato.engine.execution.tasks import Task, TaskKind, plan, points_of
-from sfumato.engine.methods.task_rates import PROCESS, draw_rate_of, rate_of
+from sfumato.engine.execution.tasks import Task, TaskKind, plan_tasks, points_of_task
+from sfumato.engine.methods.task_rates import PROCESS, draw_rate_of, task_rate_of
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.recipe.steps import Step
+from sfumato.engine.recipe.steps import RecipeStep
 
 from ..errors import NotEnoughMemory
 from ..store.workspace import Workspace
@@ -62,24 +62,28 @@ class TaskCost:
 
 def task_costs(recipe: Recipe, records: int, earlier: Earlier | None = None) -> tuple[TaskCost, ...]:
     """What each task of a run of a recipe on so many records will take, in their order."""
-    return tuple(_cost(recipe, task, records, earlier or {}) for task in plan(recipe))
+    return tuple(_cost(recipe, task, records, earlier or {}) for task in plan_tasks(recipe))
 
 
 def _cost(recipe: Recipe, task: Task, records: int, earlier: Earlier) -> TaskCost:
     steps = _steps_of(recipe, task)
     named = steps[0].method.key if steps and task.kind is not TaskKind.DRAW else ""
     columns = len(recipe.schema.names)
-    rates = [(draw_rate_of if task.kind is TaskKind.DRAW else rate_of)(step.method) for step in steps]
-    together = recipe.m if task.point is not None or (task.kind is TaskKind.MEASURE and steps[0].method.whole) else 0
-    known = [rate.time(records, columns, together) for rate in rates]
+    rates = [(draw_rate_of if task.kind is TaskKind.DRAW else task_rate_of)(step.method) for step in steps]
+    together = (
+        recipe.m
+        if task.point is not None or (task.kind is TaskKind.MEASURE and steps[0].method.measures_whole_release)
+        else 0
+    )
+    known = [rate.estimate_seconds(records, columns, together) for rate in rates]
     seconds = None if None in known else sum(filter(None, known))
     if task.kind is TaskKind.STUDY and seconds is not None:
-        seconds *= len(points_of(recipe, task.item, task.key))
+        seconds *= len(points_of_task(recipe, task.item, task.key))
     if task.kind is TaskKind.FIT and seconds is not None:
         seconds += steps[0].spec.steady_seconds(columns)
     if task.point is not None and steps and (times := steps[0].spec.shadows_a_task()):
         seconds = _of_refits(recipe, records, columns, times)
-    memory = max((rate.memory(records, columns, together) for rate in rates), default=PROCESS)
+    memory = max((rate.estimate_bytes(records, columns, together) for rate in rates), default=PROCESS)
     if (took := earlier.get((task.kind.value, named))) is None or not steps:
         return TaskCost(task, named, seconds, memory)
     if took.memory is not None:
@@ -90,14 +94,14 @@ def _cost(recipe: Recipe, task: Task, records: int, earlier: Earlier) -> TaskCos
 def _of_refits(recipe: Recipe, records: int, columns: int, times: float) -> float | None:
     """Seconds in which the recipe's steps are carried out so many times; None where nobody knows."""
     steps = (*recipe.synthesis, *recipe.anonymisation)
-    each = [rate_of(step.method).time(records, columns, 0) for step in steps]
+    each = [task_rate_of(step.method).estimate_seconds(records, columns, 0) for step in steps]
     each += [step.spec.steady_seconds(columns) for step in recipe.synthesis]
-    each += [draw_rate_of(step.method).time(records, columns, 0) for step in recipe.synthesis] * recipe.m
+    each += [draw_rate_of(step.method).estimate_seconds(records, columns, 0) for step in recipe.synthesis] * recipe.m
     known = [one for one in each if one is not None]
     return times * sum(known) if len(known) == len(each) else None
 
 
-def _steps_of(recipe: Recipe, task: Task) -> Sequence[Step]:
+def _steps_of(recipe: Recipe, task: Task) -> Sequence[RecipeStep]:
     """The steps that a task carries out."""
     match task.kind:
         case TaskKind.FIT:

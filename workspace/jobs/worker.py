@@ -24,7 +24,7 @@ from typing import TypeVar
 from sfumato.engine.errors import BadInput, EngineError
 
 from ..errors import WorkspaceError
-from ..plain_files import open_to_add, room
+from ..plain_files import ensure_directory, open_to_append
 from ..store.database import DATABASE, is_busy
 from ..store.keys import NoKey
 from ..store.run_log import note_of_task, rotate
@@ -246,10 +246,10 @@ def start_worker(directory: Path, jobs: int = 1, idle: float = IDLE_SECONDS) -> 
 def start_detached(directory: Path, module: str, jobs: int, *arguments: str) -> Detached:
     """Start a module of ours on a workspace, in a process that outlives this one and its terminal. Raises NotYours and StrangeFile."""
     check_own(directory)
-    room(directory, worker_log(directory).parent.name)
+    ensure_directory(directory, worker_log(directory).parent.name)
     rotate(worker_log(directory))
     environment = {**os.environ, **dict.fromkeys(THREAD_LIMITS, "1")}
-    with os.fdopen(open_to_add(worker_log(directory)), "ab") as file:
+    with os.fdopen(open_to_append(worker_log(directory)), "ab") as file:
         return Detached(
             [
                 sys.executable,

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sfumato.engine.errors import BadInput, suggestion
+from sfumato.engine.errors import BadInput, near_miss_hint
 
 TOPICS = (
     "tutorial", "recipe", "methods", "commands", "app", "plain", "release", "running", "operations", "studies", "python", "speed",
@@ -157,7 +157,9 @@ def look_up(topic: str) -> Entry:
 
 def _near(wanted: str) -> str:
     named = [one for page in TOPICS for section in sections(page) for one in (section.name, *sorted(section.terms))]
-    return suggestion(wanted, [*PAGES, *named]) or suggestion(wanted, [name.rpartition(".")[2] for name in named])
+    return near_miss_hint(wanted, [*PAGES, *named]) or near_miss_hint(
+        wanted, [name.rpartition(".")[2] for name in named]
+    )
 
 
 def _entries(name: str, among: Sequence[Section]) -> list[Entry]:

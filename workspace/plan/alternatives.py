@@ -15,25 +15,25 @@ import numpy as np
 
 from sfumato.engine.adversary.kept_columns import join_neighbouring_levels, join_rare_levels, plan_protection
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.data.recoding_rules import Recode
+from sfumato.engine.data.recoding_rules import RecodeRule
 from sfumato.engine.data.schema import Kind, Role, Variable
-from sfumato.engine.design.binning import Binning
+from sfumato.engine.design.binning import BinningRule
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.drafting import Case, Offer
-from sfumato.engine.methods.registry import Method, method_called, method_of_step
-from sfumato.engine.methods.table_profile import TableProfile, table_seen
-from sfumato.engine.partition.generated_hierarchies import proposals
+from sfumato.engine.methods.registry import Method, method_by_key, method_of_step
+from sfumato.engine.methods.table_profile import TableProfile, profile_table
+from sfumato.engine.partition.generated_hierarchies import propose_hierarchies
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.recipe.steps import Step
-from sfumato.engine.recipe.weights import risk_of_known
+from sfumato.engine.recipe.steps import RecipeStep
+from sfumato.engine.recipe.weights import risk_by_known_variables
 from sfumato.engine.search.space import (
     PREDICTORS,
-    Lever,
-    Option,
-    Table,
+    LeverOption,
+    RecipeTable,
+    SearchLever,
     declared_levers,
-    narrowed_levers,
+    narrow_levers,
     order_lever,
 )
 
@@ -72,12 +72,12 @@ KEPT_SECTIONS = ("data", "variables", "release")
 GUARANTEES = ("k", "l", "t")
 
 
-def offered_steps(recipe: Recipe, data: Microdata, rare: int = RARE_LEVEL) -> tuple[Table, ...]:
+def offered_steps(recipe: Recipe, data: Microdata, rare: int = RARE_LEVEL) -> tuple[RecipeTable, ...]:
     """What methods offer for a plan on these data, as tables: a synthesis step of a variable, or ``{"anonymisation": [...]}``, the steps of another one.
 
     ``{"recode": {...}}`` has rules by which quasi-identifiers become coarser, levels with fewer than ``rare`` people joined.
     """
-    seen = table_seen(data)
+    seen = profile_table(data)
     if recipe.synthesis:
         together = ({JOINT: step} for step in _joint_steps(recipe, seen, data))
         rules = _coarser_keys(recipe, data, rare)
@@ -86,7 +86,7 @@ def offered_steps(recipe: Recipe, data: Microdata, rare: int = RARE_LEVEL) -> tu
     return tuple({ANONYMISATION: steps} for steps in _other_anonymisations(recipe, seen, data))
 
 
-def offered_protection(recipe: Recipe, data: Microdata, policy: Policy) -> tuple[Table, ...]:
+def offered_protection(recipe: Recipe, data: Microdata, policy: Policy) -> tuple[RecipeTable, ...]:
     """Return ``({"kept columns": {"recode": ..., "steps": ...}},)``: what lets the audience have the columns that a synthesis keeps.
 
     Empty where the audience may have them as they are, or where a column cannot be synthesised.
@@ -96,23 +96,23 @@ def offered_protection(recipe: Recipe, data: Microdata, policy: Policy) -> tuple
     audience = DraftAudience.from_policy(policy, None, recipe.to_table())
     counting = [
         v.name for v in recipe.schema if v.name not in recipe.released and is_counted(v.role)
-        and audience.counts(v.name, recipe.schema.of_role(Role.QUASI_IDENTIFIER))
+        and audience.counts(v.name, recipe.schema.names_by_role(Role.QUASI_IDENTIFIER))
     ]  # fmt: skip
     holdout = recipe.data.holdout if isinstance(recipe.data.holdout, float) else 0.0
-    limits = audience.limits.limits.before_removal(holdout)
-    plan = plan_protection(recipe.recoded(data.alone), counting, limits)
-    steps = [step for step in _besides(recipe, table_seen(data)) if step["target"] in plan.replaced]
-    if not plan.levers or len(steps) < len(plan.replaced):
+    limits = audience.limits.limits.limits_before_removal(holdout)
+    plan = plan_protection(recipe.recode_data(data.without_controls), counting, limits)
+    steps = [step for step in _besides(recipe, profile_table(data)) if step["target"] in plan.replaced]
+    if not plan.changes or len(steps) < len(plan.replaced):
         return ()
     return ({PROTECTED: {RECODE: {name: rule.written for name, rule in plan.rules.items()}, "steps": steps}},)
 
 
-def _protection(offered: Mapping[str, Any]) -> Lever:
+def _protection(offered: Mapping[str, Any]) -> SearchLever:
     """The lever of ``offered_protection``: the kept columns as they are, or as the audience may have them."""
     steps, rules = offered["steps"], offered[RECODE]
     names = [str(step["target"]) for step in steps]
 
-    def change(table: Table) -> None:
+    def change(table: RecipeTable) -> None:
         made = {name for step in table.get("synthesis", ()) for name in step_targets(step)}
         left = [(at, step) for at, step in enumerate(steps) if step["target"] not in made]
         drawn = [{**step, PREDICTORS: [name for name in names[:at] if name not in made]} for at, step in left]
@@ -124,10 +124,12 @@ def _protection(offered: Mapping[str, Any]) -> Lever:
             table["release"] = {**form, RECODE: {**form.get(RECODE, {}), **own}}
         _weigh_where_all_can(table)
 
-    return Lever(PROTECTED, (Option(AS_PLANNED, _nothing), Option("as the audience may have them", change)), 0)
+    return SearchLever(
+        PROTECTED, (LeverOption(AS_PLANNED, _nothing), LeverOption("as the audience may have them", change)), 0
+    )
 
 
-def levers_of(recipe: Recipe, offered: Sequence[Mapping[str, Any]]) -> list[Lever]:
+def levers_of(recipe: Recipe, offered: Sequence[Mapping[str, Any]]) -> list[SearchLever]:
     """The levers of a plan with what methods offered for it. Raises BadInput where its ``[search]`` narrows them to what there is not."""
     made = {name for step in recipe.synthesis for name in step.targets}
     besides = [one for one in offered if "target" in one and one["target"] not in made]
@@ -137,7 +139,7 @@ def levers_of(recipe: Recipe, offered: Sequence[Mapping[str, Any]]) -> list[Leve
     joint = [one[JOINT] for one in offered if JOINT in one and (JOINT in narrowed or not _is_slow(one[JOINT]))]
     alone = [[one] for one in (*others, *joint)]
     steps = [*_steps(recipe, "synthesis", alone), *_steps(recipe, ANONYMISATION, anonymisations)]
-    found: list[Lever | None] = [
+    found: list[SearchLever | None] = [
         *(_method_of(step, others) for step in recipe.synthesis),
         order_lever(recipe),
         _added(besides) if besides else None,
@@ -149,30 +151,30 @@ def levers_of(recipe: Recipe, offered: Sequence[Mapping[str, Any]]) -> list[Leve
         *declared_levers(recipe, others=steps),
         _weights(recipe, [*recipe.synthesis, *steps]),
     ]
-    return narrowed_levers([lever for lever in found if lever is not None], narrowed)
+    return narrow_levers([lever for lever in found if lever is not None], narrowed)
 
 
-def _steps(recipe: Recipe, section: str, plans: Sequence[Sequence[Mapping[str, Any]]]) -> list[Step]:
+def _steps(recipe: Recipe, section: str, plans: Sequence[Sequence[Mapping[str, Any]]]) -> list[RecipeStep]:
     """The steps of plans that were offered."""
-    found: list[Step] = []
+    found: list[RecipeStep] = []
     for tables in plans:
         own = Recipe.from_table({**_bare(recipe), section: list(tables)})
         found += own.synthesis if section == "synthesis" else own.anonymisation
     return found
 
 
-def _bare(recipe: Recipe) -> Table:
+def _bare(recipe: Recipe) -> RecipeTable:
     """The recipe's table without steps."""
     return {key: value for key, value in recipe.to_table().items() if key in KEPT_SECTIONS}
 
 
 def _case(recipe: Recipe, seen: TableProfile, **more: Any) -> Case:
-    known, sensitive = (recipe.schema.of_role(role) for role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE))
+    known, sensitive = (recipe.schema.names_by_role(role) for role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE))
     want: Any = "synthesis" if recipe.synthesis else "anonymisation"
-    return Case(want, seen.described(recipe.schema), known, sensitive, recipe.released, m=recipe.m, **more)
+    return Case(want, seen.with_schema(recipe.schema), known, sensitive, recipe.released, m=recipe.m, **more)
 
 
-def _besides(recipe: Recipe, seen: TableProfile) -> tuple[Table, ...]:
+def _besides(recipe: Recipe, seen: TableProfile) -> tuple[RecipeTable, ...]:
     """Steps that synthesise the variables which the plan keeps, those with the most different values first; each by the method that suits it best."""
     kept = [
         v.name for v in recipe.schema if v.name not in recipe.released and v.role not in (Role.IDENTIFIER, Role.WEIGHT)
@@ -183,7 +185,7 @@ def _besides(recipe: Recipe, seen: TableProfile) -> tuple[Table, ...]:
     return tuple(sorted(found, key=lambda step: (-seen[step["target"]].distinct, step["target"])))
 
 
-def _step_for(case: Case) -> Table | None:
+def _step_for(case: Case) -> RecipeTable | None:
     """A step for the target of a case by the method that suits it best, without predictors; None where none offers one."""
     assert case.target is not None
     for method, offer in ranked_offers(case, "synthesis", case.target.variable.kind):
@@ -192,13 +194,13 @@ def _step_for(case: Case) -> Table | None:
     return None
 
 
-def _other_methods(recipe: Recipe, seen: TableProfile, data: Microdata) -> Iterator[Table]:
+def _other_methods(recipe: Recipe, seen: TableProfile, data: Microdata) -> Iterator[RecipeTable]:
     """Steps by other methods for each variable that a step of its own makes, of the predictors that it has, where they accept the data."""
     for step in recipe.synthesis:
         if step.method.joint:
             continue
         (name,) = step.targets
-        named = {one.column: None for one in step.spec.columns_named(recipe.schema, step.place)}
+        named = {one.column: None for one in step.spec.referenced_columns(recipe.schema, step.place)}
         case = _case(recipe, seen, target=seen[name], predictors=tuple(one for one in named if one != name))
         for method, offer in ranked_offers(case, "synthesis", recipe.schema[name].kind):
             table = {"method": method.name, "target": name, **offer.settings}
@@ -206,7 +208,7 @@ def _other_methods(recipe: Recipe, seen: TableProfile, data: Microdata) -> Itera
                 yield table
 
 
-def _joint_steps(recipe: Recipe, seen: TableProfile, data: Microdata) -> Iterator[Table]:
+def _joint_steps(recipe: Recipe, seen: TableProfile, data: Microdata) -> Iterator[RecipeTable]:
     """One step of each joint method that offers to make what the plan's steps make, given what these keep; else to make every variable.
 
     Records that are made whole are nobody's: what an intruder finds of single people cannot be computed of them, so they are of no use to a plan that has a limit
@@ -231,11 +233,11 @@ def _of_survey(variable: Variable) -> bool:
 
 def _of_people(value: str) -> bool:
     """Whether a limit is on a measure that has a number for each record."""
-    method = method_called(value.rpartition(".")[0])
+    method = method_by_key(value.rpartition(".")[0])
     return method is not None and bool(method.measurement.per_record)
 
 
-def _accepted(table: Table, data: Microdata) -> bool:
+def _accepted(table: RecipeTable, data: Microdata) -> bool:
     try:
         check_steps(Recipe.from_table(table), data)
     except BadInput:
@@ -243,7 +245,7 @@ def _accepted(table: Table, data: Microdata) -> bool:
     return True
 
 
-def _other_anonymisations(recipe: Recipe, seen: TableProfile, data: Microdata) -> Iterator[list[Table]]:
+def _other_anonymisations(recipe: Recipe, seen: TableProfile, data: Microdata) -> Iterator[list[RecipeTable]]:
     """The steps of other anonymisations that promise what the plan's last step does; then those that leave records to a step which finishes."""
     last = recipe.anonymisation[-1]
     asked = {name: getattr(last.spec, name) for name in GUARANTEES if hasattr(last.spec, name)}
@@ -268,7 +270,7 @@ def _below_1(value: float | None) -> float | None:
     return value if value is not None and value < 1 else None
 
 
-def _combined(offers: Sequence[tuple[Method, Offer]]) -> Iterator[list[Table]]:
+def _combined(offers: Sequence[tuple[Method, Offer]]) -> Iterator[list[RecipeTable]]:
     """The offered steps alone, then each that leaves records to a step which finishes, with that."""
     for method, offer in sorted(offers, key=lambda one: one[1].finishes):
         yield [{"method": method.name, **offer.settings}]
@@ -281,39 +283,41 @@ def _combined(offers: Sequence[tuple[Method, Offer]]) -> Iterator[list[Table]]:
                 ]
 
 
-def _added(besides: Sequence[Mapping[str, Any]]) -> Lever:
+def _added(besides: Sequence[Mapping[str, Any]]) -> SearchLever:
     """None of the kept variables, the most telling one, two, half of them, all of them."""
     counts = sorted(count for count in {0, 1, 2, -(-len(besides) // 2), len(besides)} if count <= len(besides))
     names = [str(step["target"]) for step in besides]
 
-    def option(count: int) -> Option:
-        def change(table: Table) -> None:
+    def option(count: int) -> LeverOption:
+        def change(table: RecipeTable) -> None:
             steps = [{**step, PREDICTORS: [*names[count:], *names[:at]]} for at, step in enumerate(besides[:count])]
             table["synthesis"] = [*steps, *table.get("synthesis", ())]
             _weigh_where_all_can(table)
 
         more = f" and {count - 2} more" if count > 2 else ""
-        return Option(f"{', '.join(names[: min(count, 2)])}{more}" or "nothing", change)
+        return LeverOption(f"{', '.join(names[: min(count, 2)])}{more}" or "nothing", change)
 
-    return Lever(ADDED, tuple(option(count) for count in counts), 0, setting="kept", upward=False)
+    return SearchLever(ADDED, tuple(option(count) for count in counts), 0, setting="kept", later_is_larger=False)
 
 
-def _method_of(step: Step, others: Sequence[Mapping[str, Any]]) -> Lever | None:
+def _method_of(step: RecipeStep, others: Sequence[Mapping[str, Any]]) -> SearchLever | None:
     """The methods that offer to make the variable of a step; None where there is no other."""
     own = [one for one in others if one["target"] in step.targets]
     if not own:
         return None
     (name,) = step.targets
 
-    def option(given: Mapping[str, Any]) -> Option:
-        def change(table: Table) -> None:
+    def option(given: Mapping[str, Any]) -> LeverOption:
+        def change(table: RecipeTable) -> None:
             table["synthesis"] = [dict(given) if one.get("target") == name else one for one in table["synthesis"]]
             _weigh_where_all_can(table)
 
-        return Option(str(given["method"]), change)
+        return LeverOption(str(given["method"]), change)
 
-    options = (Option(step.method.name, _nothing), *(option(one) for one in own))
-    return Lever(METHOD.format(name), options, 0, rising=False, setting="method", variables=frozenset({name}))
+    options = (LeverOption(step.method.name, _nothing), *(option(one) for one in own))
+    return SearchLever(
+        METHOD.format(name), options, 0, later_protects_more=False, setting="method", variables=frozenset({name})
+    )
 
 
 def _is_slow(step: Mapping[str, Any]) -> bool:
@@ -322,9 +326,9 @@ def _is_slow(step: Mapping[str, Any]) -> bool:
     return method is not None and method.spec.slow
 
 
-def _joint(steps: Sequence[Mapping[str, Any]]) -> Lever:
-    def option(given: Mapping[str, Any]) -> Option:
-        def change(table: Table) -> None:
+def _joint(steps: Sequence[Mapping[str, Any]]) -> SearchLever:
+    def option(given: Mapping[str, Any]) -> LeverOption:
+        def change(table: RecipeTable) -> None:
             made = [str(name) for one in table.get("synthesis", ()) for name in step_targets(one)]
             step = dict(given)
             if PREDICTORS in given:
@@ -333,37 +337,40 @@ def _joint(steps: Sequence[Mapping[str, Any]]) -> Lever:
             table["synthesis"] = [step]
             _weigh_where_all_can(table)
 
-        return Option(str(given["method"]), change)
+        return LeverOption(str(given["method"]), change)
 
-    options = (Option(AS_PLANNED, _nothing), *(option(step) for step in steps))
-    return Lever(JOINT, options, 0, rising=False, setting="method")
+    options = (LeverOption(AS_PLANNED, _nothing), *(option(step) for step in steps))
+    return SearchLever(JOINT, options, 0, later_protects_more=False, setting="method")
 
 
-def _coarser(recipe: Recipe, joint: Sequence[Mapping[str, Any]]) -> Lever | None:
+def _coarser(recipe: Recipe, joint: Sequence[Mapping[str, Any]]) -> SearchLever | None:
     """Wider bins of the numbers that steps make in bins; None where none does."""
     if not any(one.get(BINS) for one in (*joint, *(step.to_table() for step in recipe.synthesis))):
         return None
 
-    def option(label: str, times: int) -> Option:
-        def change(table: Table) -> None:
+    def option(label: str, times: int) -> LeverOption:
+        def change(table: RecipeTable) -> None:
             for step in table.get("synthesis", ()):
                 if BINS in step:
-                    step[BINS] = {name: Binning.parse(rule).coarser(times).written for name, rule in step[BINS].items()}
+                    step[BINS] = {
+                        name: BinningRule.parse(rule).with_coarser_bins(times).written
+                        for name, rule in step[BINS].items()
+                    }
 
-        return Option(label, change)
+        return LeverOption(label, change)
 
-    return Lever(BINS, tuple(option(label, times) for label, times in COARSER.items()), 0, setting=BINS)
+    return SearchLever(BINS, tuple(option(label, times) for label, times in COARSER.items()), 0, setting=BINS)
 
 
-def _coarser_keys(recipe: Recipe, data: Microdata, rare: int) -> Table:
+def _coarser_keys(recipe: Recipe, data: Microdata, rare: int) -> RecipeTable:
     """By quasi-identifier the rules that make it coarser, the finest first: steps of numbers, groups of the levels that few people have.
 
     Which levels these are, and how wide steps are where no bounds are declared, is learnt from the records, and public once a plan with them is released.
     None where hardly anybody is alone with the quasi-identifiers: then they hide nobody, and a search has fewer looks for all else.
     """
-    found: Table = {}
-    known = recipe.schema.of_role(Role.QUASI_IDENTIFIER)
-    if not known or (risk_of_known(data, known) == 1).mean() < ALONE:
+    found: RecipeTable = {}
+    known = recipe.schema.names_by_role(Role.QUASI_IDENTIFIER)
+    if not known or (risk_by_known_variables(data, known) == 1).mean() < ALONE:
         return found
     for name in known:
         variable = recipe.schema[name]
@@ -376,77 +383,79 @@ def _coarser_keys(recipe: Recipe, data: Microdata, rare: int) -> Table:
             rules: list[Any] = [join(list(map(str, column.categories)), counts, times * rare) for times in RARER]
         else:
             least = 2 if variable.kind is not Kind.CONTINUOUS else 0
-            rules = [width for width in proposals(data, name)[0].widths if width >= least][:MOST_WIDTHS]
+            rules = [width for width in propose_hierarchies(data, name)[0].widths if width >= least][:MOST_WIDTHS]
         if rules := [one for at, one in enumerate(rules) if one and one not in rules[:at]]:
-            found[name] = [Recode.parse(one).written for one in rules]
+            found[name] = [RecodeRule.parse(one).written for one in rules]
     return found
 
 
-def _recoding(recipe: Recipe, name: str, rules: Sequence[Any]) -> Lever | None:
+def _recoding(recipe: Recipe, name: str, rules: Sequence[Any]) -> SearchLever | None:
     """The steps or groups of one variable. Steps of a variable that the plan synthesises change nothing: its own step has bins."""
     now = recipe.form.recode.get(name)
-    possible = [Recode.parse(rule) for rule in rules]
+    possible = [RecodeRule.parse(rule) for rule in rules]
     if now is not None:
-        possible = [rule for rule in possible if now.width is not None and rule != now and rule.after(now) is not None]
+        possible = [
+            rule for rule in possible if now.width is not None and rule != now and rule.remaining_after(now) is not None
+        ]
     if not possible:
         return None
 
-    def option(rule: Recode) -> Option:
-        def change(table: Table) -> None:
+    def option(rule: RecodeRule) -> LeverOption:
+        def change(table: RecipeTable) -> None:
             made = {one for step in table.get("synthesis", ()) for one in step_targets(step)}
             if rule.width is None or name not in made:
                 form = table.get("release", {})
                 table["release"] = {**form, RECODE: {**form.get(RECODE, {}), name: rule.written}}
 
         groups = (f"{len(members)} levels as {group}" for group, members in rule.groups.items())
-        return Option("; ".join(groups) if rule.width is None else f"{rule.width:g}", change)
+        return LeverOption("; ".join(groups) if rule.width is None else f"{rule.width:g}", change)
 
-    options = (Option(AS_PLANNED, _nothing), *(option(rule) for rule in possible))
-    return Lever(COARSENING.format(name), options, 0, setting=RECODE)
+    options = (LeverOption(AS_PLANNED, _nothing), *(option(rule) for rule in possible))
+    return SearchLever(COARSENING.format(name), options, 0, setting=RECODE)
 
 
-def _weights(recipe: Recipe, possible: Sequence[Step]) -> Lever | None:
+def _weights(recipe: Recipe, possible: Sequence[RecipeStep]) -> SearchLever | None:
     """Less influence for records that few share their quasi-identifiers with; None where no plan could weigh records so, or an earlier run's risks weigh them.
 
     A plan of which one step cannot weigh records weighs none: weights that it has are taken out.
     """
     given = recipe.weights
-    known = list(recipe.schema.of_role(Role.QUASI_IDENTIFIER) if given is None else given.known)
+    known = list(recipe.schema.names_by_role(Role.QUASI_IDENTIFIER) if given is None else given.known)
     able = {name for step in possible if step.method.synthesis.weighted for name in step.targets}
     if not known or not {n for step in recipe.synthesis for n in step.targets} <= able:
         return None
     own = 0.0 if given is None else given.strength
 
-    def option(strength: float) -> Option:
-        def change(table: Table) -> None:
+    def option(strength: float) -> LeverOption:
+        def change(table: RecipeTable) -> None:
             table.pop("weights", None)
             if strength:
                 table["weights"] = {"known": known, "strength": strength}
                 _weigh_where_all_can(table)
 
-        return Option(f"strength {strength:g}" if strength else "all alike", change)
+        return LeverOption(f"strength {strength:g}" if strength else "all alike", change)
 
     strengths = sorted({0.0, *STRENGTHS, own})
-    return Lever(WEIGHTS, tuple(map(option, strengths)), strengths.index(own), setting="weights")
+    return SearchLever(WEIGHTS, tuple(map(option, strengths)), strengths.index(own), setting="weights")
 
 
-def _weigh_where_all_can(table: Table) -> None:
+def _weigh_where_all_can(table: RecipeTable) -> None:
     """Take the weights of who is known out of a plan of which a step cannot weigh records."""
     methods = [method_of_step("synthesis", str(step["method"])) for step in table["synthesis"]]
     if table.get("weights", {}).get("known") and not all(one is not None and one.synthesis.weighted for one in methods):
         del table["weights"]
 
 
-def _nothing(table: Table) -> None:
+def _nothing(table: RecipeTable) -> None:
     """The plan as it is."""
 
 
-def _anonymisation(plans: Sequence[Sequence[Mapping[str, Any]]]) -> Lever:
-    def option(steps: Sequence[Mapping[str, Any]]) -> Option:
-        def change(table: Table) -> None:
+def _anonymisation(plans: Sequence[Sequence[Mapping[str, Any]]]) -> SearchLever:
+    def option(steps: Sequence[Mapping[str, Any]]) -> LeverOption:
+        def change(table: RecipeTable) -> None:
             table[ANONYMISATION] = [dict(step) for step in steps]
 
-        return Option(", then ".join(str(step["method"]) for step in steps), change)
+        return LeverOption(", then ".join(str(step["method"]) for step in steps), change)
 
-    options: tuple[Option, ...] = (Option(AS_PLANNED, _nothing), *(option(steps) for steps in plans))
-    return Lever(ANONYMISATION, options, 0, rising=False, setting="method")
+    options: tuple[LeverOption, ...] = (LeverOption(AS_PLANNED, _nothing), *(option(steps) for steps in plans))
+    return SearchLever(ANONYMISATION, options, 0, later_protects_more=False, setting="method")

@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from sfumato.engine.data.toml import read_toml
 
-from ..visible_text import printable
+from ..visible_text import replace_unprintable
 from .drafting import DraftedPlan
 from .drafts import plan_text
 from .rewrite import rewritten
@@ -45,4 +45,4 @@ def drafted_toml(toml: str, plan: DraftedPlan) -> str:
 
 def _comment(text: str) -> list[str]:
     """Lines of a comment; names of variables may hold anything, and end no line."""
-    return [f"# {line}" for line in wrap(printable(" ".join(text.split())), WIDTH)]
+    return [f"# {line}" for line in wrap(replace_unprintable(" ".join(text.split())), WIDTH)]

@@ -13,16 +13,16 @@ from typing import Any
 
 from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.data.recoding import recoded
+from sfumato.engine.data.recoding import recode_data
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.audience import Audience
-from sfumato.engine.methods.drafting import Case, Declined, Offer, OfferedLimit, Want, offer_of
+from sfumato.engine.methods.drafting import Case, DeclinedOffer, Offer, OfferedLimit, Want, request_offer
 from sfumato.engine.methods.outputs import QUESTIONS, Question
-from sfumato.engine.methods.registry import OWN, Method, find, method_of_step, registry
-from sfumato.engine.methods.table_profile import TableProfile, VariableProfile, table_seen
+from sfumato.engine.methods.registry import OWN, Method, find_method, method_of_step, registry
+from sfumato.engine.methods.table_profile import TableProfile, VariableProfile, profile_table
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.wording import agree, listed
+from sfumato.engine.wording import agreeing_word, join_names
 
 from ..policy.policy import Policy
 from .protection import (
@@ -165,8 +165,8 @@ def ranked_offers(
             or (kind is not None and method.synthesis.targets and kind not in method.synthesis.targets)
         ):
             continue
-        offer = offer_of(method, case)
-        if isinstance(offer, Declined):
+        offer = request_offer(method, case)
+        if isinstance(offer, DeclinedOffer):
             decline(method.key, offer.reason)
         elif offer is not None:
             found.append((method, offer))
@@ -177,7 +177,7 @@ def intended(schema: Schema, wanted: Wanted) -> Want:
     """What a plan is drafted for: as said, else a synthesis where a variable is sensitive, else an anonymisation."""
     if wanted.want is not None:
         return wanted.want
-    known, sensitive = schema.of_role(Role.QUASI_IDENTIFIER), schema.of_role(Role.SENSITIVE)
+    known, sensitive = schema.names_by_role(Role.QUASI_IDENTIFIER), schema.names_by_role(Role.SENSITIVE)
     return "synthesis" if sensitive or wanted.everything or not known else "anonymisation"
 
 
@@ -296,7 +296,7 @@ class _Draft:
             "t": wanted.t,
             "audit": wanted.audit,
         }
-        return Case(want, self.seen.described(schema), known, sensitive, released, holdout=holdout, **asked)
+        return Case(want, self.seen.with_schema(schema), known, sensitive, released, holdout=holdout, **asked)
 
     def _for_audience(self, schema: Schema, case: Case) -> tuple[Schema, Case]:
         """The case whose kept columns the audience may have, and the variables that stay in the plan."""
@@ -322,7 +322,7 @@ class _Draft:
             self.protection = draft.protection(kept, share)
             own = Schema(tuple(v for v in schema if v.name not in self.protection.left_out))
             rules = self.protection.rules
-            profile = (table_seen(recoded(self.data, rules)) if rules else self.seen).described(own)
+            profile = (profile_table(recode_data(self.data, rules)) if rules else self.seen).with_schema(own)
             protected = self._sized(
                 replace(
                     case,
@@ -350,20 +350,20 @@ class _Draft:
         choice = choose_quasi_identifiers(case.table, case.known, case.sensitive, others, case.k)
         if choice.added:
             self.notes.append(
-                f"{listed(choice.added)} {agree(len(choice.added), 'is', 'are')} made coarser too: the public may know any column, whatever its role."
+                f"{join_names(choice.added)} {agreeing_word(len(choice.added), 'is', 'are')} made coarser too: the public may know any column, whatever its role."
             )
         if choice.left_out:
             self.warnings.append(
-                f"{listed(choice.left_out)} {agree(len(choice.left_out), 'is', 'are')} left out of the plan: a public release would show them true of "
+                f"{join_names(choice.left_out)} {agreeing_word(len(choice.left_out), 'is', 'are')} left out of the plan: a public release would show them true of "
                 f"everybody. Classes of {case.k} can be halved {choice.cuts} times, and more quasi-identifiers would coarsen all of them."
             )
         if design:
             self.warnings.append(
-                f"{listed(design)} {agree(len(design), 'is', 'are')} left out of the plan: the public may know the design of a survey, and it cannot be made coarser."
+                f"{join_names(design)} {agreeing_word(len(design), 'is', 'are')} left out of the plan: the public may know the design of a survey, and it cannot be made coarser."
             )
         known = (*case.known, *choice.added)
         own = Schema(tuple(v for v in schema if v.name not in (*choice.left_out, *design)))
-        return own, replace(case, table=self.seen.described(own), known=known, released=known)
+        return own, replace(case, table=self.seen.with_schema(own), known=known, released=known)
 
     def _sized(self, case: Case) -> Case:
         """The case with the number of records that are held out: the smallest share by which as many offered limits can be decided as by the largest."""
@@ -379,7 +379,7 @@ class _Draft:
 
     def _decided_of(self, case: Case) -> int:
         """How many of the limits that are offered for a case can be decided."""
-        offers = (offer_of(method, case) for method in registry().values() if method.family == "risk")
+        offers = (request_offer(method, case) for method in registry().values() if method.family == "risk")
         limits = [limit for offer in offers if isinstance(offer, Offer) for limit in offer.limits if not limit.extra]
         return sum(self._decided(limit) is not None for limit in limits)
 
@@ -408,7 +408,7 @@ class _Draft:
         steps: list[DraftedStep] = []
         for at, name in enumerate(order):
             possible = [*kept, *(made for made in order[:at] if _tells(case.table[made]))]
-            told = case.table.by_mutual_information(name, possible)[:MOST_PREDICTORS]
+            told = case.table.order_by_mutual_information(name, possible)[:MOST_PREDICTORS]
             steps.append(self._made(replace(case, target=case.table[name], predictors=told), len(possible)))
         return steps
 
@@ -574,7 +574,7 @@ class _Draft:
             )
         if self.reported:
             said.append(
-                f"No limit on {listed(self.reported)}: people are found by kept quasi-identifiers, which are reported for {self.audience.name}."
+                f"No limit on {join_names(self.reported)}: people are found by kept quasi-identifiers, which are reported for {self.audience.name}."
             )
         if self.undecidable:
             said.append(
@@ -592,7 +592,7 @@ class _Draft:
         answered = {
             q
             for step, _ in measures
-            for output in find(step.table["method"], "method").results
+            for output in find_method(step.table["method"], "method").result_outputs
             for q in output.risk.questions
         }
         if still_open := [question for question in QUESTIONS if question not in answered]:

@@ -17,7 +17,7 @@ from typing import Any
 
 import tomli_w
 
-from ..audit import Act, append
+from ..audit import AuditAct, append_act
 from ..errors import NotFound, NotReady
 from ..store.runs import Run, find_run
 from ..store.workspace import Workspace
@@ -179,7 +179,9 @@ def store_draft(connection: sqlite3.Connection, draft: Draft) -> Draft:
         (draft.project_id, draft.dataset_id, draft.drawn_from, draft.toml),
     ).fetchone()[0]
     sha256 = hashlib.sha256(draft.toml.encode()).hexdigest()
-    append(connection, Act.PLAN_EDITED, f"project {draft.project_id}", dataset=draft.dataset_id, toml_sha256=sha256)
+    append_act(
+        connection, AuditAct.PLAN_EDITED, f"project {draft.project_id}", dataset=draft.dataset_id, toml_sha256=sha256
+    )
     return replace(draft, revision=revision)
 
 

@@ -10,19 +10,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.data.toml import read_toml
-from sfumato.engine.errors import BadInput, suggestion
-from sfumato.engine.methods.registry import method_called
-from sfumato.engine.partition.generated_hierarchies import Proposal, proposals
-from sfumato.engine.partition.hierarchies import ROUNDING, Hierarchy, flat, interval_hierarchy
-from sfumato.engine.partition.hierarchy_edits import Node, nodes_of
-from sfumato.engine.partition.hierarchy_files import rows_of_text
+from sfumato.engine.errors import BadInput, near_miss_hint
+from sfumato.engine.methods.registry import method_by_key
+from sfumato.engine.partition.generated_hierarchies import HierarchyProposal, propose_hierarchies
+from sfumato.engine.partition.hierarchies import ROUNDING, Hierarchy, flat_hierarchy, interval_hierarchy
+from sfumato.engine.partition.hierarchy_edits import HierarchyNode, list_nodes
+from sfumato.engine.partition.hierarchy_files import parse_hierarchy_rows
 from sfumato.engine.recipe.data_source import DataSource
 
 from ..ingest.files import find_source, ingest
-from ..policy.policy import policy_of
+from ..policy.policy import read_policy_of_workspace
 from ..recipes import find_recipe
 from ..store.workspace import Workspace
 from .drafts import Draft
@@ -48,7 +48,7 @@ class TreeLine:
     ``few`` says that there are fewer than the policy lets out, and not that another node would be given away by them.
     """
 
-    node: Node
+    node: HierarchyNode
     values: int
     records: int | None
     few: bool = False
@@ -69,7 +69,7 @@ class OpenHierarchy:
     widths: tuple[float, ...]
     counts: Mapping[str, int]
     numbers: NDArray[np.float64]
-    proposals: tuple[Proposal, ...]
+    proposals: tuple[HierarchyProposal, ...]
     smallest: int
     level: int | None = None
     said: str = ""
@@ -83,14 +83,16 @@ class OpenHierarchy:
         interval_hierarchy(np.zeros(1), widths)
         return replace(self, widths=tuple(widths), said="widths as you say", learnt="")
 
-    def proposed(self, proposal: Proposal) -> OpenHierarchy:
-        return replace(self, tree=proposal.tree, widths=proposal.widths, said=proposal.words, learnt=proposal.learnt)
+    def proposed(self, proposal: HierarchyProposal) -> OpenHierarchy:
+        return replace(
+            self, tree=proposal.tree, widths=proposal.widths, said=proposal.description, learnt=proposal.learnt_facts
+        )
 
     @property
     def as_tree(self) -> Hierarchy:
         """The tree of the values that the data have: of intervals too, down to every single number."""
         if self.holds == "hierarchies":
-            return self.tree or flat(list(self.counts) or ["*"])
+            return self.tree or flat_hierarchy(list(self.counts) or ["*"])
         return interval_hierarchy(np.unique(self.numbers), self.widths, dates=self.variable.kind is Kind.DATE)[0]
 
     def records_told(self, line: TreeLine) -> str:
@@ -115,9 +117,9 @@ class OpenHierarchy:
         if self.holds == "hierarchies":
             tree = self.as_tree
             own = np.array([self.counts.get(value, 0) for value in tree.values])
-            return _told(nodes_of(tree), own, np.ones(len(own), dtype=np.int64), self.smallest)
+            return _told(list_nodes(tree), own, np.ones(len(own), dtype=np.int64), self.smallest)
         if not self.widths:
-            node = Node("*", 1, 1, (0,), 0)
+            node = HierarchyNode("*", 1, 1, (0,), 0)
             return _told([node], np.array([len(self.numbers)]), np.array([len(np.unique(self.numbers))]), self.smallest)
         narrowest = self.widths[0]
         distinct, count = np.unique(self.numbers, return_counts=True)
@@ -126,7 +128,7 @@ class OpenHierarchy:
             raise ValueError(f"{len(starts):,} intervals are too many to show; take wider ones")
         tree, _ = interval_hierarchy(starts, self.widths, dates=self.variable.kind is Kind.DATE)
         records = np.bincount(first, weights=count, minlength=len(starts)).astype(np.int64)
-        nodes = [node for node in nodes_of(tree) if not node.is_value]
+        nodes = [node for node in list_nodes(tree) if not node.is_value]
         return _told(nodes, records, np.bincount(first, minlength=len(starts)), self.smallest)
 
 
@@ -140,7 +142,7 @@ def _written(tree: Hierarchy) -> Any:
 
 
 def _told(
-    nodes: Sequence[Node], records: NDArray[np.int64], values: NDArray[np.int64], smallest: int
+    nodes: Sequence[HierarchyNode], records: NDArray[np.int64], values: NDArray[np.int64], smallest: int
 ) -> list[TreeLine]:
     """The lines of nodes. A number of records below ``smallest`` is not told, nor what would give it away with the others."""
     totals = [int(records[list(node.rows)].sum()) for node in nodes]
@@ -161,7 +163,7 @@ def _told(
     ]
 
 
-def _children(nodes: Sequence[Node]) -> dict[int, list[int]]:
+def _children(nodes: Sequence[HierarchyNode]) -> dict[int, list[int]]:
     """The places of the nodes directly below each node, from the root down."""
     below: dict[int, list[int]] = {at: [] for at in range(len(nodes))}
     path: list[int] = []
@@ -177,14 +179,14 @@ def proposed_settings(data: Microdata, known: Sequence[str]) -> dict[str, dict[s
     """The tables ``hierarchies`` and ``widths`` of a step for quasi-identifiers whose values can be joined in steps."""
     found: dict[str, dict[str, Any]] = {"hierarchies": {}, "widths": {}}
     for name in known:
-        if data.missing(name).any() or not len(data):
+        if data.missing_mask(name).any() or not len(data):
             continue
         kind = data.schema[name].kind
         if kind.has_levels and (kind is Kind.BINARY or data.frame[name].nunique() > MOST_LEAVES):
             continue
-        first = proposals(data, name)[0]
+        first = propose_hierarchies(data, name)[0]
         if first.tree is None or first.tree.height > 1:
-            for setting, by_name in first.settings(name).items():
+            for setting, by_name in first.recipe_settings(name).items():
                 found[setting] |= by_name
     return found
 
@@ -195,7 +197,7 @@ def with_hierarchies(table: Mapping[str, Any]) -> list[tuple[StepPlace, str, Hol
     found: list[tuple[StepPlace, str, Holds]] = []
     for index, step in enumerate(table.get(SECTION, [])):
         name = str(step.get("method", ""))
-        method = method_called(name if "." in name else f"{SECTION}.{name}")
+        method = method_by_key(name if "." in name else f"{SECTION}.{name}")
         known = {info.name for info in method.spec.params()} if method else set()
         by_role = [one for one, said in variables.items() if said.get("role") in QUASI_IDENTIFIERS]
         for variable in step.get("quasi_identifiers") or by_role:
@@ -212,10 +214,10 @@ def open_hierarchy(workspace: Workspace, draft: Draft, place: StepPlace, name: s
     dataset = workspace.dataset(draft.dataset_id)
     variable = Variable.from_table(name, table["variables"][name], f"variables.{name}")
     stored = workspace.read(dataset)
-    data = conform(stored.frame[[name]], Schema((variable,)), MissingPolicy.KEEP)
+    data = conform_to_schema(stored.frame[[name]], Schema((variable,)), MissingPolicy.KEEP)
     step = table[place.section][place.index]
     holds: Holds = "hierarchies" if variable.kind.has_levels else "widths"
-    return hierarchy_of(data, name, step, place, holds, policy_of(workspace.directory).smallest_cell)
+    return hierarchy_of(data, name, step, place, holds, read_policy_of_workspace(workspace.directory).smallest_cell)
 
 
 def hierarchy_of(
@@ -227,9 +229,9 @@ def hierarchy_of(
     if holds == "hierarchies":
         counts = dict.fromkeys(variable.levels, 0)
         counts |= {str(value): int(count) for value, count in data.frame[name].value_counts(sort=False).items()}
-    numbers = np.empty(0) if holds == "hierarchies" else data.present(name)
+    numbers = np.empty(0) if holds == "hierarchies" else data.present_numbers(name)
     level = dict(step.get("levels") or {}).get(name)
-    offered = proposals(data, name)
+    offered = propose_hierarchies(data, name)
     opened = OpenHierarchy(
         place, variable, holds, None, (), counts, numbers, offered, smallest, level if isinstance(level, int) else None
     )
@@ -260,7 +262,7 @@ def hierarchy_of_recipe(
     if not isinstance(variable, Mapping):
         named = ", ".join(table.get("variables", {}))
         raise BadInput(
-            "VARIABLE", f'the recipe has no "{name}"{suggestion(name, table.get("variables", {}))}; it has {named}'
+            "VARIABLE", f'the recipe has no "{name}"{near_miss_hint(name, table.get("variables", {}))}; it has {named}'
         )
     schema = Schema(
         tuple(Variable.from_table(one, said, f"variables.{one}") for one, said in table["variables"].items())
@@ -282,7 +284,7 @@ def hierarchy_of_recipe(
     if holds == "widths":
         raise BadInput("--from", f'"{name}" is {described.kind}, whose intervals have widths and no tree')
     try:
-        rows = rows_of_text(tree)
+        rows = parse_hierarchy_rows(tree)
     except (ValueError, csv.Error) as error:
         raise BadInput("--from", str(error)) from None
     try:

@@ -12,22 +12,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sfumato.engine.adversary.cells import cells_of
+from sfumato.engine.adversary.cells import cell_keys
 from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
 from sfumato.engine.adversary.kept_columns import (
     CombinationSizes,
-    Lever,
+    KeptColumnChange,
     ProtectionPlan,
     coarser_rules,
     plan_protection,
 )
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.data.recoding import recoded
-from sfumato.engine.data.recoding_rules import Recode
+from sfumato.engine.data.recoding import recode_data
+from sfumato.engine.data.recoding_rules import RecodeRule
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.methods.audience import AUDIENCES, Audience
 from sfumato.engine.methods.table_profile import TableProfile
-from sfumato.engine.wording import agree, listed, percent
+from sfumato.engine.wording import agreeing_word, format_percent, join_names
 
 from ..policy.policy import AudienceLimits, Policy
 
@@ -56,7 +56,7 @@ class DraftAudience:
         release = table.get("release", {})
         planned = release.get("audience", AUDIENCES[0]) if isinstance(release, Mapping) else AUDIENCES[0]
         asked: Audience = requested or (planned if planned in AUDIENCES else AUDIENCES[0])
-        audience = policy.audience_of(asked)
+        audience = policy.effective_audience(asked)
         return cls(audience, policy.audience_limits(audience), asked)
 
     @property
@@ -94,7 +94,7 @@ class ColumnProtection:
     notes, warnings: what else the draft says
     """
 
-    rules: Mapping[str, Recode] = field(default_factory=dict)
+    rules: Mapping[str, RecodeRule] = field(default_factory=dict)
     replaced: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
@@ -119,20 +119,20 @@ class KeptColumnDraft:
     def protection(self, kept: Sequence[str], holdout: float) -> ColumnProtection:
         """Return what has to change for the audience when a share ``holdout`` of the records is held out of the release."""
         counting = [name for name in kept if self.audience.counts(name, self.known)]
-        limits = self.audience.limits.limits.before_removal(holdout)
+        limits = self.audience.limits.limits.limits_before_removal(holdout)
         # The design of a survey can be neither drawn nor recoded: it stays as it is, or it goes.
         design = [name for name in counting if self.data.schema[name].design is not None]
         left_out: list[str] = []
         warnings: list[str] = []
-        if over := limits.people_over(self.sizes(design)) if design else 0:
+        if over := limits.count_unprotected(self.sizes(design)) if design else 0:
             left_out, counting = design, [name for name in counting if name not in design]
             warnings.append(
-                f"{listed(design)} {agree(len(design), 'is', 'are')} left out of the plan: by the design of the survey alone "
+                f"{join_names(design)} {agreeing_word(len(design), 'is', 'are')} left out of the plan: by the design of the survey alone "
                 f"{self._of_all(over)} would be {self._over_text(limits)}."
             )
         changeable = [name for name in counting if name not in design]
         plan = plan_protection(self.data, counting, limits, replaceable=changeable) if counting else ProtectionPlan()
-        reasons = {lever.variable: self._reason(lever, limits) for lever in plan.levers}
+        reasons = {lever.variable: self._reason(lever, limits) for lever in plan.changes}
         rules = dict(plan.rules)
         for name in plan.replaced:
             if (rule := self._rare_levels_joined(name, limits)) is not None:
@@ -157,7 +157,7 @@ class KeptColumnDraft:
     def sizes(self, names: Sequence[str], data: Microdata | None = None) -> CombinationSizes:
         """Count the combinations of some columns."""
         shown = self.data if data is None else data
-        return CombinationSizes.from_cells(cells_of(shown, names), names, len(shown))
+        return CombinationSizes.from_cells(cell_keys(shown, names), names, len(shown))
 
     def _of_all(self, people: int) -> str:
         return f"{people:,} of {len(self.data):,} {self.noun}"
@@ -169,23 +169,23 @@ class KeptColumnDraft:
         average = f"above the average risk of {limits.average_risk:.2g}" if limits.average_risk else ""
         return " or ".join(part for part in (classes, average) if part)
 
-    def _reason(self, lever: Lever, limits: KeptColumnLimits) -> str:
+    def _reason(self, lever: KeptColumnChange, limits: KeptColumnLimits) -> str:
         """What becomes of a column, and how many people that protects."""
-        alone = self.sizes([lever.variable]).alone
+        alone = self.sizes([lever.variable]).n_unique
         if lever.rule is None and alone >= len(self.data) / 2:
             return f"{lever.variable} is synthesised: {self._of_all(alone)} are alone with it"
-        protects = f"{self._of_all(lever.without or 0)} would be {self._over_text(limits)} without"
+        protects = f"{self._of_all(lever.n_unprotected_without or 0)} would be {self._over_text(limits)} without"
         if lever.rule is None:
             return f"{lever.variable} is synthesised: {protects}"
         if lever.rule.width is not None:
-            return f"{lever.variable} is shown in {lever.steps}: {protects}"
+            return f"{lever.variable} is shown in {lever.steps_text}: {protects}"
         return f"{self._joined_text(lever.variable, lever.rule)}: {protects}"
 
-    def _joined_text(self, name: str, rule: Recode) -> str:
+    def _joined_text(self, name: str, rule: RecodeRule) -> str:
         levels, joined = len(self.data.frame[name].cat.categories), sum(map(len, rule.groups.values()))
         return f"{name} is shown with {joined:,} of its {levels:,} levels joined under fewer names"
 
-    def _rare_levels_joined(self, name: str, limits: KeptColumnLimits) -> Recode | None:
+    def _rare_levels_joined(self, name: str, limits: KeptColumnLimits) -> RecodeRule | None:
         """Return the finest rule by which each level of a synthesised column has enough people; None where none is needed or possible.
 
         A model draws levels that somebody in the data has. A level of two people gives away that one of them is there, which attacks on membership find.
@@ -193,7 +193,7 @@ class KeptColumnDraft:
         variable = self.data.schema[name]
         if not variable.kind.has_levels or variable.levels or limits.smallest_class is None:
             return None
-        if not len(self.sizes([name]).below(limits.smallest_class)):
+        if not len(self.sizes([name]).records_below(limits.smallest_class)):
             return None
         return next(iter(coarser_rules(self.data, name, limits.smallest_class)), None)
 
@@ -209,20 +209,20 @@ class KeptColumnDraft:
         smallest = self.audience.limits.smallest_class
         shown = [name for name in counting if name in staying]
         if limits == KeptColumnLimits():
-            alone = f"{self._of_all(self.sizes(shown).alone)} are alone with {listed(shown)}"
+            alone = f"{self._of_all(self.sizes(shown).n_unique)} are alone with {join_names(shown)}"
             return (
                 [f"Nothing is changed for {self.audience.name}: {alone}. The figure is reported, without a limit."]
                 if shown
                 else []
             )
         notes = []
-        if plan.levers and holdout and smallest:
+        if plan.changes and holdout and smallest:
             notes.append(
                 f"The hold-out takes {self.noun} out of the release: the draft asks for classes of {limits.smallest_class}, so that {smallest} are left "
                 "after it."
             )
         if shown and limits.smallest_class:
-            notes.append(f"Every combination of {listed(shown)} has at least {limits.smallest_class} {self.noun}.")
+            notes.append(f"Every combination of {join_names(shown)} has at least {limits.smallest_class} {self.noun}.")
         elif counting and not shown:
             notes.append("No column that counts for this audience stays: all of them are synthesised.")
         return notes
@@ -232,21 +232,21 @@ class KeptColumnDraft:
         others = [name for name in staying if not self.audience.counts(name, self.known)]
         if self.audience.audience != "contract" or not others:
             return []
-        sizes = self.sizes(staying, recoded(self.data, plan.rules))
-        over = self.audience.limits.limits.people_over(sizes)
+        sizes = self.sizes(staying, recode_data(self.data, plan.rules))
+        over = self.audience.limits.limits.count_unprotected(sizes)
         if not over:
             return []
         return [
-            f"Under a contract the quasi-identifiers count. Who also knows {listed(others)}, released unchanged, finds {self._of_all(sizes.alone)} alone "
-            f"in their combination. Can users know {agree(len(others), 'it', 'them')} of a person? Then mark "
-            f"{agree(len(others), 'it', 'them')} as quasi-identifiers."
+            f"Under a contract the quasi-identifiers count. Who also knows {join_names(others)}, released unchanged, finds {self._of_all(sizes.n_unique)} alone "
+            f"in their combination. Can users know {agreeing_word(len(others), 'it', 'them')} of a person? Then mark "
+            f"{agreeing_word(len(others), 'it', 'them')} as quasi-identifiers."
         ]
 
     def _questions(self, unchanged: Sequence[str]) -> list[str]:
         """Ask about each column that stays and tells many people apart by itself; the survey's design and weights have their own warning."""
         found = []
         for name in unchanged:
-            alone = self.sizes([name]).alone
+            alone = self.sizes([name]).n_unique
             if self.data.schema[name].design is not None or alone < IDENTIFYING * len(self.data):
                 continue
             steps = self._first_steps(name)
@@ -262,8 +262,8 @@ class KeptColumnDraft:
         for rule in coarser_rules(self.data, name, 2):
             if rule.width is None:
                 return ""
-            if self.sizes([name], recoded(self.data, {name: rule})).alone < IDENTIFYING * len(self.data):
-                return Lever(name, rule, 0, None, is_date).steps
+            if self.sizes([name], recode_data(self.data, {name: rule})).n_unique < IDENTIFYING * len(self.data):
+                return KeptColumnChange(name, rule, 0, None, is_date).steps_text
         return ""
 
 
@@ -293,7 +293,7 @@ def choose_quasi_identifiers(
     possible = [name for name in others if profile[name].distinct <= profile.records / 2 and not profile[name].missing]
     order: dict[str, int] = {name: len(possible) for name in possible}
     for target in sensitive or known:
-        for place, name in enumerate(profile.by_mutual_information(target, sorted(possible))):
+        for place, name in enumerate(profile.order_by_mutual_information(target, sorted(possible))):
             order[name] = min(order[name], place)
     added = sorted(possible, key=lambda name: (order[name], name))[: max(0, cuts - len(known))]
     return QuasiIdentifierChoice(tuple(added), tuple(name for name in others if name not in added), cuts)
@@ -307,11 +307,11 @@ def is_counted(role: Role) -> bool:
 def evaluation_warning(draft: KeptColumnDraft, kept: Sequence[str]) -> list[str]:
     """Return how many people the gate will find by columns that a release of another tool keeps; nothing where it finds nobody."""
     counting = [name for name in kept if draft.audience.counts(name, draft.known)]
-    over = draft.audience.limits.limits.people_over(draft.sizes(counting)) if counting else 0
+    over = draft.audience.limits.limits.count_unprotected(draft.sizes(counting)) if counting else 0
     if not over:
         return []
-    share = percent(over / len(draft.data))
+    share = format_percent(over / len(draft.data))
     return [
-        f"{over:,} of {len(draft.data):,} {draft.noun} ({share}) can be found by {listed(counting)}, which the release keeps: the gate blocks it for "
+        f"{over:,} of {len(draft.data):,} {draft.noun} ({share}) can be found by {join_names(counting)}, which the release keeps: the gate blocks it for "
         f"{draft.audience.name}."
     ]

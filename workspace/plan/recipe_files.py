@@ -17,7 +17,7 @@ from typing import Any
 from sfumato.engine.design.seed_pools import SeedPool
 from sfumato.engine.errors import BadInput
 from sfumato.engine.matching.intruder_file import IntruderFile
-from sfumato.engine.partition.hierarchy_files import rows_of_text
+from sfumato.engine.partition.hierarchy_files import parse_hierarchy_rows
 from sfumato.engine.statistics.csv_lines import MOST_BYTES as MOST_OF_LINES
 
 from ..errors import StrangeFile
@@ -63,7 +63,7 @@ def _tree(name: str, place: str, beside: Path | None) -> list[list[str]]:
         raise BadInput(place, "names a file, and this recipe lies in no folder; give the tree as rows")
     text = _text(name, place, beside, MOST_BYTES, "a tree", "a tree is a file with a line a value")
     try:
-        return [list(row) for row in rows_of_text(text)]
+        return [list(row) for row in parse_hierarchy_rows(text)]
     except ValueError as error:
         raise BadInput(place, f'"{name}": {error}') from None
     except csv.Error:
@@ -80,7 +80,7 @@ def _seeds(name: str, place: str, beside: Path | None) -> str | list[str]:
         name, place, beside, MOST_OF_LINES, "a seed pool", f"say {known}, or name a CSV file beside the recipe"
     )
     try:
-        return SeedPool.of_text(text).written
+        return SeedPool.from_text(text).written
     except ValueError as error:
         raise BadInput(place, str(error)) from None
 

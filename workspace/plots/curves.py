@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.engine.methods.outputs import Axis
-from sfumato.engine.methods.registry import find, method_called, output_called
+from sfumato.engine.methods.registry import find_method, method_by_key, output_by_key
 from sfumato.engine.methods.rows import Row
 
 from .figure import CONFIDENTIAL, Figure, Panel
@@ -36,15 +36,20 @@ def sweep_figures(runs: Sequence[RunRows]) -> list[Figure]:
     swept: dict[str, list[Named]] = {}
     for run in runs:
         for row in run.rows:
-            method = method_called(row.method_key)
-            if method and method.study.axis and not method.answers and output_called(row.key) in method.curves:
+            method = method_by_key(row.method_key)
+            if (
+                method
+                and method.study.axis
+                and not method.answer_outputs
+                and output_by_key(row.key) in method.curve_outputs
+            ):
                 key = json.dumps([row.method, row.target, row.params], sort_keys=True)
                 swept.setdefault(key, []).append((run.name, row))
     return [_sweep(rows) for rows in swept.values()]
 
 
 def _sweep(rows: Sequence[Named]) -> Figure:
-    axis = find(f"studies.{rows[0][1].method}", "method").study.axis
+    axis = find_method(f"studies.{rows[0][1].method}", "method").study.axis
     assert axis is not None
     panels = [
         panel
@@ -96,7 +101,7 @@ def interval_figures(runs: Sequence[RunRows]) -> list[Figure]:
     found: dict[str, dict[str, list[Named]]] = {}
     for run in runs:
         for row in run.rows:
-            if (output := output_called(row.key)) and output.drawn:
+            if (output := output_by_key(row.key)) and output.drawn:
                 panels = found.setdefault(_estimand(row), {})
                 panels.setdefault(str(row.params.get("term", row.target)), []).append((run.name, row))
     return [_intervals(json.loads(estimand), panels) for estimand, panels in found.items()]
@@ -129,7 +134,7 @@ def _estimand_title(params: Mapping[str, Any]) -> str:
 
 
 def _interval_panel(title: str, rows: Sequence[Named]) -> Panel:
-    outputs = [(name, row, output) for name, row in rows if (output := output_called(row.key))]
+    outputs = [(name, row, output) for name, row in rows if (output := output_by_key(row.key))]
     estimates = [(name, row) for name, row, output in outputs if output.drawn == "interval"]
     own = [(CONFIDENTIAL, row) for _, row in estimates if row.dataset == CONFIDENTIAL][:1]
     shown = own + [(name, row) for name, row in estimates if row.dataset != CONFIDENTIAL]

@@ -60,14 +60,14 @@ def distribution_figure(
     curves of a few.
     """
     name = variable.name
-    own = confidential.present(name)
-    panels = [(group.name, [released.present(name) for released in group.released]) for group in groups]
+    own = confidential.present_numbers(name)
+    panels = [(group.name, [released.present_numbers(name) for released in group.released]) for group in groups]
     caption = _which(groups, public=public)
     tables = [
         *([] if public else [confidential]),
         *(released for group in groups for released in group.released),
     ]
-    if any(table.missing(name).any() for table in tables):
+    if any(table.missing_mask(name).any() for table in tables):
         caption += "" if variable.kind.has_levels else " Records without a value are not drawn."
     if variable.kind.has_levels:
         levels = [*(str(level) for level in confidential.column(name).cat.categories), NO_VALUE]

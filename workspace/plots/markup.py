@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import TypeAlias
 
-from ..visible_text import visible
+from ..visible_text import replace_hidden
 
 VOID = frozenset({"meta", "br", "hr", "col"})
 Child: TypeAlias = "str | Iterable[Child]"
@@ -18,7 +18,7 @@ class Markup(str):
 
 def text(value: str) -> Markup:
     """The text as markup shows it: what is ``visible`` of it, escaped."""
-    return value if isinstance(value, Markup) else Markup(escape(visible(value), quote=True))
+    return value if isinstance(value, Markup) else Markup(escape(replace_hidden(value), quote=True))
 
 
 def joined(children: Iterable[Child]) -> Markup:

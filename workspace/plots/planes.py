@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sfumato.engine.methods.outputs import Axis, Plane
-from sfumato.engine.methods.registry import Method, method_called
+from sfumato.engine.methods.registry import Method, method_by_key
 from sfumato.engine.methods.rows import Row
 
 from .axes import short_number
@@ -146,11 +146,11 @@ def plane_figures(runs: Sequence[RunRows]) -> list[Figure]:
     for run in runs:
         uses: dict[str, list[Row]] = {}
         for row in run.rows:
-            method = method_called(row.method_key) if row.family == "studies" else None
+            method = method_by_key(row.method_key) if row.family == "studies" else None
             if method is not None and together(method) and method.study.axis and method.study.axis.curve in row.params:
                 uses.setdefault(_use(method, row), []).append(row)
         for own in uses.values():
-            method = method_called(own[0].method_key)
+            method = method_by_key(own[0].method_key)
             assert method is not None
             found += _figures(method, own, run.name if len(runs) > 1 else "")
     return found

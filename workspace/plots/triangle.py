@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from sfumato.engine.methods.labels import name_called
+from sfumato.engine.methods.labels import measure_name
 from sfumato.engine.methods.rows import Row
 
 from .figure import Bins, Cells, Figure, Panel
@@ -26,7 +26,7 @@ def triangle_figures(rows: Sequence[Row], kept: Collection[frozenset[str]]) -> l
         other = row.params.get(OTHER)
         if other and row.target and row.value is not None and row.dataset != "confidential" and row.unit == "share":
             found.setdefault(row.key, {})[row.target, str(other)] = row.value
-    return [_figure(name_called(key), values, kept) for key, values in found.items()]
+    return [_figure(measure_name(key), values, kept) for key, values in found.items()]
 
 
 def _figure(name: str, values: dict[tuple[str, str], float], kept: Collection[frozenset[str]]) -> Figure:

@@ -1,4 +1,4 @@
-"""The rules of a policy for what may be shown outside of what was found inside.
+"""The rules of a policy for what may be shown outside of the results found inside.
 
 All that a command, a screen or a release writes is internal, as confidential as the data, or public. A public number is a function of
 the released files alone, or of counts that were protected by these rules, or it has noise that the privacy account pays for.
@@ -21,13 +21,18 @@ MARKING = f"{INTERNAL}. It does not leave the building."
 """The same at the head of a page."""
 INFORMATION_LOSS = ("utility", "quality")
 """The families whose measures may be public: risks and studies of risk stay inside, whatever a method declares."""
-LEAST_AGREEING = 3
+FEWEST_INDISTINGUISHABLE_COUNTS = 3
 """So many counts at least lie behind a protected one, whatever base and smallest cell a policy names."""
 
 
 @dataclass(frozen=True, slots=True)
 class DisclosureRules:
-    """The least records that a count rests on, the base to which counts are rounded, the digits of other numbers."""
+    """Rules for numbers that are published. Its fields are keys of JSON.
+
+    smallest_cell: fewest records that a count rests on
+    rounding: base to which counts are rounded
+    digits: significant digits of other numbers
+    """
 
     smallest_cell: int = 10
     rounding: int = 5
@@ -35,18 +40,18 @@ class DisclosureRules:
 
     @property
     def base(self) -> int:
-        """Return the base to which counts of confidential records are rounded: the policy's, and ``LEAST_AGREEING`` at least."""
-        return max(self.rounding, LEAST_AGREEING)
+        """Return the base to which counts of confidential records are rounded: the policy's, and ``FEWEST_INDISTINGUISHABLE_COUNTS`` at least."""
+        return max(self.rounding, FEWEST_INDISTINGUISHABLE_COUNTS)
 
-    def number(self, value: float) -> float:
-        """Return a number rounded to so many significant digits."""
+    def round_number(self, value: float) -> float:
+        """Round a number to the significant digits of the policy."""
         return float(f"{value:.{self.digits - 1}e}") if math.isfinite(value) else value
 
-    def rounded(self, records: float) -> float:
-        """Return the nearest multiple of the base; it does not ask whether the count may be shown."""
+    def round_count(self, records: float) -> float:
+        """Round a number of records to the nearest multiple of the base, whether or not the count may be shown."""
         return math.floor(records / self.base + 0.5) * float(self.base)
 
-    def protected_counts(self, counts: Floats) -> Floats | None:
+    def protect_counts(self, counts: Floats) -> Floats | None:
         """Return counts (k,) of cells that make up a table, protected; None where the table has too few records for that.
 
         The cumulative counts are rounded and the cells are what lies between them. Cells that were rounded one by one would have sums: who
@@ -56,8 +61,8 @@ class DisclosureRules:
         """
         import numpy as np
 
-        cell = max(self.smallest_cell, LEAST_AGREEING)
-        total = self.rounded(float(counts.sum()))
+        cell = max(self.smallest_cell, FEWEST_INDISTINGUISHABLE_COUNTS)
+        total = self.round_count(float(counts.sum()))
         few = cell + self.base  # whole steps of rounding, so that no step is cut where the counts of few records end
         if total < 2 * few + self.base:
             return None
@@ -67,10 +72,10 @@ class DisclosureRules:
         return np.diff(below, prepend=0.0, append=total)
 
     def is_protected(self, counts: Floats) -> bool:
-        """Return whether counts (k,) are such as ``protected_counts`` gives: every cumulative count is one of its steps."""
+        """Return whether counts (k,) are such as ``protect_counts`` gives: every cumulative count is one of its steps."""
         import numpy as np
 
-        cell = max(self.smallest_cell, LEAST_AGREEING)
+        cell = max(self.smallest_cell, FEWEST_INDISTINGUISHABLE_COUNTS)
         few, total, below = cell + self.base, float(counts.sum()), np.cumsum(counts)[:-1]
         steps = (below % self.base == 0) & (below >= few) & (below <= total - few)
         return total % self.base == 0 and bool(np.all(steps | (below == cell / 2) | (below == total - cell / 2)))
@@ -78,8 +83,9 @@ class DisclosureRules:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PublicFigure:
-    """A figure of utility that may leave: the row as it is written, with the protected numbers that it follows from.
+    """A figure of utility that may be released: the row as it is written, with the protected numbers that it follows from.
 
+    row: the row as it is written
     counts: protected counts (k,) of the confidential table, one array for each dataset; none where noise protects the figure
     released: counts (k,) of the same cells in each dataset
     noisy: the gap and the number of all records, in records with noise; None where rounding protects the figure

@@ -47,7 +47,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
-from sfumato.engine.errors import BadInput, suggestion
+from sfumato.engine.errors import BadInput, near_miss_hint
 from sfumato.engine.methods.audience import AUDIENCES, Audience
 
 from ..plain_files import read_plain
@@ -67,7 +67,12 @@ LEAST = {"smallest_cell": 1, "rounding": 1, "digits": 1}
 
 @dataclass(frozen=True, slots=True)
 class FindingLimit:
-    """From where on a check of the gate warns and blocks; None keeps the check's own. ``source`` says who asks for it."""
+    """Limits of one check of the gate, as a policy sets them. Its fields are keys of ``policy.toml``.
+
+    warn, block: from where on the check warns and blocks; None keeps the check's own
+    waivable: whether the finding may be waived; None keeps the check's own
+    source: who asks for it
+    """
 
     warn: float | None = None
     block: float | None = None
@@ -77,7 +82,7 @@ class FindingLimit:
 
 @dataclass(frozen=True, slots=True)
 class AudienceLimits:
-    """What columns that a release keeps must satisfy for an audience.
+    """What columns that a release keeps must satisfy for an audience. Its fields are keys of ``policy.toml``.
 
     smallest_class: fewest people who share their values; 0 for no limit
     average_risk: largest mean of 1 / (people who share the values); 1 for no limit
@@ -109,7 +114,7 @@ AUDIENCE_LIMITS: Mapping[Audience, AudienceLimits] = {
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What may leave a workspace. Counts are in records, ``digits`` significant digits."""
+    """What may leave a workspace. Counts are in records, ``digits`` significant digits; the fields are described with ``policy.toml``."""
 
     name: str = ""
     smallest_cell: int = 10
@@ -127,14 +132,14 @@ class Policy:
     audiences: Mapping[Audience, AudienceLimits] = field(default_factory=dict)
 
     @property
-    def rules(self) -> DisclosureRules:
+    def disclosure_rules(self) -> DisclosureRules:
         return DisclosureRules(self.smallest_cell, self.rounding, self.digits)
 
-    def budget(self, of_recipe: float | None) -> float | None:
-        """The epsilon that holds where a recipe names one too: the smaller; None where neither names any."""
+    def effective_budget(self, of_recipe: float | None) -> float | None:
+        """Return the epsilon that holds where a recipe names one too: the smaller; None where neither names any."""
         return min((one for one in (self.epsilon, of_recipe) if one is not None), default=None)
 
-    def audience_of(self, of_recipe: Audience) -> Audience:
+    def effective_audience(self, of_recipe: Audience) -> Audience:
         """Return the stricter of a recipe's audience and the policy's."""
         named = [of_recipe] if self.audience is None else [of_recipe, self.audience]
         return min(named, key=AUDIENCES.index)
@@ -145,7 +150,7 @@ class Policy:
 
     @property
     def sha256(self) -> str:
-        """The hash of what it says, however it is written; a key of a later version that is left out does not count."""
+        """Return the hash of what the policy says, however it is written; a key of a later version that is left out does not count."""
         settings = asdict(self)
         for later, default in (("epsilon", None), ("heads", ""), ("audience", None), ("audiences", {})):
             if settings[later] == default:
@@ -153,62 +158,65 @@ class Policy:
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
-def policy_of(directory: Path) -> Policy:
-    """The policy of the workspace in ``directory``; the default where it has none. Raises BadInput and StrangeFile."""
+def read_policy_of_workspace(directory: Path) -> Policy:
+    """Read the policy of the workspace in ``directory``; the default where it has none. Raises BadInput and StrangeFile."""
     try:
         content = read_plain(directory / POLICY_FILE, MOST_POLICY_BYTES)
     except FileNotFoundError:
         return Policy()
     except OSError as error:
         raise BadInput(POLICY_FILE, f"cannot be read: {error.strerror}") from None
-    return read_policy(content)
+    return parse_policy(content)
 
 
-def read_policy(content: bytes) -> Policy:
-    """A policy as it is written. Raises BadInput with the key that is wrong."""
+def parse_policy(content: bytes) -> Policy:
+    """Parse a policy from its TOML text. Raises BadInput with the key that is wrong."""
     try:
         table = tomllib.loads(content.decode("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadInput(POLICY_FILE, f"is not TOML: {error}") from None
-    _known(table, (*PLAIN, *TABLES, "audiences", "findings"), "")
-    given: dict[str, Any] = {key: _checked(key, table[key], key) for key in PLAIN if key in table}
+    _check_known_keys(table, (*PLAIN, *TABLES, "audiences", "findings"), "")
+    given: dict[str, Any] = {key: _check_value(key, table[key], key) for key in PLAIN if key in table}
     for name, keys in TABLES.items():
-        part = _table(table.get(name, {}), name)
-        _known(part, keys, f"{name}.")
-        given |= {_field(name, key): _checked(_field(name, key), part[key], f"{name}.{key}") for key in part}
-    audiences = _table(table.get("audiences", {}), "audiences")
-    _known(audiences, AUDIENCES, "audiences.")
+        part = _check_is_table(table.get(name, {}), name)
+        _check_known_keys(part, keys, f"{name}.")
+        given |= {
+            _field_of_key(name, key): _check_value(_field_of_key(name, key), part[key], f"{name}.{key}") for key in part
+        }
+    audiences = _check_is_table(table.get("audiences", {}), "audiences")
+    _check_known_keys(audiences, AUDIENCES, "audiences.")
     given["audiences"] = {
-        name: _audience_limits(_table(audiences[name], f"audiences.{name}"), name)
+        name: _parse_audience_limits(_check_is_table(audiences[name], f"audiences.{name}"), name)
         for name in AUDIENCES
         if name in audiences
     }
-    limits = _table(table.get("findings", {}), "findings")
+    limits = _check_is_table(table.get("findings", {}), "findings")
     given["findings"] = {
-        check: _limit(_table(part, f"findings.{check}"), f"findings.{check}") for check, part in limits.items()
+        check: _parse_finding_limit(_check_is_table(part, f"findings.{check}"), f"findings.{check}")
+        for check, part in limits.items()
     }
     return Policy(**given)
 
 
-def _field(table: str, key: str) -> str:
+def _field_of_key(table: str, key: str) -> str:
     return {"seal.key": "seal_key", "approval.directory": "approvals"}.get(f"{table}.{key}", key)
 
 
-def _known(table: Mapping[str, Any], known: tuple[str, ...], prefix: str) -> None:
+def _check_known_keys(table: Mapping[str, Any], known: tuple[str, ...], prefix: str) -> None:
     for key in table:
         if key not in known:
-            hint = suggestion(key, known) or f"; known: {', '.join(known)}"
+            hint = near_miss_hint(key, known) or f"; known: {', '.join(known)}"
             raise BadInput(f"{POLICY_FILE}: {prefix}{key}", f"unknown key{hint}")
 
 
-def _table(value: object, place: str) -> Mapping[str, Any]:
+def _check_is_table(value: object, place: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise BadInput(f"{POLICY_FILE}: {place}", "must be a table of keys and values")
     return value
 
 
-def _checked(name: str, value: Any, place: str) -> Any:
-    """A value of the type that the field has. Raises BadInput."""
+def _check_value(name: str, value: Any, place: str) -> Any:
+    """Return a value of the type that the field has. Raises BadInput."""
     place = f"{POLICY_FILE}: {place}"
     if name in LEAST:
         if isinstance(value, bool) or not isinstance(value, int) or value < LEAST[name]:
@@ -232,10 +240,10 @@ def _checked(name: str, value: Any, place: str) -> Any:
     return value
 
 
-def _audience_limits(table: Mapping[str, Any], audience: Audience) -> AudienceLimits:
+def _parse_audience_limits(table: Mapping[str, Any], audience: Audience) -> AudienceLimits:
     """Read the limits of an audience; a key that is left out has the value of ``AUDIENCE_LIMITS``. Raises BadInput."""
     place = f"audiences.{audience}"
-    _known(table, tuple(one.name for one in fields(AudienceLimits)), f"{place}.")
+    _check_known_keys(table, tuple(one.name for one in fields(AudienceLimits)), f"{place}.")
     smallest, average = table.get("smallest_class", 0), table.get("average_risk", 1.0)
     if isinstance(smallest, bool) or not isinstance(smallest, int) or smallest < 0:
         raise BadInput(
@@ -251,8 +259,8 @@ def _audience_limits(table: Mapping[str, Any], audience: Audience) -> AudienceLi
     return replace(default, **own)
 
 
-def _limit(table: Mapping[str, Any], place: str) -> FindingLimit:
-    _known(table, tuple(one.name for one in fields(FindingLimit)), f"{place}.")
+def _parse_finding_limit(table: Mapping[str, Any], place: str) -> FindingLimit:
+    _check_known_keys(table, tuple(one.name for one in fields(FindingLimit)), f"{place}.")
     for key in ("warn", "block"):
         value = table.get(key, 0.0)
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.engine.data.toml import read_toml
-from sfumato.engine.errors import BadInput, suggestion
+from sfumato.engine.errors import BadInput, near_miss_hint
 
 from ..errors import StrangeFile
 from ..plain_files import read_plain
@@ -56,5 +56,5 @@ def find_recipe(name: str) -> RecipeFile:
     shipped = {recipe.name: recipe for recipe in shipped_recipes()}
     if name in shipped:
         return shipped[name]
-    hint = suggestion(name, shipped) or f"; shipped recipes: {', '.join(shipped)}"
+    hint = near_miss_hint(name, shipped) or f"; shipped recipes: {', '.join(shipped)}"
     raise BadInput("recipe", f'no such file or shipped recipe "{name}"{hint}')

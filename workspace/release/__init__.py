@@ -1,1 +1,1 @@
-"""What leaves: the package of a run, its documents' dossier, approval, and the released tables of other tools."""
+"""What leaves the building: the package of a run, the dossier of its documents, approval, and the released tables of other tools."""

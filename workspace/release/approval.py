@@ -1,8 +1,8 @@
-"""A second person: a release is asked for in a file, and approved in another that a different account of the machine has written.
+"""Release by two people: one account requests a release in a file, and another account approves it in a second file.
 
-A workspace belongs to one account, and whatever is written under one account one person can write. What one account cannot make is a
+A workspace belongs to one account, and one person can write whatever is written under one account. What one account cannot make is a
 file that belongs to another: so the policy names a directory that both can reach (``[approval] directory``), the request lies
-there with what the gate found, and the approval beside it counts by the account that owns it. Whoever is root can be anybody.
+there with what the gate found, and the approval next to it counts by the account that owns it. Whoever is root can be anybody.
 
 What was examined is what is released: the request names the run, its tables, the form of the files, the policy and the findings,
 the approval the very bytes of the request. An approval serves one release: whatever has changed since, and every further
@@ -26,27 +26,36 @@ from typing import Any, Literal
 
 from sfumato.engine.errors import BadInput
 
-from ..audit import Act, account, append
+from ..audit import AuditAct, account_name, append_act
 from ..errors import NotReleased
 from ..gate.contents import ReleasePlan, plan_release
-from ..gate.gate import Approval, Examination, Waiver, checked_reasons, examine, may_waive, waived, waivers_of
+from ..gate.gate import (
+    Approval,
+    Examination,
+    Waiver,
+    apply_waivers,
+    checked_reasons,
+    examine_release,
+    make_waivers,
+    may_waive,
+)
 from ..plain_files import open_plain
 from ..policy.disclosure import INTERNAL as INTERNAL_MARK
 from ..policy.justification import checked_justification
-from ..policy.policy import POLICY_FILE, Policy, policy_of
+from ..policy.policy import POLICY_FILE, Policy, read_policy_of_workspace
 from ..store.releases_in_progress import check_unused
 from ..store.workspace import Workspace
-from .forms import Form
+from .forms import DatasetForm
 
 MOST_BYTES = 64 << 20
 OVERFLOW_UID = 65_534
 """The number that Linux shows for every account that it cannot name here; ``nobody``."""
 UID_MAP, SUBUIDS = Path("/proc/self/uid_map"), Path("/etc/subuid")
-Decided = Literal["approved", "refused"]
+RequestDecision = Literal["approved", "refused"]
 
 
-def subject_of(plan: ReleasePlan, examination: Examination, form: Form, earlier: int) -> str:
-    """The hash of what is asked for: run, recipe, tables, form, policy, what each check found, and how many releases the run had."""
+def hash_request_subject(plan: ReleasePlan, examination: Examination, form: DatasetForm, earlier: int) -> str:
+    """Return the hash of what is requested: run, recipe, tables, form, policy, the status of each check, and how many releases the run had."""
     said = {
         "form": form,
         "releases": earlier,
@@ -60,20 +69,25 @@ def subject_of(plan: ReleasePlan, examination: Examination, form: Form, earlier:
 
 
 def request_release(
-    workspace: Workspace, run_id: int | str, reason: str, waive: Mapping[str, str] | None = None, form: Form = "csv"
+    workspace: Workspace,
+    run_id: int | str,
+    reason: str,
+    waive: Mapping[str, str] | None = None,
+    form: DatasetForm = "csv",
 ) -> Path:
-    """Ask for one release of a run in a form: writes the request where the policy says, for another account to approve, and a row of the audit log.
+    """Request one release of a run in a form: write the request where the policy says, for another account to approve, and a row of the
+        audit log.
 
     Raises BadInput without a reason, for a waiver that cannot be, and where the policy names no directory for it; NotReleased
     where the policy does not let this account waive what it waives.
     """
     workspace.check_own()
     reason = checked_justification(reason, "--reason")
-    plan, policy = plan_release(workspace, run_id), policy_of(workspace.directory)
-    directory = _directory(policy)
-    examination = examine(workspace, plan, policy)
-    waived(examination, policy, "", waive)
-    subject = subject_of(plan, examination, form, len(_releases(workspace, plan.run.id)))
+    plan, policy = plan_release(workspace, run_id), read_policy_of_workspace(workspace.directory)
+    directory = _approvals_directory(policy)
+    examination = examine_release(workspace, plan, policy)
+    apply_waivers(examination, policy, "", waive)
+    subject = hash_request_subject(plan, examination, form, len(_past_release_details(workspace, plan.run.id)))
     said = {
         "disclosure": INTERNAL_MARK,
         "subject_sha256": subject,
@@ -83,21 +97,23 @@ def request_release(
         "waive": dict(waive or {}),
         "examination": examination.to_table(),
     }
-    path = _request(directory, plan, subject)
-    _write(path, said)
+    path = _request_path(directory, plan, subject)
+    _write_table(path, said)
     with workspace.writing() as connection:
-        append(
-            connection, Act.RELEASE_REQUESTED, f"run {plan.run.id}", reason=reason, gate=examination.status,
+        append_act(
+            connection, AuditAct.RELEASE_REQUESTED, f"run {plan.run.id}", reason=reason, gate=examination.status,
             subject_sha256=subject, policy_sha256=policy.sha256, form=form,
         )  # fmt: skip
     return path
 
 
-def decide(request: Path, decision: Decided, reason: str, waive: Mapping[str, str] | None = None) -> Path:
-    """Approve or refuse a request, as this account: writes the answer beside it. Raises BadInput."""
+def decide_request(
+    request: Path, decision: RequestDecision, reason: str, waive: Mapping[str, str] | None = None
+) -> Path:
+    """Approve or refuse a request as this account: write the answer next to it and return its path. Raises BadInput."""
     reason = checked_justification(reason, "--reason")
     given = checked_reasons(waive or {}, "--waive")
-    content, owner, *_ = _read(request)
+    content, owner, *_ = _read_with_owner(request)
     if owner == os.geteuid():
         raise BadInput(str(request), "was asked for by this account; the policy wants another one to decide")
     said = {
@@ -106,22 +122,28 @@ def decide(request: Path, decision: Decided, reason: str, waive: Mapping[str, st
         "reason": reason,
         "waive": given,
     }
-    path = _answer(request)
-    _write(path, said)
+    path = _answer_path(request)
+    _write_table(path, said)
     return path
 
 
-def request_text(request: Path) -> dict[str, Any]:
-    """What a request says. Raises BadInput."""
-    return _table(request, _read(request)[0])
+def read_request(request: Path) -> dict[str, Any]:
+    """Return the content of a request. Raises BadInput."""
+    return _parse_table(request, _read_with_owner(request)[0])
 
 
-def approved(
-    workspace: Workspace, plan: ReleasePlan, policy: Policy, examination: Examination, form: Form
+def apply_approval(
+    workspace: Workspace, plan: ReleasePlan, policy: Policy, examination: Examination, form: DatasetForm
 ) -> Examination:
-    """The examination with who asked and who approved, and the waivers of both. Raises NotReleased and BadInput."""
-    past = _releases(workspace, plan.run.id)
-    request = _request(_directory(policy), plan, subject_of(plan, examination, form, len(past)))
+    """Add the second person's approval and both persons' waivers to an examination.
+
+    Raises NotReleased if the release was not requested, not decided or refused, if one account did both or may not approve, or if the
+    request was changed since; BadInput if a request or decision cannot be read.
+    """
+    past = _past_release_details(workspace, plan.run.id)
+    request = _request_path(
+        _approvals_directory(policy), plan, hash_request_subject(plan, examination, form, len(past))
+    )
     if not os.path.lexists(request):
         served = [one for one in past if one.get("request_sha256")]
         used = f"; the last approval served one release, as {served[-1].get('form', '')}" if served else ""
@@ -129,18 +151,20 @@ def approved(
             f"the policy asks for a second person, and the release of run {plan.run.id} as {form}, as it is now, was not asked for{used}: "
             f"sfumato release {plan.run.id} --request --format {form} --reason TEXT"
         )
-    content, asked_by, _, asked = _read(request)
+    content, asked_by, _, asked = _read_with_owner(request)
     if asked_by != os.geteuid():
-        raise NotReleased(f"{request} belongs to {account(asked_by)}, not to this account; ask for the release anew")
-    if not os.path.lexists(_answer(request)):
+        raise NotReleased(
+            f"{request} belongs to {account_name(asked_by)}, not to this account; ask for the release anew"
+        )
+    if not os.path.lexists(_answer_path(request)):
         raise NotReleased(f"run {plan.run.id} waits for another account: sfumato approve {request} --reason TEXT")
-    answer, decided_by, mode, decided = _read(_answer(request))
-    said, found = _justified(request, content), _justified(_answer(request), answer)
+    answer, decided_by, mode, decided = _read_with_owner(_answer_path(request))
+    said, found = _parse_justified(request, content), _parse_justified(_answer_path(request), answer)
     if decided_by == asked_by:
         raise NotReleased("the release was approved by the account that asked for it; the policy wants another one")
     if mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise NotReleased(
-            f"{_answer(request)} can be changed by others than its owner; whoever approved must write it again"
+            f"{_answer_path(request)} can be changed by others than its owner; whoever approved must write it again"
         )
     _check_approver(policy, decided_by)
     digest = hashlib.sha256(content).hexdigest()
@@ -148,44 +172,44 @@ def approved(
     if found.get("request_sha256") != digest:
         raise NotReleased("the request was changed after it was approved; ask for the release anew")
     if found.get("decision") != "approved":
-        raise NotReleased(f'{account(decided_by)} refused the release: "{found.get("reason", "")}"')
+        raise NotReleased(f'{account_name(decided_by)} refused the release: "{found.get("reason", "")}"')
     waivers: list[Waiver] = []
     for table, uid in ((said, asked_by), (found, decided_by)):
-        if may_waive(policy, account(uid)):
-            waivers += waivers_of(examination, account(uid), str(table["reason"]), dict(table["waive"]))
+        if may_waive(policy, account_name(uid)):
+            waivers += make_waivers(examination, account_name(uid), str(table["reason"]), dict(table["waive"]))
     approval = Approval(
-        account(asked_by), _moment(request, asked), str(said["reason"]), digest,
-        account(decided_by), _moment(_answer(request), decided), str(found["reason"]),
+        account_name(asked_by), _utc_text(request, asked), str(said["reason"]), digest,
+        account_name(decided_by), _utc_text(_answer_path(request), decided), str(found["reason"]),
     )  # fmt: skip
     return replace(examination, waivers=tuple(waivers), approval=approval)
 
 
-def answered(
-    workspace: Workspace, plan: ReleasePlan, policy: Policy, examination: Examination, form: Form
+def approve_or_explain(
+    workspace: Workspace, plan: ReleasePlan, policy: Policy, examination: Examination, form: DatasetForm
 ) -> tuple[Examination, str]:
-    """``approved``, or the examination as it is and in words why it is not approved."""
+    """Return the approved examination and an empty text, or the unchanged one and why it is not approved."""
     try:
-        found = approved(workspace, plan, policy, examination, form)
+        found = apply_approval(workspace, plan, policy, examination, form)
     except (NotReleased, BadInput) as error:
         return examination, str(error)
     return found, ""
 
 
-def _releases(workspace: Workspace, run_id: int) -> list[dict[str, Any]]:
-    """The details of the releases of a run, oldest first."""
+def _past_release_details(workspace: Workspace, run_id: int) -> list[dict[str, Any]]:
+    """Return the details of the releases of a run, oldest first."""
     rows = workspace.connection.execute(
         "SELECT details FROM audit WHERE act = ? AND subject = ? ORDER BY number",
-        (Act.RUN_RELEASED.value, f"run {run_id}"),
+        (AuditAct.RUN_RELEASED.value, f"run {run_id}"),
     )
     return [json.loads(row[0]) for row in rows]
 
 
 def _check_approver(policy: Policy, uid: int) -> None:
-    """Raises NotReleased where the owner of an answer may not approve, or is no account of a person here."""
-    name = account(uid)
+    """Raise NotReleased where the owner of an answer may not approve, or is no account of a person here."""
+    name = account_name(uid)
     if policy.approvers and name not in policy.approvers:
         raise NotReleased(f"{name} may not approve; the policy lets {', '.join(policy.approvers)}")
-    if _in_user_namespace():
+    if _is_in_user_namespace():
         raise NotReleased(
             "this process runs in a user namespace, where one account has many numbers, so that nothing shows who approved; "
             "run sfumato release outside of it"
@@ -199,8 +223,8 @@ def _check_approver(policy: Policy, uid: int) -> None:
         )
 
 
-def _in_user_namespace() -> bool:
-    """Whether the numbers of accounts are not those of the machine."""
+def _is_in_user_namespace() -> bool:
+    """Return whether the numbers of accounts differ from those of the machine."""
     try:
         return UID_MAP.read_text("ascii").split() != ["0", "0", str(2**32 - 1)]
     except (OSError, UnicodeDecodeError):
@@ -208,7 +232,7 @@ def _in_user_namespace() -> bool:
 
 
 def _is_subordinate(uid: int) -> bool:
-    """Whether /etc/subuid gives this number to an account, for its user namespaces."""
+    """Return whether /etc/subuid gives this number to an account, for its user namespaces."""
     try:
         lines = SUBUIDS.read_text("utf-8", "replace").splitlines()
     except OSError:
@@ -221,7 +245,7 @@ def _is_subordinate(uid: int) -> bool:
     return False
 
 
-def _directory(policy: Policy) -> Path:
+def _approvals_directory(policy: Policy) -> Path:
     place = f"{POLICY_FILE}: approval.directory"
     if not policy.approvals:
         raise BadInput(place, "name a directory that whoever asks and whoever approves can both write to")
@@ -231,16 +255,16 @@ def _directory(policy: Policy) -> Path:
     return directory
 
 
-def _request(directory: Path, plan: ReleasePlan, subject: str) -> Path:
+def _request_path(directory: Path, plan: ReleasePlan, subject: str) -> Path:
     return directory / f"run-{plan.run.id}-{subject[:16]}.request.json"
 
 
-def _answer(request: Path) -> Path:
+def _answer_path(request: Path) -> Path:
     return request.with_name(f"{request.name.removesuffix('.request.json')}.answer.json")
 
 
-def _write(path: Path, table: Mapping[str, Any]) -> None:
-    """A new file that others may read and nobody else may change; in place of one of ours. Raises BadInput."""
+def _write_table(path: Path, table: Mapping[str, Any]) -> None:
+    """Write a new file that others may read and nobody else may change; it replaces one of this account. Raises BadInput."""
     content = (json.dumps(table, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
     try:
         if os.path.lexists(path) and path.lstat().st_uid == os.geteuid():
@@ -254,15 +278,15 @@ def _write(path: Path, table: Mapping[str, Any]) -> None:
         raise BadInput(str(path), f"cannot be written: {error.strerror}") from None
 
 
-def _moment(path: Path, seconds: float) -> str:
+def _utc_text(path: Path, seconds: float) -> str:
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
     except (OverflowError, ValueError, OSError):
         raise BadInput(str(path), "has a time that cannot be; write it again") from None
 
 
-def _read(path: Path) -> tuple[bytes, int, int, float]:
-    """The bytes of a plain file, who owns it, its mode, and when it was written in seconds. Raises BadInput and StrangeFile."""
+def _read_with_owner(path: Path) -> tuple[bytes, int, int, float]:
+    """Return the bytes of a plain file, its owner, its mode, and when it was written in seconds. Raises BadInput and StrangeFile."""
     try:
         with os.fdopen(open_plain(path), "rb") as file:
             found = os.fstat(file.fileno())
@@ -274,22 +298,26 @@ def _read(path: Path) -> tuple[bytes, int, int, float]:
     return content, found.st_uid, found.st_mode, found.st_mtime
 
 
-def _table(path: Path, content: bytes) -> dict[str, Any]:
+def _parse_table(path: Path, content: bytes) -> dict[str, Any]:
     try:
         table = json.loads(content)
     except (UnicodeDecodeError, ValueError, RecursionError):
         raise BadInput(str(path), "is not JSON") from None
-    if not isinstance(table, dict) or not isinstance(table.get("reason"), str) or not _texts(table.get("waive")):
+    if (
+        not isinstance(table, dict)
+        or not isinstance(table.get("reason"), str)
+        or not _is_table_of_texts(table.get("waive"))
+    ):
         raise BadInput(str(path), "is neither a request nor an answer of sfumato")
     return table
 
 
-def _justified(path: Path, content: bytes) -> dict[str, Any]:
-    """A request or an answer with its reasons checked: another program may have written it. Raises BadInput."""
-    table = _table(path, content)
+def _parse_justified(path: Path, content: bytes) -> dict[str, Any]:
+    """Parse a request or an answer and check its reasons: another program may have written it. Raises BadInput."""
+    table = _parse_table(path, content)
     reason = checked_justification(table["reason"], f"{path}: reason")
     return {**table, "reason": reason, "waive": checked_reasons(table["waive"], f"{path}: waive")}
 
 
-def _texts(table: object) -> bool:
+def _is_table_of_texts(table: object) -> bool:
     return isinstance(table, dict) and all(isinstance(one, str) for one in table.values())

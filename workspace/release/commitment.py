@@ -1,6 +1,6 @@
-"""What stands in the public manifest in place of seed and hashes: an HMAC of them by the workspace's key.
+"""The commitment in the public manifest: an HMAC, by the workspace's key, of what the manifest must not show (seed and hashes).
 
-To anybody without the key it is a random number: no guess at a value, a seed or a table can be held against it. Whoever has the
+To anybody without the key it is a random number: no guess at a value, a seed or a table can be compared with it. Whoever has the
 key and the workspace can show which run a release came from, and could not have prepared another run that fits. It covers the
 public manifest too, and so every public file. By a public key anybody could compute it for each guess: such a release has none.
 """
@@ -30,11 +30,19 @@ NO_COMMITMENT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
-    """What is committed of a run: its recipe as written and as understood, data, tables, seed, versions, policy and key.
+class ReleaseCommitment:
+    """What a release is bound to. Its fields are keys of ``commitments.json``.
 
-    ``files`` are the hashes of public files that the recipe took something from, by place, ``weights_sha256`` that of the records' weights, ``controls_sha256`` that of the records that were held out; where
-    there are none they are left out.
+    recipe_sha256, recipe_text_sha256: the run's recipe as it was understood, and as it was written
+    data_sha256, confidential_table_sha256: the confidential file and its stored table
+    table_sha256: the released tables
+    seed: the run's seed
+    versions: versions of the programs
+    policy_sha256: the policy
+    key_fingerprint: the workspace's key
+    files: hashes of public files that the recipe took something from, by place; left out where there are none
+    weights_sha256: the records' weights; left out where there are none
+    controls_sha256: the records that were held out; left out where there are none
     """
 
     recipe_sha256: str
@@ -51,25 +59,25 @@ class Committed:
     controls_sha256: str = ""
 
     def to_table(self) -> dict[str, Any]:
-        """All of it by name, as it is bound and as ``commitments.json`` says it."""
+        """Return all of it by name, as it is bound and as ``commitments.json`` has it."""
         return {
             name: value
             for name, value in asdict(self).items()
             if value or name not in ("files", "weights_sha256", "controls_sha256")
         }
 
-    def canonical(self, manifest: Mapping[str, Any]) -> bytes:
-        """What is bound, with the public manifest that is without its commitment: JSON with sorted keys and no blanks."""
+    def canonical_bytes(self, manifest: Mapping[str, Any]) -> bytes:
+        """Return the bytes that are bound, with the public manifest without its commitment: JSON with sorted keys and no blanks."""
         bare = {key: value for key, value in manifest.items() if key != IN_MANIFEST}
         return json.dumps([LABEL, self.to_table(), bare], sort_keys=True, separators=(",", ":")).encode()
 
-    def sealed(self, key: bytes, manifest: Mapping[str, Any]) -> str | None:
-        """The HMAC in hexadecimal digits; None with a public key."""
-        return hmac.digest(key, self.canonical(manifest), "sha256").hex() if key else None
+    def hmac_hex(self, key: bytes, manifest: Mapping[str, Any]) -> str | None:
+        """Return the HMAC in hexadecimal digits; None with a public key."""
+        return hmac.digest(key, self.canonical_bytes(manifest), "sha256").hex() if key else None
 
 
-def files_of(recipe: Recipe) -> dict[str, str]:
-    """The SHA-256 of what a recipe took from public files that it named, by place."""
+def hashes_of_named_files(recipe: Recipe) -> dict[str, str]:
+    """Return the SHA-256 of what a recipe took from public files that it named, by place."""
     found = {}
     for step in (*recipe.synthesis, *recipe.anonymisation, *recipe.measures, *recipe.studies):
         for info in step.spec.params():
@@ -79,16 +87,16 @@ def files_of(recipe: Recipe) -> dict[str, str]:
     return found
 
 
-def committed(
+def commitment_of_run(
     run: Run,
     dataset: Dataset,
     tables: Sequence[str],
     policy_sha256: str,
     weights_sha256: str = "",
     controls_sha256: str = "",
-) -> Committed:
-    """What a release of a run is bound to: ``dataset`` is the confidential one, ``tables`` the hashes of the released ones."""
-    return Committed(
+) -> ReleaseCommitment:
+    """Return what a release of a run is bound to: ``dataset`` is the confidential one, ``tables`` the hashes of the released ones."""
+    return ReleaseCommitment(
         run.recipe_sha256,
         hashlib.sha256(run.recipe_toml.encode()).hexdigest(),
         dataset.source_sha256,
@@ -98,18 +106,18 @@ def committed(
         dict(run.versions),
         policy_sha256,
         run.key_fingerprint,
-        files_of(run.recipe),
+        hashes_of_named_files(run.recipe),
         weights_sha256,
         controls_sha256,
     )
 
 
-def commitments_table(found: Committed, value: str | None) -> dict[str, Any]:
-    """What ``internal/commitments.json`` says: what was committed, by which key, and the value in the public manifest."""
+def commitments_table(commitment: ReleaseCommitment, value: str | None) -> dict[str, Any]:
+    """Return the content of ``internal/commitments.json``: what was committed, by which key, and the value in the public manifest."""
     return {
         "commitment": value,
         "algorithm": ALGORITHM if value else None,
         "label": LABEL,
         "reason": "" if value else NO_COMMITMENT,
-        "committed": found.to_table(),
+        "committed": commitment.to_table(),
     }

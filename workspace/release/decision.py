@@ -1,25 +1,25 @@
-"""What was decided of a release, and who answers for it, as its documents say it."""
+"""The decision on a release, and who is responsible for it, as its documents show it."""
 
 from __future__ import annotations
 
-from ..gate.gate import ALL
+from ..gate.gate import WHOLE_RELEASE
 from ..reporting.findings import also_seen, is_open, lead_findings, witnesses_of
 from ..reporting.release_summary import APPROVED, OWNER, PREPARED, ROLES, Decision
-from .dossier import Dossier
+from .dossier import ReleaseDossier
 
 
-def approver_of(dossier: Dossier) -> str:
-    """The account that approved the release, and when; nothing where no second person was asked."""
+def approver_text(dossier: ReleaseDossier) -> str:
+    """Return the account that approved the release, and when; empty where no second person was required."""
     approval = dossier.examination.approval
-    return "" if approval is None else f"{approval.approved_by}, {_minute(approval.approved_at)}"
+    return "" if approval is None else f"{approval.approved_by}, {_minute_text(approval.approved_at)}"
 
 
-def _minute(time: str) -> str:
+def _minute_text(time: str) -> str:
     return f"{time[:16].replace('T', ' ')} UTC"
 
 
-def decision_of(dossier: Dossier) -> Decision:
-    """The gate's findings that are no pass, waivers, the reason, and the lines to sign on."""
+def decision_from_dossier(dossier: ReleaseDossier) -> Decision:
+    """Return the gate's open findings, the waivers, the reason, and the lines to sign on."""
     all_findings = dossier.examination.findings
     findings = [
         (one.state, f"{one.title}{also_seen(witnesses_of(one, all_findings), '; ')}", one.said)
@@ -27,7 +27,8 @@ def decision_of(dossier: Dossier) -> Decision:
         if is_open(one)
     ]
     waivers = [
-        ("every check" if one.check == ALL else one.check, one.user, one.reason) for one in dossier.examination.waivers
+        ("every check" if one.check == WHOLE_RELEASE else one.check, one.user, one.reason)
+        for one in dossier.examination.waivers
     ]
     names = {PREPARED: dossier.user, OWNER: dossier.judgements.get("owner", "")}
     people = [(role, names.get(role, "")) for role in ROLES]
@@ -36,8 +37,8 @@ def decision_of(dossier: Dossier) -> Decision:
         return Decision(dossier.examination.status, findings, waivers, dossier.reason, people)
     asked = f"asked for (request {approval.request_sha256[:12]})"
     acts = [
-        (asked, approval.requested_by, _minute(approval.requested_at), approval.reason),
-        ("approved", approval.approved_by, _minute(approval.approved_at), approval.approval_reason),
+        (asked, approval.requested_by, _minute_text(approval.requested_at), approval.reason),
+        ("approved", approval.approved_by, _minute_text(approval.approved_at), approval.approval_reason),
     ]
-    people.append((APPROVED, approver_of(dossier)))
+    people.append((APPROVED, approver_text(dossier)))
     return Decision(dossier.examination.status, findings, waivers, dossier.reason, people, acts)

@@ -1,4 +1,4 @@
-"""All that the files of a release are written from: what goes out, how it was made and judged, and who answers for it."""
+"""The dossier that all files of a release are written from: what is released, how it was made and judged, and who is responsible."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from sfumato.engine.methods.results import Diagnostic
 from sfumato.engine.methods.rows import Row
 
 from ..audit import user
-from ..gate.answer import Answer, answer_of
-from ..gate.checks import Case
+from ..gate.answer import ReleaseAnswer, answer_from_examination
+from ..gate.checks import ExaminedRelease
 from ..gate.contents import ReleasePlan
 from ..gate.gate import Examination
-from ..gate.public_figure_checks import figures_of_case
-from ..gate.question_checks import FoundBy
+from ..gate.public_figure_checks import public_figures_of_release
+from ..gate.question_checks import ShareFoundBy
 from ..policy.policy import Policy
 from ..store.runs import done_together
 from ..store.workspace import Dataset, Workspace
 from ..views.approved import approved_tables
 from ..views.figures import figures_of
 from ..views.results import diagnostics_of, result_rows
-from .judgements import judgements_of
-from .users import promised
+from .judgements import read_judgements_of_run
+from .users import privacy_promise_of_run
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,51 +33,64 @@ if TYPE_CHECKING:
     from ..plots.figure import Figure
     from ..policy.disclosure import PublicFigure
     from ..reporting.privacy_promise import PrivacyPromise
-    from .forms import Form
+    from .forms import DatasetForm
 
 
 @dataclass(frozen=True)
-class Dossier:
+class ReleaseDossier:
     """What is known of a release when its files are written.
 
-    ``original`` describes the confidential table, which ``confidential()`` reads; ``released(l)`` reads the l-th stored
-    dataset, from 0, with the columns and the order that it has in the workspace. ``rows`` are all results, those of single
-    datasets too; ``promise()`` is what they promise of privacy, read once. ``judgements`` is what people have said of it, by what they were asked;
-    ``public_figures()`` are the figures of utility that leave; ``approved()`` are the protected tables that may be published. ``found_by`` is how many people the kept columns alone find; ``figures()`` draws those of the report, once. ``user`` is who releases.
+    plan: what is released
+    policy: the policy of the workspace
+    examination: the findings of the gate
+    form: format of the datasets
+    reason: why it is released
+    original: description of the confidential table
+    rows: all results, those of single datasets too
+    diagnostics: diagnostics of the models
+    read_confidential: function that reads the confidential table
+    read_released: function that reads the l-th stored dataset, from 0, with the columns and the order that it has in the workspace
+    judgements: what people have answered, by question
+    share_found_by: share of people that the kept columns alone find
+    read_promise: function that reads what the results promise of privacy, once; None where no step keeps an account
+    draw_figures: function that draws the figures of the report, once
+    read_public_figures: function that computes the figures of utility that are released, once
+    read_approved_tables: function that reads the protected tables that may be published, once
+    user: account that releases
     """
 
     plan: ReleasePlan
     policy: Policy
     examination: Examination
-    form: Form
+    form: DatasetForm
     reason: str
     original: Dataset
     rows: tuple[Row, ...]
     diagnostics: tuple[Diagnostic, ...]
-    confidential: Callable[[], pa.Table]
-    released: Callable[[int], pa.Table]
+    read_confidential: Callable[[], pa.Table]
+    read_released: Callable[[int], pa.Table]
     judgements: Mapping[str, str]
-    found_by: FoundBy
-    promise: Callable[[], PrivacyPromise | None]
-    figures: Callable[[], Sequence[Figure]]
-    public_figures: Callable[[], Sequence[PublicFigure]]
-    approved: Callable[[], tuple[ApprovedTable, ...]]
+    share_found_by: ShareFoundBy
+    read_promise: Callable[[], PrivacyPromise | None]
+    draw_figures: Callable[[], Sequence[Figure]]
+    read_public_figures: Callable[[], Sequence[PublicFigure]]
+    read_approved_tables: Callable[[], tuple[ApprovedTable, ...]]
     user: str
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> ReleaseAnswer:
         """Return whether the release may leave, with the waivers of the examination."""
-        return answer_of(self.examination, self.plan.run.recipe, self.policy, self.original.records)
+        return answer_from_examination(self.examination, self.plan.run.recipe, self.policy, self.original.records)
 
 
-def dossier_of(
-    workspace: Workspace, plan: ReleasePlan, policy: Policy, examination: Examination, form: Form, reason: str
-) -> Dossier:
-    """Read what there is on a run that is to be released; tables are read when they are asked for."""
+def read_dossier(
+    workspace: Workspace, plan: ReleasePlan, policy: Policy, examination: Examination, form: DatasetForm, reason: str
+) -> ReleaseDossier:
+    """Read what there is on a run that is to be released; tables are read when they are accessed."""
     stored = workspace.dataset(plan.run.dataset_id)
     original = replace(stored, records=plan.run.count_records(stored.records))
-    rows, case = tuple(result_rows(workspace, plan.run.id)), Case(workspace, plan, policy)
-    return Dossier(
+    rows, case = tuple(result_rows(workspace, plan.run.id)), ExaminedRelease(workspace, plan, policy)
+    return ReleaseDossier(
         plan,
         policy,
         examination,
@@ -88,11 +101,15 @@ def dossier_of(
         tuple(diagnostics_of(workspace, plan.run.id)),
         lambda: workspace.tables.read(original.table_sha256),
         lambda draw: workspace.tables.read(plan.tables[draw]),
-        judgements_of(workspace.directory, plan.run.id),
-        case.found_by,
-        cache(lambda: promised(plan.run.recipe, workspace.read(original), rows, secret=not plan.run.key_public)),
+        read_judgements_of_run(workspace.directory, plan.run.id),
+        case.share_found_by_columns,
+        cache(
+            lambda: privacy_promise_of_run(
+                plan.run.recipe, workspace.read(original), rows, secret=not plan.run.key_public
+            )
+        ),
         cache(lambda: figures_of(workspace, done_together(workspace, plan.run.id))),
-        cache(lambda: figures_of_case(case)),
+        cache(lambda: public_figures_of_release(case)),
         cache(lambda: approved_tables(workspace, plan.run)),
         user(),
     )

@@ -1,9 +1,9 @@
-"""Released tables that another tool made: what their values are, which records were suppressed, and whose each record is.
+"""Released tables that another tool made: reading them, finding suppressed records, and matching records with the original.
 
 Values of generalised variables are labels: intervals (``[20, 30)``, ``20-29``, ``<20``), groups (``{a, b}``), nodes of a
-tree, ``*``. A ``*`` hides one cell, which is then generalised to the root. A record is suppressed where nothing is left that
-could tell whose it is or that the release has changed: all its quasi-identifiers and all released variables are ``*``.
-Record i of a table is that of original record i, unless an identifier links them, or the recipe says that they are shuffled.
+tree, ``*``. A ``*`` hides one cell, which is then generalised to the root. A record is suppressed where all its
+quasi-identifiers and all released variables are ``*``. Record i of a table is that of original record i, unless an
+identifier links them, or the recipe says that they are shuffled.
 
 A measure of risk finds a record by equal values. A known column that was read back from fewer digits would equal nothing, and
 the risk would look like 0. So a column that is not released either *is* the original one, written as
@@ -12,9 +12,8 @@ what differs. Where records are linked, values are compared record by record. Wh
 like one original value, and like one only. Released numbers that are original values written with fewer digits become
 these too.
 
-Levels of a release as it was written: labels in place of codes, an apostrophe before what a spreadsheet would take for a formula.
-
-They are codes again before a release is scored with the recipe that made it.
+Levels in a written release have labels in place of codes, and an apostrophe before what a spreadsheet would take for a formula.
+They become codes again before a release is scored with the recipe that made it.
 """
 
 from __future__ import annotations
@@ -26,28 +25,28 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sfumato.engine.anonymisation._partition import numbers_of_labels
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.anonymisation._partition import numbers_as_labelled
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.data.spelling import (
     LARGEST_ERROR,
+    denote_same_number,
     digits_and_decimals,
-    nearest,
-    rounded_alike,
-    same_numbers,
-    unround,
+    equal_when_rounded,
+    nearest_values,
+    unround_to_originals,
 )
 from sfumato.engine.errors import BadInput
 from sfumato.engine.partition.equivalence_classes import equivalence_classes
-from sfumato.engine.partition.hierarchies import ROOT, outside_of
-from sfumato.engine.partition.pairs import quasi_identifiers
+from sfumato.engine.partition.hierarchies import ROOT, lies_outside_label
+from sfumato.engine.partition.pairs import compared_quasi_identifiers
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.wording import agree, counted
+from sfumato.engine.wording import agreeing_word, count_noun
 
 from ..ingest.files import read_frame
 from ..ingest.sources import Source
 from ..visible_text import plain_cell
-from .tables import level_names
+from .tables import names_of_levels
 
 SUPPRESSED = ROOT
 Places = NDArray[np.intp]
@@ -63,24 +62,24 @@ UNWRITTEN = (
 Floats = NDArray[np.float64]
 
 
-def with_codes(frame: pd.DataFrame, schema: Schema, place: str = "variables") -> pd.DataFrame:
-    """A released table as it was read, (n, k), whose listed levels are codes where their names stand; heads without apostrophes.
+def replace_labels_by_codes(frame: pd.DataFrame, schema: Schema, place: str = "variables") -> pd.DataFrame:
+    """Return a released table as it was read, (n, k), with codes in place of the labels of listed levels, and heads without apostrophes.
 
     ``schema`` lists all levels of the confidential data. Raises BadInput where a text may be a code or the label of another.
     """
     heads = {plain_cell(name): name for name in schema.names if plain_cell(name) != name}
     frame = frame.rename(columns={head: name for head, name in heads.items() if name not in frame.columns})
     columns = {v.name: v for v in schema if v.levels and v.name in frame.columns}
-    found = {name: _coded(frame[name], variable, f"{place}.{name}") for name, variable in columns.items()}
+    found = {name: _map_labels_to_codes(frame[name], variable, f"{place}.{name}") for name, variable in columns.items()}
     return frame.assign(**found)
 
 
-def _called(variable: Variable) -> dict[str, set[str]]:
-    """The codes that may be meant by each text that a release writes for a level.
+def _codes_by_text(variable: Variable) -> dict[str, set[str]]:
+    """Return the codes that each text that a release writes for a level may mean.
 
     A label that several codes have is written without a code where only one of them was released.
     """
-    called = level_names(variable, variable.levels)
+    called = names_of_levels(variable, variable.levels)
     found: dict[str, set[str]] = {}
     for code in variable.levels:
         names = {called.get(code, code), variable.labels.get(code) or code}
@@ -89,11 +88,11 @@ def _called(variable: Variable) -> dict[str, set[str]]:
     return found
 
 
-def _coded(values: pd.Series, variable: Variable, place: str) -> pd.Series:
+def _map_labels_to_codes(values: pd.Series, variable: Variable, place: str) -> pd.Series:
     if pd.api.types.is_numeric_dtype(values.dtype):
         return values
     texts = values.astype("object")
-    there, codes, called = set(map(str, texts.dropna().unique())), set(variable.levels), _called(variable)
+    there, codes, called = set(map(str, texts.dropna().unique())), set(variable.levels), _codes_by_text(variable)
     as_labels = there <= called.keys()
     if there <= codes and not (as_labels and any(called[text] != {text} for text in there)):
         return values
@@ -106,74 +105,78 @@ def _coded(values: pd.Series, variable: Variable, place: str) -> pd.Series:
 
 
 def read_external(source: Source, recipe: Recipe, data: Microdata) -> Microdata:
-    """A released file as the recipe's ``[release]`` describes it, its records in the order of the original ``data``.
+    """Read a released file as the recipe's ``[release]`` describes it, its records in the order of the original ``data``.
 
     Where records are linked and some were suppressed it has the class of each original record. Raises BadInput.
     """
     place = f"--released {source.name}"
     try:
-        frame, suppressed = _read(source, recipe, data)
+        frame, suppressed = _read_with_labels(source, recipe, data)
         kept = frame[~suppressed]
         if not len(kept):
             raise BadInput(
                 "release.generalised",
                 f'every record is suppressed: all quasi-identifiers and released variables are "{SUPPRESSED}"',
             )
-        table = conform(kept, _with_levels(recipe, data), _policy_of(recipe), recipe.origin)
+        table = conform_to_schema(kept, _schema_with_levels(recipe, data), _missing_policy(recipe), recipe.origin)
     except BadInput as error:
-        raise BadInput(f"{place}: {error.place}", f"{error.message}{_hint(error, recipe)}") from None
+        raise BadInput(f"{place}: {error.place}", f"{error.message}{_form_hint(error, recipe)}") from None
     table = replace(table, generalised=recipe.generalised, linked=recipe.linked)
     if recipe.linked:
-        return _paired(table, suppressed, data, recipe, place)
-    return with_original_values(table, None, data, recipe, place, UNWRITTEN)
+        return _pair_with_original(table, suppressed, data, recipe, place)
+    return restore_original_values(table, None, data, recipe, place, UNWRITTEN)
 
 
-def _read(source: Source, recipe: Recipe, data: Microdata) -> tuple[pd.DataFrame, Flags]:
-    """The file's frame with labels as text, and which of its records (n,) are suppressed."""
-    schema = _with_levels(recipe, data)
-    frame = with_codes(read_frame(source, schema), schema)
+def _read_with_labels(source: Source, recipe: Recipe, data: Microdata) -> tuple[pd.DataFrame, Flags]:
+    """Return the file's frame with labels as text, and which of its records (n,) are suppressed."""
+    schema = _schema_with_levels(recipe, data)
+    frame = replace_labels_by_codes(read_frame(source, schema), schema)
     if not len(frame):
         raise BadInput("data.file", f'"{source.name}" has no records')
     labels = [name for name in recipe.generalised if name in frame.columns]
-    frame = frame.assign(**{name: _labels(frame[name], recipe) for name in labels})
-    return frame, _suppressed(frame, recipe)
+    frame = frame.assign(**{name: _clean_labels(frame[name], recipe) for name in labels})
+    return frame, _find_suppressed(frame, recipe)
 
 
-def _suppressed(frame: pd.DataFrame, recipe: Recipe) -> Flags:
-    """Which records (n,) have all their quasi-identifiers and released variables hidden; none unless the recipe says that
+def _find_suppressed(frame: pd.DataFrame, recipe: Recipe) -> Flags:
+    """Mark the records (n,) with all their quasi-identifiers and released variables hidden; none unless the recipe says that
     values are labels or class means.
     """
-    names = {*quasi_identifiers(recipe.schema, recipe.released), *recipe.released} & set(frame.columns)
-    if not recipe.form.changed or not names:
+    names = {*compared_quasi_identifiers(recipe.schema, recipe.released), *recipe.released} & set(frame.columns)
+    if not recipe.form.changed_variables or not names:
         return np.zeros(len(frame), dtype=np.bool_)
-    hidden = np.array([_hidden(frame[name], name, recipe) for name in sorted(names)])
+    hidden = np.array([_find_hidden_cells(frame[name], name, recipe) for name in sorted(names)])
     return np.asarray(hidden.all(axis=0))
 
 
-def _hidden(values: pd.Series, name: str, recipe: Recipe) -> Flags:
-    """Which cells (n,) show nothing: stars, and empty ones where missing is not a value."""
+def _find_hidden_cells(values: pd.Series, name: str, recipe: Recipe) -> Flags:
+    """Mark the cells (n,) that show nothing: stars, and empty ones where missing is not a value."""
     if pd.api.types.is_numeric_dtype(values.dtype) and not values.hasnans:
         return np.zeros(len(values), dtype=np.bool_)
-    shown = values if name in recipe.generalised else _labels(values, recipe)
+    shown = values if name in recipe.generalised else _clean_labels(values, recipe)
     return np.asarray(shown.astype("object").eq(SUPPRESSED).fillna(value=False), dtype=np.bool_)
 
 
-def _labels(values: pd.Series, recipe: Recipe) -> pd.Series:
-    """Labels without blanks around them. Nothing but stars is one; so is an empty cell, where missing is not a value."""
+def _clean_labels(values: pd.Series, recipe: Recipe) -> pd.Series:
+    """Return labels without blanks around them; several stars become one, and so does an empty cell where missing is not a value."""
     if pd.api.types.is_numeric_dtype(values.dtype) and not values.hasnans:
         return values
     text = values.astype("object").map(lambda v: v.strip() if isinstance(v, str) else v, na_action="ignore")
     text = text.map(lambda v: SUPPRESSED if isinstance(v, str) and re.fullmatch(r"\*+", v) else v, na_action="ignore")
-    return text if _policy_of(recipe) is MissingPolicy.KEEP else text.where(text.notna() & (text != ""), SUPPRESSED)
+    return (
+        text if _missing_policy(recipe) is MissingPolicy.KEEP else text.where(text.notna() & (text != ""), SUPPRESSED)
+    )
 
 
-def _policy_of(recipe: Recipe) -> MissingPolicy:
-    """Released files may have missing values where the original may; records must not leave, which would undo the pairing."""
+def _missing_policy(recipe: Recipe) -> MissingPolicy:
+    """Return how missing values are read: released files may have them where the original may; no record is left out, which would undo the
+    pairing.
+    """
     return MissingPolicy.KEEP if recipe.data.missing is MissingPolicy.KEEP else MissingPolicy.REFUSE
 
 
-def _with_levels(recipe: Recipe, data: Microdata) -> Schema:
-    """The released schema with the original's levels written out, so that both tables code them alike."""
+def _schema_with_levels(recipe: Recipe, data: Microdata) -> Schema:
+    """Return the released schema with the original's levels written out, so that both tables code them alike."""
     return Schema(
         tuple(
             replace(variable, levels=tuple(data.column(variable.name).cat.categories))
@@ -184,11 +187,11 @@ def _with_levels(recipe: Recipe, data: Microdata) -> Schema:
     )
 
 
-def _hint(error: BadInput, recipe: Recipe) -> str:
-    """How values of another form are declared, where some do not fit the kind of a released variable."""
+def _form_hint(error: BadInput, recipe: Recipe) -> str:
+    """Return how values of another form are declared, where some do not fit the kind of a released variable; empty where they fit."""
     name = error.place.removeprefix("variables.").partition(".")[0]
     fits = "no value" in error.message or "write " in error.message or not error.place.startswith("variables.")
-    if fits or name not in recipe.released or name in recipe.form.changed:
+    if fits or name not in recipe.released or name in recipe.form.changed_variables:
         return ""
     return (
         f'; where they are intervals, groups or "*", say [release] generalised = ["{name}"], where they are class means, '
@@ -196,42 +199,46 @@ def _hint(error: BadInput, recipe: Recipe) -> str:
     )
 
 
-def _paired(table: Microdata, suppressed: Flags, data: Microdata, recipe: Recipe, place: str) -> Microdata:
-    """The table in the original's order, with the classes where records are suppressed. Raises BadInput."""
-    places = _linked(table, data, recipe, place) if recipe.form.link else _in_order(suppressed, data, place)
+def _pair_with_original(table: Microdata, suppressed: Flags, data: Microdata, recipe: Recipe, place: str) -> Microdata:
+    """Return the table in the original's order, with the classes where records are suppressed. Raises BadInput."""
+    places = (
+        _places_by_identifier(table, data, recipe, place)
+        if recipe.form.link
+        else _places_by_order(suppressed, data, place)
+    )
     order = np.argsort(places, kind="stable")
     table = replace(table, frame=table.frame.iloc[order].reset_index(drop=True))
     _check_labels(table, places[order], data, recipe, place)
-    table = with_original_values(table, places[order], data, recipe, place, UNPAIRED)
+    table = restore_original_values(table, places[order], data, recipe, place, UNPAIRED)
     if len(table) == len(data):
         return table
-    names = quasi_identifiers(recipe.schema, recipe.released)
+    names = compared_quasi_identifiers(recipe.schema, recipe.released)
     classes = np.full(len(data), -1, dtype=np.int64)
     classes[places[order]] = equivalence_classes([table.frame[name] for name in names], len(table))
     return replace(table, classes=classes)
 
 
-def _in_order(suppressed: Flags, data: Microdata, place: str) -> Places:
-    """The original record of each that is not suppressed, (k,), where the file keeps the original's order."""
+def _places_by_order(suppressed: Flags, data: Microdata, place: str) -> Places:
+    """Return the original record of each one that is not suppressed, (k,), where the file keeps the original's order."""
     if len(suppressed) != len(data):
         left_out = f" after {data.dropped:,} with missing values were left out" if data.dropped else ""
         raise BadInput(
             place,
-            f"{counted(len(suppressed), 'record')}, the original has {len(data):,}{left_out}; record i of a release must be record "
+            f"{count_noun(len(suppressed), 'record')}, the original has {len(data):,}{left_out}; record i of a release must be record "
             f"i of the original, so filter, sample and leave out alike in both; {UNPAIRED}",
         )
     return np.flatnonzero(~suppressed)
 
 
-def _linked(table: Microdata, data: Microdata, recipe: Recipe, place: str) -> Places:
-    """The original record that has each released one's identifier, (k,)."""
+def _places_by_identifier(table: Microdata, data: Microdata, recipe: Recipe, place: str) -> Places:
+    """Return the original record that has each released one's identifier, (k,)."""
     link = recipe.form.link
     ours, theirs = data.numbers(link), table.numbers(link)
     for numbers, which in ((ours, "--original"), (theirs, place)):
         if repeated := len(numbers) - len(np.unique(numbers)):
             raise BadInput(
                 f"{which}: {link}",
-                f"{counted(repeated, 'record')} {agree(repeated, 'repeats', 'repeat')} an identifier, so it links nothing",
+                f"{count_noun(repeated, 'record')} {agreeing_word(repeated, 'repeats', 'repeat')} an identifier, so it links nothing",
             )
     order = np.argsort(ours)
     found = np.minimum(np.searchsorted(ours[order], theirs), len(ours) - 1)
@@ -243,14 +250,14 @@ def _linked(table: Microdata, data: Microdata, recipe: Recipe, place: str) -> Pl
 
 
 def _check_labels(table: Microdata, places: Places, data: Microdata, recipe: Recipe, place: str) -> None:
-    """BadInput unless intervals and groups contain the values of the original records at ``places`` (k,)."""
+    """Raise BadInput unless intervals and groups contain the values of the original records at ``places`` (k,)."""
     for variable in recipe.schema:
         name = variable.name
         if name not in recipe.generalised:
             continue
         levels = tuple(data.column(name).cat.categories) if variable.kind.has_levels else ()
         labels = table.frame[name].astype("object").to_numpy()
-        outside = int(outside_of(labels, numbers_of_labels(data, name)[places], variable.kind, levels).sum())
+        outside = int(lies_outside_label(labels, numbers_as_labelled(data, name)[places], variable.kind, levels).sum())
         if outside:
             words = f"{outside:,} of {len(table):,} records do not contain the original value"
             raise BadInput(f"{place}: {name}", f"{words}; {UNPAIRED}")
@@ -260,10 +267,10 @@ DAY, HOUR, MINUTE = 86_400, 3_600, 60
 DIGITS_THAT_TELL = 1 - round(np.log10(LARGEST_ERROR))
 
 
-def with_original_values(
+def restore_original_values(
     table: Microdata, places: Places | None, data: Microdata, recipe: Recipe, place: str, advice: str
 ) -> Microdata:
-    """The released table (k,) with the original's values where it has them, written in whatever way.
+    """Return the released table (k,) with the original's values where it has them, in whatever way they are written.
 
     ``places`` (k,) are the original records, None where nobody knows them. ``advice`` ends a message on records that differ.
     Raises BadInput where a column is not released and yet not the original's.
@@ -273,31 +280,34 @@ def with_original_values(
         name = variable.name
         if name in recipe.generalised or table.schema[name].kind is not variable.kind:
             continue
-        ours, theirs = _comparable(data.frame[name], variable.kind), _comparable(table.frame[name], variable.kind)
+        ours, theirs = (
+            _as_comparable_numbers(data.frame[name], variable.kind),
+            _as_comparable_numbers(table.frame[name], variable.kind),
+        )
         if name in recipe.released:
             if variable.kind is Kind.CONTINUOUS:
-                columns[name] = pd.Series(_known_again(ours, theirs, places), name=name)
+                columns[name] = pd.Series(_restore_released_numbers(ours, theirs, places), name=name)
             continue
         try:
             if places is not None:
-                _check_own(ours[places], theirs, variable.kind)
+                _check_same_values(ours[places], theirs, variable.kind)
                 columns[name] = data.frame[name].iloc[places].reset_index(drop=True)
             else:
-                values = _of_somebody(ours, theirs, variable.kind)
+                values = _match_to_any_record(ours, theirs, variable.kind)
                 if variable.kind in (Kind.COUNT, Kind.CONTINUOUS):
                     columns[name] = pd.Series(values, name=name).astype(table.frame[name].dtype)
-        except _Different as error:
+        except _ColumnMismatch as error:
             way_out = f'if it is, name "{name}" under [release] released; {advice}'
             raise BadInput(f"{place}: {name}", f"{error}, and it is not released; {way_out}") from None
     return replace(table, frame=table.frame.assign(**columns))
 
 
-class _Different(Exception):
-    """How a column that is not released differs from the original's, without a value of either."""
+class _ColumnMismatch(Exception):
+    """A column that is not released differs from the original's; the message quotes no value of either."""
 
 
-def _comparable(column: pd.Series, kind: Kind) -> Floats:
-    """Values (n,) as numbers that are equal where the values are: codes of levels, seconds of dates; NaN where missing."""
+def _as_comparable_numbers(column: pd.Series, kind: Kind) -> Floats:
+    """Return values (n,) as numbers that are equal where the values are: codes of levels, seconds of dates; NaN where missing."""
     if kind.has_levels:
         numbers = column.cat.codes.to_numpy()
     elif kind is Kind.DATE:
@@ -307,57 +317,65 @@ def _comparable(column: pd.Series, kind: Kind) -> Floats:
     return np.where(column.isna(), np.nan, numbers.astype(np.float64))
 
 
-def _check_own(ours: Floats, theirs: Floats, kind: Kind) -> None:
-    """Raises _Different unless each value (k,) is its record's own, (k,)."""
+def _check_same_values(ours: Floats, theirs: Floats, kind: Kind) -> None:
+    """Raise _ColumnMismatch unless each value (k,) is its record's own, (k,)."""
     numeric = kind in (Kind.COUNT, Kind.CONTINUOUS)
-    same = same_numbers(ours, theirs) if numeric else np.asarray((ours == theirs) | (np.isnan(ours) & np.isnan(theirs)))
+    same = (
+        denote_same_number(ours, theirs)
+        if numeric
+        else np.asarray((ours == theirs) | (np.isnan(ours) & np.isnan(theirs)))
+    )
     if not same.all():
-        coarser = _coarser(ours, theirs, kind)
+        coarser = _coarser_text(ours, theirs, kind)
         found = f"{int((~same).sum()):,} of {len(theirs):,} records differ from the original"
-        raise _Different(coarser or f"{found}{_by(ours[~same], theirs[~same], kind)}")
+        raise _ColumnMismatch(coarser or f"{found}{_difference_text(ours[~same], theirs[~same], kind)}")
 
 
-def _of_somebody(ours: Floats, theirs: Floats, kind: Kind) -> Floats:
-    """The original value (k,) that each released one (k,) writes, of all the originals (n,). Raises _Different."""
+def _match_to_any_record(ours: Floats, theirs: Floats, kind: Kind) -> Floats:
+    """Return the original value (k,) that each released one (k,) writes, of all the originals (n,). Raises _ColumnMismatch."""
     numeric = kind in (Kind.COUNT, Kind.CONTINUOUS)
-    found, candidates = unround(ours, theirs) if numeric else (theirs, np.isin(theirs, ours).astype(np.int64))
+    found, candidates = (
+        unround_to_originals(ours, theirs) if numeric else (theirs, np.isin(theirs, ours).astype(np.int64))
+    )
     there = ~np.isnan(theirs)
     candidates = np.where(there, candidates, int(np.isnan(ours).any()))
     if unknown := int((candidates == 0).sum()):
         written = theirs[there] if (candidates[there] == 0).any() and not kind.has_levels else np.empty(0)
-        coarser = _coarser(_nearest(ours, written, kind), written, kind) if len(written) else ""
-        raise _Different(coarser or f"{unknown:,} of {len(theirs):,} records have a value that no original record has")
+        coarser = _coarser_text(_nearest_original(ours, written, kind), written, kind) if len(written) else ""
+        raise _ColumnMismatch(
+            coarser or f"{unknown:,} of {len(theirs):,} records have a value that no original record has"
+        )
     if several := int((candidates > 1).sum()):
-        raise _Different(
+        raise _ColumnMismatch(
             f"{several:,} of {len(theirs):,} records could each be one of several original values, which are alike as far as "
             "their digits go"
         )
     return found
 
 
-def _known_again(ours: Floats, theirs: Floats, places: Places | None) -> Floats:
-    """Released numbers (k,): the record's own original value where that is written, else the nearest that is."""
-    found, candidates = unround(ours, theirs)
+def _restore_released_numbers(ours: Floats, theirs: Floats, places: Places | None) -> Floats:
+    """Return released numbers (k,): the record's own original value where that is written, else the nearest that is."""
+    found, candidates = unround_to_originals(ours, theirs)
     values = np.where(candidates > 0, found, theirs)
-    return values if places is None else np.where(same_numbers(ours[places], theirs), ours[places], values)
+    return values if places is None else np.where(denote_same_number(ours[places], theirs), ours[places], values)
 
 
-def _nearest(ours: Floats, theirs: Floats, kind: Kind) -> Floats:
-    """The original value, of all (n,), nearest to each released one (k,), none missing; of dates the day's first."""
+def _nearest_original(ours: Floats, theirs: Floats, kind: Kind) -> Floats:
+    """Return the original value, of all (n,), nearest to each released one (k,), none missing; for dates the day's first."""
     values = np.unique(ours[~np.isnan(ours)])
     if kind is Kind.DATE:
         return np.asarray(values[np.searchsorted(values // DAY, theirs // DAY).clip(max=len(values) - 1)])
-    return nearest(values, theirs)
+    return nearest_values(values, theirs)
 
 
-def _coarser(ours: Floats, theirs: Floats, kind: Kind) -> str:
-    """How the released values (k,) are the original ones, (k,), written with less; empty where they are not."""
+def _coarser_text(ours: Floats, theirs: Floats, kind: Kind) -> str:
+    """Return how the released values (k,) are the original ones, (k,), written with less precision; empty where they are not."""
     if kind.has_levels or np.isnan(ours).any() or np.isnan(theirs).any():
         return ""
     if kind is Kind.DATE:
         parts = ((DAY, "holds dates without their time of day"), (MINUTE, "holds times without their seconds"))
         return next((words for unit, words in parts if (theirs == ours // unit * unit).all()), "")
-    if not rounded_alike(ours, theirs).all():
+    if not equal_when_rounded(ours, theirs).all():
         return ""
     (digits, decimals), (own_digits, own_decimals) = digits_and_decimals(theirs), digits_and_decimals(ours)
     if digits < DIGITS_THAT_TELL:
@@ -365,8 +383,8 @@ def _coarser(ours: Floats, theirs: Floats, kind: Kind) -> str:
     return f"is written with {max(decimals, 0)} decimals, too few for its small values, the original has {own_decimals}"
 
 
-def _by(ours: Floats, theirs: Floats, kind: Kind) -> str:
-    """By how much values that differ do, (k,) and (k,); empty where that has no meaning."""
+def _difference_text(ours: Floats, theirs: Floats, kind: Kind) -> str:
+    """Return by how much differing values, (k,) and (k,), differ; empty where that has no meaning."""
     both = ~(np.isnan(ours) | np.isnan(theirs))
     ours, theirs = ours[both], theirs[both]
     if kind.has_levels or not len(ours):
@@ -375,7 +393,9 @@ def _by(ours: Floats, theirs: Floats, kind: Kind) -> str:
     if kind is Kind.DATE:
         same = len(ours) > 1 and len(np.unique(theirs - ours)) == 1
         return (
-            f", all by {_duration(gaps[0])}, as in another time zone" if same else f" by up to {_duration(gaps.max())}"
+            f", all by {_duration_text(gaps[0])}, as in another time zone"
+            if same
+            else f" by up to {_duration_text(gaps.max())}"
         )
     present = ours != 0
     if not present.any():
@@ -384,7 +404,7 @@ def _by(ours: Floats, theirs: Floats, kind: Kind) -> str:
     return f" by up to {percent:{'.2g' if percent < 99.5 else ',.0f'}} % of it"
 
 
-def _duration(seconds: float) -> str:
+def _duration_text(seconds: float) -> str:
     units = ((DAY, "days"), (HOUR, "hours"), (MINUTE, "minutes"))
     size, unit = next(((size, unit) for size, unit in units if seconds >= size), (1, "seconds"))
     return f"{seconds / size:,.3g} {unit}"

@@ -1,4 +1,4 @@
-"""What only a person can say of a release, in ``assessment.toml`` beside the database: it stands in the risk assessment.
+"""Judgements of people on a release, in ``assessment.toml`` next to the database; the risk assessment prints them.
 
 ```toml
 owner = "Maria Rossi, data protection officer"    # holds for every run of the workspace
@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from sfumato.engine.errors import BadInput, suggestion
+from sfumato.engine.errors import BadInput, near_miss_hint
 
 from ..plain_files import read_plain
 from ..policy.justification import checked_justification
@@ -30,99 +30,120 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Something that only a person can say: its key in the file, what it is, what is asked, and whether of one run alone."""
+class JudgementQuestion:
+    """A question that only a person can answer.
+
+    key: its key in the file
+    title: what the answer is about
+    question: the question
+    is_per_run: whether it is answered for one run alone
+    """
 
     key: str
     title: str
-    asked: str
-    of_run: bool = False
+    question: str
+    is_per_run: bool = False
 
-    def place(self, run_id: int) -> str:
-        """Its key in the file."""
-        return f"{f'run.{run_id}.' if self.of_run else ''}{self.key}"
+    def key_in_file(self, run_id: int) -> str:
+        """Return its key in the file."""
+        return f"{f'run.{run_id}.' if self.is_per_run else ''}{self.key}"
 
 
 CONTEXT = (
-    Asked("recipients", "Recipients", "who receives the release, for what purpose, under which agreement?"),
-    Asked("environment", "Environment", "where will they hold it (open, licensed, secure), with which controls?"),
-    Asked(
+    JudgementQuestion("recipients", "Recipients", "who receives the release, for what purpose, under which agreement?"),
+    JudgementQuestion(
+        "environment", "Environment", "where will they hold it (open, licensed, secure), with which controls?"
+    ),
+    JudgementQuestion(
         "motives", "Threats and motives", "who might try to re-identify a person, why, and with what skill and means?"
     ),
-    Asked("other_data", "Other data", "which other data on these persons could an intruder hold or buy?"),
+    JudgementQuestion("other_data", "Other data", "which other data on these persons could an intruder hold or buy?"),
 )
 DATA = (
-    Asked("population", "Population", "whom are the data about; all of a population, or a sample of which size?"),
-    Asked("harm", "Harm", "what harm would a disclosure do to a person; are vulnerable groups among them?"),
+    JudgementQuestion(
+        "population", "Population", "whom are the data about; all of a population, or a sample of which size?"
+    ),
+    JudgementQuestion("harm", "Harm", "what harm would a disclosure do to a person; are vulnerable groups among them?"),
 )
 JUDGEMENTS = {
-    "singling out": Asked("singling_out", "Judgement", "is the risk of singling out acceptable, and why?", of_run=True),
-    "linkability": Asked("linkability", "Judgement", "is the risk of linking acceptable, and why?", of_run=True),
-    "inference": Asked("inference", "Judgement", "is the risk of inference acceptable, and why?", of_run=True),
-    "membership": Asked(
-        "membership", "Judgement", "is the risk of telling who is in the data acceptable, and why?", of_run=True
+    "singling out": JudgementQuestion(
+        "singling_out", "Judgement", "is the risk of singling out acceptable, and why?", is_per_run=True
+    ),
+    "linkability": JudgementQuestion(
+        "linkability", "Judgement", "is the risk of linking acceptable, and why?", is_per_run=True
+    ),
+    "inference": JudgementQuestion(
+        "inference", "Judgement", "is the risk of inference acceptable, and why?", is_per_run=True
+    ),
+    "membership": JudgementQuestion(
+        "membership", "Judgement", "is the risk of telling who is in the data acceptable, and why?", is_per_run=True
     ),
 }
 """By the question that a measure answers."""
-RESIDUAL = Asked("residual", "Residual risk", "which risk remains, who accepts it, and why?", of_run=True)
+RESIDUAL = JudgementQuestion(
+    "residual", "Residual risk", "which risk remains, who accepts it, and why?", is_per_run=True
+)
 GOVERNANCE = (
-    Asked("owner", "Owner of the risk", "who answers for the release (name, role)?"),
-    Asked("review", "Review date", "when will this assessment be looked at again?"),
-    Asked("monitoring", "Monitoring", "how will new data, new attacks and further releases be watched?"),
-    Asked("incidents", "Incidents", "what happens, and who is told, if a person is re-identified?"),
-    Asked("transparency", "Transparency", "what are the data subjects and the public told?"),
+    JudgementQuestion("owner", "Owner of the risk", "who answers for the release (name, role)?"),
+    JudgementQuestion("review", "Review date", "when will this assessment be looked at again?"),
+    JudgementQuestion("monitoring", "Monitoring", "how will new data, new attacks and further releases be watched?"),
+    JudgementQuestion("incidents", "Incidents", "what happens, and who is told, if a person is re-identified?"),
+    JudgementQuestion("transparency", "Transparency", "what are the data subjects and the public told?"),
 )
 PUBLICATION = (
-    Asked("publisher", "Publisher", "who publishes the datasets? It stands in the public documents"),
-    Asked("licence", "Licence", "under which licence (its address)? It stands in the public documents"),
-    Asked("address", "Address", "at which address of the web? It stands in the public documents"),
-    Asked(
-        "published", "Date of publication", "when, such as 2027-01-31? It stands in the public documents", of_run=True
+    JudgementQuestion("publisher", "Publisher", "who publishes the datasets? It stands in the public documents"),
+    JudgementQuestion("licence", "Licence", "under which licence (its address)? It stands in the public documents"),
+    JudgementQuestion("address", "Address", "at which address of the web? It stands in the public documents"),
+    JudgementQuestion(
+        "published",
+        "Date of publication",
+        "when, such as 2027-01-31? It stands in the public documents",
+        is_per_run=True,
     ),
 )
 """What the public documents say of the publication; it leaves the building as it is written."""
-ASKED = (*CONTEXT, *DATA, *JUDGEMENTS.values(), RESIDUAL, *GOVERNANCE, *PUBLICATION)
+ALL_QUESTIONS = (*CONTEXT, *DATA, *JUDGEMENTS.values(), RESIDUAL, *GOVERNANCE, *PUBLICATION)
 
 
-def judgements_of(directory: Path, run_id: int) -> Mapping[str, str]:
-    """What the file of the workspace says of a run, by key; nothing where there is no file. Raises BadInput and StrangeFile."""
+def read_judgements_of_run(directory: Path, run_id: int) -> Mapping[str, str]:
+    """Read what the file of the workspace says of a run, by key; nothing where there is no file. Raises BadInput and StrangeFile."""
     try:
         content = read_plain(directory / ASSESSMENT_FILE, MOST_ASSESSMENT_BYTES)
     except FileNotFoundError:
         return NOTHING
     except OSError as error:
         raise BadInput(ASSESSMENT_FILE, f"cannot be read: {error.strerror}") from None
-    return read_judgements(content, run_id)
+    return parse_judgements(content, run_id)
 
 
-def read_judgements(content: bytes, run_id: int) -> Mapping[str, str]:
-    """What is written of a run: what holds for all, and over it what is said of this one. Raises BadInput with the place."""
+def parse_judgements(content: bytes, run_id: int) -> Mapping[str, str]:
+    """Return the answers for a run: those for all runs, replaced by those for this one. Raises BadInput with the place."""
     try:
         table = tomllib.loads(content.decode("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadInput(ASSESSMENT_FILE, f"is not TOML: {error}") from None
     runs = table.pop("run", {})
-    said = _answers(table, "")
+    said = _parse_answers(table, "")
     if not isinstance(runs, dict):
         raise BadInput(f"{ASSESSMENT_FILE}: run", "must be tables by the number of a run, such as [run.7]")
     for number, answers in runs.items():
         if not (number.isdecimal() and number.isascii()) or number.startswith("0"):
             raise BadInput(f"{ASSESSMENT_FILE}: run.{number}", "must be the number of a run, such as [run.7]")
-        own = _answers(answers, f"run.{number}.")
+        own = _parse_answers(answers, f"run.{number}.")
         if number == str(run_id):
             said |= own
     return said
 
 
-def _answers(table: Any, prefix: str) -> dict[str, str]:
+def _parse_answers(table: Any, prefix: str) -> dict[str, str]:
     if not isinstance(table, dict):
         raise BadInput(f"{ASSESSMENT_FILE}: {prefix.rstrip('.')}", "must be a table of keys and words")
-    known = {one.key: one for one in ASKED}
+    known = {one.key: one for one in ALL_QUESTIONS}
     for key, answer in table.items():
         place = f"{ASSESSMENT_FILE}: {prefix}{key}"
         if key not in known:
-            raise BadInput(place, f"unknown key{suggestion(key, known) or '; known: ' + ', '.join(known)}")
-        if known[key].of_run and not prefix:
+            raise BadInput(place, f"unknown key{near_miss_hint(key, known) or '; known: ' + ', '.join(known)}")
+        if known[key].is_per_run and not prefix:
             raise BadInput(
                 place, f"is a judgement of one run: write it under the number of the run, [run.7] with {key}"
             )

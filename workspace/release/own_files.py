@@ -1,4 +1,4 @@
-"""Files that this program released, told by the manifest that lies beside them."""
+"""Files that this program released, recognised by the manifest that lies next to them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ..store.release_folders import MANIFEST
 MOST_BYTES = 16 << 20
 
 
-def order_written(files: Sequence[str]) -> str:
-    """The order that the manifests beside these files say their rows are in; empty unless all say the same.
+def order_in_manifests(files: Sequence[str]) -> str:
+    """Return the order of rows that the manifests of these files state; empty unless all state the same.
 
     A manifest speaks for a file only if it has the hash of its bytes.
     """
-    said = {_order(Path(file).expanduser()) for file in files}
+    said = {_order_in_manifest(Path(file).expanduser()) for file in files}
     return said.pop() if len(said) == 1 else ""
 
 
-def _order(file: Path) -> str:
+def _order_in_manifest(file: Path) -> str:
     try:
         manifest: Any = json.loads(read_plain(file.parent / MANIFEST, MOST_BYTES))
         lines = {line["name"]: line["sha256"] for line in manifest["files"]}

@@ -1,13 +1,14 @@
-"""What leaves the building: the files of ``public/``, none of which says more of the confidential data than the policy lets out.
+"""The files of ``public/``, which leave the building; none says more of the confidential data than the policy allows.
 
 No seed, no hash of a confidential or stored table, no path, no exact statistic of the confidential data and no risk. The title
 and the description of the recipe stay inside: whoever wrote them did not write for the public. The titles and labels of
-variables leave, since the data could not be read without them.
+variables are released, since the data could not be read without them.
 
-Which kind of missing value a released cell without a value is: refused, not asked, and so on.
+A released cell without a value has a kind of missing value: refused, not asked, and so on.
 
-A method draws that a value is missing, not why. A variable that goes out as it is keeps each record's own kind, where the release has
-the confidential records in their order. In one that was made the kinds are drawn, each missing value apart, by the run's key and seed, in
+A method draws that a value is missing, not why. A variable that is released unchanged keeps each record's own kind, where the release has
+the confidential records in their order. In a synthetic one the kinds are drawn, independently for each missing value, by the run's key
+and seed, in
 the proportions of the confidential counts, rounded by the policy. A kind of fewer records than the policy's smallest cell is named
 nowhere: those are system missing, as all are where a method keeps a privacy account, to which the proportions would have to be entered.
 """
@@ -26,45 +27,47 @@ from ..gate.contents import ReleasePlan
 from ..ingest.file_formats import format_called
 from ..policy.disclosure import DisclosureRules
 from ..store.tables import KIND_OF
-from .dossier import Dossier
-from .forms import Form, keeps_codes
-from .tables import codebook, dataset_bytes, released_levels
+from .dossier import ReleaseDossier
+from .forms import DatasetForm, keeps_codes
+from .tables import codebook_csv, dataset_bytes, released_levels
 
-Counts = Mapping[str, Mapping[str, int]]
+KindCounts = Mapping[str, Mapping[str, int]]
 
 
-def own_kinds(confidential: pa.Table) -> pd.DataFrame:
-    """The kind of each missing value of the confidential table (n, k), of the variables that have kinds; None elsewhere."""
+def confidential_missing_kinds(confidential: pa.Table) -> pd.DataFrame:
+    """Return the kind of each missing value of the confidential table (n, k), of the variables that have kinds; None elsewhere."""
     named = [name for name in confidential.column_names if name.startswith(KIND_OF)]
     columns = {name.removeprefix(KIND_OF): confidential.column(name).to_pandas().astype("object") for name in named}
     return pd.DataFrame(columns)
 
 
-def named_kinds(own: pd.DataFrame, rules: DisclosureRules) -> dict[str, dict[str, int]]:
-    """By variable the kinds that as many records have as the smallest cell, with their rounded numbers."""
-    found = {str(name): own[name].value_counts() for name in own}
+def publishable_missing_kinds(kinds: pd.DataFrame, rules: DisclosureRules) -> dict[str, dict[str, int]]:
+    """Return by variable the kinds that at least as many records as the smallest cell have, with their rounded numbers."""
+    found = {str(name): kinds[name].value_counts() for name in kinds}
     return {
         name: {
-            str(kind): int(max(rules.rounded(n), rules.base)) for kind, n in counts.items() if n >= rules.smallest_cell
+            str(kind): int(max(rules.round_count(n), rules.base))
+            for kind, n in counts.items()
+            if n >= rules.smallest_cell
         }
         for name, counts in found.items()
         if (counts >= rules.smallest_cell).any()
     }
 
 
-def released_kinds(
+def released_missing_kinds(
     released: pa.Table,
     confidential: pa.Table,
-    named: Counts,
+    named: KindCounts,
     kept: Collection[str],
     rules: DisclosureRules,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """The kind of each missing value of a released table (n, k), of the variables with ``named`` kinds; None is system missing.
+    """Return the kind of each missing value of a released table (n, k), of the variables with ``named`` kinds; None is system missing.
 
     ``kept`` are the variables that are as they are in the confidential table.
     """
-    own = own_kinds(confidential)
+    own = confidential_missing_kinds(confidential)
     found: dict[str, pd.Series] = {}
     for name, counts in named.items():
         if name not in released.column_names:
@@ -76,63 +79,74 @@ def released_kinds(
             alike = len(missing) == len(there) and bool((missing == there).all())
             found[name] = known if alike else pd.Series([None] * len(missing), dtype="object")
         else:
-            found[name] = _drawn(missing, counts, int((there & known.isna().to_numpy()).sum()), rules, rng)
+            found[name] = _draw_missing_kinds(missing, counts, int((there & known.isna().to_numpy()).sum()), rules, rng)
     return pd.DataFrame(found, index=range(released.num_rows))
 
 
-def _drawn(
+def _draw_missing_kinds(
     missing: np.ndarray, counts: Mapping[str, int], unnamed: int, rules: DisclosureRules, rng: np.random.Generator
 ) -> pd.Series:
     """Draw a kind for each ``missing`` value (n,) by rounded counts; ``unnamed`` is how many confidential values have no named kind."""
     kinds = np.array([*counts, None], dtype=object)
-    shares = np.array([*counts.values(), rules.rounded(unnamed)], dtype=np.float64)
+    shares = np.array([*counts.values(), rules.round_count(unnamed)], dtype=np.float64)
     shares /= shares.sum()
     drawn = kinds[rng.choice(len(kinds), len(missing), p=shares)]
     drawn[~missing] = None
     return pd.Series(drawn, dtype="object")
 
 
-def dataset_names(plan: ReleasePlan, form: Form) -> tuple[str, ...]:
-    """``dataset-SYNTHETIC-01.csv`` and so on; ANONYMISED where records were changed and not drawn."""
+def dataset_file_names(plan: ReleasePlan, form: DatasetForm) -> tuple[str, ...]:
+    """Return ``dataset-SYNTHETIC-01.csv`` and so on; ANONYMISED where records were changed and not drawn."""
     digits = max(2, len(str(plan.datasets)))
     kind = plan.run.recipe.origin.upper()
     suffix = format_called(form).suffix
     return tuple(f"dataset-{kind}-{draw:0{digits}}.{suffix}" for draw in range(1, plan.datasets + 1))
 
 
-def public_files(dossier: Dossier, key: bytes) -> Iterator[tuple[str, bytes]]:
-    """The files by name, but for the manifest. ``key`` is the run's; it decides the order of the rows."""
+def public_files(dossier: ReleaseDossier, key: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield the public files as name and bytes, except the manifest. ``key`` is the run's; it decides the order of the rows."""
     plan = dossier.plan
     recipe = plan.run.recipe
     schema = recipe.released_schema
-    levels = released_levels((dossier.released(draw) for draw in range(plan.datasets)), plan.left_out)
-    confidential = dossier.confidential()
-    named = _named_kinds(dossier, confidential)
-    for draw, name in enumerate(dataset_names(plan, dossier.form), start=1):
+    levels = released_levels((dossier.read_released(draw) for draw in range(plan.datasets)), plan.left_out)
+    confidential = dossier.read_confidential()
+    named = _missing_kinds_of_release(dossier, confidential)
+    for draw, name in enumerate(dataset_file_names(plan, dossier.form), start=1):
         order = Randomness(recipe.seed, key, (plan.tables[draw - 1],))
-        rng = order.generator("release", draw) if plan.shuffled else None
+        rng = order.generator("release", draw) if plan.is_shuffled else None
         note = f"{recipe.origin.upper()} data, dataset {draw} of {plan.datasets}"
-        table = dossier.released(draw - 1)
+        table = dossier.read_released(draw - 1)
         chance = order.generator("kinds of missing", draw)
-        kinds = released_kinds(table, confidential, named, plan.kept, dossier.policy.rules, chance) if named else None
-        yield name, dataset_bytes(table, schema, plan.left_out, dossier.form, rng, levels, note, kinds, named_by(named))
+        kinds = (
+            released_missing_kinds(table, confidential, named, plan.kept, dossier.policy.disclosure_rules, chance)
+            if named
+            else None
+        )
+        yield (
+            name,
+            dataset_bytes(
+                table, schema, plan.left_out, dossier.form, rng, levels, note, kinds, kind_names_by_variable(named)
+            ),
+        )
     original = confidential, dossier.original.schema
-    yield "codebook.csv", codebook(schema, levels, plan.left_out, original, named_by(named)).encode()
+    yield "codebook.csv", codebook_csv(schema, levels, plan.left_out, original, kind_names_by_variable(named)).encode()
 
 
-def named_by(named: Counts) -> dict[str, tuple[str, ...]]:
-    """The kinds that are named, by variable, in their order."""
+def kind_names_by_variable(named: KindCounts) -> dict[str, tuple[str, ...]]:
+    """Return the kinds that are named, by variable, in their order."""
     return {name: tuple(sorted(kinds)) for name, kinds in named.items()}
 
 
-def _named_kinds(dossier: Dossier, confidential: pa.Table) -> Counts:
-    """The kinds of missing value that the datasets tell apart: none where the form has no room for them, or a privacy account is kept."""
+def _missing_kinds_of_release(dossier: ReleaseDossier, confidential: pa.Table) -> KindCounts:
+    """Return the kinds of missing value that the datasets distinguish: none where the form has no room for them, or a privacy account is kept."""
     plan = dossier.plan
     account = any(step.method.synthesis.account for step in plan.run.recipe.synthesis)
     if not keeps_codes(dossier.form) or account:
         return {}
     return {
         name: counts
-        for name, counts in named_kinds(own_kinds(confidential), dossier.policy.rules).items()
+        for name, counts in publishable_missing_kinds(
+            confidential_missing_kinds(confidential), dossier.policy.disclosure_rules
+        ).items()
         if name not in plan.left_out
     }

@@ -1,4 +1,4 @@
-"""Released datasets as files: levels by their labels again, identifiers left out, and a codebook beside them."""
+"""Released datasets as files: levels replaced by their labels, identifiers left out, and a codebook."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from ..errors import NotReleased
 from ..ingest.file_formats import Outgoing, format_called
 from ..store.tables import KIND_OF
 from ..visible_text import plain_cell
-from .forms import Form
+from .forms import DatasetForm
 
-Levels = Mapping[str, Sequence[str]]
+LevelsByVariable = Mapping[str, Sequence[str]]
 """By variable the levels that may be named."""
-MISSING = "missing"
+UNLABELLED_MISSING = "missing"
 """The label of a kind of missing value that has none."""
 
 
-def released_levels(tables: Iterable[pa.Table], left_out: Collection[str] = ()) -> Levels:
-    """The levels that occur in some of the released tables, by variable, in their order.
+def released_levels(tables: Iterable[pa.Table], left_out: Collection[str] = ()) -> LevelsByVariable:
+    """Return the levels that occur in some of the released tables, by variable, in their order.
 
-    A stored table knows all levels of the confidential data. One that no released record has may be a person's who alone
+    A stored table knows all levels of the confidential data. One that no released record has may belong to the only person who
     had it, so that it is not named: not in a codebook, and not in the dictionary of a Parquet file.
     """
     found: dict[str, dict[str, bool]] = {}
@@ -43,8 +43,8 @@ def released_levels(tables: Iterable[pa.Table], left_out: Collection[str] = ()) 
     return {name: tuple(level for level, occurs in levels.items() if occurs) for name, levels in found.items()}
 
 
-def level_names(variable: Variable, levels: Sequence[str]) -> dict[str, str]:
-    """What each labelled one of these levels is called: its label, with the code behind it where that is not enough."""
+def names_of_levels(variable: Variable, levels: Sequence[str]) -> dict[str, str]:
+    """Return the name of each labelled one of these levels: its label, with the code where the label alone is ambiguous."""
     plain = {level: variable.labels.get(level) or level for level in levels}
     times = Counter(plain.values())
     return {
@@ -58,18 +58,19 @@ def dataset_bytes(
     table: pa.Table,
     schema: Schema,
     left_out: Collection[str],
-    form: Form,
+    form: DatasetForm,
     rng: np.random.Generator | None = None,
-    levels: Levels | None = None,
+    levels: LevelsByVariable | None = None,
     note: str = "",
     kinds: pd.DataFrame | None = None,
-    named: Levels | None = None,
+    named: LevelsByVariable | None = None,
 ) -> bytes:
-    """A stored table (n rows) as a file of ``form``, without the columns ``left_out``, the rest in their order.
+    """Return a stored table (n rows) as a file of ``form``, without the columns ``left_out``, the rest in their order.
 
-    With ``rng`` its rows are shuffled. ``levels`` are those of all tables that go out together, where there are several;
+    With ``rng`` its rows are shuffled. ``levels`` are those of all tables that are released together, where there are several;
     ``note`` says what the table is, where the format has room for it. A format that keeps codes has labels too, and the
-    ``kinds`` (n, k) of missing values, of which those ``named`` may be declared. Raises NotReleased where the form has no room for what there is.
+    ``kinds`` (n, k) of missing values, of which those ``named`` may be declared. Raises NotReleased where the form has no room for what
+    there is.
     """
     written = format_called(form)
     if written.write is None:
@@ -80,18 +81,22 @@ def dataset_bytes(
     frame = table.select(names).to_pandas()
     kinds = pd.DataFrame(index=frame.index) if kinds is None else kinds
     frame = frame.assign(**{f"{KIND_OF}{name}": kinds[name] for name in kinds})
-    frame = frame if rng is None else _shuffled(frame, rng)
+    frame = frame if rng is None else _shuffle_rows(frame, rng)
     told = frame[[f"{KIND_OF}{name}" for name in kinds]].set_axis(list(kinds), axis=1)
     frame = frame[names]
     if not written.keeps_codes:
-        frame = frame.assign(**{name: _whole(frame[name]) for name in names if variables[name].kind is Kind.COUNT})
-        called = {name: _labelled(frame[name], level_names(variables[name], levels.get(name, ()))) for name in names}
+        frame = frame.assign(
+            **{name: _as_whole_numbers(frame[name]) for name in names if variables[name].kind is Kind.COUNT}
+        )
+        called = {
+            name: _rename_levels(frame[name], names_of_levels(variables[name], levels.get(name, ()))) for name in names
+        }
         frame = frame.assign(**called)
     return written.write(Outgoing(frame, variables, levels, told, named or {}, note))
 
 
-def _shuffled(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-    """The rows in an order that the rows themselves and ``rng`` decide, whatever order they were in.
+def _shuffle_rows(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    """Return the rows in an order that the rows themselves and ``rng`` decide, whatever order they were in.
 
     They are sorted by their values before they are permuted: a permutation alone could be undone by whoever has seed and
     key, and a public key everybody has.
@@ -100,51 +105,53 @@ def _shuffled(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     return ordered.iloc[rng.permutation(len(ordered))].reset_index(drop=True)
 
 
-def _whole(values: pd.Series) -> pd.Series:
-    """Counts as whole numbers again: where a value is missing, be it in the confidential data alone, stored ones are floats."""
+def _as_whole_numbers(values: pd.Series) -> pd.Series:
+    """Return counts as whole numbers again: where a value is missing, be it in the confidential data alone, stored ones are floats."""
     return values.astype("Int64") if values.dtype.kind == "f" and (values.dropna() % 1 == 0).all() else values
 
 
-def _labelled(values: pd.Series, names: Mapping[str, str]) -> pd.Series:
-    """The levels that occur, by their names."""
+def _rename_levels(values: pd.Series, names: Mapping[str, str]) -> pd.Series:
+    """Return the levels that occur, by their names."""
     if not isinstance(values.dtype, pd.CategoricalDtype):
         return values
     values = values.cat.remove_unused_categories()
     return values.cat.rename_categories([names.get(str(level), str(level)) for level in values.cat.categories])
 
 
-def codebook(
+def codebook_csv(
     schema: Schema,
-    levels: Levels,
+    levels: LevelsByVariable,
     left_out: Collection[str],
     original: tuple[pa.Table, Schema] | None = None,
-    named: Levels | None = None,
+    named: LevelsByVariable | None = None,
 ) -> str:
-    """A CSV table: the title and kind of each variable, a line for each of its labelled ``levels``, which occur in the release.
+    """Return a CSV table: the title and kind of each variable, and a line for each of its labelled ``levels``, which occur in the release.
 
-    ``original`` has the confidential table: a variable whose levels the release has made numbers has a line for what 0
-    and 1 were. ``named`` are the kinds of missing value that the datasets tell apart.
+    ``original`` has the confidential table: a variable whose levels the release has turned into numbers has a line for what 0
+    and 1 were. ``named`` are the kinds of missing value that the datasets distinguish.
     """
     text = StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(("variable", "title", "kind", "code", "label"))
     for variable in schema:
         if variable.name not in left_out:
-            names = level_names(variable, levels.get(variable.name, ())) or _numbered(variable, original)
-            missing = {kind: variable.labels.get(kind, MISSING) for kind in (named or {}).get(variable.name, ())}
+            names = names_of_levels(variable, levels.get(variable.name, ())) or _meanings_of_numbers(variable, original)
+            missing = {
+                kind: variable.labels.get(kind, UNLABELLED_MISSING) for kind in (named or {}).get(variable.name, ())
+            }
             about = (variable.name, variable.title, variable.kind.value)
             for level in [*names.items(), *missing.items()] or [("", "")]:
                 lines.writerow([plain_cell(cell) for cell in (*about, *level)])
     return text.getvalue()
 
 
-def _numbered(variable: Variable, original: tuple[pa.Table, Schema] | None) -> dict[str, str]:
-    """What the numbers of a variable that had levels stand for."""
+def _meanings_of_numbers(variable: Variable, original: tuple[pa.Table, Schema] | None) -> dict[str, str]:
+    """Return what the numbers of a variable that had levels stand for."""
     if original is None or variable.kind.has_levels or variable.kind is original[1][variable.name].kind:
         return {}
     table, schema = original
     if not (before := schema[variable.name]).kind.has_levels:
         return {}
     levels = [str(level) for level in table.column(variable.name).combine_chunks().dictionary.to_pylist()]
-    names = level_names(before, levels)
+    names = names_of_levels(before, levels)
     return {str(code): names.get(level, level) for code, level in enumerate(levels)}

@@ -1,4 +1,4 @@
-"""What users of a release are told: the values of the page for them, read from a plan, its tables and its rows."""
+"""The content of the page for users of a release, read from a plan, its tables and its rows."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind
-from sfumato.engine.methods.labels import labelled_object
+from sfumato.engine.methods.labels import to_labelled_json
 from sfumato.engine.methods.privacy import NoAccount, PrivacyAccount
 from sfumato.engine.methods.rows import Row
-from sfumato.engine.recipe.budget import accounts_of
+from sfumato.engine.recipe.budget import privacy_accounts
 from sfumato.engine.recipe.recipe import Recipe
 
 from ..gate.contents import ReleasePlan
@@ -33,14 +33,14 @@ NUMBERS = (Kind.CONTINUOUS, Kind.COUNT)
 HEADS = ("measure", "of", "settings", "dataset", "value", "lower", "upper", "baseline", "better", "meaning")
 
 
-def public_release(
+def make_public_release(
     plan: ReleasePlan,
     rules: DisclosureRules,
     figures: Sequence[PublicFigure],
     released: Callable[[int], pa.Table],
     privacy: PrivacyPromise | None,
 ) -> PublicRelease:
-    """What the public may know of a run's release. ``released(l)`` reads its l-th stored dataset, from 0."""
+    """Make what the public may know of a run's release. ``released(l)`` reads its l-th stored dataset, from 0."""
     recipe = plan.run.recipe
     return PublicRelease(
         recipe,
@@ -50,28 +50,32 @@ def public_release(
         plan.replaced,
         figures,
         rules,
-        _combined(plan, released) if recipe.origin == "synthetic" else _bounded(recipe, plan, released(0)),
+        _combined_mean_of_first(plan, released)
+        if recipe.origin == "synthetic"
+        else _bounded_mean_of_first(recipe, plan, released(0)),
         privacy,
     )
 
 
-def promised(recipe: Recipe, confidential: Microdata, rows: Sequence[Row], *, secret: bool) -> PrivacyPromise | None:
-    """What the privacy accounts of a run promise together; None where no step keeps one. ``secret``: the key of the run is.
+def privacy_promise_of_run(
+    recipe: Recipe, confidential: Microdata, rows: Sequence[Row], *, secret: bool
+) -> PrivacyPromise | None:
+    """Return what the privacy accounts of a run promise together; None where no step keeps one. ``secret``: the key of the run is.
 
-    The totals are those among its results. Why there is none is told anew, in words that name nothing of the data: reasons
+    The totals are those among its results. Why there is none is told in new words that name nothing of the data: reasons
     among results stay inside.
     """
-    accounts = [account for _, account in accounts_of(recipe, confidential, secret=secret)]
+    accounts = [account for _, account in privacy_accounts(recipe, confidential, secret=secret)]
     if not accounts:
         return None
-    totals = [_total(rows, name) for name in ("epsilon_release", "epsilon_substitution")]
+    totals = [_account_total(rows, name) for name in ("epsilon_release", "epsilon_substitution")]
     known = [one for one in accounts if isinstance(one, PrivacyAccount)]
     reasons = [one.reason for one in accounts if isinstance(one, NoAccount)] + [
         found.public for one in known for found in one.uncovered
     ]
     if None in totals or reasons:
         return PrivacyPromise(None, None, (), tuple(dict.fromkeys(reasons)))
-    samples = tuple(SampleCost(one.epsilon, one.together) for one in known if one.concentrated is None)
+    samples = tuple(SampleCost(one.epsilon, one.records_a_draw) for one in known if one.concentrated is None)
     delta = math.fsum(one.concentrated.delta for one in known if one.concentrated is not None)
     sampled = recipe.data.sample is not None or recipe.data.holdout is not None
     costs = [one.concentrated for one in known]
@@ -80,14 +84,14 @@ def promised(recipe: Recipe, confidential: Microdata, rows: Sequence[Row], *, se
     return PrivacyPromise(totals[0], totals[1], samples, (), sampled, delta, most, bounded)
 
 
-def _total(rows: Sequence[Row], measure: str) -> float | None:
-    """The sum of an account's measure over the steps that have it; None where one is not computed, or there is none."""
+def _account_total(rows: Sequence[Row], measure: str) -> float | None:
+    """Return the sum of an account's measure over the steps that have it; None where one is not computed, or there is none."""
     found = [row.value for row in rows if row.family == "synthesis" and row.measure == measure and row.draw is None]
     return math.fsum(one for one in found if one is not None) if found and None not in found else None
 
 
-def _combined(plan: ReleasePlan, released: Callable[[int], pa.Table]) -> CombinedMean | None:
-    """The mean of the first replaced number."""
+def _combined_mean_of_first(plan: ReleasePlan, released: Callable[[int], pa.Table]) -> CombinedMean | None:
+    """Return the combined mean of the first replaced number; None where there is none."""
     schema = plan.run.recipe.released_schema
     name = next((name for name in plan.replaced if schema[name].kind in NUMBERS), None)
     if name is None:
@@ -103,15 +107,15 @@ def _combined(plan: ReleasePlan, released: Callable[[int], pa.Table]) -> Combine
     )  # it would need how many confidential records there are
 
 
-def _bounded(recipe: Recipe, plan: ReleasePlan, released: pa.Table) -> BoundedMean | None:
-    """The mean of the first generalised number."""
+def _bounded_mean_of_first(recipe: Recipe, plan: ReleasePlan, released: pa.Table) -> BoundedMean | None:
+    """Return the bounded mean of the first generalised number; None where there is none."""
     kinds = {name: recipe.schema[name].kind for name in plan.replaced if name in recipe.generalised}
     name = next((name for name, kind in kinds.items() if kind in NUMBERS), None)
     return None if name is None else bounded_mean(name, released.column(name).to_pylist(), kinds[name])
 
 
 def public_results(release: PublicRelease) -> dict[str, Any]:
-    """The object that ``results --public --json`` writes: no run, no hash, no seed; the figures that may leave."""
+    """Return the object that ``results --public --json`` writes: no run, no hash, no seed; the figures that may be released."""
     rules = asdict(release.rules)
     return {
         "disclosure": release.disclosure,
@@ -123,12 +127,12 @@ def public_results(release: PublicRelease) -> dict[str, Any]:
         **({"recode": release.recipe.public_rules} if release.recipe.public_rules else {}),
         "rules": rules,
         **({} if release.privacy is None else {"privacy": privacy_table(release.privacy)}),
-        "rows": [labelled_object(row) for row in release.rows],
+        "rows": [to_labelled_json(row) for row in release.rows],
     }
 
 
 def privacy_table(privacy: PrivacyPromise) -> dict[str, Any]:
-    """The promise as JSON has it; ``epsilon`` is left out where there is none."""
+    """Return the promise as JSON has it; ``epsilon`` is left out where there is none."""
     costs = {
         "epsilon": privacy.epsilon,
         "epsilon_substitution": privacy.substitution,
@@ -143,7 +147,7 @@ def privacy_table(privacy: PrivacyPromise) -> dict[str, Any]:
 
 
 def utility_csv(release: PublicRelease) -> bytes:
-    """What the release keeps, as far as it may be said: a CSV table with a line a number."""
+    """Return how well the release keeps the data, as far as it may be published: a CSV table with a line a number."""
     text = StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(HEADS)

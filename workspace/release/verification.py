@@ -1,7 +1,7 @@
-"""Is a released folder as it was written, and did a run of this workspace make it? The folder may come from anybody.
+"""Verification of a released folder: whether it is as it was written, and which run of this workspace made it.
 
-Nothing in it is followed, executed or believed: files are looked up among those that lie there, links and all that is no plain
-file are named, and a manifest may have so many bytes.
+The folder may come from anybody. Nothing in it is followed, executed or believed: files are looked up among those that lie there, links and
+all that is no plain file are named, and the size of a manifest is limited.
 """
 
 from __future__ import annotations
@@ -17,55 +17,62 @@ from typing import Any
 
 from sfumato.engine.errors import BadInput
 
-from ..audit import Act
+from ..audit import AuditAct
 from ..errors import NotReady, StrangeFile
 from ..gate.contents import OTHER_PACKAGE, plan_release
-from ..plain_files import is_hash, kind_of, open_plain, read_plain
-from ..policy.policy import Policy, policy_of
+from ..plain_files import is_hash, open_plain, read_plain, strange_kind
+from ..policy.policy import Policy, read_policy_of_workspace
 from ..store.keys import key_of_run
 from ..store.release_folders import INTERNAL, MANIFEST, PUBLIC_FILES
 from ..store.runs import Run, RunState, find_run
 from ..store.workspace import Workspace
-from .commitment import IN_MANIFEST, NO_COMMITMENT, committed
+from .commitment import IN_MANIFEST, NO_COMMITMENT, commitment_of_run
 
 MOST_MANIFEST_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
-class Verified:
-    """A released folder: which packages are there, how many files their manifests name, and what is wrong with them.
+class VerifiedFolder:
+    """A released folder and its verification.
 
-    ``public`` is the public manifest, ``internal`` the internal one; None where they are not there.
+    directory: the folder
+    packages: the packages that are there
+    n_files: how many files their manifests name
+    problems: what is wrong with them, in words
+    public_manifest: the public manifest; None where it is not there
+    internal_manifest: the internal manifest; None where it is not there
     """
 
     directory: Path
     packages: tuple[str, ...]
-    files: int
-    wrong: tuple[str, ...]
-    public: Mapping[str, Any] | None = None
-    internal: Mapping[str, Any] | None = None
+    n_files: int
+    problems: tuple[str, ...]
+    public_manifest: Mapping[str, Any] | None = None
+    internal_manifest: Mapping[str, Any] | None = None
 
 
-def verify_release(directory: Path) -> Verified:
-    """Hold every file of a release, or of one of its packages, against the manifests. Raises BadInput where there is none."""
-    packages = _packages(directory)
-    manifests = {name: _manifest(path, name) for name, path in packages.items()}
+def verify_release(directory: Path) -> VerifiedFolder:
+    """Compare every file of a release, or of one of its packages, with the manifests. Raises BadInput where there is none."""
+    packages = _find_packages(directory)
+    manifests = {name: _read_manifest(path, name) for name, path in packages.items()}
     wrong = [
-        said for name, path in packages.items() for said in _wrong(path, _prefix(directory, path), manifests[name])
+        said
+        for name, path in packages.items()
+        for said in _package_problems(path, _package_prefix(directory, path), manifests[name])
     ]
     if len(packages) == 2:
-        wrong += _strange(directory)
-        found = hashlib.sha256(_bytes(packages[PUBLIC_FILES] / MANIFEST)).hexdigest()
+        wrong += _entries_of_no_package(directory)
+        found = hashlib.sha256(_read_manifest_bytes(packages[PUBLIC_FILES] / MANIFEST)).hexdigest()
         if manifests[INTERNAL].get(OTHER_PACKAGE) != found:
             wrong.append("the internal manifest is of another public one")
     files = sum(len(manifest["files"]) for manifest in manifests.values())
-    return Verified(
+    return VerifiedFolder(
         directory, tuple(packages), files, tuple(wrong), manifests.get(PUBLIC_FILES), manifests.get(INTERNAL)
     )
 
 
-def _packages(directory: Path) -> dict[str, Path]:
-    """The packages that are there by name: both, one, or the directory itself as one of them."""
+def _find_packages(directory: Path) -> dict[str, Path]:
+    """Return the packages that are there, by name: both, one, or the directory itself as one of them."""
     if not directory.is_dir():
         raise BadInput("DIR", f'"{directory}" is no directory; name the one that sfumato release wrote')
     found = {
@@ -76,16 +83,16 @@ def _packages(directory: Path) -> dict[str, Path]:
     if found:
         return found
     if os.path.lexists(directory / MANIFEST):
-        alone = _manifest(directory, "")
+        alone = _read_manifest(directory, "")
         return {INTERNAL if OTHER_PACKAGE in alone else PUBLIC_FILES: directory}
     raise BadInput("DIR", f'"{directory}" is no release: it has neither public/ nor internal/, nor a {MANIFEST}')
 
 
-def _prefix(directory: Path, package: Path) -> str:
+def _package_prefix(directory: Path, package: Path) -> str:
     return "" if package == directory else f"{package.name}/"
 
 
-def _bytes(path: Path) -> bytes:
+def _read_manifest_bytes(path: Path) -> bytes:
     try:
         return read_plain(path, MOST_MANIFEST_BYTES)
     except OSError as error:
@@ -94,10 +101,10 @@ def _bytes(path: Path) -> bytes:
         raise BadInput("DIR", f'"{path}" is {error.kind}, no manifest') from None
 
 
-def _manifest(package: Path, name: str) -> dict[str, Any]:
-    """A package's manifest with the ``files`` that it names. Raises BadInput."""
+def _read_manifest(package: Path, name: str) -> dict[str, Any]:
+    """Read a package's manifest with the ``files`` that it names. Raises BadInput."""
     path = package / MANIFEST
-    content = _bytes(path)
+    content = _read_manifest_bytes(path)
     try:
         table = json.loads(content)
         files = [(line["name"], line["bytes"], line["sha256"]) for line in table["files"]]
@@ -108,9 +115,9 @@ def _manifest(package: Path, name: str) -> dict[str, Any]:
     return dict(table)
 
 
-def _wrong(package: Path, prefix: str, manifest: Mapping[str, Any]) -> Iterator[str]:
-    """What is not as the manifest of a package says."""
-    there = dict(_files(package))
+def _package_problems(package: Path, prefix: str, manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what differs from the manifest of a package, in words."""
+    there = dict(_list_files(package))
     named = [line["name"] for line in manifest["files"]]
     for name in sorted({name for name in named if named.count(name) > 1}):
         yield f"{prefix}{name}: the manifest names it twice"
@@ -118,7 +125,7 @@ def _wrong(package: Path, prefix: str, manifest: Mapping[str, Any]) -> Iterator[
         kind = there.get(line["name"])
         if kind is None:
             yield f"{prefix}{line['name']}: missing"
-        elif not kind and not _same(package / line["name"], line["bytes"], line["sha256"]):
+        elif not kind and not _has_content(package / line["name"], line["bytes"], line["sha256"]):
             yield f"{prefix}{line['name']}: changed since it was released"
     for name, kind in sorted(there.items()):
         if kind:
@@ -127,16 +134,16 @@ def _wrong(package: Path, prefix: str, manifest: Mapping[str, Any]) -> Iterator[
             yield f"{prefix}{name}: not in the manifest"
 
 
-def _files(package: Path) -> Iterator[tuple[str, str]]:
-    """The files of a package by their names in it, with what is no plain file in words; no link is followed."""
+def _list_files(package: Path) -> Iterator[tuple[str, str]]:
+    """Yield the files of a package by their names in it, with what is no plain file in words; no link is followed."""
     for folder, folders, names in os.walk(package):
         here = Path(folder)
         links = [name for name in folders if (here / name).is_symlink()]
         for name in (*links, *names):
-            yield (here / name).relative_to(package).as_posix(), kind_of((here / name).lstat().st_mode)
+            yield (here / name).relative_to(package).as_posix(), strange_kind((here / name).lstat().st_mode)
 
 
-def _same(path: Path, size: int, sha256: str) -> bool:
+def _has_content(path: Path, size: int, sha256: str) -> bool:
     try:
         with os.fdopen(open_plain(path), "rb") as file:
             if os.fstat(file.fileno()).st_size != size:
@@ -146,7 +153,7 @@ def _same(path: Path, size: int, sha256: str) -> bool:
         return False
 
 
-def _strange(directory: Path) -> list[str]:
+def _entries_of_no_package(directory: Path) -> list[str]:
     return sorted(
         f"{path.name}: belongs to no package"
         for path in directory.iterdir()
@@ -155,53 +162,66 @@ def _strange(directory: Path) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """Which run of a workspace made a release; None and why, where that cannot be shown."""
+class ReleaseOrigin:
+    """Which run of a workspace made a release.
+
+    run: the run; None where that cannot be shown
+    message: the same in words, or why it cannot be shown
+    """
 
     run: Run | None
-    said: str
+    message: str
 
 
-def origin_of(workspace: Workspace, verified: Verified) -> Origin:
-    """The run whose commitment the public manifest carries, found with the workspace's key. Raises BadInput and NoKey.
+def find_origin(workspace: Workspace, verified: VerifiedFolder) -> ReleaseOrigin:
+    """Find, with the workspace's key, the run whose commitment the public manifest carries. Raises BadInput and NoKey.
 
     Every run that is done is tried, under every policy that the workspace had when it released something, and its present one.
     """
-    if verified.public is None:
+    if verified.public_manifest is None:
         raise BadInput("DIR", f'"{verified.directory}" has no public package, whose manifest carries the commitment')
-    value = verified.public.get(IN_MANIFEST)
+    value = verified.public_manifest.get(IN_MANIFEST)
     if value is None:
-        return Origin(None, f"it carries no commitment: {NO_COMMITMENT}")
+        return ReleaseOrigin(None, f"it carries no commitment: {NO_COMMITMENT}")
     if not is_hash(value):
-        return Origin(None, "what stands in the place of its commitment is none")
-    policies = _policies(workspace)
+        return ReleaseOrigin(None, "what stands in the place of its commitment is none")
+    policies = _policy_hashes(workspace)
     rows = workspace.connection.execute(
         "SELECT id FROM run WHERE state = ? AND NOT key_public ORDER BY id DESC", (RunState.DONE.value,)
     ).fetchall()
     for row in rows:
         run = find_run(workspace, row["id"])
-        if _made(workspace, run, verified.public, value, policies):
-            return Origin(
+        if _has_commitment_of(workspace, run, verified.public_manifest, value, policies):
+            return ReleaseOrigin(
                 run, f"run {run.id} of this workspace made it, and the public files are those that were released"
             )
-    return Origin(None, "no run of this workspace made it, or it was changed since")
+    return ReleaseOrigin(None, "no run of this workspace made it, or it was changed since")
 
 
-def _made(workspace: Workspace, run: Run, manifest: Mapping[str, Any], value: str, policies: list[str]) -> bool:
+def _has_commitment_of(
+    workspace: Workspace, run: Run, manifest: Mapping[str, Any], value: str, policies: list[str]
+) -> bool:
     try:
         plan = plan_release(workspace, run.id)
     except NotReady:
         return False
     key, dataset = key_of_run(workspace.directory, run.key_fingerprint), workspace.dataset(run.dataset_id)
-    bound = [committed(run, dataset, plan.tables, policy, plan.weights, plan.controls) for policy in policies]
-    sealed = [one.sealed(key, manifest) or "" for one in bound]
+    bound = [
+        commitment_of_run(run, dataset, plan.tables, policy, plan.weights_sha256, plan.controls_sha256)
+        for policy in policies
+    ]
+    sealed = [one.hmac_hex(key, manifest) or "" for one in bound]
     return any(hmac.compare_digest(one, value) for one in sealed)
 
 
-def _policies(workspace: Workspace) -> list[str]:
-    """The hashes of the policies under which something may have been released."""
+def _policy_hashes(workspace: Workspace) -> list[str]:
+    """Return the hashes of the policies under which something may have been released."""
     released = workspace.connection.execute(
-        "SELECT details FROM audit WHERE act = ? ORDER BY number DESC", (Act.RUN_RELEASED.value,)
+        "SELECT details FROM audit WHERE act = ? ORDER BY number DESC", (AuditAct.RUN_RELEASED.value,)
     )
     noted = [json.loads(row["details"]).get("policy_sha256") for row in released]
-    return list(dict.fromkeys([*(one for one in noted if one), policy_of(workspace.directory).sha256, Policy().sha256]))
+    return list(
+        dict.fromkeys(
+            [*(one for one in noted if one), read_policy_of_workspace(workspace.directory).sha256, Policy().sha256]
+        )
+    )

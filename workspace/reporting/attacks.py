@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sfumato.engine.methods.outputs import ATTACK_PARTS
-from sfumato.engine.methods.registry import method_called
+from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.rows import Row
 
 from .tables import Cell, Column, Line, Table
@@ -92,7 +92,7 @@ def _number_of(parts: Mapping[str, Row], name: str) -> str:
 
 def _title(row: Row) -> str:
     """The human name of the attack."""
-    method = method_called(row.method_key)
+    method = method_by_key(row.method_key)
     return row.method.replace("_", " ") if method is None else method.title
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sfumato.engine.methods.labels import sentence_of
-from sfumato.engine.methods.registry import method_called, output_called
+from sfumato.engine.methods.registry import method_by_key, output_by_key
 from sfumato.engine.methods.rows import Row
 
 from .words import interval, number
@@ -51,10 +51,10 @@ def given_away_lines(rows: Iterable[Row]) -> list[str]:
     """In people, what audits by shadow releases found: a sentence for each use and kind of people, or that it was not computed. Empty without an audit."""
     found = []
     for row in rows:
-        method = method_called(row.method_key)
+        method = method_by_key(row.method_key)
         if row.draw is not None or method is None or not method.measurement.refits:
             continue
-        output = output_called(row.key)
+        output = output_by_key(row.key)
         if output is None or output.label.counts != "people":
             continue
         said = sentence_of(row)

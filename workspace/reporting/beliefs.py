@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.engine.methods.rows import Row
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 
 from ..plots.beliefs import first_panel, moved_panel
 from ..plots.figure import Figure
@@ -70,7 +70,7 @@ class BeliefsFound:
     @property
     def over(self) -> str:
         """``all 400 records``, ``300 of 1,000 records``."""
-        return f"{'all ' if self.asked == self.records else f'{self.asked:,} of '}{counted(self.records, 'record')}"
+        return f"{'all ' if self.asked == self.records else f'{self.asked:,} of '}{count_noun(self.records, 'record')}"
 
     @property
     def answer(self) -> str:
@@ -202,7 +202,7 @@ def ranking_table(found: BeliefsFound) -> Table:
          times(float(found.posterior[i]), float(found.prior[i]))]
         for rank, i in enumerate(order[:MOST], start=1)
     ]  # fmt: skip
-    return Table(RANKED, rows, f"The {counted(len(rows), 'record')} whose truth is most probable")
+    return Table(RANKED, rows, f"The {count_noun(len(rows), 'record')} whose truth is most probable")
 
 
 def belief_figure(found: BeliefsFound) -> Figure:
@@ -216,7 +216,7 @@ def sure(found: BeliefsFound) -> str:
     """What it means to be sure, of how many records the intruder is, and what a reader has to know of the numbers."""
     newly, all_of = int(found.newly_certain.sum()), int(found.nearly_certain.sum())
     said = (
-        f"The intruder is sure of {counted(all_of, 'record')}, whose truth has a probability of {number(found.certain)} or more; "
+        f"The intruder is sure of {count_noun(all_of, 'record')}, whose truth has a probability of {number(found.certain)} or more; "
         f"{newly:,} of them had less before."
     )
     remark = found.after.reason

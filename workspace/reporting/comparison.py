@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from sfumato.engine.execution.comparison import Compared, ComparedVerdict, Side
-from sfumato.engine.methods.labels import labels_of, name_called
+from sfumato.engine.execution.comparison import ComparedNumber, ComparedVerdict, RunValue
+from sfumato.engine.methods.labels import labels_of, measure_name
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import agree, counted
+from sfumato.engine.wording import agreeing_word, count_noun
 
 from .tables import Cell, Column, Table, outcome_cell
 from .words import (
@@ -34,7 +34,7 @@ NOTE = (
 )
 
 
-def outcome(row: Compared, runs: Runs) -> str:
+def outcome(row: ComparedNumber, runs: Runs) -> str:
     """``> run 5 better``: a sign and words, so that colour is never needed to tell."""
     if row.difference is None:
         return "? not computed"
@@ -43,19 +43,19 @@ def outcome(row: Compared, runs: Runs) -> str:
     if row.distinguishable is False:
         return "~ not distinguishable"
     unsure = "" if row.distinguishable else ", no interval"
-    if row.better is None:
+    if row.better_run is None:
         return f"* they differ{unsure}"
-    sign, run = ("<", runs[0]) if row.better == "first" else (">", runs[1])
+    sign, run = ("<", runs[0]) if row.better_run == "first" else (">", runs[1])
     return f"{sign} run {run} better{unsure}"
 
 
-def brief_outcome(row: Compared, runs: Runs) -> str:
+def brief_outcome(row: ComparedNumber, runs: Runs) -> str:
     """``> run 5``, or the sign alone: ``outcome`` where there is little room, next to a tally that has the words."""
     said = outcome(row, runs)
     return said.partition(" better")[0] if said[0] in "<>" else said[0]
 
 
-def tally(rows: Iterable[Compared], runs: Runs) -> str:
+def tally(rows: Iterable[ComparedNumber], runs: Runs) -> str:
     """``24 numbers: 9 > run 5 better, 10 ~ not distinguishable``, the most frequent first."""
     counts = Counter(outcome(row, runs) for row in rows)
     parts = [f"{count} {words}" for words, count in counts.most_common()]
@@ -67,12 +67,12 @@ def verdict_tally(rows: Sequence[ComparedVerdict]) -> str:
     both = [(row.first.outcome, row.second.outcome) for row in rows if row.first is not None and row.second is not None]
     alike = sum(first == second for first, second in both)
     counts = [
-        (alike, agree(alike, "has", "have") + " the same verdict in both runs"),
-        (len(both) - alike, agree(len(both) - alike, "has", "have") + " another in each"),
-        (len(rows) - len(both), agree(len(rows) - len(both), "is", "are") + " of one run only"),
+        (alike, agreeing_word(alike, "has", "have") + " the same verdict in both runs"),
+        (len(both) - alike, agreeing_word(len(both) - alike, "has", "have") + " another in each"),
+        (len(rows) - len(both), agreeing_word(len(rows) - len(both), "is", "are") + " of one run only"),
     ]
     parts = [f"{count} {words}" for count, words in counts if count]
-    return f"{counted(len(rows), 'threshold')}: {', '.join(parts)}" if parts else "Neither run has thresholds"
+    return f"{count_noun(len(rows), 'threshold')}: {', '.join(parts)}" if parts else "Neither run has thresholds"
 
 
 def difference_text(runs: Runs) -> str:
@@ -92,7 +92,7 @@ def number_columns(runs: Runs) -> tuple[Column, ...]:
     )
 
 
-def number_cells(row: Compared, runs: Runs, name: str = "") -> tuple[str, ...]:
+def number_cells(row: ComparedNumber, runs: Runs, name: str = "") -> tuple[str, ...]:
     """A compared number's cells by column; ``name`` is that of ``names_in``."""
     return (
         name,
@@ -104,7 +104,7 @@ def number_cells(row: Compared, runs: Runs, name: str = "") -> tuple[str, ...]:
     )
 
 
-def compared_table(title: str, rows: Sequence[Compared], runs: Runs, apart: Apart = NOTHING) -> Table:
+def compared_table(title: str, rows: Sequence[ComparedNumber], runs: Runs, apart: Apart = NOTHING) -> Table:
     """One line a number, with its baselines and parameters; what every line would say of these stands beside the title."""
     named = [params_text(row.params, apart.get(method_of(row.key), {})) for row in rows]
     shared = named[0] if len(set(named)) == 1 else ""
@@ -118,33 +118,33 @@ def compared_table(title: str, rows: Sequence[Compared], runs: Runs, apart: Apar
         cells = number_cells(row, runs)[1:]
         level = "" if row.level is None else number(row.level)
         said = "; ".join(filter(None, ("" if shared else params, row.reason)))
-        lines.append([name_called(row.key), row.target, level, *cells[:3], _baselines(row), *cells[3:], said])
+        lines.append([measure_name(row.key), row.target, level, *cells[:3], _baselines(row), *cells[3:], said])
     return Table(columns, lines, f"{title} ({shared})" if shared else title)
 
 
-def compared_tables(rows: Sequence[Compared], runs: Runs, apart: Apart = NOTHING) -> list[Table]:
+def compared_tables(rows: Sequence[ComparedNumber], runs: Runs, apart: Apart = NOTHING) -> list[Table]:
     """A table for every family that both runs have numbers of."""
     found = [(title, [row for row in rows if row.key.startswith(f"{key}.")]) for key, title in FAMILIES.items()]
     return [compared_table(title, own, runs, apart) for title, own in found if own]
 
 
-def confidential_text(row: Compared) -> str:
+def confidential_text(row: ComparedNumber) -> str:
     """The confidential data's own value; both where the runs do not agree on it."""
     return _one_or_both(row, lambda side: side.confidential)
 
 
-def _baselines(row: Compared) -> str:
+def _baselines(row: ComparedNumber) -> str:
     """The baselines where they are not the confidential value over again."""
     return _one_or_both(row, lambda side: None if side.baseline == side.confidential else side.baseline)
 
 
-def _one_or_both(row: Compared, of: Callable[[Side], float | None]) -> str:
+def _one_or_both(row: ComparedNumber, of: Callable[[RunValue], float | None]) -> str:
     values = [of(side) for side in (row.first, row.second) if side is not None]
     shown = [number(value) for value in values if value is not None]
     return " / ".join(dict.fromkeys(shown))
 
 
-def names_in(room: int, rows: Sequence[Compared | ComparedVerdict], apart: Apart = NOTHING) -> list[str]:
+def names_in(room: int, rows: Sequence[ComparedNumber | ComparedVerdict], apart: Apart = NOTHING) -> list[str]:
     """A human name in ``room`` cells for every row of a list, no two alike: settings where rows differ in them, limits where those alone do."""
     full = [replace(row, params={**apart.get(method_of(row.key), {}), **(row.params or {})}) for row in rows]
     names = labels_of(full)
@@ -164,17 +164,17 @@ ONLY = (
 )
 
 
-def only_cells(row: Compared, place: int, run: int, apart: Apart = NOTHING) -> tuple[str, str, str]:
+def only_cells(row: ComparedNumber, place: int, run: int, apart: Apart = NOTHING) -> tuple[str, str, str]:
     """What one run alone has, by column."""
     return str(run), whole_name(row, apart), _value(row, place)
 
 
-def only_lines(rows: Sequence[Compared], place: int, apart: Apart = NOTHING) -> list[str]:
+def only_lines(rows: Sequence[ComparedNumber], place: int, apart: Apart = NOTHING) -> list[str]:
     """A line for every number that one run alone has."""
     return [f"{whole_name(row, apart)} = {_value(row, place)}" for row in rows]
 
 
-def _value(row: Compared, place: int) -> str:
+def _value(row: ComparedNumber, place: int) -> str:
     side = (row.first, row.second)[place]
     return number(side.value if side else None)
 

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from sfumato.engine.wording import agree, counted
+from sfumato.engine.wording import agreeing_word, count_noun
 
-from ..visible_text import printable
+from ..visible_text import replace_unprintable
 from .tables import Cell, Table, table
 
 if TYPE_CHECKING:
-    from sfumato.engine.constraints.redraw_counts import Redrawn
+    from sfumato.engine.constraints.redraw_counts import RedrawCounts
 
 MOST_LETTERS = 120
-Redraws = Mapping[int, "Sequence[Redrawn]"]
+Redraws = Mapping[int, "Sequence[RedrawCounts]"]
 """What each dataset drew anew, by its number."""
 REDRAWS_READ = (
     "Records of a dataset that broke a rule when a step had drawn them and were drawn anew by the same model, on average over the datasets and at most; how often "
@@ -55,7 +55,7 @@ class RulesView:
 
 def _short(rule: str) -> Cell:
     """A rule in a table: its beginning where it is long, all of it on a page."""
-    said = printable(rule)
+    said = replace_unprintable(rule)
     return Cell(said if len(said) <= MOST_LETTERS else f"{said[: MOST_LETTERS - 1]}…", full=said)
 
 
@@ -64,7 +64,7 @@ def said_table(lines: Sequence[RuleLine]) -> Table:
     rows: list[list[Cell | str]] = [
         [
             Cell("broken", "fail") if line.broken else Cell("kept", "pass"),
-            printable(line.name),
+            replace_unprintable(line.name),
             _short(line.text),
             f"{line.broken:,}",
             f"{line.unknown:,}",
@@ -78,7 +78,7 @@ def said_table(lines: Sequence[RuleLine]) -> Table:
 def found_table(lines: Sequence[RuleLine]) -> Table:
     """Rules that all records keep to, and how many bear each out."""
     rows: list[list[Cell | str]] = [
-        [printable(line.name), _short(line.text), f"{line.support or 0:,}"] for line in lines
+        [replace_unprintable(line.name), _short(line.text), f"{line.support or 0:,}"] for line in lines
     ]
     return table(("name", "rule that every record keeps to", "records"), rows, right=(2,))
 
@@ -86,13 +86,13 @@ def found_table(lines: Sequence[RuleLine]) -> Table:
 def kept_text(view: RulesView) -> str:
     """How many records break how many rules, in a sentence."""
     broken = [line for line in view.said if line.broken]
-    rules = counted(len(view.said), "rule")
+    rules = count_noun(len(view.said), "rule")
     if not view.said:
-        return f"{counted(view.records, 'record')}; the recipe declares no constraints"
+        return f"{count_noun(view.records, 'record')}; the recipe declares no constraints"
     if not broken:
-        return f"{counted(view.records, 'record')}; none breaks one of {rules}"
-    said = ", ".join(f"{printable(line.name)}: {line.broken:,}" for line in broken)
-    return f"{counted(view.records, 'record')}; {len(broken)} of {rules} broken ({said})"
+        return f"{count_noun(view.records, 'record')}; none breaks one of {rules}"
+    said = ", ".join(f"{replace_unprintable(line.name)}: {line.broken:,}" for line in broken)
+    return f"{count_noun(view.records, 'record')}; {len(broken)} of {rules} broken ({said})"
 
 
 def redraws_text(redraws: Redraws) -> str:
@@ -104,17 +104,21 @@ def redraws_text(redraws: Redraws) -> str:
     if not whole:
         return ""
     own = _by_rule(redraws)
-    named = [f"{printable(name)} {_mean(counts)}" for name, counts in own.items() if any(counts)]
+    named = [f"{replace_unprintable(name)} {_mean(counts)}" for name, counts in own.items() if any(counts)]
     rules = f" ({', '.join(named)})" if named else ""
     records = [one.records for one in whole]
     left = max(one.left for one in whole)
     stays = (
-        f"; {counted(left, 'record')} of a dataset left that {agree(left, 'breaks', 'break')} a rule" if left else ""
+        f"; {count_noun(left, 'record')} of a dataset left that {agreeing_word(left, 'breaks', 'break')} a rule"
+        if left
+        else ""
     )
     if len(whole) == 1:
-        return f"{records[0]:,} of {counted(whole[0].of, 'record')} redrawn{rules}{stays}"
+        return f"{records[0]:,} of {count_noun(whole[0].of, 'record')} redrawn{rules}{stays}"
     most = f", at most {max(records):,}" if any(records) else ""
-    return f"{_mean(records)} of {counted(whole[0].of, 'record')} of a dataset redrawn on average{most}{rules}{stays}"
+    return (
+        f"{_mean(records)} of {count_noun(whole[0].of, 'record')} of a dataset redrawn on average{most}{rules}{stays}"
+    )
 
 
 def _by_rule(redraws: Redraws) -> dict[str, list[int]]:
@@ -135,7 +139,7 @@ def _mean(counts: Sequence[int]) -> str:
 
 def redraws_table(redraws: Redraws) -> Table | None:
     """Of each step and rule: records of a dataset drawn anew, on average and at most, how often in all, and left; None where there are none."""
-    groups: dict[tuple[str, str, str], list[Redrawn]] = {}
+    groups: dict[tuple[str, str, str], list[RedrawCounts]] = {}
     for lines in redraws.values():
         for one in lines:
             groups.setdefault((one.step, one.target, one.constraint), []).append(one)
@@ -144,8 +148,8 @@ def redraws_table(redraws: Redraws) -> Table | None:
     rows: list[list[Cell | str]] = [
         [
             step or "any step",
-            printable(target),
-            printable(name) if name else "any",
+            replace_unprintable(target),
+            replace_unprintable(name) if name else "any",
             f"{own[0].of:,}",
             _mean([one.records for one in own]),
             f"{max(one.records for one in own):,}",

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sfumato.engine.methods.results import Diagnostic
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 
-from ..visible_text import printable
+from ..visible_text import replace_unprintable
 from .tables import Cell, Column, Table
 from .words import mark, number
 
@@ -124,7 +124,7 @@ def statistics_summary(found: Sequence[Diagnostic]) -> str:
         return ""
     judged = [one for one in found if one.passed is not None]
     broken = [one for one in judged if not one.passed]
-    said = f"{counted(len(found), 'statistic')} of {counted(len({one.target for one in found}), 'model')}; "
+    said = f"{count_noun(len(found), 'statistic')} of {count_noun(len({one.target for one in found}), 'model')}; "
     if not judged:
         return said + "none of them has a rule to meet"
     if broken:
@@ -144,7 +144,7 @@ def doubt_lines(diagnostics: Sequence[Diagnostic]) -> list[str]:
         worst = max(own, key=lambda one: float("inf") if one.value is None else sign * one.value)
         others = f", and {len(own) - 1} more" if len(own) > 1 else ""
         lines.append(
-            f"{printable(target)}: {name} of {printable(worst.parameter)} is {number(worst.value)}, {rule}{others}"
+            f"{replace_unprintable(target)}: {name} of {replace_unprintable(worst.parameter)} is {number(worst.value)}, {rule}{others}"
         )
     return lines
 
@@ -260,7 +260,7 @@ def summary(lines: Sequence[ModelLine], whys: Mapping[str, str]) -> str:
         models = len({one.line.target for one in judged})
         state = f"{mark('fail')} {flagged} outside a limit" if flagged else f"{mark('pass')} all within limits"
         known = len({one.key for one in lines if not one.why and one.line.parameter != ALL})
-        parts.append(f"{counted(known, 'parameter')} of {counted(models, 'model')}: {state}")
+        parts.append(f"{count_noun(known, 'parameter')} of {count_noun(models, 'model')}: {state}")
     if free := [target for target, why in whys.items() if why != OLD]:
         parts.append(f"no convergence check in {', '.join(free)}")
     if OLD in whys.values():

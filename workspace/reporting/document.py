@@ -10,7 +10,7 @@ from typing import TypeAlias
 from ..plots.figure import Figure, description
 from ..plots.markup import Child, Markup, element, joined
 from ..plots.svg import svg
-from ..visible_text import visible
+from ..visible_text import replace_hidden
 from .tables import Table, html, whole
 
 STYLE = Markup(
@@ -209,7 +209,7 @@ def _html(part: Part, level: int, *, linked: bool = False) -> Markup:
 
 def plain(text: str) -> str:
     """Text as Markdown shows it as it is, in one line: no markup, no link, no character that hides or turns it."""
-    line = " ".join(visible(text).split())
+    line = " ".join(replace_hidden(text).split())
     escaped = _ACTIVE.sub(r"\\\1", line)
     unlinked = _LINKS.sub(lambda found: found[0][:-1] + "&#" + str(ord(found[0][-1])) + ";", escaped)
     return _FIRST.sub(r"\1\\", unlinked)
@@ -236,7 +236,7 @@ def _markdown(part: Part, level: int) -> Iterator[str]:
             yield plain(f"{part.caption} {description(part.figure)}")
         case Verbatim(text):
             fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
-            yield f"{fence}\n{visible(text)}\n{fence}"
+            yield f"{fence}\n{replace_hidden(text)}\n{fence}"
         case Chapter(title, parts):
             yield f"{'#' * min(level, 6)} {plain(title)}"
             for one in parts:

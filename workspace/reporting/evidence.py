@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sfumato.engine.methods.labels import name_called
-from sfumato.engine.methods.registry import Method, method_called, registry
+from sfumato.engine.methods.labels import measure_name
+from sfumato.engine.methods.registry import Method, method_by_key, registry
 from sfumato.engine.methods.rows import Row
 
 from .tables import Cell, Column, Line, Table
@@ -47,7 +47,7 @@ def evidence_table(rows: Sequence[Row]) -> Table | None:
 
 
 def _of_account(row: Row) -> Line:
-    title = name_called(row.key)
+    title = measure_name(row.key)
     where = f"{title}, {row.target}" if row.target else title
     return [
         "privacy account",
@@ -74,7 +74,7 @@ def _measured(rows: Sequence[Row]) -> list[Line]:
             lines.append(
                 [
                     kind,
-                    ", ".join(part for part in (name_called(row.key), row.target, _people(row)) if part),
+                    ", ".join(part for part in (measure_name(row.key), row.target, _people(row)) if part),
                     _value(row),
                     interval(row.lower, row.upper),
                     "" if beside is None else number(beside.value),
@@ -109,7 +109,7 @@ def kinds() -> dict[str, list[Method]]:
 
 
 def _kind(row: Row) -> str:
-    method = method_called(row.method_key)
+    method = method_by_key(row.method_key)
     return next((o.risk.evidence for o in method.outputs if o.name == row.measure), "") if method else ""
 
 
@@ -124,7 +124,7 @@ def evidence_lines(rows: Iterable[Row]) -> list[str]:
     for kind in kinds():
         own = [row for row in kept if row.family == "risk" and _kind(row) == kind and row.dataset != "confidential"]
         told = [
-            f"{name_called(row.key)} {_value(row)}"
+            f"{measure_name(row.key)} {_value(row)}"
             + (f" (baseline {number(row.baseline)})" if row.baseline is not None else "")
             for row in own
         ]
@@ -133,5 +133,5 @@ def evidence_lines(rows: Iterable[Row]) -> list[str]:
 
 
 def _short(row: Row) -> str:
-    method = method_called(row.method_key)
+    method = method_by_key(row.method_key)
     return method.output(row.measure).title.removeprefix("eps ") if method else row.measure

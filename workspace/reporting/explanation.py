@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sfumato.engine.methods.labels import declared, name_called, quantity_of, sentence_of
+from sfumato.engine.methods.labels import measure_name, method_and_output, quantity_of, sentence_of
 from sfumato.engine.methods.outputs import Output
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import percent
+from sfumato.engine.wording import format_percent
 
 from .audits import AuditedRecord, strip_facts
 from .words import (
@@ -47,7 +47,7 @@ class FoundNumber:
 def explanation(found: FoundNumber) -> Facts:
     """What people ask first of a number, answer by answer; only what there is."""
     row = found.row
-    _, output = declared(row.key)
+    _, output = method_and_output(row.key)
     facts = [
         ("in words", sentence_of(row, found.records)),
         *(("verdict", verdict_text(one, found.records)) for one in found.verdicts),
@@ -114,7 +114,11 @@ def _certainty(found: FoundNumber, output: Output) -> str:
     row = found.row
     parts = []
     if row.lower is not None and row.upper is not None:
-        ends = f"{percent(row.lower)} to {percent(row.upper)}" if output.in_percent else interval(row.lower, row.upper)
+        ends = (
+            f"{format_percent(row.lower)} to {format_percent(row.upper)}"
+            if output.in_percent
+            else interval(row.lower, row.upper)
+        )
         over = ", over the released datasets" if row.draw is None else ""
         parts.append(f"95 % interval {ends}{over}")
     elif row.value is not None:
@@ -128,7 +132,7 @@ def _certainty(found: FoundNumber, output: Output) -> str:
 
 
 def _short(value: float, output: Output) -> str:
-    return percent(value) if output.in_percent else number(value)
+    return format_percent(value) if output.in_percent else number(value)
 
 
 def _levers(verdicts: Sequence[Verdict], output: Output) -> str:
@@ -141,7 +145,7 @@ def _levers(verdicts: Sequence[Verdict], output: Output) -> str:
 def title_called(key: str) -> str:
     """The heading of an explanation: the human name of a measure, under its family."""
     family = FAMILIES.get(key.partition(".")[0], "")
-    return f"{name_called(key)}{f' · {family}' if family else ''}"
+    return f"{measure_name(key)}{f' · {family}' if family else ''}"
 
 
 @dataclass(frozen=True)
@@ -159,15 +163,15 @@ class Meaning:
 
 def meaning_of(key: str) -> Meaning:
     """What this version's method says of a measure; slow the first time."""
-    from sfumato.engine.methods.spec import written
+    from sfumato.engine.methods.spec import to_plain_value
 
-    method, output = declared(key)
+    method, output = method_and_output(key)
     if method is None:
         return Meaning(
-            "a method that this version does not have", output.meaning, output.goal, "", key=key, name=name_called(key)
+            "a method that this version does not have", output.meaning, output.goal, "", key=key, name=measure_name(key)
         )
-    defaults = {info.name: written(info.default) for info in method.spec.params() if not info.required}
-    return Meaning(method.title, output.meaning, output.goal, method.source, defaults, key, name_called(key))
+    defaults = {info.name: to_plain_value(info.default) for info in method.spec.params() if not info.is_required}
+    return Meaning(method.title, output.meaning, output.goal, method.source, defaults, key, measure_name(key))
 
 
 def definition(meaning: Meaning, variable: str, level: float | None, settings: Facts = NO_FACTS) -> Facts:

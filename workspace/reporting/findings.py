@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Protocol, TypeVar
 
-from sfumato.engine.wording import agree, counted, percent, singular
+from sfumato.engine.wording import agreeing_word, count_noun, format_percent, singular_noun
 
-from ..visible_text import printable
+from ..visible_text import replace_unprintable
 from .tables import Cell, Column, Line, Table
 from .words import mark, number
 
@@ -174,7 +174,7 @@ def _things(unit: str, count: float) -> str:
     if count != 1 or words.startswith("of "):
         return words
     *first, last = words.split()
-    return " ".join([*first, singular(last)])
+    return " ".join([*first, singular_noun(last)])
 
 
 def compared_text(finding: Found) -> str:
@@ -183,7 +183,7 @@ def compared_text(finding: Found) -> str:
     if held is None:
         return ""
     if unit.startswith(SHARE):
-        return percent(held, finding.limit)
+        return format_percent(held, finding.limit)
     text = _number_beside(held, finding.limit)
     return f"{scale} {text}" if (scale := _scale(unit)) else f"{text} {_things(unit, held)}".rstrip()
 
@@ -196,7 +196,7 @@ def limit_text(finding: Found) -> str:
 
 def _limit_number(finding: Found, limit: float) -> str:
     if finding.unit.startswith(SHARE):
-        return percent(limit, finding.held)
+        return format_percent(limit, finding.held)
     text = number(limit)
     return text if _scale(finding.unit) else f"{text} {_things(finding.unit, limit)}".rstrip()
 
@@ -221,7 +221,9 @@ def judged_cells(finding: Found) -> dict[str, str]:
     """Return the compared number and its limit in few cells: ``6.67 %`` and ``≤ 0 %``, ``3`` and ``≤ 0 questions``."""
     held, limit, unit = finding.held, finding.limit, finding.unit
     if unit.startswith(SHARE):
-        compared, most = ["" if one is None else percent(one, other) for one, other in ((held, limit), (limit, held))]
+        compared, most = [
+            "" if one is None else format_percent(one, other) for one, other in ((held, limit), (limit, held))
+        ]
     else:
         compared = "" if held is None else _number_beside(held, limit, ">", "<")
         most = "" if limit is None else number(limit)
@@ -256,7 +258,7 @@ def finding_text(finding: Found, witnesses: Sequence[Found] = ()) -> list[str]:
 
     ``witnesses`` are the findings that see the same leak; what each of them saw follows.
     """
-    return [printable(line) for line in _paragraphs(finding, witnesses)]
+    return [replace_unprintable(line) for line in _paragraphs(finding, witnesses)]
 
 
 def _paragraphs(finding: Found, witnesses: Sequence[Found]) -> Iterator[str]:
@@ -302,7 +304,7 @@ def records_text(records: Sequence[int], total: int = 0) -> str:
     total = max(total, len(records))
     named = ", ".join(str(record + 1) for record in records[:MOST_NAMED])
     left = total - min(MOST_NAMED, len(records))
-    return f"{counted(total, 'record')}: {named}{f' and {left:,} more' if left else ''}"
+    return f"{count_noun(total, 'record')}: {named}{f' and {left:,} more' if left else ''}"
 
 
 def counts_text(findings: Sequence[Found]) -> str:
@@ -318,4 +320,4 @@ def folded_text(findings: Sequence[Found]) -> str:
 def _counts(findings: Sequence[Found]) -> list[str]:
     counts = [(sum(one.status == status and one.applies for one in findings), words) for status, words in _STATES]
     counts.append((sum(not one.applies for one in findings), ("does not apply", "do not apply")))
-    return [f"{count} {agree(count, *words)}" for count, words in counts if count]
+    return [f"{count} {agreeing_word(count, *words)}" for count, words in counts if count]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from sfumato.engine.methods.outputs import Lattice
+from sfumato.engine.methods.outputs import LatticeOutputs
 from sfumato.engine.methods.registry import Method
 from sfumato.engine.methods.rows import Row
 
@@ -56,7 +56,7 @@ class KnowledgeLattice:
         return cls(method, variables, subsets, each, single)
 
     @property
-    def lattice(self) -> Lattice:
+    def lattice(self) -> LatticeOutputs:
         return lattice_of(self.method)
 
     def risk(self, subset: Iterable[str], *, own: bool = False, measure: str = "") -> Row | None:
@@ -172,7 +172,7 @@ class KnowledgeLattice:
         return None if row is None else row.value
 
 
-def lattice_of(method: Method) -> Lattice:
+def lattice_of(method: Method) -> LatticeOutputs:
     """The lattice that a study declares. It has one where this is asked."""
     assert method.study.lattice is not None
     return method.study.lattice

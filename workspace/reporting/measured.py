@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sfumato.engine.methods.rows import Row
-from sfumato.engine.recipe.published import Published
+from sfumato.engine.recipe.published import PublishedFigure
 
 from .attacks import attack_table, is_of_attack
 from .evidence import evidence_table
@@ -15,7 +15,7 @@ from .words import FAMILIES, NOTHING, Apart
 
 
 def result_tables(
-    rows: Sequence[Row], published: Sequence[Published] = (), apart: Apart = NOTHING, *, keys: bool = False
+    rows: Sequence[Row], published: Sequence[PublishedFigure] = (), apart: Apart = NOTHING, *, keys: bool = False
 ) -> list[tuple[Table, list[Row]]]:
     """A table for every family that was measured, its heading the title; and the rows that it shows.
 

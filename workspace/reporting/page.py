@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sfumato.engine.data.schema import Role, Variable
-from sfumato.engine.methods.labels import name_called
-from sfumato.engine.methods.registry import Method, method_called
+from sfumato.engine.methods.labels import measure_name
+from sfumato.engine.methods.registry import Method, method_by_key
 from sfumato.engine.methods.results import Diagnostic, Trace
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.published import SourceTable
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import RecordCount, agree, count_records, counted
+from sfumato.engine.wording import RecordCount, agreeing_word, count_noun, count_records
 
 from ..plots.figure import Figure
 from ..plots.planes import together
@@ -175,7 +175,7 @@ def _beside(run: ReportedRun) -> list[Chapter]:
 def _found(run: ReportedRun, of: str) -> list[Chapter]:
     """The measures by family, then the sweeps by study, each with what its numbers mean."""
     apart = settings_apart(run.recipe_toml)
-    plain = [row for row in run.rows if row.level is None and not _apart(method_called(row.method_key))]
+    plain = [row for row in run.rows if row.level is None and not _apart(method_by_key(row.method_key))]
     sections = [
         Chapter(f"{one.title}{of}", [replace(one, title=""), _meanings(own)])
         for one, own in result_tables(plain, run.recipe.published, apart)
@@ -183,7 +183,7 @@ def _found(run: ReportedRun, of: str) -> list[Chapter]:
     swept = [row for row in run.rows if row.level is not None and not sums_up(row)]
     for key in dict.fromkeys(row.method_key for row in swept):
         own = [row for row in swept if row.method_key == key]
-        method = method_called(key)
+        method = method_by_key(key)
         tables = [sweep_table(one, apart) for one in sweeps_in(own)]
         sections.append(Chapter(f"{method.title if method else key}{of}", [*tables, _meanings(own)]))
     return [*sections, *_studies(run, of)]
@@ -199,7 +199,7 @@ def _studies(run: ReportedRun, of: str) -> list[Chapter]:
     sections = []
     for step in run.recipe.studies:
         key = step.method.key
-        own = [row for row in run.rows if row.method_key == key and run.recipe.step_of(key, row.params) is step]
+        own = [row for row in run.rows if row.method_key == key and run.recipe.step_of_row(key, row.params) is step]
         if _apart(step.method) and own:
             parts = study_parts(step.method, own)
             tables = [Paragraph(one) if isinstance(one, str) else one for one in parts]
@@ -226,11 +226,11 @@ def _beliefs(run: ReportedRun, of: str) -> list[Chapter]:
 def _meanings(rows: Sequence[Row]) -> Terms:
     """What each measure means and which way is better."""
     keys = dict.fromkeys((row.method_key, row.measure) for row in rows)
-    known = [(method_called(key), measure) for key, measure in keys]
+    known = [(method_by_key(key), measure) for key, measure in keys]
     return Terms(
         [
             (
-                name_called(f"{found.key}.{measure}"),
+                measure_name(f"{found.key}.{measure}"),
                 f"{found.output(measure).meaning}; {DIRECTIONS[found.output(measure).goal]} ({found.key}.{measure})",
             )
             for found, measure in known
@@ -257,7 +257,9 @@ def _release_section(run: ReportedRun, beside: Sequence[ReportedRun]) -> Chapter
                     ("Filter", recipe.data.where),
                     (
                         "Sample",
-                        f"{counted(recipe.data.sample, 'record')}, without replacement" if recipe.data.sample else "",
+                        f"{count_noun(recipe.data.sample, 'record')}, without replacement"
+                        if recipe.data.sample
+                        else "",
                     ),
                     ("Records", records_text(run.records, run.dropped)),
                     ("Controls", controls_text(run.controls)),
@@ -286,11 +288,15 @@ def _datasets(run: ReportedRun) -> str:
 
 def _steps(recipe: Recipe) -> Part:
     if recipe.anonymisation:
-        made = [[s.method.title, settings_text(s.spec.told()), s.method.source] for s in recipe.anonymisation]
+        made = [
+            [s.method.title, settings_text(s.spec.to_reported_table()), s.method.source] for s in recipe.anonymisation
+        ]
         return table(("method", "settings", "source"), made, title="Anonymisation, in this order")
     if not recipe.synthesis:
         return Paragraph("The released datasets were made by another tool and are scored here.")
-    rows = [[s.target, s.method.title, settings_text(s.spec.told()), s.method.source] for s in recipe.synthesis]
+    rows = [
+        [s.target, s.method.title, settings_text(s.spec.to_reported_table()), s.method.source] for s in recipe.synthesis
+    ]
     return table(("variable", "model", "settings", "source"), rows, title="Synthesis, in this order")
 
 
@@ -331,7 +337,9 @@ def _diagnostic_section(runs: Sequence[ReportedRun]) -> Chapter | None:
     judged = [one.passed for one in found if one.passed is not None]
     failed = judged.count(False)
     verdict = (
-        f"{failed} of {len(judged)} {agree(failed, 'is', 'are')} not met" if failed else f"all {len(judged)} are met"
+        f"{failed} of {len(judged)} {agreeing_word(failed, 'is', 'are')} not met"
+        if failed
+        else f"all {len(judged)} are met"
     )
     parameters = [made for run in runs if (made := parameter_table(run.diagnostics))]
     rules = [Paragraph(f"Rules for the models: {verdict}.")] if judged else []
@@ -373,7 +381,7 @@ def _method_section(recipes: Sequence[Recipe]) -> Chapter:
     used: dict[str, tuple[Method, list[str]]] = {}
     for recipe in recipes:
         for step in (*recipe.synthesis, *recipe.anonymisation, *recipe.measures, *recipe.studies):
-            words = settings_text(step.spec.told())
+            words = settings_text(step.spec.to_reported_table())
             said = f"{step.target}: {words}" if step.target else words
             known = used.setdefault(step.method.key, (step.method, []))[1]
             if said and said not in known:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 
-from ..visible_text import printable
+from ..visible_text import replace_unprintable
 
 KEPT, LEFT_OUT = "#", "."
 NAME = 14
@@ -31,7 +31,7 @@ class PairsFound:
     def answer(self) -> str:
         """How many pairs share a table."""
         together = sum(frozenset(pair) in self.kept for pair in self.pairs)
-        return f"{together:,} of {counted(len(self.pairs), 'pair')} of variables share a table that the records were drawn from"
+        return f"{together:,} of {count_noun(len(self.pairs), 'pair')} of variables share a table that the records were drawn from"
 
 
 def triangle(found: PairsFound, width: int) -> str:
@@ -42,7 +42,7 @@ def triangle(found: PairsFound, width: int) -> str:
     lines = [" " * (digits + 2 + NAME) + "".join(f"{at:>{cell}}" for at in range(1, len(found.names)))]
     for at, name in enumerate(found.names):
         cells = "".join(_cell(found, name, other, shown).rjust(cell) for other in found.names[:at])
-        lines.append(f"{at + 1:>{digits}}  {printable(name)[:NAME]:<{NAME}}{cells}".rstrip())
+        lines.append(f"{at + 1:>{digits}}  {replace_unprintable(name)[:NAME]:<{NAME}}{cells}".rstrip())
     legend = [
         f"{KEPT} stand together in a table, {LEFT_OUT} do not: what relates those is left out but for what the tables say."
     ]
@@ -70,5 +70,6 @@ def _farthest(found: PairsFound) -> Iterator[str]:
             yield ""
             yield "Farthest off, of pairs that share a table:" if kept else "Farthest off, of the others:"
             yield from (
-                f"  {found.apart[frozenset((a, b))]:6.1%}  {printable(a)} and {printable(b)}" for a, b in farthest
+                f"  {found.apart[frozenset((a, b))]:6.1%}  {replace_unprintable(a)} and {replace_unprintable(b)}"
+                for a, b in farthest
             )

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.engine.methods.labels import KNOWLEDGE, declared, name_called
+from sfumato.engine.methods.labels import KNOWLEDGE, measure_name, method_and_output
 from sfumato.engine.methods.registry import method_of_step
-from sfumato.engine.methods.spec import written
+from sfumato.engine.methods.spec import to_plain_value
 from sfumato.engine.recipe.thresholds import BOUNDS
 
 from .words import limit_text, role_text
@@ -42,11 +42,11 @@ def _method_words(section: str, step: Mapping[str, Any], table: Mapping[str, Any
     line = "; ".join(filter(None, [target, *settings_text(given)]))
     facts: Facts = [("replaces", target), *((spaced(key), value_text(value)) for key, value in given.items())]
     if method is not None:
-        results = {f"{method.key}.{one.name}" for one in method.results}
+        results = {f"{method.key}.{one.name}" for one in method.result_outputs}
         defaults = {
-            info.name: written(info.default)
+            info.name: to_plain_value(info.default)
             for info in method.spec.params()
-            if not info.required and info.name not in given
+            if not info.is_required and info.name not in given
         }
         people = dict(roles_words(table)).get(role_text(ROLES[0]), "")
         facts += [
@@ -56,7 +56,10 @@ def _method_words(section: str, step: Mapping[str, Any], table: Mapping[str, Any
         ]
         facts += [
             ("defaults", "; ".join(settings_text(defaults))),
-            ("measures", "; ".join(dict.fromkeys(name_called(f"{method.key}.{one.name}") for one in method.results))),
+            (
+                "measures",
+                "; ".join(dict.fromkeys(measure_name(f"{method.key}.{one.name}") for one in method.result_outputs)),
+            ),
             *(("limit", limit) for limit in _limits(results, table)),
             ("source", method.source),
             ("key", method.key),
@@ -91,7 +94,7 @@ def _limit_words(step: Mapping[str, Any]) -> StepWords:
         *((spaced(key), value_text(one)) for key, one in rest.items()),
     ]
     if isinstance(value, str):
-        method, output = declared(value)
+        method, output = method_and_output(value)
         facts += [
             ("good is", output.label.good),
             ("if not met", output.label.fails),
@@ -100,7 +103,7 @@ def _limit_words(step: Mapping[str, Any]) -> StepWords:
             ("measured by", method.title if method else ""),
             ("key", value),
         ]
-    name = name_called(value) if isinstance(value, str) and named else value_text(value)
+    name = measure_name(value) if isinstance(value, str) and named else value_text(value)
     return StepWords(name, line, _said(facts))
 
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 
 from .words import number
 
@@ -106,7 +106,7 @@ def _drawn(sample: SampleCost) -> str:
     if sample.records == 1:
         return f"Each record was drawn at an epsilon of {upwards(sample.epsilon)}; what is drawn adds up."
     return (
-        f"A block of {counted(sample.records, 'record')}, drawn together, costs an epsilon of {upwards(sample.epsilon)}, and a single record of it "
+        f"A block of {count_noun(sample.records, 'record')}, drawn together, costs an epsilon of {upwards(sample.epsilon)}, and a single record of it "
         "no less; what is drawn adds up, block by block."
     )
 

@@ -11,11 +11,11 @@ from types import MappingProxyType
 
 from sfumato.engine.data.schema import Role
 from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
-from sfumato.engine.methods.registry import method_called, registry
-from sfumato.engine.methods.rows import Row, may_be_of
+from sfumato.engine.methods.registry import method_by_key, registry
+from sfumato.engine.methods.rows import Row, may_come_from_step
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.statistics.comparing import is_above
-from sfumato.engine.wording import percent
+from sfumato.engine.wording import format_percent
 
 from .results import method_title, output_of
 from .words import row_settings, settings_text
@@ -61,7 +61,7 @@ def would_answer(question: Question) -> tuple[str, ...]:
     return tuple(
         found.key
         for found in registry().values()
-        if found.family == "risk" and any(question in output.risk.questions for output in found.results)
+        if found.family == "risk" and any(question in output.risk.questions for output in found.result_outputs)
     )
 
 
@@ -94,7 +94,7 @@ def _why_not(row: Row, rows: list[Row], recipe: Recipe, limit: float | None) -> 
     if least is None or least.value is None:
         return f"the smallest leak that {method_title(row.method_key)} would find is not known"
     if is_above(found := beyond_baseline(least.value, row, output), limit):
-        return f"{method_title(row.method_key)} finds a leak of {percent(found)} or more only, and the gate blocks from {percent(limit)}"
+        return f"{method_title(row.method_key)} finds a leak of {format_percent(found)} or more only, and the gate blocks from {format_percent(limit)}"
     return ""
 
 
@@ -115,7 +115,7 @@ def _same_use(one: Row, other: Row) -> bool:
 
 def unknown_to_intruder(row: Row, recipe: Recipe) -> tuple[str, ...]:
     """The quasi-identifiers that the intruder of a row does not know; none where its method names no knowledge."""
-    wanted = recipe.schema.of_role(Role.QUASI_IDENTIFIER)
+    wanted = recipe.schema.names_by_role(Role.QUASI_IDENTIFIER)
     known = known_to_intruder(row, recipe)
     return () if known is None else tuple(name for name in wanted if name not in known)
 
@@ -124,7 +124,7 @@ def known_to_intruder(row: Row, recipe: Recipe) -> set[str] | None:
     """What the intruder of a row knows, by the step that it comes from, else by the row itself; None where neither says."""
     for step in (*recipe.measures, *recipe.studies):
         settings = step.spec.settings(recipe.schema, recipe.released)
-        if step.method.key == row.method_key and may_be_of(step.method, row.params, settings):
+        if step.method.key == row.method_key and may_come_from_step(step.method, row.params, settings):
             full = step.spec.for_release(recipe.schema, recipe.released)
             return _named({name: getattr(full, name) for name in KNOWN if hasattr(full, name)})
     return _named({name: row.params[name] for name in KNOWN if name in row.params})
@@ -162,7 +162,7 @@ def strongest_intruder(rows: Iterable[Row]) -> list[str]:
     """What an intruder who knows all other records guesses right, before the release and after it; or that nobody asked."""
     found = []
     for row in averages_of_risk(rows):
-        method = method_called(row.method_key)
+        method = method_by_key(row.method_key)
         if (
             method is None
             or method.measurement.beliefs is None
@@ -175,8 +175,8 @@ def strongest_intruder(rows: Iterable[Row]) -> list[str]:
         if row.value is None:
             found.append(f"{name}: asked, NOT COMPUTED: {row.reason}.")
         else:
-            before = f", {percent(row.baseline)} before it is" if row.baseline is not None else ""
+            before = f", {format_percent(row.baseline)} before it is" if row.baseline is not None else ""
             found.append(
-                f"{name}: {percent(row.value)} of the records are guessed right once the release is known{before}."
+                f"{name}: {format_percent(row.value)} of the records are guessed right once the release is known{before}."
             )
     return found or [NOT_ASKED]

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from sfumato.engine.recipe.difference import NOTHING, STEPS, Difference
+from sfumato.engine.recipe.difference import NOTHING, STEPS, PlanDifference
 
-from ..visible_text import printable
+from ..visible_text import replace_unprintable
 from .tables import Column, Table
 
 SAME = "The two plans are the same"
@@ -22,13 +22,13 @@ COLUMNS = (
 )
 
 
-def where(one: Difference) -> str:
+def where(one: PlanDifference) -> str:
     """``synthesis[1] price``, ``data``: the step or the table that differs."""
     place = one.section if one.place is None else f"{one.section}[{one.place}]"
-    return printable(f"{place} {one.about}".strip())
+    return replace_unprintable(f"{place} {one.about}".strip())
 
 
-def sentence(one: Difference) -> str:
+def sentence(one: PlanDifference) -> str:
     """``synthesis[1] price: minbucket was 5, is 7``; one line, exact to the last digit."""
     subject = f"{where(one)}: " if one.place is not None or one.kind == "moved" else ""
     setting = one.key if one.place is not None else ".".join(filter(None, (one.section, one.key)))
@@ -42,7 +42,7 @@ def sentence(one: Difference) -> str:
         said = f"{setting}: {exact(one.before)} -> (not set)"
     else:
         said = f"{setting} {_moved(one.before, one.now)}"
-    return printable(f"{subject}{said}")
+    return replace_unprintable(f"{subject}{said}")
 
 
 def _moved(before: Any, now: Any) -> str:
@@ -60,7 +60,7 @@ def _moved(before: Any, now: Any) -> str:
     return f"was {first}, is {second}"
 
 
-def settings(one: Difference) -> str:
+def settings(one: PlanDifference) -> str:
     """`` (radius cost 5%, top 10)``: the settings of a step that is new or gone, beside what it is about."""
     step = one.now if one.kind == "added" else one.before
     told = ", ".join(f"{key} {exact(value)}" for key, value in step.items() if key not in STEPS[one.section])
@@ -87,7 +87,7 @@ def _spelled(value: Any) -> str:
     return f'"{value}"' if value == "" or (isinstance(value, str) and value != value.strip()) else str(value)
 
 
-def difference_object(one: Difference) -> dict[str, Any]:
+def difference_object(one: PlanDifference) -> dict[str, Any]:
     """The object that ``--json`` writes; what a plan leaves out is null, and ``kind`` says which one does."""
     before, now = (None if value is NOTHING else _json(value) for value in (one.before, one.now))
     return {"where": where(one), "setting": one.key, "kind": one.kind, "before": before, "now": now}
@@ -103,7 +103,7 @@ def _json(value: Any) -> Any:
     return value if plain else str(value)
 
 
-def difference_cells(one: Difference) -> tuple[str, str, str, str]:
+def difference_cells(one: PlanDifference) -> tuple[str, str, str, str]:
     """Where, which setting, and its value before and now."""
     whole = one.place is not None and not one.key
     setting = "order" if one.kind == "moved" else one.kind if whole else one.key
@@ -111,10 +111,10 @@ def difference_cells(one: Difference) -> tuple[str, str, str, str]:
     if whole:
         told = settings(one).strip(" ()")
         before, now = ("", told) if one.kind == "added" else (told, "")
-    return where(one), printable(setting), printable(before), printable(now)
+    return where(one), replace_unprintable(setting), replace_unprintable(before), replace_unprintable(now)
 
 
-def difference_table(found: Sequence[Difference], names: tuple[str, str], title: str = "") -> Table:
+def difference_table(found: Sequence[PlanDifference], names: tuple[str, str], title: str = "") -> Table:
     """One line a difference, the plans called by their ``names``."""
     columns = (*COLUMNS[:2], *(Column(c.name, name, c.width) for c, name in zip(COLUMNS[2:], names, strict=True)))
     return Table(columns, [difference_cells(one) for one in found], title)

@@ -7,15 +7,15 @@ from dataclasses import asdict, dataclass, replace
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from sfumato.engine.methods.registry import method_called
+from sfumato.engine.methods.registry import method_by_key
 
-from ..visible_text import printable
+from ..visible_text import replace_unprintable
 from .beliefs import times
 from .tables import Column, Table, table
 from .words import number
 
 if TYPE_CHECKING:
-    from sfumato.engine.execution.record_risk import Driver, LeaveOneOut
+    from sfumato.engine.execution.record_risk import LeaveOneOutCandidates, RiskDriver
     from sfumato.engine.methods.outputs import RecordArray
 
 COLUMNS = (
@@ -67,11 +67,11 @@ def columns_of(key: str) -> tuple[Column, ...]:
 
 
 def _part(key: str, part: str) -> RecordArray | None:
-    method = method_called(key)
-    return method.record_part(part) if method else None
+    method = method_by_key(key)
+    return method.record_array(part) if method else None
 
 
-def record_table(key: str, lines: Sequence[RecordLine], alone: LeaveOneOut | None) -> Table:
+def record_table(key: str, lines: Sequence[RecordLine], alone: LeaveOneOutCandidates | None) -> Table:
     """The records of ``lines`` by measure ``key``, and what drives their risk."""
     drivers = ["" if alone is None else driver_text(alone.driver(r)) for r in range(len(lines))]
     rows = [tuple(record_cells(line, driver).values()) for line, driver in zip(lines, drivers, strict=True)]
@@ -85,14 +85,14 @@ def value_table(lines: Sequence[RecordLine], values: Values) -> Table:
     return table(["record", *names], rows, right=(0,), title="Values (confidential)")
 
 
-def driver_text(driver: Driver | None) -> str:
+def driver_text(driver: RiskDriver | None) -> str:
     """``price (12.5)``: what drives the risk, and how many candidates there would be without it; a dash for none."""
-    return "-" if driver is None else f"{printable(driver.variable)} ({number(driver.without)})"
+    return "-" if driver is None else f"{replace_unprintable(driver.variable)} ({number(driver.without)})"
 
 
 def legend(key: str, *, unique: bool, own: bool, drivers: bool = True) -> str:
     """What the columns mean, of the records by measure ``key``."""
-    method = method_called(key)
+    method = method_by_key(key)
     meaning = (method and method.record_meaning) or "that the record is given away"
     said = ["record: row of the confidential table, from 1", f"probability: {meaning}"]
     if _part(key, "best_hit") is not None:
@@ -114,7 +114,7 @@ def legend(key: str, *, unique: bool, own: bool, drivers: bool = True) -> str:
 
 
 def record_objects(
-    lines: Sequence[RecordLine], alone: LeaveOneOut | None, values: Values | None
+    lines: Sequence[RecordLine], alone: LeaveOneOutCandidates | None, values: Values | None
 ) -> list[dict[str, Any]]:
     """The records as ``--json`` writes them; drivers of those alone that are matched on known variables."""
     found = []

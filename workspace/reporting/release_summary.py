@@ -12,7 +12,7 @@ from sfumato.engine.methods.outputs import Question
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import count_records, counted
+from sfumato.engine.wording import count_noun, count_records
 
 from .audits import given_away_lines
 from .evidence import evidence_lines
@@ -58,7 +58,7 @@ class Decision:
 
 def fates(recipe: Recipe) -> dict[str, list[str]]:
     """What becomes of the variables, in words, and of which; nothing of none."""
-    out = recipe.schema.of_role(Role.IDENTIFIER)
+    out = recipe.schema.names_by_role(Role.IDENTIFIER)
     parts = {
         "Replaced": [name for name in recipe.released if name not in out],
         "Unchanged, as in the confidential data": [
@@ -72,7 +72,7 @@ def fates(recipe: Recipe) -> dict[str, list[str]]:
 
 def release_overview(recipe: Recipe, datasets: int, records: int | None = None) -> str:
     """How many datasets of how many records, and which variables are made, kept and left out."""
-    tables = counted(datasets, f"{recipe.origin} dataset") + (
+    tables = count_noun(datasets, f"{recipe.origin} dataset") + (
         f" of {count_records(records)}" if records is not None else ""
     )
     lines = [f"{tables}.", *(f"{words}: {', '.join(names)}." for words, names in fates(recipe).items())]

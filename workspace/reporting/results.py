@@ -11,12 +11,12 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from sfumato.engine.methods.labels import labels_of, name_called, sentence_of
+from sfumato.engine.methods.labels import labels_of, measure_name, sentence_of
 from sfumato.engine.methods.outputs import Axis, Output
-from sfumato.engine.methods.registry import Method, method_called, output_called
+from sfumato.engine.methods.registry import Method, method_by_key, output_by_key
 from sfumato.engine.methods.rows import Row
-from sfumato.engine.recipe.published import Cell as Quoted
-from sfumato.engine.recipe.published import Published, SourceTable, figure_beside, ratio
+from sfumato.engine.recipe.published import FigureComparison as Quoted
+from sfumato.engine.recipe.published import PublishedFigure, SourceTable, published_value_for, ratio_to_published
 from sfumato.engine.recipe.thresholds import Verdict
 
 from ..plots.planes import BASELINE, DrawnPlane, curve_of, drawn_planes, together
@@ -138,7 +138,7 @@ def row_cells(row: Row, apart: Apart = NOTHING) -> dict[str, str]:
     hidden = () if row.level is None else NAMING
     params = {name: value for name, value in row.params.items() if name in uses or name not in hidden}
     return {
-        "measure": name_called(row.key),
+        "measure": measure_name(row.key),
         "of": measured(row.target, params, uses),
         "dataset": row.dataset if row.draw is None else f"{row.dataset[:9]} {row.draw}",
         "level": _level(row.level),
@@ -162,7 +162,7 @@ def draw_table(rows: Iterable[Row], apart: Apart = NOTHING, *, keys: bool = Fals
 
 def result_table(
     rows: Sequence[Row],
-    published: Sequence[Published] = (),
+    published: Sequence[PublishedFigure] = (),
     apart: Apart = NOTHING,
     title: str = "",
     *,
@@ -196,17 +196,19 @@ def result_table(
     return table(titles, lines, right=range(2, 11), spare=(11, 10, 9), title=title)
 
 
-def _result(own: Row | None, released: Row | None, published: Sequence[Published], apart: Apart) -> list[Cell | str]:
+def _result(
+    own: Row | None, released: Row | None, published: Sequence[PublishedFigure], apart: Apart
+) -> list[Cell | str]:
     row = released or own
     assert row is not None
     uses = apart.get(row.method_key, {})
-    method = method_called(row.method_key)
+    method = method_by_key(row.method_key)
     naming = row_settings(row.method_key, row.params) if method and method.measurement.beliefs else ("q",)
     named = params_text({name: row.params[name] for name in naming if name in row.params})
     short = params_text({name: value for name, value in row.params.items() if name not in (*naming, *uses)})
     whole = "; ".join(part for part in (settings_text(row.params, uses), row.reason) if part)
     return [
-        name_called(row.key),
+        measure_name(row.key),
         ", ".join(part for part in (row.target, named, use_text(row.params, uses)) if part),
         _level(row.level),
         *_value(own, published),
@@ -221,30 +223,30 @@ def _level(level: float | None) -> str:
     return "" if level is None else number(level)
 
 
-def _value(row: Row | None, published: Sequence[Published]) -> tuple[str, str, str]:
+def _value(row: Row | None, published: Sequence[PublishedFigure]) -> tuple[str, str, str]:
     """A row's value, the published figure that belongs beside it, and its ratio to that."""
     if row is None:
         return "", "", ""
     value = row.status if row.value is None else number(row.value)
-    figure = figure_beside(row, published)
-    return (value, "", "") if figure is None else (value, number(figure), number(ratio(row.value, figure)))
+    figure = published_value_for(row, published)
+    return (value, "", "") if figure is None else (value, number(figure), number(ratio_to_published(row.value, figure)))
 
 
 def output_of(row: Row) -> Output | None:
     """What the row's method declares of its measure; None where this version does not have them."""
-    return output_called(row.key)
+    return output_by_key(row.key)
 
 
 def axis_of(row: Row) -> Axis | None:
     """The levels along which the row's study goes."""
-    method = method_called(row.method_key)
+    method = method_by_key(row.method_key)
     return None if method is None else method.study.axis
 
 
 def title_of(row: Row) -> str:
     """The row's measure by the name that the head of a column has room for."""
     output = output_of(row)
-    return (output and output.short) or name_called(row.key)
+    return (output and output.short) or measure_name(row.key)
 
 
 def is_share(row: Row) -> bool:
@@ -264,8 +266,8 @@ def band_shares(rows: Iterable[Row]) -> dict[tuple[str, float], tuple[float, ...
 
 def sums_up(row: Row) -> bool:
     """Whether the row is of a study that sums its points up in answers."""
-    method = method_called(row.method_key) if row.family == "studies" else None
-    return method is not None and bool(method.answers)
+    method = method_by_key(row.method_key) if row.family == "studies" else None
+    return method is not None and bool(method.answer_outputs)
 
 
 def sweeps_in(rows: Iterable[Row]) -> list[list[Row]]:
@@ -339,7 +341,7 @@ def shares_table(rows: Sequence[Row]) -> Table | None:
 
 def method_title(key: str) -> str:
     """The title of a method; its key where this version does not have it."""
-    method = method_called(key)
+    method = method_by_key(key)
     return key if method is None else method.title
 
 
@@ -360,14 +362,14 @@ class Told(Protocol):
         ...
 
 
-def study_parts(method: Method, rows: Sequence[Row], published: Sequence[Published] = ()) -> list[Table | str]:
+def study_parts(method: Method, rows: Sequence[Row], published: Sequence[PublishedFigure] = ()) -> list[Table | str]:
     """What a study says that sums its points up: its answers, a sentence each or in tables, and its points."""
     if together(method):
         return [*together_tables(method, rows)]
     if method.study.lattice is not None:
         return lattice_parts(method, rows)
     found = [row for row in rows if row.level is None]
-    beside = {id(row): figure for row in found if (figure := figure_beside(row, published)) is not None}
+    beside = {id(row): figure for row in found if (figure := published_value_for(row, published)) is not None}
     curve, by = (
         method.study.axis.curve if method.study.axis else "",
         method.study.split.by if method.study.split else "",
@@ -385,7 +387,7 @@ def study_parts(method: Method, rows: Sequence[Row], published: Sequence[Publish
 def curve_table(method: Method, found: Sequence[Told], beside: Mapping[int, float] = NONE_BESIDE) -> Table | None:
     """The answers of every curve of a study, a line each; published figures ``beside`` them by the answer's identity."""
     curve = method.study.axis.curve if method.study.axis else ""
-    spread = {output.name: output.study.spread for output in method.answers}
+    spread = {output.name: output.study.spread for output in method.answer_outputs}
     placed = {
         (str(one.params[curve]), one.measure, str(one.params.get(spread.get(one.measure, ""), ""))): one
         for one in found
@@ -416,7 +418,7 @@ def split_table(method: Method, found: Sequence[Told], beside: Mapping[int, floa
     if split is None:
         return None
     placed = {(one.measure, one.params[split.by]): one for one in found if split.by in one.params}
-    outputs = [output for output in method.answers if any(name == output.name for name, _ in placed)]
+    outputs = [output for output in method.answer_outputs if any(name == output.name for name, _ in placed)]
     told = [(output.title, [placed.get((output.name, value)) for value, _ in split.columns]) for output in outputs]
     if not told:
         return None
@@ -442,7 +444,7 @@ def _told_table(
     return table(heads, lines, range(1, len(heads)), range(len(heads) - 1, 2, -1), title)
 
 
-def _answer(row: Row, published: Sequence[Published]) -> str:
+def _answer(row: Row, published: Sequence[PublishedFigure]) -> str:
     if row.value is None:
         return sentence_of(row)
     _, figure, share = _value(row, published)
@@ -530,7 +532,7 @@ def source_table(quoted: SourceTable) -> Table:
         note = "; ".join(part for part in (settings_text(line.params), line.note) if part)
         lines.append(
             [
-                name_called(line.value),
+                measure_name(line.value),
                 line.target,
                 _level(line.level),
                 *(text for cell in line.cells for text in _quoted(cell)),

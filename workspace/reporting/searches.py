@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sfumato.engine.methods.labels import label_of, name_called
+from sfumato.engine.methods.labels import label_of, measure_name
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.search.space import UNCHANGED
-from sfumato.engine.wording import counted
+from sfumato.engine.search.space import UNCHANGED_TEXT
+from sfumato.engine.wording import count_noun
 
 from .tables import Table, table
 from .words import limit_text, observed_text
@@ -99,7 +99,7 @@ class Outcome:
     @property
     def start(self) -> Finalist | None:
         """The plan that the search began with, where it was judged."""
-        return next((one for one in self.finalists if one.label == UNCHANGED), None)
+        return next((one for one in self.finalists if one.label == UNCHANGED_TEXT), None)
 
     @property
     def winner(self) -> Finalist | None:
@@ -130,7 +130,7 @@ class Outcome:
             return []
         found = []
         for one in self.finalists:
-            limits = [(verdict, verdict.needed) for verdict in one.open]
+            limits = [(verdict, verdict.limit_needed) for verdict in one.open]
             if not one.blocks and all(limit is not None for _, limit in limits):
                 found.append(Relaxation(one, tuple((verdict, limit) for verdict, limit in limits if limit is not None)))
         return sorted(found, key=lambda one: one.size)
@@ -147,7 +147,7 @@ def finalist_cells(one: Finalist) -> list[str]:
         str(one.run_id),
         one.label,
         f"{met} of {len(one.verdicts)} met",
-        f"{counted(len(one.blocks), 'finding')} {'blocks' if len(one.blocks) == 1 else 'block'}"
+        f"{count_noun(len(one.blocks), 'finding')} {'blocks' if len(one.blocks) == 1 else 'block'}"
         if one.blocks
         else "passes",
         "" if one.searched is None else f"{one.searched:.4g}",
@@ -162,7 +162,7 @@ def finalists_table(found: Outcome) -> Table:
 def headline(found: Outcome) -> str:
     """How many plans were looked at."""
     refused = f"; {found.refused} could not be carried out" if found.refused else ""
-    return f"Search {found.search_id}: {counted(found.looked_at, 'plan')} looked at{refused}"
+    return f"Search {found.search_id}: {count_noun(found.looked_at, 'plan')} looked at{refused}"
 
 
 def conclusion(found: Outcome) -> list[str]:
@@ -173,7 +173,7 @@ def conclusion(found: Outcome) -> list[str]:
     start, winner = found.start, found.winner
     if start is not None and start.passes:
         lines.append(f"The plan passes as it is: run {start.run_id}.")
-    lines.append(f"Utility: {name_called(found.objective)}. The first finalist that passes is taken.")
+    lines.append(f"Utility: {measure_name(found.objective)}. The first finalist that passes is taken.")
     if winner is not None:
         return [*lines, *gained(found), f"Run {winner.run_id} passes: {winner.label}.", *found.answer]
     lines.append("No finalist passes. In the way of the nearest one:")
@@ -182,9 +182,9 @@ def conclusion(found: Outcome) -> list[str]:
         limit = limit_text(verdict.bound, verdict.limit, verdict.value)
         nearest = f"nearest {observed_text(verdict)} ({verdict.outcome})"
         plans = (
-            f"all {counted(one.plans, 'plan')}"
+            f"all {count_noun(one.plans, 'plan')}"
             if one.missed == one.plans
-            else f"{one.missed} of {counted(one.plans, 'plan')}"
+            else f"{one.missed} of {count_noun(one.plans, 'plan')}"
         )
         lines.append(f"  {label_of(verdict)}: {limit}, {nearest}; {plans} {'misses' if one.missed == 1 else 'miss'} it")
     lines += [
@@ -208,14 +208,14 @@ def gained(found: Outcome) -> list[str]:
 
 
 def _change(one: Gain) -> str:
-    name = name_called(one.key)
+    name = measure_name(one.key)
     return f"{name[:1].lower()}{name[1:]} {one.before:.3g} -> {one.after:.3g}"
 
 
 def out_of_minutes(found: Outcome) -> str:
     """What a search did not do since its minutes were used up."""
     left = [
-        f"{counted(count, what)} {'was' if count == 1 else 'were'} not {done}"
+        f"{count_noun(count, what)} {'was' if count == 1 else 'were'} not {done}"
         for count, what, done in ((found.not_begun, "look", "begun"), (found.not_judged, "finalist", "judged"))
         if count
     ]

@@ -19,7 +19,7 @@ def form_text(method: Method) -> str:
 
 def survey_text(recipe: Recipe) -> str:
     """By what a recipe's measures are weighted, and which are not; empty where there is no survey weight."""
-    design = SurveyDesign.of(recipe.schema)
+    design = SurveyDesign.from_schema(recipe.schema)
     if design is None:
         return ""
     methods = {step.method.key: step.method for step in recipe.measures}.values()

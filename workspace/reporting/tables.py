@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from ..plots.markup import Markup, element
-from ..visible_text import printable
+from ..visible_text import replace_unprintable
 from .terminal_text import cell_width, folded, padded
 from .words import ASCII_MARKS, mark
 
@@ -114,7 +114,7 @@ def text(table: Table, width: int | None = None) -> str:
         lines = _lines(table)
     if width is not None and max(map(cell_width, lines)) > width:
         lines = _lines(table, width)
-    return "\n".join([*([printable(table.title)] if table.title else []), *lines])
+    return "\n".join([*([replace_unprintable(table.title)] if table.title else []), *lines])
 
 
 def _lines(table: Table, most: int | None = None) -> list[str]:
@@ -157,8 +157,8 @@ def _folded(cells: Sequence[str], widths: Sequence[int]) -> list[list[str]]:
 
 def _plain(cell: Cell | str) -> str:
     if isinstance(cell, Cell) and cell.outcome:
-        return f"{ASCII_MARKS[cell.outcome]} {printable(cell.text)}"
-    return printable(_text(cell))
+        return f"{ASCII_MARKS[cell.outcome]} {replace_unprintable(cell.text)}"
+    return replace_unprintable(_text(cell))
 
 
 def html(table: Table) -> Markup:

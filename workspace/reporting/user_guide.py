@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sfumato.engine.methods.labels import name_called
+from sfumato.engine.methods.labels import measure_name
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 
 from ..plots.figure import Figure
 from ..policy.disclosure import INFORMATION_LOSS, DisclosureRules, PublicFigure
@@ -75,7 +75,7 @@ class PublicRelease:
         kind = self.recipe.origin.capitalize()
         return (
             self.recipe.form.title
-            or f"{kind} data: {counted(self.datasets, 'dataset')} of {counted(self.records, 'record')}"
+            or f"{kind} data: {count_noun(self.datasets, 'dataset')} of {count_noun(self.records, 'record')}"
         )
 
 
@@ -146,7 +146,7 @@ def _what(release: PublicRelease) -> list[Part]:
 
 def _datasets(release: PublicRelease) -> str:
     m = release.datasets
-    return f"{counted(m, 'dataset')} of {counted(release.records, 'record')}{' each' * (m != 1)}"
+    return f"{count_noun(m, 'dataset')} of {count_noun(release.records, 'record')}{' each' * (m != 1)}"
 
 
 def _names(names: Sequence[str]) -> str:
@@ -181,7 +181,7 @@ def _combining(release: PublicRelease) -> list[Part]:
     parts: list[Part] = [
         Items(
             [
-                f"Do the analysis on each of the {counted(m, 'dataset')} by itself. Do not stack them: {m} times as many rows are not {m} times as "
+                f"Do the analysis on each of the {count_noun(m, 'dataset')} by itself. Do not stack them: {m} times as many rows are not {m} times as "
                 "many people, and standard errors would come out too small.",
                 "Note the estimate q of each dataset and u, its squared standard error.",
                 "The combined estimate is the mean q of the q. With u the mean of the u and b the variance of the q between datasets "
@@ -236,11 +236,11 @@ def _reading(release: PublicRelease) -> list[Part]:
     if isinstance(release.example, BoundedMean):
         found = release.example
         said = (
-            f"The lower ends of the {counted(found.read, 'value')} of {found.variable} that are intervals have the mean "
+            f"The lower ends of the {count_noun(found.read, 'value')} of {found.variable} that are intervals have the mean "
             f"{number(found.low)}, the upper ends {number(found.high)}: the mean of what they stand for lies between."
         )
         left = found.records - found.read
-        more = f" Of {counted(left, 'record')} more nothing can be said." if left else ""
+        more = f" Of {count_noun(left, 'record')} more nothing can be said." if left else ""
         parts.append(Chapter(f"Worked out on these data: the mean of {found.variable}", [Paragraph(said + more)]))
     return parts
 
@@ -266,7 +266,7 @@ def _kept(release: PublicRelease) -> list[Part]:
     protection = (
         "Each has random noise, and none is exact."
         if noise
-        else f"Each is computed from rounded counts, so that differences of about {counted(release.rules.smallest_cell, 'record')} do not show."
+        else f"Each is computed from rounded counts, so that differences of about {count_noun(release.rules.smallest_cell, 'record')} do not show."
     )
     return [
         Paragraph(
@@ -279,7 +279,7 @@ def _kept(release: PublicRelease) -> list[Part]:
 
 
 def _name(row: Row) -> str:
-    return name_called(row.key)
+    return measure_name(row.key)
 
 
 def utility_table(rows: Sequence[Row]) -> Table:

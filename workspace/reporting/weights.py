@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 
 from .tables import Column, Table
 from .words import number
 
 if TYPE_CHECKING:
-    from sfumato.engine.recipe.weights import Weighting
+    from sfumato.engine.recipe.weights import RecordWeighting
 
 COLUMNS = (
     Column("record", "record", 9, "right"),
@@ -39,7 +39,7 @@ class RecordWeights:
     """
 
     run_id: int
-    weighting: Weighting
+    weighting: RecordWeighting
     measure: str
     weights: NDArray[np.float64]
     now: NDArray[np.float64] | None
@@ -58,13 +58,13 @@ class RecordWeights:
     @property
     def said(self) -> str:
         less = self.weights < 1
-        found = f"{self.weighting}: {int(less.sum()):,} of {counted(len(less), 'record')}"
+        found = f"{self.weighting}: {int(less.sum()):,} of {count_noun(len(less), 'record')}"
         if not less.any():
             return found
         none = int((self.weights == 0).sum())
         return (
             f"{found}, the least {number(float(self.weights.min()))}, {number(float(self.weights.mean()))} on average"
-            + (f"; {counted(none, 'record')} say nothing at all" if none else "")
+            + (f"; {count_noun(none, 'record')} say nothing at all" if none else "")
         )
 
     @property
@@ -79,7 +79,7 @@ class RecordWeights:
             return ""
         both = ~np.isnan(self.now)
         fell, rose = (int((sign * (self.now - self.before)[both] > ALIKE).sum()) for sign in (-1, 1))
-        return f"By {self.measure} the risk of {counted(fell, 'record')} fell and of {rose:,} rose"
+        return f"By {self.measure} the risk of {count_noun(fell, 'record')} fell and of {rose:,} rose"
 
 
 def weight_table(found: RecordWeights, top: int) -> Table:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.engine import wording
 from sfumato.engine.data.schema import SURVEY_SETTING
-from sfumato.engine.wording import agree, count_records, counted, noun_of, percent
+from sfumato.engine.wording import agreeing_word, count_noun, count_records, format_percent, record_noun
 
 if TYPE_CHECKING:
     from sfumato.engine.recipe.thresholds import Verdict
@@ -36,7 +36,7 @@ DIRECTIONS = {
 }
 _HASH = re.compile("[0-9a-f]{64}")
 PUBLIC_KEY = "public key"
-number, spelled = wording.number, wording.spelled
+number, spelled = wording.format_number, wording.format_setting
 _BOUNDS = {
     "max": "at most {}", "min": "at least {}", "max_ratio": "at most {} × confidential",
     "max_increase": "at most confidential + {}",
@@ -94,7 +94,7 @@ def interval(lower: float | None, upper: float | None) -> str:
 
 def controls_text(controls: int) -> str:
     """How many records were held out, and what for; empty where none were."""
-    return f"{counted(controls, 'hold-out record')}, kept from synthesis to calibrate attacks" if controls else ""
+    return f"{count_noun(controls, 'hold-out record')}, kept from synthesis to calibrate attacks" if controls else ""
 
 
 def records_text(records: int, dropped: int | None = None) -> str:
@@ -115,9 +115,9 @@ def limit_text(bound: str, limit: float | str, value: str = "") -> str:
     """
     text, against = limit if isinstance(limit, str) else limit_quantity(bound, limit, value), ""
     if bound in ("max_ratio", "max_increase") and value:
-        from sfumato.engine.recipe.thresholds import ratio_to
+        from sfumato.engine.recipe.thresholds import baseline_words
 
-        against = ratio_to(value)
+        against = baseline_words(value)
     if against:
         return f"at most {text} × {against}" if bound == "max_ratio" else f"at most {text} above the value {against}"
     return _BOUNDS[bound].format(text)
@@ -127,12 +127,12 @@ def limit_quantity(bound: str, limit: float, value: str) -> str:
     """``2 %``, ``5 records``, ``1.2``: a limit, or what is compared with it, in the unit of the bound."""
     if bound == "max_ratio" or not value:
         return number(limit)
-    from sfumato.engine.methods.labels import declared, quantity_of
+    from sfumato.engine.methods.labels import method_and_output, quantity_of
 
-    output = declared(value)[1]
+    output = method_and_output(value)[1]
     if bound == "max_increase":
-        return f"{percent(limit).removesuffix(' %')} points" if output.in_percent else number(limit)
-    return percent(limit) if output.in_percent else quantity_of(value, limit)
+        return f"{format_percent(limit).removesuffix(' %')} points" if output.in_percent else number(limit)
+    return format_percent(limit) if output.in_percent else quantity_of(value, limit)
 
 
 def observed_text(verdict: Verdict, records: int | None = None) -> str:
@@ -145,17 +145,19 @@ def observed_text(verdict: Verdict, records: int | None = None) -> str:
     from sfumato.engine.methods.labels import quantity_of
 
     value = quantity_of(verdict.value, verdict.observed, records, verdict.params, beside=verdict.limit)
-    return value.replace(f" {noun_of(records)} (", " (")
+    return value.replace(f" {record_noun(records)} (", " (")
 
 
 def judged_interval(verdict: Verdict) -> str:
     """The interval that decided a verdict, in the unit of its limit: ``0.36 .. 0.52 %``; open above where it has no upper end."""
     if verdict.lower is None:
         return ""
-    from sfumato.engine.methods.labels import declared
+    from sfumato.engine.methods.labels import method_and_output
 
-    in_percent = verdict.bound != "max_ratio" and declared(verdict.value)[1].in_percent
-    ends = [percent(end) if in_percent else number(end) for end in (verdict.lower, verdict.upper) if end is not None]
+    in_percent = verdict.bound != "max_ratio" and method_and_output(verdict.value)[1].in_percent
+    ends = [
+        format_percent(end) if in_percent else number(end) for end in (verdict.lower, verdict.upper) if end is not None
+    ]
     if len(ends) < 2:
         return f"{ends[0]} or more"
     return f"{ends[0].removesuffix(' %')} .. {ends[1]}"
@@ -179,7 +181,7 @@ def thresholds_text(verdicts: Sequence[Verdict]) -> str:
     (first, word), *others = counts
     if total == 1:
         return f"the threshold is {word}"
-    said = f"{first} of {total} thresholds {agree(first, 'is', 'are')} {word}"
+    said = f"{first} of {total} thresholds {agreeing_word(first, 'is', 'are')} {word}"
     return ", ".join([said, *(f"{count} {word}" for count, word in others)])
 
 
@@ -196,12 +198,12 @@ def differing(key: str, tables: Sequence[Mapping[str, Any]]) -> Mapping[str, Any
 
 
 def _with_defaults(key: str, names: Sequence[str]) -> dict[str, Any]:
-    from sfumato.engine.methods.registry import method_called
-    from sfumato.engine.methods.spec import written
+    from sfumato.engine.methods.registry import method_by_key
+    from sfumato.engine.methods.spec import to_plain_value
 
-    method = method_called(key)
+    method = method_by_key(key)
     infos = () if method is None else method.spec.params()
-    defaults = {info.name: written(info.default) for info in infos if not info.required}
+    defaults = {info.name: to_plain_value(info.default) for info in infos if not info.is_required}
     return {name: defaults.get(name) for name in names}
 
 
@@ -271,9 +273,9 @@ def measured(target: str, params: Mapping[str, Any] | None, apart: Mapping[str, 
 def row_settings(key: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
     """The parameters that tell a row of method ``key`` from others of its step (``own_params``)."""
     from sfumato.engine.methods.labels import own_params
-    from sfumato.engine.methods.registry import method_called
+    from sfumato.engine.methods.registry import method_by_key
 
-    return own_params(method_called(key), params)
+    return own_params(method_by_key(key), params)
 
 
 def shortened(names: Iterable[str], width: int) -> dict[str, str]:
@@ -373,7 +375,7 @@ def full_params(params: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
 def _without_paths(table: Mapping[str, object]) -> str:
     def told(value: object) -> str:
         paths = isinstance(value, (list, tuple)) and value and all(isinstance(one, (list, tuple)) for one in value)
-        return f"of {counted(len(value), 'value')}" if paths else spelled(value)  # type: ignore[arg-type]
+        return f"of {count_noun(len(value), 'value')}" if paths else spelled(value)  # type: ignore[arg-type]
 
     return ", ".join(f"{name} {told(value)}" for name, value in table.items())
 

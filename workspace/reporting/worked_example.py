@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.engine.data.arrays import Floats
 from sfumato.engine.data.schema import Kind
-from sfumato.engine.partition.hierarchies import interval
+from sfumato.engine.partition.hierarchies import parse_interval
 from sfumato.engine.statistics.combining import Combined, full_synthesis, partial_synthesis
 
 from .tables import Table, table
@@ -71,7 +71,7 @@ class BoundedMean:
 
 def bounded_mean(variable: str, labels: Sequence[str | None], kind: Kind) -> BoundedMean | None:
     """The worked example on the labels (n,) of a generalised variable; None where none is an interval with two ends."""
-    ends = {label: interval(label, kind) for label in set(labels) if label is not None}
+    ends = {label: parse_interval(label, kind) for label in set(labels) if label is not None}
     found = [ends[label] for label in labels if label is not None]
     closed = [one for one in found if one is not None and np.isfinite([one.low, one.high]).all()]
     if not closed:

@@ -1,4 +1,4 @@
-"""Drafts for the records of a project or of a file. Called in a process of their own: numerical libraries are loaded here."""
+"""Drafts of plans for the records of a project or of a file. Called in a process of their own: numerical libraries are loaded here."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import MissingPolicy, Role, Schema, Variable
 from sfumato.engine.data.toml import read_toml
-from sfumato.engine.errors import BadInput, suggestion
+from sfumato.engine.errors import BadInput, near_miss_hint
 from sfumato.engine.methods.drafting import Want
 from sfumato.engine.methods.outputs import Question
-from sfumato.engine.methods.table_profile import table_seen
+from sfumato.engine.methods.table_profile import profile_table
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.recipe.recipe import Recipe
 
 from ..errors import NotFound
-from ..gate.question_checks import gate_limits
+from ..gate.question_checks import limits_with_sources
 from ..ingest.columns import describe
 from ..ingest.files import chosen_records, find_source
 from ..jobs.memory import memory_limit
@@ -30,10 +30,10 @@ from ..plan.drafted_text import drafted_toml
 from ..plan.drafting import DraftedPlan, GateLimit, Wanted, drafted, intended
 from ..plan.drafts import draft_of
 from ..plan.hierarchies import proposed_settings
-from ..policy.policy import Policy, policy_of
+from ..policy.policy import Policy, read_policy_of_workspace
 from ..store.workspace import Workspace
-from .costs import cost_of, cost_text
-from .importing import EVERYTHING, Selection, draft_recipe, read_source
+from .costs import estimate_run_cost, run_cost_text
+from .importing import EVERYTHING, ImportSelection, draft_recipe, read_source
 
 DROPPED = re.compile(r'^missing = "drop".*$', re.MULTILINE)
 KEPT = 'missing = "keep"               # a missing value is a value of its own; other policies: "refuse", "drop"'
@@ -42,9 +42,14 @@ KEPT = 'missing = "keep"               # a missing value is a value of its own; 
 
 @dataclass(frozen=True, slots=True)
 class DraftedText:
-    """A drafted plan as TOML, what it is for, how many steps of each kind it has, what it covers and what not (``DraftedPlan``), what it will take.
+    """A drafted plan as TOML, with what it does.
 
-    ``changes`` say of each kept column that became coarser or synthetic for the audience why it did; the notes have them too.
+    toml: the plan
+    want: what it is for
+    steps: how many steps of each kind it has
+    warnings, notes: what it covers and what it does not (``DraftedPlan``)
+    cost: what it will take, in a sentence
+    changes: why each kept column became coarser or synthetic for the audience; the notes have them too
     """
 
     toml: str
@@ -57,16 +62,22 @@ class DraftedText:
 
 
 @dataclass(frozen=True, slots=True)
-class Roles:
-    """Who plays which role, by the owner of a file, instead of what a plan says; ``left_out`` are no part of it."""
+class RoleAssignment:
+    """Roles of variables as the owner of a file sets them, instead of those of a plan.
+
+    quasi_identifiers, sensitive: names by role
+    left_out: variables that are no part of the plan
+    """
 
     quasi_identifiers: tuple[str, ...] = ()
     sensitive: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
 
-def draft_project(directory: Path, project_id: int, wanted: Wanted, roles: Roles, toml: str = "") -> DraftedText:
-    """A draft for a project's records in place of the steps of its plan, or of ``toml``; nothing is stored.
+def draft_project(
+    directory: Path, project_id: int, wanted: Wanted, roles: RoleAssignment, toml: str = ""
+) -> DraftedText:
+    """Draft a plan for a project's records in place of the steps of its plan, or of ``toml``; nothing is stored.
 
     Raises NotFound where it has no data, BadInput where roles are missing or nothing can be drafted.
     """
@@ -77,47 +88,49 @@ def draft_project(directory: Path, project_id: int, wanted: Wanted, roles: Roles
         records = workspace.read(workspace.dataset(draft.dataset_id))
         earlier = earlier_runs(workspace, len(records))
     toml = toml or draft.toml
-    table = with_roles(read_toml(toml), roles)
-    schema = _schema(table)
+    table = assign_roles(read_toml(toml), roles)
+    schema = _schema_without_identifiers(table)
     missing = [v.name for v in schema if v.name not in records.schema]
     if missing:
         raise BadInput(
             f"variables.{missing[0]}", "the stored table has no such column; import the file again, or leave it out"
         )
-    data = conform(records.frame, schema, DataSource.from_table(table.get("data", {})).missing)
-    policy = policy_of(directory)
+    data = conform_to_schema(records.frame, schema, DataSource.from_table(table.get("data", {})).missing)
+    policy = read_policy_of_workspace(directory)
     if wanted.tables and wanted.epsilon is None:
         wanted = replace(wanted, epsilon=policy.epsilon)
-    return draft_for(toml, table, data, wanted, policy, earlier)
+    return draft_for_records(toml, table, data, wanted, policy, earlier)
 
 
-def draft_file(file: str, said: Mapping[str, Any], wanted: Wanted, roles: Roles) -> DraftedText:
-    """A draft for the records of a file; ``said`` are keys of ``[data.format]``. Nothing is stored.
+def draft_file(file: str, format_settings: Mapping[str, Any], wanted: Wanted, roles: RoleAssignment) -> DraftedText:
+    """Draft a plan for the records of a file; ``format_settings`` are keys of ``[data.format]``. Nothing is stored.
 
     Where a value is missing a synthesis keeps that as a value of its own; an anonymisation leaves such records out. The file is read
     once. Raises BadInput.
     """
     source = find_source(file, place="FILE")
-    raw, detection = read_source(source, said, EVERYTHING)
+    raw, detection = read_source(source, format_settings, EVERYTHING)
     if not raw.records:
         raise BadInput("FILE", f'"{source.name}" has no records')
     found = describe(raw)
     form = None if detection is None or detection.usual else detection.format
     path = file if ":" in file and not Path(file).exists() else str(Path(file).expanduser().resolve())
     there = {column.variable.name for column in found}
-    asked = Selection(keep=tuple(name for name in (*roles.quasi_identifiers, *roles.sensitive) if name in there))
-    columns = [column for column in asked.chosen(found) if column.distinct or not column.enters]
-    toml = draft_recipe(asked.data(path, MissingPolicy.DROP, form), Path(source.name).stem, columns)
-    table = with_roles(read_toml(toml), roles)
+    asked = ImportSelection(keep=tuple(name for name in (*roles.quasi_identifiers, *roles.sensitive) if name in there))
+    columns = [column for column in asked.select_columns(found) if column.distinct or not column.enters]
+    toml = draft_recipe(asked.data_source(path, MissingPolicy.DROP, form), Path(source.name).stem, columns)
+    table = assign_roles(read_toml(toml), roles)
     if wanted.want != "anonymisation" and any(column.missing for column in columns if column.enters):
         toml = DROPPED.sub(KEPT, toml)
         table = {**table, "data": {**table["data"], "missing": MissingPolicy.KEEP.value}}
-    data = chosen_records(raw, source, DataSource.from_table(table["data"]), _schema(table), 1, key=b"")
-    return draft_for(toml, table, data, wanted, Policy())
+    data = chosen_records(
+        raw, source, DataSource.from_table(table["data"]), _schema_without_identifiers(table), 1, key=b""
+    )
+    return draft_for_records(toml, table, data, wanted, Policy())
 
 
-def _schema(table: Mapping[str, Any]) -> Schema:
-    """The variables whose values a draft looks at: all but identifiers."""
+def _schema_without_identifiers(table: Mapping[str, Any]) -> Schema:
+    """Return the variables whose values a draft reads: all but identifiers."""
     own = table.get("variables", {})
     if not isinstance(own, Mapping):
         raise BadInput("variables", "must be a table, [variables]")
@@ -125,7 +138,7 @@ def _schema(table: Mapping[str, Any]) -> Schema:
     return Schema(tuple(variable for variable in found if variable.role is not Role.IDENTIFIER))
 
 
-def draft_for(
+def draft_for_records(
     toml: str,
     table: Mapping[str, Any],
     data: Microdata,
@@ -133,13 +146,13 @@ def draft_for(
     policy: Policy,
     earlier: Earlier | None = None,
 ) -> DraftedText:
-    """A draft for records: ``table`` is what ``toml`` says, with other roles maybe.
+    """Draft a plan for records: ``table`` is the content of ``toml``, possibly with other roles.
 
     An anonymisation leaves out records with a missing value: no class covers one. Raises BadInput.
     """
-    known = data.schema.of_role(Role.QUASI_IDENTIFIER)
-    if intended(data.schema, wanted) == "anonymisation" and any(data.missing(name).any() for name in known):
-        data = conform(data.frame, data.schema, MissingPolicy.DROP)
+    known = data.schema.names_by_role(Role.QUASI_IDENTIFIER)
+    if intended(data.schema, wanted) == "anonymisation" and any(data.missing_mask(name).any() for name in known):
+        data = conform_to_schema(data.frame, data.schema, MissingPolicy.DROP)
         table = {**table, "data": {**table.get("data", {}), "missing": MissingPolicy.DROP.value}}
 
     def problem(planned: Mapping[str, Any]) -> BadInput | None:
@@ -152,29 +165,29 @@ def draft_for(
     # Columns of no role may become quasi-identifiers of an anonymisation for the public.
     named = (*known, *(v.name for v in data.schema if v.role is Role.OTHER and v.design is None))
     hierarchies = proposed_settings(data, named if intended(data.schema, wanted) == "anonymisation" else known)
-    plan = drafted(table, table_seen(data), wanted, gate_limit(policy), problem, hierarchies, policy, data)
-    cost = cost_text(cost_of(Recipe.from_table(plan.table), len(data), JOBS, earlier, memory_limit()))
+    plan = drafted(table, profile_table(data), wanted, make_gate_limit(policy), problem, hierarchies, policy, data)
+    cost = run_cost_text(estimate_run_cost(Recipe.from_table(plan.table), len(data), JOBS, earlier, memory_limit()))
     return DraftedText(
-        drafted_toml(toml, plan), plan.want, _counts(plan), plan.warnings, plan.notes, cost, plan.changes
+        drafted_toml(toml, plan), plan.want, _count_steps(plan), plan.warnings, plan.notes, cost, plan.changes
     )
 
 
-def _counts(plan: DraftedPlan) -> dict[str, int]:
+def _count_steps(plan: DraftedPlan) -> dict[str, int]:
     sections = [step.section for step in plan.steps]
     return {section: sections.count(section) for section in dict.fromkeys(sections)}
 
 
-def gate_limit(policy: Policy) -> GateLimit:
-    """From where on the gate warns and blocks under a policy, by question."""
+def make_gate_limit(policy: Policy) -> GateLimit:
+    """Return a function that gives the limits from which on the gate warns and blocks under a policy, by question."""
 
     def limit(question: Question) -> tuple[tuple[float, str], ...]:
-        return gate_limits(question, policy)
+        return limits_with_sources(question, policy)
 
     return limit
 
 
-def with_roles(table: Mapping[str, Any], roles: Roles) -> dict[str, Any]:
-    """A recipe's table whose variables play these roles. Raises BadInput where one is named that is not there, or in two roles."""
+def assign_roles(table: Mapping[str, Any], roles: RoleAssignment) -> dict[str, Any]:
+    """Return a recipe's table whose variables have these roles. Raises BadInput where one is named that is not there, or in two roles."""
     variables = dict(table.get("variables", {}))
     given = {
         **dict.fromkeys(roles.quasi_identifiers, Role.QUASI_IDENTIFIER.value),
@@ -184,7 +197,7 @@ def with_roles(table: Mapping[str, Any], roles: Roles) -> dict[str, Any]:
         if name not in variables:
             raise BadInput(
                 "variables",
-                f'no column "{name}"{suggestion(name, list(variables)) or "; columns: " + ", ".join(variables)}',
+                f'no column "{name}"{near_miss_hint(name, list(variables)) or "; columns: " + ", ".join(variables)}',
             )
     if both := [name for name in roles.quasi_identifiers if name in roles.sensitive]:
         raise BadInput(f"variables.{both[0]}", "is said to be known and sensitive; say one")

@@ -1,4 +1,4 @@
-"""Examine the release of a run in one call, and tell whether an earlier examination still holds."""
+"""Examination of a run's release in one call, and the stamp that shows whether an earlier examination still holds."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..audit import Act
+from ..audit import AuditAct
 from ..gate.contents import plan_release
-from ..gate.gate import Examination, examine
-from ..policy.policy import policy_of
+from ..gate.gate import Examination, examine_release
+from ..policy.policy import read_policy_of_workspace
 from ..store.workspace import Workspace
 
 GATE_ACTS = (
-    Act.RUN_RELEASED,
-    Act.RELEASE_UNDONE,
-    Act.RELEASE_REQUESTED,
-    Act.RUN_DELETED,
-    Act.PROJECT_DELETED,
-    Act.KEY_RESTORED,
-    Act.ROLLBACK_ACCEPTED,
-    Act.WORKSPACE_ADOPTED,
+    AuditAct.RUN_RELEASED,
+    AuditAct.RELEASE_UNDONE,
+    AuditAct.RELEASE_REQUESTED,
+    AuditAct.RUN_DELETED,
+    AuditAct.PROJECT_DELETED,
+    AuditAct.KEY_RESTORED,
+    AuditAct.ROLLBACK_ACCEPTED,
+    AuditAct.WORKSPACE_ADOPTED,
 )
 """Acts after which the gate may find something else in the same run: its checks read earlier releases and their seals."""
 
@@ -47,7 +47,7 @@ def gate_stamp(workspace: Workspace) -> str:
     acts = [act.value for act in GATE_ACTS]
     query = f"SELECT coalesce(max(number), 0) FROM audit WHERE act IN ({', '.join('?' * len(acts))})"
     (last,) = workspace.connection.execute(query, acts).fetchone()
-    return hashlib.sha256(f"{policy_of(workspace.directory).sha256} {last}".encode()).hexdigest()
+    return hashlib.sha256(f"{read_policy_of_workspace(workspace.directory).sha256} {last}".encode()).hexdigest()
 
 
 def examine_run(directory: Path, run_id: int) -> RunExamination:
@@ -55,4 +55,6 @@ def examine_run(directory: Path, run_id: int) -> RunExamination:
     with Workspace.open(directory, read_only=True) as workspace:
         stamp = gate_stamp(workspace)
         plan = plan_release(workspace, run_id)
-        return RunExamination(examine(workspace, plan, policy_of(directory)), plan.records, stamp)
+        return RunExamination(
+            examine_release(workspace, plan, read_policy_of_workspace(directory)), plan.records, stamp
+        )

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 
 from ..plan.drafts import draft_of
 from ..store.workspace import Workspace
@@ -25,8 +25,15 @@ KNOWN = ("quasi_identifier", "known")
 
 
 @dataclass(frozen=True)
-class StoredData:
-    """A table of a project: its variables as recipes describe them, and those that its plan says an intruder knows."""
+class ProjectTable:
+    """A confidential table of a project.
+
+    id: number of the dataset
+    project, name: names of the project and of the file
+    records: number of records
+    variables: its variables as recipes describe them
+    known: variables that its plan says an intruder knows
+    """
 
     id: int
     project: str
@@ -36,8 +43,8 @@ class StoredData:
     known: Sequence[str]
 
 
-def stored_data(workspace: Workspace, project_id: int) -> list[StoredData]:
-    """The confidential tables of a project, newest first."""
+def list_project_tables(workspace: Workspace, project_id: int) -> list[ProjectTable]:
+    """Return the confidential tables of a project, newest first."""
     rows = workspace.connection.execute(
         """SELECT dataset.id, project.name AS project, dataset.name, records, schema
            FROM dataset JOIN project ON project.id = project_id
@@ -45,19 +52,19 @@ def stored_data(workspace: Workspace, project_id: int) -> list[StoredData]:
         (project_id,),
     )
     draft = draft_of(workspace, project_id)
-    planned = {} if draft is None else {draft.dataset_id: _roles(draft.toml)}
-    return [_stored(row, planned.get(row["id"], {})) for row in rows]
+    planned = {} if draft is None else {draft.dataset_id: _roles_in_plan(draft.toml)}
+    return [_project_table_from_row(row, planned.get(row["id"], {})) for row in rows]
 
 
-def _stored(row: Mapping[str, Any], planned: Mapping[str, str]) -> StoredData:
+def _project_table_from_row(row: Mapping[str, Any], planned: Mapping[str, str]) -> ProjectTable:
     variables = json.loads(row["schema"])
     roles = {name: planned.get(name, table.get("role", "other")) for name, table in variables.items()}
     known = tuple(name for name, role in roles.items() if role in KNOWN)
-    return StoredData(row["id"], row["project"], row["name"], row["records"], variables, known)
+    return ProjectTable(row["id"], row["project"], row["name"], row["records"], variables, known)
 
 
-def _roles(toml: str) -> dict[str, str]:
-    """Roles by variable, as far as a plan that may be unfinished tells them."""
+def _roles_in_plan(toml: str) -> dict[str, str]:
+    """Return roles by variable, as far as a plan that may be unfinished has them."""
     try:
         tables = tomllib.loads(toml).get("variables", {})
     except tomllib.TOMLDecodeError:
@@ -66,15 +73,16 @@ def _roles(toml: str) -> dict[str, str]:
     return {name: str(table["role"]) for name, table in found if isinstance(table, dict) and "role" in table}
 
 
-def minimisation_recipe(data: StoredData, answers: Mapping[str, Any]) -> Recipe:
-    """The recipe of ``known`` (the quasi-identifiers), ``k``, ``n`` and ``r`` (sub-samples of a size): the study, and the
-    whole table anonymised and measured beside it. Raises BadInput.
+def minimisation_recipe(data: ProjectTable, answers: Mapping[str, Any]) -> Recipe:
+    """Return the recipe for the answers: the study, and the whole table anonymised and measured. Raises BadInput.
+
+    The answers are ``known`` (the quasi-identifiers), ``k``, ``n`` and ``r`` (number of sub-samples of that size).
     """
     from sfumato.engine.errors import BadInput
     from sfumato.engine.recipe.recipe import Recipe
 
     names = [str(name) for name in answers.get("known", ())]
-    variables = _variables(data, names)
+    variables = _variables_with_known(data, names)
     study = {"method": "studies.minimisation", "quasi_identifiers": names, "k": answers.get("k", 5),
              "n": answers.get("n", data.records // 2), "subsamples": answers.get("r", 5)}  # fmt: skip
     recipe = Recipe.from_table(
@@ -84,28 +92,29 @@ def minimisation_recipe(data: StoredData, answers: Mapping[str, Any]) -> Recipe:
             "variables": variables,
             "release": {"seed": SEED},
             "anonymisation": [{"method": "mondrian", "k": study["k"], "quasi_identifiers": names}],
-            "measure": _measures(variables, names),
+            "measure": _measure_steps(variables, names),
             "study": [study],
         }
     )
     n, k = study["n"], study["k"]
     if 2 * n > data.records:
         raise BadInput(
-            "n", f"at most {data.records // 2:,}: samples of up to 2 n are drawn from {counted(data.records, 'record')}"
+            "n",
+            f"at most {data.records // 2:,}: samples of up to 2 n are drawn from {count_noun(data.records, 'record')}",
         )
     if n < k:
         raise BadInput("n", f"at least k, which is {k:,}")
     return recipe
 
 
-def _variables(data: StoredData, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    from sfumato.engine.errors import BadInput, suggestion
+def _variables_with_known(data: ProjectTable, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    from sfumato.engine.errors import BadInput, near_miss_hint
 
     if not names:
         raise BadInput("known", "name at least one variable")
     for name in names:
         if name not in data.variables:
-            raise BadInput("known", f'there is no "{name}"{suggestion(name, list(data.variables))}')
+            raise BadInput("known", f'there is no "{name}"{near_miss_hint(name, list(data.variables))}')
         if data.variables[name].get("role") == "identifier":
             raise BadInput("known", f'"{name}" is an identifier: it is not released at all')
     others = {name: table.get("role", "other") for name, table in data.variables.items()}
@@ -116,7 +125,7 @@ def _variables(data: StoredData, names: Sequence[str]) -> dict[str, dict[str, An
     return {name: {**table, "role": roles[name]} for name, table in kept.items()}
 
 
-def _measures(variables: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+def _measure_steps(variables: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
     from sfumato.engine.partition.pairs import NUMBERS
 
     numbers = [name for name in names if variables[name]["kind"] in NUMBERS]
@@ -125,8 +134,8 @@ def _measures(variables: Mapping[str, Mapping[str, Any]], names: Sequence[str]) 
     return [*of_numbers, rilm, {"method": "quality.non_suppressed"}]
 
 
-def prepare_minimisation(workspace: Workspace, data: StoredData, answers: Mapping[str, Any]) -> PreparedRun:
-    """The run on the stored records without their identifiers, checked. Raises BadInput, NotFound, DamagedTable."""
+def prepare_minimisation(workspace: Workspace, data: ProjectTable, answers: Mapping[str, Any]) -> PreparedRun:
+    """Prepare the run on the stored records without their identifiers, checked. Raises BadInput, NotFound, DamagedTable."""
     from sfumato.engine.data.microdata import Microdata
     from sfumato.engine.data.schema import Schema
     from sfumato.engine.recipe.checks import check_steps

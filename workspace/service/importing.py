@@ -1,4 +1,4 @@
-"""A file into a project: its records with guessed kinds, a description of its columns, and a plan to start from.
+"""Import of a file into a project: its records with guessed kinds, a description of its columns, and a plan to start from.
 
 A guess is corrected by the owner of the file, and never more than that. Numerical libraries are loaded when a file is read.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.data.schema import MissingPolicy, Role, Schema
-from sfumato.engine.errors import BadInput, suggestion
+from sfumato.engine.errors import BadInput, near_miss_hint
 
 from ..ingest.columns import ColumnProfile, describe, lacking
 from ..ingest.dialects import Detection, detect
@@ -27,10 +27,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """What of a file is brought in: an Excel ``sheet``, the records that ``where`` holds for, a ``sample`` of them, and which columns.
+class ImportSelection:
+    """Which part of a file is imported.
 
-    ``only`` these columns, where any are named; not those of ``leave_out``; and those of ``keep`` though they may be identifiers.
+    sheet: sheet of an Excel file
+    where: condition on the records
+    sample: number of records to draw
+    only: these columns alone, where any are named
+    leave_out: columns to leave out
+    keep: columns to import although they may be identifiers
     """
 
     sheet: str = ""
@@ -40,24 +45,24 @@ class Selection:
     leave_out: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
 
-    def data(self, file: str, missing: MissingPolicy, form: TextFormat | None) -> DataSource:
-        """The ``[data]`` of a recipe that reads the same. Raises BadInput."""
+    def data_source(self, file: str, missing: MissingPolicy, form: TextFormat | None) -> DataSource:
+        """Return the ``[data_source]`` of a recipe that reads the same. Raises BadInput."""
         from sfumato.engine.recipe.data_source import DataSource
 
         if self.sample is not None and self.sample < 1:
             raise BadInput("--sample", f"{self.sample} must be at least 1")
         return DataSource(file, self.where, self.sample, missing, None, form, self.sheet)
 
-    def chosen(self, columns: Sequence[ColumnProfile]) -> tuple[ColumnProfile, ...]:
-        """The columns, with why each that does not enter does not. Raises BadInput for a column that is not there."""
+    def select_columns(self, columns: Sequence[ColumnProfile]) -> tuple[ColumnProfile, ...]:
+        """Return the columns, each one that is left out with the reason. Raises BadInput for a column that is not there."""
         names = [column.variable.name for column in columns]
         for option, asked in (("--only", self.only), ("--leave-out", self.leave_out), ("--keep", self.keep)):
             for name in asked:
                 if name not in names:
-                    raise BadInput(option, f'no column "{name}"{suggestion(name, names)}')
-        return tuple(map(self._judged, columns))
+                    raise BadInput(option, f'no column "{name}"{near_miss_hint(name, names)}')
+        return tuple(map(self._apply_to_column, columns))
 
-    def _judged(self, column: ColumnProfile) -> ColumnProfile:
+    def _apply_to_column(self, column: ColumnProfile) -> ColumnProfile:
         name, role = column.variable.name, column.variable.role
         if name in self.leave_out or (self.only and name not in self.only):
             return replace(column, why=("not asked for",))
@@ -66,14 +71,21 @@ class Selection:
         return column
 
 
-EVERYTHING = Selection()
+EVERYTHING = ImportSelection()
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
-    """A file that was stored. ``dropped`` records had a missing value; ``recipe`` is one to start from, in TOML.
+class ImportResult:
+    """A file that was stored.
 
-    ``notes`` are what there is to be told of how it was read.
+    project_id, project: the project
+    source: name of the file
+    records: records that were stored
+    dropped: records that had a missing value
+    columns: its columns
+    recipe: a recipe to start from, in TOML
+    detection: how its text was read
+    notes: remarks on how it was read
     """
 
     project_id: int
@@ -88,8 +100,14 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
-    """How a file would be read; nothing is stored. ``detection`` is None for a file that says itself how it is read."""
+class FilePreview:
+    """How a file would be read; nothing is stored.
+
+    source: name of the file
+    detection: how its text is read; None for a format that defines it
+    columns: its columns
+    notes: remarks
+    """
 
     source: str
     detection: Detection | None
@@ -97,26 +115,30 @@ class Preview:
     notes: tuple[str, ...] = ()
 
 
-def preview_file(file: str, said: Mapping[str, Any] | None = None, selection: Selection = EVERYTHING) -> Preview:
-    """How a file would be read, where ``said`` are keys of ``[data.format]`` that its owner sets. Raises BadInput."""
+def preview_file(
+    file: str, format_settings: Mapping[str, Any] | None = None, selection: ImportSelection = EVERYTHING
+) -> FilePreview:
+    """Return how a file would be read, where ``format_settings`` are keys of ``[data.format]`` that its owner sets. Raises BadInput."""
     from ..ingest.files import find_source
 
     source = find_source(file, place="FILE")
-    raw, detection = read_source(source, said or {}, selection)
-    return Preview(source.name, detection, selection.chosen(describe(raw)), raw.notes)
+    raw, detection = read_source(source, format_settings or {}, selection)
+    return FilePreview(source.name, detection, selection.select_columns(describe(raw)), raw.notes)
 
 
-def read_source(source: Source, said: Mapping[str, Any], selection: Selection) -> tuple[RawTable, Detection | None]:
-    """The table of a file, and how its text was read: as found, but for what is said. Raises BadInput."""
+def read_source(
+    source: Source, format_settings: Mapping[str, Any], selection: ImportSelection
+) -> tuple[RawTable, Detection | None]:
+    """Return the table of a file, and how its text was read: as detected, except for the ``format_settings``. Raises BadInput."""
     from sfumato.engine.recipe.text_format import TextFormat
 
     from ..ingest.files import is_text, read_table
 
     if not is_text(source):
-        form = TextFormat.from_table(said) if said else None
+        form = TextFormat.from_table(format_settings) if format_settings else None
         return read_table(source, place="FILE", form=form, sheet=selection.sheet), None
     head = source.head
-    detection = detect(head, said, source.whole)
+    detection = detect(head, format_settings, source.whole)
     binary = b"\0" in head[:65536] and not detection.format.encoding.startswith(("utf-16", "utf-32"))
     form = None if detection.usual or binary else detection.format
     return read_table(source, place="FILE", form=form, sheet=selection.sheet), detection
@@ -126,12 +148,12 @@ def import_file(
     directory: Path,
     file: str,
     project: str,
-    said: Mapping[str, Any] | None = None,
-    selection: Selection = EVERYTHING,
-) -> Imported:
+    format_settings: Mapping[str, Any] | None = None,
+    selection: ImportSelection = EVERYTHING,
+) -> ImportResult:
     """Store a file's records in a project of a workspace, made if need be; by default the project has the file's name.
 
-    A file of text is read as it shows (``dialects``), but for what is ``said``: keys of ``[data.format]``. Everything is read and
+    A file of text is read as detected (``dialects``), except for the ``format_settings``: keys of ``[data.format]``. Everything is read and
     checked before the workspace is opened. Records with a missing value leave the stored table, unless most would. A project that has
     no plan yet gets a draft of one. Raises BadInput and NotAWorkspace; then nothing was stored.
     """
@@ -141,11 +163,11 @@ def import_file(
     from ..views.constraints import broken_in_project
 
     source = find_source(file, place="FILE")
-    raw, detection = read_source(source, said or {}, selection)
+    raw, detection = read_source(source, format_settings or {}, selection)
     if not raw.records:
         raise BadInput("FILE", f'"{source.name}" has no records')
     raw = filtered(raw, source, selection.where, place="--where")
-    columns = selection.chosen(describe(raw))
+    columns = selection.select_columns(describe(raw))
     schema = Schema(tuple(column.variable for column in columns if column.enters))
     if not len(schema):
         raise BadInput("FILE", f'"{source.name}" has no column that can be read but identifiers')
@@ -153,9 +175,9 @@ def import_file(
     missing = MissingPolicy.KEEP if 2 * incomplete > raw.records else MissingPolicy.DROP
     name = project or Path(source.name).stem
     form = None if detection is None or detection.usual else detection.format
-    asked = selection.data(str(Path(file).expanduser().resolve()), missing, form)
+    asked = selection.data_source(str(Path(file).expanduser().resolve()), missing, form)
     recipe = draft_recipe(asked, name, columns, (incomplete, raw.records))
-    data = chosen_records(raw, source, asked, schema, 1, key=key_beforehand(directory) if asked.drawn else b"")
+    data = chosen_records(raw, source, asked, schema, 1, key=key_beforehand(directory) if asked.is_random else b"")
     with Workspace.create(directory) as workspace:
         stored = workspace.tables.write_microdata(data)
         with workspace.writing() as connection:
@@ -168,17 +190,17 @@ def import_file(
                 store_draft(connection, draft_of_import(project_id, dataset_id, recipe))
     rules = broken_in_project(directory, project_id)
     notes = (*raw.notes, *([] if rules is None else [f"constraints of the plan: {kept_text(rules)}"]))
-    return Imported(project_id, name, source.name, len(data), data.dropped, columns, recipe, detection, notes)
+    return ImportResult(project_id, name, source.name, len(data), data.dropped, columns, recipe, detection, notes)
 
 
 def draft_recipe(
     data: DataSource, title: str, columns: Sequence[ColumnProfile], incomplete: tuple[int, int] = (0, 0)
 ) -> str:
-    """A recipe in TOML to start from: data and variables filled in, the rest left to its owner.
+    """Return a recipe in TOML to start from: data and variables filled in, the rest left to its owner.
 
-    ``incomplete`` of so many records have a missing value in a column that enters.
+    ``incomplete`` is how many records have a missing value in a column that enters, of how many.
     """
-    lines = [f"title = {_quoted(title)}", "", "[data]", f"file = {_quoted(data.file)}"]
+    lines = [f"title = {_quote_toml(title)}", "", "[data]", f"file = {_quote_toml(data.file)}"]
     lines += [
         f"{key} = {inline(value)}" for key, value in data.to_table().items() if key in ("sheet", "where", "sample")
     ]
@@ -198,7 +220,7 @@ def draft_recipe(
     lines += ["", "[variables]                    # give each a role: quasi_identifier, sensitive, or other"]
     for column in columns:
         variable = column.variable
-        line = f"{_key(variable.name)} = {inline(variable.to_table())}"
+        line = f"{_toml_key(variable.name)} = {inline(variable.to_table())}"
         lines.append(line if column.enters else f"# {line}  # left out: {'; '.join(column.why)}")
     lines += [
         "",
@@ -212,11 +234,11 @@ def draft_recipe(
     return "\n".join(lines)
 
 
-def _quoted(text: str) -> str:
+def _quote_toml(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
-def _key(name: str) -> str:
+def _toml_key(name: str) -> str:
     bare = name.replace("_", "").replace("-", "")
-    return name if bare.isascii() and bare.isalnum() else _quoted(name)
+    return name if bare.isascii() and bare.isalnum() else _quote_toml(name)

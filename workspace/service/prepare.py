@@ -1,4 +1,4 @@
-"""From a recipe or a plan to its runs: files read and checked, other tools' tables and companions beside them."""
+"""Preparation of runs from a recipe or a plan: files read and checked, with other tools' tables and companions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from sfumato.engine.data.declaration import written
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.declaration import to_plain_value
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import MissingPolicy, Role, Schema, Variable
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
-from sfumato.engine.recipe.budget import cost_words
+from sfumato.engine.recipe.budget import privacy_cost_text
 from sfumato.engine.recipe.checks import check_steps
-from sfumato.engine.recipe.overrides import with_settings
+from sfumato.engine.recipe.overrides import apply_settings
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.steps import MAKERS
 
@@ -23,10 +23,10 @@ from ..ingest.sources import Source
 from ..jobs.runs import Entry, enter_runs
 from ..plan.drafts import Draft
 from ..plan.recipe_files import with_files
-from ..policy.policy import policy_of
+from ..policy.policy import read_policy_of_workspace
 from ..recipes import RecipeFile, find_recipe
 from ..release.external import read_external
-from ..release.own_files import order_written
+from ..release.own_files import order_in_manifests
 from ..store.artefacts import controls_hash
 from ..store.chains import chains_words
 from ..store.keys import PUBLIC_NAME
@@ -40,11 +40,11 @@ class PreparedRun(Entry):
     """A run whose recipe and data have been checked against each other."""
 
     def enter(self, workspace: Workspace, project: str = "") -> int:
-        """Enter the run in a workspace; returns its number."""
+        """Enter the run in a workspace and return its number."""
         return enter_runs(workspace, [self], project)[0]
 
 
-def _settings(settings: Sequence[str], seed: int | None) -> list[str]:
+def _settings_with_seed(settings: Sequence[str], seed: int | None) -> list[str]:
     return [*settings, *([] if seed is None else [f"release.seed={seed}"])]
 
 
@@ -58,9 +58,9 @@ def prepare_run(
 ) -> PreparedRun:
     """Check a recipe, read its data and check that its models can be fitted to them. Raises BadInput; stores nothing.
 
-    ``key`` is that of the workspace which the run will be entered in: it decides beside the seed which records a sample has.
+    ``key`` is that of the workspace which the run will be entered in: together with the seed it decides which records a sample has.
     """
-    table = with_files(with_settings(recipe_file.table, _settings(settings, seed)), recipe_file.beside)
+    table = with_files(apply_settings(recipe_file.table, _settings_with_seed(settings, seed)), recipe_file.beside)
     if not (table.get("synthesis") or table.get("anonymisation")):
         raise BadInput(
             "synthesis",
@@ -68,11 +68,11 @@ def prepare_run(
         )
     recipe = Recipe.from_table(table)
     source = find_source(data_file, place="--data") if data_file else find_source(recipe.data.file, recipe_file.beside)
-    return prepared_on(recipe, source, key=key)
+    return prepare_on_source(recipe, source, key=key)
 
 
-def prepared_on(recipe: Recipe, source: Source, *, key: bytes) -> PreparedRun:
-    """A run of a recipe on a file that was read already. Raises BadInput; stores nothing."""
+def prepare_on_source(recipe: Recipe, source: Source, *, key: bytes) -> PreparedRun:
+    """Prepare a run of a recipe on a file that was read already. Raises BadInput; stores nothing."""
     data = ingest(source, recipe.data, recipe.schema, recipe.seed, key=key)
     check_steps(recipe, data)
     return PreparedRun(recipe, source, data)
@@ -89,20 +89,20 @@ def prepare_evaluation(
     """Check a recipe and the files to score with it: the original and released tables of any other tool.
 
     The recipe's steps of synthesis or anonymisation, if it has any, only say which variables are released, and as what.
-    Files that a release wrote, with its manifest beside them, are in the order that this says, and lack the identifiers. Raises BadInput.
+    Files that a release wrote, with its manifest next to them, are in the order that this says, and lack the identifiers. Raises BadInput.
     """
-    table = with_files(with_settings(recipe_file.table, settings), recipe_file.beside)
+    table = with_files(apply_settings(recipe_file.table, settings), recipe_file.beside)
     recipe = Recipe.from_table(table)
-    if recipe.makes_release and "order" not in table.get("release", {}) and (order := order_written(released)):
-        table = _as_released(table, recipe, order)
+    if recipe.makes_release and "order" not in table.get("release", {}) and (order := order_in_manifests(released)):
+        table = _table_for_own_files(table, recipe, order)
     own = partial(find_source, original, place="--original")
-    return prepared_scoring(table, own, [partial(find_source, file, place="--released") for file in released], key=key)
+    return prepare_scoring(table, own, [partial(find_source, file, place="--released") for file in released], key=key)
 
 
-def prepared_scoring(
+def prepare_scoring(
     table: Mapping[str, Any], original: Callable[[], Source], released: Sequence[Callable[[], Source]], *, key: bytes
 ) -> PreparedRun:
-    """As ``prepare_evaluation``, of a recipe's table and of files that are read when they are asked for."""
+    """Prepare the scoring of files like ``prepare_evaluation``, from a recipe's table and functions that read the files."""
     recipe = Recipe.from_table(table)
     if not recipe.released:
         raise BadInput("release.released", 'name the variables that are released, such as ["price"]')
@@ -112,24 +112,24 @@ def prepared_scoring(
             "whoever made these files may have made them of all records, and what a share of them is drawn for now was then no control; "
             'name the column of the original that says which records they were not made of, holdout = "column", or leave it out',
         )
-    recipe = _only_scoring(table, recipe, len(released))
+    recipe = _scoring_recipe(table, recipe, len(released))
     source = original()
     data = ingest(source, recipe.data, recipe.schema, recipe.seed, key=key)
     check_steps(recipe, data)
-    shown = recipe.recoded(data).alone
+    shown = recipe.recode_data(data).without_controls
     given = tuple((file, read_external(file, recipe, shown)) for file in (read() for read in released))
     return PreparedRun(recipe, source, data, given)
 
 
-def _as_released(table: Mapping[str, Any], recipe: Recipe, order: str) -> dict[str, Any]:
-    """The recipe for the files that it made: with the order of their rows, without the identifiers, which do not go out."""
-    out = recipe.schema.of_role(Role.IDENTIFIER)
+def _table_for_own_files(table: Mapping[str, Any], recipe: Recipe, order: str) -> dict[str, Any]:
+    """Return the recipe for the files that it made: with the order of their rows, without the identifiers, which are not released."""
+    out = recipe.schema.names_by_role(Role.IDENTIFIER)
     variables = {name: about for name, about in table["variables"].items() if name not in out}
     return {**table, "variables": variables, "release": {**table.get("release", {}), "order": order}}
 
 
-def _only_scoring(table: Mapping[str, Any], recipe: Recipe, files: int) -> Recipe:
-    """The recipe without its steps and their weights: what they would release, and as what, is said under ``[release]`` instead."""
+def _scoring_recipe(table: Mapping[str, Any], recipe: Recipe, files: int) -> Recipe:
+    """Return the recipe without its steps and their weights: what they would release, and as what, stands under ``[release]`` instead."""
     release = {**table.get("release", {}), "released": list(recipe.released), "m": files}
     if recipe.anonymisation:
         means = [v.name for v in recipe.released_schema if v.kind is not recipe.schema[v.name].kind]
@@ -148,7 +148,7 @@ class StoredSource(Source):
 
     @property
     def sha256(self) -> str:
-        """The hash that the bytes had."""
+        """Return the hash that the bytes had."""
         return self.stored_sha256
 
 
@@ -164,114 +164,125 @@ def prepare_plan(workspace: Workspace, draft: Draft) -> PreparedRun:
         raise BadInput("synthesis", "the plan makes no release; add a synthesis or an anonymisation step")
     recipe = Recipe.from_table(table)
     dataset = workspace.dataset(draft.dataset_id)
-    data = _stored(workspace, draft, recipe, dataset)
+    data = _stored_records(workspace, draft, recipe, dataset)
     if data is None:
         return prepare_run(RecipeFile("plan", draft.toml, None), key=workspace.key())
     check_steps(recipe, data)
     return PreparedRun(recipe, StoredSource(dataset.name, b"", dataset.source_sha256), data)
 
 
-def _stored(workspace: Workspace, draft: Draft, recipe: Recipe, dataset: Dataset) -> Microdata | None:
-    """The stored records as the plan reads them; None where the file would give others."""
-    drawn_alike = not recipe.data.drawn or _sampled_by_this_key(workspace, dataset.id)
-    if not (drawn_alike and draft.is_drawn_from(read_toml(draft.toml)) and _serves(dataset, recipe.schema)):
+def _stored_records(workspace: Workspace, draft: Draft, recipe: Recipe, dataset: Dataset) -> Microdata | None:
+    """Return the stored records as the plan reads them; None where the file would give others."""
+    drawn_alike = not recipe.data.is_random or _is_sampled_by_this_key(workspace, dataset.id)
+    if not (
+        drawn_alike and draft.is_drawn_from(read_toml(draft.toml)) and _has_planned_columns(dataset, recipe.schema)
+    ):
         return None
     if dataset.dropped and recipe.data.missing is MissingPolicy.KEEP:
         return None
     stored = workspace.read(dataset)
-    data = conform(stored.frame, recipe.schema, recipe.data.missing, tags=stored.kinds)
+    data = conform_to_schema(stored.frame, recipe.schema, recipe.data.missing, tags=stored.kinds)
     found = replace(data, dropped=data.dropped + dataset.dropped)
     if recipe.data.holdout is None:
         return found
     run_id = next(
-        (run_id for run_id in _runs_on(workspace, dataset.id) if draft.is_drawn_from(_table_of(workspace, run_id))),
+        (
+            run_id
+            for run_id in _runs_on_dataset(workspace, dataset.id)
+            if draft.is_drawn_from(_recipe_table_of_run(workspace, run_id))
+        ),
         None,
     )
     sha256 = "" if run_id is None else controls_hash(workspace, run_id)
     if not sha256:
         return None
     controls = workspace.tables.read_microdata(sha256, dataset.schema, "confidential")
-    return found.with_controls(conform(controls.frame, recipe.schema, recipe.data.missing, tags=controls.kinds))
+    return found.with_controls(
+        conform_to_schema(controls.frame, recipe.schema, recipe.data.missing, tags=controls.kinds)
+    )
 
 
-def _runs_on(workspace: Workspace, dataset_id: int) -> list[int]:
-    """The runs on a dataset, newest first."""
+def _runs_on_dataset(workspace: Workspace, dataset_id: int) -> list[int]:
+    """Return the runs on a dataset, newest first."""
     rows = workspace.connection.execute("SELECT id FROM run WHERE dataset_id = ? ORDER BY id DESC", (dataset_id,))
     return [int(row[0]) for row in rows]
 
 
-def _table_of(workspace: Workspace, run_id: int) -> dict[str, Any]:
+def _recipe_table_of_run(workspace: Workspace, run_id: int) -> dict[str, Any]:
     return read_toml(find_run(workspace, run_id).recipe_toml)
 
 
 def cost_notice(workspace: Workspace, draft: Draft) -> str:
-    """What a run of a plan would cost in differential privacy, and what chains it would keep, in words; empty where neither is asked.
+    """Return what a run of a plan would cost in differential privacy, and what chains it would keep, in words; empty where it has neither.
 
-    Of costs it says nothing where the stored records are not those of the plan. Raises BadInput where these cannot be used so, or the
+    Costs are left out where the stored records are not those of the plan. Raises BadInput where these cannot be used so, or the
     run would cost more than its budget.
     """
     recipe = Recipe.from_toml(draft.toml)
     if not any(step.method.synthesis.account for step in recipe.synthesis) and not chains_words(recipe, None):
         return ""
-    data = _stored(workspace, draft, recipe, workspace.dataset(draft.dataset_id))
+    data = _stored_records(workspace, draft, recipe, workspace.dataset(draft.dataset_id))
     if data is None:
         return chains_words(recipe, None)
     check_steps(recipe, data)
-    secret, limit = workspace.key_fingerprint != PUBLIC_NAME, policy_of(workspace.directory).epsilon
-    return " ".join(filter(None, (cost_words(recipe, data, limit, secret=secret), chains_words(recipe, data))))
+    secret, limit = workspace.key_fingerprint != PUBLIC_NAME, read_policy_of_workspace(workspace.directory).epsilon
+    return " ".join(filter(None, (privacy_cost_text(recipe, data, limit, secret=secret), chains_words(recipe, data))))
 
 
-def _sampled_by_this_key(workspace: Workspace, dataset_id: int) -> bool:
-    """Whether no run of another key is on these records: older versions sampled by the seed alone."""
+def _is_sampled_by_this_key(workspace: Workspace, dataset_id: int) -> bool:
+    """Return whether no run of another key is on these records: older versions sampled by the seed alone."""
     query = "SELECT EXISTS (SELECT 1 FROM run WHERE dataset_id = ? AND key_fingerprint <> ?)"
     return not workspace.connection.execute(query, (dataset_id, workspace.key_fingerprint)).fetchone()[0]
 
 
-def _serves(dataset: Dataset, schema: Schema) -> bool:
+def _has_planned_columns(dataset: Dataset, schema: Schema) -> bool:
     columns = {variable.name: variable for variable in dataset.schema}
     if dataset.dropped and set(schema.names) != set(columns):
         return False
-    return all(v.name in columns and _read_alike(v, columns[v.name]) for v in schema)
+    return all(v.name in columns and _is_read_alike(v, columns[v.name]) for v in schema)
 
 
-def _read_alike(planned: Variable, stored: Variable) -> bool:
-    """Whether the stored values are those that the file would give: text stays text, numbers stay numbers."""
+def _is_read_alike(planned: Variable, stored: Variable) -> bool:
+    """Return whether the stored values are those that the file would give: text stays text, numbers stay numbers."""
     numeric = {planned.kind.value, stored.kind.value} <= {"count", "continuous"}
     levelled = planned.kind.has_levels and stored.kind.has_levels
     return (planned.kind is stored.kind or numeric or levelled) and set(planned.missing) >= set(stored.missing)
 
 
-def run_plan(workspace: Workspace, draft: Draft) -> int:
-    """Enter a run of a plan in its project; returns its number. Raises BadInput, then nothing was stored."""
+def enter_plan_run(workspace: Workspace, draft: Draft) -> int:
+    """Enter a run of a plan in its project and return its number. Raises BadInput; then nothing was stored."""
     prepared = prepare_plan(workspace, draft)
     name = workspace.connection.execute("SELECT name FROM project WHERE id = ?", (draft.project_id,)).fetchone()[0]
     return prepared.enter(workspace, str(name))
 
 
-def prepare_companions(
+def prepare_companion_runs(
     main: PreparedRun, recipe_file: RecipeFile, settings: Sequence[str] = ()
 ) -> tuple[PreparedRun, ...]:
     """Check the recipes that ``main`` names as companions. Raises BadInput at ``companions[i]``; stores nothing.
 
-    Each takes over ``main``'s data, seed and public rules, and the settings of data, variables and release. Companions of companions
+    Each uses ``main``'s data, seed and public rules, and the settings of data, variables and release. Companions of companions
     are left out.
     """
     shared = [setting for setting in settings if setting.strip().startswith(SHARED_SETTINGS)]
     return tuple(
-        _companion(main, recipe_file, name, shared, f"companions[{i}]") for i, name in enumerate(main.recipe.companions)
+        _prepare_companion(main, recipe_file, name, shared, f"companions[{i}]")
+        for i, name in enumerate(main.recipe.companions)
     )
 
 
-def _companion(main: PreparedRun, recipe_file: RecipeFile, name: str, shared: Sequence[str], place: str) -> PreparedRun:
+def _prepare_companion(
+    main: PreparedRun, recipe_file: RecipeFile, name: str, shared: Sequence[str], place: str
+) -> PreparedRun:
     try:
-        found = _find(name, recipe_file)
+        found = _find_companion(name, recipe_file)
     except BadInput as error:
         raise BadInput(place, error.message) from None
     if (found.name, found.beside) == (recipe_file.name, recipe_file.beside):
         raise BadInput(place, f'"{name}" is this recipe itself; leave it out')
     try:
-        table = with_files(with_settings(found.table, shared), found.beside)
-        recipe = Recipe.from_table(_on_data_of(main, table))
+        table = with_files(apply_settings(found.table, shared), found.beside)
+        recipe = Recipe.from_table(_table_on_data_of(main, table))
         if recipe.schema != main.recipe.schema:
             raise BadInput("variables", "must be those of the recipe that it stands beside, in the same order")
         if not recipe.makes_release:
@@ -282,8 +293,8 @@ def _companion(main: PreparedRun, recipe_file: RecipeFile, name: str, shared: Se
     return PreparedRun(recipe, main.source, main.data)
 
 
-def _find(name: str, recipe_file: RecipeFile) -> RecipeFile:
-    """The companion beside the recipe that names it, else as any recipe is found."""
+def _find_companion(name: str, recipe_file: RecipeFile) -> RecipeFile:
+    """Return the companion next to the recipe that names it, else as any recipe is found."""
     if recipe_file.beside is not None:
         for path in (recipe_file.beside / name, recipe_file.beside / f"{name}.toml"):
             if path.is_file():
@@ -291,14 +302,14 @@ def _find(name: str, recipe_file: RecipeFile) -> RecipeFile:
     return find_recipe(name)
 
 
-def _on_data_of(main: PreparedRun, table: dict[str, Any]) -> dict[str, Any]:
+def _table_on_data_of(main: PreparedRun, table: dict[str, Any]) -> dict[str, Any]:
     own = {key: value for key, value in table.items() if key != "companions"}
     release = {**table.get("release", {}), "seed": main.recipe.seed}
     if main.recipe.form.recode and not table.get("anonymisation"):
-        release["recode"] = written(main.recipe.form.recode)
+        release["recode"] = to_plain_value(main.recipe.form.recode)
     return {**own, "data": main.recipe.data.to_table(), "release": release}
 
 
-def enter_together(workspace: Workspace, main: PreparedRun, companions: Sequence[PreparedRun]) -> list[int]:
-    """Enter a run and those beside it, all or none, in one project; returns their numbers, the main one's first."""
+def enter_with_companions(workspace: Workspace, main: PreparedRun, companions: Sequence[PreparedRun]) -> list[int]:
+    """Enter a run and its companions, all or none, in one project; return their numbers, the main one's first."""
     return enter_runs(workspace, [main, *companions])

@@ -1,4 +1,4 @@
-"""From a finished run to the plan of one in which its records at risk have less influence."""
+"""From a finished run to a plan in which its records at risk have less influence."""
 
 from __future__ import annotations
 
@@ -15,26 +15,31 @@ from ..views.records import find_measure, record_measures
 
 
 @dataclass(frozen=True)
-class Weighable:
-    """A run, its recipe as a table, and the names of its measures that left a risk for every record."""
+class ReweightableRun:
+    """A run whose records can be weighted by their risk.
+
+    run_id: number of the run
+    table: its recipe as a table
+    measures: names of its measures that left a risk for every record
+    """
 
     run_id: int
     table: Mapping[str, Any]
     measures: tuple[str, ...]
 
-    def weights(self, answers: Mapping[str, Any]) -> dict[str, Any]:
-        """The ``[weights]`` table of what was answered: a measure, and a strength."""
+    def weights_table(self, answers: Mapping[str, Any]) -> dict[str, Any]:
+        """Build the recipe's ``[weights_table]`` table from the answers of the form: a measure, and a strength."""
         return {"run": self.run_id, **answers}
 
-    def check(self, answers: Mapping[str, Any]) -> None:
-        """Raises BadInput where the run's steps cannot weigh records so."""
-        Recipe.from_table({**self.table, "weights": self.weights(answers)})
+    def check_answers(self, answers: Mapping[str, Any]) -> None:
+        """Raise BadInput where the run's steps cannot weight records so."""
+        Recipe.from_table({**self.table, "weights": self.weights_table(answers)})
 
 
-def weighable(workspace: Workspace, run_id: int) -> Weighable:
-    """What a run has to weigh records by. Raises NotFound, DamagedTable, and NotReady where it left no risk of single records."""
+def read_reweightable_run(workspace: Workspace, run_id: int) -> ReweightableRun:
+    """Read what a run can weight records by. Raises NotFound, DamagedTable, and NotReady where it left no risk of single records."""
     measures = record_measures(workspace, run_id)
     find_measure(measures, "", run_id)
     keys = [measure.key for measure in measures]
     names = tuple(one.key if keys.count(one.key) == 1 else one.place for one in measures)
-    return Weighable(run_id, tomllib.loads(find_run(workspace, run_id).recipe_toml), names)
+    return ReweightableRun(run_id, tomllib.loads(find_run(workspace, run_id).recipe_toml), names)

@@ -1,4 +1,4 @@
-"""A file of data, or the one that a recipe names, and how its records keep to rules; nothing is stored."""
+"""How the records of a file of data, or of the one that a recipe names, keep to rules; nothing is stored."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ..reporting.constraints import RulesView
 from ..views.constraints import rules_view
 
 
-def rules_of_file(target: str, data_file: str | None, recipe: bool, search: bool) -> RulesView:
-    """How the records of a recipe's file, all of them, keep to its rules; of a file of data, which rules they keep to. Raises BadInput."""
+def evaluate_rules_of_file(target: str, data_file: str | None, recipe: bool, search: bool) -> RulesView:
+    """Return how all records of a recipe's file keep to its rules; for a file of data, which rules its records keep to. Raises BadInput."""
     if not recipe:
-        return _of_data(data_file or target, search=search)
+        return _rules_of_data_file(data_file or target, search=search)
     from sfumato.engine.recipe.recipe import Recipe
 
     from ..ingest.files import find_source, ingest
@@ -29,8 +29,8 @@ def rules_of_file(target: str, data_file: str | None, recipe: bool, search: bool
     return rules_view(data, plan.schema, search=search)
 
 
-def _of_data(file: str, *, search: bool) -> RulesView:
-    from sfumato.engine.data.microdata import conform
+def _rules_of_data_file(file: str, *, search: bool) -> RulesView:
+    from sfumato.engine.data.microdata import conform_to_schema
 
     from ..ingest.columns import describe
     from ..ingest.files import find_source
@@ -38,4 +38,4 @@ def _of_data(file: str, *, search: bool) -> RulesView:
 
     raw, _ = read_source(find_source(file, place="FILE"), {}, EVERYTHING)
     schema = Schema(tuple(column.variable for column in describe(raw) if column.enters))
-    return rules_view(conform(raw.frame, schema, MissingPolicy.KEEP), schema, search=search)
+    return rules_view(conform_to_schema(raw.frame, schema, MissingPolicy.KEEP), schema, search=search)

@@ -18,21 +18,21 @@ from ..jobs.worker import Detached, start_detached
 from ..process import forbid_core_dumps
 from ..store.runs import RunState
 from ..store.workspace import Workspace
-from .searching import IDLE_BETWEEN, advance
+from .searching import IDLE_BETWEEN, advance_search
 
 log = logging.getLogger("sfumato.search")
 
 
-def start_search(directory: Path, search_id: int, jobs: int) -> Detached:
-    """Carry a search out in a process that outlives this one. Raises NotYours and StrangeFile."""
+def start_search_process(directory: Path, search_id: int, jobs: int) -> Detached:
+    """Start a search in a process that outlives this one. Raises NotYours and StrangeFile."""
     return start_detached(directory, "sfumato.workspace.service.search_main", jobs, str(search_id))
 
 
-def carry_on(directory: Path, search_id: int, jobs: int) -> None:
-    """Enter the stages of a search one after the other, until it ends or a run of it is stopped. Raises as ``until_ended``."""
+def run_search_to_end(directory: Path, search_id: int, jobs: int) -> None:
+    """Enter the stages of a search one after the other, until it ends or a run of it is stopped. Raises what ``until_ended`` raises."""
     with Workspace.open(directory) as workspace:
         worker_of = OneWorker(directory, jobs, IDLE_BETWEEN)
-        while runs := advance(workspace, search_id):
+        while runs := advance_search(workspace, search_id):
             ended = until_ended(workspace, runs, jobs, worker_of=worker_of)
             if any(run.state in (RunState.INTERRUPTED, RunState.CANCELLED) for run in ended):
                 return
@@ -49,7 +49,7 @@ def main() -> None:
     forbid_core_dumps()
     os.umask(0o077)
     try:
-        carry_on(arguments.directory, arguments.search, arguments.jobs)
+        run_search_to_end(arguments.directory, arguments.search, arguments.jobs)
     except (EngineError, WorkspaceError) as error:
         log.error("search %s: %s", arguments.search, error)
         raise SystemExit(2) from None

@@ -1,9 +1,13 @@
-"""A search carried out: its looks are runs of the ordinary queue, and what comes next follows from what these found.
+"""A search for a plan: its looks are runs of the ordinary queue, and the next stage follows from their results.
 
-``advance`` enters the runs of the next stage. It is safe to call at any time and from any process: a look that was entered is not entered again, so a
-search that was killed goes on, and finds the same plans. How it would mislead, and what is done about it: a winner of many plans looks better than it is
-(finalists are judged on all records, against a hold-out that no look before has read, with intervals that hold for all of them at once); a plan that
-keeps to the limits because it says nothing (the best is chosen by utility, shown beside the fresh one); an epsilon of a plan that was chosen by
+``advance_search`` enters the runs of the next stage. It is safe to call at any time and from any process: a look that was entered is
+not entered again, so a
+search that was killed continues, and finds the same plans. How it would mislead, and what is done about it: a winner of many plans
+looks better than it is
+(finalists are judged on all records, against a hold-out that no look before has read, with intervals that hold for all of them at
+once); a plan that
+keeps to the limits because it says nothing (the best is chosen by utility, shown next to the new one); an epsilon of a plan that was
+chosen by
 looking at the data (``search.looked_at`` voids it).
 """
 
@@ -18,26 +22,34 @@ from typing import Any
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.comparison import as_cost
-from sfumato.engine.methods.registry import output_called
+from sfumato.engine.methods.registry import output_by_key
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.search_table import SearchTable
-from sfumato.engine.recipe.thresholds import judge
+from sfumato.engine.recipe.thresholds import judge_thresholds
 from sfumato.engine.search.guidance import guided_moves
-from sfumato.engine.search.looks import Found, Look, SearchPlan, Stage, judged_among, penalty_of, votes
-from sfumato.engine.search.space import Table, changed, described, distinct_choice
+from sfumato.engine.search.looks import (
+    LookResult,
+    SearchLook,
+    SearchPlan,
+    Stage,
+    error_divisor,
+    loss_majority,
+    release_penalty,
+)
+from sfumato.engine.search.space import RecipeTable, apply_choice, canonical_choice, describe_choice
 
-from ..gate.answer import answer_for
+from ..gate.answer import answer_for_run
 from ..gate.contents import plan_release
-from ..gate.gate import examine
+from ..gate.gate import examine_release
 from ..ingest.files import find_source, ingest
 from ..ingest.sources import Source
 from ..jobs.queue import resume
 from ..jobs.runs import enter_runs
 from ..plan.alternatives import levers_of, offered_protection, offered_steps
 from ..plan.drafts import draft_of_run, plan_text, save_draft
-from ..policy.policy import policy_of
+from ..policy.policy import read_policy_of_workspace
 from ..reporting.searches import Finalist, Gain, Limit, Outcome, limit_of
 from ..store.runs import Run, RunState, find_run
 from ..store.searches import (
@@ -53,11 +65,11 @@ from ..store.searches import (
 from ..store.workspace import Workspace
 from ..views.results import result_rows, verdicts_of
 from .examination import gate_stamp
-from .prepare import PreparedRun, prepared_on
+from .prepare import PreparedRun, prepare_on_source
 
 OUT_OF_MINUTES = "the minutes of the search were used up"
 """Why a look was not begun."""
-TIME: Mapping[Stage, float] = {"screen": 0.25, "enlarge": 0.5, "refine": 0.4, "compare": 0.5, "judge": 1.0}
+TIME_SHARES: Mapping[Stage, float] = {"screen": 0.25, "enlarge": 0.5, "refine": 0.4, "compare": 0.5, "judge": 1.0}
 """The share of the minutes that are used up by the end of a stage: half is for trying plans, of which some is left for the gate, which is not asked of
 the first sample, and for the comparison on all records.
 """
@@ -71,7 +83,7 @@ IDLE_BETWEEN = 30.0
 """Seconds that a worker waits for the next looks, while the gate is asked of those that have ended."""
 THRESHOLDS = "unmet_thresholds"
 """The check of the gate that counts limits which are not met: a search counts them itself."""
-SEEDS: Mapping[Stage, int] = {"judge": 0, "compare": 2}
+SEED_OFFSETS: Mapping[Stage, int] = {"judge": 0, "compare": 2}
 """What looks of a stage add to the seed; the others 1. Comparisons and judgements have random numbers that no look before them had."""
 _ANSWERS: dict[tuple[str, int, str], tuple[str, ...]] = {}
 """The answer for the winner that was asked for last: the app asks again and again while a search is on the screen."""
@@ -85,9 +97,9 @@ def begin_search(
     looks: int | None = None,
     minutes: float | None = None,
 ) -> int:
-    """Enter a search from a recipe's table; returns its number. Nothing is computed yet. Raises BadInput.
+    """Enter a search from a recipe's table; return its number. Nothing is computed yet. Raises BadInput.
 
-    The plan must make a release and have limits; the file must be there for as long as the search goes on.
+    The plan must make a release and have limits; the file must be there for as long as the search runs.
     """
     asked = dict(table.get("search", {}))
     asked.update({key: value for key, value in (("looks", looks), ("minutes", minutes)) if value is not None})
@@ -107,26 +119,27 @@ def begin_search(
         raise BadInput(
             "weights.run", "a search looks at samples, which no earlier run had; use weights.known in its place"
         )
-    objective_of(recipe)
+    search_objective(recipe)
     source = find_source(recipe.data.file)
-    data = prepared_on(recipe, source, key=workspace.key()).data
-    policy = policy_of(workspace.directory)
+    data = prepare_on_source(recipe, source, key=workspace.key()).data
+    policy = read_policy_of_workspace(workspace.directory)
     offered = (*offered_steps(recipe, data, policy.smallest_cell), *offered_protection(recipe, data, policy))
     if not levers_of(recipe, offered):
         raise BadInput("search", "no step of the plan has a setting that a search may change")
     return enter_search(workspace, project or recipe.title or source.name, plan_text(whole), len(data), offered)
 
 
-def objective_of(recipe: Recipe) -> str:
-    """The key of the utility by which the best is chosen: as the recipe says, else the first that is 1 where the release follows the data, else the first
-    that has a better and a worse. Raises BadInput.
+def search_objective(recipe: Recipe) -> str:
+    """Return the key of the utility that chooses the best plan. Raises BadInput.
+
+    It is as the recipe says, else the first that is 1 where the release follows the data, else the first that has a better and a worse.
     """
     named = "" if recipe.search is None else recipe.search.objective
     goals = {
         f"{step.method.key}.{output.name}": output.goal
         for step in recipe.measures
         if step.method.family in ("utility", "quality")
-        for output in step.method.results
+        for output in step.method.result_outputs
         if output.goal != "none" and not output.intermediate
     }
     if not goals:
@@ -141,40 +154,52 @@ def objective_of(recipe: Recipe) -> str:
     return named or next((key for key, goal in goals.items() if goal == "one"), next(iter(goals)))
 
 
-def utilities_of(recipe: Recipe) -> tuple[str, ...]:
-    """The keys of the utilities by which a plan is held against the one that the search began with: the objective, and of each other measure of utility the
-    first that has a better and a worse.
+def compared_utilities(recipe: Recipe) -> tuple[str, ...]:
+    """Return the keys of the utilities by which a plan is compared with the one that the search began with.
+
+    These are the objective, and of each other measure of utility the first that has a better and a worse.
     """
-    objective = objective_of(recipe)
+    objective = search_objective(recipe)
     found = {objective.rpartition(".")[0]: objective}
     for step in recipe.measures:
         if step.method.family in ("utility", "quality"):
-            for output in step.method.results:
+            for output in step.method.result_outputs:
                 if output.goal != "none" and not output.intermediate:
                     found.setdefault(step.method.key, f"{step.method.key}.{output.name}")
     return tuple(found.values())
 
 
 @lru_cache(maxsize=4)
-def _planned(recipe_toml: str, offered: str, records: int) -> tuple[Table, Recipe, SearchPlan]:
-    """The plan of a search, kept between its stages: which choices are the same plan is found out by comparing tables."""
+def _parse_search_plan(recipe_toml: str, offered: str, records: int) -> tuple[RecipeTable, Recipe, SearchPlan]:
+    """Return the plan of a search, cached between its stages: which choices are the same plan is found out by comparing tables."""
     table = read_toml(recipe_toml)
     recipe = Recipe.from_table(table)
     asked = recipe.search or SearchTable()
     levers = tuple(levers_of(recipe, json.loads(offered)))
-    same = cache(partial(distinct_choice, table, levers))
-    return table, recipe, SearchPlan(levers, asked.looks, records, recipe.seed, same, repeats=not _drawn(recipe))
+    same = cache(partial(canonical_choice, table, levers))
+    return (
+        table,
+        recipe,
+        SearchPlan(levers, asked.looks, records, recipe.seed, same, repeats_differ=not _is_holdout_drawn(recipe)),
+    )
 
 
-def _drawn(recipe: Recipe) -> bool:
-    """Whether the seed draws the hold-out, so that no look may have another."""
+def _is_holdout_drawn(recipe: Recipe) -> bool:
+    """Return whether the seed draws the hold-out, so that no look may have another seed."""
     return isinstance(recipe.data.holdout, int | float)
 
 
 @dataclass(frozen=True)
-class _Search:
-    """A search as it stands: its plan, its looks, and what they found. ``read`` are the records that were read last, and as which recipe asks for them;
-    ``titles`` those of the looks' runs, ``rows`` the results of those that are done.
+class _SearchState:
+    """A search with its plan, its looks, and their results.
+
+    workspace, stored: where it is stored, and its row
+    table, recipe: the plan that it began with
+    plan: the looks that follow from one another
+    looks: the looks that were entered, by number
+    last_read: the records that were read last, and as which recipe requires them
+    title_of_look: titles of the looks' runs
+    rows_by_run: results of the runs that are done
     """
 
     workspace: Workspace
@@ -183,96 +208,100 @@ class _Search:
     recipe: Recipe
     plan: SearchPlan
     looks: dict[int, StoredLook]
-    read: dict[str, Any] = field(default_factory=dict)
-    titles: dict[int, str] = field(default_factory=dict)
-    rows: dict[int, list[Row]] = field(default_factory=dict)
+    last_read: dict[str, Any] = field(default_factory=dict)
+    title_of_look: dict[int, str] = field(default_factory=dict)
+    rows_by_run: dict[int, list[Row]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, workspace: Workspace, search_id: int | None) -> _Search:
+    def from_workspace(cls, workspace: Workspace, search_id: int | None) -> _SearchState:
         stored = find_search(workspace, search_id)
-        table, recipe, plan = _planned(stored.recipe_toml, json.dumps(stored.offered), stored.records)
+        table, recipe, plan = _parse_search_plan(stored.recipe_toml, json.dumps(stored.offered), stored.records)
         return cls(workspace, stored, table, recipe, plan, looks_of(workspace, stored.id))
 
-    def found(self) -> dict[int, Found]:
-        """What the looks found that have ended; the gate is asked of those that went on to a larger sample."""
-        found: dict[int, Found] = {}
+    def evaluate_looks(self) -> dict[int, LookResult]:
+        """Return the results of the looks that have ended; the gate examines those that went on to a larger sample."""
+        found: dict[int, LookResult] = {}
         while due := [look for look in self.plan.next_looks(found) if look.number not in found]:
             before = len(found)
             for look in due:
-                self._take(look, found)
+                self._evaluate_look(look, found)
             if len(found) == before:
                 break
         return found
 
-    def _take(self, look: Look, found: dict[int, Found]) -> None:
+    def _evaluate_look(self, look: SearchLook, found: dict[int, LookResult]) -> None:
         stored = self.looks.get(look.number)
         if stored is None:
             return
         if stored.run_id is None:
-            found[look.number] = Found(None, None)
+            found[look.number] = LookResult(None, None)
             return
         run = find_run(self.workspace, stored.run_id)
         if run.state is RunState.FAILED:
-            found[look.number] = Found(None, None)
+            found[look.number] = LookResult(None, None)
         elif run.state is RunState.DONE:
-            blocks = 0 if look.stage == "screen" else len(self.blocks(stored))
+            blocks = 0 if look.stage == "screen" else len(self.blocking_checks(stored))
             verdicts = verdicts_of(self.workspace, run.id)
-            value, output = self.value(run.id), output_called(self.objective)
+            value, output = self.utility_of_run(run.id), output_by_key(self.objective)
             cost = None if value is None or output is None else as_cost(value, output.goal)
             if cost is not None and output is not None and output.goal == "one":
                 cost = round(cost, DIGITS)
-            asks, losses = guided_moves(self.plan.levers, verdicts), tuple(self.losses(run.id).values())
-            found[look.number] = Found(penalty_of(verdicts, blocks), cost, asks, losses)
+            asks, losses = guided_moves(self.plan.levers, verdicts), tuple(self.utility_losses(run.id).values())
+            found[look.number] = LookResult(release_penalty(verdicts, blocks), cost, asks, losses)
 
-    def blocks(self, stored: StoredLook) -> tuple[str, ...]:
-        """The checks of the gate that block the release of a look; the gate is asked once."""
+    def blocking_checks(self, stored: StoredLook) -> tuple[str, ...]:
+        """Return the checks of the gate that block the release of a look; the gate examines it once."""
         assert stored.run_id is not None
         if stored.blocks is None:
-            stored = replace(stored, blocks=blocking(self.workspace, stored.run_id))
+            stored = replace(stored, blocks=blocking_checks_of_run(self.workspace, stored.run_id))
             store_blocks(self.workspace, self.stored.id, stored.number, stored.blocks or ())
             self.looks[stored.number] = stored
         return stored.blocks or ()
 
     @cached_property
     def objective(self) -> str:
-        return objective_of(self.recipe)
+        return search_objective(self.recipe)
 
-    def rows_of(self, run_id: int) -> list[Row]:
-        """The results of a run that is done."""
-        if run_id not in self.rows:
-            self.rows[run_id] = result_rows(self.workspace, run_id)
-        return self.rows[run_id]
+    def rows_of_run(self, run_id: int) -> list[Row]:
+        """Return the results of a run that is done."""
+        if run_id not in self.rows_by_run:
+            self.rows_by_run[run_id] = result_rows(self.workspace, run_id)
+        return self.rows_by_run[run_id]
 
-    def value(self, run_id: int) -> float | None:
-        """The utility of a run; None where it was not computed."""
-        averages = (row for row in self.rows_of(run_id) if row.key == self.objective and row.draw is None)
+    def utility_of_run(self, run_id: int) -> float | None:
+        """Return the utility of a run; None where it was not computed."""
+        averages = (row for row in self.rows_of_run(run_id) if row.key == self.objective and row.draw is None)
         return next((row.value for row in averages if row.dataset != "confidential"), None)
 
-    def utilities(self, run_id: int) -> dict[str, list[Row]]:
-        """By utility the rows of a run's release that are averages over its datasets, of each variable one."""
-        found: dict[str, list[Row]] = {key: [] for key in utilities_of(self.recipe)}
-        for row in self.rows_of(run_id):
+    def utility_rows(self, run_id: int) -> dict[str, list[Row]]:
+        """Return by utility the rows of a run's release that are averages over its datasets, one for each variable."""
+        found: dict[str, list[Row]] = {key: [] for key in compared_utilities(self.recipe)}
+        for row in self.rows_of_run(run_id):
             if row.key in found and row.draw is None and row.dataset != "confidential":
                 found[row.key].append(row)
         return found
 
-    def losses(self, run_id: int) -> dict[str, float | None]:
-        """What a run's release loses by each utility, all its variables together; None where one was not computed."""
-        return {key: _sum([_loss(row) for row in rows]) for key, rows in self.utilities(run_id).items()}
+    def utility_losses(self, run_id: int) -> dict[str, float | None]:
+        """Return what a run's release loses by each utility, all its variables together; None where one was not computed."""
+        return {
+            key: _sum_unless_missing([_loss_of_row(row) for row in rows])
+            for key, rows in self.utility_rows(run_id).items()
+        }
 
     @property
-    def skipped(self) -> frozenset[int]:
-        """The looks that were not begun since the minutes were used up."""
+    def skipped_looks(self) -> frozenset[int]:
+        """Return the looks that were not begun because the minutes were used up."""
         return frozenset(one.number for one in self.looks.values() if one.reason == OUT_OF_MINUTES)
 
-    def looked_at(self, found: Mapping[int, Found]) -> int:
-        """How many plans were looked at, with those of the stage under way."""
-        return len({one.choice for one in self.plan.all_looks(found) if one.number not in self.skipped})
+    def count_plans(self, found: Mapping[int, LookResult]) -> int:
+        """Return how many plans were looked at, with those of the stage under way."""
+        return len({one.choice for one in self.plan.all_looks(found) if one.number not in self.skipped_looks})
 
-    def affordable(self, missing: Sequence[Look], found: Mapping[int, Found]) -> list[Look]:
-        """Which of the looks of a stage to begin now; where the minutes are used up, none, and it is kept that they are not begun.
+    def affordable_looks(self, missing: Sequence[SearchLook], found: Mapping[int, LookResult]) -> list[SearchLook]:
+        """Return which of the looks of a stage to begin now; where the minutes are used up, none, and it is stored that they are not begun.
 
-        Looks at all records are begun one at a time, where the time of the longest one of the stage so far still fits: comparisons into the time for
+        Looks at all records are begun one at a time, where the time of the longest one of the stage so far still fits: comparisons into
+        the time for
         trying, judgements into all of it, one at least. A search without a limit begins all.
         """
         minutes = None if self.recipe.search is None else self.recipe.search.minutes
@@ -280,63 +309,74 @@ class _Search:
             return list(missing)
         worked = seconds_worked(self.workspace, self.stored.id)
         judging = missing[0].stage == "judge"
-        limit, longest = 60 * minutes * TIME[missing[0].stage], 0.0
+        limit, longest = 60 * minutes * TIME_SHARES[missing[0].stage], 0.0
         begun = [one.number for one in self.plan.next_looks(found) if one.number in self.looks]
-        if missing[0].whole:
+        if missing[0].uses_all_records:
             longest = max((seconds_worked(self.workspace, self.stored.id, number) for number in begun), default=0.0)
         over = worked + longest > limit if longest else not judging and worked >= limit
         if not over:
-            return list(missing[: 1 if missing[0].whole else AT_A_TIME])
+            return list(missing[: 1 if missing[0].uses_all_records else AT_A_TIME])
         with self.workspace.writing() as connection:
             for look in missing:
                 store_look(connection, self.stored.id, look.number, None, OUT_OF_MINUTES)
         return []
 
-    def label(self, look: Look) -> str:
-        return described(self.plan.levers, look.choice)
+    def label_of_look(self, look: SearchLook) -> str:
+        return describe_choice(self.plan.levers, look.choice)
 
-    def said(self, number: int, run_id: int) -> str:
-        """What the plan of a look changed: the title of its run keeps it, whatever levers and order of looks this version has."""
-        if number not in self.titles:
-            self.titles[number] = str(read_toml(find_run(self.workspace, run_id).recipe_toml).get("title", ""))
+    def entered_label(self, number: int, run_id: int) -> str:
+        """Return what the plan of a look changed: the title of its run keeps it, whatever levers and order of looks this version has."""
+        if number not in self.title_of_look:
+            self.title_of_look[number] = str(read_toml(find_run(self.workspace, run_id).recipe_toml).get("title", ""))
         title = self.recipe.title
-        return self.titles[number].removeprefix(f"{title}: ") if title else self.titles[number].partition(": ")[2]
+        return (
+            self.title_of_look[number].removeprefix(f"{title}: ")
+            if title
+            else self.title_of_look[number].partition(": ")[2]
+        )
 
-    def moved(self, looks: Sequence[Look]) -> bool:
-        """Whether a look that was entered is of another plan than this version has at its number: another one began the search."""
+    def has_other_plans(self, looks: Sequence[SearchLook]) -> bool:
+        """Return whether a look that was entered has another plan than this version has at its number: another version began the search."""
         entered = ((look, self.looks.get(look.number)) for look in looks)
         return any(
-            one is not None and one.run_id is not None and self.said(one.number, one.run_id) != self.label(look)
+            one is not None
+            and one.run_id is not None
+            and self.entered_label(one.number, one.run_id) != self.label_of_look(look)
             for look, one in entered
         )
 
-    def prepared(self, look: Look, source: Source, looked_at: int) -> PreparedRun:
-        """The run of a look. Raises BadInput where its plan cannot be carried out.
+    def prepare_look(self, look: SearchLook, source: Source, looked_at: int) -> PreparedRun:
+        """Prepare the run of a look. Raises BadInput where its plan cannot be carried out.
 
         On a sample it has other random numbers than the judgement: a seed of its own, or, where the seed draws the hold-out, other records.
         """
-        table = changed(self.table, self.plan.levers, look.choice)
+        table = apply_choice(self.table, self.plan.levers, look.choice)
         search = {**table.get("search", {}), "looked_at": looked_at}
         table["search"] = search
         if look.records is not None:
             table["data"] = {**table.get("data", {}), "screen": look.records}
-            if not _drawn(self.recipe):
-                table["release"] = {**table.get("release", {}), "seed": self.recipe.seed + SEEDS.get(look.stage, 1)}
+            if not _is_holdout_drawn(self.recipe):
+                table["release"] = {
+                    **table.get("release", {}),
+                    "seed": self.recipe.seed + SEED_OFFSETS.get(look.stage, 1),
+                }
             _leave_out_attacks(table, self.recipe)
         title = self.recipe.title or source.name
-        table["title"] = f"{title}: {self.label(look)}"
+        table["title"] = f"{title}: {self.label_of_look(look)}"
         recipe = Recipe.from_table(table)
         asked = (recipe.data, recipe.schema, recipe.seed)
-        if self.read.get("asked") != asked:  # the looks of a stage are at the same records
+        if self.last_read.get("asked") != asked:  # the looks of a stage are at the same records
             key = self.workspace.key()
-            self.read.update(asked=asked, data=ingest(source, recipe.data, recipe.schema, recipe.seed, key=key))
-        check_steps(recipe, self.read["data"])
-        return PreparedRun(recipe, source, self.read["data"])
+            self.last_read.update(asked=asked, data=ingest(source, recipe.data, recipe.schema, recipe.seed, key=key))
+        check_steps(recipe, self.last_read["data"])
+        return PreparedRun(recipe, source, self.last_read["data"])
 
 
-def _loss(row: Row) -> float | None:
-    """By how much a value is worse than the best there can be; what is no more than chance counts as chance does. A variable that is kept loses nothing."""
-    output = output_called(row.key)
+def _loss_of_row(row: Row) -> float | None:
+    """Return by how much a value is worse than the best possible; what is no more than chance counts as chance does. None where it was not
+    computed.
+    """
+    output = output_by_key(row.key)
     if row.value is None or output is None:
         return None
     low, high = output.range
@@ -347,69 +387,71 @@ def _loss(row: Row) -> float | None:
     return (high or 0.0) - row.value
 
 
-def _sum(values: Sequence[float | None]) -> float | None:
+def _sum_unless_missing(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) if known and len(known) == len(values) else None
 
 
-def _gains(search: _Search, one: int, other: int) -> tuple[Gain, ...]:
-    """By each utility what the release of one run has in place of another's, averages over the variables that either makes: those that one keeps are
-    as in the data.
+def _utility_gains(search: _SearchState, one: int, other: int) -> tuple[Gain, ...]:
+    """Return by each utility what the release of one run gains over another's.
+
+    Averages are over the variables that either makes: those that one keeps are as in the data.
     """
-    ours, theirs = search.utilities(one), search.utilities(other)
-    losses = search.losses(one), search.losses(other)
+    ours, theirs = search.utility_rows(one), search.utility_rows(other)
+    losses = search.utility_losses(one), search.utility_losses(other)
     found = []
     for key in ours:
         after, before = (
             {(row.target, row.level, str(row.params)): row.value for row in rows[key]} for rows in (ours, theirs)
         )
-        output, series = output_called(key), after.keys() | before.keys()
+        output, series = output_by_key(key), after.keys() | before.keys()
         assert output is not None
         best = {"one": 1.0, "low": output.range[0] or 0.0}.get(output.goal, output.range[1])
         values = [[side.get(each, best) for each in series] for side in (before, after)]
-        sums = [_sum(side) for side in values]
+        sums = [_sum_unless_missing(side) for side in values]
         if series and None not in sums:
             was, has = (total / len(series) for total in sums if total is not None)
-            found.append(Gain(key, was, has, votes([losses[0][key]], [losses[1][key]])))
+            found.append(Gain(key, was, has, loss_majority([losses[0][key]], [losses[1][key]])))
     return tuple(found)
 
 
-def _leave_out_attacks(table: Table, recipe: Recipe) -> None:
-    """Take out the measures that compare with control records, and their limits: on a sample they decide nothing and take longest."""
+def _leave_out_attacks(table: RecipeTable, recipe: Recipe) -> None:
+    """Remove the measures that compare with control records, and their limits: on a sample they decide nothing and take longest."""
     attacks = {step.place for step in recipe.measures if step.method.measurement.controls}
     keys = {step.method.key for step in recipe.measures if step.place in attacks}
     table["measure"] = [one for at, one in enumerate(table.get("measure", ())) if f"measure[{at}]" not in attacks]
     table["threshold"] = [one for one in table.get("threshold", ()) if str(one["value"]).rpartition(".")[0] not in keys]
 
 
-def blocking(workspace: Workspace, run_id: int) -> tuple[str, ...]:
-    """The checks of the gate that block the release of a run, that of its limits apart."""
-    found = examine(workspace, plan_release(workspace, run_id), policy_of(workspace.directory))
-    return tuple(one.check for one in found.blocking if one.check != THRESHOLDS)
+def blocking_checks_of_run(workspace: Workspace, run_id: int) -> tuple[str, ...]:
+    """Return the checks of the gate that block the release of a run, except the check of its limits."""
+    found = examine_release(workspace, plan_release(workspace, run_id), read_policy_of_workspace(workspace.directory))
+    return tuple(one.check for one in found.blocking_findings if one.check != THRESHOLDS)
 
 
-def advance(workspace: Workspace, search_id: int | None) -> list[int]:
-    """Enter the runs of the next stage of a search that are not there; the runs that have to end before it goes on, none where the search has ended.
+def advance_search(workspace: Workspace, search_id: int | None) -> list[int]:
+    """Enter the missing runs of the next stage of a search; return the runs that must end first, none where the search has ended.
 
-    Raises BadInput where the file is not that of the plan any more or the version that began the search looks in another order, and NotFound.
+    Raises BadInput where the file is not that of the plan any more or the version that began the search looks in another order, and
+    NotFound.
     """
-    search = _Search.of(workspace, search_id)
-    if search.moved(search.plan.all_looks(search.found())):
+    search = _SearchState.from_workspace(workspace, search_id)
+    if search.has_other_plans(search.plan.all_looks(search.evaluate_looks())):
         raise BadInput(
             "search",
             f"search {search.stored.id} was begun by a version that tries plans in another order; begin a new one",
         )
     source = None
     while True:
-        found = search.found()
+        found = search.evaluate_looks()
         due = search.plan.next_looks(found)
         if not due:
             return []
-        missing = search.affordable([look for look in due if look.number not in search.looks], found)
+        missing = search.affordable_looks([look for look in due if look.number not in search.looks], found)
         source = source or (find_source(search.recipe.data.file) if missing else None)
         for look in missing:
             assert source is not None
-            _enter(search, look, source, search.looked_at(found))
+            _enter_look(search, look, source, search.count_plans(found))
         search = replace(search, looks=looks_of(workspace, search.stored.id))
         waiting = [search.looks[look.number].run_id for look in due if look.number in search.looks]
         runs = [
@@ -423,12 +465,12 @@ def advance(workspace: Workspace, search_id: int | None) -> list[int]:
             return runs
 
 
-def _enter(search: _Search, look: Look, source: Source, looked_at: int) -> None:
-    """Enter the run of a look, or keep why it cannot be one."""
+def _enter_look(search: _SearchState, look: SearchLook, source: Source, looked_at: int) -> None:
+    """Enter the run of a look, or store why it cannot be one."""
     workspace, search_id = search.workspace, search.stored.id
     try:
         enter_runs(
-            workspace, [search.prepared(look, source, looked_at)], _project(search),
+            workspace, [search.prepare_look(look, source, looked_at)], _project_name(search),
             entered=lambda connection, run_ids: store_look(connection, search_id, look.number, run_ids[0]),
         )  # fmt: skip
     except BadInput as error:
@@ -436,28 +478,30 @@ def _enter(search: _Search, look: Look, source: Source, looked_at: int) -> None:
             store_look(connection, search_id, look.number, None, str(error) or "refused")
 
 
-def _project(search: _Search) -> str:
+def _project_name(search: _SearchState) -> str:
     query = "SELECT name FROM project WHERE id = ?"
     return str(search.workspace.connection.execute(query, (search.stored.project_id,)).fetchone()[0])
 
 
-def outcome(workspace: Workspace, search_id: int | None) -> Outcome:
-    """What a search found, so far as its finalists have ended. Raises NotFound."""
-    search = _Search.of(workspace, search_id)
-    found = search.found()
+def search_outcome(workspace: Workspace, search_id: int | None) -> Outcome:
+    """Return what a search found, so far as its finalists have ended. Raises NotFound."""
+    search = _SearchState.from_workspace(workspace, search_id)
+    found = search.evaluate_looks()
     looks = search.plan.all_looks(found)
-    moved = search.moved(looks)
-    labels = {look.number: search.label(look) for look in looks}
-    begun = [_begun(search, one, labels) for one in search.looks.values() if one.number not in search.skipped]
+    moved = search.has_other_plans(looks)
+    labels = {look.number: search.label_of_look(look) for look in looks}
+    begun = [
+        _begun_look(search, one, labels) for one in search.looks.values() if one.number not in search.skipped_looks
+    ]
     done = [one for one in begun if one.run is not None and one.run.state is RunState.DONE]
     refused = {one.label for one in begun if one.run is None or one.run.state is RunState.FAILED}
-    last = [one.stored.number for one in begun if one.judges] if moved else _judgements(looks)
+    last = [one.stored.number for one in begun if one.is_judgement] if moved else _numbers_of_judgements(looks)
     finalists = tuple(
-        _finalist(search, one, done, judged_among(last.index(one.stored.number), len(last)))
+        _make_finalist(search, one, done, error_divisor(last.index(one.stored.number), len(last)))
         for one in done
         if one.stored.number in last
     )
-    skipped_judgements = sum(number in search.skipped for number in last)
+    skipped_judgements = sum(number in search.skipped_looks for number in last)
     answer = Outcome(
         search.stored.id,
         search.stored.project_id,
@@ -466,9 +510,9 @@ def outcome(workspace: Workspace, search_id: int | None) -> Outcome:
         len({one.label for one in begun if one.run is None or one.run.state in (RunState.DONE, RunState.FAILED)}),
         len(refused),
         moved or not search.plan.next_looks(found),
-        _missed(search, done, finalists),
+        _count_missed_limits(search, done, finalists),
         None if search.recipe.search is None else search.recipe.search.minutes,
-        len(search.skipped) - skipped_judgements,
+        len(search.skipped_looks) - skipped_judgements,
         skipped_judgements,
     )
     winner, start = answer.winner, answer.start
@@ -476,44 +520,51 @@ def outcome(workspace: Workspace, search_id: int | None) -> Outcome:
         answer = replace(answer, answer=_answer_lines(workspace, winner.run_id))
     if winner is None or start is None or winner is start:
         return answer
-    return replace(answer, gains=_gains(search, winner.run_id, start.run_id))
+    return replace(answer, gains=_utility_gains(search, winner.run_id, start.run_id))
 
 
 def _answer_lines(workspace: Workspace, run_id: int) -> tuple[str, ...]:
-    """The answer of the gate for a finalist, as every place prints it; examined again only where it may be another."""
+    """Return the answer of the gate for a finalist, as every place prints it; examined again only where it may have changed."""
     key = (str(workspace.directory), run_id, gate_stamp(workspace))
     if key not in _ANSWERS:
-        answer = answer_for(workspace, run_id)
+        answer = answer_for_run(workspace, run_id)
         _ANSWERS.clear()
         _ANSWERS[key] = () if answer is None else answer.lines
     return _ANSWERS[key]
 
 
 @dataclass(frozen=True)
-class _Begun:
-    """A look that was begun: its run, None where its plan cannot be carried out, and what the plan changed."""
+class _BegunLook:
+    """A look that was begun.
+
+    stored: its row
+    run: its run; None where its plan cannot be carried out
+    label: what the plan changed
+    """
 
     stored: StoredLook
     run: Run | None
     label: str
 
     @property
-    def judges(self) -> bool:
+    def is_judgement(self) -> bool:
         return self.run is not None and self.run.recipe.data.screen is None
 
 
-def _begun(search: _Search, one: StoredLook, labels: Mapping[int, str]) -> _Begun:
+def _begun_look(search: _SearchState, one: StoredLook, labels: Mapping[int, str]) -> _BegunLook:
     if one.run_id is None:
-        return _Begun(one, None, labels.get(one.number, f"look {one.number}"))
-    return _Begun(one, find_run(search.workspace, one.run_id), search.said(one.number, one.run_id))
+        return _BegunLook(one, None, labels.get(one.number, f"look {one.number}"))
+    return _BegunLook(one, find_run(search.workspace, one.run_id), search.entered_label(one.number, one.run_id))
 
 
-def _judgements(looks: Sequence[Look]) -> list[int]:
+def _numbers_of_judgements(looks: Sequence[SearchLook]) -> list[int]:
     return [look.number for look in looks if look.stage == "judge"]
 
 
-def _missed(search: _Search, done: Sequence[_Begun], finalists: Sequence[Finalist]) -> dict[Limit, tuple[int, int]]:
-    """By limit how many of the plans that were judged by it miss it, and how many these are: each plan by its last look."""
+def _count_missed_limits(
+    search: _SearchState, done: Sequence[_BegunLook], finalists: Sequence[Finalist]
+) -> dict[Limit, tuple[int, int]]:
+    """Return by limit how many of the plans that were judged by it miss it, and how many were judged: each plan by its last look."""
     judged = {one.run_id: one.verdicts for one in finalists}
     by_plan: dict[str, dict[Limit, bool]] = {}
     for one in done:
@@ -528,20 +579,22 @@ def _missed(search: _Search, done: Sequence[_Begun], finalists: Sequence[Finalis
     return found
 
 
-def _finalist(search: _Search, one: _Begun, done: Sequence[_Begun], among: int) -> Finalist:
+def _make_finalist(search: _SearchState, one: _BegunLook, done: Sequence[_BegunLook], among: int) -> Finalist:
     assert one.run is not None
     run = one.run
-    same = [other.run.id for other in done if other.label == one.label and other.run is not None and not other.judges]
+    same = [
+        other.run.id for other in done if other.label == one.label and other.run is not None and not other.is_judgement
+    ]
     return Finalist(
         run.id,
         one.label,
-        tuple(judge(run.recipe.thresholds, search.rows_of(run.id), among=among)),
-        search.blocks(one.stored),
-        search.value(same[-1]) if same else None,
-        search.value(run.id),
+        tuple(judge_thresholds(run.recipe.thresholds, search.rows_of_run(run.id), among=among)),
+        search.blocking_checks(one.stored),
+        search.utility_of_run(same[-1]) if same else None,
+        search.utility_of_run(run.id),
     )
 
 
-def take_plan(workspace: Workspace, run_id: int) -> None:
+def adopt_plan(workspace: Workspace, run_id: int) -> None:
     """Make the plan of a finalist the plan of its project. Raises NotFound."""
     save_draft(workspace, draft_of_run(workspace, run_id))

@@ -45,7 +45,7 @@ def read_released(
 
     Raises DamagedTable.
     """
-    schema = recipe.released_schema if names is None else recipe.released_schema.only(names)
+    schema = recipe.released_schema if names is None else recipe.released_schema.select_variables(names)
     table = tables.read_microdata(sha256, schema, recipe.origin)
     classes = None if classes_sha256 is None else tables.read_arrays(classes_sha256)["classes"]
     return replace(as_released(recipe, table.frame, classes), schema=schema)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.methods.results import Chains
+from sfumato.engine.methods.results import SamplerDraws
 from sfumato.engine.recipe.recipe import Recipe
 
 from ..errors import DamagedTable
@@ -28,7 +28,7 @@ def chains_name(item: int) -> str:
     return f"chains/{item}"
 
 
-def write_chains(tables: Tables, chains: Chains) -> str:
+def write_chains(tables: Tables, chains: SamplerDraws) -> str:
     """Store all draws; returns the hash of their table."""
     number, steps = chains.density.shape
     columns = [
@@ -49,7 +49,7 @@ def write_chains(tables: Tables, chains: Chains) -> str:
     return tables.write(table.replace_schema_metadata({ABOUT: json.dumps(about, sort_keys=True)}))
 
 
-def read_chains(tables: Tables, sha256: str) -> Chains:
+def read_chains(tables: Tables, sha256: str) -> SamplerDraws:
     """The draws that ``write_chains`` stored. Raises DamagedTable, also where the table is of something else."""
     table = tables.read(sha256)
     try:
@@ -57,7 +57,7 @@ def read_chains(tables: Tables, sha256: str) -> Chains:
         shape = (len(np.unique(table.column(0).to_numpy())), -1)
         first = len(table.column_names) - len(about["parameters"]) - 1
         columns = [table.column(first + j).to_numpy().reshape(shape) for j in range(len(about["parameters"]) + 1)]
-        return Chains(
+        return SamplerDraws(
             tuple(about["parameters"]),
             np.stack(columns[:-1], axis=-1),
             np.asarray(columns[-1]),

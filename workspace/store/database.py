@@ -18,7 +18,7 @@ from pathlib import Path
 
 from .. import audit
 from ..errors import NotAWorkspace
-from ..plain_files import synchronise
+from ..plain_files import sync_to_disk
 
 DATABASE = "workspace.db"
 BUSY_SECONDS = 5.0
@@ -163,7 +163,7 @@ def back_up(connection: sqlite3.Connection, version: int) -> Path | None:
         if copied != version:
             return None
         kept = source.with_name(f"{source.name}.v{version}.backup")
-        synchronise(aside)
+        sync_to_disk(aside)
         aside.replace(kept)
         return kept
     finally:
@@ -310,7 +310,7 @@ def audit_log(connection: sqlite3.Connection) -> None:
                 BEGIN SELECT RAISE(ABORT, 'the audit log is only added to'); END"""
         )
     runs = int(connection.execute("SELECT count(*) FROM run").fetchone()[0])
-    audit.append(connection, audit.Act.WORKSPACE_MADE, "workspace", runs_before=runs)
+    audit.append_act(connection, audit.AuditAct.WORKSPACE_MADE, "workspace", runs_before=runs)
 
 
 @migration

@@ -27,10 +27,10 @@ from typing import Protocol
 
 from sfumato.engine.errors import BadInput
 
-from ..audit import Head
+from ..audit import AuditHead
 from ..errors import BrokenHistory, StrangeFile
-from ..plain_files import is_hash, kind_of, read_plain
-from ..policy.policy import POLICY_FILE, policy_of
+from ..plain_files import is_hash, read_plain, strange_kind
+from ..policy.policy import POLICY_FILE, read_policy_of_workspace
 from .keys import FINGERPRINT_DIGITS, PUBLIC_NAME
 from .places import state_directory
 
@@ -59,7 +59,7 @@ class Recorded:
     """What a place outside knows: the log that lies in a directory, and the last head of a log. None where it knows nothing."""
 
     log: Log | None = None
-    head: Head | None = None
+    head: AuditHead | None = None
 
 
 class Place(Protocol):
@@ -73,14 +73,14 @@ class Place(Protocol):
         """Raise where no head can be written."""
         ...
 
-    def keep(self, log: Log, directory: Path, head: Head, *, replace: bool) -> None:
+    def keep(self, log: Log, directory: Path, head: AuditHead, *, replace: bool) -> None:
         """Keep a head, and that ``log`` lies in ``directory``. A head moves back only where it is to ``replace`` another."""
         ...
 
 
 def places_of(directory: Path) -> list[Place]:
     """The places that keep the heads of the workspace in ``directory``. Raises BadInput and StrangeFile for its policy."""
-    named = policy_of(directory).heads
+    named = read_policy_of_workspace(directory).heads
     return [StateDirectory(), *([HeadsFile.named(named, directory)] if named else [])]
 
 
@@ -110,7 +110,7 @@ class StateDirectory:
         if not os.access(self.folder, os.W_OK | os.X_OK):
             raise PermissionError(f"{self.folder} cannot be written")
 
-    def keep(self, log: Log, directory: Path, head: Head, *, replace: bool) -> None:
+    def keep(self, log: Log, directory: Path, head: AuditHead, *, replace: bool) -> None:
         self.check()
         with _locked(self.folder, os.O_RDONLY):
             known = self.find(log, directory)
@@ -154,7 +154,7 @@ class HeadsFile:
         return str(self.path)
 
     def find(self, log: Log | None, directory: Path) -> Recorded:
-        name, there, heads = _name_of(directory), None, dict[Log, Head]()
+        name, there, heads = _name_of(directory), None, dict[Log, AuditHead]()
         with self._usable(), contextlib.suppress(FileNotFoundError):
             for line in _lines_from_the_end(self.path):
                 words = line.split(" ")
@@ -175,7 +175,7 @@ class HeadsFile:
         with self._usable():
             os.close(_opened(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT))
 
-    def keep(self, log: Log, directory: Path, head: Head, *, replace: bool) -> None:
+    def keep(self, log: Log, directory: Path, head: AuditHead, *, replace: bool) -> None:
         with self._usable(), _locked(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as handle:
             known = self.find(log, directory)
             if replace or known.log is None or known.head is None or known.head.number < head.number:
@@ -225,7 +225,7 @@ def disagreement(directory: Path, connection: sqlite3.Connection, places: Sequen
     return ""
 
 
-def _off(connection: sqlite3.Connection, head: Head) -> str:
+def _off(connection: sqlite3.Connection, head: AuditHead) -> str:
     """Why a head is not on the log of a database, in words; empty where it is."""
     try:
         row = connection.execute("SELECT hash FROM audit WHERE number = ?", (head.number,)).fetchone()
@@ -237,7 +237,7 @@ def _off(connection: sqlite3.Connection, head: Head) -> str:
 
 
 def keep_outside(
-    directory: Path, connection: sqlite3.Connection, head: Head, places: Sequence[Place], *, replace: bool = False
+    directory: Path, connection: sqlite3.Connection, head: AuditHead, places: Sequence[Place], *, replace: bool = False
 ) -> None:
     """Keep the head of a log in all places. A state directory that cannot be written is no reason to fail. Raises BrokenHistory."""
     if (log := log_of(connection)) is None:
@@ -247,7 +247,7 @@ def keep_outside(
             place.keep(log, directory, head, replace=replace)
 
 
-def first_seen(directory: Path, connection: sqlite3.Connection, head: Head, places: Sequence[Place]) -> None:
+def first_seen(directory: Path, connection: sqlite3.Connection, head: AuditHead, places: Sequence[Place]) -> None:
     """Keep the head of a log that a place does not know yet, such as that of a workspace from another machine.
 
     A log that lacks its own last row has no head to keep: ``sfumato audit verify`` reports it.
@@ -288,9 +288,9 @@ def _log_in(text: str) -> Log | None:
     return Log(fingerprint, first) if (plain or fingerprint == PUBLIC_NAME) and is_hash(first) else None
 
 
-def _head_in(text: str) -> Head | None:
+def _head_in(text: str) -> AuditHead | None:
     number, _, hashed = text.strip().partition(":")
-    return Head(int(number), hashed) if number.isascii() and number.isdigit() and is_hash(hashed) else None
+    return AuditHead(int(number), hashed) if number.isascii() and number.isdigit() and is_hash(hashed) else None
 
 
 def _read(path: Path) -> str:
@@ -307,7 +307,7 @@ def _opened(path: Path, flags: int) -> int:
     """A handle to a plain file or directory. Raises OSError, and StrangeFile; no link is followed."""
     handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     mode = os.fstat(handle).st_mode
-    if (kind := kind_of(mode)) and not stat.S_ISDIR(mode):
+    if (kind := strange_kind(mode)) and not stat.S_ISDIR(mode):
         os.close(handle)
         raise StrangeFile(path, kind)
     return handle

@@ -14,7 +14,7 @@ import stat
 from pathlib import Path
 
 from ..errors import WorkspaceError
-from ..plain_files import synchronise
+from ..plain_files import sync_to_disk
 from ..process import forbid_core_dumps
 
 KEY_FILE = "key"
@@ -71,7 +71,7 @@ def write_key(path: Path, key: bytes) -> None:
             file.write(key or PUBLIC_CONTENT)
             file.flush()
             os.fsync(file.fileno())
-        synchronise(path.parent)
+        sync_to_disk(path.parent)
     except OSError as error:
         path.unlink(missing_ok=True)
         raise NoKey(f'the key cannot be written to "{path}": {error.strerror}') from None

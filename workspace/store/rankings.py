@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.engine.execution.record_risk import RecordRisk, by_part, has_record_risk, record_risk
-from sfumato.engine.methods.registry import method_called
+from sfumato.engine.execution.record_risk import RecordRisk, arrays_by_part, average_record_risk, has_record_risk
+from sfumato.engine.methods.registry import method_by_key
 
 from ..errors import DamagedTable
 from .artefacts import arrays_of, read_records
@@ -40,8 +40,8 @@ class Ranking:
 
     def first(self, most: int) -> Ranking:
         places = self.risk.ranking(most)
-        own = None if self.own is None else self.own.of(places)
-        return replace(self, records=self.records[places], risk=self.risk.of(places), own=own)
+        own = None if self.own is None else self.own.select(places)
+        return replace(self, records=self.records[places], risk=self.risk.select(places), own=own)
 
     def with_later(self, other: Ranking) -> Ranking:
         """Both, not ranked: ``other`` is of later rows of the same table."""
@@ -70,8 +70,8 @@ def holds_risk(tables: Tables, method: str, sha256: str) -> bool:
 
 
 def _with_parts(method: str, arrays: Arrays) -> Arrays:
-    declared = method_called(method)
-    return by_part(arrays, declared.measurement.per_record if declared else ())
+    declared = method_by_key(method)
+    return arrays_by_part(arrays, declared.measurement.per_record if declared else ())
 
 
 def rank(
@@ -84,10 +84,10 @@ def rank(
     chosen: Ranking | None = None
     for first, parts in _groups(tables, [*together, *([] if confidential is None else [confidential])]):
         arrays = [_with_parts(method, part) for part in parts]
-        risk = record_risk(arrays[: len(together)])
-        own = None if confidential is None else record_risk(arrays[len(together) :])
+        risk = average_record_risk(arrays[: len(together)])
+        own = None if confidential is None else average_record_risk(arrays[len(together) :])
         rows = np.arange(first, first + len(risk), dtype=np.int64)
-        group = Ranking(rows, risk, own, int(risk.asked.sum()), len(risk)).first(most)
+        group = Ranking(rows, risk, own, int(risk.is_examined.sum()), len(risk)).first(most)
         chosen = group if chosen is None else chosen.with_later(group).first(most)
     if chosen is None:
         raise DamagedTable("a table with values of single records has no records")

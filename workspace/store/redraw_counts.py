@@ -10,14 +10,14 @@ from dataclasses import asdict, fields
 
 import pyarrow as pa
 
-from sfumato.engine.constraints.redraw_counts import Redrawn
+from sfumato.engine.constraints.redraw_counts import RedrawCounts
 
 from ..errors import DamagedTable
 from .tables import Tables
 from .workspace import Workspace
 
 _KINDS = {"str": pa.string(), "int": pa.int64()}
-_TABLE = pa.schema([(one.name, _KINDS[str(one.type)]) for one in fields(Redrawn)])
+_TABLE = pa.schema([(one.name, _KINDS[str(one.type)]) for one in fields(RedrawCounts)])
 
 
 def redraws_name(draw: int) -> str:
@@ -25,12 +25,12 @@ def redraws_name(draw: int) -> str:
     return f"redraws/{draw}"
 
 
-def write_redraws(tables: Tables, found: Sequence[Redrawn]) -> str:
+def write_redraws(tables: Tables, found: Sequence[RedrawCounts]) -> str:
     """Store what a dataset drew anew; returns the hash of the table."""
     return tables.write(pa.Table.from_pylist([asdict(one) for one in found], schema=_TABLE))
 
 
-def redraws_of(workspace: Workspace, run_id: int) -> Mapping[int, tuple[Redrawn, ...]]:
+def redraws_of(workspace: Workspace, run_id: int) -> Mapping[int, tuple[RedrawCounts, ...]]:
     """What each dataset of a run drew anew, by its number; empty where no step was held to a rule, or an earlier version ran it.
 
     Raises DamagedTable.
@@ -38,11 +38,11 @@ def redraws_of(workspace: Workspace, run_id: int) -> Mapping[int, tuple[Redrawn,
     rows = workspace.connection.execute(
         "SELECT name, sha256 FROM artefact WHERE run_id = ? AND name LIKE 'redraws/%'", (run_id,)
     )
-    found: dict[int, tuple[Redrawn, ...]] = {}
+    found: dict[int, tuple[RedrawCounts, ...]] = {}
     for name, sha256 in rows.fetchall():
         try:
             table = workspace.tables.read(str(sha256))
-            found[int(str(name).partition("/")[2])] = tuple(Redrawn(**row) for row in table.to_pylist())
+            found[int(str(name).partition("/")[2])] = tuple(RedrawCounts(**row) for row in table.to_pylist())
         except (TypeError, ValueError):
             raise DamagedTable(
                 f"the table {sha256[:8]} holds no counts of redraws that this version can read"

@@ -18,9 +18,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..audit import Act, append, head_of
+from ..audit import AuditAct, append_act, read_head
 from ..errors import NotReleased, StrangeFile
-from ..plain_files import read_plain, synchronise
+from ..plain_files import read_plain, sync_to_disk
 from .process_identity import birth_of, gone, host
 from .release_folders import INTERNAL, MANIFEST
 from .workspace import Workspace
@@ -52,8 +52,8 @@ def begun(workspace: Workspace, run_id: int, target: Path, details: Details) -> 
     with workspace.writing() as connection:
         if request := details.get("request_sha256"):
             check_unused(connection, run_id, str(request))
-        append(connection, Act.RELEASE_BEGUN, f"run {run_id}", **{**details, "target": str(target)})
-        one = ReleaseInProgress(head_of(connection).number, run_id, aside, target, details)
+        append_act(connection, AuditAct.RELEASE_BEGUN, f"run {run_id}", **{**details, "target": str(target)})
+        one = ReleaseInProgress(read_head(connection).number, run_id, aside, target, details)
         pid = os.getpid()
         values = (
             one.number,
@@ -87,7 +87,7 @@ def _take_back(workspace: Workspace, one: ReleaseInProgress) -> None:
         return  # it had ended
     if noted and not os.path.lexists(one.aside) and _manifest_of(one.target) == noted:
         one.target.rename(one.aside)
-    _end(workspace, one, Act.RELEASE_UNDONE, {})
+    _end(workspace, one, AuditAct.RELEASE_UNDONE, {})
     shutil.rmtree(one.aside, ignore_errors=True)
 
 
@@ -95,7 +95,7 @@ def appear(workspace: Workspace, one: ReleaseInProgress) -> str:
     """Give the files that were written aside their name, and enter the release; returns the hash of the internal manifest."""
     manifest = _manifest_of(one.aside)
     for folder, _, _ in os.walk(one.aside):
-        synchronise(Path(folder))
+        sync_to_disk(Path(folder))
     values = (one.number, one.run_id, str(one.aside), str(one.target), json.dumps(dict(one.details)), manifest)
     workspace.connection.execute(
         "UPDATE releasing SET manifest_sha256 = ?, seal = ? WHERE number = ?",
@@ -105,8 +105,8 @@ def appear(workspace: Workspace, one: ReleaseInProgress) -> str:
         one.aside.rename(one.target)
     except OSError as error:
         raise NotReleased(f'"{one.target}" cannot be written: {error.strerror}') from None
-    synchronise(one.target.parent)
-    _end(workspace, one, Act.RUN_RELEASED, {**one.details, "manifest_sha256": manifest})
+    sync_to_disk(one.target.parent)
+    _end(workspace, one, AuditAct.RUN_RELEASED, {**one.details, "manifest_sha256": manifest})
     return manifest
 
 
@@ -131,20 +131,20 @@ def settle(workspace: Workspace) -> list[str]:
 def _settled(workspace: Workspace, one: ReleaseInProgress) -> str:
     of = f'the release of run {one.run_id} to "{one.target}" that was cut off'
     if one.manifest_sha256 and not os.path.lexists(one.aside):
-        _end(workspace, one, Act.RUN_RELEASED, {**one.details, "manifest_sha256": one.manifest_sha256})
+        _end(workspace, one, AuditAct.RUN_RELEASED, {**one.details, "manifest_sha256": one.manifest_sha256})
         there = "" if _manifest_of(one.target) == one.manifest_sha256 else ", and its files are not there any more"
         return f"{of} had its files and is completed{there}"
     if one.aside.parent == one.target.parent and one.aside.name.startswith(f".{one.target.name}.writing-"):
         shutil.rmtree(one.aside, ignore_errors=True)
-    _end(workspace, one, Act.RELEASE_UNDONE, {})
+    _end(workspace, one, AuditAct.RELEASE_UNDONE, {})
     return f"{of} is undone: nothing of it is left"
 
 
-def _end(workspace: Workspace, one: ReleaseInProgress, act: Act, details: Details) -> None:
+def _end(workspace: Workspace, one: ReleaseInProgress, act: AuditAct, details: Details) -> None:
     """Enter how a release ended; once."""
     with workspace.writing() as connection:
         if connection.execute("DELETE FROM releasing WHERE number = ?", (one.number,)).rowcount:
-            append(connection, act, f"run {one.run_id}", **{**details, BEGUN: one.number})
+            append_act(connection, act, f"run {one.run_id}", **{**details, BEGUN: one.number})
 
 
 def _sealed(workspace: Workspace, values: tuple[object, ...]) -> str:
@@ -171,7 +171,7 @@ def check_unused(connection: sqlite3.Connection, run_id: int, request_sha256: st
         """SELECT time FROM audit AS begun
            WHERE act = ? AND json_extract(details, '$.request_sha256') = ? AND NOT EXISTS (
                SELECT 1 FROM audit WHERE act = ? AND json_extract(details, '$.begun') = begun.number)""",
-        (Act.RELEASE_BEGUN.value, request_sha256, Act.RELEASE_UNDONE.value),
+        (AuditAct.RELEASE_BEGUN.value, request_sha256, AuditAct.RELEASE_UNDONE.value),
     ).fetchone()
     if used is not None:
         raise NotReleased(

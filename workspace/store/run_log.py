@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ..errors import StrangeFile
-from ..plain_files import open_plain, open_to_add, room
-from ..visible_text import printable
+from ..plain_files import ensure_directory, open_plain, open_to_append
+from ..visible_text import replace_unprintable
 
 MOST_BYTES = 1 << 20
 READ_BYTES = 1 << 18
@@ -32,11 +32,11 @@ def note(directory: Path, run_id: int, text: str) -> None:
     """Add to a run's log, without control characters. A disk that refuses it is no reason to fail, nor a link in its place."""
     path = run_log(directory, run_id)
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    lines = [printable(line) for line in text.rstrip().split("\n")]
+    lines = [replace_unprintable(line) for line in text.rstrip().split("\n")]
     with contextlib.suppress(OSError, StrangeFile):
-        room(directory, path.parent.name)
+        ensure_directory(directory, path.parent.name)
         rotate(path)
-        with os.fdopen(open_to_add(path), "a", encoding="utf-8", errors="replace") as file:
+        with os.fdopen(open_to_append(path), "a", encoding="utf-8", errors="replace") as file:
             file.write(f"{now} {FOLLOWS.join(lines)}\n")
 
 
@@ -49,7 +49,7 @@ def rotate(path: Path, most_bytes: int = MOST_BYTES) -> None:
 
 def note_of_task(directory: Path, run_id: int, task: str, attempt: int, worker: str, text: str) -> None:
     """Add what became of a task to its run's log."""
-    note(directory, run_id, f"{printable(task)} (attempt {attempt}, {printable(worker)}): {text}")
+    note(directory, run_id, f"{replace_unprintable(task)} (attempt {attempt}, {replace_unprintable(worker)}): {text}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def read_log(directory: Path, run_id: int) -> Sequence[LogEntry]:
 
 def _entries(lines: Sequence[str]) -> Sequence[LogEntry]:
     found: list[tuple[re.Match[str] | None, list[str]]] = []
-    for line in (printable(line[:LONGEST_LINE]) for line in lines if line):
+    for line in (replace_unprintable(line[:LONGEST_LINE]) for line in lines if line):
         if line.startswith(FOLLOWS[1:]) and found:
             found[-1][1].append(line.strip())
         else:

@@ -10,7 +10,7 @@ import unicodedata
 
 from sfumato.engine.errors import BadInput
 
-from ..audit import Act, append
+from ..audit import AuditAct, append_act
 from .workspace import Workspace
 
 LONGEST_NAME = 40
@@ -73,9 +73,9 @@ def name_run(workspace: Workspace, run_id: int, name: str | None = None, note: s
             raise BadInput("name", f'run {taken[0]} is called "{now[0]}" already; choose another, or rename that one')
         record = (run_id, now[0], folded, now[1])
         connection.execute(f"INSERT OR REPLACE INTO run_name ({COLUMNS}) VALUES (?, ?, ?, ?)", record)
-        append(
+        append_act(
             connection,
-            Act.RUN_NAMED,
+            AuditAct.RUN_NAMED,
             f"run {run_id}",
             name="given" if now[0] else "none",
             note="given" if now[1] else "none",

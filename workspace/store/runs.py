@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from sfumato.engine.recipe.outcomes import OUTCOMES, outcome_of
+from sfumato.engine.recipe.outcomes import OUTCOMES, current_outcome
 from sfumato.engine.wording import RecordCount
 
 from ..errors import NotFound, NotReady
@@ -353,7 +353,7 @@ def _tally(workspace: Workspace, run_id: int) -> Tally:
     query = "SELECT json_extract(verdict, '$.outcome'), count(*) FROM verdict WHERE run_id = ? GROUP BY 1"
     counts = Counter[str]()
     for stored, count in workspace.connection.execute(query, (run_id,)):
-        counts[outcome_of(str(stored))] += count
+        counts[current_outcome(str(stored))] += count
     return Tally(*(counts[outcome] for outcome in OUTCOMES))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ..audit import Act, append
+from ..audit import AuditAct, append_act
 from ..errors import NotFound
 from .workspace import Workspace
 
@@ -51,7 +51,7 @@ def enter_search(
             (project_id, recipe_toml, records, json.dumps(list(offered)), time.time()),
         )
         search_id = int(cursor.lastrowid or 0)
-        append(connection, Act.SEARCH_ENTERED, f"search {search_id}", project=project_id)
+        append_act(connection, AuditAct.SEARCH_ENTERED, f"search {search_id}", project=project_id)
         return search_id
 
 

@@ -29,7 +29,7 @@ from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Origin, Schema
 
 from ..errors import DamagedTable, NotYours, StrangeFile
-from ..plain_files import is_hash, open_plain, room, synchronise
+from ..plain_files import ensure_directory, is_hash, open_plain, sync_to_disk
 
 PIECE = 1 << 22
 FOOTER = 1 << 16
@@ -194,7 +194,7 @@ class Tables:
         """Store a table; returns the SHA-256 of its bytes."""
         if self.owner:
             raise NotYours(self.directory.parent, self.owner)
-        room(self.directory.parent, self.directory.name)
+        ensure_directory(self.directory.parent, self.directory.name)
         handle, aside = tempfile.mkstemp(dir=self.directory, prefix=ASIDE)
         try:
             with os.fdopen(handle, "wb") as file:
@@ -209,7 +209,7 @@ class Tables:
         except BaseException:
             Path(aside).unlink(missing_ok=True)
             raise
-        synchronise(self.directory)
+        sync_to_disk(self.directory)
         return sink.sha256
 
     @staticmethod
@@ -225,7 +225,7 @@ class Tables:
         """Remove what was being written more than a day ago: whoever wrote it was killed. Raises StrangeFile."""
         if not self.directory.exists():
             return
-        room(self.directory.parent, self.directory.name)
+        ensure_directory(self.directory.parent, self.directory.name)
         for aside in self.directory.glob(f"{ASIDE}*"):
             with contextlib.suppress(FileNotFoundError):
                 if time.time() - aside.lstat().st_mtime > DAY_SECONDS:
@@ -315,7 +315,7 @@ class Tables:
         found = Microdata(
             schema, pd.DataFrame(columns, copy=False), origin, kinds=pd.DataFrame(kinds) if kinds else None
         )
-        return found if rows is None else found.block(self._places(sha256, rows, part.held(file.metadata)))
+        return found if rows is None else found.select_rows(self._places(sha256, rows, part.held(file.metadata)))
 
     @staticmethod
     def _places(sha256: str, rows: Sequence[int], held: NDArray[np.int64]) -> list[int]:

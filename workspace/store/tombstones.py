@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ..audit import Act, table_of
+from ..audit import AuditAct, parse_details
 from ..errors import DamagedRecord, DamagedTable, StrangeFile
 from .records import check_texts, check_whole, record
 from .workspace import Workspace
@@ -111,21 +111,21 @@ def keep(connection: sqlite3.Connection, tombstone: Tombstone) -> str:
 def released_runs(connection: sqlite3.Connection) -> dict[int, tuple[str, ...]]:
     """The runs that were released from this workspace, each with the hashes of the manifests that were written, oldest first."""
     rows = connection.execute(
-        "SELECT subject, details FROM audit WHERE act = ? ORDER BY number", (Act.RUN_RELEASED.value,)
+        "SELECT subject, details FROM audit WHERE act = ? ORDER BY number", (AuditAct.RUN_RELEASED.value,)
     )
     found: dict[int, tuple[str, ...]] = {}
     for row in rows:
         number = row["subject"].removeprefix("run ")
         if number.isdecimal():
-            manifest = str(table_of(row["details"]).get("manifest_sha256", ""))
+            manifest = str(parse_details(row["details"]).get("manifest_sha256", ""))
             found[int(number)] = (*found.get(int(number), ()), manifest)
     return found
 
 
 def deleted_runs(connection: sqlite3.Connection) -> dict[int, str]:
     """The runs that were deleted, each with the hash of its tombstone; empty where none was left."""
-    rows = connection.execute("SELECT subject, details FROM audit WHERE act = ?", (Act.RUN_DELETED.value,))
-    numbers = ((row["subject"].removeprefix("run "), table_of(row["details"])) for row in rows)
+    rows = connection.execute("SELECT subject, details FROM audit WHERE act = ?", (AuditAct.RUN_DELETED.value,))
+    numbers = ((row["subject"].removeprefix("run "), parse_details(row["details"])) for row in rows)
     return {int(number): str(details.get(IN_AUDIT) or "") for number, details in numbers if number.isdecimal()}
 
 

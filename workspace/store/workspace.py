@@ -19,22 +19,22 @@ from sfumato.engine.data.schema import Origin, Schema, Variable
 from sfumato.engine.errors import EngineError
 
 from ..audit import (
-    BEFORE,
     HEAD_FILE,
-    Act,
-    Head,
-    append,
+    RUNS_BEFORE_DETAIL,
+    AuditAct,
+    AuditHead,
+    append_act,
     audit_rows,
-    check_extends,
-    head_of,
-    keep_head,
-    only_stops,
-    seal_rows,
-    sealed_before,
+    check_rows_extend,
+    has_only_stops_after,
+    has_sealing_rows,
+    read_head,
+    seal_rows_after,
+    write_head_file,
 )
 from ..errors import BrokenHistory, DamagedRecord, NotAWorkspace, NotFound, NotYours, StrangeFile, WorkspaceError
-from ..plain_files import check_layout, owner_if_other, synchronise
-from ..policy.policy import policy_of
+from ..plain_files import check_layout, owner_if_other, sync_to_disk
+from ..policy.policy import read_policy_of_workspace
 from .database import (
     DATABASE,
     check_stored,
@@ -176,9 +176,9 @@ class Workspace:
         if wrong and not unchecked:
             raise BrokenHistory(wrong)
         if older:
-            keep_head(self.directory, head_of(self.connection))
+            write_head_file(self.directory, read_head(self.connection))
         if not wrong:
-            first_seen(self.directory, self.connection, head_of(self.connection), self.places())
+            first_seen(self.directory, self.connection, read_head(self.connection), self.places())
 
     def history_problem(self) -> str:
         """Why the audit log is not the one that is recorded outside the workspace, in words; empty where it is.
@@ -236,7 +236,7 @@ class Workspace:
 
     def sealers(self) -> list[Sealer]:
         """The one that seals now, and before it the one by the workspace's own key. Raises NoKey and BadInput."""
-        named = policy_of(self.directory).seal_key
+        named = read_policy_of_workspace(self.directory).seal_key
         keys = [sealing_key_outside(self.directory, named)] if named else []
         try:
             keys.append(sealing_key(self.key()))
@@ -247,7 +247,7 @@ class Workspace:
 
     def _begin_seals(self, given: bytes | None, connection: sqlite3.Connection) -> None:
         """Seal from here on, in the migration of a version without seals. Raises BrokenHistory where there were seals, and NoKey."""
-        if sealed_before(audit_rows(connection)):
+        if has_sealing_rows(audit_rows(connection)):
             raise BrokenHistory(
                 f"the audit log of {self.directory} was sealed already, and its seals are gone: it was changed by other means. "
                 "Restore a backup"
@@ -269,7 +269,7 @@ class Workspace:
             return
         write_key(self.directory / KEY_FILE, key)
         with self.writing() as connection:
-            append(connection, Act.KEY_RESTORED, "workspace", fingerprint=found)
+            append_act(connection, AuditAct.KEY_RESTORED, "workspace", fingerprint=found)
 
     @cached_property
     def tables(self) -> Tables:
@@ -298,9 +298,9 @@ class Workspace:
         """
         self.check_own()
         with transaction(self.connection) as connection:
-            before = head_of(connection)
+            before = read_head(connection)
             yield connection
-            head = head_of(connection)
+            head = read_head(connection)
             if head != before:
                 self._seal(connection, before)
                 places = places_of(self.directory)
@@ -310,18 +310,18 @@ class Workspace:
                     with contextlib.suppress(OSError):
                         place.check()
         if head != before:
-            keep_head(self.directory, head)
+            write_head_file(self.directory, head)
             keep_outside(self.directory, connection, head, places, replace=accept_rollback)
 
-    def _seal(self, connection: sqlite3.Connection, before: Head) -> None:
+    def _seal(self, connection: sqlite3.Connection, before: AuditHead) -> None:
         try:
             sealers = self.sealers()
         except NoKey:
-            if only_stops(connection, before.number):
+            if has_only_stops_after(connection, before.number):
                 return
             raise
-        check_extends(connection, before, {sealer.name: sealer.key for sealer in sealers})
-        seal_rows(connection, before.number, sealers[0].key, sealers[0].name)
+        check_rows_extend(connection, before, {sealer.name: sealer.key for sealer in sealers})
+        seal_rows_after(connection, before.number, sealers[0].key, sealers[0].name)
 
     def check_own(self) -> None:
         """Raises NotYours where the workspace is another user's."""
@@ -340,7 +340,7 @@ class Workspace:
         project_id = int(self.connection.execute("SELECT id FROM project WHERE name = ?", (name,)).fetchone()[0])
         if made.rowcount:
             seal = self.sealer.record("project", (project_id, name, now))
-            append(self.connection, Act.PROJECT_MADE, f"project {project_id}", seal=seal)
+            append_act(self.connection, AuditAct.PROJECT_MADE, f"project {project_id}", seal=seal)
         return project_id
 
     def add_dataset(
@@ -367,9 +367,9 @@ class Workspace:
             (*key, len(data), data.dropped, now),
         )
         dataset_id = int(cursor.lastrowid or 0)
-        append(
+        append_act(
             self.connection,
-            Act.DATASET_IMPORTED,
+            AuditAct.DATASET_IMPORTED,
             f"dataset {dataset_id}",
             project=project_id,
             origin=data.origin,
@@ -396,24 +396,24 @@ class Workspace:
         self, dataset: Dataset, names: Sequence[str] | None = None, rows: Sequence[int] | None = None
     ) -> Microdata:
         """The records of a dataset, or some of its variables or ``rows``, from 0."""
-        schema = dataset.schema if names is None else dataset.schema.only(names)
+        schema = dataset.schema if names is None else dataset.schema.select_variables(names)
         return self.tables.read_microdata(dataset.table_sha256, schema, dataset.origin, rows)
 
 
 def begin_seals(connection: sqlite3.Connection, directory: Path, found: str = "") -> None:
     """Begin the seals of a workspace that has runs without them, and make its key where none was ``found``. Raises NoKey."""
     runs = int(connection.execute("SELECT coalesce(max(id), 0) FROM run").fetchone()[0])
-    before = head_of(connection)
+    before = read_head(connection)
     if found:
-        append(connection, Act.SEALS_BEGUN, "workspace", **{BEFORE: runs})
+        append_act(connection, AuditAct.SEALS_BEGUN, "workspace", **{RUNS_BEFORE_DETAIL: runs})
     else:
         made = _key_in(directory, None)
         connection.execute("UPDATE workspace_key SET fingerprint = ?", (made,))
-        append(connection, Act.KEY_MADE, "workspace", fingerprint=made, **{BEFORE: runs})
+        append_act(connection, AuditAct.KEY_MADE, "workspace", fingerprint=made, **{RUNS_BEFORE_DETAIL: runs})
     key = sealing_key(key_of(directory, found or made))
-    if named := policy_of(directory).seal_key:
+    if named := read_policy_of_workspace(directory).seal_key:
         key = sealing_key_outside(directory, named)
-    seal_rows(connection, before.number, key, fingerprint(key))
+    seal_rows_after(connection, before.number, key, fingerprint(key))
 
 
 def key_beforehand(directory: Path, given: bytes | None = None) -> bytes:
@@ -433,7 +433,7 @@ def export_key(workspace: Workspace, path: Path) -> str:
     """Copy the key into a new file, and enter that in the audit log; returns its fingerprint. Raises NoKey."""
     key = workspace.key()
     with workspace.writing() as connection:
-        append(connection, Act.KEY_EXPORTED, "workspace", fingerprint=fingerprint(key))
+        append_act(connection, AuditAct.KEY_EXPORTED, "workspace", fingerprint=fingerprint(key))
         write_key(path, key)
     return fingerprint(key)
 
@@ -500,13 +500,13 @@ def _make_database(directory: Path, key: bytes | None) -> None:
         own = sealing_key(read_key(directory / KEY_FILE))
         with transaction(connection):
             connection.execute("UPDATE workspace_key SET fingerprint = ?", (made,))
-            seal_rows(connection, 0, own, fingerprint(own))
-        head = head_of(connection)
-        keep_head(directory, head)
+            seal_rows_after(connection, 0, own, fingerprint(own))
+        head = read_head(connection)
+        write_head_file(directory, head)
         keep_outside(directory, connection, head, [StateDirectory()], replace=True)
-    synchronise(aside)
+    sync_to_disk(aside)
     aside.replace(directory / DATABASE)
-    synchronise(directory)
+    sync_to_disk(directory)
 
 
 def schema_to_json(schema: Schema) -> str:

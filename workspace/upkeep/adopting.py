@@ -1,4 +1,4 @@
-"""A workspace of somebody else taken over: what can be checked is copied into a new one, which is this user's."""
+"""Adoption of another account's workspace: what can be checked is copied into a new one, which belongs to this user."""
 
 from __future__ import annotations
 
@@ -10,18 +10,23 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..audit import Act, append, head_of, keep_head, verify
+from ..audit import AuditAct, append_act, read_head, verify_audit_log, write_head_file
 from ..errors import BrokenHistory, DamagedTable, NotAWorkspace
-from ..plain_files import is_hash, read_plain, room
+from ..plain_files import ensure_directory, is_hash, read_plain
 from ..store.database import DATABASE, connect, set_wal, transaction
 from ..store.heads import StateDirectory, keep_outside
 from ..store.workspace import Workspace, begin_seals
-from .maintenance import known_tables
+from .maintenance import named_table_hashes
 
 
 @dataclass(frozen=True, slots=True)
-class Adopted:
-    """A copy that was made: of whose workspace, its runs, its tables, and the runs that were going on and do not."""
+class AdoptionResult:
+    """A copy that was made.
+
+    owner: whose workspace it was
+    runs, tables: their numbers
+    stopped: runs that had not ended and were interrupted
+    """
 
     owner: str
     runs: int
@@ -29,11 +34,11 @@ class Adopted:
     stopped: int
 
 
-def adopt(directory: Path, target: Path) -> Adopted:
+def adopt_workspace(directory: Path, target: Path) -> AdoptionResult:
     """Copy a workspace into a new directory, where it is this user's, with a row in its audit log that says so.
 
     The database must be intact and its audit log whole; every table that it names must be there, and what it was when it was
-    stored. Logs, the key and what the app remembers stay behind, and nothing goes on: runs that had not ended are interrupted.
+    stored. Logs, the key and what the app remembers stay behind, and nothing continues: runs that had not ended are interrupted.
     Raises NotAWorkspace, StrangeFile, DamagedTable, and BrokenHistory where another history was put in the place of the one that
     is recorded outside; then nothing is left in ``target``. A workspace that has lost its seals is copied: the runs of a copy have none.
     """
@@ -42,7 +47,7 @@ def adopt(directory: Path, target: Path) -> Adopted:
     with Workspace.open(directory, read_only=True, unchecked=True) as workspace:
         if not workspace.owner and (wrong := workspace.history_problem()):
             raise BrokenHistory(wrong)
-        _check(workspace)
+        _check_adoptable(workspace)
         try:
             target.mkdir(mode=0o700)
         except OSError as error:
@@ -54,21 +59,21 @@ def adopt(directory: Path, target: Path) -> Adopted:
             with contextlib.closing(connect(aside)) as copy:
                 workspace.connection.backup(copy)
                 set_wal(copy)
-                runs, stopped = _take_over(copy, target, workspace.owner)
-                keep_outside(target, copy, head_of(copy), [StateDirectory()], replace=True)
+                runs, stopped = _change_ownership(copy, target, workspace.owner)
+                keep_outside(target, copy, read_head(copy), [StateDirectory()], replace=True)
             aside.replace(target / DATABASE)
         except BaseException:
             shutil.rmtree(target, ignore_errors=True)
             raise
-        return Adopted(workspace.owner, runs, tables, stopped)
+        return AdoptionResult(workspace.owner, runs, tables, stopped)
 
 
-def _check(workspace: Workspace) -> None:
+def _check_adoptable(workspace: Workspace) -> None:
     try:
         answer = str(workspace.connection.execute("PRAGMA integrity_check").fetchone()[0])
         known = workspace.connection.execute("SELECT name, sql FROM sqlite_schema WHERE type IN ('trigger', 'view')")
         strange = [str(row[0]) for row in known if row[0] not in ("audit_keeps_UPDATE", "audit_keeps_DELETE")]
-        _, wrong = verify(workspace.connection, workspace.directory)
+        _, wrong = verify_audit_log(workspace.connection, workspace.directory)
     except (sqlite3.DatabaseError, TypeError, ValueError) as error:
         answer, strange, wrong = type(error).__name__, [], ""
     if answer != "ok":
@@ -80,10 +85,10 @@ def _check(workspace: Workspace) -> None:
 
 
 def _copy_tables(workspace: Workspace, target: Path) -> int:
-    known = sorted(map(str, known_tables(workspace)))
+    known = sorted(map(str, named_table_hashes(workspace)))
     if not all(map(is_hash, known)):
         raise DamagedTable("the database names a table by something else than the SHA-256 of its bytes; not adopted")
-    directory = room(target, "tables")
+    directory = ensure_directory(target, "tables")
     for sha256 in known:
         workspace.tables.verify(sha256)
         path = directory / f"{sha256}.parquet"
@@ -94,7 +99,7 @@ def _copy_tables(workspace: Workspace, target: Path) -> int:
     return len(known)
 
 
-def _take_over(copy: sqlite3.Connection, target: Path, owner: str) -> tuple[int, int]:
+def _change_ownership(copy: sqlite3.Connection, target: Path, owner: str) -> tuple[int, int]:
     with transaction(copy):
         now = time.time()
         copy.execute("UPDATE task SET state = 'waiting', worker = NULL, lease_until = NULL WHERE state = 'running'")
@@ -106,7 +111,7 @@ def _take_over(copy: sqlite3.Connection, target: Path, owner: str) -> tuple[int,
         copy.execute("DELETE FROM worker_process")
         copy.execute("DELETE FROM worker")
         runs = int(copy.execute("SELECT count(*) FROM run").fetchone()[0])
-        append(copy, Act.WORKSPACE_ADOPTED, "workspace", owner=owner, runs=runs, runs_interrupted=stopped)
+        append_act(copy, AuditAct.WORKSPACE_ADOPTED, "workspace", owner=owner, runs=runs, runs_interrupted=stopped)
         begin_seals(copy, target)  # with a key of its own: the other's stays where it is
-    keep_head(target, head_of(copy))
+    write_head_file(target, read_head(copy))
     return runs, stopped

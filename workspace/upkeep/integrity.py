@@ -1,4 +1,4 @@
-"""Whether a workspace is as it was sealed: its audit log, its runs with all they found, its data; what is not is named."""
+"""Integrity of a workspace: its audit log, its runs with their results and its data are compared with their seals."""
 
 from __future__ import annotations
 
@@ -15,12 +15,24 @@ from typing import Any
 
 from sfumato.engine.errors import EngineError
 from sfumato.engine.recipe.outcomes import OLDER, Outcome
-from sfumato.engine.recipe.thresholds import Verdict, judge
-from sfumato.engine.wording import counted
+from sfumato.engine.recipe.thresholds import Verdict, judge_thresholds
+from sfumato.engine.wording import count_noun
 
-from ..audit import BEFORE, Act, AuditRow, Head, as_of_now, audit_rows, broken, head_of, held, kept_head, seals_of
+from ..audit import (
+    RUNS_BEFORE_DETAIL,
+    AuditAct,
+    AuditHead,
+    AuditRow,
+    audit_rows,
+    chain_problem,
+    check_row_seals,
+    consistent_read,
+    read_head,
+    read_head_file,
+    read_row_seals,
+)
 from ..errors import DamagedRecord, WorkspaceError
-from ..policy.policy import policy_of
+from ..policy.policy import read_policy_of_workspace
 from ..store import run_names, tombstones
 from ..store.database import MIGRATIONS, migrate, wrong_values
 from ..store.keys import NoKey
@@ -45,28 +57,28 @@ from ..store.workspace import Workspace
 from ..views.results import numbered_rows, result_rows, verdicts_of
 
 MOST_NAMED = 5
-_STATES = {
-    Act.RUN_ENTERED: ("queued", "running"),
-    Act.RUN_RESUMED: ("queued", "running"),
-    Act.RUN_FINISHED: ("done",),
-    Act.RUN_FAILED: ("failed",),
-    Act.RUN_INTERRUPTED: ("interrupted",),
-    Act.RUN_CANCELLED: ("cancelled",),
+_STATES_AFTER_ACT = {
+    AuditAct.RUN_ENTERED: ("queued", "running"),
+    AuditAct.RUN_RESUMED: ("queued", "running"),
+    AuditAct.RUN_FINISHED: ("done",),
+    AuditAct.RUN_FAILED: ("failed",),
+    AuditAct.RUN_INTERRUPTED: ("interrupted",),
+    AuditAct.RUN_CANCELLED: ("cancelled",),
 }
 """The states that a run may have after the last of these acts."""
 _ORPHANED = """SELECT task.key FROM result LEFT JOIN task ON task.id = result.task_id AND task.run_id = result.run_id
                WHERE result.run_id = ? AND task.state IS NOT 'done' LIMIT 1"""
-_STORED = {
-    Act.DATASET_IMPORTED: (
+_SEALED_COLUMNS = {
+    AuditAct.DATASET_IMPORTED: (
         "dataset",
         "id, project_id, name, origin, source_sha256, table_sha256, schema, records, dropped, created",
     ),
-    Act.PROJECT_MADE: ("project", "id, name, created"),
+    AuditAct.PROJECT_MADE: ("project", "id, name, created"),
 }
 
 
 class NotAsSealed(WorkspaceError):
-    """What is stored of a run is not what was sealed; ``wrong`` names the parts."""
+    """What is stored of a run differs from what was sealed; ``wrong`` names the parts."""
 
     def __init__(self, run_id: int, wrong: Sequence[str]) -> None:
         more = len(wrong) - MOST_NAMED
@@ -79,8 +91,14 @@ class NotAsSealed(WorkspaceError):
 
 
 @dataclass(frozen=True, slots=True)
-class RunSeal:
-    """What there is to say of a run's seal: why it has none; what does not agree with it; what has changed since."""
+class RunSealState:
+    """State of a run's seal.
+
+    run_id: number of the run
+    unsealed: why it has no seal; empty where it has one
+    wrong: parts that do not agree with it
+    since: what has changed since, in words
+    """
 
     run_id: int
     unsealed: str = ""
@@ -88,119 +106,129 @@ class RunSeal:
     since: str = ""
 
     @property
-    def said(self) -> str:
-        """What a reader must know who is shown the run all the same; empty where all agrees."""
+    def message(self) -> str:
+        """Return what a reader must know who is shown the run all the same; empty where all agrees."""
         return f"run {self.run_id} is not sealed: {self.unsealed}" if self.unsealed else ""
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
-    """Heads of the audit log that were noted elsewhere, and why it is not the log that is recorded outside the workspace."""
+class ExternalHeads:
+    """Heads of the audit log that were kept elsewhere.
 
-    heads: Sequence[Head]
+    heads: the heads
+    problem: why the log differs from the one that is recorded outside the workspace; empty where it does not
+    """
+
+    heads: Sequence[AuditHead]
     problem: str = ""
 
 
-class Chain:
+class VerifiedAuditLog:
     """The audit log of a workspace, verified. Raises NoKey and BadInput where its seals cannot be looked at.
 
-    ``noted`` was read before the moment that it is read of.
+    ``noted`` was read before the snapshot that the log is read from.
     """
 
-    def __init__(self, workspace: Workspace, noted: Noted) -> None:
+    def __init__(self, workspace: Workspace, noted: ExternalHeads) -> None:
         self.workspace = workspace
         self.keys = {sealer.name: sealer for sealer in workspace.sealers()}
         self.rows = audit_rows(workspace.connection)
-        off = broken(self.rows, head_of(workspace.connection), noted.heads)
-        self.seals = seals_of(workspace.connection)
-        seals = held(self.rows, self.seals, {name: sealer.key for name, sealer in self.keys.items()})
+        off = chain_problem(self.rows, read_head(workspace.connection), noted.heads)
+        self.seals = read_row_seals(workspace.connection)
+        seals = check_row_seals(self.rows, self.seals, {name: sealer.key for name, sealer in self.keys.items()})
         self.wrong = [f"the audit log is broken: {off}"] if off else list(seals.wrong)
         self.wrong[:0] = [noted.problem] if noted.problem else []
         self.lack = [] if off else list(seals.lack)
         self.first = min(self.seals, default=0)
 
     @cached_property
-    def runs_before(self) -> int:
-        """The highest number of a run that was there before there were seals."""
-        return int(self.rows[self.first - 1].found.get(BEFORE, 0)) if 0 < self.first <= len(self.rows) else 0
+    def last_unsealed_run(self) -> int:
+        """Return the highest number of a run that was there before there were seals."""
+        return (
+            int(self.rows[self.first - 1].details_table.get(RUNS_BEFORE_DETAIL, 0))
+            if 0 < self.first <= len(self.rows)
+            else 0
+        )
 
     @cached_property
-    def last_of(self) -> Mapping[str, AuditRow]:
-        """The last row that says how a run stands, by the run's subject."""
-        return {row.subject: row for row in self.rows if row.act in _STATES}
+    def last_state_rows(self) -> Mapping[str, AuditRow]:
+        """Return the last row that tells the state of a run, by the run's subject."""
+        return {row.subject: row for row in self.rows if row.act in _STATES_AFTER_ACT}
 
-    def of(self, act: Act) -> dict[int, AuditRow]:
-        """The rows of an act, by the number of their subject."""
+    def rows_of_act(self, act: AuditAct) -> dict[int, AuditRow]:
+        """Return the rows of an act, by the number of their subject."""
         own = ((row, row.subject.rpartition(" ")[2]) for row in self.rows if row.act == act.value)
         return {int(number): row for row, number in own if number.isdecimal()}
 
-    def sealed(self, row: AuditRow) -> Sealer | None:
-        """By which key a row is sealed; None where it has no seal."""
+    def sealer_of_row(self, row: AuditRow) -> Sealer | None:
+        """Return the key that seals a row; None where it has no seal."""
         return self.keys.get(self.seals.get(row.number, ("", ""))[0])
 
 
-def check_run(workspace: Workspace, run: Run, chain: Chain, *, quick: bool = False) -> RunSeal:
-    """Hold a run against its seal; a ``quick`` look leaves out what single tasks found. Raises BadInput for a policy."""
-    row = chain.last_of.get(f"run {run.id}")
-    details = {} if row is None else row.found
-    if run.id <= chain.runs_before and (row is None or row.number < chain.first or "seal" not in details):
+def check_run_seal(workspace: Workspace, run: Run, chain: VerifiedAuditLog, *, quick: bool = False) -> RunSealState:
+    """Compare a run with its seal; a ``quick`` check leaves out the results of single tasks. Raises BadInput for a policy."""
+    row = chain.last_state_rows.get(f"run {run.id}")
+    details = {} if row is None else row.details_table
+    if run.id <= chain.last_unsealed_run and (row is None or row.number < chain.first or "seal" not in details):
         made = run.versions.get("sfumato", "")
-        return RunSeal(
+        return RunSealState(
             run.id, f"made by an earlier version{f' ({made})' if made else ''}, or taken over from another user"
         )
     if row is None:
-        return RunSeal(run.id, wrong=("the audit log does not know it",))
-    sealer = chain.sealed(row)
+        return RunSealState(run.id, wrong=("the audit log does not know it",))
+    sealer = chain.sealer_of_row(row)
     if sealer is None or not details.get("seal"):
-        return RunSeal(run.id, wrong=(f"row {row.number} of the audit log, which says how it stands, has no seal",))
-    if run.state not in _STATES[Act(row.act)]:
-        return RunSeal(run.id, wrong=(f"its state, {run.state}, where the audit log says: {row.act}",))
-    wrong = list(_wrong_parts(workspace, chain, run, sealer, str(details["seal"]), quick=quick))
+        return RunSealState(
+            run.id, wrong=(f"row {row.number} of the audit log, which says how it stands, has no seal",)
+        )
+    if run.state not in _STATES_AFTER_ACT[AuditAct(row.act)]:
+        return RunSealState(run.id, wrong=(f"its state, {run.state}, where the audit log says: {row.act}",))
+    wrong = list(_mismatched_parts(workspace, chain, run, sealer, str(details["seal"]), quick=quick))
     if run.tasks_done < int(details.get("tasks_done", 0)):
         wrong.append("tasks that were done")
     if run.state == "done" and not wrong and not quick:
-        wrong = list(_judged_otherwise(workspace, run))
-    changed = details.get("under_policy") not in (None, policy_of(workspace.directory).sha256)
-    return RunSeal(run.id, wrong=tuple(wrong), since="the policy has changed since it ended" if changed else "")
+        wrong = list(_inconsistent_verdicts(workspace, run))
+    changed = details.get("under_policy") not in (None, read_policy_of_workspace(workspace.directory).sha256)
+    return RunSealState(run.id, wrong=tuple(wrong), since="the policy has changed since it ended" if changed else "")
 
 
-def hold(workspace: Workspace, run_id: int | str, *, strict: bool = False) -> RunSeal:
-    """The run's seal, where all agrees with it. Raises NotFound, and NotAsSealed where something does not.
+def verify_run(workspace: Workspace, run_id: int | str, *, strict: bool = False) -> RunSealState:
+    """Return the state of a run's seal where all agrees with it. Raises NotFound, and NotAsSealed where something does not.
 
-    ``strict`` raises NoKey too where the seals cannot be looked at; else that is what there is to say of the run.
+    ``strict`` raises NoKey too where the seals cannot be looked at; else that is the state of the seal.
     """
-    run, noted = find_run(workspace, run_id), _noted(workspace)
+    run, noted = find_run(workspace, run_id), _read_external_heads(workspace)
     try:
-        with as_of_now(workspace.connection):
-            chain = Chain(workspace, noted)
-            found = check_run(workspace, find_run(workspace, run.id), chain)
+        with consistent_read(workspace.connection):
+            chain = VerifiedAuditLog(workspace, noted)
+            found = check_run_seal(workspace, find_run(workspace, run.id), chain)
     except NoKey as error:
         if strict:
             raise
         if noted.problem:
             raise NotAsSealed(run.id, [noted.problem]) from None
-        return RunSeal(run.id, f"that could not be looked at: {error}")
+        return RunSealState(run.id, f"that could not be looked at: {error}")
     if wrong := (*chain.wrong, *found.wrong):
         raise NotAsSealed(run.id, wrong)
     return found
 
 
-def faults_of_runs(workspace: Workspace, run_ids: Sequence[int]) -> dict[int, str]:
-    """What does not agree with the seals of some runs, in words by run; empty text where all does. Raises NoKey."""
+def seal_faults_of_runs(workspace: Workspace, run_ids: Sequence[int]) -> dict[int, str]:
+    """Return what does not agree with the seals of some runs, in words by run; empty text where all does. Raises NoKey."""
     if not run_ids:
         return {}
-    noted = _noted(workspace)
-    with as_of_now(workspace.connection):
-        chain = Chain(workspace, noted)
-        found = {number: check_run(workspace, find_run(workspace, number), chain).wrong for number in run_ids}
+    noted = _read_external_heads(workspace)
+    with consistent_read(workspace.connection):
+        chain = VerifiedAuditLog(workspace, noted)
+        found = {number: check_run_seal(workspace, find_run(workspace, number), chain).wrong for number in run_ids}
     return {number: str(NotAsSealed(number, wrong)) if wrong else "" for number, wrong in found.items()}
 
 
-def said_of_seal(directory: Path, run_id: int) -> str:
-    """What does not agree with a run's seal, in words; empty where all does or nothing can be looked at."""
+def seal_fault_text(directory: Path, run_id: int) -> str:
+    """Return what does not agree with a run's seal, in words; empty where all does or nothing can be looked at."""
     try:
         with Workspace.open(directory, read_only=True) as workspace:
-            hold(workspace, run_id)
+            verify_run(workspace, run_id)
     except NotAsSealed as error:
         return str(error)
     except (sqlite3.Error, WorkspaceError, EngineError):
@@ -208,35 +236,35 @@ def said_of_seal(directory: Path, run_id: int) -> str:
     return ""
 
 
-def _noted(workspace: Workspace, noted: Sequence[Head] = ()) -> Noted:
-    beside_it = kept_head(workspace.directory)
+def _read_external_heads(workspace: Workspace, noted: Sequence[AuditHead] = ()) -> ExternalHeads:
+    beside_it = read_head_file(workspace.directory)
     problem = "" if workspace.owner else workspace.history_problem()
-    return Noted([*noted, *([] if beside_it is None else [beside_it])], problem)
+    return ExternalHeads([*noted, *([] if beside_it is None else [beside_it])], problem)
 
 
-def quick_look(workspace: Workspace) -> tuple[str, str]:
-    """The runs that are not as they were sealed, in words, by what a list of runs shows of them; empty where all are.
+def check_all_runs_quickly(workspace: Workspace) -> tuple[str, str]:
+    """Return the runs that differ from their seals, in words, by what a list of runs shows of them; empty where none does.
 
-    Then why the seals cannot be looked at, where they cannot.
+    The second text is why the seals cannot be looked at, where they cannot.
     """
-    noted = _noted(workspace)
+    noted = _read_external_heads(workspace)
     try:
-        with as_of_now(workspace.connection):
-            chain = Chain(workspace, noted)
-            found = [check_run(workspace, run, chain, quick=True) for run in list_runs(workspace)]
+        with consistent_read(workspace.connection):
+            chain = VerifiedAuditLog(workspace, noted)
+            found = [check_run_seal(workspace, run, chain, quick=True) for run in list_runs(workspace)]
     except NoKey as error:
         return noted.problem, f"the seals cannot be looked at: {error}"
     return "; ".join([*chain.wrong, *(str(NotAsSealed(one.run_id, one.wrong)) for one in found if one.wrong)]), ""
 
 
-def _wrong_parts(
-    workspace: Workspace, chain: Chain, run: Run, sealer: Sealer, seal: str, *, quick: bool
+def _mismatched_parts(
+    workspace: Workspace, chain: VerifiedAuditLog, run: Run, sealer: Sealer, seal: str, *, quick: bool
 ) -> Iterator[str]:
     there = kept(workspace.connection, run.id)
-    now = _parts(
+    now = _seal_parts_now(
         workspace, run.id, quick, [chain.keys[name] for name in {p.key for p in there.values()} if name in chain.keys]
     )
-    deleted = {beside(number) for number in chain.of(Act.RUN_DELETED)}
+    deleted = {beside(number) for number in chain.rows_of_act(AuditAct.RUN_DELETED)}
     named = names_sealed(run.state, there)
     wrong = False
     for name in [*there, *(name for name in now if name not in there)]:
@@ -250,7 +278,7 @@ def _wrong_parts(
         own = None if part is None else found.get(part.key)
         if part is None or own is None or not hmac.compare_digest(part.seal, own.seal):
             wrong = True
-            yield from _named(workspace, run.id, name, part, own or next(iter(found.values()), None))
+            yield from _name_mismatch(workspace, run.id, name, part, own or next(iter(found.values()), None))
     if not there:
         yield "its seals are gone"
         return
@@ -261,8 +289,10 @@ def _wrong_parts(
         yield f"result rows of {orphaned[0] or 'no task'}, which has not ended"
 
 
-def _parts(workspace: Workspace, run_id: int, quick: bool, sealers: Sequence[Sealer]) -> dict[str, dict[str, Part]]:
-    """Every part of a run as it is now, its seal by each key; a ``quick`` look leaves out what single tasks left."""
+def _seal_parts_now(
+    workspace: Workspace, run_id: int, quick: bool, sealers: Sequence[Sealer]
+) -> dict[str, dict[str, Part]]:
+    """Return every part of a run as it is now, its seal by each key; a ``quick`` check leaves out what single tasks left."""
     found: dict[str, dict[str, Part]] = {}
     for sealer in sealers:
         connection = workspace.connection
@@ -276,13 +306,15 @@ def _parts(workspace: Workspace, run_id: int, quick: bool, sealers: Sequence[Sea
     return found
 
 
-def _named(workspace: Workspace, run_id: int, name: str, part: Part | None, now: Part | None) -> Iterator[str]:
+def _name_mismatch(workspace: Workspace, run_id: int, name: str, part: Part | None, now: Part | None) -> Iterator[str]:
     if now is None:
         yield f"{name} is missing"
     elif part is None:
         yield f"{name} was added"
     elif name.startswith("rows of "):
-        yield from _changed_rows(workspace, run_id, name.removeprefix("rows of "), part.rows or b"", now.rows or b"")
+        yield from _name_changed_rows(
+            workspace, run_id, name.removeprefix("rows of "), part.rows or b"", now.rows or b""
+        )
     elif name.startswith("verdict "):
         verdicts = verdicts_of(workspace, run_id)
         at = int(name.removeprefix("verdict "))
@@ -291,10 +323,10 @@ def _named(workspace: Workspace, run_id: int, name: str, part: Part | None, now:
         yield name
 
 
-def _changed_rows(workspace: Workspace, run_id: int, key: str, before: bytes, now: bytes) -> Iterator[str]:
+def _name_changed_rows(workspace: Workspace, run_id: int, key: str, before: bytes, now: bytes) -> Iterator[str]:
     query = "SELECT result.id FROM result JOIN task ON task.id = task_id WHERE result.run_id = ? AND key = ? ORDER BY result.id"
     numbers = [int(row[0]) for row in workspace.connection.execute(query, (run_id, key))]
-    old, new = _cut(before), _cut(now)
+    old, new = _split_row_seals(before), _split_row_seals(now)
     known = set(old)
     strange = [number for number, seal in zip(numbers, new, strict=False) if seal not in known]
     for row in numbered_rows(workspace, strange[: MOST_NAMED + 1]):
@@ -302,98 +334,107 @@ def _changed_rows(workspace: Workspace, run_id: int, key: str, before: bytes, no
         dataset = f", dataset {row.draw}" if row.draw is not None else f", {row.dataset}"
         yield f"row {row.key}{of}{dataset} ({key})"
     if len(old) != len(new):
-        yield f"{counted(abs(len(old) - len(new)), 'row')} {'were added to' if len(new) > len(old) else 'are missing of'} {key}"
+        yield f"{count_noun(abs(len(old) - len(new)), 'row')} {'were added to' if len(new) > len(old) else 'are missing of'} {key}"
     elif not strange:
         yield f"rows of {key}"
 
 
-def _cut(seals: bytes) -> list[bytes]:
+def _split_row_seals(seals: bytes) -> list[bytes]:
     return [seals[at : at + ROW_BYTES] for at in range(0, len(seals), ROW_BYTES)]
 
 
-def _judged_otherwise(workspace: Workspace, run: Run) -> Iterator[str]:
-    """The verdicts that do not follow from the rows; only the version that gave them is asked again."""
+def _inconsistent_verdicts(workspace: Workspace, run: Run) -> Iterator[str]:
+    """Yield the verdicts that do not follow from the rows; they are judged again only by the version that gave them."""
     if run.versions.get("sfumato") != installed_version("sfumato"):
         return
     try:
         thresholds = run.recipe.thresholds
     except EngineError:
         return  # a method of another package is gone: its settings cannot be read
-    stored, now = verdicts_of(workspace, run.id), judge(thresholds, result_rows(workspace, run.id))
-    older = _by_value(workspace, run.id)
+    stored, now = verdicts_of(workspace, run.id), judge_thresholds(thresholds, result_rows(workspace, run.id))
+    older = _verdicts_by_value(workspace, run.id)
     if len(stored) != len(now):
         yield f"{len(stored)} verdicts, where its rows give {len(now)}"
     for number, (one, other) in enumerate(zip(stored, now, strict=False), start=1):
-        expected = _judged_by_value(one, other) if number in older else other
-        if _told(one.to_dict()) != _told(expected.to_dict()):
+        expected = _judge_by_value(one, other) if number in older else other
+        if _canonical_json(one.to_dict()) != _canonical_json(expected.to_dict()):
             yield f"verdict {number} does not follow from the rows"
 
 
-def _by_value(workspace: Workspace, run_id: int) -> set[int]:
-    """The verdicts, from 1, of a version that compared values alone with limits: its words are no longer written."""
+def _verdicts_by_value(workspace: Workspace, run_id: int) -> set[int]:
+    """Return the verdicts, from 1, of a version that compared values alone with limits: its words are no longer written."""
     query = "SELECT position, verdict FROM verdict WHERE run_id = ?"
     rows = workspace.connection.execute(query, (run_id,))
     return {int(position) + 1 for position, text in rows if stored_table(text).get("outcome") in OLDER}
 
 
-def _judged_by_value(stored: Verdict, now: Verdict) -> Verdict:
-    """What such a version made of what is observed; a ratio that is no longer formed is taken as it was stored."""
+def _judge_by_value(stored: Verdict, now: Verdict) -> Verdict:
+    """Return the verdict that such a version gave for the observed value; a ratio that is no longer formed is taken as it was stored."""
     judged = now if now.observed is not None else replace(now, observed=stored.observed, margin=stored.margin)
     outcome: Outcome = "not computed" if judged.margin is None else "met" if judged.margin >= 0 else "not met"
     return replace(judged, outcome=outcome, reason=stored.reason, lower=None, upper=None)
 
 
-def _told(table: Mapping[str, Any]) -> str:
+def _canonical_json(table: Mapping[str, Any]) -> str:
     return json.dumps(table, sort_keys=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
-    """What was found when everything was held against its seals: the audit log's rows, what is wrong, what else there is to say."""
+class IntegrityReport:
+    """Result of comparing a whole workspace with its seals.
+
+    rows: rows of the audit log
+    wrong: what is wrong, in words
+    notes: remarks
+    """
 
     rows: Sequence[AuditRow]
     wrong: tuple[str, ...]
     notes: tuple[str, ...]
 
 
-def verify_workspace(workspace: Workspace, noted: Sequence[Head] = ()) -> Verified:
-    """Hold the whole workspace against its seals. ``noted`` are heads of the audit log that were kept elsewhere."""
-    known = _noted(workspace, noted)
-    with as_of_now(workspace.connection):
-        return _verified(workspace, known)
+def verify_workspace(workspace: Workspace, noted: Sequence[AuditHead] = ()) -> IntegrityReport:
+    """Compare the whole workspace with its seals. ``noted`` are heads of the audit log that were kept elsewhere."""
+    known = _read_external_heads(workspace, noted)
+    with consistent_read(workspace.connection):
+        return _verify_snapshot(workspace, known)
 
 
-def _verified(workspace: Workspace, noted: Noted) -> Verified:
+def _verify_snapshot(workspace: Workspace, noted: ExternalHeads) -> IntegrityReport:
     heads, problem = noted.heads, noted.problem
-    if damaged := tuple(_database(workspace)):
+    if damaged := tuple(_database_problems(workspace)):
         with contextlib.suppress(sqlite3.Error):  # a log that can be read says where it was changed
-            off = broken(rows := audit_rows(workspace.connection), head_of(workspace.connection), heads)
+            off = chain_problem(rows := audit_rows(workspace.connection), read_head(workspace.connection), heads)
             log = tuple(filter(None, (problem, f"the audit log is broken: {off}" if off else "")))
-            return Verified(rows, (*log, *damaged), ())
-        return Verified((), tuple(filter(None, (problem, *damaged))), ())
+            return IntegrityReport(rows, (*log, *damaged), ())
+        return IntegrityReport((), tuple(filter(None, (problem, *damaged))), ())
     try:
-        chain = Chain(workspace, noted)
+        chain = VerifiedAuditLog(workspace, noted)
     except (NoKey, DamagedRecord) as error:
         rows = audit_rows(workspace.connection)
         said = f"the seals cannot be looked at: {error}"
-        off = broken(rows, head_of(workspace.connection), heads)
-        return Verified(rows, tuple(filter(None, (problem, off, said))), ())
-    wrong = [*chain.wrong, *chain.lack, *_stored(workspace, chain)]
+        off = chain_problem(rows, read_head(workspace.connection), heads)
+        return IntegrityReport(rows, tuple(filter(None, (problem, off, said))), ())
+    wrong = [*chain.wrong, *chain.lack, *_entry_problems(workspace, chain)]
     notes = []
-    ended = {row.found.get("begun") for row in chain.rows if row.act in (Act.RUN_RELEASED, Act.RELEASE_UNDONE)}
+    ended = {
+        row.details_table.get("begun")
+        for row in chain.rows
+        if row.act in (AuditAct.RUN_RELEASED, AuditAct.RELEASE_UNDONE)
+    }
     going = {row[0]: row[1] for row in workspace.connection.execute("SELECT number, run_id FROM releasing")}
-    for row in (row for row in chain.rows if row.act == Act.RELEASE_BEGUN and row.number not in ended):
+    for row in (row for row in chain.rows if row.act == AuditAct.RELEASE_BEGUN and row.number not in ended):
         if row.number in going:
             notes.append(
                 f"{row.subject}: a release has begun and not ended; if it was cut off: sfumato resume {going[row.number]}"
             )
         else:
             wrong.append(f"row {row.number} began a release of {row.subject}, and nothing says how it ended")
-    entered, deleted = chain.of(Act.RUN_ENTERED), chain.of(Act.RUN_DELETED)
+    entered, deleted = chain.rows_of_act(AuditAct.RUN_ENTERED), chain.rows_of_act(AuditAct.RUN_DELETED)
     there = [int(row[0]) for row in workspace.connection.execute("SELECT id FROM run ORDER BY id")]
     wrong += [f"run {number} is gone, and the audit log does not say that it was deleted"
               for number in entered if number not in there and number not in deleted]  # fmt: skip
-    wrong += _names(workspace, chain, there)
+    wrong += _run_name_problems(workspace, chain, there)
     wrong += tombstones.faults(workspace)
     if lost := tombstones.without_tombstone(workspace.connection):
         notes.append(
@@ -403,7 +444,7 @@ def _verified(workspace: Workspace, noted: Noted) -> Verified:
     old = []
     for number in there:
         try:
-            found = check_run(workspace, find_run(workspace, number), chain)
+            found = check_run_seal(workspace, find_run(workspace, number), chain)
         except (WorkspaceError, EngineError, sqlite3.Error) as error:
             wrong.append(f"run {number}: {error}")
             continue
@@ -413,17 +454,17 @@ def _verified(workspace: Workspace, noted: Noted) -> Verified:
     if old:
         said = f"runs {old[0]} to {old[-1]} are" if len(old) > 1 else f"run {old[0]} is"
         notes.append(f"{said} of an earlier version, or taken over from another user, and not sealed")
-    return Verified(chain.rows, tuple(wrong), tuple(notes))
+    return IntegrityReport(chain.rows, tuple(wrong), tuple(notes))
 
 
-def _database(workspace: Workspace) -> Iterator[str]:
-    """What SQLite finds wrong, and what acts or looks otherwise than we made it."""
+def _database_problems(workspace: Workspace) -> Iterator[str]:
+    """Yield what SQLite finds wrong, and which tables, triggers or views differ from those of this version."""
     answer = str(workspace.connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
     if answer != "ok":
         yield f"the database is damaged: {answer.splitlines()[0]}"
     if place := wrong_values(workspace.connection):
         yield f"the database is damaged, or another program wrote in it: {place} holds what cannot be there"
-    own, theirs = _own_schema(len(MIGRATIONS)), _schema(workspace.connection)
+    own, theirs = _expected_schema(len(MIGRATIONS)), _database_schema(workspace.connection)
     for name in sorted({*own, *theirs}):
         if name not in own:
             yield f"the database has a {theirs[name][0]} that is not ours: {name}"
@@ -434,36 +475,36 @@ def _database(workspace: Workspace) -> Iterator[str]:
 
 
 @lru_cache(maxsize=1)
-def _own_schema(version: int) -> Mapping[str, tuple[str, str]]:
-    """What a new database of a version holds."""
+def _expected_schema(version: int) -> Mapping[str, tuple[str, str]]:
+    """Return the schema of a new database of a version."""
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
         migrate(made)
-        return _schema(made)
+        return _database_schema(made)
 
 
-def _schema(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
+def _database_schema(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
     query = "SELECT name, type, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%'"
     return {row[0]: (row[1], re.sub(r"\s+", " ", row[2] or "")) for row in connection.execute(query)}
 
 
-def _stored(workspace: Workspace, chain: Chain) -> Iterator[str]:
-    """The datasets and projects that are not those that were entered."""
-    for act, (table, columns) in _STORED.items():
-        entered = chain.of(act)
+def _entry_problems(workspace: Workspace, chain: VerifiedAuditLog) -> Iterator[str]:
+    """Yield the datasets and projects that differ from those that were entered."""
+    for act, (table, columns) in _SEALED_COLUMNS.items():
+        entered = chain.rows_of_act(act)
         for found in workspace.connection.execute(f"SELECT {columns} FROM {table} ORDER BY id"):
             row = entered.get(found[0])
-            if row is None and chain.runs_before == 0:
+            if row is None and chain.last_unsealed_run == 0:
                 yield f"{table} {found[0]} was added by other means"
-            if row is None or (seal := row.found.get("seal")) is None:
+            if row is None or (seal := row.details_table.get("seal")) is None:
                 continue
-            sealer = chain.sealed(row)
+            sealer = chain.sealer_of_row(row)
             if sealer is not None and sealer.record(table, found) != seal:
                 yield f"{table} {found[0]} is not as it was sealed"
 
 
-def _names(workspace: Workspace, chain: Chain, runs: Sequence[int]) -> Iterator[str]:
-    """The runs whose name or note is not the one that was given last."""
-    given = chain.of(Act.RUN_NAMED)
+def _run_name_problems(workspace: Workspace, chain: VerifiedAuditLog, runs: Sequence[int]) -> Iterator[str]:
+    """Yield the runs whose name or note is not the one that was given last."""
+    given = chain.rows_of_act(AuditAct.RUN_NAMED)
     found = {row[0]: row for row in workspace.connection.execute(f"SELECT {run_names.COLUMNS} FROM run_name")}
     for run_id in runs:
         row = given.get(run_id)
@@ -471,6 +512,6 @@ def _names(workspace: Workspace, chain: Chain, runs: Sequence[int]) -> Iterator[
             if run_id in found:
                 yield f"the name of run {run_id} was added by other means"
             continue
-        sealer = chain.sealed(row)
-        if sealer is not None and sealer.record(run_names.WHAT, found.get(run_id)) != row.found.get("seal"):
+        sealer = chain.sealer_of_row(row)
+        if sealer is not None and sealer.record(run_names.WHAT, found.get(run_id)) != row.details_table.get("seal"):
             yield f"the name of run {run_id} is not as it was sealed"

@@ -1,4 +1,4 @@
-"""Maintenance of a workspace: files removed that nothing needs, a rollback accepted, and checks of all of it."""
+"""Maintenance of a workspace: removing files that nothing needs, accepting a rollback, and checking all of it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 
-from ..audit import Act, Head, append, head_of
+from ..audit import AuditAct, AuditHead, append_act, read_head
 from ..errors import DamagedTable, WorkspaceError
 from ..plain_files import check_layout
 from ..policy.justification import checked_justification
@@ -30,25 +30,25 @@ NETWORK_FILESYSTEMS = {"nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "fuse.ss
 LITTLE_SPACE = 1 << 30
 
 
-def known_tables(workspace: Workspace) -> set[str]:
-    """Hashes of all tables that the database speaks of."""
+def named_table_hashes(workspace: Workspace) -> set[str]:
+    """Return the hashes of all tables that the database names."""
     rows = workspace.connection.execute(
         "SELECT table_sha256 FROM dataset UNION SELECT sha256 FROM artefact UNION SELECT sha256 FROM tombstone_table"
     )
     return {row[0] for row in rows}
 
 
-def orphans(workspace: Workspace, age: float = AGE_SECONDS) -> list[Path]:
-    """Tables and half-written files that no row names and that have not been touched for ``age`` seconds."""
+def find_orphans(workspace: Workspace, age: float = AGE_SECONDS) -> list[Path]:
+    """Return tables and half-written files that no row names and that have not been touched for ``age`` seconds."""
     check_layout(workspace.directory)
     directory = workspace.tables.directory
     files = sorted(directory.iterdir()) if directory.is_dir() else []
-    old = [file for file in files if _age(file) > age]
-    known = known_tables(workspace)
+    old = [file for file in files if _age_in_seconds(file) > age]
+    known = named_table_hashes(workspace)
     return [file for file in old if file.stem not in known]
 
 
-def _age(file: Path) -> float:
+def _age_in_seconds(file: Path) -> float:
     try:
         return time.time() - file.lstat().st_mtime
     except FileNotFoundError:
@@ -56,23 +56,23 @@ def _age(file: Path) -> float:
 
 
 def remove_orphans(workspace: Workspace, age: float = AGE_SECONDS) -> int:
-    """Remove them; returns how many.
+    """Remove tables and half-written files that no row names; return how many.
 
     Under the write lock, so that no row can come to name one meanwhile; a table that is written again is touched.
     """
     with workspace.writing() as connection:
-        found = orphans(workspace, age)
+        found = find_orphans(workspace, age)
         removed = 0
-        for file in (one for one in found if _age(one) > age):
+        for file in (one for one in found if _age_in_seconds(one) > age):
             with contextlib.suppress(FileNotFoundError, IsADirectoryError, PermissionError):
                 file.unlink()
                 removed += 1
         if removed:
-            append(connection, Act.FILES_REMOVED, "workspace", files=removed)
+            append_act(connection, AuditAct.FILES_REMOVED, "workspace", files=removed)
     return removed
 
 
-def accept_rollback(workspace: Workspace, reason: str) -> Head:
+def accept_rollback(workspace: Workspace, reason: str) -> AuditHead:
     """Accept the history that a workspace has now in place of the one recorded outside it, with a row in its audit log that says why.
 
     Returns the new head. Raises BadInput for a reason without letters and where there is nothing to accept, BrokenHistory where
@@ -86,12 +86,19 @@ def accept_rollback(workspace: Workspace, reason: str) -> Head:
     known = (place.find(None, workspace.directory).head for place in workspace.places())
     recorded = next((str(head) for head in known if head is not None), "")
     with workspace.writing(accept_rollback=True) as connection:
-        append(connection, Act.ROLLBACK_ACCEPTED, "workspace", reason=text, recorded=recorded)
-    return head_of(workspace.connection)
+        append_act(connection, AuditAct.ROLLBACK_ACCEPTED, "workspace", reason=text, recorded=recorded)
+    return read_head(workspace.connection)
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class WorkspaceCheck:
+    """Result of one check of ``sfumato doctor``; its fields are the keys of its JSON.
+
+    what: what was checked
+    state: ``ok``, ``note`` or ``problem``
+    text: result in words
+    """
+
     what: str
     state: Literal["ok", "note", "problem"]
     text: str
@@ -100,71 +107,75 @@ class Check:
         return asdict(self)
 
 
-def workspace_checks(directory: Path) -> list[Check]:
-    """What is right and wrong with a workspace; a directory without one is only noted."""
+def check_workspace_health(directory: Path) -> list[WorkspaceCheck]:
+    """Check a workspace and return the results; a directory without one is only noted."""
     if not (directory / "workspace.db").is_file():
-        return [Check("workspace", "note", f"none yet in {directory}; make one with: sfumato init {directory}")]
+        return [
+            WorkspaceCheck("workspace", "note", f"none yet in {directory}; make one with: sfumato init {directory}")
+        ]
     try:
         workspace = Workspace.open(directory, unchecked=True)
     except WorkspaceError as error:
-        return [Check("workspace", "problem", str(error))]
+        return [WorkspaceCheck("workspace", "problem", str(error))]
     with workspace:
-        return list(_findings(workspace))
+        return list(_iterate_checks(workspace))
 
 
-def _findings(workspace: Workspace) -> Iterator[Check]:
+def _iterate_checks(workspace: Workspace) -> Iterator[WorkspaceCheck]:
     if workspace.owner:
         text = (
             f"belongs to {workspace.owner} and is only looked at; for a copy: sfumato adopt {workspace.directory} NEW"
         )
-        yield Check("workspace", "note", text)
+        yield WorkspaceCheck("workspace", "note", text)
     else:
-        yield Check("workspace", "ok", str(workspace.directory))
-    yield _permissions(workspace.directory)
-    yield _key(workspace)
-    yield _filesystem(workspace.directory)
+        yield WorkspaceCheck("workspace", "ok", str(workspace.directory))
+    yield _check_permissions(workspace.directory)
+    yield _check_key_file(workspace)
+    yield _check_filesystem(workspace.directory)
     free = shutil.disk_usage(workspace.directory).free
-    yield Check("free disk", "ok" if free > LITTLE_SPACE else "problem", f"{free / (1 << 30):.1f} GiB")
-    yield _integrity(workspace)
-    yield from _tables(workspace)
-    yield _audit(workspace)
+    yield WorkspaceCheck("free disk", "ok" if free > LITTLE_SPACE else "problem", f"{free / (1 << 30):.1f} GiB")
+    yield _check_database(workspace)
+    yield from _check_stored_tables(workspace)
+    yield _check_audit_log(workspace)
     if not workspace.owner:
         for place in workspace.places():
             kept, text = words_for(place, workspace.directory, workspace.connection)
-            yield Check("audit head", "ok" if kept else "note", text)
-    yield _log_out()
+            yield WorkspaceCheck("audit head", "ok" if kept else "note", text)
+    yield _check_log_out()
 
 
-def _permissions(directory: Path) -> Check:
+def _check_permissions(directory: Path) -> WorkspaceCheck:
     mode = stat.S_IMODE(directory.stat().st_mode)
     if mode & 0o077:
-        return Check("permissions", "problem", f"others may enter ({mode:04o}); run: chmod 700 {directory}")
-    return Check("permissions", "ok", f"{mode:04o}")
+        return WorkspaceCheck("permissions", "problem", f"others may enter ({mode:04o}); run: chmod 700 {directory}")
+    return WorkspaceCheck("permissions", "ok", f"{mode:04o}")
 
 
-def _key(workspace: Workspace) -> Check:
+def _check_key_file(workspace: Workspace) -> WorkspaceCheck:
     try:
         key = workspace.key()
     except NoKey as error:
-        return Check("key", "problem", str(error))
+        return WorkspaceCheck("key", "problem", str(error))
     path = workspace.directory / KEY_FILE
     mode = stat.S_IMODE(path.stat().st_mode)
     if not key:
-        return Check("key", "note", "public: whoever has a recipe and its data repeats its runs; for public data only")
+        return WorkspaceCheck(
+            "key", "note", "public: whoever has a recipe and its data repeats its runs; for public data only"
+        )
     if mode & 0o077:
-        return Check("key", "problem", f"others may read it ({mode:04o}); run: chmod 600 {path}")
-    return Check("key", "ok", f"fingerprint {fingerprint(key)}; keep a copy: sfumato key export FILE")
+        return WorkspaceCheck("key", "problem", f"others may read it ({mode:04o}); run: chmod 600 {path}")
+    return WorkspaceCheck("key", "ok", f"fingerprint {fingerprint(key)}; keep a copy: sfumato key export FILE")
 
 
-def _filesystem(directory: Path) -> Check:
-    kind = filesystem_of(directory)
+def _check_filesystem(directory: Path) -> WorkspaceCheck:
+    kind = filesystem_type(directory)
     if kind in NETWORK_FILESYSTEMS:
-        return Check("file system", "problem", f"{kind}: SQLite's log does not work there; use a local disk")
-    return Check("file system", "ok", kind or "unknown")
+        return WorkspaceCheck("file system", "problem", f"{kind}: SQLite's log does not work there; use a local disk")
+    return WorkspaceCheck("file system", "ok", kind or "unknown")
 
 
-def filesystem_of(directory: Path) -> str:
-    """The type of the file system that holds a directory, as Linux names it; empty elsewhere."""
+def filesystem_type(directory: Path) -> str:
+    """Return the type of the file system that holds a directory, as Linux names it; empty elsewhere."""
     try:
         mounts = Path("/proc/self/mounts").read_text("utf-8").splitlines()
     except OSError:
@@ -174,42 +185,46 @@ def filesystem_of(directory: Path) -> str:
     return next((points[str(p)] for p in (path, *path.parents) if str(p) in points), "")
 
 
-def _integrity(workspace: Workspace) -> Check:
+def _check_database(workspace: Workspace) -> WorkspaceCheck:
     try:
         answer = workspace.connection.execute("PRAGMA integrity_check").fetchone()[0]
     except sqlite3.DatabaseError as error:
         answer = str(error)
-    return Check("database", "ok" if answer == "ok" else "problem", "intact" if answer == "ok" else answer)
+    return WorkspaceCheck("database", "ok" if answer == "ok" else "problem", "intact" if answer == "ok" else answer)
 
 
-def _tables(workspace: Workspace) -> Iterator[Check]:
-    known = known_tables(workspace)
+def _check_stored_tables(workspace: Workspace) -> Iterator[WorkspaceCheck]:
+    known = named_table_hashes(workspace)
     damaged = 0
     for sha256 in sorted(map(str, known)):
         try:
             workspace.tables.read(sha256)
         except DamagedTable as error:
             damaged += 1
-            yield Check("table", "problem", str(error))
+            yield WorkspaceCheck("table", "problem", str(error))
     if not damaged:
-        yield Check("tables", "ok", f"{len(known)} stored, all as they were written")
-    left_over = orphans(workspace)
+        yield WorkspaceCheck("tables", "ok", f"{len(known)} stored, all as they were written")
+    left_over = find_orphans(workspace)
     if left_over:
-        text = f"{counted(len(left_over), 'file')} that no run needs; remove them with: sfumato doctor --fix"
-        yield Check("orphans", "note", text)
+        text = f"{count_noun(len(left_over), 'file')} that no run needs; remove them with: sfumato doctor --fix"
+        yield WorkspaceCheck("orphans", "note", text)
 
 
-def _audit(workspace: Workspace) -> Check:
+def _check_audit_log(workspace: Workspace) -> WorkspaceCheck:
     found = verify_workspace(workspace)
     wrong = "; ".join(found.wrong)
-    return Check("audit log", "problem" if wrong else "ok", wrong or f"{counted(len(found.rows), 'row')}, none changed")
+    return WorkspaceCheck(
+        "audit log", "problem" if wrong else "ok", wrong or f"{count_noun(len(found.rows), 'row')}, none changed"
+    )
 
 
-def _log_out() -> Check:
+def _check_log_out() -> WorkspaceCheck:
     try:
         text = Path("/etc/systemd/logind.conf").read_text("utf-8")
     except OSError:
         text = ""
     if any(line.strip().lower() in ("killuserprocesses=yes", "killuserprocesses=true") for line in text.splitlines()):
-        return Check("log-out", "problem", "KillUserProcesses=yes ends workers at log-out; run: loginctl enable-linger")
-    return Check("log-out", "ok", "workers go on")
+        return WorkspaceCheck(
+            "log-out", "problem", "KillUserProcesses=yes ends workers at log-out; run: loginctl enable-linger"
+        )
+    return WorkspaceCheck("log-out", "ok", "workers go on")

@@ -7,7 +7,7 @@ from itertools import combinations
 
 from sfumato.engine.methods.approved_tables import ApprovedTable
 from sfumato.engine.methods.results import Fit
-from sfumato.engine.recipe.steps import Step
+from sfumato.engine.recipe.steps import RecipeStep
 
 from ..store.runs import Run
 from ..store.workspace import Workspace
@@ -18,12 +18,12 @@ def approved_tables(workspace: Workspace, run: Run) -> tuple[ApprovedTable, ...]
     found: list[ApprovedTable] = []
     for step, fit in step_fits(workspace, run):
         if (give := step.method.synthesis.approved) is not None:
-            data = run.recipe.recoded(workspace.read(workspace.dataset(run.dataset_id))).alone
+            data = run.recipe.recode_data(workspace.read(workspace.dataset(run.dataset_id))).without_controls
             found += give(fit, step.spec, step.targets, data)
     return tuple(found)
 
 
-def step_fits(workspace: Workspace, run: Run) -> Iterator[tuple[Step, Fit]]:
+def step_fits(workspace: Workspace, run: Run) -> Iterator[tuple[RecipeStep, Fit]]:
     """The synthesis steps that may publish tables, and their stored fits; none of a step whose fit is not there yet."""
     for item, step in enumerate(run.recipe.synthesis):
         if step.method.synthesis.approved is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.engine.methods.registry import method_called
+from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.rows import Row
 
 from ..errors import NotFound
@@ -19,7 +19,7 @@ AREA, LOWER, UPPER = "audited_auc", "audited_lower", "audited_upper"
 
 def is_audit(measure: RecordMeasure) -> bool:
     """Whether the measure made shadow releases, and kept what distinguishes them."""
-    method = method_called(measure.key)
+    method = method_by_key(measure.key)
     return (
         measure.whole is not None and measure.guesses is not None and method is not None and method.measurement.refits
     )
@@ -55,18 +55,18 @@ def audited_record(workspace: Workspace, measure: RecordMeasure, record: int) ->
 
 def levers_of(measure: RecordMeasure) -> tuple[str, ...]:
     """What to change where a target of the audit stands out."""
-    method = method_called(measure.key)
+    method = method_by_key(measure.key)
     outputs = () if method is None else method.outputs
     return next((output.label.levers for output in outputs if output.risk.gate_reference), ())
 
 
 def audit_beside(workspace: Workspace, run_id: int, row: Row) -> RecordMeasure | None:
     """The audit that made a row; None where none did, or its run keeps no targets."""
-    method = method_called(row.method_key)
+    method = method_by_key(row.method_key)
     if method is None or not method.measurement.refits:
         return None
     recipe = find_run(workspace, run_id).recipe
-    step = recipe.step_of(row.method_key, row.params)
+    step = recipe.step_of_row(row.method_key, row.params)
     own = (one for one in record_measures(workspace, run_id) if is_audit(one) and recipe.measures[one.item] is step)
     return next(own, None)
 

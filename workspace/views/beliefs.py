@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.engine.data.microdata import as_column
-from sfumato.engine.methods.registry import method_called
+from sfumato.engine.data.microdata import to_column
+from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.rows import Row, row_params
 
 from ..errors import NotFound, NotReady
@@ -33,13 +33,13 @@ def belief_measures(workspace: Workspace, run_id: int) -> list[RecordMeasure]:
 
 def tells_beliefs(measure: RecordMeasure) -> bool:
     """Whether the measure tells what an intruder believes before and after."""
-    method = method_called(measure.key)
+    method = method_by_key(measure.key)
     return measure.guesses is not None and method is not None and method.measurement.beliefs is not None
 
 
 def beliefs_of(workspace: Workspace, run_id: int, measure: RecordMeasure) -> BeliefsFound:
     """What is believed of all records that were asked about. Raises NotFound, NotReady, DamagedTable."""
-    run, method = find_run(workspace, run_id), method_called(measure.key)
+    run, method = find_run(workspace, run_id), method_by_key(measure.key)
     if measure.guesses is None or method is None or method.measurement.beliefs is None:
         raise NotReady(f"{measure.key} of run {run_id} says nothing of what an intruder believes")
     told = method.measurement.beliefs
@@ -48,7 +48,9 @@ def beliefs_of(workspace: Workspace, run_id: int, measure: RecordMeasure) -> Bel
     rows = [
         row
         for row in result_rows(workspace, run_id)
-        if row.method_key == measure.key and row.draw is None and run.recipe.step_of(row.method_key, row.params) is step
+        if row.method_key == measure.key
+        and row.draw is None
+        and run.recipe.step_of_row(row.method_key, row.params) is step
     ]
     base = row_params(method, {}, settings)
     whole = {row.measure: row for row in rows if row.params == base and not row.target}
@@ -112,12 +114,12 @@ def guesses_of(
             "at random where its recipe says how many"
         )
     at = int(places[0])
-    data = run.recipe.recoded(workspace.read(workspace.dataset(run.dataset_id)))
+    data = run.recipe.recode_data(workspace.read(workspace.dataset(run.dataset_id)))
     posterior, prior = arrays["top_probability"][at], arrays["top_prior"][at]
     names = [name.removeprefix(GUESSED) for name in arrays if name.startswith(GUESSED)]
     guessed = {name: arrays[f"{GUESSED}{name}"][at] for name in names}
     own = {name: data.numbers(name)[record - 1] for name in names}
-    shown = {n: as_column(v, data, data.schema[n], n) for n, v in guessed.items()} if with_values else {}
+    shown = {n: to_column(v, data, data.schema[n], n) for n, v in guessed.items()} if with_values else {}
     guesses = tuple(
         Guess(
             float(posterior[g]),

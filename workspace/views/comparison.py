@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.engine.execution.comparison import Compared, ComparedVerdict, compare, compare_verdicts
-from sfumato.engine.methods.labels import labelled_object
-from sfumato.engine.recipe.difference import Difference
-from sfumato.engine.wording import counted
+from sfumato.engine.execution.comparison import ComparedNumber, ComparedVerdict, compare_rows, compare_verdicts
+from sfumato.engine.methods.labels import to_labelled_json
+from sfumato.engine.recipe.difference import PlanDifference
+from sfumato.engine.wording import count_noun
 
 from ..errors import DifferentData, NotReady
 from ..reporting.recipe_difference import difference_object
@@ -26,9 +26,9 @@ class RunComparison:
     runs: tuple[Run, Run]
     datasets: tuple[Dataset, Dataset]
     same_data: bool
-    rows: tuple[Compared, ...]
+    rows: tuple[ComparedNumber, ...]
     verdicts: tuple[ComparedVerdict, ...]
-    plans: tuple[Difference, ...]
+    plans: tuple[PlanDifference, ...]
     """What the second run's plan has otherwise than the first's."""
 
     @property
@@ -44,7 +44,7 @@ class RunComparison:
     @property
     def headline(self) -> str:
         names = [f"run {run.id} ({run.called}, m = {run.recipe.m}, seed {run.seed})" for run in self.runs]
-        each = [f"{counted(data.records, 'record')} of {data.name}" for data in self.datasets]
+        each = [f"{count_noun(data.records, 'record')} of {data.name}" for data in self.datasets]
         on = (
             f"on the same {each[0]}"
             if self.same_data
@@ -53,7 +53,7 @@ class RunComparison:
         return f"{names[0]} beside {names[1]}, {on}"
 
     @property
-    def shared(self) -> tuple[Compared, ...]:
+    def shared(self) -> tuple[ComparedNumber, ...]:
         """The numbers that both runs have."""
         return tuple(row for row in self.rows if row.first and row.second)
 
@@ -63,7 +63,7 @@ class RunComparison:
         numbers = ((row.key.rpartition(".")[0], row.params) for row in self.rows)
         return apart_in(numbers)
 
-    def only(self, place: int) -> tuple[Compared, ...]:
+    def only(self, place: int) -> tuple[ComparedNumber, ...]:
         """The numbers that only the first run (0) or the second (1) has."""
         return tuple(row for row in self.rows if (row.second, row.first)[place] is None)
 
@@ -73,10 +73,10 @@ class RunComparison:
             "runs": [_run_to_dict(run, data) for run, data in zip(self.runs, self.datasets, strict=True)],
             "same_data": self.same_data,
             "plans": [difference_object(one) for one in self.plans],
-            "rows": [labelled_object(row) for row in self.shared],
-            "only_first": [labelled_object(row) for row in self.only(0)],
-            "only_second": [labelled_object(row) for row in self.only(1)],
-            "verdicts": [labelled_object(verdict) for verdict in self.verdicts],
+            "rows": [to_labelled_json(row) for row in self.shared],
+            "only_first": [to_labelled_json(row) for row in self.only(0)],
+            "only_second": [to_labelled_json(row) for row in self.only(1)],
+            "verdicts": [to_labelled_json(verdict) for verdict in self.verdicts],
         }
 
 
@@ -107,7 +107,7 @@ def compare_runs(workspace: Workspace, first: int | str, second: int | str, *, a
     same = _same_records(runs, datasets)
     if not (same or any_data):
         raise DifferentData((_described(runs[0], datasets[0]), _described(runs[1], datasets[1])))
-    rows = compare(result_rows(workspace, runs[0].id), result_rows(workspace, runs[1].id))
+    rows = compare_rows(result_rows(workspace, runs[0].id), result_rows(workspace, runs[1].id))
     verdicts = compare_verdicts(verdicts_of(workspace, runs[0].id), verdicts_of(workspace, runs[1].id))
     return RunComparison(runs, datasets, same, rows, verdicts, between_runs(*runs))
 
@@ -118,7 +118,7 @@ def _same_records(runs: tuple[Run, Run], datasets: tuple[Dataset, Dataset]) -> b
         return True
     chosen = [
         (data.source_sha256, data.records, run.recipe.data.where, run.recipe.data.sample, run.recipe.data.holdout,
-         run.recipe.data.drawn and (run.seed, run.key_fingerprint))
+         run.recipe.data.is_random and (run.seed, run.key_fingerprint))
         for run, data in zip(runs, datasets, strict=True)
     ]  # fmt: skip
     return chosen[0] == chosen[1]
@@ -136,4 +136,4 @@ def _described(run: Run, data: Dataset) -> str:
         parts.append(
             f"without {source.holdout:.0%} of them, by seed {run.seed}{key}" if share else "without its control records"
         )
-    return f"run {run.id}: {counted(data.records, 'record')} of {data.name} ({', '.join(parts)})"
+    return f"run {run.id}: {count_noun(data.records, 'record')} of {data.name} ({', '.join(parts)})"

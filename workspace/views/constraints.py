@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.engine.data.schema import MissingPolicy, Schema, Variable
-from sfumato.engine.data.toml import read_toml, section_of
+from sfumato.engine.data.toml import get_table, read_toml
 from sfumato.engine.errors import BadInput
 
 from ..reporting.constraints import RuleLine, RulesView
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 def rules_view(data: Microdata, schema: Schema, *, search: bool) -> RulesView:
     """How a table keeps to the schema's rules, and with ``search`` which others all its records keep to. Raises BadInput."""
-    from sfumato.engine.constraints.evaluation import check_on_data, compliance
-    from sfumato.engine.constraints.mining import suggestions
+    from sfumato.engine.constraints.evaluation import check_constraint_levels, count_compliance
+    from sfumato.engine.constraints.mining import mine_constraints
 
-    check_on_data(data, schema)
+    check_constraint_levels(data, schema)
     said = tuple(
         RuleLine(one.constraint.name, one.constraint.text, one.constraint.source, one.broken, one.unknown, one.records)
-        for one in compliance(data, schema)
+        for one in count_compliance(data, schema)
     )
     if not search:
         return RulesView(len(data), said)
-    known = {one.constraint.rule for one in compliance(data, schema)}
+    known = {one.constraint.rule for one in count_compliance(data, schema)}
     taken = {line.name for line in said}
     found = []
-    for suggested in suggestions(data):
+    for suggested in mine_constraints(data):
         if suggested.constraint.rule in known:
             continue
         name, number = suggested.constraint.name, 2
@@ -46,16 +46,16 @@ def rules_view(data: Microdata, schema: Schema, *, search: bool) -> RulesView:
 def rules_of_text(workspace: Workspace, dataset_id: int, toml: str, *, search: bool) -> RulesView:
     """The same of a plan's text and the stored records that it is for. Raises BadInput and DamagedTable."""
     from sfumato.engine.constraints.constraints import read_constraints
-    from sfumato.engine.data.microdata import conform
+    from sfumato.engine.data.microdata import conform_to_schema
 
     table = read_toml(toml)
     dataset = workspace.dataset(dataset_id)
     stored = workspace.read(dataset)
-    planned = section_of(table, "variables")
+    planned = get_table(table, "variables")
     named = {name: Variable.from_table(name, one, f"variables.{name}") for name, one in planned.items()}
     schema = Schema(tuple(variable for name, variable in named.items() if name in stored.schema))
-    schema = replace(schema, constraints=read_constraints(section_of(table, "constraints"), schema))
-    return rules_view(conform(stored.frame, schema, MissingPolicy.KEEP), schema, search=search)
+    schema = replace(schema, constraints=read_constraints(get_table(table, "constraints"), schema))
+    return rules_view(conform_to_schema(stored.frame, schema, MissingPolicy.KEEP), schema, search=search)
 
 
 def rules_of_plan(directory: Path, dataset_id: int, toml: str) -> RulesView:
@@ -76,7 +76,7 @@ def broken_in_project(directory: Path, project_id: int) -> RulesView | None:
         if draft is None or newest is None:
             return None
         try:
-            if not section_of(read_toml(draft.toml), "constraints"):
+            if not get_table(read_toml(draft.toml), "constraints"):
                 return None
             found = rules_of_text(workspace, newest, draft.toml, search=False)
         except BadInput:

@@ -182,6 +182,6 @@ def _found(variable: Variable, data: Microdata, dropped: int) -> FoundColumn:
 
 
 def _conformed(data: Microdata, variable: Variable) -> Microdata:
-    from sfumato.engine.data.microdata import conform
+    from sfumato.engine.data.microdata import conform_to_schema
 
-    return conform(data.frame[[variable.name]], Schema((variable,)), MissingPolicy.DROP)
+    return conform_to_schema(data.frame[[variable.name]], Schema((variable,)), MissingPolicy.DROP)

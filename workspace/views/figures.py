@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.data.recoding import beside, recoded
+from sfumato.engine.data.recoding import align_levels, recode_data
 from sfumato.engine.data.schema import Variable
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.plots.joint import pair_figures
@@ -83,7 +83,9 @@ def _distributions(
     released = [[_released(workspace, run, draw) for draw in range(1, min(datasets, run.recipe.m) + 1)] for run in runs]
     confidential, released = _coded_alike(confidential, released, runs, public=public)
     groups = [Group(name, tuple(tables)) for name, tables in zip(names, released, strict=True)]
-    variables = [recipe.schema.require(name, "--bin-width") for name in dict.fromkeys((*recipe.released, *bin_widths))]
+    variables = [
+        recipe.schema.require_variable(name, "--bin-width") for name in dict.fromkeys((*recipe.released, *bin_widths))
+    ]
     for variable in variables:
         _check_width(variable, confidential, bin_widths.get(variable.name))
     labels = frozenset().union(*(run.recipe.generalised for run in runs))
@@ -101,12 +103,12 @@ def _coded_alike(
     recodes = [run.recipe.form.recode for run in runs]
     if public:
         for rules in recodes:
-            confidential = recoded(confidential, rules)
+            confidential = recode_data(confidential, rules)
     else:
         for tables, rules in zip(released, recodes, strict=True):
-            confidential = beside(confidential, tables[0], rules)[0]
+            confidential = align_levels(confidential, tables[0], rules)[0]
     return confidential, [
-        [one if public else beside(confidential, one, rules)[1] for one in tables]
+        [one if public else align_levels(confidential, one, rules)[1] for one in tables]
         for tables, rules in zip(released, recodes, strict=True)
     ]
 
@@ -123,7 +125,7 @@ def _check_width(variable: Variable, confidential: Microdata, width: float | Non
     place = f"--bin-width {variable.name}"
     if variable.kind.has_levels:
         raise BadInput(place, f"a {variable.kind} variable has levels, not bins; leave it out")
-    values = confidential.present(variable.name)
+    values = confidential.present_numbers(variable.name)
     if not width > 0 or float(values.max() - values.min()) / width > MOST_BINS:
         raise BadInput(place, f"must be above 0 and make no more than {MOST_BINS:,} bins")
 

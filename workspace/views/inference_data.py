@@ -9,8 +9,8 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.methods.results import LOG_POSTERIOR, Chains, NoTrace
-from sfumato.engine.recipe.steps import Step
+from sfumato.engine.methods.results import LOG_POSTERIOR, NoTrace, SamplerDraws
+from sfumato.engine.recipe.steps import RecipeStep
 
 from ..errors import NotReady, WorkspaceError
 from ..store.artefacts import traces_of
@@ -39,7 +39,7 @@ def arviz_library() -> Any:
     return arviz
 
 
-def chains_of(workspace: Workspace, run: Run, target: str = "") -> tuple[Step, Chains]:
+def chains_of(workspace: Workspace, run: Run, target: str = "") -> tuple[RecipeStep, SamplerDraws]:
     """The synthesis step that makes ``target``, and all draws of its chains; of the only step that kept any where none is named.
 
     Raises BadInput where no step makes it, or several kept chains; NotReady where the step kept none, with the reason.
@@ -64,21 +64,21 @@ def chains_of(workspace: Workspace, run: Run, target: str = "") -> tuple[Step, C
     return step, read_chains(workspace.tables, left[chains_name(item)])
 
 
-def _why_none(workspace: Workspace, run: Run, step: Step) -> str:
+def _why_none(workspace: Workspace, run: Run, step: RecipeStep) -> str:
     """Why there are none: its method draws none, or nobody asked."""
     traces = {model.target: model.trace for model in traces_of(workspace, run.id)}
     trace = traces.get(step.target)
     return f"no convergence check; {trace.reason}" if isinstance(trace, NoTrace) else _how_to_keep(step)
 
 
-def _how_to_keep(step: Step | None) -> str:
+def _how_to_keep(step: RecipeStep | None) -> str:
     """What a recipe says to have them kept."""
     if step is None or "keep_chains" not in {info.name for info in step.spec.params()}:
         return "a step of a method that draws chains keeps them where it says keep_chains = true"
     return f"say keep_chains = true in {step.place}, and run it again"
 
 
-def inference_data(chains: Chains, run_id: int, target: str) -> arviz.InferenceData:
+def inference_data(chains: SamplerDraws, run_id: int, target: str) -> arviz.InferenceData:
     """All draws as ``InferenceData``: a variable a parameter, (chain, draw), in the order of sampling.
 
     ``posterior`` and ``sample_stats`` have the steps after the burn-in, ``warmup_posterior`` and ``warmup_sample_stats`` those of it. Chains count

@@ -13,7 +13,7 @@ from .beliefs import beliefs_of, guesses_of, tells_beliefs
 from .records import drivers, find_measure, open_records, record_line, record_measures, values
 
 if TYPE_CHECKING:
-    from sfumato.engine.execution.record_risk import LeaveOneOut
+    from sfumato.engine.execution.record_risk import LeaveOneOutCandidates
 
     from ..reporting.audits import AuditedRecord
     from ..reporting.beliefs import BeliefsFound, RecordGuesses
@@ -31,7 +31,7 @@ class AtRisk:
 
     records: Records
     lines: Sequence[RecordLine]
-    alone: LeaveOneOut | None
+    alone: LeaveOneOutCandidates | None
     values: Sequence[dict[str, str | int | float]] | None
     beliefs: BeliefsFound | None
     guesses: RecordGuesses | None

@@ -177,8 +177,8 @@ def _limit(thresholds: Sequence[Threshold], key: str, column: str) -> float | No
 
 
 def _quasi_identifiers(run: Run) -> dict[str, Scale]:
-    from sfumato.engine.partition.pairs import NUMBERS, quasi_identifiers
+    from sfumato.engine.partition.pairs import NUMBERS, compared_quasi_identifiers
 
     recipe = run.recipe
-    names = quasi_identifiers(recipe.schema, recipe.released)
+    names = compared_quasi_identifiers(recipe.schema, recipe.released)
     return {name: "numbers" if recipe.schema[name].kind in NUMBERS else "categories" for name in names}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.errors import EngineError
-from sfumato.engine.recipe.difference import Difference, differences
+from sfumato.engine.recipe.difference import PlanDifference, plan_differences
 
 from ..store.runs import Run, companions_of, list_runs
 from ..store.workspace import Workspace
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from ..plan.drafts import Draft
 
 
-def between_runs(first: Run, second: Run) -> tuple[Difference, ...]:
+def between_runs(first: Run, second: Run) -> tuple[PlanDifference, ...]:
     """What the second run's recipe has otherwise than the first's, in today's words where both can be read."""
     try:
-        return differences(first.recipe.to_table(), second.recipe.to_table())
+        return plan_differences(first.recipe.to_table(), second.recipe.to_table())
     except EngineError:  # a method of another package is gone
-        return differences(tomllib.loads(first.recipe_toml), tomllib.loads(second.recipe_toml))
+        return plan_differences(tomllib.loads(first.recipe_toml), tomllib.loads(second.recipe_toml))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class SinceRun:
 
     run_id: int
     called: str
-    changes: Sequence[Difference]
+    changes: Sequence[PlanDifference]
     other_data: bool
 
 
@@ -47,7 +47,7 @@ def since_newest_run(workspace: Workspace, draft: Draft) -> SinceRun | None:
     return SinceRun(
         newest.id,
         newest.name,
-        differences(_table(newest), Recipe.from_toml(draft.toml).to_table()),
+        plan_differences(_table(newest), Recipe.from_toml(draft.toml).to_table()),
         _source(workspace, newest.dataset_id) != _source(workspace, draft.dataset_id),
     )
 

@@ -16,16 +16,16 @@ import pandas as pd
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.execution.record_risk import (
-    Driver,
-    LeaveOneOut,
+    LeaveOneOutCandidates,
     RecordRisk,
-    knowledge_of,
-    leave_one_out,
-    matching_records,
-    record_risk,
+    RiskDriver,
+    average_record_risk,
+    find_matching_records,
+    leave_one_out_candidates,
+    matched_variables,
 )
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.wording import counted
+from sfumato.engine.wording import count_noun
 
 from ..errors import NotFound, NotReady
 from ..reporting.records import RecordLine
@@ -116,7 +116,7 @@ def _matches(recipe: Recipe, item: int) -> bool:
     if recipe.measures[item].method.measurement.refits:
         return False
     try:
-        return bool(knowledge_of(recipe, item))
+        return bool(matched_variables(recipe, item))
     except NotComputable:
         return False
 
@@ -168,7 +168,7 @@ class Records:
     @property
     def over(self) -> str:
         """``400 records``, ``300 of 1,000 records``: how many were asked about."""
-        return f"{f'{self.asked:,} of ' if self.asked < self.total else ''}{counted(self.total, 'record')}"
+        return f"{f'{self.asked:,} of ' if self.asked < self.total else ''}{count_noun(self.total, 'record')}"
 
     @property
     def listed(self) -> str:
@@ -216,14 +216,16 @@ def open_records(
 
 def risk_of_records(workspace: Workspace, measure: RecordMeasure, draw: int | None = None) -> RecordRisk:
     """The risk of every record, (n,), over all datasets together or in one. Raises NotFound, DamagedTable."""
-    return record_risk([record_arrays(workspace.tables, measure.key, sha256) for sha256 in _chosen(measure, 0, draw)])
+    return average_record_risk(
+        [record_arrays(workspace.tables, measure.key, sha256) for sha256 in _chosen(measure, 0, draw)]
+    )
 
 
 def own_risk(workspace: Workspace, measure: RecordMeasure) -> RecordRisk | None:
     """The risk of every record, (n,), were the confidential data released as they are; None where that was not asked. Raises DamagedTable."""
     if measure.confidential is None:
         return None
-    return record_risk([record_arrays(workspace.tables, measure.key, measure.confidential)])
+    return average_record_risk([record_arrays(workspace.tables, measure.key, measure.confidential)])
 
 
 def record_line(workspace: Workspace, records: Records, record: int) -> RecordLine:
@@ -232,7 +234,7 @@ def record_line(workspace: Workspace, records: Records, record: int) -> RecordLi
     if not 1 <= record <= records.total:
         raise NotFound(f"there is no record {record}; the table has records 1 to {records.total:,}")
     risk = _risk_of(workspace, measure, _chosen(measure, records.run_id, records.draw), record)
-    if not risk.asked[0]:
+    if not risk.is_examined[0]:
         raise NotFound(f"record {record} was not asked about: {measure.place} {measure.key} asks of {records.over}")
     own = None if measure.confidential is None else _risk_of(workspace, measure, [measure.confidential], record)
     return _line(record - 1, 0, risk, own)
@@ -244,7 +246,9 @@ def risk_of_record(workspace: Workspace, measure: RecordMeasure, record: int, dr
 
 
 def _risk_of(workspace: Workspace, measure: RecordMeasure, hashes: Sequence[str], record: int) -> RecordRisk:
-    return record_risk([record_arrays(workspace.tables, measure.key, sha256, [record - 1]) for sha256 in hashes])
+    return average_record_risk(
+        [record_arrays(workspace.tables, measure.key, sha256, [record - 1]) for sha256 in hashes]
+    )
 
 
 def _chosen(measure: RecordMeasure, run_id: int, draw: int | None) -> list[str]:
@@ -267,7 +271,7 @@ def _table(measure: RecordMeasure, run_id: int, draw: int) -> str:
     return measure.draws[draw]
 
 
-def drivers(workspace: Workspace, records: Records, numbers: Sequence[int]) -> LeaveOneOut | None:
+def drivers(workspace: Workspace, records: Records, numbers: Sequence[int]) -> LeaveOneOutCandidates | None:
     """Candidates of the chosen records (numbers from 1) with every variable known, and without each; None where a measure matches on none.
 
     Over the same released datasets as ``records``. Costs a pass over each of them for every record: for few records.
@@ -276,10 +280,10 @@ def drivers(workspace: Workspace, records: Records, numbers: Sequence[int]) -> L
         return None
     run = find_run(workspace, records.run_id)
     draws = list(records.measure.draws) if records.draw is None else [records.draw]
-    names, radius = knowledge_of(run.recipe, records.measure.item)
-    confidential = run.recipe.recoded(workspace.read(workspace.dataset(run.dataset_id), names))
+    names, radius = matched_variables(run.recipe, records.measure.item)
+    confidential = run.recipe.recode_data(workspace.read(workspace.dataset(run.dataset_id), names))
     releases = (_released(workspace, run, draw, names) for draw in draws)
-    return leave_one_out(confidential, releases, names, radius, [number - 1 for number in numbers])
+    return leave_one_out_candidates(confidential, releases, names, radius, [number - 1 for number in numbers])
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,11 +299,11 @@ class Candidates:
     draw: int
     matching: tuple[int, ...]
     within: Mapping[str, str]
-    alone: LeaveOneOut
+    alone: LeaveOneOutCandidates
     hit: bool | None
 
     @property
-    def driver(self) -> Driver | None:
+    def driver(self) -> RiskDriver | None:
         """The variable whose removal adds most candidates."""
         return self.alone.driver(0)
 
@@ -313,13 +317,13 @@ def candidates(workspace: Workspace, run_id: int, measure: RecordMeasure, record
     run = find_run(workspace, run_id)
     dataset = workspace.dataset(run.dataset_id)
     _check_numbers([record], dataset.records)
-    names, radius = knowledge_of(run.recipe, measure.item)
-    confidential = run.recipe.recoded(workspace.read(dataset, names))
+    names, radius = matched_variables(run.recipe, measure.item)
+    confidential = run.recipe.recode_data(workspace.read(dataset, names))
     released = _released(workspace, run, draw, names)
-    rows = matching_records(confidential, released, names, radius, record - 1)
-    alone = leave_one_out(confidential, [released], names, radius, [record - 1])
+    rows = find_matching_records(confidential, released, names, radius, record - 1)
+    alone = leave_one_out_candidates(confidential, [released], names, radius, [record - 1])
     within = {name: str(radius[name].written) if name in radius else "equal" for name in names}
-    hit = bool((released.records[rows] == record - 1).any()) if released.linked else None
+    hit = bool((released.linked_records[rows] == record - 1).any()) if released.linked else None
     return Candidates(record, draw, tuple(int(row) + 1 for row in rows), within, alone, hit)
 
 

@@ -12,7 +12,7 @@ from threading import Lock
 
 from sfumato.engine.methods.results import Diagnostic
 from sfumato.engine.methods.rows import Row
-from sfumato.engine.recipe.outcomes import OUTCOMES, WORST_FIRST, Outcome, outcome_of
+from sfumato.engine.recipe.outcomes import OUTCOMES, WORST_FIRST, Outcome, current_outcome
 from sfumato.engine.recipe.thresholds import Verdict
 
 from ..store.records import check_numbers, check_texts, check_whole, record, stored_table
@@ -91,10 +91,10 @@ def _where(workspace: Workspace, selection: Selection) -> tuple[str, list[object
 
 def _names_in(workspace: Workspace, run_id: int) -> dict[str, str]:
     """The human names of a run's numbers by key, in small letters."""
-    from sfumato.engine.methods.labels import name_called  # it loads methods
+    from sfumato.engine.methods.labels import measure_name  # it loads methods
 
     found = workspace.connection.execute(f"SELECT DISTINCT {_KEY} FROM result WHERE run_id = ?", (run_id,))
-    return {key: name_called(key).lower() for (key,) in found if isinstance(key, str)}
+    return {key: measure_name(key).lower() for (key,) in found if isinstance(key, str)}
 
 
 _NAMES = [field.name for field in fields(Row)]
@@ -231,7 +231,7 @@ def verdicts_of(workspace: Workspace, run_id: int) -> list[Verdict]:
 def _verdict(text: str) -> Verdict:
     """A stored verdict; its words may be those of an earlier version, and are what was sealed."""
     table = stored_table(text)
-    verdict = Verdict(**{**table, "outcome": outcome_of(str(table.get("outcome")))})
+    verdict = Verdict(**{**table, "outcome": current_outcome(str(table.get("outcome")))})
     check_texts(verdict.value, verdict.target, verdict.bound, verdict.outcome, verdict.reason)
     check_numbers(verdict.level, verdict.limit, verdict.observed, verdict.margin, verdict.lower, verdict.upper)
     if verdict.outcome not in OUTCOMES or not isinstance(verdict.params, dict | None):

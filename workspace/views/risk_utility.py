@@ -72,9 +72,9 @@ class RiskUtilityMap:
 
     def of_ratio(self, axis: Axis, run_id: int) -> float | None:
         """What a ``max_ratio`` or a ``max_increase`` of a run's number compares with: its baseline where the output says so, else the confidential data's."""
-        from sfumato.engine.recipe.thresholds import ratio_to
+        from sfumato.engine.recipe.thresholds import baseline_words
 
-        if ratio_to(axis.key):
+        if baseline_words(axis.key):
             return self.baselines.get(axis.ident, {}).get(run_id)
         return self.confidential.get(axis.ident)
 
@@ -103,10 +103,10 @@ def _efficient(values: Sequence[tuple[float, float]], goals: tuple[str, str]) ->
     import numpy as np
 
     from sfumato.engine.execution.comparison import as_cost
-    from sfumato.engine.search.dominance import non_dominated
+    from sfumato.engine.search.dominance import is_non_dominated
 
     costs = [[as_cost(value, goal) for value, goal in zip(pair, goals, strict=True)] for pair in values]
-    marks: list[bool | None] = non_dominated(np.array(costs)).tolist()
+    marks: list[bool | None] = is_non_dominated(np.array(costs)).tolist()
     return marks
 
 
@@ -156,9 +156,9 @@ def risk_utility_map(workspace: Workspace, project_id: int) -> RiskUtilityMap:
 
 def made_with(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of a number without those that only select which rows a run has."""
-    from sfumato.engine.execution.comparison import selecting
+    from sfumato.engine.execution.comparison import filter_settings
 
-    return {name: value for name, value in params.items() if name not in selecting(method)}
+    return {name: value for name, value in params.items() if name not in filter_settings(method)}
 
 
 @lru_cache(maxsize=256)
@@ -167,9 +167,9 @@ def _made(method: str, params: str) -> str:
 
 
 def _goal(key: str) -> str:
-    from sfumato.engine.methods.registry import method_called
+    from sfumato.engine.methods.registry import method_by_key
 
     method, _, measure = key.rpartition(".")
-    found = method_called(method)
+    found = method_by_key(method)
     named = [output.goal for output in found.outputs if output.name == measure] if found else []
     return named[0] if named else "none"

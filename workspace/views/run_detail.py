@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sfumato.engine.recipe.difference import Difference, differences
+from sfumato.engine.recipe.difference import PlanDifference, plan_differences
 from sfumato.engine.recipe.thresholds import Verdict
 
 from ..store.runs import find_run, list_runs
@@ -39,7 +39,7 @@ class RunDetail:
     seed: int
     key_public: bool
     against: int | None
-    changes: tuple[Difference, ...]
+    changes: tuple[PlanDifference, ...]
     phases: tuple[Phase, ...]
     unmet: tuple[Verdict, ...]
     weights: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ def run_detail(workspace: Workspace, run_id: int) -> RunDetail:
     ).fetchone()
     before = next((one for one in list_runs(workspace, run.project_id) if one.id < run.id), None)
     table = tomllib.loads(run.recipe_toml)
-    changed = () if before is None else differences(tomllib.loads(before.recipe_toml), table)
+    changed = () if before is None else plan_differences(tomllib.loads(before.recipe_toml), table)
     unmet = tuple(verdict for verdict in verdicts_of(workspace, run.id) if verdict.outcome != "met")
     m = table.get("release", {}).get("m")
     against = None if before is None else before.id

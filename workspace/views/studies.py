@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sfumato.engine.methods.outputs import Axis, Output
-from sfumato.engine.methods.registry import Method, method_called
+from sfumato.engine.methods.registry import Method, method_by_key
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.spec import Spec
 
@@ -20,7 +20,7 @@ from .results import SHARE_OF_BAND, has_averages, study_averages
 
 if TYPE_CHECKING:
     from sfumato.engine.recipe.recipe import Recipe
-    from sfumato.engine.recipe.steps import Step
+    from sfumato.engine.recipe.steps import RecipeStep
 
 _Place = TypeVar("_Place")
 _Shares = Mapping[tuple[object, ...], tuple[float, ...]]
@@ -75,12 +75,12 @@ def _without_curve(workspace: Workspace, run_id: int) -> list[str]:
     keys = workspace.connection.execute(
         "SELECT DISTINCT family || '.' || method FROM result WHERE run_id = ? AND level IS NOT NULL", (run_id,)
     )
-    methods = [found for (key,) in keys if (found := method_called(key)) is not None]
+    methods = [found for (key,) in keys if (found := method_by_key(key)) is not None]
     return [
         f"{method.key}.{output.name}"
         for method in methods
         for output in method.outputs
-        if method.answers or output not in method.curves
+        if method.answer_outputs or output not in method.curve_outputs
     ]
 
 
@@ -153,7 +153,7 @@ class Study:
         return list(dict.fromkeys(curve for curve, _ in self.values))
 
     def outputs(self, curve: str = "") -> list[Output]:
-        return [output for output in self.method.curves if (curve, output.name) in self.values]
+        return [output for output in self.method.curve_outputs if (curve, output.name) in self.values]
 
     def answer(self, measure: str, curve: str = "", **params: Any) -> Answer | None:
         """The answer of a measure for a curve, with these parameters; None where there is none."""
@@ -165,7 +165,7 @@ class Study:
 
     def on_axis(self, curve: str = "") -> Answer | None:
         """The answer that is a point of the axis."""
-        names = [output.name for output in self.method.answers if output.study.on_axis]
+        names = [output.name for output in self.method.answer_outputs if output.study.on_axis]
         return self.answer(names[0], curve) if names else None
 
 
@@ -184,11 +184,11 @@ def studies(workspace: Workspace, run_id: int) -> list[Study]:
     found: dict[str, list[_Stored]] = {}
     for row in rows:
         params = json.loads(row["params"])
-        if step := recipe.step_of(row["study"], params):
+        if step := recipe.step_of_row(row["study"], params):
             found.setdefault(step.place, []).append(
                 (row["measure"], row["level"], Answer(row["measure"], row["value"], row["reason"], params))
             )
-    kept = [step for step in recipe.studies if step.place in found and step.method.answers]
+    kept = [step for step in recipe.studies if step.place in found and step.method.answer_outputs]
     averages = study_averages(workspace, run_id) if any(map(_shown_by_rows, kept)) else []
     return [
         replace(
@@ -199,12 +199,12 @@ def studies(workspace: Workspace, run_id: int) -> list[Study]:
     ]
 
 
-def _shown_by_rows(step: Step) -> bool:
+def _shown_by_rows(step: RecipeStep) -> bool:
     return together(step.method) or step.method.study.lattice is not None
 
 
-def _is_of(recipe: Recipe, step: Step, row: Row) -> bool:
-    return row.method_key == step.method.key and recipe.step_of(row.method_key, row.params) is step
+def _is_of(recipe: Recipe, step: RecipeStep, row: Row) -> bool:
+    return row.method_key == step.method.key and recipe.step_of_row(row.method_key, row.params) is step
 
 
 _Stored = tuple[str, float | None, Answer]
@@ -222,7 +222,7 @@ def _study(method: Method, spec: Spec, rows: Sequence[_Stored]) -> Study:
     curves = {name: tuple(values.get(point) for point in points) for name, values in found.items()}
     limits = {
         output.name: float(getattr(spec, output.study.limit_parameter))
-        for output in method.curves
+        for output in method.curve_outputs
         if output.study.limit_parameter and any(measure == output.name for _, measure in curves)
     }
     settings = {name: getattr(spec, name) for name in axis.uses}

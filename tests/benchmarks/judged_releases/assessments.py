@@ -6,11 +6,11 @@ from typing import Any
 
 import pandas as pd
 
-from sfumato.engine.data.microdata import conform
-from sfumato.engine.methods.table_profile import table_seen
+from sfumato.engine.data.microdata import conform_to_schema
+from sfumato.engine.methods.table_profile import profile_table
 from sfumato.workspace.plan.drafting import Wanted, drafted
 from sfumato.workspace.policy.policy import Policy
-from sfumato.workspace.service.draft_data import gate_limit
+from sfumato.workspace.service.draft_data import make_gate_limit
 
 from .entering import Case, recipe_of
 from .tables import Frame, Roles
@@ -23,11 +23,11 @@ def draft_assessment(title: str, roles: Roles, members: Frame, controls: Frame, 
     """
     recipe = recipe_of(title, roles, Case([frame]))
     everybody = pd.concat([members, controls], ignore_index=True)
-    data = conform(everybody[list(recipe.schema.names)], recipe.schema)
+    data = conform_to_schema(everybody[list(recipe.schema.names)], recipe.schema)
     # A draft sees one file, holds people out of it, and sets no limit that so few cannot decide.
     table = {**recipe.to_table(), "data": {"file": "people.csv"}}
     wanted = Wanted("synthesis", full=True, m=1, holdout=True)
-    plan = drafted(table, table_seen(data), wanted, gate_limit(Policy()))
+    plan = drafted(table, profile_table(data), wanted, make_gate_limit(Policy()))
     steps = [(step.section, dict(step.table)) for step in plan.steps]
     measures = [table for section, table in steps if section == "measure" and is_of_people(table["method"])]
     limits = [table for section, table in steps if section == "threshold" and is_of_people(table["value"])]

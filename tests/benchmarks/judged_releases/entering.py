@@ -12,10 +12,10 @@ from hashlib import sha256
 from importlib.util import find_spec
 from typing import Any
 
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import Examination, Finding, examine
+from sfumato.workspace.gate.gate import Examination, Finding, examine_release
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
@@ -106,16 +106,18 @@ def enter_and_examine(
     """Enter released frames beside their members and hold-out records, compute what the recipe measures, and examine the release."""
     names = list(recipe.schema.names)
     started = time.perf_counter()
-    data = conform(members[names], recipe.schema).with_controls(conform(controls[names], recipe.schema))
+    data = conform_to_schema(members[names], recipe.schema).with_controls(
+        conform_to_schema(controls[names], recipe.schema)
+    )
     given = []
     for i, frame in enumerate(frames):
-        made = conform(frame[names], recipe.released_schema, origin=recipe.origin)
+        made = conform_to_schema(frame[names], recipe.released_schema, origin=recipe.origin)
         made = replace(made, linked=recipe.linked, generalised=recipe.generalised)
         given.append((Source(f"release-{i}.csv", f"{i}".encode()), made))
     run = enter_run(workspace, recipe, Source("people.csv", recipe.title.encode()), data, given=given)
     work(workspace.directory, idle=0)
     entered = time.perf_counter()
-    examination = examine(workspace, plan_release(workspace, run), Policy())
+    examination = examine_release(workspace, plan_release(workspace, run), Policy())
     return GateVerdict(examination, entered - started, time.perf_counter() - entered)
 
 

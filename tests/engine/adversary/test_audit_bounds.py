@@ -6,27 +6,33 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, norm
 
-from sfumato.engine.adversary.audit_bounds import bounds, clopper_pearson, counted, of_guesses, thresholds
+from sfumato.engine.adversary.audit_bounds import (
+    best_bound_thresholds,
+    bounds_at_thresholds,
+    clopper_pearson_limits,
+    epsilon_bound_from_guesses,
+    privacy_loss_bounds,
+)
 
 
 @pytest.mark.parametrize(("hits", "cases"), [(0, 10), (3, 10), (10, 10), (57, 200)])
 def test_limits_are_clopper_pearsons(hits: int, cases: int) -> None:
     found = binomtest(hits, cases).proportion_ci(0.95, method="exact")
-    low, high = clopper_pearson(np.array([hits]), cases, 0.025)
+    low, high = clopper_pearson_limits(np.array([hits]), cases, 0.025)
     assert (low[0], high[0]) == pytest.approx((found.low, found.high))
 
 
 def test_a_perfect_attack_on_few_releases_proves_little() -> None:
     low, high = 0.025 ** (1 / 50), 1 - 0.025 ** (1 / 50)
-    epsilon, mu = bounds(np.array([50, 5]), 50, np.array([0, 6]), 50)
+    epsilon, mu = privacy_loss_bounds(np.array([50, 5]), 50, np.array([0, 6]), 50)
     assert epsilon == pytest.approx([np.log(low / high), 0])
     assert mu == pytest.approx([norm.ppf(low) - norm.ppf(high), 0])
 
 
 def audited(draw: np.ndarray, member: np.ndarray) -> tuple[float, float]:
     half = len(draw) // 2
-    at = thresholds(draw[:half], member[:half])
-    return counted(draw[half:], member[half:], at)
+    at = best_bound_thresholds(draw[:half], member[:half])
+    return bounds_at_thresholds(draw[half:], member[half:], at)
 
 
 def test_a_randomised_answer_of_epsilon_one_is_bounded_below_it_and_one_of_three_is_not() -> None:
@@ -61,10 +67,10 @@ def test_guesses_at_many_coins_bound_the_epsilon_of_the_answers() -> None:
 
     def above(epsilon: float) -> list[float]:
         share = np.exp(epsilon) / (1 + np.exp(epsilon))
-        return [of_guesses(int(rng.binomial(400, share)), 400) for _ in range(200)]
+        return [epsilon_bound_from_guesses(int(rng.binomial(400, share)), 400) for _ in range(200)]
 
     assert np.mean(np.array(above(1.0)) > 1.0) < 0.1
     assert np.median(above(1.0)) > 0.7
     assert np.mean(np.array(above(2.0)) > 1.0) > 0.9  # the control: a claim of 1 that does not hold
-    assert of_guesses(0, 0) == 0
-    assert of_guesses(10, 20) == 0
+    assert epsilon_bound_from_guesses(0, 0) == 0
+    assert epsilon_bound_from_guesses(10, 20) == 0

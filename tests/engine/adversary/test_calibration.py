@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, norm
 
-from sfumato.engine.adversary.calibration import _true_positives, detectable_area, divided, enough, judged
-from sfumato.engine.adversary.power import FAMILY_ERRORS, detectable_family_area
+from sfumato.engine.adversary.calibration import (
+    _count_true_positives,
+    detectable_area,
+    draw_first_half,
+    evaluate_best_attacker,
+    has_enough_people,
+)
+from sfumato.engine.adversary.power import FAMILY_AREA_FACTOR, detectable_family_area
 from sfumato.engine.data.arrays import Booleans, Floats
 
 
@@ -32,9 +38,9 @@ def simulated(
         rng = np.random.default_rng(seed)
         own = scores(len(member), attackers, rng)
         own[member, -1] += shift
-        found = judged(own, member, divided(member, rng), 0.05, rng, 199)
+        found = evaluate_best_attacker(own, member, draw_first_half(member, rng), 0.05, rng, 199)
         p_values[seed], covered[seed] = found.p_value, found.lower <= 0.5 <= found.upper
-        detectable[seed] = found.detectable
+        detectable[seed] = found.detectable_area
     return p_values, float(covered.mean()), detectable
 
 
@@ -68,9 +74,11 @@ def test_a_leak_of_the_detectable_size_is_found_four_times_in_five() -> None:
     for seed in range(300):
         rng = np.random.default_rng(seed)
         own = rng.normal(size=(500, 12))
-        detectable.append(judged(own, member, divided(member, rng), 0.05, rng, 199).detectable)
+        detectable.append(
+            evaluate_best_attacker(own, member, draw_first_half(member, rng), 0.05, rng, 199).detectable_area
+        )
         own[member, 3] += norm.ppf(np.mean(detectable)) * np.sqrt(2)
-        found.append(judged(own, member, divided(member, rng), 0.05, rng, 199).lower > 0.5)
+        found.append(evaluate_best_attacker(own, member, draw_first_half(member, rng), 0.05, rng, 199).lower > 0.5)
     print(f"detectable area {np.mean(detectable):.3f}, found in {np.mean(found):.1%}")
     assert 0.74 <= np.mean(found) <= 0.86
 
@@ -82,9 +90,9 @@ def test_the_best_of_a_family_detects_about_what_a_draft_expects() -> None:
         member: Booleans = np.arange(targets + controls) < targets
         rng = np.random.default_rng(targets)
         own = scores(len(member), 24, rng)
-        found = judged(own, member, divided(member, rng), 0.05, rng, 199).detectable
+        found = evaluate_best_attacker(own, member, draw_first_half(member, rng), 0.05, rng, 199).detectable_area
         assert found - 0.5 == pytest.approx(expected - 0.5, rel=0.2)
-        assert found - 0.5 > 1.2 * (expected - 0.5) / FAMILY_ERRORS
+        assert found - 0.5 > 1.2 * (expected - 0.5) / FAMILY_AREA_FACTOR
 
 
 def test_one_attacker_detects_what_its_standard_error_says() -> None:
@@ -98,8 +106,8 @@ def test_who_sees_everything_is_chosen_and_right_of_everybody() -> None:
     member: Booleans = np.arange(120) < 70
     own = rng.normal(size=(120, 5))
     own[:, 4] = member
-    found = judged(own, member, divided(member, rng), 0.05, rng)
-    assert (found.area, found.upper, found.true_positives, found.chosen) == (1, 1, 1, (4, 4))
+    found = evaluate_best_attacker(own, member, draw_first_half(member, rng), 0.05, rng)
+    assert (found.area, found.upper, found.true_positives, found.selected_attackers) == (1, 1, 1, (4, 4))
     assert found.p_value <= 2 / 500
     assert found.lower > 0.8
 
@@ -120,7 +128,7 @@ def test_true_positives_by_every_way_to_let_equal_scores_in() -> None:
             expected = float(first + ties.sum())
         else:
             expected = first + ties.sum() * (allowed - controls) / (~ties).sum()
-        assert _true_positives(ranks, member[None], allowed)[0] == pytest.approx(expected), labels
+        assert _count_true_positives(ranks, member[None], allowed)[0] == pytest.approx(expected), labels
 
 
 @pytest.mark.parametrize("allowed", [1, 5, 40])
@@ -129,7 +137,7 @@ def test_true_positives_of_long_rankings_by_loops(allowed: int) -> None:
     rng = np.random.default_rng(allowed)
     ranks = np.sort(rng.integers(0, 700, 1000).astype(float))
     labels = np.stack([np.arange(1000) >= 400, np.arange(1000) < 600, *(rng.random((4, 1000)) < 0.6)])
-    found = _true_positives(ranks, labels, allowed)
+    found = _count_true_positives(ranks, labels, allowed)
     for own, value in zip(labels, found, strict=True):
         expected, left = 0.0, allowed
         for score in np.unique(ranks)[::-1]:
@@ -144,7 +152,7 @@ def test_true_positives_of_long_rankings_by_loops(allowed: int) -> None:
 
 def test_halves_have_half_of_each_side() -> None:
     member: Booleans = np.arange(31) < 20
-    first = divided(member, np.random.default_rng(3))
+    first = draw_first_half(member, np.random.default_rng(3))
     assert (int(first[member].sum()), int(first[~member].sum())) == (10, 5)
-    assert not enough(member)
-    assert enough(np.arange(40) < 20)
+    assert not has_enough_people(member)
+    assert has_enough_people(np.arange(40) < 20)

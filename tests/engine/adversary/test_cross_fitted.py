@@ -9,15 +9,15 @@ import pytest
 from scipy.stats import norm
 from sklearn.linear_model import Ridge
 
-from sfumato.engine.adversary.cross_fitted import Judged, folds, judged, smoother
+from sfumato.engine.adversary.cross_fitted import TargetEvaluations, cross_fitted_smoother, draw_folds, evaluate_targets
 
 
 @pytest.mark.parametrize("features", [7, 40])
 def test_scores_are_those_of_a_ridge_regression_on_the_other_parts(features: int) -> None:
     rng = np.random.default_rng(1)
-    x, y, part = rng.normal(size=(30, features)), rng.choice([-1.0, 1.0], 30), folds(30, rng)
+    x, y, part = rng.normal(size=(30, features)), rng.choice([-1.0, 1.0], 30), draw_folds(30, rng)
     x[:, 3] = 2.0
-    scores = smoother(x, part, 0.7) @ y
+    scores = cross_fitted_smoother(x, part, 0.7) @ y
     for fold in range(5):
         train, test = part != fold, part == fold
         spread = np.where(x[train].std(axis=0) > 0, x[train].std(axis=0), 1)
@@ -28,8 +28,8 @@ def test_scores_are_those_of_a_ridge_regression_on_the_other_parts(features: int
 
 def test_an_area_is_the_share_of_pairs_within_the_parts() -> None:
     rng = np.random.default_rng(2)
-    scores, label, part = np.round(rng.normal(size=40), 1), rng.random(40) < 0.5, folds(40, rng)
-    found = judged([scores], [label], [part], 0.05, [np.stack([rng.permutation(40) for _ in range(9)])])
+    scores, label, part = np.round(rng.normal(size=40), 1), rng.random(40) < 0.5, draw_folds(40, rng)
+    found = evaluate_targets([scores], [label], [part], 0.05, [np.stack([rng.permutation(40) for _ in range(9)])])
     wins = pairs = 0.0
     for fold in range(5):
         own, others = scores[(part == fold) & label], scores[(part == fold) & ~label]
@@ -37,12 +37,14 @@ def test_an_area_is_the_share_of_pairs_within_the_parts() -> None:
         pairs += len(own) * len(others)
     assert found.areas[0, 0] == pytest.approx(wins / pairs)
     limit = np.sort(scores[~label])[::-1][1]
-    assert found.positives[0] == pytest.approx(np.mean(scores[label] > limit))
+    assert found.true_positive_rates[0] == pytest.approx(np.mean(scores[label] > limit))
     hits = [hits_by_other_half(scores, label, kind) for kind in (True, False)]
-    assert (found.hits[0], found.false_hits[0]) == pytest.approx(hits)
-    fitted = judged([np.diag(scores)], [label], [part], 0.05, [np.stack([rng.permutation(40) for _ in range(9)])])
+    assert (found.hit_rates[0], found.false_hit_rates[0]) == pytest.approx(hits)
+    fitted = evaluate_targets(
+        [np.diag(scores)], [label], [part], 0.05, [np.stack([rng.permutation(40) for _ in range(9)])]
+    )
     own = scores * np.where(label, 1, -1)
-    assert fitted.hits[0] == pytest.approx(np.mean(own[label] > 0)), "a regression of the label has its cut at 0"
+    assert fitted.hit_rates[0] == pytest.approx(np.mean(own[label] > 0)), "a regression of the label has its cut at 0"
 
 
 def hits_by_other_half(scores: np.ndarray, label: np.ndarray, kind: bool) -> float:
@@ -75,7 +77,7 @@ def test_the_advantage_of_noisy_counts_covers_that_of_the_best_test_and_a_cut_at
         covered, naive = [], []
         for _ in range(300):
             scores, there = gaussian(count, mu, 500, rng)
-            found = judged([scores], [there], [np.zeros(500, dtype=np.int64)], 0.01, [np.arange(500)[None]])
+            found = evaluate_targets([scores], [there], [np.zeros(500, dtype=np.int64)], 0.01, [np.arange(500)[None]])
             _, low, high = found.mean_advantage(np.ones(1, dtype=np.bool_))
             covered.append(low <= right <= high)
             at_0 = np.mean(scores[there] > 0) - np.mean(scores[~there] > 0)
@@ -85,13 +87,15 @@ def test_the_advantage_of_noisy_counts_covers_that_of_the_best_test_and_a_cut_at
             assert np.mean(naive) < 0.5 if mu < 1 else np.mean(naive) == 0
 
 
-def audit(leak: float, rng: np.random.Generator, targets: int = 6, shadows: int = 80) -> Judged:
+def audit(leak: float, rng: np.random.Generator, targets: int = 6, shadows: int = 80) -> TargetEvaluations:
     """Targets whose features lean by ``leak`` towards the label in the first of them; shadows are shared."""
     labels = rng.random((targets, shadows)) < 0.5
     x = rng.normal(size=(targets, shadows, 10)) + rng.normal(size=(1, shadows, 10))
     x[0, :, :3] += leak * labels[0][:, None]
-    part, permuted = folds(shadows, rng), np.stack([rng.permutation(shadows) for _ in range(99)])
-    return judged([smoother(one, part) for one in x], list(labels), [part] * targets, 0.01, [permuted] * targets)
+    part, permuted = draw_folds(shadows, rng), np.stack([rng.permutation(shadows) for _ in range(99)])
+    return evaluate_targets(
+        [cross_fitted_smoother(one, part) for one in x], list(labels), [part] * targets, 0.01, [permuted] * targets
+    )
 
 
 @pytest.mark.slow
@@ -100,7 +104,7 @@ def test_the_largest_area_keeps_its_level_and_a_leak_is_found_while_delongs_erro
     every = np.ones(6, dtype=np.bool_)
     null = [audit(0.0, rng) for _ in range(150)]
     assert np.mean([one.p_value(every) <= 0.05 for one in null]) < 0.11  # 5 %, three standard errors
-    alarms = np.mean([bool((one.limits(simultaneous=True)[0] > 0.5).any()) for one in null])
+    alarms = np.mean([bool((one.area_limits(simultaneous=True)[0] > 0.5).any()) for one in null])
     assert alarms < 0.11
     areas = np.concatenate([one.areas[0] for one in null])
     assert abs(areas.mean() - 0.5) < 0.02
@@ -112,6 +116,6 @@ def test_the_largest_area_keeps_its_level_and_a_leak_is_found_while_delongs_erro
 @pytest.mark.study
 def test_level_of_the_simultaneous_interval_over_many_null_audits() -> None:
     rng = np.random.default_rng(4)
-    alarms = [bool((audit(0.0, rng).limits(simultaneous=True)[0] > 0.5).any()) for _ in range(400)]
+    alarms = [bool((audit(0.0, rng).area_limits(simultaneous=True)[0] > 0.5).any()) for _ in range(400)]
     print(f"simultaneous 95 % intervals miss 1/2 from above in {np.mean(alarms):.3f} of 400 null audits")
     assert np.mean(alarms) <= 0.05  # 2.5 %, three standard errors

@@ -6,28 +6,30 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, kstest
 
-from sfumato.engine.adversary.cells import mixed, number_cells
-from sfumato.engine.adversary.coded import Coded, Column, as_they_are
+from sfumato.engine.adversary.cells import mix_bits, number_keys
+from sfumato.engine.adversary.coded import CodedColumn, JointColumn, code_by_value
 from sfumato.engine.adversary.exchanged_rows import ExchangeEvidence, exchange_rows
 
 N = 400
 Rng = np.random.Generator
 
 
-def coded(own: list[np.ndarray], datasets: list[list[np.ndarray]]) -> list[Coded]:
+def coded(own: list[np.ndarray], datasets: list[list[np.ndarray]]) -> list[CodedColumn]:
     """Columns: the first of levels, the second of numbers."""
     level, number = own
     columns = [
-        Column("illness", mixed(level.astype(np.uint64)), [mixed(one[0].astype(np.uint64)) for one in datasets]),
-        Column(
+        JointColumn(
+            "illness", mix_bits(level.astype(np.uint64)), [mix_bits(one[0].astype(np.uint64)) for one in datasets]
+        ),
+        JointColumn(
             "income",
-            number_cells(number),
-            [number_cells(one[1]) for one in datasets],
+            number_keys(number),
+            [number_keys(one[1]) for one in datasets],
             number,
             [one[1] for one in datasets],
         ),
     ]
-    return [as_they_are(one) for one in columns]
+    return [code_by_value(one) for one in columns]
 
 
 def draw(rng: Rng, kept: np.ndarray) -> list[np.ndarray]:
@@ -42,8 +44,8 @@ def look(rng: Rng, *, told: int = 0, datasets: int = 1, classes: int = 60) -> Ex
     for one in released:
         for values, true in zip(one, own, strict=True):
             values[:told] = true[:told]
-    keys = mixed(kept.astype(np.uint64))
-    return exchange_rows(coded(own, released), keys, mixed(np.arange(N, dtype=np.uint64)), datasets)
+    keys = mix_bits(kept.astype(np.uint64))
+    return exchange_rows(coded(own, released), keys, mix_bits(np.arange(N, dtype=np.uint64)), datasets)
 
 
 @pytest.mark.slow
@@ -66,7 +68,7 @@ def test_a_model_that_knows_only_a_class_says_nothing_of_records_alone_in_theirs
     rng = np.random.default_rng(5)
     kept = np.arange(N)
     own = draw(rng, kept)
-    keys = mixed(kept.astype(np.uint64))
+    keys = mix_bits(kept.astype(np.uint64))
     assert exchange_rows(coded(own, [own]), keys, keys, 1) is None
 
 
@@ -74,22 +76,22 @@ def test_the_order_of_records_changes_nothing() -> None:
     rng = np.random.default_rng(6)
     kept, order = rng.integers(0, 40, N), rng.permutation(N)
     own, released = draw(rng, kept), draw(rng, kept)
-    rows = mixed(np.arange(N, dtype=np.uint64))
+    rows = mix_bits(np.arange(N, dtype=np.uint64))
 
     def ask(at: np.ndarray) -> ExchangeEvidence:
         columns = coded([one[at] for one in own], [[one[at] for one in released]])
-        found = exchange_rows(columns, mixed(kept[at].astype(np.uint64)), rows[at], 1)
+        found = exchange_rows(columns, mix_bits(kept[at].astype(np.uint64)), rows[at], 1)
         assert found is not None
         return found
 
     first, second = ask(np.arange(N)), ask(order)
-    assert (first.p, first.found, first.what) == (second.p, second.found, second.what)
-    assert first.expected == pytest.approx(second.expected)
+    assert (first.p, first.n_found, first.columns_label) == (second.p, second.n_found, second.columns_label)
+    assert first.n_expected == pytest.approx(second.n_expected)
 
 
 def test_of_a_large_table_some_classes_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sfumato.engine.adversary.exchanged_rows.MOST_CELLS", 200)
     found = look(np.random.default_rng(7), told=N)
     assert found is not None
-    assert 20 < found.people <= 100
+    assert 20 < found.n_people <= 100
     assert found.p <= 0.01

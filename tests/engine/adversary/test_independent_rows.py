@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from sfumato.engine.adversary.coded import Column, as_they_are
+from sfumato.engine.adversary.coded import JointColumn, code_by_value
 from sfumato.engine.adversary.independent_rows import (
     MOST_EXAMINED,
     NEAR,
@@ -19,16 +19,16 @@ from sfumato.engine.adversary.independent_rows import (
     SHARES,
     WEIGHTS,
     WHOLE,
-    RowTest,
+    RowCoincidenceTest,
     SortedRows,
-    compare_counts,
-    compare_rows,
-    fewest_copies,
-    find_repeated,
+    compare_coincidences_with_pairs,
+    compare_whole_rows,
+    fewest_detectable_copies,
+    find_repeated_rows,
     find_whole_rows,
-    scan_rows,
+    scan_rarest_rows,
     strongest_beginning,
-    strongest_rows,
+    strongest_row_evidence,
 )
 
 Rng = np.random.Generator
@@ -50,12 +50,12 @@ def distribution(rng: Rng, kind: str, cells: int) -> np.ndarray:
 def test_coincidences_are_what_counting_finds() -> None:
     rng = np.random.default_rng(1)
     rows, released = rng.integers(0, 60, 80).astype(np.uint64), rng.integers(0, 60, 70).astype(np.uint64)
-    found = compare_rows("", rows, released)
+    found = compare_whole_rows("", rows, released)
     mine, theirs = rows.tolist(), released.tolist()
     assert found.records.tolist() == [i for i, row in enumerate(mine) if mine.count(row) == theirs.count(row) == 1]
-    assert found.pairs == sum(one.count(value) == 2 for one in (mine, theirs) for value in set(one))
+    assert found.n_pairs == sum(one.count(value) == 2 for one in (mine, theirs) for value in set(one))
     x = len(found.records)
-    assert found.p == pytest.approx(binom.sf(x - 1, x + found.pairs, 0.5))
+    assert found.p == pytest.approx(binom.sf(x - 1, x + found.n_pairs, 0.5))
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=7))
@@ -79,8 +79,8 @@ def p_values(rng: Rng, own: np.ndarray, released: np.ndarray, n: int, r: int) ->
     """Return p of the scan, by how rare a cell is for the data, and of repeated rows, for independent draws."""
     rows, made = rng.choice(len(own), n, p=own), rng.choice(len(own), r, p=released)
     keys = [in_order(one.astype(np.uint64)) for one in (rows, made)]
-    test = scan_rows("", WHOLE, *keys, -np.log(own[rows]), -np.log(own[made]))
-    repeated = find_repeated("", *keys)
+    test = scan_rarest_rows("", WHOLE, *keys, -np.log(own[rows]), -np.log(own[made]))
+    repeated = find_repeated_rows("", *keys)
     # One number of repetitions, as named beforehand: those of several are corrected where the strongest is chosen.
     twice = [one.p for one in repeated if "in 2 rows" in one.what]
     return test.p, twice[0] if twice else 1.0
@@ -108,7 +108,8 @@ def test_rows_that_are_chosen_to_meet_one_person_each_are_at_the_bound_and_not_b
     rng, people = np.random.default_rng(4), 500
     own = np.arange(people, dtype=np.uint64)
     tests = [
-        find_repeated("", in_order(rng.choice(own, people)), in_order(np.repeat(own[:40], 2)))[0] for _ in range(400)
+        find_repeated_rows("", in_order(rng.choice(own, people)), in_order(np.repeat(own[:40], 2)))[0]
+        for _ in range(400)
     ]
     assert 0.1 <= np.mean([one.p <= 0.25 for one in tests]) <= 0.25 + 0.06
     assert np.mean([one.p <= 0.01 for one in tests]) <= binom.ppf(0.999, 400, 0.01) / 400
@@ -120,9 +121,9 @@ def test_rows_that_are_not_drawn_independently_are_beyond_the_bound() -> None:
     rng = np.random.default_rng(2)
     rows, released = rng.permutation(cells)[:400], rng.permutation(cells)[:400]
     even = np.zeros(400)
-    assert compare_rows("", rows, released).p < 1e-6
-    assert scan_rows("", WHOLE, in_order(rows), in_order(released), even, even).p < 1e-6
-    (test,) = find_repeated("", in_order(rows), in_order(np.repeat(rows[:12], 2)))
+    assert compare_whole_rows("", rows, released).p < 1e-6
+    assert scan_rarest_rows("", WHOLE, in_order(rows), in_order(released), even, even).p < 1e-6
+    (test,) = find_repeated_rows("", in_order(rows), in_order(np.repeat(rows[:12], 2)))
     assert test.p == pytest.approx(np.exp(-12))
     assert test.records.tolist() == list(range(12))
 
@@ -133,11 +134,11 @@ def test_copies_of_the_rarest_are_found_among_common_rows_that_coincide_by_chanc
     copied = np.arange(1000, 1016, dtype=np.uint64)
     rows, released = (np.concatenate([one, copied]) for one in common)
     surprise = np.append(np.zeros(400), np.ones(16))
-    assert compare_rows("", rows, released).p > 0.05
-    found = scan_rows("", WHOLE, in_order(rows), in_order(released), surprise, surprise)
+    assert compare_whole_rows("", rows, released).p > 0.05
+    found = scan_rarest_rows("", WHOLE, in_order(rows), in_order(released), surprise, surprise)
     assert found.p <= 0.001
     assert found.records.tolist() == list(range(400, 416))
-    without = scan_rows("", WHOLE, *map(in_order, common), np.zeros(400), np.zeros(400))
+    without = scan_rarest_rows("", WHOLE, *map(in_order, common), np.zeros(400), np.zeros(400))
     assert without.p > 0.05
 
 
@@ -145,7 +146,7 @@ def test_of_more_rows_than_are_examined_the_whole_counts_too() -> None:
     rng = np.random.default_rng(5)
     rows = rng.permutation(np.arange(20_000, dtype=np.uint64))[:5_000]
     even = np.zeros(5_000)
-    found = scan_rows("", WHOLE, in_order(rows), in_order(rows), even, even)
+    found = scan_rarest_rows("", WHOLE, in_order(rows), in_order(rows), even, even)
     assert found.p < 1e-12
     assert len(found.records) in (MOST_EXAMINED, 5_000)
 
@@ -159,11 +160,11 @@ def table(rng: Rng, n: int) -> dict[str, np.ndarray]:
     }
 
 
-def columns(own: dict[str, np.ndarray], made: dict[str, np.ndarray]) -> list[Column]:
+def columns(own: dict[str, np.ndarray], made: dict[str, np.ndarray]) -> list[JointColumn]:
     return [
-        Column(name, values, [made[name]])
+        JointColumn(name, values, [made[name]])
         if values.dtype == np.uint64
-        else Column(name, values.view(np.uint64), [made[name].view(np.uint64)], values, [made[name]])
+        else JointColumn(name, values.view(np.uint64), [made[name].view(np.uint64)], values, [made[name]])
         for name, values in own.items()
     ]
 
@@ -176,7 +177,7 @@ def test_people_who_are_nearly_copied_are_found_and_others_are_not() -> None:
     copied = {name: np.concatenate([near[name], others[name][60:]]) for name in own}
     for made, is_found in ((copied, True), (others, False)):
         some = columns(own, made)
-        tests = find_whole_rows(some, [as_they_are(one) for one in some])
+        tests = find_whole_rows(some, [code_by_value(one) for one in some])
         (test,) = [one for one in tests if one.kind == NEAR]
         assert (test.p <= 0.001) is is_found
     assert {one.kind for one in tests} <= set(SHARES)
@@ -191,18 +192,18 @@ def test_the_weights_average_to_one_at_most() -> None:
 
 
 def test_the_strongest_is_corrected_for_its_kind_and_for_those_that_could_have_been_as_strong() -> None:
-    def test_of(kind: str, records: range, pairs: int) -> RowTest:
-        return compare_counts(f"{records}", kind, np.array(records), pairs)
+    def test_of(kind: str, records: range, pairs: int) -> RowCoincidenceTest:
+        return compare_coincidences_with_pairs(f"{records}", kind, np.array(records), pairs)
 
     whole, near, other = test_of(WHOLE, range(9), 0), test_of(NEAR, range(20), 0), test_of(NEAR, range(30, 50), 0)
-    assert strongest_rows([]) is None
-    found = strongest_rows([whole])
+    assert strongest_row_evidence([]) is None
+    found = strongest_row_evidence([whole])
     assert found is not None
     assert found.p == pytest.approx(0.5**9 / SHARES[WHOLE])
-    found = strongest_rows([whole, near, other, test_of(NEAR, range(2), 0)])
+    found = strongest_row_evidence([whole, near, other, test_of(NEAR, range(2), 0)])
     assert found is not None
     assert found.p == pytest.approx(2 * 0.5**20 / SHARES[NEAR]), "the test of two people could not have been as strong"
-    again = strongest_rows([whole, near, near])
+    again = strongest_row_evidence([whole, near, near])
     assert again is not None
     assert again.p == pytest.approx(0.5**20 / SHARES[NEAR]), "two tests of the same people are one"
     assert SHARES[REPEATED] > 0
@@ -210,15 +211,15 @@ def test_the_strongest_is_corrected_for_its_kind_and_for_those_that_could_have_b
 
 def test_so_many_copies_as_are_named_are_significant_and_one_fewer_are_not() -> None:
     for pairs in (0, 3, 40):
-        fewest = fewest_copies(pairs, 400, 500, 0.009)
+        fewest = fewest_detectable_copies(pairs, 400, 500, 0.009)
         assert fewest is not None
         for copied, is_found in ((fewest, True), (fewest - 1, False)):
-            found = strongest_rows([compare_counts("all", WHOLE, np.arange(copied), pairs)])
+            found = strongest_row_evidence([compare_coincidences_with_pairs("all", WHOLE, np.arange(copied), pairs)])
             assert found is not None
             # Permuted labels leave so many people among the members alone with this probability at most.
             agrees = [found.p <= p and 0.8**copied <= weight * 0.009 for p, weight in WEIGHTS]
             assert any(agrees) is is_found
-    assert fewest_copies(10_000, 400, 500, 0.009) is None
-    small = fewest_copies(0, 1600, 1700, 0.009)
+    assert fewest_detectable_copies(10_000, 400, 500, 0.009) is None
+    small = fewest_detectable_copies(0, 1600, 1700, 0.009)
     assert small is not None
     assert 11 <= small <= 17, "a hold-out of a hundred says little: rows alone have to say more"

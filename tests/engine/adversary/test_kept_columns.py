@@ -13,19 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.engine.adversary import kept_columns
-from sfumato.engine.adversary.cells import cells_of
+from sfumato.engine.adversary.cells import cell_keys
 from sfumato.engine.adversary.kept_column_limits import CHANCE_OF_SHORT_CLASS
 from sfumato.engine.adversary.kept_columns import (
     CombinationSizes,
+    KeptColumnChange,
     KeptColumnLimits,
-    Lever,
     ProtectionPlan,
     coarser_rules,
-    list_levers,
+    list_column_changes,
     plan_protection,
 )
-from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.recoding import recoded
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
+from sfumato.engine.data.recoding import recode_data
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 
 KINDS = {
@@ -58,7 +58,7 @@ def people(n: int, seed: int, missing: float = 0.0) -> Microdata:
         without[0] = False  # a column without any value is refused
         frame = frame.astype("object").mask(without)
     schema = Schema(tuple(Variable(name, kind, Role.OTHER) for name, kind in KINDS.items()))
-    return conform(frame, schema, MissingPolicy.KEEP)
+    return conform_to_schema(frame, schema, MissingPolicy.KEEP)
 
 
 def classes_by_hand(data: Microdata, names: list[str]) -> list[int]:
@@ -77,9 +77,9 @@ def people_by_hand(sizes: list[int], limits: KeptColumnLimits) -> int:
     return small
 
 
-def people_after(data: Microdata, names: list[str], levers: list[Lever], limits: KeptColumnLimits) -> int:
+def people_after(data: Microdata, names: list[str], levers: list[KeptColumnChange], limits: KeptColumnLimits) -> int:
     """People over the limits after some changes, on the recoded table itself."""
-    shown = recoded(data, {lever.variable: lever.rule for lever in levers if lever.rule is not None})
+    shown = recode_data(data, {lever.variable: lever.rule for lever in levers if lever.rule is not None})
     gone = {lever.variable for lever in levers if lever.rule is None}
     return people_by_hand(classes_by_hand(shown, [name for name in names if name not in gone]), limits)
 
@@ -96,17 +96,17 @@ def test_sizes_and_people_over_are_those_of_a_dictionary(
     n: int, seed: int, missing: float, names: list[str], limits: KeptColumnLimits
 ) -> None:
     data = people(n, seed, missing)
-    sizes = CombinationSizes.from_cells(cells_of(data, names), names, n)
+    sizes = CombinationSizes.from_cells(cell_keys(data, names), names, n)
     by_hand = classes_by_hand(data, names)
     assert sizes.sizes.tolist() == by_hand
-    assert sizes.alone == by_hand.count(1)
-    assert sizes.smallest == min(by_hand)
-    assert sizes.expected_finds == pytest.approx(sum(1 / size for size in by_hand))
-    assert sorted(sizes.classes.tolist()) == sorted(
+    assert sizes.n_unique == by_hand.count(1)
+    assert sizes.smallest_size == min(by_hand)
+    assert sizes.expected_reidentifications == pytest.approx(sum(1 / size for size in by_hand))
+    assert sorted(sizes.class_keys.tolist()) == sorted(
         size for size in set(by_hand) for _ in range(by_hand.count(size) // size)
     )
-    assert limits.people_over(sizes) == people_by_hand(by_hand, limits)
-    assert sizes.below(3).tolist() == [row for row, size in enumerate(by_hand) if size < 3]
+    assert limits.count_unprotected(sizes) == people_by_hand(by_hand, limits)
+    assert sizes.records_below(3).tolist() == [row for row, size in enumerate(by_hand) if size < 3]
 
 
 def test_without_a_column_all_records_are_one_class() -> None:
@@ -120,15 +120,15 @@ def test_each_lever_s_number_is_that_of_the_recoded_table(
     n: int, seed: int, names: list[str], limits: KeptColumnLimits
 ) -> None:
     data = people(n, seed)
-    for lever in list_levers(data, names, limits):
-        assert lever.people == people_after(data, names, [lever], limits), lever.text
+    for lever in list_column_changes(data, names, limits):
+        assert lever.n_unprotected == people_after(data, names, [lever], limits), lever.description
     plan = plan_protection(data, names, limits)
-    assert plan.people == people_after(data, names, [], limits)
-    for place, lever in enumerate(plan.levers, 1):
-        assert lever.people == people_after(data, names, list(plan.levers[:place]), limits), lever.text
-        others = [one for one in plan.levers if one != lever]
-        assert lever.without == people_after(data, names, others, limits), lever.text
-        assert lever.without, "no change is needless"
+    assert plan.n_unprotected_before == people_after(data, names, [], limits)
+    for place, lever in enumerate(plan.changes, 1):
+        assert lever.n_unprotected == people_after(data, names, list(plan.changes[:place]), limits), lever.description
+        others = [one for one in plan.changes if one != lever]
+        assert lever.n_unprotected_without == people_after(data, names, others, limits), lever.description
+        assert lever.n_unprotected_without, "no change is needless"
 
 
 @given(
@@ -142,12 +142,12 @@ def test_a_plan_protects_everybody_whatever_the_table(
     data = people(n, seed, missing)
     plan = plan_protection(data, names, limits)
     all_replaced = set(plan.replaced) == set(names)
-    assert plan.left == people_after(data, names, list(plan.levers), limits)
+    assert plan.n_unprotected_after == people_after(data, names, list(plan.changes), limits)
     # A table of fewer people than the smallest class is over the limits with no column at all.
-    assert plan.left == 0 or all_replaced
+    assert plan.n_unprotected_after == 0 or all_replaced
     assert set(plan.rules).isdisjoint(plan.replaced)
-    assert [lever.variable for lever in plan.levers if lever.rule is None] == list(plan.replaced)
-    assert {lever.variable: lever.rule for lever in plan.levers if lever.rule is not None} == dict(plan.rules)
+    assert [lever.variable for lever in plan.changes if lever.rule is None] == list(plan.replaced)
+    assert {lever.variable: lever.rule for lever in plan.changes if lever.rule is not None} == dict(plan.rules)
 
 
 @given(seed=st.integers(0, 30), limits=st.sampled_from(LIMITS), order=st.permutations(sorted(KINDS)))
@@ -158,10 +158,10 @@ def test_neither_the_order_of_rows_nor_that_of_names_changes_a_plan(
     data = people(150, seed)
     rows = np.random.default_rng(seed).permutation(len(data))
     schema = Schema(tuple(data.schema[name] for name in order))
-    moved = conform(data.frame.iloc[rows].reset_index(drop=True)[order], schema, MissingPolicy.KEEP)
+    moved = conform_to_schema(data.frame.iloc[rows].reset_index(drop=True)[order], schema, MissingPolicy.KEEP)
     plan, other = plan_protection(data, sorted(KINDS), limits), plan_protection(moved, order, limits)
     assert plan == other
-    assert list_levers(data, sorted(KINDS), limits) == list_levers(moved, order, limits)
+    assert list_column_changes(data, sorted(KINDS), limits) == list_column_changes(moved, order, limits)
 
 
 @pytest.mark.parametrize("order", [["x", "y"], ["y", "x"]])
@@ -169,7 +169,7 @@ def test_ties_are_decided_by_name_and_not_by_the_order_of_columns(order: list[st
     """Two columns that do the same: one of them has to go, and which follows from its name alone."""
     pairs = [(x, y) for x in "ab" for y in "ab"] * 3
     frame = pd.DataFrame(pairs, columns=["x", "y"])[order]
-    data = conform(frame, Schema(tuple(Variable(name, Kind.BINARY, Role.OTHER) for name in order)))
+    data = conform_to_schema(frame, Schema(tuple(Variable(name, Kind.BINARY, Role.OTHER) for name in order)))
     plan = plan_protection(data, order, KeptColumnLimits(6))
     assert plan.replaced == ("x",)
     assert plan_protection(data, order, KeptColumnLimits(3)) == ProtectionPlan(), "three people share each combination"
@@ -180,14 +180,14 @@ def test_a_column_that_may_not_change_stays_and_the_plan_says_who_is_left() -> N
     limits = KeptColumnLimits(11)
     plan = plan_protection(data, ["born", "smoker"], limits, replaceable=["smoker"])
     assert "born" not in (*plan.rules, *plan.replaced)
-    assert plan.left == people_after(data, ["born", "smoker"], list(plan.levers), limits)
-    assert plan.left == 60
+    assert plan.n_unprotected_after == people_after(data, ["born", "smoker"], list(plan.changes), limits)
+    assert plan.n_unprotected_after == 60
 
 
 def test_columns_of_an_earlier_rule_are_replaced_and_not_recoded_again() -> None:
     data = people(200, 2)
     (first, *_) = coarser_rules(data, "age", 11)
-    shown = recoded(data, {"age": first})
+    shown = recode_data(data, {"age": first})
     assert coarser_rules(shown, "age", 11) == []
     assert coarser_rules(data, "smoker", 11) == []
 
@@ -198,7 +198,7 @@ def test_rules_suit_their_columns_and_never_leave_more_classes(n: int, seed: int
     data = people(n, seed)
     values = data.frame[name].nunique()
     for rule in coarser_rules(data, name, 3):
-        shown = recoded(data, {name: rule}).frame[name].nunique()
+        shown = recode_data(data, {name: rule}).frame[name].nunique()
         assert shown <= values
         assert (rule.width is None) == KINDS[name].has_levels
 
@@ -206,17 +206,20 @@ def test_rules_suit_their_columns_and_never_leave_more_classes(n: int, seed: int
 def test_steps_are_said_in_units_that_people_know() -> None:
     data = people(400, 3)
     (year,) = [rule for rule in coarser_rules(data, "born", 3) if rule.width == 1826]
-    assert Lever("born", year, 0, None, is_date=True).text == "show born in steps of 1826 days, about 5 years"
+    assert (
+        KeptColumnChange("born", year, 0, None, is_date=True).description
+        == "show born in steps of 1826 days, about 5 years"
+    )
     (ten,) = [rule for rule in coarser_rules(data, "age", 3) if rule.width == 10]
-    assert Lever("age", ten, 0).text == "show age in steps of 10"
-    assert Lever("age", None, 0).text == "synthesise or leave out age"
+    assert KeptColumnChange("age", ten, 0).description == "show age in steps of 10"
+    assert KeptColumnChange("age", None, 0).description == "synthesise or leave out age"
 
 
 def test_large_tables_are_planned_on_a_sample_that_protects_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     data, names, limits = people(600, 4), ["town", "grade", "smoker"], KeptColumnLimits(5)
     monkeypatch.setattr(kept_columns, "MOST_RECORDS", 300)
     plan = plan_protection(data, names, limits)
-    assert people_after(data, names, list(plan.levers), limits) <= 4, "a class that the sample does not have"
+    assert people_after(data, names, list(plan.changes), limits) <= 4, "a class that the sample does not have"
 
 
 # --- a hold-out that is taken out afterwards
@@ -225,7 +228,7 @@ def test_large_tables_are_planned_on_a_sample_that_protects_the_whole(monkeypatc
 @pytest.mark.parametrize(("limit", "share"), [(3, 0.2), (11, 0.2), (11, 0.3)])
 def test_limits_before_a_removal_are_the_smallest_that_hold_after_it(limit: int, share: float) -> None:
     """By the binomial distribution, written out; and one record fewer does not suffice."""
-    found = KeptColumnLimits(limit, 0.1).before_removal(share)
+    found = KeptColumnLimits(limit, 0.1).limits_before_removal(share)
     assert found.smallest_class is not None
 
     def chance(size: int) -> float:
@@ -234,7 +237,7 @@ def test_limits_before_a_removal_are_the_smallest_that_hold_after_it(limit: int,
 
     assert chance(found.smallest_class) <= CHANCE_OF_SHORT_CLASS < chance(found.smallest_class - 1)
     assert found.average_risk == pytest.approx(0.1 * (1 - share))
-    assert KeptColumnLimits(limit).before_removal(0.0) == KeptColumnLimits(limit)
+    assert KeptColumnLimits(limit).limits_before_removal(0.0) == KeptColumnLimits(limit)
 
 
 @pytest.mark.slow
@@ -242,13 +245,13 @@ def test_a_plan_for_a_hold_out_protects_who_is_left_and_one_without_does_not() -
     """Classes of exactly the size that is asked for, in 400 hold-outs; classes of the limit itself are the control."""
     rng = np.random.default_rng(5)
     limits, share = KeptColumnLimits(11), 0.25
-    asked = limits.before_removal(share).smallest_class
+    asked = limits.limits_before_removal(share).smallest_class
     assert asked is not None
 
     def blocked(size: int) -> int:
         label = np.repeat(np.arange(20), size)
         left = [np.bincount(label[rng.permutation(len(label))[int(share * len(label)) :]]) for _ in range(400)]
-        return sum(bool(limits.people_in(classes[classes > 0])) for classes in left)
+        return sum(bool(limits.count_unprotected_in(classes[classes > 0])) for classes in left)
 
     assert blocked(asked) <= 4
     assert blocked(11) == 400
@@ -267,7 +270,7 @@ def simulated_finds(classes: list[int], fraction: float, draws: int, seed: int) 
         own = sample > 0
         true.append(float((sample[own] / population[own]).sum()))
         sizes = CombinationSizes(np.repeat(sample[own], sample[own]))
-        estimated.append(sizes.population_finds(fraction))
+        estimated.append(sizes.population_reidentifications(fraction))
     return float(np.mean(true)), float(np.std(true) / math.sqrt(draws)), float(np.mean(estimated))
 
 
@@ -289,13 +292,13 @@ def test_the_risk_in_the_file_is_no_estimate_of_the_risk_in_the_population() -> 
     true, error, _ = simulated_finds(classes, 0.1, 30, 9)
     sample = np.random.default_rng(10).binomial(classes, 0.1)
     own = sample[sample > 0]
-    naive = CombinationSizes(np.repeat(own, own)).expected_finds
+    naive = CombinationSizes(np.repeat(own, own)).expected_reidentifications
     assert naive > 2 * true + 10 * error
 
 
 def test_a_whole_population_has_the_finds_of_its_file() -> None:
     sizes = CombinationSizes(np.array([1, 2, 2, 5, 5, 5, 5, 5]))
-    assert sizes.population_finds(1.0) == sizes.expected_finds == 3.0
-    assert sizes.population_finds(0.999999) == pytest.approx(3.0, rel=1e-4)
-    shares: list[Any] = [sizes.population_finds(fraction) for fraction in (0.01, 0.1, 0.5, 0.9)]
+    assert sizes.population_reidentifications(1.0) == sizes.expected_reidentifications == 3.0
+    assert sizes.population_reidentifications(0.999999) == pytest.approx(3.0, rel=1e-4)
+    shares: list[Any] = [sizes.population_reidentifications(fraction) for fraction in (0.01, 0.1, 0.5, 0.9)]
     assert shares == sorted(shares), "the larger the sample, the surer a find"

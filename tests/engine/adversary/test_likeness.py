@@ -9,13 +9,13 @@ from scipy.stats import norm
 from statsmodels.stats.proportion import confint_proportions_2indep
 
 from sfumato.engine.adversary import neighbours
-from sfumato.engine.adversary.cells import cells_of, occurrences, rows_of
-from sfumato.engine.adversary.copies import equal_records
-from sfumato.engine.adversary.likeness import Likeness, score_margin, standard_error
-from sfumato.engine.adversary.neighbours import nearest_pairs
-from sfumato.engine.adversary.pooled import agreed_values
-from sfumato.engine.adversary.tails import tails
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.adversary.cells import cell_keys, count_occurrences, row_keys
+from sfumato.engine.adversary.copies import measure_equal_records
+from sfumato.engine.adversary.likeness import MemorisationShare, score_margin, share_standard_error
+from sfumato.engine.adversary.neighbours import nearest_neighbour_pairs
+from sfumato.engine.adversary.pooled import measure_agreed_values
+from sfumato.engine.adversary.tails import measure_released_tails
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.statistics.smoothing import steps
 
@@ -44,7 +44,7 @@ def population(seed: int, n: int = N) -> Microdata:
             "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(3000, size=n), unit="D"),
         }
     )
-    return conform(frame, SCHEMA)
+    return conform_to_schema(frame, SCHEMA)
 
 
 def shuffled(data: Microdata, seed: int = 1) -> Microdata:
@@ -57,9 +57,11 @@ def with_drawn(data: Microdata, other: Microdata, kept: tuple[str, ...]) -> Micr
     return Microdata(data.schema, other.frame.assign(**{name: data.frame[name] for name in kept}))
 
 
-def equal(data: Microdata, releases: list[Microdata], kept: tuple[str, ...] = ()) -> Likeness:
+def equal(data: Microdata, releases: list[Microdata], kept: tuple[str, ...] = ()) -> MemorisationShare:
     drawn = tuple(name for name in NAMES if name not in kept)
-    return equal_records(data, cells_of(data, NAMES), [cells_of(one, NAMES, data) for one in releases], kept, drawn)
+    return measure_equal_records(
+        data, cell_keys(data, NAMES), [cell_keys(one, NAMES, data) for one in releases], kept, drawn
+    )
 
 
 @pytest.fixture
@@ -91,16 +93,16 @@ def test_one_row_in_ten_that_is_a_persons_own_is_found(data: Microdata) -> None:
 def test_coarse_records_that_everybody_shares_are_no_finding_but_their_copy_is() -> None:
     names = ("region", "visits")
     data, other = population(1), population(2)
-    own, theirs = cells_of(data, names), cells_of(other, names)
-    found = equal_records(data, own, [theirs], (), names)
+    own, theirs = cell_keys(data, names), cell_keys(other, names)
+    found = measure_equal_records(data, own, [theirs], (), names)
     assert found.value > 0.95 < found.baseline
     assert found.excess == 0.0
-    assert equal_records(data, own, [cells_of(shuffled(data), names)], (), names).excess == 1.0
+    assert measure_equal_records(data, own, [cell_keys(shuffled(data), names)], (), names).excess == 1.0
 
 
 def test_the_baseline_is_the_share_of_records_that_equal_another_one(data: Microdata) -> None:
     names = ("region", "visits")
-    found = equal_records(data, cells_of(data, names), [cells_of(population(2), names)], (), names)
+    found = measure_equal_records(data, cell_keys(data, names), [cell_keys(population(2), names)], (), names)
     rows = [tuple(row) for row in data.frame[list(names)].itertuples(index=False)]
     assert found.baseline == sum(rows.count(row) > 1 for row in rows) / N
 
@@ -111,18 +113,20 @@ def test_the_baseline_of_kept_variables_agrees_with_fresh_people(data: Microdata
     rng, names, kept = np.random.default_rng(5), ("region", "visits"), ("region",)
     region = data.frame["region"].cat.codes.to_numpy()
     fresh = [Microdata(SCHEMA, data.frame.assign(visits=rng.poisson(2 + 2 * region))) for _ in range(10)]
-    found = equal_records(data, cells_of(data, names), [cells_of(one, names) for one in fresh], kept, ("visits",))
+    found = measure_equal_records(
+        data, cell_keys(data, names), [cell_keys(one, names) for one in fresh], kept, ("visits",)
+    )
     assert found.value == pytest.approx(found.baseline, abs=0.02)
     assert found.excess == 0.0
 
 
 def test_tails_of_a_copy_leave_and_those_of_samples_do_not(data: Microdata) -> None:
     own = data.numbers("income")
-    found = tails(own, [own], 10, (None, None))
-    assert (found.likeness.excess, found.ends) == (1.0, ("smallest", "largest"))
+    found = measure_released_tails(own, [own], 10, (None, None))
+    assert (found.memorisation.excess, found.ends) == (1.0, ("smallest", "largest"))
     assert sorted(found.records) == sorted([int(own.argmin()), int(own.argmax())])
-    fresh = tails(own, [one.numbers("income") for one in samples(20)], 10, (None, None))
-    assert (fresh.likeness.excess, fresh.ends) == (0.0, ())
+    fresh = measure_released_tails(own, [one.numbers("income") for one in samples(20)], 10, (None, None))
+    assert (fresh.memorisation.excess, fresh.ends) == (0.0, ())
 
 
 def test_counts_meet_tails_by_chance_and_donors_more_often(data: Microdata) -> None:
@@ -130,15 +134,15 @@ def test_counts_meet_tails_by_chance_and_donors_more_often(data: Microdata) -> N
     fresh = [
         np.random.default_rng(seed).negative_binomial(0.5, 0.01, size=800).astype(np.float64) for seed in range(9, 29)
     ]
-    assert tails(own, fresh, 10, (0, None)).likeness.excess < 0.1
+    assert measure_released_tails(own, fresh, 10, (0, None)).memorisation.excess < 0.1
     donors = [np.random.default_rng(seed).choice(own, 800) for seed in range(20)]
-    assert tails(own, donors, 10, (0, None)).likeness.excess > 0.9
+    assert measure_released_tails(own, donors, 10, (0, None)).memorisation.excess > 0.9
 
 
 def test_an_end_that_is_declared_or_that_many_share_does_not_count() -> None:
     own = np.array([0.0] * 20 + [1.5, 2.25, 99.0])
-    assert tails(own, [own], 10, (0, 99)).ends == ()
-    assert tails(own, [own], 10, (None, None)).ends == ("largest",)
+    assert measure_released_tails(own, [own], 10, (0, 99)).ends == ()
+    assert measure_released_tails(own, [own], 10, (None, None)).ends == ("largest",)
 
 
 @pytest.mark.parametrize(
@@ -148,11 +152,11 @@ def test_the_steps_of_a_column_are_read_off_it(numbers: list[float], step: float
     assert steps(np.array(numbers, dtype=np.float64)) == pytest.approx(step)
 
 
-def agreed(data: Microdata, releases: list[Microdata], name: str) -> Likeness:
-    rows = rows_of(cells_of(data, NAMES), NAMES, len(data))
+def agreed(data: Microdata, releases: list[Microdata], name: str) -> MemorisationShare:
+    rows = row_keys(cell_keys(data, NAMES), NAMES, len(data))
     numbers = data.numbers(name)
     near = (numbers, numbers) if name == "region" else (0.99 * numbers, 1.01 * numbers)
-    return agreed_values(data, releases, name, nearest_pairs(data, ("visits",), rows), near)
+    return measure_agreed_values(data, releases, name, nearest_neighbour_pairs(data, ("visits",), rows), near)
 
 
 @pytest.mark.slow
@@ -174,24 +178,30 @@ def test_values_on_which_the_datasets_agree_give_a_record_away_unless_they_are_t
 def test_a_record_whose_rows_cannot_be_told_is_not_given_away(data: Microdata) -> None:
     """Of a dataset in another order the rows are looked up; a record with fewer than two rows that can be told does not count."""
     numbers, n = data.numbers("income"), len(data)
-    turned = data.block(list(range(n))[::-1])
-    pairs = nearest_pairs(data, ("visits",), rows_of(cells_of(data, NAMES), NAMES, n))
+    turned = data.select_rows(list(range(n))[::-1])
+    pairs = nearest_neighbour_pairs(data, ("visits",), row_keys(cell_keys(data, NAMES), NAMES, n))
     near = (0.99 * numbers, 1.01 * numbers)
     back = np.arange(n)[::-1].copy()
-    found = agreed_values(data, [data, turned], "income", pairs, near, [np.arange(n), back])
+    found = measure_agreed_values(data, [data, turned], "income", pairs, near, [np.arange(n), back])
     assert found.value == pytest.approx(1.0)
-    assert agreed_values(data, [data, turned], "region", pairs, near, [np.arange(n), back]).value == pytest.approx(1.0)
+    assert measure_agreed_values(
+        data, [data, turned], "region", pairs, near, [np.arange(n), back]
+    ).value == pytest.approx(1.0)
     unknown = np.full(n, -1)
     for name in ("income", "region"):
-        assert agreed_values(data, [data, turned], name, pairs, near, [np.arange(n), unknown]).value == 0.0
+        assert measure_agreed_values(data, [data, turned], name, pairs, near, [np.arange(n), unknown]).value == 0.0
     half = np.where(np.arange(n) % 2 == 0, back, -1)
-    some = agreed_values(data, [data, turned, turned], "region", pairs, near, [np.arange(n), half, half])
+    some = measure_agreed_values(data, [data, turned, turned], "region", pairs, near, [np.arange(n), half, half])
     assert set(some.records.tolist()) <= set(np.flatnonzero(half >= 0).tolist())
 
 
 def everything(data: Microdata, releases: list[Microdata]) -> list[float]:
     found = [equal(data, releases), equal(data, releases, ("region",))]
-    found += [tails(data.numbers("income"), [one.numbers("income") for one in releases], 10, (None, None)).likeness]
+    found += [
+        measure_released_tails(
+            data.numbers("income"), [one.numbers("income") for one in releases], 10, (None, None)
+        ).memorisation
+    ]
     return [number for one in found for number in (one.value, one.baseline, one.excess)]
 
 
@@ -216,15 +226,22 @@ def test_the_margin_is_newcombes() -> None:
 def test_few_cases_raise_no_alarm_where_nothing_leaks(cases: int) -> None:
     rng = np.random.default_rng(cases)
     shares = rng.binomial(cases, 0.15, (20_000, 2)) / cases
-    found = [Likeness(value, baseline, noise=score_margin(value, baseline, cases)) for value, baseline in shares]
+    found = [
+        MemorisationShare(value, baseline, noise=score_margin(value, baseline, cases)) for value, baseline in shares
+    ]
     assert np.mean([one.excess > 0 for one in found]) < 0.035
 
 
 def test_one_case_without_a_margin_raises_alarms() -> None:
     """The control: the standard error of a share of one case is 0, whatever is seen."""
     shares = np.random.default_rng(1).binomial(1, 0.15, (20_000, 2))
-    noise = [2 * float(np.hypot(standard_error(value, 1), standard_error(baseline, 1))) for value, baseline in shares]
-    blind = [Likeness(value, baseline, noise=one) for (value, baseline), one in zip(shares, noise, strict=True)]
+    noise = [
+        2 * float(np.hypot(share_standard_error(value, 1), share_standard_error(baseline, 1)))
+        for value, baseline in shares
+    ]
+    blind = [
+        MemorisationShare(value, baseline, noise=one) for (value, baseline), one in zip(shares, noise, strict=True)
+    ]
     assert np.mean([one.excess > 0 for one in blind]) > 0.1
 
 
@@ -243,13 +260,13 @@ def test_the_spelling_of_numbers_changes_nothing(data: Microdata) -> None:
 
 
 def test_rows_are_equal_where_their_cells_are_and_add_up(data: Microdata) -> None:
-    cells = cells_of(data, NAMES)
-    both = rows_of(cells, NAMES, N)
-    assert (both == rows_of(cells, NAMES[:2], N) + rows_of(cells, NAMES[2:], N)).all()
+    cells = cell_keys(data, NAMES)
+    both = row_keys(cells, NAMES, N)
+    assert (both == row_keys(cells, NAMES[:2], N) + row_keys(cells, NAMES[2:], N)).all()
     frame = data.frame
     expected = frame.groupby(list(NAMES), observed=True)["region"].transform("size").to_numpy()
-    assert (occurrences(both, both) == expected).all()
-    assert len(np.unique(rows_of(cells, NAMES[::-1], N) == both)) == 1
+    assert (count_occurrences(both, both) == expected).all()
+    assert len(np.unique(row_keys(cells, NAMES[::-1], N) == both)) == 1
 
 
 def test_missing_values_equal_missing_ones_alone() -> None:
@@ -262,7 +279,7 @@ def test_missing_values_equal_missing_ones_alone() -> None:
         }
     )
     frame["region"] = pd.Categorical(frame["region"], ["a", "b", "c"])
-    cells = cells_of(Microdata(SCHEMA, frame), NAMES)
+    cells = cell_keys(Microdata(SCHEMA, frame), NAMES)
     assert cells["region"][1] == cells["visits"][1] == cells["income"][0] == cells["day"][0]
     assert cells["income"][1] != cells["income"][0]
 
@@ -271,14 +288,14 @@ def test_neighbours_are_the_nearest_others() -> None:
     frame = pd.DataFrame(
         {"region": list("aabbc"), "visits": [1, 5, 2, 2, 9], "income": [1.0, 2, 3, 4, 5], "day": ["2020-01-01"] * 5}
     )
-    data = conform(frame, SCHEMA)
-    pairs = nearest_pairs(data, ("region", "visits"), rows_of(cells_of(data, NAMES), NAMES, 5))
+    data = conform_to_schema(frame, SCHEMA)
+    pairs = nearest_neighbour_pairs(data, ("region", "visits"), row_keys(cell_keys(data, NAMES), NAMES, 5))
     nearest: dict[int, set[int]] = {}
     for own, other in zip(pairs.own.tolist(), pairs.other.tolist(), strict=True):
         nearest.setdefault(own, set()).add(other)
     assert (nearest[0], nearest[1], nearest[2], nearest[3]) == ({1}, {0}, {3}, {2})
     assert pairs.cases == 5
-    assert pairs.share(np.ones(len(pairs.own))) == pytest.approx(1.0)
+    assert pairs.weighted_share(np.ones(len(pairs.own))) == pytest.approx(1.0)
 
 
 def _everybody_compared(columns: list[tuple[np.ndarray, bool]], i: int) -> np.ndarray:
@@ -306,17 +323,17 @@ def test_who_is_nearest_is_found_as_if_everybody_were_compared(monkeypatch: pyte
     for _ in range(300):
         n = int(rng.integers(2, 40))
         columns = _columns(rng, n, int(rng.integers(1, 9)))
-        search = neighbours._Search.over(columns, n)
+        search = neighbours._LevelGroupSearch.from_columns(columns, n)
         for i in range(n):
             expected = _everybody_compared(columns, i)
-            np.testing.assert_array_equal(search.nearest(i), expected)
+            np.testing.assert_array_equal(search.nearest_records(i), expected)
             start, end = search.edges[search.group[i]], search.edges[search.group[i] + 1]
             groups += not np.isin(expected, search.members[start:end]).all()
     assert groups > 20, "nobody's nearest was of another group: the fall back is not tried"
 
 
 def test_neighbours_without_any_kept_variable_are_all_others() -> None:
-    pairs = nearest_pairs(population(1, 3), (), np.arange(3, dtype=np.uint64))
+    pairs = nearest_neighbour_pairs(population(1, 3), (), np.arange(3, dtype=np.uint64))
     assert sorted(zip(pairs.own.tolist(), pairs.other.tolist(), strict=True)) == [
         (i, j) for i in range(3) for j in range(3) if i != j
     ]

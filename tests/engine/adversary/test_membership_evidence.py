@@ -14,42 +14,42 @@ from sfumato.engine.adversary.independent_rows import OTHER_WEIGHT
 from sfumato.engine.adversary.membership_evidence import (
     ENOUGH_EXCEEDANCES,
     MOST_DRAWS,
-    Look,
-    LookMatrix,
-    SequentialP,
-    combine_scores,
+    MembershipProbe,
+    ProbeMatrix,
+    SequentialPermutationTest,
+    combine_probe_scores,
     weigh_evidence,
 )
 
 MEMBERS, RECORDS = 160, 200
 
 
-def random_looks(rng: np.random.Generator, records: int = RECORDS, looks: int = 30) -> list[Look]:
+def random_looks(rng: np.random.Generator, records: int = RECORDS, looks: int = 30) -> list[MembershipProbe]:
     """Looks that find people of whom half are the same in all of them."""
     often = rng.permutation(records)[: records // 2]
     found = []
     for at in range(looks):
         some = np.concatenate([often[rng.random(len(often)) < 0.2], rng.permutation(records)[:5]])
         eligible = np.unique(np.concatenate([some, rng.permutation(records)[: 40 + at]])) if at % 2 else None
-        found.append(Look("all people", f"look {at}", np.unique(some), eligible))
+        found.append(MembershipProbe("all people", f"look {at}", np.unique(some), eligible))
     return found
 
 
 @given(st.lists(st.sets(st.integers(0, 7), min_size=1, max_size=6), min_size=1, max_size=4), st.integers(3, 6))
 def test_p_is_that_of_all_assignments_of_labels(hits: list[set[int]], members: int) -> None:
     """Of eight people every assignment is counted; the sequential p agrees with it within its error."""
-    looks = [Look("all", str(at), np.array(sorted(one), dtype=np.int64)) for at, one in enumerate(hits)]
-    matrix = LookMatrix(looks, members, 8)
+    looks = [MembershipProbe("all", str(at), np.array(sorted(one), dtype=np.int64)) for at, one in enumerate(hits)]
+    matrix = ProbeMatrix(looks, members, 8)
     if not matrix.looks:
         return
-    observed = combine_scores(matrix.observed[None, :])[0]
+    observed = combine_probe_scores(matrix.observed[None, :])[0]
     statistics = []
     for chosen in combinations(range(8), members):
         turned = np.array([*chosen, *(i for i in range(8) if i not in chosen)])
         place = np.empty(8, dtype=np.int64)
         place[turned] = np.arange(8)
-        relabelled = [Look(one.who, one.what, np.sort(place[one.hits])) for one in matrix.looks]
-        statistics.append(combine_scores(LookMatrix(relabelled, members, 8).observed[None, :])[0])
+        relabelled = [MembershipProbe(one.who, one.what, np.sort(place[one.hits])) for one in matrix.looks]
+        statistics.append(combine_probe_scores(ProbeMatrix(relabelled, members, 8).observed[None, :])[0])
     exact = np.mean(np.array(statistics) >= observed - 1e-9)
     evidence = weigh_evidence(looks, members, 8, 0.01)
     # The relative error of p from k exceedances is about 1 / sqrt(k).
@@ -58,12 +58,14 @@ def test_p_is_that_of_all_assignments_of_labels(hits: list[set[int]], members: i
 
 def test_scores_are_hypergeometric_deviations() -> None:
     hits, eligible = np.arange(10), np.arange(30)
-    matrix = LookMatrix([Look("all", "", hits), Look("all", "", hits, eligible)], MEMBERS, RECORDS)
+    matrix = ProbeMatrix(
+        [MembershipProbe("all", "", hits), MembershipProbe("all", "", hits, eligible)], MEMBERS, RECORDS
+    )
     n, k = MEMBERS, len(hits)
     mean, variance = k * n / RECORDS, k * n / RECORDS * (1 - n / RECORDS) * (RECORDS - k) / (RECORDS - 1)
     plain = next(at for at, one in enumerate(matrix.looks) if one.eligible is None)
     assert matrix.observed[plain] == pytest.approx((k - mean) / np.sqrt(variance))
-    drawn = matrix.draw(4000)
+    drawn = matrix.draw_permuted_scores(4000)
     assert np.abs(drawn.mean(axis=0)).max() < 0.08
     assert np.abs(drawn.std(axis=0) - 1).max() < 0.08
 
@@ -73,31 +75,34 @@ def test_the_order_of_rows_and_of_looks_changes_nothing() -> None:
     looks = random_looks(rng)
     place = np.concatenate([rng.permutation(MEMBERS), MEMBERS + rng.permutation(RECORDS - MEMBERS)])
     turned = [
-        Look(one.who, one.what, place[one.hits], None if one.eligible is None else place[one.eligible]) for one in looks
+        MembershipProbe(one.who, one.what, place[one.hits], None if one.eligible is None else place[one.eligible])
+        for one in looks
     ]
     first, second = (
         weigh_evidence(some, MEMBERS, RECORDS, 0.01)
         for some in (looks, [turned[i] for i in rng.permutation(len(looks))])
     )
-    assert (first.p, first.draws, first.objecting) == (second.p, second.draws, second.objecting)
-    assert first.detectable == second.detectable
+    assert (first.p, first.n_permutations, first.n_objecting) == (second.p, second.n_permutations, second.n_objecting)
+    assert first.fewest_detectable == second.fewest_detectable
 
 
 def test_looks_that_find_nobody_or_everybody_say_nothing() -> None:
     nobody, everybody = np.zeros(0, dtype=np.int64), np.arange(RECORDS)
-    evidence = weigh_evidence([Look("", "", nobody), Look("", "", everybody)], MEMBERS, RECORDS, 0.01)
-    assert (evidence.p, evidence.looks, evidence.strongest) == (1.0, 0, None)
+    evidence = weigh_evidence(
+        [MembershipProbe("", "", nobody), MembershipProbe("", "", everybody)], MEMBERS, RECORDS, 0.01
+    )
+    assert (evidence.p, evidence.n_probes, evidence.strongest_counts) == (1.0, 0, None)
 
 
 def test_an_end_by_exceedances_gives_their_number_over_the_draws() -> None:
-    test = SequentialP(1.0)
-    test.add(np.array([0.0, 1.0] * 10))
+    test = SequentialPermutationTest(1.0)
+    test.add_statistics(np.array([0.0, 1.0] * 10))
     assert not test.is_decided
-    test.add(np.array([0.0, 1.0] * 20))
+    test.add_statistics(np.array([0.0, 1.0] * 20))
     assert test.is_decided
     assert test.p == ENOUGH_EXCEEDANCES / 40, "ties count, and draws after the last exceedance do not"
-    silent = SequentialP(1.0)
-    silent.add(np.zeros(MOST_DRAWS))
+    silent = SequentialPermutationTest(1.0)
+    silent.add_statistics(np.zeros(MOST_DRAWS))
     assert (silent.is_decided, silent.p) == (True, 1 / (MOST_DRAWS + 1))
 
 
@@ -105,22 +110,22 @@ def test_people_who_are_found_for_being_members_are_a_finding_and_as_many_contro
     rng = np.random.default_rng(5)
     looks = random_looks(rng)
     copied = np.arange(40)
-    leaky = [Look(one.who, one.what, np.union1d(one.hits, copied[rng.random(40) < 0.7])) for one in looks]
+    leaky = [MembershipProbe(one.who, one.what, np.union1d(one.hits, copied[rng.random(40) < 0.7])) for one in looks]
     found = weigh_evidence(leaky, MEMBERS, RECORDS, 0.01)
     assert found.p <= 0.001
-    assert found.objecting > 5
-    assert found.strongest is not None
-    assert found.together is not None
-    assert found.together.members >= found.strongest.members
-    swapped = [Look(one.who, one.what, np.sort((one.hits + RECORDS - 40) % RECORDS)) for one in leaky]
+    assert found.n_objecting > 5
+    assert found.strongest_counts is not None
+    assert found.combined_counts is not None
+    assert found.combined_counts.n_members >= found.strongest_counts.n_members
+    swapped = [MembershipProbe(one.who, one.what, np.sort((one.hits + RECORDS - 40) % RECORDS)) for one in leaky]
     assert weigh_evidence(swapped, MEMBERS, RECORDS, 0.01).p > 0.05
 
 
 def test_two_looks_of_two_warnings_are_a_finding() -> None:
     """13 of 583 members and no control, 42 of 1,193 and 2 of 423: each among fifty looks that had to convince alone."""
     members, records = 1193, 1616
-    first = Look("all", "first", np.arange(13), np.concatenate([np.arange(583), members + np.arange(227)]))
-    second = Look("all", "second", np.concatenate([100 + np.arange(42), members + np.arange(2)]))
+    first = MembershipProbe("all", "first", np.arange(13), np.concatenate([np.arange(583), members + np.arange(227)]))
+    second = MembershipProbe("all", "second", np.concatenate([100 + np.arange(42), members + np.arange(2)]))
     assert weigh_evidence([first], members, records, 0.01).p > 0.005
     assert weigh_evidence([first, second], members, records, 0.01).p <= 0.005
 
@@ -128,7 +133,7 @@ def test_two_looks_of_two_warnings_are_a_finding() -> None:
 def test_a_small_stratum_that_is_found_whole_is_a_finding() -> None:
     """Giants: 12 of 12 members and none of 6 hold-out people."""
     eligible = np.concatenate([np.arange(12), MEMBERS + np.arange(6)])
-    evidence = weigh_evidence([Look("all", "giants", np.arange(12), eligible)], MEMBERS, RECORDS, 0.01)
+    evidence = weigh_evidence([MembershipProbe("all", "giants", np.arange(12), eligible)], MEMBERS, RECORDS, 0.01)
     assert evidence.p <= 0.001
 
 
@@ -142,7 +147,7 @@ def p_values(repeats: int, *, households: bool, by_unit: bool) -> np.ndarray:
         looks = []
         for at in range(20):
             chosen = rng.permutation(RECORDS // size)[: 40 // size]
-            looks.append(Look("all", str(at), np.flatnonzero(np.isin(units, chosen))))
+            looks.append(MembershipProbe("all", str(at), np.flatnonzero(np.isin(units, chosen))))
         found.append(weigh_evidence(looks, MEMBERS, RECORDS, 0.01, units if by_unit else None).p)
     return np.array(found)
 
@@ -179,15 +184,20 @@ def test_as_many_people_as_it_says_are_found_with_the_power_that_it_says() -> No
         rng = np.random.default_rng([seed, 9])
         noise = [rng.permutation(records)[: 20 + at] for at in range(12)]
 
-        def looks(copied: np.ndarray, noise: list[np.ndarray] = noise) -> list[Look]:
-            return [Look("all", str(at), np.union1d(one, copied), shows_copies=at < 6) for at, one in enumerate(noise)]
+        def looks(copied: np.ndarray, noise: list[np.ndarray] = noise) -> list[MembershipProbe]:
+            return [
+                MembershipProbe("all", str(at), np.union1d(one, copied), shows_copies=at < 6)
+                for at, one in enumerate(noise)
+            ]
 
         honest = weigh_evidence(looks(np.zeros(0, dtype=np.int64)), members, records, level)
-        assert honest.detectable is not None
-        fewest.append(honest.detectable)
-        copied = rng.permutation(members)[: honest.detectable]
+        assert honest.fewest_detectable is not None
+        fewest.append(honest.fewest_detectable)
+        copied = rng.permutation(members)[: honest.fewest_detectable]
         # Copies are seen by the looks that show copies, and by no other.
-        leaky = [Look("all", str(at), np.union1d(one, copied) if at < 6 else one) for at, one in enumerate(noise)]
+        leaky = [
+            MembershipProbe("all", str(at), np.union1d(one, copied) if at < 6 else one) for at, one in enumerate(noise)
+        ]
         found.append(weigh_evidence(leaky, members, records, level).p <= level)
     assert 15 <= np.median(fewest) <= 60
     assert binomtest(sum(found), len(found), 0.8).pvalue > 0.001

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, kstest
 
-from sfumato.engine.adversary.evidence import LEVEL
+from sfumato.engine.adversary.evidence import CONTENT_LEVEL
 from sfumato.engine.adversary.membership_evidence import weigh_evidence
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -30,8 +30,8 @@ def p_values(population: Population, seed: int, *, by_unit: bool = True) -> tupl
     members, controls = population.sizes
     joint, units = population.people(rng, members, controls)
     looks, rows = all_looks(joint, members, honest_datasets(population, rng, members))
-    evidence = weigh_evidence(looks, members, members + controls, LEVEL, units if by_unit else None, rows)
-    return evidence.p, evidence.by_labels, 1.0 if rows is None else rows.p
+    evidence = weigh_evidence(looks, members, members + controls, CONTENT_LEVEL, units if by_unit else None, rows)
+    return evidence.p, evidence.p_by_labels, 1.0 if rows is None else rows.p
 
 
 def test_honest_releases_of_twelve_populations_are_found_at_the_level() -> None:
@@ -46,8 +46,8 @@ def test_honest_releases_of_twelve_populations_are_found_at_the_level() -> None:
         found.append(some)
     p, labels, rows = np.concatenate(found).T
     for what, count in (
-        ("all evidence, at .01", np.sum(p <= LEVEL)),
-        ("labels alone, at .01", np.sum(labels <= LEVEL)),
+        ("all evidence, at .01", np.sum(p <= CONTENT_LEVEL)),
+        ("labels alone, at .01", np.sum(labels <= CONTENT_LEVEL)),
         ("labels alone, at .05", np.sum(labels <= 0.05)),
         ("rows alone, at .05", np.sum(rows <= 0.05)),
     ):
@@ -59,8 +59,8 @@ def test_honest_releases_of_twelve_populations_are_found_at_the_level() -> None:
         f"uniform: Kolmogorov p {kstest(labels, 'uniform').pvalue:.3f}, of {len(spoken)} below 1 {kstest(spoken, 'uniform').pvalue:.3f}"
     )
     print("tenths of the labels' p: " + " ".join(f"{one:.3f}" for one in np.histogram(labels, 10, (0, 1))[0] / len(p)))
-    assert binomtest(int(np.sum(p <= LEVEL)), len(p), LEVEL, alternative="greater").pvalue > 0.001
-    assert binomtest(int(np.sum(labels <= LEVEL)), len(p), LEVEL).pvalue > 0.001
+    assert binomtest(int(np.sum(p <= CONTENT_LEVEL)), len(p), CONTENT_LEVEL, alternative="greater").pvalue > 0.001
+    assert binomtest(int(np.sum(labels <= CONTENT_LEVEL)), len(p), CONTENT_LEVEL).pvalue > 0.001
     assert binomtest(int(np.sum(rows <= 0.05)), len(p), 0.05, alternative="greater").pvalue > 0.001
     assert kstest(labels, "uniform", alternative="greater").pvalue > 0.001, (
         "never more small values than of a uniform one"
@@ -71,5 +71,5 @@ def test_labels_permuted_by_row_where_people_come_in_households_fail() -> None:
     """The negative control."""
     households = [one for one in POPULATIONS if one.household > 1]
     p = np.array([p_values(one, seed, by_unit=False)[1] for one in households for seed in range(max(40, RELEASES))])
-    print(f"by row, at .01: {np.mean(p <= LEVEL):.3f} of {len(p)}")
-    assert binomtest(int(np.sum(p <= LEVEL)), len(p), LEVEL, alternative="greater").pvalue < 0.001
+    print(f"by row, at .01: {np.mean(p <= CONTENT_LEVEL):.3f} of {len(p)}")
+    assert binomtest(int(np.sum(p <= CONTENT_LEVEL)), len(p), CONTENT_LEVEL, alternative="greater").pvalue < 0.001

@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.engine.adversary import moved
-from sfumato.engine.adversary.coded import Column
-from sfumato.engine.adversary.membership_evidence import Look, LookCounts, count_look
-from sfumato.engine.adversary.moved import moved_together
+from sfumato.engine.adversary.coded import JointColumn
+from sfumato.engine.adversary.membership_evidence import MembershipProbe, ProbeCounts, count_probe
+from sfumato.engine.adversary.moved import probe_common_changes
 
 Floats = NDArray[np.float64]
 MEMBERS, RECORDS, ROWS = 420, 600, 420
@@ -30,18 +30,18 @@ def looked_at(
     own: tuple[Floats, Floats, NDArray[np.uint64]],
     made: tuple[Floats, Floats, NDArray[np.uint64]],
     dates: tuple[str, ...] = (),
-) -> list[Look]:
+) -> list[MembershipProbe]:
     one, other, levels = own
     columns = [
-        Column("income", levels, [made[2]], one, [made[0]]),
-        Column("spending", levels, [made[2]], other, [made[1]]),
+        JointColumn("income", levels, [made[2]], one, [made[0]]),
+        JointColumn("spending", levels, [made[2]], other, [made[1]]),
     ]
-    return moved_together(columns, dates, levels, [made[2]])
+    return probe_common_changes(columns, dates, levels, [made[2]])
 
 
-def counts_of(looks: Sequence[Look]) -> LookCounts:
+def counts_of(looks: Sequence[MembershipProbe]) -> ProbeCounts:
     (look,) = looks
-    return count_look(look, MEMBERS, RECORDS)
+    return count_probe(look, MEMBERS, RECORDS)
 
 
 def released(
@@ -66,7 +66,7 @@ def probabilities(copies: int, factor: float, digits: int = 12, repeats: int = 6
         rng = np.random.default_rng([seed, copies])
         own = table(rng, RECORDS)
         looks = looked_at(own, released(rng, own, copies, factor, digits))
-        found.append(min((count_look(one, MEMBERS, RECORDS).by_holdout for one in looks), default=1.0))
+        found.append(min((count_probe(one, MEMBERS, RECORDS).holdout_p for one in looks), default=1.0))
     return np.array(found)
 
 
@@ -76,8 +76,8 @@ def test_members_whose_amounts_are_multiplied_are_found(factor: float, digits: i
     rng = np.random.default_rng(3)
     own = table(rng, RECORDS)
     found = counts_of(looked_at(own, released(rng, own, 21, factor, digits)))
-    assert found.members >= 21
-    assert found.by_holdout < 0.01
+    assert found.n_members >= 21
+    assert found.holdout_p < 0.01
     assert found.what == f"stand in the release once income and spending are divided by {factor:.4g}"
 
 
@@ -99,7 +99,7 @@ def test_what_is_found_is_what_a_search_by_hand_finds() -> None:
     }
     found = counts_of(looked_at(own, made))
     assert set(found.records.tolist()) == {one for one in by_hand if one < MEMBERS}
-    assert found.controls == sum(one >= MEMBERS for one in by_hand)
+    assert found.n_controls == sum(one >= MEMBERS for one in by_hand)
 
 
 def test_dates_that_are_moved_by_the_same_days_are_found() -> None:
@@ -116,7 +116,7 @@ def test_dates_that_are_moved_by_the_same_days_are_found() -> None:
     found = counts_of(looked_at(dated, made, ("income", "spending")))
     assert found.what == "stand in the release once income and spending are moved back by 17 days"
     assert set(range(40)) <= set(found.records.tolist())
-    assert found.by_holdout < 0.01
+    assert found.holdout_p < 0.01
 
 
 def test_amounts_that_nobody_changed_are_left_to_others() -> None:
@@ -134,7 +134,11 @@ def test_the_order_of_rows_changes_nothing() -> None:
     found, again = map(
         counts_of, (looked_at(own, made), looked_at(own, (made[0][order], made[1][order], made[2][order])))
     )
-    assert (found.what, found.controls, found.records.tolist()) == (again.what, again.controls, again.records.tolist())
+    assert (found.what, found.n_controls, found.records.tolist()) == (
+        again.what,
+        again.n_controls,
+        again.records.tolist(),
+    )
 
 
 @pytest.mark.parametrize("empty", [0.0, np.nan, -5.0])
@@ -150,7 +154,7 @@ def test_ratios_that_everybody_has_say_nothing() -> None:
     one, _, levels = table(rng, RECORDS)
     theirs, _, of_rows = table(rng, ROWS)
     looks = looked_at((one, one * 2, levels), (theirs, theirs * 2, of_rows))
-    assert all(count_look(one, MEMBERS, RECORDS).by_holdout > 0.01 for one in looks)
+    assert all(count_probe(one, MEMBERS, RECORDS).holdout_p > 0.01 for one in looks)
 
 
 def test_of_more_people_some_are_looked_at_who_are_chosen_by_their_values(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,9 +163,9 @@ def test_of_more_people_some_are_looked_at_who_are_chosen_by_their_values(monkey
     own = table(rng, RECORDS)
     made = released(rng, own, 120, 1.02)
     found = counts_of(looked_at(own, made))
-    assert found.of_members + found.of_controls in (300, 301)
-    assert 40 < found.members < 85
-    assert found.by_holdout < 0.01
+    assert found.n_eligible_members + found.n_eligible_controls in (300, 301)
+    assert 40 < found.n_members < 85
+    assert found.holdout_p < 0.01
     assert found.who.endswith("chosen by their values")
 
 
@@ -173,5 +177,5 @@ def test_amounts_written_in_single_precision_or_to_five_digits_are_found() -> No
     five = [np.array([float(f"{number:.5g}") for number in one]) for one in made[:2]]
     for one, other in (single, five):
         found = counts_of(looked_at(own, (one, other, made[2])))
-        assert found.members >= 40
-        assert found.by_holdout < 0.01
+        assert found.n_members >= 40
+        assert found.holdout_p < 0.01

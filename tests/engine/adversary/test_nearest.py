@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sfumato.engine.adversary import nearest as module
-from sfumato.engine.adversary.distances import UNIT, Distances
-from sfumato.engine.adversary.nearest import near
+from sfumato.engine.adversary.distances import UNIT, SubsetGowerDistances
+from sfumato.engine.adversary.nearest import iterate_near_pairs
 from sfumato.engine.statistics.gower import Gower
 
 GOWER = Gower(("a", "b", "c", "d"), 500, {"a": {}, "b": {}}, {"c": np.arange(5.0), "d": np.arange(5.0)})
@@ -25,24 +25,24 @@ def records(n: int, seed: int, chosen: list[int]) -> np.ndarray:
 def search(monkeypatch: pytest.MonkeyPatch, variables: str, k: int, slack: int, piece: int) -> None:
     chosen = VARIABLES[variables]
     names = tuple(GOWER.names[at] for at in chosen)
-    distances = Distances.by(Gower(names, 500, {n: {} for n in names if n in GOWER.levels}, {}))
+    distances = SubsetGowerDistances.from_gower(Gower(names, 500, {n: {} for n in names if n in GOWER.levels}, {}))
     own, other = records(70, 1, chosen), records(900, 2, chosen)
     whole = np.empty((70, 900))
-    for rows, _, apart in distances.blocks(own, other, np.ones((1, len(chosen)), dtype=np.bool_)):
+    for rows, _, apart in distances.iterate_blocks(own, other, np.ones((1, len(chosen)), dtype=np.bool_)):
         whole[rows] = apart * UNIT
-    monkeypatch.setattr(module, "FIRST", 40)
+    monkeypatch.setattr(module, "FIRST_PIECE", 40)
     monkeypatch.setattr(module, "PIECE", piece)
     monkeypatch.setattr(module, "PAIRS", 9 * piece)
     reach = np.sort(whole, axis=1)[:, k - 1 : k]
     seen = 0
-    for pairs in near(distances, own, other, k, slack):
+    for pairs in iterate_near_pairs(distances, own, other, k, slack):
         here, row, column = whole[pairs.rows], pairs.row, pairs.column
         expected = {(i, j) for i, j in zip(*np.nonzero(here <= reach[pairs.rows] + slack), strict=True)}
         assert sorted(zip(row.tolist(), column.tolist(), strict=True)) == sorted(expected)
-        assert pairs.apart.tolist() == here[row, column].tolist()
+        assert pairs.distances.tolist() == here[row, column].tolist()
         assert (np.diff(row) >= 0).all()
         order = np.argsort(here, axis=1, kind="stable")[:, :k]
-        found, at = pairs.of_each(k)
+        found, at = pairs.nearest_of_each_row(k)
         assert at.tolist() == order.tolist()
         assert found.tolist() == np.take_along_axis(here, order, axis=1).tolist()
         seen += len(here)
@@ -62,7 +62,7 @@ def test_pairs_are_the_same_however_numbers_are_compared(monkeypatch: pytest.Mon
 
 
 def test_a_bound_that_is_too_near_misses_records(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = module._Piece.within
-    monkeypatch.setattr(module._Piece, "within", lambda piece, limit: whole(piece, limit - UNIT / 8))
+    whole = module._PiecePairs.pairs_within
+    monkeypatch.setattr(module._PiecePairs, "pairs_within", lambda piece, limit: whole(piece, limit - UNIT / 8))
     with pytest.raises(AssertionError):
         search(monkeypatch, "all", 6, 0, piece=64)

@@ -11,9 +11,9 @@ import pytest
 from scipy.stats import kstest, norm, rankdata
 
 from sfumato.engine.adversary import targets
-from sfumato.engine.adversary.calibration import divided, judged
-from sfumato.engine.adversary.permuted import exact_p
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.adversary.calibration import draw_first_half, evaluate_best_attacker
+from sfumato.engine.adversary.permuted import exact_p_value
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.methods.results import Estimate
 from sfumato.engine.methods.run import Run
@@ -85,8 +85,8 @@ def attacked(attack: str, runs: int, leak: float = 0.0) -> Found:
         own, others, fresh = (people(n, rng) for n in (PEOPLE, CONTROLS, PEOPLE))
         copied = round(leak * PEOPLE)
         fresh.iloc[:copied] = own.iloc[:copied]
-        data, controls, released = (conform(one, SCHEMA) for one in (own, others, fresh))
-        targets._FOUND.clear()
+        data, controls, released = (conform_to_schema(one, SCHEMA) for one in (own, others, fresh))
+        targets._VULNERABILITY_CACHE.clear()
         for one in ATTACKS[attack](data.with_controls(controls), released, Run(rng)):
             if one.measure in (*JUDGED, *PROBABILITIES) and one.value is not None:
                 told = tuple(f"{name} {value}" for name, value in sorted(one.params.items()))
@@ -177,10 +177,12 @@ def test_the_p_of_the_best_attacker_is_uniform_only_where_another_half_selects_i
     for seed in range(300):
         rng = np.random.default_rng([28, seed])
         scores = rng.normal(size=(150, 1)) + rng.normal(size=(150, 8))
-        selected.append(judged(scores, member, divided(member, rng), 0.05, rng, deals=199).p_value)
+        selected.append(
+            evaluate_best_attacker(scores, member, draw_first_half(member, rng), 0.05, rng, n_permutations=199).p_value
+        )
         ranks = rankdata(scores, axis=0)
         best = int(np.argmax(ranks[member].mean(axis=0) - ranks[~member].mean(axis=0)))
-        unselected.append(exact_p(ranks[member, best], ranks[~member, best], rng, deals=199))
+        unselected.append(exact_p_value(ranks[member, best], ranks[~member, best], rng, n_permutations=199))
     assert kstest(selected, "uniform").pvalue > 0.001
     assert kstest(unselected, "uniform").pvalue < 1e-6
 

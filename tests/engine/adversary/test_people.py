@@ -11,25 +11,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engine.adversary.agreement import reproduced
-from sfumato.engine.adversary.cells import cells_of, comparable, rows_of
-from sfumato.engine.adversary.coded import Column, as_they_are, rarest_first, rarity
-from sfumato.engine.adversary.copies import rows_of_members
-from sfumato.engine.adversary.disguise import disguise, follows
-from sfumato.engine.adversary.evidence import EVIDENCE_LEVEL, LEVEL, holdout_probability
-from sfumato.engine.adversary.independent_rows import find_whole_rows, strongest_rows
+from sfumato.engine.adversary.agreement import find_reproduced_people
+from sfumato.engine.adversary.cells import cell_keys, comparable_numbers, row_keys
+from sfumato.engine.adversary.coded import JointColumn, code_by_value, log_value_shares, order_rarest_first
+from sfumato.engine.adversary.copies import count_members_with_released_row
+from sfumato.engine.adversary.disguise import find_disguise, functional_dependence
+from sfumato.engine.adversary.evidence import CONTENT_LEVEL, EVIDENCE_LEVEL, holdout_probability
+from sfumato.engine.adversary.independent_rows import find_whole_rows, strongest_row_evidence
 from sfumato.engine.adversary.membership_evidence import (
-    Look,
-    LookCounts,
     MembershipEvidence,
-    count_look,
+    MembershipProbe,
+    ProbeCounts,
+    count_probe,
     weigh_evidence,
 )
-from sfumato.engine.adversary.people import PeopleInRelease, family, marked, standing
-from sfumato.engine.adversary.renamed import by_company
-from sfumato.engine.adversary.single_values import extreme, lone
-from sfumato.engine.adversary.unanimous import nearest_members, unanimous
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.adversary.people import PeopleInRelease, find_people_in_release, list_column_sets, mark_cells
+from sfumato.engine.adversary.renamed import code_by_cooccurrence
+from sfumato.engine.adversary.single_values import probe_extreme_values, probe_unique_values
+from sfumato.engine.adversary.unanimous import find_homogeneous_classes, nearest_members
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
 
 SCHEMA = Schema(
@@ -62,54 +62,54 @@ MINE, OTHERS = people(1, MEMBERS + CONTROLS), people(2, 4 * MEMBERS)
 
 
 def table(frame: pd.DataFrame) -> Microdata:
-    return conform(frame.reset_index(drop=True), SCHEMA)
+    return conform_to_schema(frame.reset_index(drop=True), SCHEMA)
 
 
-def columns(mine: pd.DataFrame, releases: Sequence[pd.DataFrame]) -> list[Column]:
+def columns(mine: pd.DataFrame, releases: Sequence[pd.DataFrame]) -> list[JointColumn]:
     own, made = table(mine), [table(one) for one in releases]
-    cells, theirs = cells_of(own, NAMES), [cells_of(one, NAMES, own) for one in made]
+    cells, theirs = cell_keys(own, NAMES), [cell_keys(one, NAMES, own) for one in made]
     return [
-        Column(
+        JointColumn(
             name,
             cells[name],
             [one[name] for one in theirs],
-            comparable(own, name) if name in NUMBERS else None,
-            [comparable(one, name, own) for one in made] if name in NUMBERS else (),
+            comparable_numbers(own, name) if name in NUMBERS else None,
+            [comparable_numbers(one, name, own) for one in made] if name in NUMBERS else (),
         )
         for name in NAMES
     ]
 
 
-def rows(found: Sequence[Column]) -> np.ndarray:
-    return np.sum(list(marked({one.name: one.own for one in found}, NAMES).values()), axis=0, dtype=np.uint64)
+def rows(found: Sequence[JointColumn]) -> np.ndarray:
+    return np.sum(list(mark_cells({one.name: one.own for one in found}, NAMES).values()), axis=0, dtype=np.uint64)
 
 
-def order_of(found: Sequence[Column]) -> np.ndarray:
-    return rarest_first(rarity([as_they_are(one) for one in found]), rows(found))
+def order_of(found: Sequence[JointColumn]) -> np.ndarray:
+    return order_rarest_first(log_value_shares([code_by_value(one) for one in found]), rows(found))
 
 
 def look(mine: pd.DataFrame, *releases: pd.DataFrame) -> PeopleInRelease:
     found = columns(mine, releases)
-    own = marked({one.name: one.own for one in found}, NAMES)
-    made = [marked({one.name: one.released[i] for one in found}, NAMES) for i in range(len(releases))]
-    return standing(own, made, family(NAMES, NUMBERS, NAMES[:2], NAMES[2:]), order_of(found))
+    own = mark_cells({one.name: one.own for one in found}, NAMES)
+    made = [mark_cells({one.name: one.released[i] for one in found}, NAMES) for i in range(len(releases))]
+    return find_people_in_release(own, made, list_column_sets(NAMES, NUMBERS, NAMES[:2], NAMES[2:]), order_of(found))
 
 
-def stand(mine: pd.DataFrame, *releases: pd.DataFrame) -> Sequence[Look]:
-    return look(mine, *releases).looks
+def stand(mine: pd.DataFrame, *releases: pd.DataFrame) -> Sequence[MembershipProbe]:
+    return look(mine, *releases).probes
 
 
-def near(mine: pd.DataFrame, *releases: pd.DataFrame, recoded: bool = False) -> list[Look]:
+def near(mine: pd.DataFrame, *releases: pd.DataFrame, recoded: bool = False) -> list[MembershipProbe]:
     found = columns(mine, releases)
-    coded = by_company(found) if recoded else [as_they_are(one) for one in found]
-    return reproduced(coded, order_of(found), rows(found), "by value")
+    coded = code_by_cooccurrence(found) if recoded else [code_by_value(one) for one in found]
+    return find_reproduced_people(coded, order_of(found), rows(found), "by value")
 
 
-def weigh(looks: Sequence[Look]) -> MembershipEvidence:
-    return weigh_evidence(looks, MEMBERS, MEMBERS + CONTROLS, LEVEL)
+def weigh(looks: Sequence[MembershipProbe]) -> MembershipEvidence:
+    return weigh_evidence(looks, MEMBERS, MEMBERS + CONTROLS, CONTENT_LEVEL)
 
 
-def p(looks: Sequence[Look]) -> float:
+def p(looks: Sequence[MembershipProbe]) -> float:
     return weigh(looks).p
 
 
@@ -131,8 +131,8 @@ def test_whole_copies_of_ten_people_are_found_and_ten_others_are_not() -> None:
     copied = pd.concat([mine[:10], others[10:]])
     found = weigh_with_rows(mine, copied)
     assert found.p <= EVIDENCE_LEVEL
-    assert found.by_labels > EVIDENCE_LEVEL
-    assert found.strongest is not None
+    assert found.p_by_labels > EVIDENCE_LEVEL
+    assert found.strongest_counts is not None
     assert weigh_with_rows(mine, others).p > EVIDENCE_LEVEL
     swapped = pd.concat([mine[10:], mine[:10]])
     assert weigh_with_rows(swapped, copied).p > EVIDENCE_LEVEL, "rows of hold-out people are no finding"
@@ -140,7 +140,7 @@ def test_whole_copies_of_ten_people_are_found_and_ten_others_are_not() -> None:
 
 def weigh_with_rows(mine: pd.DataFrame, released: pd.DataFrame) -> MembershipEvidence:
     some = columns(mine, (released,))
-    rows_alone = strongest_rows(find_whole_rows(some, [as_they_are(one) for one in some]))
+    rows_alone = strongest_row_evidence(find_whole_rows(some, [code_by_value(one) for one in some]))
     return weigh_evidence(stand(mine, released), MEMBERS, MEMBERS + CONTROLS, EVIDENCE_LEVEL, rows=rows_alone)
 
 
@@ -153,19 +153,19 @@ def with_copies(count: int) -> pd.DataFrame:
 
 
 def test_people_of_the_same_population_are_no_finding_and_forty_copied_ones_are() -> None:
-    assert p(stand(MINE, fresh())) > LEVEL
+    assert p(stand(MINE, fresh())) > CONTENT_LEVEL
     found = weigh(stand(MINE, with_copies(40)))
     assert found.p <= 0.001
-    assert found.strongest is not None
-    assert found.strongest.controls <= 2
-    assert len(set(range(40)) & set(found.strongest.records.tolist())) >= 30
+    assert found.strongest_counts is not None
+    assert found.strongest_counts.n_controls <= 2
+    assert len(set(range(40)) & set(found.strongest_counts.records.tolist())) >= 30
 
 
 def test_controls_that_are_copied_in_place_of_members_are_no_finding() -> None:
     """The negative control: the same release, with the hold-out's labels on the copied records."""
     swapped = pd.concat([MINE[CONTROLS:], MINE[:CONTROLS]])
-    assert p(stand(swapped, with_copies(CONTROLS))) > LEVEL
-    assert p(near(swapped, with_copies(CONTROLS))) > LEVEL
+    assert p(stand(swapped, with_copies(CONTROLS))) > CONTENT_LEVEL
+    assert p(near(swapped, with_copies(CONTROLS))) > CONTENT_LEVEL
 
 
 @pytest.mark.slow
@@ -178,7 +178,7 @@ def test_of_releases_without_a_leak_at_most_the_level_is_found() -> None:
         mine, made = some[: MEMBERS + CONTROLS], some[MEMBERS + CONTROLS :][:MEMBERS]
         least.append(p([*stand(mine, made), *near(mine, made)]))
     assert np.mean(np.array(least) <= 0.05) <= 0.1
-    assert np.mean(np.array(least) <= LEVEL) <= 0.04
+    assert np.mean(np.array(least) <= CONTENT_LEVEL) <= 0.04
 
 
 def test_order_and_names_change_nothing() -> None:
@@ -187,10 +187,13 @@ def test_order_and_names_change_nothing() -> None:
     mine = pd.concat([MINE[:MEMBERS].sample(frac=1, random_state=6), MINE[MEMBERS:].sample(frac=1, random_state=7)])
     for found in (stand, near):
         ours, theirs = weigh(found(MINE, release)), weigh(found(mine, shuffled))
-        assert ours.strongest is not None
-        assert theirs.strongest is not None
-        assert (ours.p, ours.draws, ours.objecting) == (theirs.p, theirs.draws, theirs.objecting)
-        assert (ours.strongest.members, ours.strongest.what) == (theirs.strongest.members, theirs.strongest.what)
+        assert ours.strongest_counts is not None
+        assert theirs.strongest_counts is not None
+        assert (ours.p, ours.n_permutations, ours.n_objecting) == (theirs.p, theirs.n_permutations, theirs.n_objecting)
+        assert (ours.strongest_counts.n_members, ours.strongest_counts.what) == (
+            theirs.strongest_counts.n_members,
+            theirs.strongest_counts.what,
+        )
 
 
 def test_noise_and_swapped_cells_hide_nobody() -> None:
@@ -199,7 +202,7 @@ def test_noise_and_swapped_cells_hide_nobody() -> None:
     flipped = rng.random(MEMBERS) < 0.2
     copied["job"] = np.where(flipped, copied["job"].to_numpy()[rng.permutation(MEMBERS)], copied["job"])
     assert p(near(MINE, copied)) <= 0.001
-    assert p(near(MINE, fresh())) > LEVEL
+    assert p(near(MINE, fresh())) > CONTENT_LEVEL
 
 
 def test_a_monotone_or_one_to_one_recoding_hides_nobody() -> None:
@@ -210,11 +213,11 @@ def test_a_monotone_or_one_to_one_recoding_hides_nobody() -> None:
         return one.assign(income=np.sqrt(one["income"]), visits=one["visits"] * 2 + 1, job=one["job"].map(other))
 
     assert p(near(MINE, recoded(MINE[:MEMBERS]), recoded=True)) <= 0.001
-    assert p(near(MINE, recoded(fresh()), recoded=True)) > LEVEL
+    assert p(near(MINE, recoded(fresh()), recoded=True)) > CONTENT_LEVEL
 
 
 def test_each_two_of_three_levels_are_looked_at_together() -> None:
-    sets = {frozenset(one.names) for one in family("abcd", "d", "ab", "c")}
+    sets = {frozenset(one.names) for one in list_column_sets("abcd", "d", "ab", "c")}
     assert {frozenset(two) for two in combinations("abc", 2)} <= sets
     assert frozenset("ad") not in sets
 
@@ -223,37 +226,37 @@ def test_common_rows_that_a_model_draws_too_often_are_no_copies_of_members() -> 
     rng = np.random.default_rng(11)
 
     def of(frame: pd.DataFrame, names: Sequence[str] = NAMES[:2]) -> np.ndarray:
-        return rows_of(cells_of(table(frame), names), names)
+        return row_keys(cell_keys(table(frame), names), names)
 
     common = OTHERS.groupby(["region", "job"], sort=False).filter(lambda one: len(one) >= 12)
     concentrated = common.iloc[rng.integers(0, len(common), MEMBERS)]
     assert np.isin(of(concentrated), of(MINE[:MEMBERS])).mean() > np.isin(of(fresh()), of(MINE[:MEMBERS])).mean()
-    assert rows_of_members(of(MINE), MEMBERS, [of(concentrated)]).by_holdout > 0.05
-    copy = rows_of_members(of(MINE, NAMES), MEMBERS, [of(MINE[:MEMBERS], NAMES)])
-    assert (copy.members, copy.by_holdout < 1e-4) == (MEMBERS, True)
+    assert count_members_with_released_row(of(MINE), MEMBERS, [of(concentrated)]).holdout_p > 0.05
+    copy = count_members_with_released_row(of(MINE, NAMES), MEMBERS, [of(MINE[:MEMBERS], NAMES)])
+    assert (copy.n_members, copy.holdout_p < 1e-4) == (MEMBERS, True)
 
 
 def test_lone_and_extreme_values_are_held_against_those_of_controls() -> None:
-    def values(release: pd.DataFrame, what: str) -> LookCounts:
+    def values(release: pd.DataFrame, what: str) -> ProbeCounts:
         one = next(one for one in columns(MINE, [release]) if one.name == "income")
         assert one.numbers is not None
         if what == "lone":
-            found = lone("income", one.own, one.released)
+            found = probe_unique_values("income", one.own, one.released)
         else:
-            found = extreme("income", one.own, one.numbers, MEMBERS, one.released, 40, ())
-        return count_look(found, MEMBERS, MEMBERS + CONTROLS)
+            found = probe_extreme_values("income", one.own, one.numbers, MEMBERS, one.released, 40, ())
+        return count_probe(found, MEMBERS, MEMBERS + CONTROLS)
 
     for what in ("lone", "extreme"):
         copied, honest = values(MINE[:MEMBERS], what), values(fresh(), what)
-        assert copied.members == copied.of_members
-        assert copied.by_holdout < 0.01 < honest.by_holdout
+        assert copied.n_members == copied.n_eligible_members
+        assert copied.holdout_p < 0.01 < honest.holdout_p
 
 
 def test_heaped_values_are_no_extremes() -> None:
     heaped = MINE.assign(income=np.where(MINE["income"] > 1500, 9999.0, MINE["income"]))
     one = next(one for one in columns(heaped, [heaped[:MEMBERS]]) if one.name == "income")
     assert one.numbers is not None
-    found = extreme("income", one.own, one.numbers, MEMBERS, one.released, 10, ())
+    found = probe_extreme_values("income", one.own, one.numbers, MEMBERS, one.released, 10, ())
     assert (heaped["income"].iloc[found.hits] < 9999).all()
 
 
@@ -264,23 +267,23 @@ def test_heaped_values_are_no_extremes() -> None:
 def test_a_function_of_a_column_says_the_column(of: str, function: object) -> None:
     written = function(MINE[of])  # type: ignore[operator]
     kind = Kind.CONTINUOUS if np.issubdtype(np.asarray(written).dtype, np.floating) else Kind.CATEGORICAL
-    other = conform(pd.DataFrame({"code": written}), Schema((Variable("code", kind),)))
+    other = conform_to_schema(pd.DataFrame({"code": written}), Schema((Variable("code", kind),)))
     own = table(MINE)
     numbers = other.numbers("code") if kind is Kind.CONTINUOUS else None
     secret = own.numbers(of) if of in NUMBERS else None
-    seen = disguise("code", of, cells_of(other, ("code",))["code"], cells_of(own, (of,))[of], numbers, secret)
+    seen = find_disguise("code", of, cell_keys(other, ("code",))["code"], cell_keys(own, (of,))[of], numbers, secret)
     assert seen is not None
     assert len(seen.records) > 0.9 * len(MINE)
 
 
 def test_related_and_unique_columns_are_no_disguise() -> None:
-    own, cells = table(MINE), cells_of(table(MINE), NAMES)
+    own, cells = table(MINE), cell_keys(table(MINE), NAMES)
     for name, of in (("region", "job"), ("job", "region"), ("visits", "job"), ("income", "visits")):
         numbers, secret = (own.numbers(one) if one in NUMBERS else None for one in (name, of))
-        assert disguise(name, of, cells[name], cells[of], numbers, secret) is None
+        assert find_disguise(name, of, cells[name], cells[of], numbers, secret) is None
     rng = np.random.default_rng(1)
     first, second = (rng.permutation(500).astype(np.uint64) for _ in range(2))
-    assert disguise("a", "b", first, second, first.astype(float), second.astype(float)) is None
+    assert find_disguise("a", "b", first, second, first.astype(float), second.astype(float)) is None
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))
@@ -292,7 +295,7 @@ def test_what_follows_from_a_column_is_what_counting_finds(pairs: list[tuple[int
     large = [one for one in groups.values() if len(one) > 1]
     most = sum(max(one.count(b) for b in one) for one in large if max(one.count(b) for b in one) > 1)
     # of values equally frequent in a group all count as its most frequent
-    share = follows(cells, secret)[0]
+    share = functional_dependence(cells, secret)[0]
     total = sum(map(len, large))
     assert share >= (most / total if total else 0.0) - 1e-12
 
@@ -301,13 +304,13 @@ def test_classes_of_one_value_count_beyond_what_holds_of_people_like_them() -> N
     classes = np.repeat(np.arange(20), 5)
     values = np.repeat(np.arange(20) % 7, 5).astype(np.uint64)
     controls = np.arange(20) % 7
-    taught = unanimous(classes, values, np.arange(20), controls.astype(np.uint64))
-    assert (taught.people, taught.baseline, taught.excess) == (100, 1.0, 0.0)
-    other = unanimous(classes, values, np.arange(20), ((controls + 1) % 7).astype(np.uint64))
-    assert (other.people, other.baseline, other.excess) == (100, 0.0, 1.0)
+    taught = find_homogeneous_classes(classes, values, np.arange(20), controls.astype(np.uint64))
+    assert (taught.n_people, taught.baseline, taught.excess) == (100, 1.0, 0.0)
+    other = find_homogeneous_classes(classes, values, np.arange(20), ((controls + 1) % 7).astype(np.uint64))
+    assert (other.n_people, other.baseline, other.excess) == (100, 0.0, 1.0)
     mixed = values.copy()
     mixed[::5] += np.uint64(1)
-    assert unanimous(classes, mixed).people == 0
+    assert find_homogeneous_classes(classes, mixed).n_people == 0
 
 
 def test_the_nearest_member_is_the_one_that_loops_find() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom, kstest
 
-from sfumato.engine.adversary.permuted import exact_p, randomised
+from sfumato.engine.adversary.permuted import exact_p_value, randomised_p_value
 
 
 def shares(right: int, of: int) -> np.ndarray:
@@ -18,7 +18,7 @@ def test_right_and_wrong_guesses_have_the_p_of_fisher_s_test_between_ties(
     right: int, of: int, others: int, controls: int
 ) -> None:
     p = [
-        exact_p(shares(right, of), shares(others, controls), np.random.default_rng(seed), deals=1999)
+        exact_p_value(shares(right, of), shares(others, controls), np.random.default_rng(seed), n_permutations=1999)
         for seed in range(60)
     ]
     exact = hypergeom(of + controls, of, right + others)
@@ -30,9 +30,9 @@ def test_right_and_wrong_guesses_have_the_p_of_fisher_s_test_between_ties(
 def test_the_order_of_people_changes_nothing_and_nobody_is_no_finding() -> None:
     rng = np.random.default_rng(1)
     own, others = rng.random(50).round(1), rng.random(30).round(1)
-    p = exact_p(own, others, np.random.default_rng(2))
-    assert exact_p(rng.permutation(own), others[::-1], np.random.default_rng(2)) == p
-    assert exact_p(own, others[:0], rng) == 1
+    p = exact_p_value(own, others, np.random.default_rng(2))
+    assert exact_p_value(rng.permutation(own), others[::-1], np.random.default_rng(2)) == p
+    assert exact_p_value(own, others[:0], rng) == 1
 
 
 @pytest.mark.parametrize("chance", [0.02, 0.5])
@@ -41,7 +41,7 @@ def test_it_is_uniform_without_a_leak_and_without_random_ties_it_is_not(chance: 
     found, tied = [], []
     for _ in range(400):
         own, others = ((rng.random(n) < chance).astype(float) for n in (40, 30))
-        found.append(exact_p(own, others, rng, deals=199))
+        found.append(exact_p_value(own, others, rng, n_permutations=199))
         tied.append(hypergeom.sf(own.sum() - 1, 70, 40, own.sum() + others.sum()))
     assert kstest(found, "uniform").pvalue > 0.001
     assert kstest(tied, "uniform").pvalue < 0.001, "the negative control"
@@ -49,6 +49,6 @@ def test_it_is_uniform_without_a_leak_and_without_random_ties_it_is_not(chance: 
 
 def test_a_leak_is_found() -> None:
     rng = np.random.default_rng(4)
-    assert exact_p(shares(30, 40), shares(5, 30), rng) <= 0.002
-    assert randomised(5.0, np.zeros(99), rng) <= 0.01
-    assert randomised(-1.0, np.zeros(99), rng) > 0.99
+    assert exact_p_value(shares(30, 40), shares(5, 30), rng) <= 0.002
+    assert randomised_p_value(5.0, np.zeros(99), rng) <= 0.01
+    assert randomised_p_value(-1.0, np.zeros(99), rng) > 0.99

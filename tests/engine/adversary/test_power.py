@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from sfumato.engine.adversary.power import (
-    area_error,
     controls_needed,
     detectable_excess,
+    detectable_excess_from_error,
     detectable_share,
-    excess_from_spread,
+    null_area_error,
 )
 from sfumato.engine.risk._attack import AttackResult, Rate, residual_interval
 
@@ -36,7 +36,7 @@ def test_more_people_detect_less_and_no_controls_detect_nothing() -> None:
     sizes = [detectable_excess(0.2, n, n) for n in (10, 100, 1000, 10_000)]
     assert sizes == sorted(sizes, reverse=True)
     assert detectable_share(0.5, 3, 2) == 1
-    assert excess_from_spread(10) == 1
+    assert detectable_excess_from_error(10) == 1
 
 
 def test_the_controls_that_are_needed_are_the_fewest() -> None:
@@ -53,7 +53,7 @@ def test_the_error_of_an_area_is_that_of_all_orders() -> None:
         sum(own > other for own in some for other in set(range(5)) - set(some)) / 6
         for some in combinations(range(5), 3)
     ]
-    assert area_error(3, 2) == pytest.approx(np.std(areas))
+    assert null_area_error(3, 2) == pytest.approx(np.std(areas))
 
 
 def test_an_attack_says_what_it_would_have_found() -> None:

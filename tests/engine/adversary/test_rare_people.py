@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.adversary.targets import vulnerability
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.adversary.targets import score_vulnerability
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.methods.results import Estimate
 from sfumato.engine.methods.run import Run
@@ -45,14 +45,14 @@ def test_the_keys_and_occupation_of_the_rarest_are_found(public_data: Callable[[
     )
 
     def table(frame: pd.DataFrame) -> Microdata:
-        return conform(frame, schema, MissingPolicy.KEEP)
+        return conform_to_schema(frame, schema, MissingPolicy.KEEP)
 
     data = table(own).with_controls(table(others))
     if rarest == "by their keys":
         shares = sum(np.log(own[k].map(own[k].value_counts()).to_numpy(dtype=float)) for k in KEYS)
         rows = np.argsort(shares, kind="stable")[:LEAKED]
     else:
-        rows = np.argsort(-vulnerability(data, table(others)).people, kind="stable")[:LEAKED]
+        rows = np.argsort(-score_vulnerability(data, table(others)).people, kind="stable")[:LEAKED]
     leaky = fresh.copy()
     some = [*KEYS, "occupation"]
     leaky.loc[leaky.index[:LEAKED], some] = own.loc[rows, some].to_numpy()

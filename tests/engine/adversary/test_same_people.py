@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engine.adversary.cells import cells_of, rows_of
+from sfumato.engine.adversary.cells import cell_keys, row_keys
 from sfumato.engine.adversary.same_people import (
-    CHANCE,
+    LARGEST_CHANCE,
+    common_column_sets,
     compare_identifiers,
-    compare_records,
-    identify_most,
+    compare_record_rows,
+    identifies_most,
     is_enumerated,
     is_enumeration,
-    sets_in_common,
 )
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
 
 Rows = list[tuple[int, int]]
@@ -29,32 +29,36 @@ TABLES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, m
 
 def keys(rows: Rows) -> np.ndarray:
     schema = Schema((Variable("a", Kind.COUNT), Variable("b", Kind.COUNT)))
-    data = conform(pd.DataFrame(rows, columns=["a", "b"]), schema)
-    return rows_of(cells_of(data, ("a", "b")), ("a", "b"))
+    data = conform_to_schema(pd.DataFrame(rows, columns=["a", "b"]), schema)
+    return row_keys(cell_keys(data, ("a", "b")), ("a", "b"))
 
 
 @given(TABLES, TABLES)
 def test_the_overlap_is_what_counting_finds(ours: Rows, theirs: Rows) -> None:
-    found = compare_records(("a", "b"), keys(ours), keys(theirs))
+    found = compare_record_rows(("a", "b"), keys(ours), keys(theirs))
     mine, others = Counter(ours), Counter(theirs)
-    assert found.here.tolist() == [i for i, row in enumerate(ours) if others[row] < mine[row]]
-    assert found.there == sum(mine[row] < others[row] for row in theirs)
-    assert found.alone_here == sum(count == 1 for count in mine.values())
-    assert found.common == sum(mine[row] == others[row] == 1 for row in mine)
-    assert identify_most(keys(ours)) is (2 * found.alone_here > len(ours))
-    back = compare_records(("a", "b"), keys(theirs), keys(ours))
-    assert (back.common, back.alone_here, back.alone_there) == (found.common, found.alone_there, found.alone_here)
+    assert found.only_in_first.tolist() == [i for i, row in enumerate(ours) if others[row] < mine[row]]
+    assert found.n_only_in_second == sum(mine[row] < others[row] for row in theirs)
+    assert found.n_unique_in_first == sum(count == 1 for count in mine.values())
+    assert found.n_common == sum(mine[row] == others[row] == 1 for row in mine)
+    assert identifies_most(keys(ours)) is (2 * found.n_unique_in_first > len(ours))
+    back = compare_record_rows(("a", "b"), keys(theirs), keys(ours))
+    assert (back.n_common, back.n_unique_in_first, back.n_unique_in_second) == (
+        found.n_common,
+        found.n_unique_in_second,
+        found.n_unique_in_first,
+    )
     assert back.are_same is found.are_same, "in whatever order the tables are compared"
-    assert compare_records(("a", "b"), keys(ours[::-1]), keys(theirs)).are_same is found.are_same
+    assert compare_record_rows(("a", "b"), keys(ours[::-1]), keys(theirs)).are_same is found.are_same
 
 
 @given(TABLES, TABLES)
 def test_an_identifier_counts_people_however_many_records_they_have(ours: Rows, theirs: Rows) -> None:
     found = compare_identifiers(("a", "b"), keys(ours), keys(theirs))
-    assert found.common == len(set(ours) & set(theirs))
-    assert (found.alone_here, found.alone_there) == (len(set(ours)), len(set(theirs)))
-    assert found.here.tolist() == [i for i, row in enumerate(ours) if row not in theirs]
-    assert found.are_same is (2 * found.common > min(len(set(ours)), len(set(theirs))))
+    assert found.n_common == len(set(ours) & set(theirs))
+    assert (found.n_unique_in_first, found.n_unique_in_second) == (len(set(ours)), len(set(theirs)))
+    assert found.only_in_first.tolist() == [i for i, row in enumerate(ours) if row not in theirs]
+    assert found.are_same is (2 * found.n_common > min(len(set(ours)), len(set(theirs))))
 
 
 def drawn(count: int, cells: int, rng: np.random.Generator, skew: float) -> np.ndarray:
@@ -71,25 +75,25 @@ def test_other_people_of_one_population_are_never_the_same(skew: float, here: in
     for cells in np.geomspace(10, 10 * there, 12).astype(int):
         for _ in range(25):
             ours, theirs = drawn(here, cells, rng, skew), drawn(there, cells, rng, skew)
-            found = compare_records(("a",), ours, theirs)
+            found = compare_record_rows(("a",), ours, theirs)
             wrong += found.are_same
-            if found.alone_here >= 50:
-                largest = max(largest, found.share_here)
+            if found.n_unique_in_first >= 50:
+                largest = max(largest, found.share_of_first)
     assert wrong == 0
-    assert largest < CHANCE + 0.2
+    assert largest < LARGEST_CHANCE + 0.2
 
 
 def test_a_small_table_within_a_large_one_is_of_the_same_people() -> None:
     everybody = np.arange(10_000, dtype=np.uint64)
-    found = compare_records(("a",), everybody[:60], everybody)
+    found = compare_record_rows(("a",), everybody[:60], everybody)
     assert found.are_same
-    assert (found.share_here, found.share_there) == (1.0, 60 / 10_000)
-    assert not compare_records(("a",), everybody[:60], everybody[40:]).are_same, "20 of 60"
-    assert not compare_records(("a",), everybody[:5], everybody).are_same, "too few to tell from chance"
+    assert (found.share_of_first, found.share_of_second) == (1.0, 60 / 10_000)
+    assert not compare_record_rows(("a",), everybody[:60], everybody[40:]).are_same, "20 of 60"
+    assert not compare_record_rows(("a",), everybody[:5], everybody).are_same, "too few to tell from chance"
 
 
 def column(values: list[object], kind: Kind) -> Microdata:
-    return conform(pd.DataFrame({"a": values}), Schema((Variable("a", kind),)))
+    return conform_to_schema(pd.DataFrame({"a": values}), Schema((Variable("a", kind),)))
 
 
 def test_numbers_of_rows_identify_nobody() -> None:
@@ -107,12 +111,12 @@ def test_numbers_of_rows_identify_nobody() -> None:
 
 
 def test_all_columns_come_first_and_few_sets_are_tried_of_large_tables() -> None:
-    few = list(sets_in_common(("id", "year", "pay"), {"pay"}, {"id"}, 1_000))
+    few = list(common_column_sets(("id", "year", "pay"), {"pay"}, {"id"}, 1_000))
     assert few[:3] == [("id", "year", "pay"), ("id", "year"), ("id",)]
     assert len(few) == len(set(few)) == 7
     names = tuple("abcdefghij")
-    many = list(sets_in_common(names, {"j"}, {"a", "b", "c", "d"}, 1_000))
+    many = list(common_column_sets(names, {"j"}, {"a", "b", "c", "d"}, 1_000))
     assert many[0] == names
     assert ("a", "b", "c") in many
     assert ("b", "d") in many
-    assert list(sets_in_common(names, {"j"}, {"a", "b", "c", "d"}, 20_000_000)) == many[:3]
+    assert list(common_column_sets(names, {"j"}, {"a", "b", "c", "d"}, 20_000_000)) == many[:3]

@@ -10,14 +10,14 @@ import pytest
 from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
 
-from sfumato.engine.adversary.cells import cells_of
-from sfumato.engine.adversary.coded import Column, as_they_are, rarest_first, rarity
-from sfumato.engine.adversary.copies import equal_records
-from sfumato.engine.adversary.evidence import LEVEL
-from sfumato.engine.adversary.likeness import Likeness
-from sfumato.engine.adversary.membership_evidence import Look, weigh_evidence
-from sfumato.engine.adversary.people import family, marked, standing
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.adversary.cells import cell_keys
+from sfumato.engine.adversary.coded import JointColumn, code_by_value, log_value_shares, order_rarest_first
+from sfumato.engine.adversary.copies import measure_equal_records
+from sfumato.engine.adversary.evidence import CONTENT_LEVEL
+from sfumato.engine.adversary.likeness import MemorisationShare
+from sfumato.engine.adversary.membership_evidence import MembershipProbe, weigh_evidence
+from sfumato.engine.adversary.people import find_people_in_release, list_column_sets, mark_cells
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
 
 KEYS, DRAWN = ("sex", "race", "marriage", "moved", "school"), ("language", "abroad", "disabled", "insured")
@@ -53,15 +53,17 @@ def by_regression(of: pd.DataFrame, keys: pd.DataFrame, rng: np.random.Generator
     return made
 
 
-def equal_beside_keys(own: pd.DataFrame, made: pd.DataFrame) -> Likeness:
-    data = conform(own.reset_index(drop=True), SCHEMA)
-    return equal_records(data, cells_of(data, NAMES), [cells_of(conform(made, SCHEMA), NAMES, data)], KEYS, DRAWN)
+def equal_beside_keys(own: pd.DataFrame, made: pd.DataFrame) -> MemorisationShare:
+    data = conform_to_schema(own.reset_index(drop=True), SCHEMA)
+    return measure_equal_records(
+        data, cell_keys(data, NAMES), [cell_keys(conform_to_schema(made, SCHEMA), NAMES, data)], KEYS, DRAWN
+    )
 
 
 @pytest.mark.parametrize("tables", TABLES)
 @pytest.mark.parametrize("of", ["the members", "other people"])
 def test_regressions_beside_kept_keys_equal_records_by_chance(of: str, tables: int) -> None:
-    rng, found = np.random.default_rng(41), list[Likeness]()
+    rng, found = np.random.default_rng(41), list[MemorisationShare]()
     for _ in range(tables):
         own, others = people(rng, MEMBERS), people(rng, MEMBERS)
         found.append(equal_beside_keys(own, by_regression(own if of == "the members" else others, own, rng)))
@@ -86,20 +88,22 @@ def test_a_copy_beside_kept_keys_is_one_and_half_a_copy_blocks() -> None:
     assert equal_beside_keys(own, half).excess > BLOCKS
 
 
-def look(own: pd.DataFrame, releases: Sequence[pd.DataFrame]) -> tuple[Look, ...]:
+def look(own: pd.DataFrame, releases: Sequence[pd.DataFrame]) -> tuple[MembershipProbe, ...]:
     """Who of a joint table, members first, stands in some datasets."""
-    data = conform(own.reset_index(drop=True), SCHEMA)
-    cells = cells_of(data, NAMES)
-    made = [cells_of(conform(one.reset_index(drop=True), SCHEMA), NAMES, data) for one in releases]
-    coded = [as_they_are(Column(name, cells[name], [one[name] for one in made])) for name in NAMES]
-    mine = marked(cells, NAMES)
+    data = conform_to_schema(own.reset_index(drop=True), SCHEMA)
+    cells = cell_keys(data, NAMES)
+    made = [cell_keys(conform_to_schema(one.reset_index(drop=True), SCHEMA), NAMES, data) for one in releases]
+    coded = [code_by_value(JointColumn(name, cells[name], [one[name] for one in made])) for name in NAMES]
+    mine = mark_cells(cells, NAMES)
     rows = np.sum(list(mine.values()), axis=0, dtype=np.uint64)
-    theirs = [marked(one, NAMES) for one in made]
-    return standing(mine, theirs, family(NAMES, (), KEYS, DRAWN), rarest_first(rarity(coded), rows)).looks
+    theirs = [mark_cells(one, NAMES) for one in made]
+    return find_people_in_release(
+        mine, theirs, list_column_sets(NAMES, (), KEYS, DRAWN), order_rarest_first(log_value_shares(coded), rows)
+    ).probes
 
 
-def p(looks: Sequence[Look]) -> float:
-    return weigh_evidence(looks, MEMBERS, MEMBERS + CONTROLS, LEVEL).p
+def p(looks: Sequence[MembershipProbe]) -> float:
+    return weigh_evidence(looks, MEMBERS, MEMBERS + CONTROLS, CONTENT_LEVEL).p
 
 
 def rarest_of(own: pd.DataFrame, k: int) -> pd.DataFrame:
@@ -118,7 +122,7 @@ def test_rare_people_spread_over_five_datasets_are_seen_by_the_hold_out_alone(ex
         inside = np.isin(np.arange(len(own)), copied.index)
         others = np.flatnonzero(~inside)
         own = own.iloc[np.concatenate([others[:MEMBERS], np.flatnonzero(inside), others[MEMBERS:]])]
-    assert (p(look(own, datasets)) > LEVEL) is exchanged
+    assert (p(look(own, datasets)) > CONTENT_LEVEL) is exchanged
 
 
 @pytest.mark.parametrize("tables", TABLES)
@@ -132,8 +136,8 @@ def test_of_honest_datasets_at_most_the_level_is_found(tables: int) -> None:
         if at < 10:
             leaky.append(p(look(own, [pd.concat([rarest_of(own, 60), one[60:]]) for one in datasets[:1]])))
     print(
-        f"at most {LEVEL}: {np.mean(np.array(found) <= LEVEL):.3f}, at most .05: {np.mean(np.array(found) <= 0.05):.3f}"
+        f"at most {CONTENT_LEVEL}: {np.mean(np.array(found) <= CONTENT_LEVEL):.3f}, at most .05: {np.mean(np.array(found) <= 0.05):.3f}"
     )
-    assert np.mean(np.array(found) <= LEVEL) <= binom.ppf(0.99, tables, LEVEL) / tables
+    assert np.mean(np.array(found) <= CONTENT_LEVEL) <= binom.ppf(0.99, tables, CONTENT_LEVEL) / tables
     assert np.mean(np.array(found) <= 0.05) <= binom.ppf(0.99, tables, 0.05) / tables
-    assert np.mean(np.array(leaky) <= LEVEL) >= 0.9, "the negative control"
+    assert np.mean(np.array(leaky) <= CONTENT_LEVEL) >= 0.9, "the negative control"

@@ -12,8 +12,13 @@ import pandas as pd
 import pytest
 
 from sfumato.engine.adversary import targets
-from sfumato.engine.adversary.targets import compared, drawn_alike, number_of, vulnerability
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.adversary.targets import (
+    distinguishing_variables,
+    draw_rows,
+    score_vulnerability,
+    vulnerable_target_count,
+)
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.statistics.gower import Gower
 
@@ -39,12 +44,12 @@ def table(n: int, seed: int) -> Microdata:
             "id": np.arange(n),
         }
     )
-    return conform(frame, SCHEMA, MissingPolicy.KEEP)
+    return conform_to_schema(frame, SCHEMA, MissingPolicy.KEEP)
 
 
 def by_loops(people: Microdata, controls: Microdata) -> tuple[list[float], list[float]]:
     """The three scores and their ranks, one person and one control after another."""
-    names = compared(SCHEMA)
+    names = distinguishing_variables(SCHEMA)
     gower = Gower.of([people, controls], names)
     own, others = ([tuple(row) for row in gower.places(data)] for data in (people, controls))
     cuts = {}
@@ -98,7 +103,7 @@ def by_loops(people: Microdata, controls: Microdata) -> tuple[list[float], list[
 @pytest.mark.parametrize("seed", range(3))
 def test_scores_by_loops(seed: int) -> None:
     people, controls = table(45, seed), table(15, 100 + seed)
-    found = vulnerability(people, controls)
+    found = score_vulnerability(people, controls)
     mine, theirs = by_loops(people, controls)
     assert found.people == pytest.approx(np.array(mine), abs=1e-9)
     assert found.controls == pytest.approx(np.array(theirs), abs=1e-9)
@@ -108,8 +113,8 @@ def test_quasi_identifiers_are_scored_by_themselves_too() -> None:
     """The score is the larger of that by all variables and that by the quasi-identifiers, of people and of controls."""
     plain = table(120, 1), table(60, 2)
     keyed = Schema(tuple(replace(v, role=Role.QUASI_IDENTIFIER) if v.name in ("zip", "age") else v for v in SCHEMA))
-    both, whole = vulnerability(*(replace(one, schema=keyed) for one in plain)), vulnerability(*plain)
-    keys = vulnerability(*plain, ("age", "zip"))
+    both, whole = score_vulnerability(*(replace(one, schema=keyed) for one in plain)), score_vulnerability(*plain)
+    keys = score_vulnerability(*plain, ("age", "zip"))
     for side in ("people", "controls"):
         larger = np.maximum(getattr(whole, side), getattr(keys, side))
         assert getattr(both, side).tolist() == larger.tolist()
@@ -121,12 +126,12 @@ def test_the_order_of_the_records_and_identifiers_change_nothing() -> None:
     order = np.random.default_rng(3).permutation(80)
     frame = people.frame.iloc[order].reset_index(drop=True).assign(id=np.arange(80))
     mixed = Microdata(SCHEMA, frame)
-    before, after = vulnerability(people, controls), vulnerability(mixed, controls)
+    before, after = score_vulnerability(people, controls), score_vulnerability(mixed, controls)
     assert after.people.tolist() == before.people[order].tolist()
     assert after.controls.tolist() == before.controls.tolist()
     rows = [np.flatnonzero(one.people >= 0.9) for one in (before, after)]
     drawn = [
-        drawn_alike(some, data, 5, np.random.default_rng(4)) for some, data in zip(rows, (people, mixed), strict=True)
+        draw_rows(some, data, 5, np.random.default_rng(4)) for some, data in zip(rows, (people, mixed), strict=True)
     ]
     assert order[drawn[1]].tolist() == drawn[0].tolist()
 
@@ -137,21 +142,25 @@ def test_controls_are_selected_as_often_as_people() -> None:
     counts = []
     for seed in range(60):
         people, controls = table(120, seed), table(120, 1000 + seed)
-        own, others = vulnerability(people, controls).vulnerable(12)
+        own, others = score_vulnerability(people, controls).select_most_vulnerable(12)
         counts.append((len(own), len(others)))
     mean, theirs = np.mean(counts, axis=0)
     assert theirs == pytest.approx(mean, abs=3 * np.std([b for _, b in counts]) / math.sqrt(60))
 
 
 def test_how_many_are_the_most_vulnerable() -> None:
-    assert [number_of(None, n) for n in (20, 400, 4000, 40_000)] == [20, 50, 200, 500]
-    assert (number_of(0.1, 1000), number_of(30, 1000), number_of(30, 10)) == (100, 30, 10)
+    assert [vulnerable_target_count(None, n) for n in (20, 400, 4000, 40_000)] == [20, 50, 200, 500]
+    assert (vulnerable_target_count(0.1, 1000), vulnerable_target_count(30, 1000), vulnerable_target_count(30, 10)) == (
+        100,
+        30,
+        10,
+    )
 
 
 def test_of_many_records_some_stand_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(targets, "MOST", 100)
+    monkeypatch.setattr(targets, "MOST_SCORED", 100)
     people, controls = table(300, 7), table(50, 8)
-    found = vulnerability(people, controls, ("age", "pay", "sex", "zip"))
+    found = score_vulnerability(people, controls, ("age", "pay", "sex", "zip"))
     assert np.isnan(found.people).sum() == 200
     assert not np.isnan(found.controls).any()
-    targets._FOUND.clear()
+    targets._VULNERABILITY_CACHE.clear()

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import anonymise
+from sfumato.engine.execution.tasks import anonymise_data
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 
@@ -29,7 +29,7 @@ VARIABLES = {
 
 @cache
 def read(path: Path) -> Microdata:
-    return conform(pd.read_csv(path, usecols=list(VARIABLES), keep_default_na=False), recipe().schema)
+    return conform_to_schema(pd.read_csv(path, usecols=list(VARIABLES), keep_default_na=False), recipe().schema)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def as_text(data: Microdata) -> pd.DataFrame:
     "how", [{}, {"cuts": "relaxed"}, {"output": "generalised"}, {"max_suppressed": 0.01, "output": "generalised"}]
 )
 def test_the_smallest_class_has_k_records(adult: Microdata, k: int, how: dict[str, Any]) -> None:
-    found = anonymise(recipe(k=k, **how), adult, key=PUBLIC)
+    found = anonymise_data(recipe(k=k, **how), adult, key=PUBLIC)
     assert smallest_class(as_text(found.data)) >= k
     assert found.suppressed.sum() <= 0.01 * len(adult)
 
@@ -75,10 +75,10 @@ def test_the_check_finds_the_confidential_data_not_anonymous(adult: Microdata) -
 def test_every_class_has_p_sensitive_values(adult: Microdata, p: int) -> None:
     fewest = f"SELECT min(n) FROM (SELECT count(DISTINCT relationship) n FROM released GROUP BY {', '.join(KEYS)})"
     asks = Recipe.from_table({"variables": VARIABLES, "anonymisation": [{"method": "p_sensitive", "k": 5, "p": p}]})
-    table = as_text(anonymise(asks, adult, key=PUBLIC).data)
+    table = as_text(anonymise_data(asks, adult, key=PUBLIC).data)
     assert asked(fewest, table)[0] >= p
     assert smallest_class(table) >= 5
-    assert asked(fewest, as_text(anonymise(recipe(k=5), adult, key=PUBLIC).data))[0] == 1, "k alone is not enough"
+    assert asked(fewest, as_text(anonymise_data(recipe(k=5), adult, key=PUBLIC).data))[0] == 1, "k alone is not enough"
 
 
 FARTHEST = f"""
@@ -95,18 +95,20 @@ FARTHEST = f"""
 @pytest.mark.parametrize("most", [0.0, 0.01, 0.2])
 def test_every_class_is_t_close_to_the_table_that_is_left(adult: Microdata, t: float, most: float) -> None:
     """Held against the shares before suppression, t = .35 gives .3519 with 1 % of the records left out, .3597 with 20 %."""
-    found = anonymise(recipe(k=5, t=t, max_suppressed=most), adult, key=PUBLIC)
+    found = anonymise_data(recipe(k=5, t=t, max_suppressed=most), adult, key=PUBLIC)
     assert found.suppressed.any() == (most > 0)
     assert 0.9 * t < asked(FARTHEST, as_text(found.data))[0] <= t + 1e-9
-    assert asked(FARTHEST, as_text(anonymise(recipe(k=5), adult, key=PUBLIC).data))[0] > 0.3, "k alone is not enough"
+    assert asked(FARTHEST, as_text(anonymise_data(recipe(k=5), adult, key=PUBLIC).data))[0] > 0.3, (
+        "k alone is not enough"
+    )
 
 
 @pytest.mark.slow
 def test_every_class_has_entropy_of_log_l(adult: Microdata) -> None:
-    table = as_text(anonymise(recipe(k=5, l=2.5, diversity="entropy"), adult, key=PUBLIC).data)
+    table = as_text(anonymise_data(recipe(k=5, l=2.5, diversity="entropy"), adult, key=PUBLIC).data)
     least = f"SELECT min(h) FROM (SELECT entropy(relationship) h FROM released GROUP BY {', '.join(KEYS)})"
     assert asked(least, table)[0] >= np.log2(2.5) - 1e-9
-    assert asked(least, as_text(anonymise(recipe(k=5), adult, key=PUBLIC).data))[0] < np.log2(2.5)
+    assert asked(least, as_text(anonymise_data(recipe(k=5), adult, key=PUBLIC).data))[0] < np.log2(2.5)
 
 
 @pytest.mark.slow
@@ -117,9 +119,9 @@ def test_every_class_is_recursively_diverse(adult: Microdata) -> None:
                         dense_rank() OVER (ORDER BY {", ".join(KEYS)}) class FROM counts)
         SELECT max(ratio) FROM (
             SELECT max(n) / coalesce(sum(n) FILTER (i >= 3), 0.1) ratio FROM ranked GROUP BY class)"""
-    found = anonymise(recipe(k=5, l=3, c=4, diversity="recursive", max_suppressed=0.01), adult, key=PUBLIC)
+    found = anonymise_data(recipe(k=5, l=3, c=4, diversity="recursive", max_suppressed=0.01), adult, key=PUBLIC)
     assert 3 < asked(worst, as_text(found.data))[0] < 4
-    assert asked(worst, as_text(anonymise(recipe(k=5, l=3), adult, key=PUBLIC).data))[0] > 4, (
+    assert asked(worst, as_text(anonymise_data(recipe(k=5, l=3), adult, key=PUBLIC).data))[0] > 4, (
         "three values alone are not enough"
     )
 
@@ -131,10 +133,10 @@ def test_a_later_step_that_undoes_an_earlier_one_is_refused(adult: Microdata) ->
     with pytest.raises(
         BadInput, match=r'"relationship" of the released table has 0\.\d+ after the later steps'
     ) as refused:
-        anonymise(plan, adult, key=PUBLIC)
+        anonymise_data(plan, adult, key=PUBLIC)
     assert refused.value.place == "anonymisation[0].t"
     in_turn = Recipe.from_table({"variables": VARIABLES, "anonymisation": [steps[0], {**steps[1], "k": 5}]})
-    assert not anonymise(in_turn, adult, key=PUBLIC).suppressed.any()
+    assert not anonymise_data(in_turn, adult, key=PUBLIC).suppressed.any()
 
 
 def test_recoding_and_suppression_make_classes_of_k(adult: Microdata) -> None:
@@ -143,12 +145,12 @@ def test_recoding_and_suppression_make_classes_of_k(adult: Microdata) -> None:
          "widths": {"age": [10]}},
         {"method": "suppression", "k": 10},
     ]  # fmt: skip
-    found = anonymise(Recipe.from_table({"variables": VARIABLES, "anonymisation": steps}), adult, key=PUBLIC)
+    found = anonymise_data(Recipe.from_table({"variables": VARIABLES, "anonymisation": steps}), adult, key=PUBLIC)
     assert smallest_class(as_text(found.data)) >= 10
     assert (
         smallest_class(
             as_text(
-                anonymise(
+                anonymise_data(
                     Recipe.from_table({"variables": VARIABLES, "anonymisation": steps[:1]}), adult, key=PUBLIC
                 ).data
             )

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import anonymise
-from sfumato.engine.methods.registry import find
+from sfumato.engine.execution.tasks import anonymise_data
+from sfumato.engine.methods.registry import find_method
 from sfumato.engine.methods.release_form import Anonymised
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.checks import check_steps
@@ -49,7 +49,7 @@ def recipe(*later: dict[str, Any], variables: dict[str, Any] | None = None, **st
 
 def made(rows: pd.DataFrame, key: bytes = PUBLIC, **step: Any) -> Anonymised:
     plan = recipe(**step)
-    return anonymise(plan, conform(rows, plan.schema, MissingPolicy.KEEP), key=key)
+    return anonymise_data(plan, conform_to_schema(rows, plan.schema, MissingPolicy.KEEP), key=key)
 
 
 def texts(frame: pd.DataFrame) -> list[tuple[str, ...]]:
@@ -65,7 +65,7 @@ def note(found: Anonymised, name: str) -> float | None:
 
 
 def anonymity(found: Anonymised, missing: str) -> dict[str, float | None]:
-    method = find("risk.anonymity", "measure[0].method")
+    method = find_method("risk.anonymity", "measure[0].method")
     spec = method.spec.from_table(
         {"missing": missing, "quasi_identifiers": KEYS, "sensitive": ["income"]}, "measure[0]"
     )
@@ -121,9 +121,9 @@ def test_weights_and_exceptions_of_variables_are_kept_to() -> None:
         made(example(), importance={"city": 9}),
         made(example(200), never_suppressed=["size"]),
     )
-    assert dear.data.missing("city").sum() <= even.data.missing("city").sum()
-    assert never.data.missing("size").sum() == 0
-    assert never.data.missing("age").sum() > 0
+    assert dear.data.missing_mask("city").sum() <= even.data.missing_mask("city").sum()
+    assert never.data.missing_mask("size").sum() == 0
+    assert never.data.missing_mask("age").sum() > 0
     assert min(Counter(shown(never)).values()) >= 3
 
 
@@ -144,9 +144,9 @@ def test_values_that_are_missing_already_are_a_value_or_match_anything() -> None
 
 def test_a_later_step_may_not_undo_it() -> None:
     plan = recipe({"method": "generalisation", "levels": {"city": 1}}, k=3)
-    data = conform(example(), plan.schema)
+    data = conform_to_schema(example(), plan.schema)
     with pytest.raises(BadInput, match="have no value"):
-        anonymise(plan, data, key=PUBLIC)
+        anonymise_data(plan, data, key=PUBLIC)
     before = Recipe.from_table(
         {
             "variables": VARIABLES,
@@ -156,7 +156,7 @@ def test_a_later_step_may_not_undo_it() -> None:
             ],
         }
     )
-    found = anonymise(before, data, key=PUBLIC)
+    found = anonymise_data(before, data, key=PUBLIC)
     assert min(Counter(shown(found)).values()) >= 4
     assert "[2, 4)" in set(found.data.frame["age"].dropna())
 
@@ -184,9 +184,9 @@ def test_what_cannot_be_done_is_said_at_its_place(step: dict[str, Any], message:
 
 def checked(step: dict[str, Any]) -> None:
     plan = recipe(**step)
-    data = conform(example(), plan.schema)
+    data = conform_to_schema(example(), plan.schema)
     check_steps(plan, data)
-    anonymise(plan, data, key=PUBLIC)
+    anonymise_data(plan, data, key=PUBLIC)
 
 
 def test_a_variable_that_would_lose_every_value_is_refused() -> None:
@@ -207,8 +207,8 @@ def test_the_published_table_leaves_numbers_untouched(public_data: Callable[[str
         | {name: {"kind": "continuous"} for name in numbers},
         missing="anything",
     )
-    data: Microdata = conform(raw, plan.schema)
-    found = anonymise(plan, data, key=PUBLIC)
+    data: Microdata = conform_to_schema(raw, plan.schema)
+    found = anonymise_data(plan, data, key=PUBLIC)
     pd.testing.assert_frame_equal(found.data.frame[numbers], data.frame[numbers])
     cells = note(found, "suppressed_cells")
     assert cells is not None

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.anonymisation._partition import numbers_of_labels
+from sfumato.engine.anonymisation._partition import numbers_as_labelled
 from sfumato.engine.anonymisation.microaggregation import mdav_groups
 from sfumato.engine.anonymisation.mondrian import MondrianSpec
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import anonymise
+from sfumato.engine.execution.tasks import anonymise_data
 from sfumato.engine.methods.release_form import Anonymised
 from sfumato.engine.methods.run import PUBLIC
-from sfumato.engine.partition.hierarchies import outside_of
+from sfumato.engine.partition.hierarchies import lies_outside_label
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
 
@@ -47,7 +47,7 @@ TREE = {
 
 def data_of(rows: pd.DataFrame = ROWS) -> Microdata:
     names = [name for name in VARIABLES if name in rows.columns]
-    return conform(rows, Recipe.from_table({"variables": {name: VARIABLES[name] for name in names}}).schema)
+    return conform_to_schema(rows, Recipe.from_table({"variables": {name: VARIABLES[name] for name in names}}).schema)
 
 
 def made(*steps: dict[str, Any], data: Microdata | None = None) -> Anonymised:
@@ -55,7 +55,7 @@ def made(*steps: dict[str, Any], data: Microdata | None = None) -> Anonymised:
     variables = {v.name: v.to_table() for v in data.schema}
     recipe = Recipe.from_table({"variables": variables, "anonymisation": list(steps)})
     check_steps(recipe, data)
-    return anonymise(recipe, data, key=PUBLIC)
+    return anonymise_data(recipe, data, key=PUBLIC)
 
 
 def shown(found: Anonymised) -> dict[str, list[Any]]:
@@ -110,17 +110,17 @@ def test_labels_of_dates_are_days_that_hold_the_moments_they_stand_for(method: s
     }[method]
     variables = {"joined": {"kind": "date", "role": "quasi_identifier"}}
     recipe = Recipe.from_table({"variables": variables, "anonymisation": [{"method": method, **step}]})
-    data = conform(pd.DataFrame({"joined": moments}), recipe.schema)
-    labels = anonymise(recipe, data, key=PUBLIC).data.frame["joined"].astype("object").to_numpy()
+    data = conform_to_schema(pd.DataFrame({"joined": moments}), recipe.schema)
+    labels = anonymise_data(recipe, data, key=PUBLIC).data.frame["joined"].astype("object").to_numpy()
     assert len(set(labels)) > 1
-    assert not outside_of(labels, numbers_of_labels(data, "joined"), Kind.DATE).any()
+    assert not lies_outside_label(labels, numbers_as_labelled(data, "joined"), Kind.DATE).any()
     assert not any(":" in label for label in labels), "a time of day"
 
 
 def test_suppression_leaves_the_rest_as_it_is() -> None:
     found = made({"method": "suppression", "k": 3, "quasi_identifiers": ["city"]})
     assert found.suppressed.tolist() == [True] * 3 + [False] * 3
-    assert found.classes.tolist() == [-1] * 3 + [0] * 3
+    assert found.class_keys.tolist() == [-1] * 3 + [0] * 3
     assert shown(found)["age"] == [60, 61, 64]
     with pytest.raises(
         BadInput, match=r"max_suppressed: 3 of 6 records are in classes of fewer than 3, and at most 1 may"
@@ -130,8 +130,8 @@ def test_suppression_leaves_the_rest_as_it_is() -> None:
 
 def test_the_kind_of_diversity_alone_asks_for_nothing() -> None:
     spec = MondrianSpec(diversity="entropy")
-    assert not spec.constrains
-    assert MondrianSpec(diversity="entropy", l=1.5).constrains
+    assert not spec.has_value_limits
+    assert MondrianSpec(diversity="entropy", l=1.5).has_value_limits
 
 
 def test_suppression_after_recoding_sees_the_recoded_values() -> None:
@@ -225,9 +225,9 @@ def test_classes_of_p_sensitive_keep_to_the_bound_of_truta_and_vinay(rows: pd.Da
     if len(rows) < k or rows["illness"].nunique() < 2:
         return
     found = made({"method": "p_sensitive", "k": k, "p": 2}, data=data_of(rows))
-    assert found.data.frame.groupby(found.classes)["illness"].nunique().min() >= 2
+    assert found.data.frame.groupby(found.class_keys)["illness"].nunique().min() >= 2
     commonest = rows["illness"].value_counts().max()
-    assert found.classes.max() + 1 <= len(rows) - commonest, "Theorem 2: at most n - cf_1 groups"
+    assert found.class_keys.max() + 1 <= len(rows) - commonest, "Theorem 2: at most n - cf_1 groups"
 
 
 def test_mdav_groups_equal_points_too() -> None:
@@ -259,12 +259,12 @@ def test_a_binary_variable_is_micro_aggregated_to_the_share_of_its_second_level(
     rows = pd.DataFrame(
         {"smokes": ["yes", "no", "no", "yes", "yes", "yes"], "age": [1, 2, 3, 90, 91, 92], "illness": list("abcabc")}
     )
-    released = anonymise(recipe, conform(rows, recipe.schema), key=PUBLIC).data
+    released = anonymise_data(recipe, conform_to_schema(rows, recipe.schema), key=PUBLIC).data
     assert released.frame["smokes"].tolist() == [pytest.approx(1 / 3)] * 3 + [1.0] * 3
     variable = released.schema["smokes"]
     assert (variable.kind, variable.bounds, variable.levels, variable.labels) == ("continuous", (0.0, 1.0), (), {})
     generalised = Recipe.from_table(
         {"variables": BINARY, "anonymisation": [{"method": "mondrian", "k": 3, "output": "generalised"}]}
     )
-    shown = anonymise(generalised, conform(rows, recipe.schema), key=PUBLIC).data
+    shown = anonymise_data(generalised, conform_to_schema(rows, recipe.schema), key=PUBLIC).data
     assert shown.frame["smokes"].astype(str).tolist() == ["*"] * 3 + ["yes"] * 3

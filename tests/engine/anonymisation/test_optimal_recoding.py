@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 from prepared_tables import variables_of
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import anonymise
+from sfumato.engine.execution.tasks import anonymise_data
 from sfumato.engine.methods.release_form import Anonymised
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.checks import check_steps
@@ -53,14 +53,14 @@ def recipe(*later: dict[str, Any], **step: Any) -> Recipe:
 
 
 def read(plan: Recipe, rows: pd.DataFrame | None = None) -> Microdata:
-    return conform(example() if rows is None else rows, plan.schema)
+    return conform_to_schema(example() if rows is None else rows, plan.schema)
 
 
 def made(rows: pd.DataFrame | None = None, **step: Any) -> Anonymised:
     plan = recipe(**step)
     data = read(plan, rows)
     check_steps(plan, data)
-    return anonymise(plan, data, key=PUBLIC)
+    return anonymise_data(plan, data, key=PUBLIC)
 
 
 def sizes(found: Anonymised) -> list[int]:
@@ -97,7 +97,7 @@ def test_no_plan_of_recoding_and_suppression_loses_less() -> None:
         ]
         plan = Recipe.from_table({"variables": VARIABLES, "anonymisation": steps})
         try:
-            other = anonymise(plan, read(plan), key=PUBLIC)
+            other = anonymise_data(plan, read(plan), key=PUBLIC)
         except BadInput:
             continue
         best = min(best, len(other.data) / len(sizes(other)))
@@ -112,7 +112,7 @@ def test_records_that_break_the_limit_can_be_kept_and_local_suppression_protects
     suppressed = made(max_suppressed=0.1)
     assert all(note(alone, "level", name) == note(suppressed, "level", name) for name in KEYS)
     plan = recipe({"method": "local_suppression", "k": 4}, **step)
-    both = anonymise(plan, read(plan), key=PUBLIC)
+    both = anonymise_data(plan, read(plan), key=PUBLIC)
     assert len(both.data) == len(example())
     assert min(sizes(both)) >= 4
     deleted = both.data.frame[KEYS].isna().to_numpy().sum()
@@ -153,7 +153,7 @@ def test_levels_stay_between_the_lowest_and_the_highest() -> None:
 
 def test_local_suppression_after_it_is_kept_to_its_own_limit() -> None:
     plan = recipe({"method": "local_suppression", "k": 8}, max_suppressed=0.05)
-    found = anonymise(plan, read(plan), key=PUBLIC)
+    found = anonymise_data(plan, read(plan), key=PUBLIC)
     shown = found.data.frame[KEYS]
     rows = shown.astype("object").where(shown.notna(), "").astype("str").itertuples(index=False, name=None)
     assert min(Counter(rows).values()) >= 8
@@ -193,6 +193,6 @@ def test_missing_values_are_refused() -> None:
     rows = example()
     rows["age"] = rows["age"].where(np.arange(len(rows)) % 5 > 0)
     plan = recipe()
-    data = conform(rows, plan.schema, MissingPolicy.KEEP)
+    data = conform_to_schema(rows, plan.schema, MissingPolicy.KEEP)
     with pytest.raises(BadInput, match='have no value of "age"'):
-        anonymise(plan, data, key=PUBLIC)
+        anonymise_data(plan, data, key=PUBLIC)

@@ -13,13 +13,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sfumato.engine.anonymisation.microaggregation import mdav_groups
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import anonymise, execute
+from sfumato.engine.execution.tasks import anonymise_data, execute_run
 from sfumato.engine.methods.release_form import Anonymised
 from sfumato.engine.methods.run import PUBLIC
-from sfumato.engine.partition.hierarchies import interval
+from sfumato.engine.partition.hierarchies import parse_interval
 from sfumato.engine.recipe.recipe import Recipe
 
 KEYS = ["age", "city", "smokes", "size"]
@@ -53,9 +53,9 @@ def recipe(*steps: dict[str, Any]) -> Recipe:
 def made(rows: pd.DataFrame, *steps: dict[str, Any]) -> tuple[Microdata, Anonymised]:
     """Nothing is tried further where the table is too small or too uniform for the step, which must say so."""
     plan = recipe(*steps)
-    data = conform(rows, plan.schema)
+    data = conform_to_schema(rows, plan.schema)
     try:
-        return data, anonymise(plan, data, key=PUBLIC)
+        return data, anonymise_data(plan, data, key=PUBLIC)
     except BadInput as refused:
         assume(
             not any(word in refused.message for word in ("cannot make", "diverse", "fewer than p", "may be left out"))
@@ -162,7 +162,7 @@ def test_the_anonymity_measured_of_the_release_is_what_was_asked(
     more = [{"method": "suppression", "k": k + later}] if later else []
     try:
         plan = Recipe.from_table({**recipe(step, *more).to_table(), "measure": [{"method": "risk.anonymity"}]})
-        found = execute(plan, conform(rows, plan.schema), key=PUBLIC).rows
+        found = execute_run(plan, conform_to_schema(rows, plan.schema), key=PUBLIC).rows
     except BadInput:
         return
     by = [(r.measure, r.value) for r in found if r.dataset == "anonymised" and r.draw is None]
@@ -185,7 +185,7 @@ def test_t_of_the_release_is_within_what_was_asked_on_every_one_of_forty_tables(
         n = int(rng.integers(30, 120))
         rows = pd.DataFrame({"a": rng.geometric(0.1, n), "b": rng.integers(0, 5, n)})
         rows["s"] = rng.choice(list("xyz"), n, p=[0.6, 0.3, 0.1])
-        found = anonymise(plan, conform(rows, plan.schema), key=PUBLIC)
+        found = anonymise_data(plan, conform_to_schema(rows, plan.schema), key=PUBLIC)
         left = rows[~found.suppressed].reset_index(drop=True)
         suppressed += int(found.suppressed.any())
         groups = left.groupby([found.data.frame[name] for name in ("a", "b")])
@@ -208,7 +208,7 @@ def test_k_alone_is_less(model: str) -> None:
 def test_micro_aggregated_values_are_pandas_means_medians_and_modes(rows: pd.DataFrame, cuts: str) -> None:
     data, found = made(rows, {"method": "mondrian", "k": 3, "cuts": cuts})
     numbers = rows.assign(smokes=rows["smokes"] == "yes", size=data.numbers("size"))
-    by = numbers.groupby(found.classes)
+    by = numbers.groupby(found.class_keys)
     for name in ("age", "smokes"):
         assert found.data.numbers(name) == pytest.approx(by[name].transform("mean").to_numpy(dtype=float))
     lower_median = by["size"].transform(lambda v: sorted(v)[(len(v) - 1) // 2])
@@ -222,13 +222,13 @@ def test_micro_aggregated_values_are_pandas_means_medians_and_modes(rows: pd.Dat
 def test_generalised_values_are_the_narrowest_over_their_class(rows: pd.DataFrame, cuts: str) -> None:
     data, found = made(rows, {"method": "mondrian", "k": 3, "cuts": cuts, "output": "generalised", "hierarchies": TREE})
     parents = {"a": "ab", "b": "ab", "c": "c"}
-    for group in np.unique(found.classes):
-        own = found.classes == group
+    for group in np.unique(found.class_keys):
+        own = found.class_keys == group
         shown = {name: set(found.data.frame.loc[own, name]) for name in KEYS}
         assert all(len(labels) == 1 for labels in shown.values())
         for name, levels in (("age", ()), ("size", LEVELS)):
             (label,), values = shown[name], data.numbers(name)[own]
-            ends = interval(label, data.schema[name].kind, levels)
+            ends = parse_interval(label, data.schema[name].kind, levels)
             written = (ends.low, ends.high) if ends else (float(levels.index(label) if levels else label),) * 2
             assert written == (values.min(), values.max())
         cities, smokes = set(rows.loc[own, "city"]), set(rows.loc[own, "smokes"])
@@ -264,8 +264,8 @@ def test_global_recoding_is_the_same_for_every_record(
         expected = "[" + low.astype(str) + ", " + (low + int(widths[level - 1])).astype(str) + ")"
     assert shown["age"].tolist() == expected.tolist()
     keys = pd.DataFrame({"age": expected, "city": shown["city"], "smokes": rows["smokes"], "size": rows["size"]})
-    assert found.classes.max() + 1 == keys.drop_duplicates().shape[0]
-    assert len(keys.assign(own=found.classes).drop_duplicates()) == found.classes.max() + 1
+    assert found.class_keys.max() + 1 == keys.drop_duplicates().shape[0]
+    assert len(keys.assign(own=found.class_keys).drop_duplicates()) == found.class_keys.max() + 1
 
 
 @pytest.mark.slow

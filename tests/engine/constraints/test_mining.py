@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sfumato.engine.constraints.evaluation import broken
+from sfumato.engine.constraints.evaluation import violations
 from sfumato.engine.constraints.mining import (
     RATE,
-    _log_none,
-    column_text,
+    _log_no_overlap,
     log_chance_of_equality,
     log_chance_of_order,
-    outward,
-    suggestions,
+    mine_constraints,
+    quoted_column,
+    round_outward,
 )
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 
 KINDS = {
@@ -67,7 +67,7 @@ def ruled(n: int = 500, seed: int = 5) -> pd.DataFrame:
 
 
 def texts(frame: pd.DataFrame, schema: Schema = SCHEMA) -> list[str]:
-    return [one.constraint.text for one in suggestions(conform(frame, schema, MissingPolicy.KEEP))]
+    return [one.constraint.text for one in mine_constraints(conform_to_schema(frame, schema, MissingPolicy.KEEP))]
 
 
 def test_rules_that_are_there_are_found_sums_and_orders_first() -> None:
@@ -80,12 +80,12 @@ def test_rules_that_are_there_are_found_sums_and_orders_first() -> None:
 
 
 def test_every_suggestion_is_read_back_held_by_all_records_and_says_by_how_many() -> None:
-    data = conform(ruled(), SCHEMA, MissingPolicy.KEEP)
-    found = suggestions(data)
+    data = conform_to_schema(ruled(), SCHEMA, MissingPolicy.KEEP)
+    found = mine_constraints(data)
     assert len({one.constraint.name for one in found}) == len(found) > 10
     for one in found:
         assert one.constraint.source == "data"
-        assert not broken(one.constraint, data, SCHEMA).any()
+        assert not violations(one.constraint, data, SCHEMA).any()
         assert 0 < one.support <= len(data)
     support = {one.constraint.text: one.support for one in found}
     assert support["married = 'yes' -> age >= 16"] == int((data.frame["married"] == "yes").sum())
@@ -112,7 +112,7 @@ def test_identifiers_are_left_out_and_odd_names_and_levels_written_so_that_they_
     own = rng.choice(["a & b", "it's", "or"], 300)
     frame = pd.DataFrame({"my col=1": own, "or": np.where(own == "or", "x", "y"), "person": own})
     schema = Schema((Variable("my col=1", Kind.CATEGORICAL), Variable("or", Kind.CATEGORICAL), Variable("person", Kind.CATEGORICAL, Role.IDENTIFIER)))  # fmt: skip
-    found = suggestions(conform(frame, schema))
+    found = mine_constraints(conform_to_schema(frame, schema))
     assert found
     assert not [one for one in found if "person" in one.constraint.text]
     assert all("`or`" in one.constraint.text and "`my col=1`" in one.constraint.text for one in found)
@@ -123,7 +123,7 @@ def test_identifiers_are_left_out_and_odd_names_and_levels_written_so_that_they_
     [("age", "age"), ("hours-per-week", "hours-per-week"), ("a b", "`a b`"), ("not", "`not`"), ("3d", "`3d`"), ("a+b", "`a+b`"), ("x -> y", "`x -> y`"), ("Größe", "Größe")],
 )  # fmt: skip
 def test_names_of_columns_are_written_as_conditions_read_them(name: str, written: str) -> None:
-    assert column_text(name) == written
+    assert quoted_column(name) == written
 
 
 def independent(n: int, rng: np.random.Generator) -> Microdata:
@@ -141,14 +141,14 @@ def independent(n: int, rng: np.random.Generator) -> Microdata:
     frame.loc[rng.random(n) < 0.1, "b"] = None
     kinds = [Kind.CATEGORICAL] * 2 + [Kind.COUNT] * 2 + [Kind.CONTINUOUS] * 2
     schema = Schema(tuple(Variable(name, kind) for name, kind in zip(frame, kinds, strict=True)))
-    return conform(frame, schema, MissingPolicy.KEEP)
+    return conform_to_schema(frame, schema, MissingPolicy.KEEP)
 
 
 @pytest.mark.slow
 def test_independent_columns_hardly_suggest_anything() -> None:
     rng = np.random.default_rng(7)
     tables = 60
-    wrong = sum(bool(suggestions(independent(int(rng.choice([40, 120, 300])), rng))) for _ in range(tables))
+    wrong = sum(bool(mine_constraints(independent(int(rng.choice([40, 120, 300])), rng))) for _ in range(tables))
     assert wrong <= stats.binom.ppf(0.9999, tables, RATE)
     # negative control: without the bound on chance, what happens to hold would be suggested of nearly every table
     data = independent(120, rng)
@@ -177,7 +177,7 @@ def test_the_chance_of_an_equality_is_the_share_of_the_ways_to_deal(a: list[int]
 def test_the_chance_that_two_events_never_meet_is_hypergeometric(n: int, more: st.DataObject) -> None:
     k, of = more.draw(st.integers(0, n)), more.draw(st.integers(0, n))
     ways = [not set(some) & set(range(k)) for some in itertools.combinations(range(n), of)]
-    assert math.exp(float(_log_none(n, k, of))) == pytest.approx(sum(ways) / len(ways), abs=1e-12)
+    assert math.exp(float(_log_no_overlap(n, k, of))) == pytest.approx(sum(ways) / len(ways), abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_bounds_are_rounded_outwards_so_that_they_are_nobodys_value(
     number: float, kind: Kind, low: float, high: float
 ) -> None:
     variable = Variable("x", kind)
-    assert (outward(number, variable, down=True), outward(number, variable, down=False)) == (low, high)
+    assert (round_outward(number, variable, down=True), round_outward(number, variable, down=False)) == (low, high)
 
 
 def test_a_bound_counts_all_cuts_that_might_have_been_told() -> None:
@@ -208,6 +208,6 @@ def test_a_bound_counts_all_cuts_that_might_have_been_told() -> None:
     chances = []
     for group in itertools.combinations(range(len(values)), size):
         below = int((values < values[list(group)].min()).sum())
-        chances.append(math.exp(float(_log_none(len(values), below, size))))
+        chances.append(math.exp(float(_log_no_overlap(len(values), below, size))))
     for p in sorted(set(chances)):
         assert np.mean(np.array(chances) <= p + 1e-12) <= p + 1e-12

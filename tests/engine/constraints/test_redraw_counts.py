@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from sfumato.engine.constraints.constraints import read_constraints
-from sfumato.engine.constraints.redraw_counts import Redrawn, Tally
-from sfumato.engine.constraints.rejection_sampling import Dataset, plan_constraints
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.constraints.redraw_counts import RedrawCounts, RedrawTally
+from sfumato.engine.constraints.rejection_sampling import ConstrainedDataset, plan_constraints
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import ConstraintsUnmet
 from sfumato.engine.execution.tasks import draw_dataset, fit_model
@@ -32,18 +32,20 @@ PLAN: dict[str, Any] = {
 }
 
 
-def scripted(x: Sequence[int], draws: Sequence[Sequence[int]], most: int, unmet: str = "keep") -> tuple[Redrawn, ...]:
+def scripted(
+    x: Sequence[int], draws: Sequence[Sequence[int]], most: int, unmet: str = "keep"
+) -> tuple[RedrawCounts, ...]:
     """What is counted where draw i of y is ``draws[i]``, the last for all further ones."""
     schema = Schema(VARIABLES, read_constraints(RULES, Schema(VARIABLES)))
-    data = conform(pd.DataFrame({"x": x, "y": ["r"] * len(x)}), schema)
+    data = conform_to_schema(pd.DataFrame({"x": x, "y": ["r"] * len(x)}), schema)
     given_draws = iter([*draws, *[draws[-1]] * (most + 1)])
 
     def draw(_: np.random.Generator) -> Mapping[str, NDArray[np.generic]]:
         return {"y": np.asarray(next(given_draws), dtype=np.float64)}
 
-    made = Dataset(data, schema, plan_constraints([("y",)], schema), most, unmet, "dataset 1")  # type: ignore[arg-type]
-    made.after(0, Recipe.from_table(PLAN).synthesis[0], data, draw, lambda _: np.random.default_rng(0))
-    return made.tally.all
+    made = ConstrainedDataset(data, schema, plan_constraints([("y",)], schema), most, unmet, "dataset 1")  # type: ignore[arg-type]
+    made.make_columns(0, Recipe.from_table(PLAN).synthesis[0], data, draw, lambda _: np.random.default_rng(0))
+    return made.tally.all_counts
 
 
 def test_each_record_counts_once_a_rule_and_each_draw_of_it_as_a_redraw() -> None:
@@ -51,10 +53,10 @@ def test_each_record_counts_once_a_rule_and_each_draw_of_it_as_a_redraw() -> Non
     found = scripted([0, 1, 0, 0], [[2, 0, 0, 1], [0, 1, 0, 0], [0, 2, 0, 0]], 2)
     place = ("synthesis[0]", "y")
     assert found == (
-        Redrawn(*place, "not_p", 4, 2, 3, 1),  # 1 and 2 at first, 2 again: three redraws; 2 is left
-        Redrawn(*place, "not_q_of_1", 4, 1, 1, 0),
-        Redrawn(*place, "", 4, 2, 4, 1),
-        Redrawn("", "", "", 4, 2, 4, 1),
+        RedrawCounts(*place, "not_p", 4, 2, 3, 1),  # 1 and 2 at first, 2 again: three redraws; 2 is left
+        RedrawCounts(*place, "not_q_of_1", 4, 1, 1, 0),
+        RedrawCounts(*place, "", 4, 2, 4, 1),
+        RedrawCounts("", "", "", 4, 2, 4, 1),
     )
 
 
@@ -118,20 +120,22 @@ def test_by_chance_so_many_are_redrawn_as_the_model_says() -> None:
 
 
 def test_a_record_that_two_steps_drew_anew_is_one_record_of_the_dataset() -> None:
-    tally = Tally()
+    tally = RedrawTally()
     rows = np.arange(3)
     for step in ("synthesis[0]", "synthesis[1]"):
-        tally.add(step, "y", [(rows, {"a": np.array([True, False, False])}), (rows[:1], {"a": np.array([False])})], 3)
-    assert tally.all[-1] == Redrawn("", "", "", 3, 1, 2, 0)
+        tally.add_step(
+            step, "y", [(rows, {"a": np.array([True, False, False])}), (rows[:1], {"a": np.array([False])})], 3
+        )
+    assert tally.all_counts[-1] == RedrawCounts("", "", "", 3, 1, 2, 0)
 
 
-def told(constraints: Mapping[str, str]) -> list[Redrawn]:
+def told(constraints: Mapping[str, str]) -> list[RedrawCounts]:
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({"x": rng.integers(0, 2, 300), "y": rng.choice(LEVELS, 300)})
     recipe = Recipe.from_table({**PLAN, "constraints": constraints, "release": {"m": 1}})
-    data = conform(frame[frame["y"] != "p"] if constraints else frame, recipe.schema)
+    data = conform_to_schema(frame[frame["y"] != "p"] if constraints else frame, recipe.schema)
     fits = [fit_model(recipe, 0, data, key=PUBLIC)]
-    noted: list[Redrawn] = []
+    noted: list[RedrawCounts] = []
     released = draw_dataset(recipe, 1, data, fits, key=PUBLIC, note=noted.extend)
     assert released.frame.equals(draw_dataset(recipe, 1, data, fits, key=PUBLIC).frame)
     return noted

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from sfumato.engine.constraints.constraints import read_constraints
-from sfumato.engine.constraints.evaluation import compliance
-from sfumato.engine.constraints.rejection_sampling import Dataset, plan_constraints, rounded
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.constraints.evaluation import count_compliance
+from sfumato.engine.constraints.rejection_sampling import ConstrainedDataset, plan_constraints, round_significant
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import BadInput, ConstraintsUnmet
-from sfumato.engine.execution.tasks import draw_dataset, execute, fit_model
+from sfumato.engine.execution.tasks import draw_dataset, execute_run, fit_model
 from sfumato.engine.methods.privacy import PrivacyAccount
 from sfumato.engine.methods.run import PUBLIC, Randomness
-from sfumato.engine.recipe.budget import accounts_of
+from sfumato.engine.recipe.budget import privacy_accounts
 from sfumato.engine.recipe.recipe import Recipe
 
 KEY = b"k" * 32
@@ -95,7 +95,7 @@ def drawn(plan: Recipe, data: Microdata, draw: int = 1, key: bytes = KEY) -> Mic
 
 
 def table(plan: Recipe, frame: pd.DataFrame | None = None, policy: MissingPolicy = MissingPolicy.REFUSE) -> Microdata:
-    return conform(people() if frame is None else frame, plan.schema, policy)
+    return conform_to_schema(people() if frame is None else frame, plan.schema, policy)
 
 
 def test_without_constraints_the_bytes_are_those_of_the_steps_alone() -> None:
@@ -106,7 +106,9 @@ def test_without_constraints_the_bytes_are_those_of_the_steps_alone() -> None:
     before = Microdata(data.schema, data.frame, "synthetic")
     streams = Randomness(plan.seed, PUBLIC)
     step = plan.synthesis[0]
-    values = step.method.drawn(fits[0], step.spec, step.targets, data, before, 1, streams.generator("draw", 2, 0))
+    values = step.method.draw_targets(
+        fits[0], step.spec, step.targets, data, before, 1, streams.generator("draw", 2, 0)
+    )
     assert found.frame["age"].tolist() == values["age"].tolist()
 
 
@@ -136,16 +138,16 @@ def conditioned(n: int, seed: int) -> tuple[NDArray[np.object_], NDArray[np.obje
     schema = Schema(variables, read_constraints(rules, Schema(variables)))
     rng = np.random.default_rng(seed)
     x = rng.choice(["a", "b"], n)
-    data = conform(pd.DataFrame({"x": x, "y": rng.choice(LEVELS, n)}), schema)
+    data = conform_to_schema(pd.DataFrame({"x": x, "y": rng.choice(LEVELS, n)}), schema)
     upto = np.cumsum([P_Y[level] for level in x], axis=1)
 
     def draw(rng: np.random.Generator) -> Mapping[str, NDArray[np.generic]]:
         return {"y": (rng.random(n)[:, None] > upto).sum(axis=1).astype(np.float64)}
 
     step = recipe({}).synthesis[0]
-    made = Dataset(data, schema, plan_constraints([("y",)], schema), 200, "fail", "dataset 1")
+    made = ConstrainedDataset(data, schema, plan_constraints([("y",)], schema), 200, "fail", "dataset 1")
     one = type(step)("synthesis[0]", step.method, step.spec, ("y",))
-    columns = made.after(0, one, data, draw, lambda attempt: np.random.default_rng([seed, attempt]))
+    columns = made.make_columns(0, one, data, draw, lambda attempt: np.random.default_rng([seed, attempt]))
     return x, columns["y"].to_numpy(dtype=object)
 
 
@@ -196,7 +198,7 @@ def test_a_part_is_computed_where_it_is_made_last_and_keeps_to_its_bounds_by_red
     steps = [STEPS[4], STEPS[2] | {"predictors": ["income"]}, STEPS[0], STEPS[3]]
     plan = recipe(SUM, steps, release={"m": 1, "seed": 1, "redraws": 500})
     released = drawn(plan, table(plan)).frame
-    assert plan.keeping.made_by == {"rent": 1}
+    assert plan.constraint_plan.step_of_computed == {"rent": 1}
     assert (released["rent"] >= 0).all()
     assert np.allclose(released["income"], released["wage"] + released["rent"], atol=1e-6)
 
@@ -212,7 +214,7 @@ def test_a_count_that_would_not_be_whole_is_drawn_anew() -> None:
     ]
     table = {"variables": variables, "release": {"m": 1}, "synthesis": steps, "constraints": {"twice": "both = 2 * half"}}  # fmt: skip
     plan = Recipe.from_table(table)
-    released = drawn(plan, conform(frame, plan.schema)).frame
+    released = drawn(plan, conform_to_schema(frame, plan.schema)).frame
     assert (released["both"] == 2 * released["half"]).all()
     assert released["both"].nunique() > 10
 
@@ -222,9 +224,9 @@ def test_where_a_part_is_missing_the_variables_own_model_draws_it() -> None:
     frame.loc[:99, "rent"] = None
     plan = recipe(SUM, data={"missing": "keep"})
     released = drawn(plan, table(plan, frame, MissingPolicy.KEEP))
-    kept = compliance(released, plan.schema)[0]
+    kept = count_compliance(released, plan.schema)[0]
     assert kept.broken == 0
-    assert kept.unknown == int(released.missing("rent").sum()) > 0
+    assert kept.unknown == int(released.missing_mask("rent").sum()) > 0
     assert released.frame["income"].notna().all()
 
 
@@ -235,8 +237,8 @@ def test_a_variable_computed_early_waits_for_its_own_step_where_a_part_is_missin
     rules = {**SUM, "low": "rent <= 5000"}
     plan = recipe(rules, steps, data={"missing": "keep"}, release={"m": 1, "seed": 1, "redraws": 500})
     released = drawn(plan, table(plan, frame, MissingPolicy.KEEP))
-    assert [one.broken for one in compliance(released, plan.schema)] == [0, 0]
-    waited = released.missing("wage")
+    assert [one.broken for one in count_compliance(released, plan.schema)] == [0, 0]
+    waited = released.missing_mask("wage")
     assert waited.any()
     same = released.frame.loc[waited, "rent"].to_numpy() == frame.loc[waited, "rent"].to_numpy()
     assert same.mean() < 0.2  # drawn, not left as it is in the confidential data
@@ -274,7 +276,7 @@ def test_such_records_are_kept_only_where_the_recipe_says_so_and_then_they_are_c
     rules = {"never": "region = 'n' -> age > 200", **SUM}
     plan = recipe(rules, release={"m": 1, "seed": 1, "redraws": 2, "unmet": "keep"})
     data = table(plan)
-    found = {one.constraint.name: one.broken for one in compliance(drawn(plan, data), plan.schema)}
+    found = {one.constraint.name: one.broken for one in count_compliance(drawn(plan, data), plan.schema)}
     assert found == {"never": int((data.frame["region"] == "n").sum()), "total": 0}
 
 
@@ -303,7 +305,7 @@ def test_a_threshold_may_be_of_one_rule_or_of_all() -> None:
         rules = {"never": "region = 'n' -> age > 200", **SUM}
         threshold = [{"value": value, "max": 0} | ({"target": target} if target else {})]
         plan = recipe(rules, release={"m": 1, "seed": 1, "redraws": 1, "unmet": "keep"}, threshold=threshold)
-        verdicts = execute(plan, data, key=KEY).verdicts
+        verdicts = execute_run(plan, data, key=KEY).verdicts
         assert verdicts
         assert all(verdict.outcome == "met" for verdict in verdicts) is passed
     with pytest.raises(BadInput, match='no column "totl"'):
@@ -349,9 +351,9 @@ def test_a_rule_learned_from_the_data_is_outside_the_proof_of_privacy() -> None:
         plan = Recipe.from_table(
             {"variables": variables, "release": {"m": 1, "records": 50}, "synthesis": [step], "constraints": rule}
         )
-        ((_, account),) = accounts_of(plan, conform(frame, plan.schema), secret=True)
+        ((_, account),) = privacy_accounts(plan, conform_to_schema(frame, plan.schema), secret=True)
         assert isinstance(account, PrivacyAccount)
-        found[source] = [one.said for one in account.uncovered if "constraints" in one.said]
+        found[source] = [one.message for one in account.uncovered if "constraints" in one.message]
     assert found == {"declared": [], "data": ["constraints were learned from the data (same)"]}
 
 
@@ -363,7 +365,7 @@ def test_a_sum_that_leaves_its_bounds_is_not_drawn_anew_by_a_step_with_a_privacy
         {"variables": variables, "release": {"m": 1, "records": 50}, "synthesis": [step], "constraints": {"same": "a = b"}}
     )  # fmt: skip
     with pytest.raises(ConstraintsUnmet, match=r"constraint same: .* of 50 records, after 0 redraws"):
-        drawn(plan, conform(frame, plan.schema))
+        drawn(plan, conform_to_schema(frame, plan.schema))
 
 
 def test_whoever_asks_how_probable_the_release_is_is_refused() -> None:
@@ -376,10 +378,10 @@ def test_whoever_asks_how_probable_the_release_is_is_refused() -> None:
 
 def test_numbers_are_rounded_to_twelve_digits_whatever_their_size() -> None:
     values = np.array([0.1 + 0.2, -1e-7 / 3, 1e300 / 3, 0.0, 123456789.123456789])
-    found = rounded(values)
+    found = round_significant(values)
     assert found.tolist()[0] == 0.3
     assert np.allclose(found, values, rtol=1e-11, atol=0)
-    assert np.isinf(rounded(np.array([np.inf]))).all()
+    assert np.isinf(round_significant(np.array([np.inf]))).all()
 
 
 def test_a_joint_step_that_makes_records_anew_is_held_to_constraints_too() -> None:
@@ -391,9 +393,9 @@ def test_a_joint_step_that_makes_records_anew_is_held_to_constraints_too() -> No
     plan = Recipe.from_table(
         {"variables": {"a": levels, "b": levels}, "release": {"m": 1, "records": 777}, "synthesis": [step], "constraints": {"c": "a = 'x' -> b = 'x'"}}
     )  # fmt: skip
-    released = execute(plan, conform(frame, plan.schema), key=KEY).releases[0]
+    released = execute_run(plan, conform_to_schema(frame, plan.schema), key=KEY).releases[0]
     assert len(released) == 777
-    assert compliance(released, plan.schema)[0].broken == 0
+    assert count_compliance(released, plan.schema)[0].broken == 0
 
 
 @pytest.mark.slow
@@ -403,8 +405,8 @@ def test_no_record_of_ten_thousand_breaks_a_rule() -> None:
     plan, free = recipe(release={"m": 1, "seed": 1, "redraws": 200}), recipe({})
     released, without = drawn(plan, table(plan, frame)), drawn(free, table(free, frame))
     assert len(released) == 10_000
-    assert [(one.broken, one.unknown) for one in compliance(released, plan.schema)] == [(0, 0)] * 4
-    assert all(one.broken > 500 for one in compliance(without, plan.schema))
+    assert [(one.broken, one.unknown) for one in count_compliance(released, plan.schema)] == [(0, 0)] * 4
+    assert all(one.broken > 500 for one in count_compliance(without, plan.schema))
 
 
 @pytest.mark.slow
@@ -436,7 +438,7 @@ def test_adult_keeps_to_its_rules_where_redraws_suffice_and_says_which_where_not
     frame = pd.read_csv(public_data("adult.csv"), na_values=["?"])[names]
     frame = frame.sample(10_000, random_state=1).reset_index(drop=True)
     data = table(plans[1], frame, MissingPolicy.KEEP)
-    assert [one.broken for one in compliance(drawn(plans[1000], data), plans[1000].schema)] == [0] * 4
+    assert [one.broken for one in count_compliance(drawn(plans[1000], data), plans[1000].schema)] == [0] * 4
     with pytest.raises(
         ConstraintsUnmet, match=r"constraint husbands: \d[\d,]* of 10,000 records; constraint men: .* after 1 redraw;"
     ):

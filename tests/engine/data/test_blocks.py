@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sfumato.engine.data import blocks as module
 from sfumato.engine.data.blocks import row_blocks
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
 
 
@@ -24,17 +24,17 @@ def test_blocks_cover_all_rows_once(rows: int, width: int, cells: int) -> None:
 def test_a_small_table_is_one_block() -> None:
     assert list(row_blocks(10_000, 100)) == [slice(0, 10_000)]
     assert len(list(row_blocks(10_000, 1_000))) == 3
-    assert module.CELLS == 4_000_000
+    assert module.CELLS_PER_BLOCK == 4_000_000
 
 
 def test_blocks_of_a_table_are_the_table() -> None:
     schema = Schema((Variable("town", Kind.CATEGORICAL), Variable("income", Kind.CONTINUOUS)))
     frame = pd.DataFrame({"town": ["York", "Bath", "Ayr", "Bath", "York"], "income": [1.5, 2.0, 4.0, 8.0, 16.0]})
-    data = conform(frame, schema).weighted(np.array([1.0, 0.5, 0.0, 1.0, 1.0]))
-    blocks = [data.block(rows) for rows in row_blocks(len(data), 1, 2)]
+    data = conform_to_schema(frame, schema).with_weights(np.array([1.0, 0.5, 0.0, 1.0, 1.0]))
+    blocks = [data.select_rows(rows) for rows in row_blocks(len(data), 1, 2)]
     assert [len(block) for block in blocks] == [2, 2, 1]
     for name in schema.names:
         assert np.concatenate([block.numbers(name) for block in blocks]).tolist() == data.numbers(name).tolist()
-    assert np.concatenate([block.influence for block in blocks]).tolist() == data.influence.tolist()
+    assert np.concatenate([block.effective_weights for block in blocks]).tolist() == data.effective_weights.tolist()
     whole = data.frame["income"].to_numpy()
     assert all(np.shares_memory(block.frame["income"].to_numpy(), whole) for block in blocks)

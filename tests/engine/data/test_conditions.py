@@ -15,9 +15,14 @@ from hypothesis import strategies as st
 from prepared_tables import schema_of
 
 from sfumato.engine.constraints.constraints import read_constraints
-from sfumato.engine.constraints.evaluation import Values, check_on_data, compliance, truth
-from sfumato.engine.data.conditions import MOST_LETTERS, parse_condition
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.constraints.evaluation import (
+    PossibleValues,
+    check_constraint_levels,
+    count_compliance,
+    evaluate_rule,
+)
+from sfumato.engine.data.conditions import LONGEST_CONDITION, parse_condition
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import BadInput
 
@@ -43,15 +48,15 @@ ROWS = [
 
 
 def table(schema: Schema = SCHEMA) -> Microdata:
-    return conform(pd.DataFrame(ROWS, columns=schema.names), schema, MissingPolicy.KEEP)
+    return conform_to_schema(pd.DataFrame(ROWS, columns=schema.names), schema, MissingPolicy.KEEP)
 
 
 def said(text: str) -> str:
     """T, F or ? for each of the four records."""
     (constraint,) = read_constraints({"c": text}, SCHEMA)
-    found = truth(constraint.rule, Values(table(), SCHEMA))
-    assert not (found.yes & found.no).any()
-    return "".join("T" if yes else "F" if no else "?" for yes, no in zip(found.yes, found.no, strict=True))
+    found = evaluate_rule(constraint.rule, PossibleValues(table(), SCHEMA))
+    assert not (found.holds & found.violated).any()
+    return "".join("T" if yes else "F" if no else "?" for yes, no in zip(found.holds, found.violated, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +130,7 @@ def test_a_rule_says_this_of_each_record(text: str, expected: str) -> None:
         ("person = 'a'", "identifier"),
         ("(" * 100 + "age = 3" + ")" * 100, "nested"),
         ("not " * 100 + "age = 3", "nested"),
-        ("age = 3 or " * 400 + "age = 3", f"{MOST_LETTERS:,}"),
+        ("age = 3 or " * 400 + "age = 3", f"{LONGEST_CONDITION:,}"),
     ],
 )
 def test_what_is_no_rule_is_refused_at_its_place(text: object, says: str) -> None:
@@ -139,7 +144,7 @@ def test_a_misspelt_level_is_refused_where_only_the_data_say_what_levels_there_a
     schema = Schema(tuple(replace(v, levels=()) if v.name == "partner" else v for v in SCHEMA))
     schema = replace(schema, constraints=read_constraints({"c": "partner = 'yess' -> age >= 15"}, schema))
     with pytest.raises(BadInput, match=r'constraints\.c: "partner" has no level "yess"; did you mean "yes"'):
-        check_on_data(table(schema), schema)
+        check_constraint_levels(table(schema), schema)
 
 
 @pytest.mark.parametrize(
@@ -214,8 +219,10 @@ RECORDS: list[Record] = list(
 
 
 @cache
-def every_record() -> Values:
-    return Values(conform(pd.DataFrame(RECORDS, columns=SMALL.names), SMALL, MissingPolicy.KEEP), SMALL)
+def every_record() -> PossibleValues:
+    return PossibleValues(
+        conform_to_schema(pd.DataFrame(RECORDS, columns=SMALL.names), SMALL, MissingPolicy.KEEP), SMALL
+    )
 
 
 def holds_on_every_record(text: str, means: Callable[[Record], bool | None]) -> None:
@@ -224,10 +231,10 @@ def holds_on_every_record(text: str, means: Callable[[Record], bool | None]) -> 
     except BadInput as refused:
         assert "nested" in refused.message or "letters" in refused.message  # noqa: PT017
         return
-    found = truth(constraint.rule, every_record())
+    found = evaluate_rule(constraint.rule, every_record())
     expected = [means(record) for record in RECORDS]
-    assert found.yes.tolist() == [one is True for one in expected]
-    assert found.no.tolist() == [one is False for one in expected]
+    assert found.holds.tolist() == [one is True for one in expected]
+    assert found.violated.tolist() == [one is False for one in expected]
 
 
 @pytest.mark.slow
@@ -247,19 +254,19 @@ def test_order_of_rows_and_spelling_of_numbers_change_nothing() -> None:
     schema = replace(SCHEMA, constraints=read_constraints({"t": "income = wage + rent", "m": "age >= 15"}, SCHEMA))
     data = table(schema)
     turned = Microdata(schema, data.frame.iloc[::-1].reset_index(drop=True))
-    spelt = conform(pd.DataFrame(ROWS, columns=schema.names).astype({"wage": str, "age": str}).replace({"wage": {"nan": None}, "age": {"nan": None}}), schema, MissingPolicy.KEEP)  # fmt: skip
-    assert compliance(data, schema) == compliance(turned, schema) == compliance(spelt, schema)
-    assert [(one.broken, one.unknown, one.records) for one in compliance(data, schema)] == [(1, 1, 4), (2, 1, 4)]
+    spelt = conform_to_schema(pd.DataFrame(ROWS, columns=schema.names).astype({"wage": str, "age": str}).replace({"wage": {"nan": None}, "age": {"nan": None}}), schema, MissingPolicy.KEEP)  # fmt: skip
+    assert count_compliance(data, schema) == count_compliance(turned, schema) == count_compliance(spelt, schema)
+    assert [(one.broken, one.unknown, one.records) for one in count_compliance(data, schema)] == [(1, 1, 4), (2, 1, 4)]
 
 
 # generalised values: what a label may stand for
 
 
-def generalised(labels: Mapping[str, list[str]], kinds: Mapping[str, Variable]) -> Values:
+def generalised(labels: Mapping[str, list[str]], kinds: Mapping[str, Variable]) -> PossibleValues:
     before = Schema(tuple(kinds.values()))
     after = Schema(tuple(Variable(name, Kind.CATEGORICAL) for name in labels))
     frame = pd.DataFrame({name: pd.Categorical(own) for name, own in labels.items()})
-    return Values(Microdata(after, frame, "anonymised", generalised=frozenset(labels)), before)
+    return PossibleValues(Microdata(after, frame, "anonymised", generalised=frozenset(labels)), before)
 
 
 LABELS = {
@@ -285,8 +292,11 @@ def test_a_comparison_of_labels_is_known_where_it_is_for_all_that_they_may_stand
         "region": Variable("region", Kind.CATEGORICAL, levels=("north", "south", "west")),
     }
     (constraint,) = read_constraints({"c": text}, Schema(tuple(kinds.values())))
-    found = truth(constraint.rule, generalised(LABELS, kinds))
-    assert "".join("T" if yes else "F" if no else "?" for yes, no in zip(found.yes, found.no, strict=True)) == expected
+    found = evaluate_rule(constraint.rule, generalised(LABELS, kinds))
+    assert (
+        "".join("T" if yes else "F" if no else "?" for yes, no in zip(found.holds, found.violated, strict=True))
+        == expected
+    )
 
 
 @pytest.mark.slow
@@ -302,15 +312,17 @@ def test_what_intervals_say_is_true_of_every_value_in_them(ends: list[tuple[int,
         "u": [f"[{low}, {low + width}]" for low, width, _, _ in ends],
         "v": [f"[{low}, {low + width + 1})" for _, _, low, width in ends],
     }
-    found = truth(constraint.rule, generalised(labels, kinds))
+    found = evaluate_rule(constraint.rule, generalised(labels, kinds))
     for i, (u, u_width, v, v_width) in enumerate(ends):
         inside = list(itertools.product(range(u, u + u_width + 1), range(v, v + v_width + 1)))
-        exact = truth(constraint.rule, Values(conform(pd.DataFrame(inside, columns=["u", "v"]), schema), schema))
-        assert not found.yes[i] or exact.yes.all()
-        assert not found.no[i] or exact.no.all()
+        exact = evaluate_rule(
+            constraint.rule, PossibleValues(conform_to_schema(pd.DataFrame(inside, columns=["u", "v"]), schema), schema)
+        )
+        assert not found.holds[i] or exact.holds.all()
+        assert not found.violated[i] or exact.violated.all()
         if u_width == v_width == 0:
-            assert found.yes[i] == exact.yes[0]
-            assert found.no[i] == exact.no[0]
+            assert found.holds[i] == exact.holds[0]
+            assert found.violated[i] == exact.violated[0]
 
 
 def test_a_condition_is_read_the_same_whatever_stands_between_its_words() -> None:
@@ -324,6 +336,6 @@ def test_sums_of_decimal_fractions_are_compared_up_to_rounding_and_no_more() -> 
     rng = np.random.default_rng(1)
     b, c = np.round(rng.normal(0, 1e4, 2000), 2), np.round(rng.normal(0, 1e4, 2000), 2)
     near = pd.DataFrame({"a": np.round(b + c, 2), "b": b, "c": c})
-    assert truth(constraint.rule, Values(conform(near, schema), schema)).yes.all()
+    assert evaluate_rule(constraint.rule, PossibleValues(conform_to_schema(near, schema), schema)).holds.all()
     off = near.assign(a=near["a"] + 0.01)
-    assert truth(constraint.rule, Values(conform(off, schema), schema)).no.all()
+    assert evaluate_rule(constraint.rule, PossibleValues(conform_to_schema(off, schema), schema)).violated.all()

@@ -8,9 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engine.data.distinct_values import ABSENT, different, is_text_categorical, times, written_out
-from sfumato.engine.data.microdata import conform
-from sfumato.engine.data.missing_codes import coded, without_codes
+from sfumato.engine.data.distinct_values import (
+    NO_VALUE_CODE,
+    count_codes,
+    decode_text_categorical,
+    factorize_column,
+    is_text_categorical,
+)
+from sfumato.engine.data.microdata import conform_to_schema
+from sfumato.engine.data.missing_codes import is_missing_code, mask_missing_codes
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import BadInput
 
@@ -27,16 +33,16 @@ def texts_of(values: list[str | None], spare: list[str]) -> tuple[pd.Series, pd.
 
 @given(st.one_of(TEXTS.map(lambda v: pd.Series(v, dtype="str")), NUMBERS.map(pd.Series)))
 def test_codes_and_different_values_give_the_column_again(values: pd.Series) -> None:
-    codes, some = different(values)
-    again = [None if code == ABSENT else some[code] for code in codes]
+    codes, some = factorize_column(values)
+    again = [None if code == NO_VALUE_CODE else some[code] for code in codes]
     assert all((one is None and pd.isna(other)) or one == other for one, other in zip(again, values, strict=True))
     assert some.nunique() == len(some) == values.nunique()
-    assert np.array_equal(times(codes, len(some)), [(values == one).sum() for one in some])
+    assert np.array_equal(count_codes(codes, len(some)), [(values == one).sum() for one in some])
 
 
 def test_equal_objects_that_are_written_otherwise_stay_apart_and_zero_has_no_sign() -> None:
-    assert list(different(pd.Series([True, 1, 1.0, None], dtype="object"))[1].map(str)) == ["True", "1", "1.0"]
-    assert not np.signbit(different(pd.Series([-0.0, 0.0]))[1]).any()
+    assert list(factorize_column(pd.Series([True, 1, 1.0, None], dtype="object"))[1].map(str)) == ["True", "1", "1.0"]
+    assert not np.signbit(factorize_column(pd.Series([-0.0, 0.0]))[1]).any()
 
 
 @pytest.mark.slow
@@ -52,14 +58,14 @@ def test_a_categorical_of_texts_is_read_as_the_texts(
     plain, held = texts_of(values, spare)
     assert is_text_categorical(held)
     assert not is_text_categorical(plain)
-    pd.testing.assert_series_equal(written_out(held), plain)
+    pd.testing.assert_series_equal(decode_text_categorical(held), plain)
     variable = Variable("x", kind, missing=missing)
-    assert coded(held, variable).tolist() == coded(plain, variable).tolist()
-    assert without_codes(held, variable).isna().tolist() == without_codes(plain, variable).isna().tolist()
+    assert is_missing_code(held, variable).tolist() == is_missing_code(plain, variable).tolist()
+    assert mask_missing_codes(held, variable).isna().tolist() == mask_missing_codes(plain, variable).isna().tolist()
     outcomes = []
     for column in (plain, held):
         try:
-            found = conform(column.to_frame("x"), Schema((variable,)), MissingPolicy.KEEP)
+            found = conform_to_schema(column.to_frame("x"), Schema((variable,)), MissingPolicy.KEEP)
             outcomes.append((found.sha256, None if found.kinds is None else found.kinds.astype("str").to_dict()))
         except BadInput as error:
             outcomes.append(str(error))
@@ -77,4 +83,4 @@ def test_a_categorical_of_texts_is_read_as_the_texts(
 def test_what_is_wrong_is_counted_in_records_not_in_values(values: list[str], variable: Variable, said: str) -> None:
     for column in texts_of(list(values), []):
         with pytest.raises(BadInput, match=said):
-            conform(column.to_frame("x"), Schema((variable,)))
+            conform_to_schema(column.to_frame("x"), Schema((variable,)))

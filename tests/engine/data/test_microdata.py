@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import BadInput
 
 
 def one(values: Any, kind: Kind, policy: MissingPolicy = MissingPolicy.REFUSE, **variable: Any) -> Microdata:
     """Microdata of one column called a."""
-    return conform(pd.DataFrame({"a": values}), Schema((Variable("a", kind, **variable),)), policy)
+    return conform_to_schema(pd.DataFrame({"a": values}), Schema((Variable("a", kind, **variable),)), policy)
 
 
 @pytest.mark.parametrize(
@@ -188,17 +188,19 @@ def test_a_code_of_a_text_variable_is_that_text() -> None:
 def test_records_with_a_missing_value_leave_as_a_whole() -> None:
     raw = pd.DataFrame({"a": [1, 2, 3], "b": ["x", None, "y"]}, index=[7, 8, 9])
     schema = Schema((Variable("a", Kind.COUNT), Variable("b", Kind.CATEGORICAL)))
-    data = conform(raw, schema, MissingPolicy.DROP)
+    data = conform_to_schema(raw, schema, MissingPolicy.DROP)
     assert data.frame.index.tolist() == [0, 1]
     assert data.column("a").tolist() == [1, 3]
     assert data.dropped == 1
     with pytest.raises(BadInput, match="no record is left after dropping 3"):
-        conform(raw.assign(b=None), schema, MissingPolicy.DROP)
+        conform_to_schema(raw.assign(b=None), schema, MissingPolicy.DROP)
 
 
 def test_columns_that_the_schema_does_not_name_stay_out() -> None:
     raw = pd.DataFrame({"a": [1], "host_name": ["secret"], 5: [3]})
-    assert list(conform(raw, Schema((Variable("5", Kind.COUNT), Variable("a", Kind.COUNT)))).frame.columns) == [
+    assert list(
+        conform_to_schema(raw, Schema((Variable("5", Kind.COUNT), Variable("a", Kind.COUNT)))).frame.columns
+    ) == [
         "5",
         "a",
     ]
@@ -215,7 +217,7 @@ def test_columns_that_the_schema_does_not_name_stay_out() -> None:
 def test_a_column_must_be_there_once(columns: list[str], message: str) -> None:
     raw = pd.DataFrame([[1] * len(columns)], columns=columns)
     with pytest.raises(BadInput) as caught:
-        conform(raw, Schema((Variable("a", Kind.COUNT),)))
+        conform_to_schema(raw, Schema((Variable("a", Kind.COUNT),)))
     assert caught.value.place == "variables.a"
     assert message in caught.value.message
 
@@ -223,13 +225,15 @@ def test_a_column_must_be_there_once(columns: list[str], message: str) -> None:
 def test_conforming_leaves_the_frame_alone() -> None:
     raw = pd.DataFrame({1: [1.0, -9.0], "b": pd.Categorical(["x", "y"])})
     before = raw.copy(deep=True)
-    conform(raw, Schema((Variable("1", Kind.COUNT, missing=(-9,)), Variable("b", Kind.BINARY))), MissingPolicy.DROP)
+    conform_to_schema(
+        raw, Schema((Variable("1", Kind.COUNT, missing=(-9,)), Variable("b", Kind.BINARY))), MissingPolicy.DROP
+    )
     pd.testing.assert_frame_equal(raw, before)
 
 
 def test_replaced_columns_leave_the_others_bit_for_bit() -> None:
     schema = Schema((Variable("a", Kind.COUNT), Variable("b", Kind.CONTINUOUS)))
-    data = conform(pd.DataFrame({"a": [1, 2], "b": [0.1, 0.2]}), schema)
+    data = conform_to_schema(pd.DataFrame({"a": [1, 2], "b": [0.1, 0.2]}), schema)
     released = data.with_columns({"a": pd.Series([5, 6])}, "synthetic")
     assert (data.origin, released.origin) == ("confidential", "synthetic")
     assert data.column("a").tolist() == [1, 2]

@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.recoding import beside, recoded
-from sfumato.engine.data.recoding_rules import Recode
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
+from sfumato.engine.data.recoding import align_levels, recode_data
+from sfumato.engine.data.recoding_rules import RecodeRule
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 
 
 def table(kind: Kind, values: list[object], **more: object) -> Microdata:
     schema = Schema((Variable("x", kind, **more),))  # type: ignore[arg-type]
-    return conform(pd.DataFrame({"x": pd.Series(values, dtype=object)}), schema, MissingPolicy.KEEP)
+    return conform_to_schema(pd.DataFrame({"x": pd.Series(values, dtype=object)}), schema, MissingPolicy.KEEP)
 
 
 @pytest.mark.parametrize(
@@ -33,36 +33,36 @@ def test_numbers_are_shown_by_the_lower_end_of_their_step(
     kind: Kind, width: float, values: list[object], shown: list[object]
 ) -> None:
     data = table(kind, values)
-    found = recoded(data, {"x": Recode.parse(width)})
+    found = recode_data(data, {"x": RecodeRule.parse(width)})
     assert found.frame["x"].equals(table(kind, shown).frame["x"].astype(data.frame["x"].dtype))
 
 
 def test_what_was_recoded_once_is_not_recoded_again() -> None:
-    rules = {"x": Recode.parse(0.1)}
+    rules = {"x": RecodeRule.parse(0.1)}
     data = table(Kind.CONTINUOUS, list(np.random.default_rng(1).normal(0, 5, 1000)))
-    once = recoded(data, rules)
-    assert recoded(once, rules) is once
-    again = recoded(Microdata(once.schema, once.frame), rules)
+    once = recode_data(data, rules)
+    assert recode_data(once, rules) is once
+    again = recode_data(Microdata(once.schema, once.frame), rules)
     assert again.frame.equals(once.frame)
 
 
 def test_missing_levels_stay_missing_and_labels_of_joined_ones_go() -> None:
     data = table(Kind.CATEGORICAL, ["1", None, "2", "3"], labels={"1": "one", "2": "two", "3": "three"})
-    found = recoded(data, {"x": Recode.parse({"3": ["2"]})})
+    found = recode_data(data, {"x": RecodeRule.parse({"3": ["2"]})})
     assert found.frame["x"].astype(object).where(found.frame["x"].notna(), None).tolist() == ["1", None, "3", "3"]
     assert found.schema["x"].labels == {"1": "one"}
 
 
 def test_bounds_hold_for_what_is_shown() -> None:
-    found = recoded(table(Kind.COUNT, [18, 40], bounds=(18.0, 90.0)), {"x": Recode.parse(5)})
+    found = recode_data(table(Kind.COUNT, [18, 40], bounds=(18.0, 90.0)), {"x": RecodeRule.parse(5)})
     assert found.schema["x"].bounds == (15.0, 90.0)
     assert found.frame["x"].tolist() == [15, 40]
 
 
 def test_codes_beside_each_other_mean_the_same() -> None:
     data = table(Kind.ORDINAL, ["low", "mid", "high"], levels=("low", "mid", "high"))
-    rules = {"x": Recode.parse({"above": ["mid", "high"]})}
-    ours, theirs = beside(data, recoded(data, rules), rules)
+    rules = {"x": RecodeRule.parse({"above": ["mid", "high"]})}
+    ours, theirs = align_levels(data, recode_data(data, rules), rules)
     assert ours.frame["x"].cat.categories.tolist() == ["low", "above", "mid", "high"]
     assert ours.frame["x"].dtype == theirs.frame["x"].dtype
     assert theirs.frame["x"].tolist() == ["low", "above", "above"]
@@ -80,20 +80,20 @@ def test_a_rule_after_another_makes_what_it_makes_of_exact_values_or_there_is_no
     ours: object, theirs: object
 ) -> None:
     """Against brute force: is there any map of what the other shows to what this shows?"""
-    mine, other = Recode.parse(ours), Recode.parse(theirs)
+    mine, other = RecodeRule.parse(ours), RecodeRule.parse(theirs)
     data = table(Kind.CATEGORICAL, list(LEVELS))
-    exact = recoded(data, {"x": mine}).frame["x"].astype(str).tolist()
-    shown = recoded(data, {"x": other}).frame["x"].astype(str).tolist()
+    exact = recode_data(data, {"x": mine}).frame["x"].astype(str).tolist()
+    shown = recode_data(data, {"x": other}).frame["x"].astype(str).tolist()
     possible = len(set(zip(shown, exact, strict=True))) == len(set(shown))
-    composed = mine.after(other, LEVELS)
+    composed = mine.remaining_after(other, LEVELS)
     assert (composed is not None) == possible
     if composed is not None:
-        left = recoded(data, {"x": other})
-        again = recoded(Microdata(left.schema, left.frame), {"x": composed})
+        left = recode_data(data, {"x": other})
+        again = recode_data(Microdata(left.schema, left.frame), {"x": composed})
         assert again.frame["x"].astype(str).tolist() == exact
 
 
 @pytest.mark.parametrize(("ours", "theirs", "there"), [(10, 5, True), (5, 10, False), (0.3, 0.1, True), (7, 5, False)])
 def test_steps_after_steps(ours: float, theirs: float, there: bool) -> None:
-    found = Recode.parse(ours).after(Recode.parse(theirs))
+    found = RecodeRule.parse(ours).remaining_after(RecodeRule.parse(theirs))
     assert (found is not None) == there

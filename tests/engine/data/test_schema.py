@@ -124,8 +124,8 @@ def test_a_schema_finds_variables_by_name() -> None:
     assert "price" in SCHEMA
     assert "prices" not in SCHEMA
     assert (len(SCHEMA), SCHEMA.names) == (3, ("room", "reviews", "price"))
-    assert SCHEMA.of_role(Role.QUASI_IDENTIFIER) == ("room", "reviews")
-    assert SCHEMA.of_role(Role.IDENTIFIER) == ()
+    assert SCHEMA.names_by_role(Role.QUASI_IDENTIFIER) == ("room", "reviews")
+    assert SCHEMA.names_by_role(Role.IDENTIFIER) == ()
     with pytest.raises(KeyError):
         SCHEMA["prices"]
 
@@ -139,7 +139,7 @@ def test_a_schema_finds_variables_by_name() -> None:
 )
 def test_a_missing_column_names_the_near_miss_or_all(name: str, message: str) -> None:
     with pytest.raises(BadInput) as caught:
-        SCHEMA.require(name, "p")
+        SCHEMA.require_variable(name, "p")
     assert (caught.value.place, caught.value.message) == ("p", message)
 
 

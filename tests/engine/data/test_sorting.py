@@ -10,9 +10,16 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.engine.data import sorting
-from sfumato.engine.data.sorting import distinct, distinct_codes, in_order, sort_order, sorted_search, sorted_values
+from sfumato.engine.data.sorting import (
+    distinct_codes,
+    sort_order,
+    sort_with_order,
+    sorted_search,
+    sorted_unique,
+    sorted_values,
+)
 
-N = 3 * sorting.MANY
+N = 3 * sorting.MANY_TO_SORT
 RNG = np.random.default_rng(5)
 
 
@@ -45,7 +52,7 @@ TABLES: dict[str, NDArray[np.generic]] = {
 @pytest.mark.parametrize("name", TABLES)
 def test_the_answers_are_numpys(name: str) -> None:
     values = TABLES[name]
-    order, ascending = in_order(values)
+    order, ascending = sort_with_order(values)
     np.testing.assert_array_equal(order, np.argsort(values, kind="stable"))
     np.testing.assert_array_equal(ascending, np.sort(values))
     np.testing.assert_array_equal(sorted_values(values), np.sort(values))
@@ -55,7 +62,7 @@ def test_the_answers_are_numpys(name: str) -> None:
     np.testing.assert_array_equal(found.codes, codes)
     np.testing.assert_array_equal(found.counts, counts)
     present = values[~np.isnan(values)] if values.dtype.kind == "f" else values
-    np.testing.assert_array_equal(distinct(present), np.unique(present))
+    np.testing.assert_array_equal(sorted_unique(present), np.unique(present))
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -69,7 +76,7 @@ def test_needles_are_found_in_whatever_order_they_come(side: str) -> None:
 
 def test_a_table_is_left_as_it_is() -> None:
     values = np.array(TABLES["signed, missing"])
-    in_order(values), sorted_values(values), distinct_codes(values)
+    sort_with_order(values), sorted_values(values), distinct_codes(values)
     np.testing.assert_array_equal(values, TABLES["signed, missing"])
 
 

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.data.spelling import (
+    denote_same_number,
     digits_and_decimals,
     has_decimal_commas,
     level_spellings,
     read_numbers,
-    same_numbers,
-    unround,
-    whole_spelling,
+    spell_as_whole,
+    unround_to_originals,
 )
 from sfumato.engine.errors import BadInput
 
@@ -36,20 +36,20 @@ def read(texts: list[str]) -> np.ndarray:
 def test_a_number_written_with_seven_digits_or_more_is_the_same(numbers: list[float], digits: int) -> None:
     original = np.array(numbers)
     written = read([f"{number:.{digits}g}" for number in numbers])
-    assert same_numbers(original, written).all()
+    assert denote_same_number(original, written).all()
 
 
 @given(MANY)
 def test_a_number_in_single_precision_is_the_same(numbers: list[float]) -> None:
     original = np.array([number for number in numbers if 1e-30 < abs(number) < 1e30] or [1.0])
-    assert same_numbers(original, original.astype(np.float32).astype(np.float64)).all()
+    assert denote_same_number(original, original.astype(np.float32).astype(np.float64)).all()
 
 
 @pytest.mark.parametrize("digits", range(1, 6))
 def test_a_number_rounded_to_fewer_digits_is_another(digits: int) -> None:
     original = np.random.default_rng(1).lognormal(3, 1, 300)
     written = read([f"{number:.{digits}g}" for number in original])
-    assert not same_numbers(original, written).all()
+    assert not denote_same_number(original, written).all()
 
 
 def test_a_number_changed_by_less_than_its_written_digits_show_is_another() -> None:
@@ -57,14 +57,14 @@ def test_a_number_changed_by_less_than_its_written_digits_show_is_another() -> N
     original = np.random.default_rng(1).lognormal(3, 1, 300)
     noisy = original * (1 + 1e-7 * np.random.default_rng(2).choice([-1, 1], 300))
     assert digits_and_decimals(noisy)[0] > 15
-    assert not same_numbers(original, noisy).any()
+    assert not denote_same_number(original, noisy).any()
 
 
 @given(st.integers(-(10**9), 10**9), st.integers(-(10**9), 10**9))
 def test_whole_numbers_are_the_same_only_if_equal(one: int, other: int) -> None:
     filling = np.array([1234567891.0, 987654321.0])
     first, second = np.append(filling, float(one)), np.append(filling, float(other))
-    assert same_numbers(first, second)[2] == (one == other)
+    assert denote_same_number(first, second)[2] == (one == other)
 
 
 @given(MANY)
@@ -78,11 +78,11 @@ def test_the_digits_of_a_column_are_those_of_its_longest_decimal(numbers: list[f
 
 def test_missing_is_the_same_as_missing_and_nothing_else() -> None:
     gone = math.nan
-    assert same_numbers(np.array([gone, gone, 1.0]), np.array([gone, 1.0, gone])).tolist() == [True, False, False]
+    assert denote_same_number(np.array([gone, gone, 1.0]), np.array([gone, 1.0, gone])).tolist() == [True, False, False]
 
 
 def test_zero_is_written_as_zero_only() -> None:
-    assert same_numbers(np.array([0.0, 1e-9, 0.0, 2.5]), np.array([0.0, 0.0, 1e-9, 2.5])).tolist() == [1, 0, 0, 1]
+    assert denote_same_number(np.array([0.0, 1e-9, 0.0, 2.5]), np.array([0.0, 0.0, 1e-9, 2.5])).tolist() == [1, 0, 0, 1]
 
 
 @pytest.mark.slow
@@ -92,16 +92,16 @@ def test_written_values_without_an_order_find_the_original_they_write_or_say_the
 ) -> None:
     original = np.array(numbers)
     written = read([f"{number:.{digits}g}" for number in numbers])
-    found, candidates = unround(original, written)
+    found, candidates = unround_to_originals(original, written)
     assert (candidates >= 1).all()
     assert (found[candidates == 1] == original[candidates == 1]).all()
 
 
 def test_two_originals_that_are_written_alike_are_both_candidates() -> None:
     original = np.array([2.5, 2.5000000001, 7.123456])
-    _, candidates = unround(original, np.array([2.5, 2.5, 7.123456]))
+    _, candidates = unround_to_originals(original, np.array([2.5, 2.5, 7.123456]))
     assert candidates.tolist() == [2, 2, 1]
-    in_full, candidates = unround(np.append(original, 0.1 + 0.2), np.append(original, 0.1 + 0.2))
+    in_full, candidates = unround_to_originals(np.append(original, 0.1 + 0.2), np.append(original, 0.1 + 0.2))
     assert candidates.tolist() == [1, 1, 1, 1]
     assert in_full.tolist() == [*original, 0.1 + 0.2]
 
@@ -138,7 +138,7 @@ def test_a_column_of_decimal_commas_reads_as_one_of_points(numbers: list[float])
 def test_commas_of_thousands_are_refused_with_the_reason() -> None:
     schema = Schema((Variable("pay", Kind.CONTINUOUS),))
     with pytest.raises(BadInput, match="2 records have a comma that may be decimal or one of thousands") as caught:
-        conform(pd.DataFrame({"pay": ["1,234", "5,678"]}), schema)
+        conform_to_schema(pd.DataFrame({"pay": ["1,234", "5,678"]}), schema)
     assert "234" not in str(caught.value)
 
 
@@ -148,7 +148,7 @@ def test_commas_of_thousands_are_refused_with_the_reason() -> None:
     + [(text, text) for text in ("01", "01.0", "1.5", "a", "", " 1.0", "1.0 ", "+1.0", "1,0", "1e1", "v1.0", "*")],
 )
 def test_only_a_whole_number_has_another_spelling(text: str, spelling: str) -> None:
-    assert whole_spelling(text) == spelling
+    assert spell_as_whole(text) == spelling
 
 
 def test_levels_are_spelt_otherwise_only_one_to_one() -> None:
@@ -161,7 +161,7 @@ def test_levels_are_spelt_otherwise_only_one_to_one() -> None:
 
 def levels(texts: list[str], **variable: object) -> list[str]:
     schema = Schema((Variable("a", Kind.CATEGORICAL, **variable),))  # type: ignore[arg-type]
-    return list(conform(pd.DataFrame({"a": texts}), schema, MissingPolicy.DROP).column("a"))
+    return list(conform_to_schema(pd.DataFrame({"a": texts}), schema, MissingPolicy.DROP).column("a"))
 
 
 def test_whole_levels_are_one_however_a_file_holds_them() -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from sfumato.engine.data import blocks as row_blocks
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.engine.data.terms import Design, parse_term
+from sfumato.engine.data.terms import TermDesign, parse_term
 from sfumato.engine.design import design_triangle as module
-from sfumato.engine.design.design_triangle import design_triangle, in_one_block, triangle_of
+from sfumato.engine.design.design_triangle import design_triangle, fits_in_one_block, triangle_of_blocks
 from sfumato.engine.design.linear_predictor import linear_predictor
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.checks import require_full_rank
@@ -44,20 +44,20 @@ def table(n: int, seed: int, *, far: float = 0.0, weighted: bool = False) -> Mic
         "y": far + rng.normal(size=n),
     }
     data = Microdata(SCHEMA, pd.DataFrame(columns))
-    return data.weighted(rng.uniform(0.01, 1, n)) if weighted else data
+    return data.with_weights(rng.uniform(0.01, 1, n)) if weighted else data
 
 
-def design_of(terms: tuple[str, ...], data: Microdata) -> Design:
-    return Design.of([parse_term(text, SCHEMA, text) for text in terms], data)
+def design_of(terms: tuple[str, ...], data: Microdata) -> TermDesign:
+    return TermDesign.from_terms([parse_term(text, SCHEMA, text) for text in terms], data)
 
 
 def response(block: Microdata) -> np.ndarray:
     return block.numbers("y")
 
 
-def whole(design: Design, data: Microdata) -> np.ndarray:
+def whole(design: TermDesign, data: Microdata) -> np.ndarray:
     """[X y], rows times the roots of their weights."""
-    return np.column_stack([design.matrix(data), data.numbers("y")]) * np.sqrt(data.influence)[:, None]
+    return np.column_stack([design.build_matrix(data), data.numbers("y")]) * np.sqrt(data.effective_weights)[:, None]
 
 
 @pytest.mark.slow
@@ -77,10 +77,10 @@ def test_products_are_those_of_the_whole_design(
     x = whole(design, data)
     lengths = np.maximum(np.linalg.norm(x, axis=0), 1e-9)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_blocks, "CELLS", cells)
+        patch.setattr(row_blocks, "CELLS_PER_BLOCK", cells)
         patch.setattr(module, "_MOST_GROUPS", groups)
         alone, found = design_triangle(design, data), design_triangle(design, data, response)
-        blocks = not in_one_block(design, data, 1)
+        blocks = not fits_in_one_block(design, data, 1)
     assert found.shape[1] == x.shape[1] >= len(found) >= min(n, x.shape[1])
     assert np.abs(found.T @ found - x.T @ x) / np.outer(lengths, lengths) == pytest.approx(0.0, abs=1e-13)
     assert np.abs(alone.T @ alone - (x.T @ x)[:-1, :-1]) / np.outer(lengths, lengths)[:-1, :-1] == pytest.approx(
@@ -93,13 +93,13 @@ def test_products_are_those_of_the_whole_design(
 def test_one_block_is_the_decomposition_of_the_matrix_to_the_last_bit() -> None:
     data = table(500, 1)
     design = design_of(TERMS[4], data)
-    assert in_one_block(design, data, 1)
+    assert fits_in_one_block(design, data, 1)
     assert design_triangle(design, data, response).tobytes() == np.linalg.qr(whole(design, data), mode="r").tobytes()
 
 
 @pytest.mark.slow
 def test_the_order_of_the_records_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_blocks, "CELLS", 333)
+    monkeypatch.setattr(row_blocks, "CELLS_PER_BLOCK", 333)
     data = table(400, 2)
     order = np.random.default_rng(3).permutation(400)
     moved = Microdata(SCHEMA, data.frame.iloc[order].reset_index(drop=True))
@@ -136,8 +136,8 @@ def test_collinear_columns_far_from_zero_lose_no_more_than_in_a_decomposition_of
         return float(np.abs(np.linalg.solve(triangle[:4, :4], triangle[:4, 4]) - truth)[1:].max())
 
     plain = np.asarray(np.linalg.qr(whole(design, data), mode="r"))
-    monkeypatch.setattr(row_blocks, "CELLS", 2000)
-    assert not in_one_block(design, data, 1)
+    monkeypatch.setattr(row_blocks, "CELLS_PER_BLOCK", 2000)
+    assert not fits_in_one_block(design, data, 1)
     assert error(design_triangle(design, data, response)) < max(2 * error(plain), 1e-6)
     x = whole(design, data)
     lost = np.linalg.lstsq(x[:, :4].T @ x[:, :4], x[:, :4].T @ x[:, 4])[0] - truth
@@ -146,7 +146,7 @@ def test_collinear_columns_far_from_zero_lose_no_more_than_in_a_decomposition_of
 
 @pytest.mark.parametrize("cells", [10, 100, 4_000_000])
 def test_aliased_terms_are_found_in_blocks_too(monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
-    monkeypatch.setattr(row_blocks, "CELLS", cells)
+    monkeypatch.setattr(row_blocks, "CELLS_PER_BLOCK", cells)
     data = table(60, 5)
     require_full_rank(data, ["town", "sex", "age", "log(pay)"], "p")
     for terms, wrong in ((["age", "sex", "age"], 2), (["town", "sex", "town"], 2)):
@@ -156,7 +156,7 @@ def test_aliased_terms_are_found_in_blocks_too(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_a_value_outside_a_domain_is_counted_in_all_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_blocks, "CELLS", 20)
+    monkeypatch.setattr(row_blocks, "CELLS_PER_BLOCK", 20)
     data = table(60, 5)
     frame = data.frame.assign(pay=np.where(np.arange(60) % 6 == 0, -1.0, 2.0))
     data = Microdata(SCHEMA, frame)
@@ -168,7 +168,7 @@ def test_a_value_outside_a_domain_is_counted_in_all_blocks(monkeypatch: pytest.M
 
 def test_a_triangle_of_blocks_may_have_fewer_rows_than_columns() -> None:
     rows = np.random.default_rng(1).normal(size=(3, 5))
-    found = triangle_of([rows[:1], rows[1:2], rows[2:]])
+    found = triangle_of_blocks([rows[:1], rows[1:2], rows[2:]])
     assert found.shape == (3, 5)
     assert found.T @ found == pytest.approx(rows.T @ rows)
 
@@ -185,9 +185,9 @@ def test_predictions_are_the_matrix_times_the_coefficients(
     data = Microdata(SCHEMA, frame)
     design = design_of(terms, data)
     coefficients = rng.normal(size=len(design.names))
-    expected = design.matrix(data) @ coefficients
+    expected = design.build_matrix(data) @ coefficients
     assert linear_predictor(design, data, coefficients).tobytes() == expected.tobytes()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_blocks, "CELLS", cells)
+        patch.setattr(row_blocks, "CELLS_PER_BLOCK", cells)
         found = linear_predictor(design, data, coefficients)
     assert found == pytest.approx(expected, rel=1e-12, abs=1e-9, nan_ok=True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.design import distinct_records as module
-from sfumato.engine.design.distinct_records import distinct_records, ranks
+from sfumato.engine.design.distinct_records import dense_ranks, distinct_records
 
 SCHEMA = Schema((Variable("town", Kind.CATEGORICAL), Variable("age", Kind.COUNT), Variable("pay", Kind.CONTINUOUS)))
 
@@ -42,18 +42,18 @@ def test_combinations_are_those_of_a_loop(n: int, seed: int, names: list[str], l
         patch.setattr(module, "_LARGEST_KEY", largest)
         patch.setattr(module, "_KEYS_A_RECORD", most)
         found = distinct_records(data, names)
-    assert [expected[place] for place in found.of] == rows
+    assert [expected[place] for place in found.combination_of] == rows
     assert found.first.tolist() == [rows.index(row) for row in expected]
     weights = np.arange(n, dtype=float)
-    assert found.sums().tolist() == [rows.count(row) for row in expected]
-    assert found.sums(weights).tolist() == [
+    assert found.sum_by_combination().tolist() == [rows.count(row) for row in expected]
+    assert found.sum_by_combination(weights).tolist() == [
         sum(w for w, own in zip(weights, rows, strict=True) if own == row) for row in expected
     ]
-    assert len(found.table(data)) == len(found) == len(expected)
+    assert len(found.representatives(data)) == len(found) == len(expected)
 
 
 @given(keys=st.lists(st.integers(0, 100), max_size=40))
 def test_ranks_are_places_among_the_keys_that_occur(keys: list[int]) -> None:
-    place, size = ranks(np.array(keys, dtype=np.int64), 101)
+    place, size = dense_ranks(np.array(keys, dtype=np.int64), 101)
     assert place.tolist() == [sorted(set(keys)).index(key) for key in keys]
     assert size == len(set(keys))

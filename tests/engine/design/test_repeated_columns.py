@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.engine.utility import propensity as module
-from sfumato.engine.utility.propensity import repeated_columns
+from sfumato.engine.utility.propensity import are_columns_repeated
 
 
 def by_sorting(ours: list[np.ndarray], theirs: list[np.ndarray]) -> list[bool]:
@@ -39,23 +39,23 @@ def test_is_what_sorted_records_say(data: st.DataObject, n: int, columns: int, h
     theirs = [column[order] for column in ours]
     if how == "some":
         theirs[-1] = np.array(data.draw(st.lists(VALUES, min_size=n, max_size=n)))
-    assert repeated_columns(ours, theirs) == by_sorting(ours, theirs)
+    assert are_columns_repeated(ours, theirs) == by_sorting(ours, theirs)
 
 
 def test_columns_with_the_same_values_in_other_records_are_not_repeated_together() -> None:
     one, two = np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.0, 1.0, 0.0, 1.0])
-    assert repeated_columns([one, two], [one, one]) == [True, False]
-    assert repeated_columns([one, two], [two, two]) == [True, False]
-    assert repeated_columns([one, two], [two, one]) == [True, True]
+    assert are_columns_repeated([one, two], [one, one]) == [True, False]
+    assert are_columns_repeated([one, two], [two, two]) == [True, False]
+    assert are_columns_repeated([one, two], [two, one]) == [True, True]
 
 
 def test_tables_of_other_sizes_repeat_nothing() -> None:
-    assert repeated_columns([np.zeros(3)], [np.zeros(4)]) == [False]
+    assert are_columns_repeated([np.zeros(3)], [np.zeros(4)]) == [False]
 
 
 def test_records_that_share_a_hash_are_compared_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: with a hash that is the same for all, nothing is excluded by it and nothing found by it alone."""
-    monkeypatch.setattr(module, "_hashes", lambda columns, rows: np.zeros(rows.stop - rows.start, np.uint64))
+    monkeypatch.setattr(module, "_record_hashes", lambda columns, rows: np.zeros(rows.stop - rows.start, np.uint64))
     one = np.array([3.0, 1.0, 2.0])
-    assert repeated_columns([one], [one[::-1]]) == [True]
-    assert repeated_columns([one], [one + 1]) == [False]
+    assert are_columns_repeated([one], [one[::-1]]) == [True]
+    assert are_columns_repeated([one], [one + 1]) == [False]

@@ -10,16 +10,16 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.engine.design.binning import Binning
-from sfumato.engine.design.categories import categories_of
+from sfumato.engine.design.binning import BinningRule
+from sfumato.engine.design.categories import categories_of_variable
 from sfumato.engine.design.seed_pools import (
     UNIFORM,
     SeedPool,
     check_seeds,
-    seeds_of,
-    seeds_uncovered,
+    draw_seeds,
+    uncovered_seeds,
 )
 from sfumato.engine.errors import BadInput
 from sfumato.engine.statistics.csv_lines import MOST_RECORDS
@@ -31,12 +31,12 @@ NAMES = SCHEMA.names
 def people(order: np.ndarray) -> Microdata:
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({"region": rng.choice(list("abcd"), 300), "size": rng.choice(list("sml"), 300)})
-    return conform(frame.iloc[order].reset_index(drop=True), SCHEMA)
+    return conform_to_schema(frame.iloc[order].reset_index(drop=True), SCHEMA)
 
 
 def starts(data: Microdata, *, own: bool) -> list[list[int]]:
-    categories = {name: categories_of(data, name, None) for name in NAMES}
-    found = seeds_of(categories, NAMES, SeedPool("confidential"), data, 300, np.random.default_rng(2), own=own)
+    categories = {name: categories_of_variable(data, name, None) for name in NAMES}
+    found = draw_seeds(categories, NAMES, SeedPool("confidential"), data, 300, np.random.default_rng(2), own=own)
     return [codes.tolist() for codes in found.values()]
 
 
@@ -55,11 +55,11 @@ POOL = ["size,region,unused", "s,a,1", "m,a,2", "l,d,3", "l,d,4"]
 
 def test_a_public_file_is_read_written_and_hashed_as_it_lies_there() -> None:
     text = "".join(f"{line}\n" for line in POOL)
-    pool = SeedPool.of_text(text)
+    pool = SeedPool.from_text(text)
     assert SeedPool.parse(pool.written) == pool
     assert (pool.records, pool.sha256) == (4, hashlib.sha256(text.encode()).hexdigest())
     assert pool.told == f"public, 4 records, SHA-256 {pool.sha256}"
-    assert SeedPool.of_text(text.replace("\n", "\r\n")) == pool
+    assert SeedPool.from_text(text.replace("\n", "\r\n")) == pool
     assert [SeedPool.parse(word).written for word in SeedPool.words] == ["uniform", "confidential"]
 
 
@@ -90,8 +90,8 @@ def test_records_start_at_those_of_the_file_each_as_likely_whatever_the_data_are
     pool = SeedPool("public", tuple(POOL))
     found = []
     for one in (data, other):
-        categories = {name: categories_of(one, name, None) for name in NAMES}
-        found.append(seeds_of(categories, NAMES, pool, one, 8000, np.random.default_rng(2), own=True))
+        categories = {name: categories_of_variable(one, name, None) for name in NAMES}
+        found.append(draw_seeds(categories, NAMES, pool, one, 8000, np.random.default_rng(2), own=True))
     assert all((found[0][name] == found[1][name]).all() for name in NAMES)
     pairs = list(zip(*(found[0][name].tolist() for name in NAMES), strict=True))
     counts = [pairs.count(pair) for pair in ((0, 0), (0, 1), (3, 2))]
@@ -105,17 +105,17 @@ NUMBERS = Schema((Variable("age", Kind.COUNT, bounds=(0, 99)), Variable("sex", K
 
 def numbered(ages: Sequence[int | None]) -> Microdata:
     frame = pd.DataFrame({"age": ages, "sex": ["1", "2"] * (len(ages) // 2)})
-    return conform(frame, NUMBERS)
+    return conform_to_schema(frame, NUMBERS)
 
 
 def test_the_spelling_of_numbers_changes_nothing() -> None:
     data = numbered([20, 30, 40, 70])
     categories = {
-        "age": categories_of(data, "age", Binning.parse("at 30, 60")),
-        "sex": categories_of(data, "sex", None),
+        "age": categories_of_variable(data, "age", BinningRule.parse("at 30, 60")),
+        "sex": categories_of_variable(data, "sex", None),
     }
     drawn = [
-        seeds_of(categories, ("age", "sex"), SeedPool("public", lines), data, 50, np.random.default_rng(1))
+        draw_seeds(categories, ("age", "sex"), SeedPool("public", lines), data, 50, np.random.default_rng(1))
         for lines in (("age,sex", "29,1", "60,2"), ("sex,age", "1.0,29.0", "2,6e1"))
     ]
     assert all((drawn[0][name] == drawn[1][name]).all() for name in ("age", "sex"))
@@ -150,7 +150,7 @@ def wide(seed: int, records: int = 200) -> Microdata:
     """Records of a sparse table: nearly every one is alone of its kind."""
     rng = np.random.default_rng(seed)
     schema = Schema(tuple(Variable(name, Kind.COUNT, bounds=(0, 999)) for name in ("x", "y")))
-    return conform(pd.DataFrame({name: rng.integers(0, 1000, records) for name in ("x", "y")}), schema)
+    return conform_to_schema(pd.DataFrame({name: rng.integers(0, 1000, records) for name in ("x", "y")}), schema)
 
 
 def lines_of(frame: pd.DataFrame) -> tuple[str, ...]:
@@ -169,8 +169,8 @@ def refused(data: Microdata, pool: pd.DataFrame) -> bool:
 
 
 def test_the_account_follows_from_where_seeds_come_from_and_not_from_the_records() -> None:
-    assert [len(seeds_uncovered(pool)) for pool in (UNIFORM, SeedPool("confidential"))] == [0, 1]
-    assert seeds_uncovered(SeedPool("public", lines_of(wide(2).frame))) == ()
+    assert [len(uncovered_seeds(pool)) for pool in (UNIFORM, SeedPool("confidential"))] == [0, 1]
+    assert uncovered_seeds(SeedPool("public", lines_of(wide(2).frame))) == ()
 
 
 def test_a_pool_of_confidential_records_is_refused_whatever_it_is_called() -> None:
@@ -197,7 +197,7 @@ def test_an_independent_sample_is_never_taken_for_the_data() -> None:
     shares = []
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        data, pool = (conform(pd.DataFrame({"x": rng.integers(0, 1000, 1000)}), schema) for _ in range(2))
+        data, pool = (conform_to_schema(pd.DataFrame({"x": rng.integers(0, 1000, 1000)}), schema) for _ in range(2))
         alone = data.frame["x"].value_counts()
         shares.append(pool.frame["x"].map(alone).eq(1).mean())
         assert not refused(data, pool.frame)

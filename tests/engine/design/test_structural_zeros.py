@@ -10,9 +10,9 @@ import pytest
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.engine.design.binning import Binning
-from sfumato.engine.design.categories import categories_of
-from sfumato.engine.design.structural_zeros import Impossible
+from sfumato.engine.design.binning import BinningRule
+from sfumato.engine.design.categories import categories_of_variable
+from sfumato.engine.design.structural_zeros import StructuralZero
 from sfumato.engine.errors import BadInput
 
 BINS = {"age": "at 15, 18, 65", "income": "at 10, 20", "born": "3 equal width"}
@@ -41,11 +41,11 @@ def meant(text: str, *, filled: bool = False) -> dict[str, list[int]]:
     """Of each variable that is not whole, the levels that the condition means."""
     data = table()
     categories = {
-        name: categories_of(data, name, Binning.parse(BINS[name]) if name in BINS else None)
+        name: categories_of_variable(data, name, BinningRule.parse(BINS[name]) if name in BINS else None)
         for name in data.frame.columns
     }
-    sizes = {name: one.present if filled else one.size for name, one in categories.items()}
-    mask, found, at = Impossible.parse(text).levels(categories, sizes, data, "s.impossible[0]"), {}, 0
+    sizes = {name: one.value_count if filled else one.size for name, one in categories.items()}
+    mask, found, at = StructuralZero.parse(text).possible_levels(categories, sizes, data, "s.impossible[0]"), {}, 0
     for name, size in sizes.items():
         own, at = mask[at : at + size], at + size
         if not own.all():
@@ -77,7 +77,7 @@ def meant(text: str, *, filled: bool = False) -> dict[str, list[int]]:
 )
 def test_a_condition_means_these_levels(text: str, levels: dict[str, list[int]]) -> None:
     assert meant(text) == levels
-    assert Impossible.parse(Impossible.parse(text).written) == Impossible.parse(text)
+    assert StructuralZero.parse(StructuralZero.parse(text).written) == StructuralZero.parse(text)
 
 
 @pytest.mark.parametrize(
@@ -111,4 +111,4 @@ def test_nothing_is_missing_where_missing_values_are_filled() -> None:
 )
 def test_what_is_no_condition_is_refused_with_the_form(text: object) -> None:
     with pytest.raises(ValueError, match=r"condition|variable|quote|several"):
-        Impossible.parse(text)
+        StructuralZero.parse(text)

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.design.survey import SurveyDesign
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
@@ -48,15 +48,17 @@ def frame(n: int = 80) -> pd.DataFrame:
 
 
 def data_of(recipe: Recipe, raw: pd.DataFrame | None = None) -> Microdata:
-    return conform(frame() if raw is None else raw, recipe.schema, recipe.data.missing)
+    return conform_to_schema(frame() if raw is None else raw, recipe.schema, recipe.data.missing)
 
 
 def test_the_design_is_written_and_read_again() -> None:
     recipe = Recipe.from_table(table(variables(area=AREA, school=SCHOOL, schools=SCHOOLS)))
     again = Recipe.from_toml(recipe.to_toml())
     assert again.schema == recipe.schema
-    assert str(SurveyDesign.of(again.schema)) == "weight weight, strata area, clusters school, population schools"
-    assert SurveyDesign.of(Recipe.from_table(table({"sex": SEX, "income": INCOME})).schema) is None
+    assert (
+        str(SurveyDesign.from_schema(again.schema)) == "weight weight, strata area, clusters school, population schools"
+    )
+    assert SurveyDesign.from_schema(Recipe.from_table(table({"sex": SEX, "income": INCOME})).schema) is None
 
 
 @pytest.mark.parametrize(
@@ -104,7 +106,7 @@ def test_weighted_rows_of_a_run_say_so_and_speak_of_the_population() -> None:
     measures = ({"method": "utility.interval_overlap", "means": ["income"]}, {"method": "utility.propensity"})
     recipe = Recipe.from_table(table(variables(area=AREA, school=SCHOOL), *measures))
     data = data_of(recipe)
-    rows = execute(recipe, data, key=PUBLIC).rows
+    rows = execute_run(recipe, data, key=PUBLIC).rows
     own = next(r for r in rows if r.measure == "estimate" and r.dataset == "confidential")
     weights = data.numbers("weight")
     assert own.value == pytest.approx(np.average(data.numbers("income"), weights=weights), rel=1e-12)
@@ -118,7 +120,7 @@ def test_weighted_rows_of_a_run_say_so_and_speak_of_the_population() -> None:
 def test_without_a_weight_no_row_speaks_of_weights() -> None:
     of = {"sex": SEX, "income": INCOME}
     recipe = Recipe.from_table(table(of, {"method": "utility.summary"}, {"method": "utility.propensity"}))
-    rows = execute(recipe, data_of(recipe), key=PUBLIC).rows
+    rows = execute_run(recipe, data_of(recipe), key=PUBLIC).rows
     assert all("weight" not in row.reason and "survey" not in row.params for row in rows)
     assert not {"population", "design_effect"} & {row.measure for row in rows}
 
@@ -126,7 +128,7 @@ def test_without_a_weight_no_row_speaks_of_weights() -> None:
 def test_a_synthesised_weight_shows_the_population_that_it_makes() -> None:
     steps = [{"target": "weight", "method": "cart", "predictors": ["sex"]}]
     recipe = Recipe.from_table(table(variables(), {"method": "utility.summary", "variables": ["sex"]}, synthesis=steps))
-    rows = [r for r in execute(recipe, data_of(recipe), key=PUBLIC).rows if r.measure == "population"]
+    rows = [r for r in execute_run(recipe, data_of(recipe), key=PUBLIC).rows if r.measure == "population"]
     totals = {row.dataset: row.value for row in rows if row.draw is None}
     assert totals["confidential"] == frame()["weight"].sum()
     assert totals["synthetic"] != totals["confidential"]
@@ -141,7 +143,7 @@ def test_population_uniqueness_takes_the_role_unless_a_fraction_is_said() -> Non
     def rows(people: dict[str, Any], **said: Any) -> dict[str, Any]:
         recipe = Recipe.from_table(table(of | {"weight": people}, uniqueness | said))
         check_steps(recipe, data_of(recipe))
-        found = execute(recipe, data_of(recipe), key=PUBLIC).rows
+        found = execute_run(recipe, data_of(recipe), key=PUBLIC).rows
         return {f"{r.dataset} {r.draw} {r.measure} {r.params.get('fitted')}": (r.value, r.params) for r in found}
 
     by_role, by_name = rows(WEIGHT), rows({"kind": "continuous"}, weight="weight")

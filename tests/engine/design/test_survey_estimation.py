@@ -16,7 +16,7 @@ from sfumato.engine.design.estimation import linear_coefficients, logistic_coeff
 from sfumato.engine.design.survey_estimation import (
     SurveySample,
     design_effect,
-    effective_size,
+    effective_sample_size,
     survey_linear_coefficients,
     survey_logistic_coefficients,
     survey_mean,
@@ -136,10 +136,10 @@ M = np.where(RECORD % 10 == 0, np.nan, Y)
 ALL = np.ones(60, dtype=bool)
 
 SAMPLES = {
-    "weights": SurveySample.of(W),
-    "strata": SurveySample.of(W, H),
-    "clusters": SurveySample.of(W, H, C),
-    "population": SurveySample.of(W, H, C, N),
+    "weights": SurveySample.from_codes(W),
+    "strata": SurveySample.from_codes(W, H),
+    "clusters": SurveySample.from_codes(W, H, C),
+    "population": SurveySample.from_codes(W, H, C, N),
 }
 
 
@@ -174,7 +174,7 @@ def test_estimates_are_those_of_r(name: str) -> None:
 
 def test_figures_without_the_weights_or_the_design_are_others() -> None:
     """The control: what R gives rests on each part of the design."""
-    plain = survey_mean(Y, SurveySample.of(np.ones(60)))
+    plain = survey_mean(Y, SurveySample.from_codes(np.ones(60)))
     assert plain.value != pytest.approx(FIGURES["weights"]["mean"][0], rel=1e-3)
     errors = {name: figures["mean"][1] for name, figures in FIGURES.items()}
     assert len({round(error, 4) for error in errors.values()}) == 4
@@ -187,11 +187,11 @@ weights_of = st.floats(0.1, 1e4)
 @pytest.mark.slow
 @given(values, weights_of)
 def test_equal_weights_are_none(y: np.ndarray, weight: float) -> None:
-    sample = SurveySample.of(np.full(len(y), weight))
+    sample = SurveySample.from_codes(np.full(len(y), weight))
     ours, theirs = survey_mean(y, sample), mean_estimate(y)
     assert four(ours) == pytest.approx(four(theirs), rel=1e-12, abs=1e-12)
     assert weighted_sd(y, sample.weights) == pytest.approx(np.std(y, ddof=1), rel=1e-12, abs=1e-12)
-    assert effective_size(sample.weights) == pytest.approx(len(y), rel=1e-12)
+    assert effective_sample_size(sample.weights) == pytest.approx(len(y), rel=1e-12)
     assert design_effect(sample.weights) == pytest.approx(1, rel=1e-12)
 
 
@@ -206,7 +206,7 @@ def test_a_quantile_of_equal_weights_is_one_of_the_two_values_between_which_the_
 
 
 def test_coefficients_of_equal_weights_are_the_plain_ones_and_their_errors_are_robust_ones() -> None:
-    sample, x = SurveySample.of(np.full(60, 3.0)), design(X, Y)
+    sample, x = SurveySample.from_codes(np.full(60, 3.0)), design(X, Y)
     for ours, theirs in (
         (survey_linear_coefficients(design(X), Y, sample, ALL), linear_coefficients(design(X), Y)),
         (survey_logistic_coefficients(x, B, sample, ALL), logistic_coefficients(x, B)),
@@ -230,8 +230,8 @@ def test_a_record_of_weight_2_is_a_record_twice_in_estimates_but_not_in_their_er
     assert weighted_mean(y, weights) == pytest.approx(weighted_mean(repeated, once), abs=1e-12)
     assert weighted_quantile(y, weights, p) == weighted_quantile(repeated, once, p)
     if np.ptp(y) > 0 and (w > 1).all():
-        of_twice = survey_mean(repeated, SurveySample.of(once)).standard_error
-        assert of_twice < survey_mean(y, SurveySample.of(weights)).standard_error
+        of_twice = survey_mean(repeated, SurveySample.from_codes(once)).standard_error
+        assert of_twice < survey_mean(y, SurveySample.from_codes(weights)).standard_error
 
 
 @pytest.mark.slow
@@ -247,7 +247,7 @@ def test_the_unit_of_the_weights_and_the_order_of_the_records_change_nothing(
 
     def estimates(rows: np.ndarray, factor: float) -> list[float] | str:
         try:
-            sample = SurveySample.of(w[rows] * factor, h[rows], c[rows])
+            sample = SurveySample.from_codes(w[rows] * factor, h[rows], c[rows])
             return [*four(survey_mean(y[rows], sample)), *four(survey_quantile(y[rows], sample, 0.4))]
         except NotComputable as error:
             return error.reason
@@ -257,34 +257,34 @@ def test_the_unit_of_the_weights_and_the_order_of_the_records_change_nothing(
 
 
 def test_clusters_are_numbered_within_their_stratum() -> None:
-    unique = SurveySample.of(W, H, C + 10 * H)
+    unique = SurveySample.from_codes(W, H, C + 10 * H)
     assert four(survey_mean(Y, unique)) == four(survey_mean(Y, SAMPLES["clusters"]))
 
 
 def test_one_cluster_in_a_stratum_is_said_unless_it_is_all_of_it() -> None:
     lonely = np.where(H == 0, 0, C)
     with pytest.raises(NotComputable, match="1 stratum has a single cluster"):
-        survey_mean(Y, SurveySample.of(W, H, lonely))
-    census = SurveySample.of(W, H, lonely, np.where(H == 0, 1.0, N))
+        survey_mean(Y, SurveySample.from_codes(W, H, lonely))
+    census = SurveySample.from_codes(W, H, lonely, np.where(H == 0, 1.0, N))
     assert survey_mean(Y, census).standard_error > 0
 
 
 def test_a_census_has_no_sampling_error() -> None:
-    found = survey_mean(Y, SurveySample.of(W, H, C, np.full(60, 4.0)))
+    found = survey_mean(Y, SurveySample.from_codes(W, H, C, np.full(60, 4.0)))
     assert found.standard_error == 0
     assert found.interval == (found.value, found.value)
 
 
 def test_a_population_that_cannot_be_is_said() -> None:
     with pytest.raises(NotComputable, match="3 strata have more clusters in the sample than in the population"):
-        SurveySample.of(W, H, C, np.full(60, 3.0))
+        SurveySample.from_codes(W, H, C, np.full(60, 3.0))
     with pytest.raises(NotComputable, match="in 3 strata records disagree"):
-        SurveySample.of(W, H, C, RECORD.astype(float) + 10)
+        SurveySample.from_codes(W, H, C, RECORD.astype(float) + 10)
 
 
 def test_too_few_clusters_are_said() -> None:
     with pytest.raises(NotComputable, match="no more clusters than strata"):
-        survey_mean(Y[:3], SurveySample.of(W[:3], H[:3]))
+        survey_mean(Y[:3], SurveySample.from_codes(W[:3], H[:3]))
     with pytest.raises(NotComputable, match="too few for 12 coefficients"):
         survey_linear_coefficients(np.vander(X / 13, 12), Y, SAMPLES["clusters"], ALL)
     with pytest.raises(NotComputable, match="too few records lie beyond"):
@@ -294,7 +294,9 @@ def test_too_few_clusters_are_said() -> None:
 def test_values_and_weights_of_any_size_have_estimates() -> None:
     plain = four(survey_mean(Y, SAMPLES["clusters"]))
     for unit in (1e-200, 1e200):
-        assert four(survey_mean(Y * unit, SurveySample.of(W * 1e100, H, C))) == pytest.approx([v * unit for v in plain])
+        assert four(survey_mean(Y * unit, SurveySample.from_codes(W * 1e100, H, C))) == pytest.approx(
+            [v * unit for v in plain]
+        )
 
 
 def drawn(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -313,9 +315,9 @@ def test_weighted_intervals_cover_where_the_weights_tell_and_plain_ones_do_not()
     for _ in range(rounds):
         y, w = drawn(rng)
         for name, interval, truth in (
-            ("weighted", survey_mean(y, SurveySample.of(w)).interval, 1.0),
+            ("weighted", survey_mean(y, SurveySample.from_codes(w)).interval, 1.0),
             ("plain", mean_estimate(y).interval, 1.0),
-            ("quantile", survey_quantile(y, SurveySample.of(w), 0.5).interval, np.log(2.0)),
+            ("quantile", survey_quantile(y, SurveySample.from_codes(w), 0.5).interval, np.log(2.0)),
         ):
             found[name] += interval[0] <= truth <= interval[1]
     assert 0.935 < found["weighted"] / rounds < 0.965
@@ -333,8 +335,8 @@ def test_intervals_that_know_the_clusters_cover_and_those_that_do_not_fall_short
         y = stratum + rng.normal(size=12)[cluster] + rng.normal(size=240)
         w = 1.0 + stratum
         for name, sample in (
-            ("clusters", SurveySample.of(w, stratum, cluster)),
-            ("records", SurveySample.of(w, stratum)),
+            ("clusters", SurveySample.from_codes(w, stratum, cluster)),
+            ("records", SurveySample.from_codes(w, stratum)),
         ):
             lower, upper = survey_mean(y, sample).interval
             found[name] += lower <= 2 / 3 <= upper
@@ -349,7 +351,7 @@ def test_combined_intervals_of_few_clusters_cover_and_those_of_many_degrees_fall
     rounds, size, m, found = 2000, 20, 5, {"few": 0, "many": 0}
     cluster = np.repeat(np.arange(12), size)
     stratum = cluster // 6
-    sample = SurveySample.of(1.0 + stratum, stratum, cluster)
+    sample = SurveySample.from_codes(1.0 + stratum, stratum, cluster)
     for _ in range(rounds):
         y = stratum + rng.normal(size=12)[cluster] + rng.normal(size=12 * size)
         own = np.bincount(cluster, y) / size

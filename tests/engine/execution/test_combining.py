@@ -13,9 +13,9 @@ from scipy.stats import norm, t
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.execution.combining import by_combining_rules
-from sfumato.engine.execution.tasks import combined_rows, execute
-from sfumato.engine.methods.registry import find
-from sfumato.engine.methods.rows import Row, averages, by_series
+from sfumato.engine.execution.tasks import combine_series, execute_run
+from sfumato.engine.methods.registry import find_method
+from sfumato.engine.methods.rows import Row, average_each_series, group_by_series
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.statistics.combining import full_synthesis, partial_synthesis
@@ -53,14 +53,14 @@ def test_estimates_of_partial_synthesis_are_combined_and_overlaps_averaged() -> 
     assert (found["estimate"].value, found["standard_error"].value) == (4.0, pytest.approx(rule.variance**0.5))
     assert (found["estimate"].lower, found["estimate"].upper) == pytest.approx(rule.interval(0.9))
     assert (found["standard_error"].lower, found["standard_error"].upper) == (None, None)
-    assert found["overlap"] == averages(rows())[2]
+    assert found["overlap"] == average_each_series(rows())[2]
     assert found["overlap"].value == pytest.approx(0.2)
     assert all(row.draw is None and row.reason == "" for row in found.values())
 
 
 def test_the_interval_is_not_that_of_the_average() -> None:
     """The average's own interval, which speaks of the simulation alone, is the one to be replaced."""
-    average = by_measure(averages(rows()))["estimate"]
+    average = by_measure(average_each_series(rows()))["estimate"]
     assert (average.lower, average.upper) == pytest.approx(t.interval(0.95, 2, 4, (4 / 3) ** 0.5))
     assert by_measure(by_combining_rules(rows()))["estimate"].upper != pytest.approx(average.upper)
 
@@ -150,8 +150,8 @@ def test_estimands_are_combined_each_for_itself() -> None:
 def test_methods_with_a_rule_use_it_and_the_others_are_averaged_in_the_rows_order() -> None:
     other = [replace(row, method="ecdf", measure="max_abs_difference") for row in rows() if row.measure == "overlap"]
     mixed = [row for pair in zip(other, by_draw(rows()), strict=True) for row in (pair[0], *pair[1])]
-    found = combined_rows(mixed)
-    assert found == [*averages(other), *by_combining_rules(rows())]
+    found = combine_series(mixed)
+    assert found == [*average_each_series(other), *by_combining_rules(rows())]
 
 
 def by_draw(every: list[Row]) -> list[list[Row]]:
@@ -164,7 +164,7 @@ def test_datasets_of_other_kinds_and_levels_are_kept_apart() -> None:
         [replace(row, level=0.5) for row in rows()],
         [replace(row, dataset="anonymised") for row in rows()],
     ]
-    found = combined_rows([row for part in apart for row in part])
+    found = combine_series([row for part in apart for row in part])
     assert len(found) == 9
     assert {(row.dataset, row.level) for row in found} == {
         ("synthetic", None),
@@ -176,25 +176,25 @@ def test_datasets_of_other_kinds_and_levels_are_kept_apart() -> None:
 
 def test_stored_rows_are_combined_alike() -> None:
     stored = [Row(**json.loads(json.dumps(row.to_dict()))) for row in rows()]
-    assert combined_rows(stored) == combined_rows(rows())
+    assert combine_series(stored) == combine_series(rows())
 
 
 def test_series_come_in_the_order_of_their_first_row() -> None:
-    assert [[row.draw for row in group] for group in by_series(rows())] == [[1, 2, 3]] * 3
-    assert [group[0].measure for group in by_series(rows())] == ["estimate", "standard_error", "overlap"]
+    assert [[row.draw for row in group] for group in group_by_series(rows())] == [[1, 2, 3]] * 3
+    assert [group[0].measure for group in group_by_series(rows())] == ["estimate", "standard_error", "overlap"]
 
 
 @pytest.mark.parametrize("key", ["risk.identification", "risk.attribute", "risk.uniqueness"])
 def test_the_interval_of_a_number_of_records_ends_at_all_of_them(
     key: str, small_recipe: Callable[..., Recipe], small_data: Microdata
 ) -> None:
-    found = find(key, "")
+    found = find_method(key, "")
     step = {"method": key} if key == "risk.uniqueness" else {"method": key, "radius": {"income": "900%", "visits": 60}}
     recipe = small_recipe(measure=[step], threshold=[], release={"m": 2, "seed": 1})
     counted = {output.name for output in found.outputs if output.unit == "records"}
     rows = [
         r
-        for r in execute(recipe, small_data, key=PUBLIC).rows
+        for r in execute_run(recipe, small_data, key=PUBLIC).rows
         if r.measure in counted and r.draw is None and r.upper is not None
     ]
     assert rows
@@ -202,4 +202,6 @@ def test_the_interval_of_a_number_of_records_ends_at_all_of_them(
         assert 0 <= row.lower <= row.value <= row.upper <= len(small_data)
     like = replace(rows[0], draw=1, lower=None, upper=None)
     draws = [replace(like, draw=draw, value=value) for draw, value in ((1, 1.0), (2, 79.0))]
-    assert (averages(draws, 80)[0].upper or 0) <= 80 < (averages(draws)[0].upper or 0), "else it leaves the range"
+    assert (average_each_series(draws, 80)[0].upper or 0) <= 80 < (average_each_series(draws)[0].upper or 0), (
+        "else it leaves the range"
+    )

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind
 
-from sfumato.engine.execution.comparison import Compared, compare, compare_verdicts, goal_of
+from sfumato.engine.execution.comparison import ComparedNumber, compare_rows, compare_verdicts, goal_of
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.results import Goal
-from sfumato.engine.methods.rows import Row, average
+from sfumato.engine.methods.rows import Row, average_series
 from sfumato.engine.recipe.thresholds import Verdict
 
 RATE = Row("risk", "identification", "true_match_rate", "", "synthetic", None, None, None, params={"known": ["a", "b"]})
@@ -28,11 +28,11 @@ def rows_of(values: Sequence[float | None], confidential: float | None = 0.6, **
         for draw, value in enumerate(values, start=1)
     ]
     own = replace(base, dataset="confidential", value=confidential)
-    return [own, replace(average(draws), baseline=confidential), *draws]
+    return [own, replace(average_series(draws), baseline=confidential), *draws]
 
 
-def one(first: list[Row], second: list[Row], goal: Goal = "low") -> Compared:
-    (found,) = compare(first, second, lambda row: goal)
+def one(first: list[Row], second: list[Row], goal: Goal = "low") -> ComparedNumber:
+    (found,) = compare_rows(first, second, lambda row: goal)
     return found
 
 
@@ -42,15 +42,15 @@ def test_a_row_has_both_values_and_welchs_interval() -> None:
     assert found.first is not None
     assert found.second is not None
     assert (found.first.value, found.second.value) == pytest.approx((0.7 / 3, 0.65))
-    assert (found.confidential, found.first.baseline, found.second.baseline) == (0.6, 0.6, 0.6)
+    assert (found.confidential_value, found.first.baseline, found.second.baseline) == (0.6, 0.6, 0.6)
     interval = ttest_ind(second, first, equal_var=False).confidence_interval()
     assert (found.difference, found.lower, found.upper) == pytest.approx((0.65 - 0.7 / 3, interval.low, interval.high))
-    assert (found.distinguishable, found.better) == (True, "first")
+    assert (found.distinguishable, found.better_run) == (True, "first")
 
 
 @pytest.mark.parametrize(("goal", "better"), [("low", "second"), ("high", "first"), ("one", "second"), ("none", None)])
 def test_the_goal_says_which_is_better(goal: Goal, better: str | None) -> None:
-    assert one(rows_of([3.0, 3.1]), rows_of([1.0, 1.1]), goal).better == better
+    assert one(rows_of([3.0, 3.1]), rows_of([1.0, 1.1]), goal).better_run == better
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_the_goal_says_which_is_better(goal: Goal, better: str | None) -> None:
 )
 def test_where_1_is_best_a_copy_is_worse_than_a_model(values: tuple[float, float], better: str | None) -> None:
     first, second = ([value] * 2 for value in values)
-    assert one(rows_of(first), rows_of(second), "one").better == better
-    assert one(rows_of(first), rows_of(second), "low").better != better
+    assert one(rows_of(first), rows_of(second), "one").better_run == better
+    assert one(rows_of(first), rows_of(second), "low").better_run != better
 
 
 def test_an_interval_that_covers_0_is_not_distinguishable() -> None:
@@ -82,12 +82,12 @@ def test_runs_of_the_same_models_are_told_apart_5_times_in_100_and_of_others_nea
 
 def test_equal_values_are_equal_whatever_the_rounding_of_their_means() -> None:
     found = one(rows_of([0.1] * 3), rows_of([0.1] * 10))
-    assert (found.difference, found.better, found.distinguishable) == (0, None, False)
+    assert (found.difference, found.better_run, found.distinguishable) == (0, None, False)
 
 
 def test_one_dataset_has_no_interval_and_says_so() -> None:
     found = one(rows_of([0.1]), rows_of([0.2, 0.3]))
-    assert (found.lower, found.distinguishable, found.better) == (None, None, "first")
+    assert (found.lower, found.distinguishable, found.better_run) == (None, None, "first")
     assert "two datasets" in found.reason
 
 
@@ -103,7 +103,7 @@ def test_a_value_that_is_no_average_of_its_datasets_has_no_interval() -> None:
 
 def test_what_one_run_could_not_compute_has_its_reason() -> None:
     found = one(rows_of([None, None]), rows_of([0.5, 0.6]))
-    assert (found.difference, found.better, found.distinguishable, found.reason) == (None, None, None, "no match")
+    assert (found.difference, found.better_run, found.distinguishable, found.reason) == (None, None, None, "no match")
 
 
 def test_datasets_without_a_value_are_left_out_of_the_interval() -> None:
@@ -123,7 +123,7 @@ def test_rows_are_joined_on_key_target_params_and_level() -> None:
         *rows_of([1.0, 2.0], target="price"),
         *rows_of([1.0, 2.0], params={"q": 2}),
     ]
-    found = compare(first, second, lambda row: "low")
+    found = compare_rows(first, second, lambda row: "low")
     assert [(row.level, row.target, row.first is None, row.second is None) for row in found] == [
         (0.1, "", False, True),
         (None, "price", False, False),
@@ -135,13 +135,13 @@ def test_rows_are_joined_on_key_target_params_and_level() -> None:
 
 def test_variables_may_be_listed_in_any_order_but_must_be_the_same() -> None:
     first = rows_of([1.0, 2.0])
-    assert len(compare(first, rows_of([1.0, 2.0], params={"known": ["b", "a"]}))) == 1
-    assert len(compare(first, rows_of([1.0, 2.0], params={"known": ["b", "c"]}))) == 2
+    assert len(compare_rows(first, rows_of([1.0, 2.0], params={"known": ["b", "a"]}))) == 1
+    assert len(compare_rows(first, rows_of([1.0, 2.0], params={"known": ["b", "c"]}))) == 2
 
 
 def test_confidential_values_that_differ_are_not_given_as_one() -> None:
     found = one(rows_of([1.0, 2.0], confidential=0.6), rows_of([1.0, 2.0], confidential=0.7))
-    assert found.confidential is None
+    assert found.confidential_value is None
     assert found.first is not None
     assert found.first.confidential == 0.6
 

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import Execution, execute
+from sfumato.engine.execution.tasks import RunResult, execute_run
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.checks import check_steps
@@ -83,7 +83,7 @@ def prepared(
     release = {"m": 2, "seed": 3, **sections.pop("release", {}), **({"recode": rules} if rules else {})}
     table = {"title": "t", "data": {"file": "x.csv", "holdout": 0.3}, "variables": variables, "release": release}
     recipe = Recipe.from_table({**table, **sections})
-    data = conform(frame, recipe.schema).with_controls(conform(controls, recipe.schema))
+    data = conform_to_schema(frame, recipe.schema).with_controls(conform_to_schema(controls, recipe.schema))
     check_steps(recipe, data)
     return recipe, data
 
@@ -96,8 +96,8 @@ def before_import(**sections: Any) -> tuple[Recipe, Microdata]:
     return prepared({}, COARSE, coarse(PEOPLE), coarse(CONTROLS), **sections)
 
 
-def carried_out(case: tuple[Recipe, Microdata], given: Sequence[Microdata] = ()) -> Execution:
-    return execute(*case, given, key=PUBLIC)
+def carried_out(case: tuple[Recipe, Microdata], given: Sequence[Microdata] = ()) -> RunResult:
+    return execute_run(*case, given, key=PUBLIC)
 
 
 def said(rows: Sequence[Row]) -> list[tuple[Any, ...]]:
@@ -157,7 +157,7 @@ def releases(recipe: Recipe) -> dict[str, Microdata]:
     noise = frame.assign(**{name: frame[name].to_numpy()[order] for name in drawn})
     schema = recipe.released_schema
     made = {"copy": frame, "noise": noise, "fresh": coarse(people(120, 3))}
-    return {name: conform(one, schema, origin="synthetic") for name, one in made.items()}
+    return {name: conform_to_schema(one, schema, origin="synthetic") for name, one in made.items()}
 
 
 SCORED: dict[str, Any] = {"m": 1, "released": ["visits", "income", "ill"], "order": "original"}
@@ -174,7 +174,7 @@ def test_copies_noise_and_fresh_people_score_as_if_the_data_had_been_coarse(name
     assert said(ours.rows) == said(theirs.rows)
 
 
-def value(execution: Execution, key: str, **params: Any) -> float:
+def value(execution: RunResult, key: str, **params: Any) -> float:
     found = [row for row in execution.rows if row.key == key and row.draw is None and row.dataset != "confidential"]
     (row,) = (row for row in found if all(row.params.get(name) == one for name, one in params.items()))
     assert row.value is not None
@@ -209,7 +209,7 @@ def test_a_coarse_copy_is_found_and_noise_and_fresh_people_are_not(key: str) -> 
 def test_the_exact_file_would_show_too_low_a_risk(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: an age of 30 is held against 37, so that hardly anybody of a plain copy is found."""
     right = scored(key, "copy")
-    monkeypatch.setattr(Recipe, "recoded", lambda self, data: data)
+    monkeypatch.setattr(Recipe, "recode_data", lambda self, data: data)
     assert scored(key, "copy") < 0.2 < right
 
 
@@ -256,7 +256,7 @@ def numbers(rules: Any, variables: dict[str, Any], frame: pd.DataFrame, controls
     """What identification says of a plain copy of the recoded people."""
     measure = FOUND["risk.identification.true_match_rate"]
     recipe, data = prepared(rules, variables, frame, controls, release=SCORED, measure=[measure])
-    shown = recipe.recoded(data).alone
+    shown = recipe.recode_data(data).without_controls
     found = carried_out((recipe, data), [Microdata(shown.schema, shown.frame, "synthetic")])
     keys = ("true_match_rate", "expected_match_risk", "false_match_rate")
     return [value(found, f"risk.identification.{key}") for key in keys]
@@ -342,7 +342,7 @@ def test_a_level_that_no_record_has_is_found_once_the_data_are_read_and_none_of_
 def test_levels_of_an_ordinal_variable_are_joined_with_those_beside_them() -> None:
     ordinal = {**VARIABLES, "region": {**VARIABLES["region"], "kind": "ordinal"}}
     case = prepared({"region": {"b to d": ["b", "c", "d"]}}, ordinal, PEOPLE, CONTROLS, synthesis=CART)
-    assert case[0].recoded(case[1]).frame["region"].cat.categories.tolist() == ["a", "b to d", "e"]
+    assert case[0].recode_data(case[1]).frame["region"].cat.categories.tolist() == ["a", "b to d", "e"]
     with pytest.raises(BadInput, match="beside them"):
         prepared({"region": {"b, d": ["b", "d"]}}, ordinal, PEOPLE, CONTROLS, synthesis=CART)
 
@@ -366,7 +366,7 @@ def test_an_intruders_file_is_seen_through_the_rules() -> None:
     person = {"person": {"kind": "count", "role": "identifier"}}
     known = ["region", "age", "sex"]
 
-    def found(rules: dict[str, Any], variables: dict[str, Any], frame: pd.DataFrame) -> Execution:
+    def found(rules: dict[str, Any], variables: dict[str, Any], frame: pd.DataFrame) -> RunResult:
         held = frame.iloc[10:90]
         lines = [
             "person,region,age,sex",

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
-from sfumato.engine.execution.tasks import execute, measurement_streams, synthesis_streams
+from sfumato.engine.execution.tasks import execute_run, measurement_streams, synthesis_streams
 from sfumato.engine.methods.run import PUBLIC, Randomness
 from sfumato.engine.recipe.recipe import Recipe
 
@@ -74,7 +74,7 @@ def test_what_is_measured_does_not_change_what_is_made(small_recipe: Small, smal
         release={"m": 3, "seed": 7, "order": "original"}, data={"file": "people.csv", "where": "age > 0"}
     )
     assert made(plain, small_data) == made(other, small_data) == made(kept, small_data)
-    tables = [execute(recipe, small_data, key=KEY).releases for recipe in (plain, other)]
+    tables = [execute_run(recipe, small_data, key=KEY).releases for recipe in (plain, other)]
     assert all(one.frame.equals(two.frame) for one, two in zip(*tables, strict=True))
 
 
@@ -120,7 +120,7 @@ ROWS = {"when": ["2019-01-01", None, "2019-01-01T00:00:01"], "cost": [0.0, 1.5, 
 
 
 def kept(**columns: list[object]) -> str:
-    return conform(pd.DataFrame({**ROWS, **columns}), SCHEMA, MissingPolicy.KEEP).sha256
+    return conform_to_schema(pd.DataFrame({**ROWS, **columns}), SCHEMA, MissingPolicy.KEEP).sha256
 
 
 def test_missing_values_and_seconds_are_data() -> None:

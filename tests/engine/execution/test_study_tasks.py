@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.engine.execution.tasks import TaskKind, plan, points_of
+from sfumato.engine.execution.tasks import TaskKind, plan_tasks, points_of_task
 from sfumato.engine.recipe.recipe import Recipe
 
 
@@ -36,11 +36,11 @@ def recipe(*levels: float) -> Recipe:
 )
 def test_two_tasks_share_the_levels_and_every_level_is_of_one(levels: tuple[float, ...], names: list[str]) -> None:
     of = recipe(*levels)
-    tasks = [task for task in plan(of) if task.kind is TaskKind.STUDY]
+    tasks = [task for task in plan_tasks(of) if task.kind is TaskKind.STUDY]
     assert [task.key for task in tasks] == names
-    assert sum((points_of(of, 0, task.key) for task in tasks), ()) == levels
-    assert [task.point for task in tasks] == [points_of(of, 0, task.key)[0] for task in tasks]
+    assert sum((points_of_task(of, 0, task.key) for task in tasks), ()) == levels
+    assert [task.point for task in tasks] == [points_of_task(of, 0, task.key)[0] for task in tasks]
 
 
 def test_a_task_of_an_earlier_version_computes_its_one_point() -> None:
-    assert points_of(recipe(0.0, 0.01, 0.05), 0, "study/0/1") == (0.01,)
+    assert points_of_task(recipe(0.0, 0.01, 0.05), 0, "study/0/1") == (0.01,)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sfumato.engine.data.microdata import Microdata, Origin
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.execution.wrong_matches import MOST, WrongMatches, wrong_matches
+from sfumato.engine.execution.wrong_matches import MOST, WrongMatches, count_wrong_matches
 from sfumato.engine.matching.intruder import Knowledge
 from sfumato.engine.matching.matching import match
 from sfumato.engine.matching.radius import Radius
@@ -35,7 +35,7 @@ def compared(place: Any, pay: Any, drawn: list[Any], radius: int = 0, order: Any
     near = {"pay": Radius.parse(radius)} if radius else {}
     candidates = [match(*Knowledge.of(own, NAMES, near).against(one)).candidates.astype(float) for one in releases]
     by = np.arange(len(own)) if order is None else order
-    return wrong_matches(
+    return count_wrong_matches(
         own, releases, NAMES, near, groups=np.asarray(place), order=by, candidates=candidates, beyond=0.9
     )
 
@@ -145,7 +145,7 @@ def test_who_is_found_by_a_choice_of_variables_is_held_against_wrong_rows_by_the
         keys = Knowledge.of(own, names, {}).keys_against(release)
         best = best_matches(keys, (n, n), MatchTargets(np.arange(n), np.arange(n)))[0]
         plain = match(*Knowledge.of(own, names, {}).against(release)).candidates.astype(float)
-        found = wrong_matches(
+        found = count_wrong_matches(
             own, [release, release], names, {}, groups=place, order=np.arange(n), candidates=[plain, plain], beyond=0.9,
             best_candidates=[best.result.candidates.astype(float)] * 2,
         )  # fmt: skip
@@ -158,7 +158,7 @@ def test_another_choice_than_the_measure_s_is_refused() -> None:
     own = table([0, 0, 1, 1], [0, 1, 0, 1])
     release = table([0, 0, 1, 1], [1, 0, 1, 0], "synthetic")
     with pytest.raises(NotComputable, match="another choice"):
-        wrong_matches(
+        count_wrong_matches(
             own, [release], NAMES, {}, groups=np.array([0, 0, 1, 1]), order=np.arange(4), candidates=[np.ones(4)],
             beyond=0.9, best_candidates=[np.ones(4)],
         )  # fmt: skip

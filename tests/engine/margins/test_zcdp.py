@@ -18,7 +18,7 @@ from sfumato.engine.margins.zcdp import (
     rho_at,
     sigma_of,
 )
-from sfumato.engine.methods.privacy import Concentrated, PrivacyAccount, total
+from sfumato.engine.methods.privacy import ConcentratedCost, PrivacyAccount, sum_accounts
 
 
 def gaussian_delta(sigma: float, epsilon: float) -> float:
@@ -54,14 +54,14 @@ def test_costs_of_choices_and_pure_steps() -> None:
 
 
 def test_steps_of_both_kinds_are_composed_in_the_better_way() -> None:
-    noisy = PrivacyAccount.of_rho(Concentrated(rho_at(1.0, 1e-9), 3 * rho_at(1.0, 1e-9), 1e-9))
-    twice = total([noisy, noisy])
+    noisy = PrivacyAccount.from_rho(ConcentratedCost(rho_at(1.0, 1e-9), 3 * rho_at(1.0, 1e-9), 1e-9))
+    twice = sum_accounts([noisy, noisy])
     assert 1.4 < twice.noise < 1.5, "noise adds up by its squares"
-    one = total([noisy, PrivacyAccount(0.5, 1, 1)])
+    one = sum_accounts([noisy, PrivacyAccount(0.5, 1, 1)])
     assert one.noise == pytest.approx(1.5)
-    many = total([noisy, *[PrivacyAccount(0.01, 1, 1)] * 100])
+    many = sum_accounts([noisy, *[PrivacyAccount(0.01, 1, 1)] * 100])
     assert 1.0 < many.noise < 1.5, "many small steps cost less as rho than added"
     assert noisy.substitution is not None
     assert noisy.release is not None
     assert noisy.release < noisy.substitution < 2 * noisy.release
-    assert total([PrivacyAccount(0.5, 2, 1)]).noise == 1.0
+    assert sum_accounts([PrivacyAccount(0.5, 2, 1)]).noise == 1.0

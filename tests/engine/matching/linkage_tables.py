@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.matching.blocks import Blocks
 from sfumato.engine.matching.comparisons import Comparison, compared
@@ -61,7 +61,7 @@ def prepared(
             for name in map(str, rows)
         )
     )
-    ours, theirs = (conform(one, schema, MissingPolicy.KEEP) for one in (rows, released))
+    ours, theirs = (conform_to_schema(one, schema, MissingPolicy.KEEP) for one in (rows, released))
     names = [name for name in map(str, rows) if name != "zip"]
     comparisons = compared(ours, theirs, names, {name: Radius.parse(one) for name, one in radius.items()}, 3.0)
     kept = compared(ours, theirs, ["zip"] if "zip" in rows else [], {}, 3.0)

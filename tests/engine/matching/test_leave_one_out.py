@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.execution.record_risk import candidates_without
+from sfumato.engine.execution.record_risk import count_candidates_without
 from sfumato.engine.matching.matching import Exact, Within, match
 
 Keys = list[Exact | Within]
@@ -43,7 +43,7 @@ def matched_again(keys: Keys) -> np.ndarray:
 @settings(max_examples=200, deadline=None)
 def test_it_is_the_match_without_the_variable(keys: Keys) -> None:
     n, released = keys[0].shape
-    counts = candidates_without(keys, range(n))
+    counts = count_candidates_without(keys, range(n))
     assert counts.shape == (n, len(keys) + 1)
     assert (counts[:, 0] == matched_again(keys)).all()
     for v in range(len(keys)):
@@ -55,14 +55,14 @@ def test_it_is_the_match_without_the_variable(keys: Keys) -> None:
 def test_the_records_asked_for_come_in_their_order() -> None:
     region = Exact(pd.Series(list("aab")), pd.Series(list("abb")))
     age = Within(np.array([0.0, 5.0, 5.0]), np.array([1.0, 6.0, 6.0]), np.array([0.0, 5.0, 7.0]))
-    assert candidates_without([region, age], [2, 0]).tolist() == [[1, 1, 2], [1, 1, 1]]
+    assert count_candidates_without([region, age], [2, 0]).tolist() == [[1, 1, 2], [1, 1, 1]]
 
 
 def test_the_wrong_count_is_noticed() -> None:
     """The negative control: counting whoever differs in that variable, whatever the others say, is too many."""
     region = Exact(pd.Series(list("aab")), pd.Series(list("abb")))
     age = Within(np.array([0.0, 5.0, 5.0]), np.array([1.0, 6.0, 6.0]), np.array([0.0, 5.0, 7.0]))
-    counts = candidates_without([region, age], [0])
+    counts = count_candidates_without([region, age], [0])
     wrong = counts[0, 0] + np.count_nonzero(np.array([False, True, True]))
     with pytest.raises(AssertionError):
         assert counts[0, 1] == wrong

@@ -64,9 +64,9 @@ def test_parts_and_blocks_change_no_count(
         within.append(Within(centre - width, centre + width, released))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(matching, "AT_ONCE", at_once)
-        patch.setattr(sorting, "FEW", few)
+        patch.setattr(sorting, "FEW_TO_SEARCH", few)
         patch.setattr(matching, "CELLS_PER_KEY", per_key)
-        patch.setattr(row_blocks, "CELLS", cells)
+        patch.setattr(row_blocks, "CELLS_PER_BLOCK", cells)
         matcher = Matcher.of(exact, (n, m))
         found = matcher.match(within)
         held = Held(matcher, within[:stay])
@@ -96,7 +96,7 @@ def test_windows_of_blocks_are_those_of_the_whole(written: str | int) -> None:
     radius = Radius.parse(written)
     whole = radius.window(values)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_blocks, "CELLS", 28)
+        patch.setattr(row_blocks, "CELLS_PER_BLOCK", 28)
         blocks = radius.window(values)
     assert [end.tobytes() for end in blocks] == [end.tobytes() for end in whole]
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prepared_tables import schema_of
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Variable
-from sfumato.engine.execution.record_risk import candidates_without
+from sfumato.engine.execution.record_risk import count_candidates_without
 from sfumato.engine.matching.intruder import belief
 from sfumato.engine.matching.matching import Exact, Within, match
 from sfumato.engine.matching.radius import Radius
@@ -39,7 +39,7 @@ RADII = {"visits": Radius.parse(1), "income": Radius.parse("50%")}
 def table(records: list[tuple[object, ...]]) -> Microdata:
     """The records, and one without missing values, so that no column lacks all."""
     frame = pd.DataFrame([*records, WHOLE], columns=list(SCHEMA.names), dtype="object")
-    return conform(frame, SCHEMA, MissingPolicy.KEEP)
+    return conform_to_schema(frame, SCHEMA, MissingPolicy.KEEP)
 
 
 def alike(name: str, ours: object, theirs: object, radius: dict[str, Radius]) -> bool:
@@ -120,7 +120,7 @@ def test_leaving_a_variable_out_counts_missing_values_alike() -> None:
         Within.among_missing(*Radius.parse(1).window(own), np.isnan(own), released),
         Exact(np.array(["x", "y"]), np.array(["y", "x", "x"])),
     ]
-    assert candidates_without(keys, [0, 1]).tolist() == [[1, 2, 1], [1, 1, 1]]
+    assert count_candidates_without(keys, [0, 1]).tolist() == [[1, 2, 1], [1, 1, 1]]
 
 
 @pytest.mark.parametrize("model", ["log_normal", "log_relative", "log_normal_constant", "relative", "unknown"])

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.matching.radius import Radius, RadiusKind
 from sfumato.engine.methods.run import Run
@@ -122,7 +122,7 @@ def test_every_pair_of_a_table_of_decimals_matches_as_exact_fractions_do() -> No
     released = [Fraction(240 + 15 * ((5 * i + i // 7) % 9), 1000) for i in range(48)]
     schema = Schema((Variable("wage", Kind.CONTINUOUS, Role.SENSITIVE),))
     own, theirs = (
-        conform(pd.DataFrame({"wage": [float(one) for one in values]}), schema, origin=origin)
+        conform_to_schema(pd.DataFrame({"wage": [float(one) for one in values]}), schema, origin=origin)
         for values, origin in ((wages, "confidential"), (released, "synthetic"))
     )
     naive_misses = 0

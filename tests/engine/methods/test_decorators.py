@@ -12,10 +12,10 @@ import pytest
 import sfumato.engine
 from sfumato.engine.methods.outputs import Axis, Output, QualityOutput, RiskOutput, StudyOutput
 from sfumato.engine.methods.registry import (
-    MeasurePart,
+    MeasureDeclaration,
     Method,
-    StudyPart,
-    SynthesisPart,
+    StudyDeclaration,
+    SynthesisDeclaration,
     anonymisation_method,
     measure_method,
     method,
@@ -77,7 +77,7 @@ def test_method_declares_what_the_decorator_of_its_kind_declares(kind: str) -> N
     parts = (first, first.synthesis, first.measurement, first.study)
     for name, value in rest.items():
         assert [getattr(part, name) for part in parts if hasattr(part, name)] == [value]
-    bare = [part for part in (SynthesisPart(), MeasurePart(), StudyPart()) if part in parts]
+    bare = [part for part in (SynthesisDeclaration(), MeasureDeclaration(), StudyDeclaration()) if part in parts]
     assert len(bare) == (3 if decorator is anonymisation_method else 2)
 
 
@@ -99,7 +99,10 @@ def test_a_keyword_of_another_kind_is_refused(kind: str, foreign: dict[str, Any]
 
 def test_no_name_has_two_places() -> None:
     """What readers find in one part is in no other, so that a declaration cannot be said twice."""
-    for parts in ((Method, SynthesisPart, MeasurePart, StudyPart), (Output, QualityOutput, StudyOutput, RiskOutput)):
+    for parts in (
+        (Method, SynthesisDeclaration, MeasureDeclaration, StudyDeclaration),
+        (Output, QualityOutput, StudyOutput, RiskOutput),
+    ):
         names = [field.name for part in parts for field in fields(part)]
         assert len(set(names)) == len(names)
 

@@ -73,11 +73,11 @@ def test_whole_numbers_are_numbers() -> None:
 
 def test_declared_fields_tell_their_choices_and_whether_they_are_required() -> None:
     infos = {info.name: info for info in Example.params()}
-    assert [name for name, info in infos.items() if info.required] == ["k"]
+    assert [name for name, info in infos.items() if info.is_required] == ["k"]
     assert infos["model"].choices == ("logit", "cart")
     assert infos["share"].choices == ()
-    assert infos["k"].param.limits == "at least 2 and at most 9"
-    assert infos["share"].param.limits == "above 0 and below 1"
+    assert infos["k"].param.limits_text == "at least 2 and at most 9"
+    assert infos["share"].param.limits_text == "above 0 and below 1"
 
 
 @pytest.mark.parametrize(
@@ -158,13 +158,13 @@ def test_a_method_without_parameters_says_so() -> None:
     assert Nothing().for_release(SCHEMA, ()) == Nothing()
 
 
-Names = Annotated[tuple[str, ...], Param("names of variables", names="variables", told=True)]
+Names = Annotated[tuple[str, ...], Param("names of variables", names="variables", reported=True)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lists(Spec):
     names: Names = ()
-    others: Annotated[Names, Variant("other names", told=False)] = ()
+    others: Annotated[Names, Variant("other names", reported=False)] = ()
     terms: Annotated[tuple[str, ...], Param("terms", names="terms")] = ()
     sizes: Annotated[tuple[int, ...], Param("sizes", unique=True)] = ()
     weights: Annotated[tuple[int, ...], Param("weights")] = ()
@@ -193,8 +193,8 @@ def test_a_list_that_holds_each_item_once_refuses_one_twice(table: dict[str, Any
 
 def test_a_variant_changes_what_it_names_of_an_annotated_type() -> None:
     names, others, *_ = (info.param for info in Lists.params())
-    assert names == Param("names of variables", names="variables", told=True)
-    assert others == Param("other names", names="variables", told=False)
+    assert names == Param("names of variables", names="variables", reported=True)
+    assert others == Param("other names", names="variables", reported=False)
 
 
 def test_a_variable_named_twice_is_refused_in_a_new_recipe_and_read_in_a_stored_one() -> None:

@@ -13,11 +13,11 @@ from scipy.optimize import linprog
 
 from sfumato.engine.partition import equivalence_classes as module
 from sfumato.engine.partition.equivalence_classes import (
-    Composition,
+    ClassComposition,
     class_sizes,
+    code_shares,
     equivalence_classes,
     joint_classes,
-    shares_of,
 )
 
 
@@ -51,16 +51,16 @@ def test_every_number_by_its_definition(table: tuple[np.ndarray, np.ndarray, int
     classes, codes, values = table
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "DENSE", dense)
-        found = Composition.of(classes, codes, 3, values)
-    q = shares_of(codes, values)
+        found = ClassComposition.from_codes(classes, codes, 3, values)
+    q = code_shares(codes, values)
     ranks = np.arange(values)
     ordered = np.abs(ranks[:, None] - ranks) / max(values - 1, 1)
     for c in range(3):
-        p = shares_of(codes[classes == c], values)
+        p = code_shares(codes[classes == c], values)
         some = p[p > 0]
-        assert found.distinct()[c] == len(some)
-        assert found.entropy()[c] == pytest.approx(-(some * np.log(some)).sum(), abs=1e-12)
-        assert found.mode()[c] == np.argmax(p)
+        assert found.distinct_counts()[c] == len(some)
+        assert found.class_entropies()[c] == pytest.approx(-(some * np.log(some)).sum(), abs=1e-12)
+        assert found.class_modes()[c] == np.argmax(p)
         for l in (1, 2, 3):  # noqa: E741
             assert found.recursive_ratio(l)[c] == recursive_ratio(codes[classes == c].tolist(), l)
         assert found.equal_distance(q)[c] == pytest.approx(transport(p, q, 1.0 - np.eye(values)), abs=1e-9)
@@ -71,21 +71,21 @@ def test_the_example_of_t_closeness() -> None:
     """Li, Li & Venkatasubramanian §5: incomes 3k..11k; {3k,4k,5k} is 0.375 and {6k,8k,11k} 0.167 from them all."""
     incomes = np.arange(9)
     codes = np.concatenate([incomes, [0, 1, 2], [3, 5, 8]])
-    found = Composition.of(np.repeat([0, 1, 2], [9, 3, 3]), codes, 3, 9)
-    assert found.ordered_distance(shares_of(incomes, 9))[1:] == pytest.approx([0.375, 1 / 6])
+    found = ClassComposition.from_codes(np.repeat([0, 1, 2], [9, 3, 3]), codes, 3, 9)
+    assert found.ordered_distance(code_shares(incomes, 9))[1:] == pytest.approx([0.375, 1 / 6])
 
 
 @pytest.mark.parametrize("values", range(1, 30))
 def test_entropy_l_of_even_values_is_their_number_exactly(values: int) -> None:
     """Or else a table of three even values would fail l = 3 by 4e-16."""
-    found = Composition.of(np.zeros(3 * values, dtype=int), np.arange(3 * values) % values, 1, values)
+    found = ClassComposition.from_codes(np.zeros(3 * values, dtype=int), np.arange(3 * values) % values, 1, values)
     assert found.effective_values()[0] == values
-    assert math.exp(found.entropy()[0]) == pytest.approx(values)
+    assert math.exp(found.class_entropies()[0]) == pytest.approx(values)
 
 
 def test_recursive_diversity_of_a_class_counted_by_hand() -> None:
     """5 colds, 3 flus, 1 gout: 5 < c 4 for l = 2, 5 < c 1 for l = 3, and nothing for l = 4."""
-    found = Composition.of(np.zeros(9, dtype=int), np.repeat([1, 0, 2], [5, 3, 1]), 1, 3)
+    found = ClassComposition.from_codes(np.zeros(9, dtype=int), np.repeat([1, 0, 2], [5, 3, 1]), 1, 3)
     assert [found.recursive_ratio(l)[0] for l in (1, 2, 3, 4)] == [5 / 9, 5 / 4, 5.0, math.inf]  # noqa: E741
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.engine.data.schema import Kind
-from sfumato.engine.partition.hierarchies import Interval, interval, members, outside_of
+from sfumato.engine.partition.hierarchies import Interval, lies_outside_label, parse_group, parse_interval
 
 LEVELS = ("small", "medium", "large")
 
@@ -36,24 +36,24 @@ LEVELS = ("small", "medium", "large")
     ],
 )
 def test_intervals_of_numbers(label: str, expected: Interval) -> None:
-    assert interval(label, Kind.COUNT) == expected
+    assert parse_interval(label, Kind.COUNT) == expected
 
 
 @pytest.mark.parametrize(
     "label", ["*", "young", "[a, b]", "[1, 2, 3]", "20-", "{1, 2}", "", "[20 30]", "2020-01-01", "20"]
 )
 def test_other_labels_are_no_intervals(label: str) -> None:
-    assert interval(label, Kind.CONTINUOUS) is None
+    assert parse_interval(label, Kind.CONTINUOUS) is None
 
 
 def test_intervals_of_dates_and_levels() -> None:
     day = pd.Timestamp("2020-01-01").toordinal() - pd.Timestamp("1970-01-01").toordinal()
-    assert interval("[2020-01-01, 2020-01-31]", Kind.DATE) == Interval(day, day + 30)
-    assert interval("2020-01-01 - 2020-01-31", Kind.DATE) == Interval(day, day + 30)
-    assert interval("[2020-01-01, 2020-99-31]", Kind.DATE) is None
-    assert interval("[small, medium]", Kind.ORDINAL, LEVELS) == Interval(0, 1)
-    assert interval("[small, huge]", Kind.ORDINAL, LEVELS) is None
-    assert interval("[small, medium]", Kind.CATEGORICAL, LEVELS) is None
+    assert parse_interval("[2020-01-01, 2020-01-31]", Kind.DATE) == Interval(day, day + 30)
+    assert parse_interval("2020-01-01 - 2020-01-31", Kind.DATE) == Interval(day, day + 30)
+    assert parse_interval("[2020-01-01, 2020-99-31]", Kind.DATE) is None
+    assert parse_interval("[small, medium]", Kind.ORDINAL, LEVELS) == Interval(0, 1)
+    assert parse_interval("[small, huge]", Kind.ORDINAL, LEVELS) is None
+    assert parse_interval("[small, medium]", Kind.CATEGORICAL, LEVELS) is None
 
 
 @pytest.mark.slow
@@ -63,20 +63,21 @@ def test_intervals_that_pandas_cuts_contain_their_values(values: list[float], bi
     labels = pd.cut(np.array(values), edges, right=right, include_lowest=True).astype(str)
     rounding = 1e-3 * max(1.0, *np.abs(values))  # pandas prints the ends with few digits
     for label, value in zip(labels, values, strict=True):
-        found = interval(label, Kind.CONTINUOUS)
+        found = parse_interval(label, Kind.CONTINUOUS)
         assert found is not None
         assert found.low - rounding <= value <= found.high + rounding
 
 
 def test_groups_and_what_is_outside() -> None:
-    assert members("{a, b}") == ("a", "b")
-    assert members("a, b") == ()
+    assert parse_group("{a, b}") == ("a", "b")
+    assert parse_group("a, b") == ()
     labels = np.array(["{north, south}", "{north, south}", "*", "{north, nowhere}", "[1, 2]"], dtype=object)
     codes = np.array([0.0, 2.0, 1.0, 2.0, np.nan])
     assert (
-        outside_of(labels, codes, Kind.CATEGORICAL, ("north", "south", "west")).tolist() == [False, True] + [False] * 3
+        lies_outside_label(labels, codes, Kind.CATEGORICAL, ("north", "south", "west")).tolist()
+        == [False, True] + [False] * 3
     )
     numbers = np.array(["[1, 2)", "[1, 2)", "{1, 5}", "{1, 5}", "[1, 2)"], dtype=object)
-    assert outside_of(numbers, np.array([1.0, 2.0, 5.0, 4.0, np.nan]), Kind.COUNT).tolist() == [
+    assert lies_outside_label(numbers, np.array([1.0, 2.0, 5.0, 4.0, np.nan]), Kind.COUNT).tolist() == [
         False, True, False, True, False
     ]  # fmt: skip

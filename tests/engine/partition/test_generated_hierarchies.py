@@ -15,17 +15,17 @@ from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.run import Run
 from sfumato.engine.partition.generated_hierarchies import (
-    Proposal,
-    by_frequency,
-    by_prefix,
-    of_categories,
-    of_dates,
-    of_numbers,
-    of_ordered,
-    proposals,
+    HierarchyProposal,
+    propose_by_frequency,
+    propose_by_prefix,
+    propose_for_categories,
+    propose_for_dates,
+    propose_for_numbers,
+    propose_for_ordered_levels,
+    propose_hierarchies,
     readable_widths,
 )
-from sfumato.engine.partition.hierarchies import Hierarchy, interval, interval_hierarchy
+from sfumato.engine.partition.hierarchies import Hierarchy, interval_hierarchy, parse_interval
 
 LABELS = st.lists(st.text(min_size=1, max_size=4), min_size=1, max_size=25, unique=True)
 CODES = st.lists(
@@ -60,7 +60,7 @@ def holds(tree: Hierarchy, values: list[str]) -> None:
 @pytest.mark.slow
 @given(LABELS)
 def test_neighbouring_levels_are_nested_stretches(levels: list[str]) -> None:
-    tree = of_ordered(levels).tree
+    tree = propose_for_ordered_levels(levels).tree
     assert tree is not None
     holds(tree, levels)
     place = {level: rank for rank, level in enumerate(levels)}
@@ -72,24 +72,24 @@ def test_neighbouring_levels_are_nested_stretches(levels: list[str]) -> None:
 
 def test_neighbouring_levels_read_as_intervals() -> None:
     levels = ["none", "primary", "lower", "upper", "short", "bachelor", "master"]
-    proposal = of_ordered(levels)
+    proposal = propose_for_ordered_levels(levels)
     assert proposal.tree is not None
     assert proposal.tree.rows[4] == ("short", "[short, master]", "*")
-    found = interval("[short, master]", Kind.ORDINAL, levels)
+    found = parse_interval("[short, master]", Kind.ORDINAL, levels)
     assert found is not None
     assert (found.low, found.high) == (4, 6)
-    assert proposal.learnt == ""
+    assert proposal.learnt_facts == ""
 
 
 def test_names_of_levels_that_look_like_groups_do_not_join_what_lies_apart() -> None:
-    tree = of_ordered(["a, b", "c", "a", "b, c"]).tree
+    tree = propose_for_ordered_levels(["a, b", "c", "a", "b, c"]).tree
     assert tree is not None
     assert tree.height == 1
 
 
 @given(st.dictionaries(st.text(min_size=1, max_size=4), st.integers(0, 50), min_size=1, max_size=25))
 def test_every_hierarchy_of_categories_parts_and_nests(counts: dict[str, int]) -> None:
-    for proposal in of_categories(counts):
+    for proposal in propose_for_categories(counts):
         assert proposal.tree is not None
         holds(proposal.tree, list(counts))
 
@@ -97,7 +97,7 @@ def test_every_hierarchy_of_categories_parts_and_nests(counts: dict[str, int]) -
 @pytest.mark.slow
 @given(CODES)
 def test_codes_lie_below_what_they_begin_with(codes: list[str]) -> None:
-    proposal = by_prefix(codes)
+    proposal = propose_by_prefix(codes)
     if proposal is None:
         return
     assert proposal.tree is not None
@@ -109,7 +109,7 @@ def test_codes_lie_below_what_they_begin_with(codes: list[str]) -> None:
 
 @given(st.dictionaries(st.text("abc", min_size=1, max_size=3), st.integers(0, 50), min_size=1, max_size=25))
 def test_the_node_of_the_rare_holds_two_values_and_its_share_of_the_records(counts: dict[str, int]) -> None:
-    proposal = by_frequency(counts)
+    proposal = propose_by_frequency(counts)
     if proposal is None:
         return
     assert proposal.tree is not None
@@ -117,7 +117,7 @@ def test_the_node_of_the_rare_holds_two_values_and_its_share_of_the_records(coun
     assert len(joined) >= 2
     assert sum(counts[value] for value in joined) >= 0.05 * sum(counts.values())
     assert all(counts[value] >= 0.05 * sum(counts.values()) for value in counts if value not in joined)
-    assert "rare is learnt from the records" in proposal.learnt
+    assert "rare is learnt from the records" in proposal.learnt_facts
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_the_node_of_the_rare_holds_two_values_and_its_share_of_the_records(coun
     ],
 )
 def test_codes_that_nest(codes: list[str], code: str, nodes: tuple[str, ...]) -> None:
-    proposal = by_prefix(codes)
+    proposal = propose_by_prefix(codes)
     assert proposal is not None
     assert proposal.tree is not None
     row = next(row for row in proposal.tree.rows if row[0] == code)
@@ -158,12 +158,12 @@ def test_codes_that_nest(codes: list[str], code: str, nodes: tuple[str, ...]) ->
     ],
 )
 def test_what_is_no_code_is_not_grouped_by_its_first_signs(values: list[str]) -> None:
-    assert by_prefix(values) is None
+    assert propose_by_prefix(values) is None
 
 
 def test_a_word_among_codes_stays_alone_up_to_the_root() -> None:
     codes = [f"{a}{b}{c}" for a in "12" for b in "123" for c in "12"] + ["unknown"]
-    proposal = by_prefix(codes)
+    proposal = propose_by_prefix(codes)
     assert proposal is not None
     assert proposal.tree is not None
     assert set(proposal.tree.rows[-1][:-1]) == {"unknown"}
@@ -186,20 +186,20 @@ def test_widths_are_readable_and_nest(span: float, finest: float) -> None:
 
 def test_the_ages_of_a_census() -> None:
     ages = np.repeat(np.arange(17.0, 91.0), 10)
-    proposal = of_numbers(ages, whole=True)
+    proposal = propose_for_numbers(ages, whole=True)
     assert proposal.widths == (5, 10, 20)
-    assert proposal.settings("age") == {"widths": {"age": [5, 10, 20]}}
-    assert "give the variable bounds" in proposal.learnt
+    assert proposal.recipe_settings("age") == {"widths": {"age": [5, 10, 20]}}
+    assert "give the variable bounds" in proposal.learnt_facts
 
 
 def test_declared_bounds_say_nothing_of_the_records() -> None:
     """The same widths whatever the records are, and nothing learnt; an open end is learnt."""
     rng = np.random.default_rng(1)
     for numbers in (rng.random(50), 1e9 * rng.random(50)):
-        proposal = of_numbers(numbers, (0.0, 100.0))
+        proposal = propose_for_numbers(numbers, (0.0, 100.0))
         assert proposal.widths == (5, 10, 20)
-        assert proposal.learnt == ""
-    assert of_numbers(rng.random(50), (0.0, None)).learnt
+        assert proposal.learnt_facts == ""
+    assert propose_for_numbers(rng.random(50), (0.0, None)).learnt_facts
 
 
 def test_one_record_does_not_move_the_widths() -> None:
@@ -207,25 +207,25 @@ def test_one_record_does_not_move_the_widths() -> None:
     numbers = np.linspace(20, 70, 200)
     alone, tenth = numbers.copy(), numbers.copy()
     alone[-1], tenth[-20:] = 1e7, 1e7
-    assert of_numbers(alone).widths == of_numbers(numbers).widths
-    assert of_numbers(tenth).widths != of_numbers(numbers).widths
+    assert propose_for_numbers(alone).widths == propose_for_numbers(numbers).widths
+    assert propose_for_numbers(tenth).widths != propose_for_numbers(numbers).widths
 
 
 @pytest.mark.parametrize("numbers", [np.zeros(5), np.array([]), np.array([3.0, 4.0, 3.0])])
 def test_numbers_without_room_lie_below_the_root(numbers: np.ndarray) -> None:
-    proposal = of_numbers(numbers, whole=True)
+    proposal = propose_for_numbers(numbers, whole=True)
     assert proposal.widths == ()
-    assert proposal.settings("n") == {}
+    assert proposal.recipe_settings("n") == {}
 
 
 def test_mostly_one_value_still_gets_intervals() -> None:
-    assert of_numbers(np.append(np.zeros(99), 1000.0)).widths
+    assert propose_for_numbers(np.append(np.zeros(99), 1000.0)).widths
 
 
 def test_dates_get_weeks_or_years_by_how_far_they_reach() -> None:
-    assert of_dates(np.arange(0.0, 15_000.0)).widths == (364, 3640)
-    assert of_dates(np.arange(0.0, 100.0)).widths == (7, 28)
-    assert of_dates(np.arange(0.0, 5.0)).widths == ()
+    assert propose_for_dates(np.arange(0.0, 15_000.0)).widths == (364, 3640)
+    assert propose_for_dates(np.arange(0.0, 100.0)).widths == (7, 28)
+    assert propose_for_dates(np.arange(0.0, 5.0)).widths == ()
 
 
 def microdata() -> Microdata:
@@ -251,10 +251,10 @@ def test_every_proposal_is_what_a_recipe_takes_and_a_method_recodes_along() -> N
     data = microdata()
     method = registry()["anonymisation.generalisation"]
     for name in data.schema.names:
-        for proposal in proposals(data, name):
-            assert isinstance(proposal, Proposal)
-            assert proposal.words
-            settings = proposal.settings(name)
+        for proposal in propose_hierarchies(data, name):
+            assert isinstance(proposal, HierarchyProposal)
+            assert proposal.description
+            settings = proposal.recipe_settings(name)
             table = {"quasi_identifiers": [name], "levels": {name: 1}, **settings}
             spec = method.spec.from_table(table, "anonymisation[0]")
             spec.check(data.schema, "anonymisation[0]")
@@ -267,4 +267,4 @@ def test_the_order_of_the_records_changes_nothing() -> None:
     order = np.random.default_rng(0).permutation(len(data))
     other = Microdata(data.schema, data.frame.iloc[order].reset_index(drop=True))
     for name in data.schema.names:
-        assert proposals(data, name) == proposals(other, name)
+        assert propose_hierarchies(data, name) == propose_hierarchies(other, name)

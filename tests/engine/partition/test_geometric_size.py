@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.partition.hierarchies import Hierarchy, flat
-from sfumato.engine.partition.pairs import Labels, categorical_loss, class_ranges, numerical_loss
+from sfumato.engine.partition.hierarchies import Hierarchy, flat_hierarchy
+from sfumato.engine.partition.pairs import TextValues, categorical_loss, class_ranges, numerical_loss
 
 # Figures 3 and 4 of the paper.
 FOOBAR = Hierarchy((("foo", "foobar", "*"), ("bar", "foobar", "*"), ("test", "*", "*")), {"foobar": 10.0, "*": 100.0})
-FLAT = flat(["a", "b", "c"])
+FLAT = flat_hierarchy(["a", "b", "c"])
 small = st.lists(st.tuples(st.integers(-3, 3), st.integers(-1, 3)), min_size=1, max_size=12)
 
 
-def labels(*values: str) -> Labels:
-    return Labels.of(np.array(values, dtype=object))
+def labels(*values: str) -> TextValues:
+    return TextValues.from_values(np.array(values, dtype=object))
 
 
 def test_labels_are_the_text_of_the_values_that_occur() -> None:
@@ -27,7 +27,7 @@ def test_labels_are_the_text_of_the_values_that_occur() -> None:
     numbers = pd.Series([2.5, np.nan, -1.0, 2.5])
     for column, text in ((levels, ["b", "(missing)", "a", "b"]), (numbers, ["2.5", "(missing)", "-1.0", "2.5"])):
         distinct, place = np.unique(np.array(text, dtype=object), return_inverse=True)
-        found = Labels.of(column)
+        found = TextValues.from_values(column)
         assert found.distinct == tuple(distinct)
         assert found.place.tolist() == place.tolist()
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from sfumato.engine.data import blocks
 from sfumato.engine.partition import grouping
-from sfumato.engine.partition.equivalence_classes import class_ends
-from sfumato.engine.partition.grouping import numbered, ranked
+from sfumato.engine.partition.equivalence_classes import class_extremes
+from sfumato.engine.partition.grouping import number_groups, rank_values
 
 
 def joined(columns: list[tuple[Any, ...]], records: list[int]) -> tuple[list[np.ndarray], int]:
@@ -73,24 +73,24 @@ def test_groups_are_those_of_all_values_joined(
     """Whatever fits one number, and whether a column of whole numbers is a digit or numbered by hashing."""
     columns, records = made
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grouping, "BEYOND", beyond)
+        patch.setattr(grouping, "KEY_LIMIT", beyond)
         patch.setattr(grouping, "NARROW", narrow)
         patch.setattr(grouping, "DENSE", 1)
-        found, groups = numbered(columns, records)
+        found, groups = number_groups(columns, records)
     expected, count = joined(columns, records)
     assert [part.tolist() for part in found] == [part.tolist() for part in expected]
     assert groups == count
 
 
 def test_without_columns_there_is_one_group() -> None:
-    found, groups = numbered([], [3, 2])
+    found, groups = number_groups([], [3, 2])
     assert [part.tolist() for part in found] == [[0, 0, 0], [0, 0]]
     assert groups == 1
 
 
 def test_whole_numbers_equal_the_same_numbers_written_as_fractions() -> None:
     """A count without missing values beside one with some, which is of floats."""
-    (ours, theirs), groups = numbered([(np.array([1, 2, 3]), np.array([3.0, np.nan, 1.0]))], [3, 3])
+    (ours, theirs), groups = number_groups([(np.array([1, 2, 3]), np.array([3.0, np.nan, 1.0]))], [3, 3])
     assert ours.tolist() == [0, 1, 2]
     assert theirs.tolist() == [2, 3, 0]
     assert groups == 4
@@ -102,7 +102,7 @@ def test_more_combinations_than_64_bits_hold_stay_apart() -> None:
     table = rng.integers(0, 1 << 20, (50, 7))
     table[0, :], table[1, :] = 0, (1 << 20) - 1
     rows = np.vstack([table, table[::-1]])
-    (found,), groups = numbered([(column,) for column in rows.T], [100])
+    (found,), groups = number_groups([(column,) for column in rows.T], [100])
     assert found.tolist() == [*range(50), *range(49, -1, -1)]
     assert groups == 50
 
@@ -119,9 +119,9 @@ NUMBERS = st.one_of(
 @settings(deadline=None)
 def test_ranks_are_those_that_numpy_finds(cells: int, values: list[float], narrow: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "CELLS", cells)
+        patch.setattr(blocks, "CELLS_PER_BLOCK", cells)
         patch.setattr(grouping, "NARROW", narrow)
-        distinct, ranks = ranked(np.array(values, dtype=np.float64))
+        distinct, ranks = rank_values(np.array(values, dtype=np.float64))
     expected, places = np.unique(np.array(values, dtype=np.float64), return_inverse=True)
     assert np.array_equal(distinct, expected, equal_nan=True)
     assert ranks.tolist() == places.tolist()
@@ -129,7 +129,7 @@ def test_ranks_are_those_that_numpy_finds(cells: int, values: list[float], narro
 
 def test_fractions_that_a_shift_would_lose_stay_apart() -> None:
     """1e-20 + 5 is 5 in floating point."""
-    distinct, ranks = ranked(np.array([-5.0, 0.0, 1e-20]))
+    distinct, ranks = rank_values(np.array([-5.0, 0.0, 1e-20]))
     assert distinct.tolist() == [-5.0, 0.0, 1e-20]
     assert ranks.tolist() == [0, 1, 2]
 
@@ -137,7 +137,7 @@ def test_fractions_that_a_shift_would_lose_stay_apart() -> None:
 @given(st.lists(st.tuples(st.floats(-9, 9), st.integers(0, 4)), min_size=1))
 def test_ends_of_classes_are_their_smallest_and_largest_values(rows: list[tuple[float, int]]) -> None:
     values, classes = np.array([v for v, _ in rows]), np.array([c for _, c in rows])
-    low, high = class_ends(values, classes, 5)
+    low, high = class_extremes(values, classes, 5)
     for c in range(5):
         own = values[classes == c]
         assert low[c] == own.min(initial=np.inf)

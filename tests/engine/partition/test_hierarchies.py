@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.partition.hierarchies import Hierarchy, flat, interval_hierarchy, interval_labels, rows_of_csv
+from sfumato.engine.partition.hierarchies import (
+    Hierarchy,
+    flat_hierarchy,
+    interval_hierarchy,
+    interval_labels,
+    parse_arx_rows,
+)
 
 PAPER = Hierarchy.parse(
     {"rows": [["foo", "foobar", "*"], ["test", "test", "*"], ["bar", "foobar", "*"]], "sizes": {"foobar": 10, "*": 100}}
@@ -19,10 +25,10 @@ def test_the_tree_of_the_papers_figure_4() -> None:
     assert PAPER.root == "*"
     assert PAPER.node_sizes.tolist() == [[0, 0, 0], [10, 0, 10], [100, 100, 100]]
     assert PAPER.common_levels(np.array([0, 0, 0]), np.array([0, 2, 1])).tolist() == [0, 1, 2]
-    assert np.argsort(PAPER.order).tolist() == [0, 2, 1], "foo and bar side by side"
+    assert np.argsort(PAPER.leaf_ranks).tolist() == [0, 2, 1], "foo and bar side by side"
 
 
-@pytest.mark.parametrize("tree", [PAPER, flat(["a", "b"]), Hierarchy.parse([["a", "*"], ["b", "*"]])])
+@pytest.mark.parametrize("tree", [PAPER, flat_hierarchy(["a", "b"]), Hierarchy.parse([["a", "*"], ["b", "*"]])])
 def test_a_tree_is_written_and_read_back(tree: Hierarchy) -> None:
     assert Hierarchy.parse(tree.written) == tree
 
@@ -51,9 +57,9 @@ def test_what_is_no_tree_is_refused(value: object, message: str) -> None:
 
 
 def test_a_value_without_a_row_is_missed() -> None:
-    assert PAPER.codes(["bar", "foo"]).tolist() == [2, 0]
+    assert PAPER.rows_of_values(["bar", "foo"]).tolist() == [2, 0]
     with pytest.raises(ValueError, match="1 of 2 values"):
-        PAPER.codes(["bar", "baz"])
+        PAPER.rows_of_values(["bar", "baz"])
 
 
 def test_sizes_left_out_are_shares_of_the_leaves() -> None:
@@ -62,7 +68,7 @@ def test_sizes_left_out_are_shares_of_the_leaves() -> None:
 
 
 def test_arx_files_are_read() -> None:
-    assert rows_of_csv("foo;foobar;*\r\n bar ;foobar;*\n\n") == (("foo", "foobar", "*"), ("bar", "foobar", "*"))
+    assert parse_arx_rows("foo;foobar;*\r\n bar ;foobar;*\n\n") == (("foo", "foobar", "*"), ("bar", "foobar", "*"))
 
 
 @st.composite
@@ -78,9 +84,9 @@ def trees(draw: st.DrawFn) -> Hierarchy:
 @settings(max_examples=60, deadline=None)
 @given(trees(), st.data())
 def test_the_ends_of_a_stretch_of_leaves_give_the_common_node_of_all(tree: Hierarchy, data: st.DataObject) -> None:
-    assert sorted(tree.order) == list(range(len(tree.rows)))
+    assert sorted(tree.leaf_ranks) == list(range(len(tree.rows)))
     chosen = sorted(
-        data.draw(st.sets(st.integers(0, len(tree.rows) - 1), min_size=1)), key=lambda leaf: tree.order[leaf]
+        data.draw(st.sets(st.integers(0, len(tree.rows) - 1), min_size=1)), key=lambda leaf: tree.leaf_ranks[leaf]
     )
     common = next(h for h in range(tree.height + 1) if len({tree.rows[leaf][h] for leaf in chosen}) == 1)
     assert tree.common_levels(np.array(chosen[:1]), np.array(chosen[-1:])).tolist() == [common]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.engine.partition.hierarchies import Hierarchy
-from sfumato.engine.partition.hierarchy_files import csv_of, rows_of_text
+from sfumato.engine.partition.hierarchy_files import hierarchy_csv, parse_hierarchy_rows
 
 ROWS = (("DE11", "DE1", "DE", "*"), ("DE12", "DE1", "DE", "*"), ("FR10", "FR1", "FR", "*"))
 ARGUS = "@DE\n@@DE1\n@@@DE11\n@@@DE12\n@FR\n@@FR1\n@@@FR10\n"
@@ -27,11 +27,11 @@ SDC = "@,*\n@@,DE\n@@@,DE1\n@@@@,DE11\n@@@@,DE12\n@@,FR\n@@@,FR1\n@@@@,FR10\n"
     ],
 )
 def test_every_layout_gives_the_same_rows(text: str) -> None:
-    assert rows_of_text(text) == ROWS
+    assert parse_hierarchy_rows(text) == ROWS
 
 
 def test_a_value_that_lies_less_deep_is_repeated() -> None:
-    assert rows_of_text("@a\n@@a1\n@b\n") == (("a1", "a", "*"), ("b", "b", "*"))
+    assert parse_hierarchy_rows("@a\n@@a1\n@b\n") == (("a1", "a", "*"), ("b", "b", "*"))
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,11 @@ def test_a_value_that_lies_less_deep_is_repeated() -> None:
 )
 def test_what_is_no_tree_names_the_line(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        rows_of_text(text)
+        parse_hierarchy_rows(text)
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=5).filter(lambda s: set(s) != {"@"}),
                 min_size=2, max_size=8, unique=True))  # fmt: skip
 def test_what_is_written_is_read_back(values: list[str]) -> None:
     tree = Hierarchy(tuple((value, "all of them") for value in values))
-    assert rows_of_text(csv_of(tree)) == tree.rows
+    assert parse_hierarchy_rows(hierarchy_csv(tree)) == tree.rows

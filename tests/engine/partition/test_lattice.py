@@ -16,9 +16,16 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from sfumato.engine.partition import lattice
-from sfumato.engine.partition.equivalence_classes import Limits, Sensitive
+from sfumato.engine.partition.equivalence_classes import Limits, SensitiveColumn
 from sfumato.engine.partition.hierarchies import Hierarchy
-from sfumato.engine.partition.lattice import Ladder, Node, Objective, best_levels, classes_at, stays_kept
+from sfumato.engine.partition.lattice import (
+    GeneralisationLevels,
+    LatticeNode,
+    Objective,
+    classes_at_node,
+    find_best_levels,
+    has_monotone_suppression,
+)
 
 OBJECTIVES: tuple[Objective, ...] = ("average_class_size", "discernibility", "ncp", "entropy")
 LIMITS = [
@@ -48,14 +55,17 @@ def tables(draw: st.DrawFn) -> Table:
     return trees, codes, draw(st.lists(st.sampled_from("xxyz"), min_size=n, max_size=n))
 
 
-def ladders_of(table: Table) -> list[Ladder]:
+def ladders_of(table: Table) -> list[GeneralisationLevels]:
     trees, codes, _ = table
-    return [Ladder.of(tree, np.array(rows, dtype=np.int64)) for tree, rows in zip(trees, codes, strict=True)]
+    return [
+        GeneralisationLevels.from_hierarchy(tree, np.array(rows, dtype=np.int64))
+        for tree, rows in zip(trees, codes, strict=True)
+    ]
 
 
-def sensitive_of(table: Table) -> list[Sensitive]:
+def sensitive_of(table: Table) -> list[SensitiveColumn]:
     ranks = np.array(["xyz".index(value) for value in table[2]], dtype=np.float64)
-    return [Sensitive.of_values("illness", ranks, ordered=False)]
+    return [SensitiveColumn.from_values("illness", ranks, ordered=False)]
 
 
 def keeps(values: Sequence[str], released: Sequence[str], limits: Limits) -> bool:
@@ -78,7 +88,7 @@ def keeps(values: Sequence[str], released: Sequence[str], limits: Limits) -> boo
     return round(distance, 12) <= limits.t
 
 
-def released_classes(table: Table, node: Node, limits: Limits) -> list[list[int]]:
+def released_classes(table: Table, node: LatticeNode, limits: Limits) -> list[list[int]]:
     trees, codes, values = table
     shown = [[tree.rows[row][level] for row in rows] for tree, rows, level in zip(trees, codes, node, strict=True)]
     groups: dict[tuple[str, ...], list[int]] = {}
@@ -93,7 +103,7 @@ def released_classes(table: Table, node: Node, limits: Limits) -> list[list[int]
         classes = kept
 
 
-def value_of(table: Table, node: Node, classes: list[list[int]], objective: Objective) -> float:
+def value_of(table: Table, node: LatticeNode, classes: list[list[int]], objective: Objective) -> float:
     trees, codes, values = table
     n, d = len(values), len(trees)
     released = {row for rows in classes for row in rows}
@@ -114,7 +124,7 @@ def value_of(table: Table, node: Node, classes: list[list[int]], objective: Obje
     return total / (n * d)
 
 
-def brute_force(table: Table, limits: Limits, objective: Objective, most: int) -> tuple[float, set[Node]]:
+def brute_force(table: Table, limits: Limits, objective: Objective, most: int) -> tuple[float, set[LatticeNode]]:
     answers = {}
     for node in product(*(range(tree.height + 1) for tree in table[0])):
         classes = released_classes(table, node, limits)
@@ -126,12 +136,12 @@ def brute_force(table: Table, limits: Limits, objective: Objective, most: int) -
 
 def assert_best(table: Table, limits: Limits, objective: Objective, most: int) -> None:
     least, nodes = brute_force(table, limits, objective, most)
-    found = best_levels(ladders_of(table), limits, objective, most_suppressed=most, sensitive=sensitive_of(table))
+    found = find_best_levels(ladders_of(table), limits, objective, most_suppressed=most, sensitive=sensitive_of(table))
     assert found.value == pytest.approx(least)
     assert set(found.nodes) == nodes
     assert len(found.nodes) == len(nodes)
     whole = math.prod(tree.height + 1 for tree in table[0])
-    assert found.checked + found.below + found.beyond == whole
+    assert found.n_checked + found.n_below_infeasible + found.n_excluded == whole
 
 
 @pytest.mark.slow
@@ -150,7 +160,7 @@ def test_the_search_finds_every_best_node_of_small_lattices(
 @given(tables(), st.sampled_from(OBJECTIVES))
 def test_numbers_that_exceed_64_bits_are_counted_too(table: Table, objective: Objective) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lattice, "BEYOND", 4)
+        patch.setattr(lattice, "KEY_LIMIT", 4)
         assert_best(table, Limits(k=2), objective, 2)
 
 
@@ -170,7 +180,7 @@ def wrong_answers(limits: Limits, patch: Callable[[pytest.MonkeyPatch], Any]) ->
             nodes = brute_force(table, limits, objective, 4)[1]
             with pytest.MonkeyPatch.context() as patched:
                 patch(patched)
-                found = best_levels(
+                found = find_best_levels(
                     ladders_of(table), limits, objective, most_suppressed=4, sensitive=sensitive_of(table)
                 )
             wrong += set(found.nodes) != nodes
@@ -185,19 +195,24 @@ def wrong_answers(limits: Limits, patch: Callable[[pytest.MonkeyPatch], Any]) ->
 def test_settling_what_lies_below_an_infeasible_node_is_wrong_for_entropy_c_and_t(limits: Limits) -> None:
     """The control: the rule that holds for k, p and distinct l misses best nodes where records may be suppressed."""
     assert wrong_answers(limits, lambda patch: None) == 0
-    assert wrong_answers(limits, lambda patch: patch.setattr(lattice, "stays_kept", lambda limits, most: True)) > 0
+    assert (
+        wrong_answers(
+            limits, lambda patch: patch.setattr(lattice, "has_monotone_suppression", lambda limits, most: True)
+        )
+        > 0
+    )
 
 
 @pytest.mark.slow
 def test_a_bound_that_is_too_high_would_be_noticed() -> None:
     def doubled(patch: pytest.MonkeyPatch) -> None:
-        right = lattice._Lattice.look
+        right = lattice._LatticeProblem.evaluate_node
 
-        def look(self: lattice._Lattice, node: Node, loss: float) -> lattice._Found:
+        def look(self: lattice._LatticeProblem, node: LatticeNode, loss: float) -> lattice._NodeEvaluation:
             found = right(self, node, loss)
-            return lattice._Found(found.feasible, found.value, 2 * found.bound, found.small)
+            return lattice._NodeEvaluation(found.is_feasible, found.value, 2 * found.bound, found.n_in_small_classes)
 
-        patch.setattr(lattice._Lattice, "look", look)
+        patch.setattr(lattice._LatticeProblem, "evaluate_node", look)
 
     assert wrong_answers(Limits(k=2), lambda patch: None) == 0
     assert wrong_answers(Limits(k=2), doubled) > 0
@@ -208,7 +223,7 @@ def test_a_bound_that_is_too_high_would_be_noticed() -> None:
 @settings(max_examples=150, deadline=None)
 @given(tables(), st.sampled_from(LIMITS), st.integers(0, 4))
 def test_whoever_is_released_stays_so_above_where_the_rule_says_it(table: Table, limits: Limits, most: int) -> None:
-    if not stays_kept(limits, most) or most == 0:
+    if not has_monotone_suppression(limits, most) or most == 0:
         return
     trees = table[0]
     for node in product(*(range(tree.height + 1) for tree in trees)):
@@ -228,18 +243,18 @@ def test_classes_of_a_node_are_those_of_its_labels(table: Table, limits: Limits,
     expected = np.full(len(table[2]), -1)
     for number, rows in enumerate(released_classes(table, node, limits)):
         expected[rows] = number
-    found = classes_at(ladders_of(table), node, limits, sensitive_of(table))
+    found = classes_at_node(ladders_of(table), node, limits, sensitive_of(table))
     assert np.array_equal(found, expected)
 
 
 def test_ties_are_all_told_and_levels_can_be_limited() -> None:
     table: Table = ([TREES[1], TREES[1]], [[0, 0, 1, 1], [0, 1, 0, 1]], ["x"] * 4)
-    found = best_levels(ladders_of(table), Limits(k=2), "ncp")
+    found = find_best_levels(ladders_of(table), Limits(k=2), "ncp")
     assert found.nodes == ((0, 1), (1, 0))
-    assert best_levels(ladders_of(table), Limits(k=2), "ncp", lowest=(1, 0)).nodes == ((1, 0),)
-    none = best_levels(ladders_of(table), Limits(k=2), "ncp", highest=(0, 0))
+    assert find_best_levels(ladders_of(table), Limits(k=2), "ncp", lowest=(1, 0)).nodes == ((1, 0),)
+    none = find_best_levels(ladders_of(table), Limits(k=2), "ncp", highest=(0, 0))
     assert (none.nodes, none.value) == ((), math.inf)
-    assert best_levels(ladders_of(table), Limits(k=2), "ncp", highest=(0, 0), most_suppressed=4).nodes == ()
+    assert find_best_levels(ladders_of(table), Limits(k=2), "ncp", highest=(0, 0), most_suppressed=4).nodes == ()
 
 
 @pytest.mark.slow
@@ -259,8 +274,8 @@ def test_adult_has_the_optimum_of_brute_force(
     of = benchmark.ladders(public_data("adult.csv").parent)
     found, _ = benchmark.searched(of, objective, 5, 976)
     assert found.value == pytest.approx(value, rel=1e-12)
-    assert found.checked < 0.15 * 4_860
-    assert found.checked + found.below + found.beyond == 4_860
-    classes = classes_at(of, found.nodes[0], Limits(k=5))
+    assert found.n_checked < 0.15 * 4_860
+    assert found.n_checked + found.n_below_infeasible + found.n_excluded == 4_860
+    classes = classes_at_node(of, found.nodes[0], Limits(k=5))
     assert np.bincount(classes[classes >= 0]).min() >= 5
     assert (classes < 0).sum() <= 976

@@ -16,20 +16,20 @@ from hypothesis import strategies as st
 
 from sfumato.engine.data.arrays import Integers
 from sfumato.engine.partition import local_suppression
-from sfumato.engine.partition.local_suppression import Meaning, Unreachable, suppress_locally
+from sfumato.engine.partition.local_suppression import MissingMeaning, UnreachableClassSize, suppress_locally
 from sfumato.engine.partition.partial_matches import match_counts
 
 Row = tuple[int, ...]
 KEYS = ["urbrur", "roof", "walls", "water", "electcon", "relat", "sex"]
 
 
-def alike(one: Row, other: Row, missing: Meaning) -> bool:
+def alike(one: Row, other: Row, missing: MissingMeaning) -> bool:
     if missing == "value":
         return one == other
     return all(a == b or -1 in (a, b) for a, b in zip(one, other, strict=True))
 
 
-def violations(rows: Sequence[Row], k: int, missing: Meaning) -> int:
+def violations(rows: Sequence[Row], k: int, missing: MissingMeaning) -> int:
     """Records that fewer than k are alike with, each compared with each."""
     different = Counter(rows)
     sizes = {row: sum(n for other, n in different.items() if alike(row, other, missing)) for row in different}
@@ -48,7 +48,7 @@ def subsets(columns: Sequence[int]) -> list[tuple[int, ...]]:
     return [some for size in range(len(columns) + 1) for some in combinations(columns, size)]
 
 
-def fewest(rows: Sequence[Row], k: int, costs: Sequence[float], missing: Meaning) -> float:
+def fewest(rows: Sequence[Row], k: int, costs: Sequence[float], missing: MissingMeaning) -> float:
     """The least weight of all choices that leave no violation, infinite without any: every choice is tried."""
     may = [j for j, cost in enumerate(costs) if math.isfinite(cost)]
 
@@ -87,17 +87,19 @@ def tables(draw: st.DrawFn) -> list[Row]:
     st.lists(st.sampled_from([1.0, 1.0, 2.0, math.inf]), min_size=3, max_size=3),
     st.sampled_from(["value", "anything"]),
 )
-def test_no_choice_deletes_less_on_tiny_tables(rows: list[Row], k: int, costs: list[float], missing: Meaning) -> None:
+def test_no_choice_deletes_less_on_tiny_tables(
+    rows: list[Row], k: int, costs: list[float], missing: MissingMeaning
+) -> None:
     codes, costs = np.array(rows, dtype=np.int64), costs[: len(rows[0])]
     k = min(k, len(rows))
     best = fewest(rows, k, costs, missing)
     if best == math.inf:
-        with pytest.raises(Unreachable):
+        with pytest.raises(UnreachableClassSize):
             suppress_locally(codes, k, np.array(costs), np.arange(len(rows)), missing=missing)
         return
     found = suppress_locally(codes, k, np.array(costs), np.arange(len(rows)), missing=missing)
     assert violations(shown(codes, found.cells), k, missing) == 0
-    assert found.proven
+    assert found.is_proven
     assert found.cost == pytest.approx(best)
     lost = (found.cells @ np.where(np.isfinite(costs), costs, 0.0)).sum()
     assert found.cost == pytest.approx(lost)
@@ -126,7 +128,7 @@ def random_table(seed: int, n: int = 120, levels: Sequence[int] = (2, 4, 6, 3)) 
 @pytest.mark.slow
 @pytest.mark.parametrize("missing", ["value", "anything"])
 @pytest.mark.parametrize("k", [2, 4])
-def test_no_record_stays_below_k_and_a_restored_cell_brings_one_back(missing: Meaning, k: int) -> None:
+def test_no_record_stays_below_k_and_a_restored_cell_brings_one_back(missing: MissingMeaning, k: int) -> None:
     codes = random_table(3)
     assert violations([tuple(row) for row in codes.tolist()], k, missing) > 0
     found = suppress_locally(codes, k, np.ones(4), np.arange(len(codes)), missing=missing)
@@ -139,7 +141,7 @@ def test_no_record_stays_below_k_and_a_restored_cell_brings_one_back(missing: Me
 
 @pytest.mark.slow
 @pytest.mark.parametrize("missing", ["value", "anything"])
-def test_the_order_of_the_records_means_nothing(missing: Meaning) -> None:
+def test_the_order_of_the_records_means_nothing(missing: MissingMeaning) -> None:
     codes = random_table(10)
     rng = np.random.default_rng(5)
     order, shuffled = rng.permutation(len(codes)), rng.permutation(len(codes))
@@ -170,9 +172,9 @@ def test_who_is_exposed_is_counted_by_true_values() -> None:
     codes = np.array([[0, 0], [0, 1], [0, 1], [0, 1]])
     found = suppress_locally(codes, 3, np.ones(2), np.arange(4), missing="anything")
     assert found.cells.tolist() == [[False, True], *[[False, False]] * 3]
-    assert found.exposed == 1, "whoever knows the 0 excludes the three who show 1"
+    assert found.n_exposed == 1, "whoever knows the 0 excludes the three who show 1"
     own = suppress_locally(codes, 2, np.ones(2), np.arange(4))
-    assert (own.cells.sum(), own.exposed) == (2, 0), "one of the three goes with the first record"
+    assert (own.cells.sum(), own.n_exposed) == (2, 0), "one of the three goes with the first record"
 
 
 def test_columns_are_spared_by_weight_and_altogether() -> None:
@@ -182,7 +184,7 @@ def test_columns_are_spared_by_weight_and_altogether() -> None:
     never = suppress_locally(codes, 3, np.array([1.0, math.inf, 1.0, 1.0]), np.arange(len(codes)))
     assert dear.cells[:, 1].sum() < even.cells[:, 1].sum()
     assert never.cells[:, 1].sum() == 0
-    with pytest.raises(Unreachable) as refused:
+    with pytest.raises(UnreachableClassSize) as refused:
         suppress_locally(np.array([[0, 1], [0, 2], [1, 1]]), 2, np.array([math.inf, 1.0]), np.arange(3))
     assert refused.value.records == 1
 
@@ -201,7 +203,7 @@ def test_matches_are_those_of_each_pair() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("missing", "most"), [("anything", 132), ("value", 375)])
 def test_the_published_table_needs_fewer_cells_than_other_programs_delete(
-    missing: Meaning, most: int, public_data: Callable[[str], Path]
+    missing: MissingMeaning, most: int, public_data: Callable[[str], Path]
 ) -> None:
     """sdcMicro 5.8.1, localSuppression(k = 3) on testdata: 293 cells; where missing is a value, 484."""
     table = pd.read_csv(public_data("testdata.csv"))
@@ -210,7 +212,7 @@ def test_the_published_table_needs_fewer_cells_than_other_programs_delete(
     rows = shown(codes, found.cells)
     assert violations(rows, 3, missing) == 0
     assert found.cost == found.cells.sum() <= most
-    assert (found.exposed > 0) == (missing == "anything")
+    assert (found.n_exposed > 0) == (missing == "anything")
     row, column = np.argwhere(found.cells)[0]
     found.cells[row, column] = False
     assert violations(shown(codes, found.cells), 3, missing) > 0

@@ -12,8 +12,8 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from sfumato.engine.partition import partitioning
-from sfumato.engine.partition.equivalence_classes import Limits, Sensitive
-from sfumato.engine.partition.partitioning import Dimension, mondrian_classes
+from sfumato.engine.partition.equivalence_classes import Limits, SensitiveColumn
+from sfumato.engine.partition.partitioning import QuasiIdentifierRanks, mondrian_classes
 
 Rows = list[int]
 Allowed = Callable[[Rows], bool]
@@ -67,8 +67,8 @@ def tables(draw: st.DrawFn) -> tuple[list[list[float]], int]:
     return [[float(v) for v in column] for column in values], draw(st.integers(1, min(n, 6)))
 
 
-def dimensions(columns: Sequence[Sequence[float]]) -> list[Dimension]:
-    return [Dimension.of_numbers(np.array(column)) for column in columns]
+def dimensions(columns: Sequence[Sequence[float]]) -> list[QuasiIdentifierRanks]:
+    return [QuasiIdentifierRanks.from_numbers(np.array(column)) for column in columns]
 
 
 @pytest.mark.slow
@@ -116,7 +116,7 @@ def test_suppression_keeps_to_its_limit_and_to_k(table: tuple[list[list[float]],
 
 def test_relaxed_classes_have_fewer_than_2k_records_where_no_two_are_alike() -> None:
     values = np.random.default_rng(4).permutation(1000).astype(float)
-    sizes = np.bincount(mondrian_classes([Dimension.of_numbers(values)], 7, relaxed=True))
+    sizes = np.bincount(mondrian_classes([QuasiIdentifierRanks.from_numbers(values)], 7, relaxed=True))
     assert 7 <= sizes.min() <= sizes.max() <= 13
 
 
@@ -126,7 +126,7 @@ def test_strict_classes_never_part_equal_records() -> None:
     cells = columns[0] * 3 + columns[1]
 
     def parted(*, relaxed: bool) -> bool:
-        classes = mondrian_classes([Dimension.of_ranks(column) for column in columns], 5, relaxed=relaxed)
+        classes = mondrian_classes([QuasiIdentifierRanks.from_ranks(column) for column in columns], 5, relaxed=relaxed)
         return any(len(np.unique(classes[cells == cell])) > 1 for cell in np.unique(cells))
 
     assert not parted(relaxed=False)
@@ -184,7 +184,7 @@ def test_diversity_and_closeness_limit_the_cuts_as_their_definitions_do(
 ) -> None:
     columns, k, sensitive = table
     limits, holds = CONSTRAINTS[kind]
-    variable = Sensitive.of_values("s", np.array(sensitive, dtype=float), ordered=kind == "close in order")
+    variable = SensitiveColumn.from_values("s", np.array(sensitive, dtype=float), ordered=kind == "close in order")
     found = mondrian_classes(dimensions(columns), k, relaxed=relaxed, rule=Limits(**limits).rule([variable]))
     expected = recursive(columns, k, relaxed, lambda rows: holds([sensitive[i] for i in rows], sensitive))
     assert as_sets(found) == {frozenset(rows) for rows in expected}
@@ -209,7 +209,7 @@ def test_what_is_left_after_suppression_keeps_to_the_limits_of_its_own_shares(
 ) -> None:
     columns, k, sensitive = table
     limits, holds = CONSTRAINTS[kind]
-    variable = Sensitive.of_values("s", np.array(sensitive, dtype=float), ordered=kind == "close in order")
+    variable = SensitiveColumn.from_values("s", np.array(sensitive, dtype=float), ordered=kind == "close in order")
     rule = Limits(**limits).rule([variable])
     found = mondrian_classes(dimensions(columns), k, rule=rule, most_suppressed=most)
     left = [value for value, own in zip(sensitive, found, strict=True) if own >= 0]

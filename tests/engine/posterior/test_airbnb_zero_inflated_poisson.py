@@ -12,7 +12,7 @@ import pytest
 from sfumato.engine.methods.run import Progress
 from sfumato.engine.posterior.ensemble import sample_emcee
 from sfumato.engine.posterior.laplace import sample_laplace
-from sfumato.engine.posterior.poisson_lognormal import Predicted, draw_counts
+from sfumato.engine.posterior.poisson_lognormal import PredictedRates, draw_counts
 from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
 
 pytestmark = pytest.mark.slow
@@ -43,11 +43,14 @@ def largest_difference_of_ecdf(one: np.ndarray, other: np.ndarray) -> float:
 def test_synthetic_days_lie_as_near_as_published(listings: tuple[np.ndarray, np.ndarray]) -> None:
     """Largest ecdf difference 0.031 (Guo and Hu, Table 7), which takes each record's own effect; else near 0.077."""
     y, x = listings
-    theta = sample_laplace(ZeroInflatedPoisson.of(y, x, DAYS), 20, np.random.default_rng(2), silent).theta
+    theta = sample_laplace(ZeroInflatedPoisson.from_design(y, x, DAYS), 20, np.random.default_rng(2), silent).theta
     rng = np.random.default_rng(3)
     differences = {
         effect: np.mean(
-            [largest_difference_of_ecdf(draw_counts(Predicted.of(t, x.dot), DAYS, effect, rng, y), y) for t in theta]
+            [
+                largest_difference_of_ecdf(draw_counts(PredictedRates.from_theta(t, x.dot), DAYS, effect, rng, y), y)
+                for t in theta
+            ]
         )
         for effect in ("record", "new")
     }
@@ -60,7 +63,7 @@ def test_synthetic_days_lie_as_near_as_published(listings: tuple[np.ndarray, np.
 def test_ensemble_and_laplace_agree_on_listings(listings: tuple[np.ndarray, np.ndarray], independence: float) -> None:
     """Also when the ensemble's moves know nothing of the mode's approximation, which takes ten times as many steps."""
     y, x = listings
-    model = ZeroInflatedPoisson.of(y, x, DAYS)
+    model = ZeroInflatedPoisson.from_design(y, x, DAYS)
     laplace = sample_laplace(model, 10_000, np.random.default_rng(4), silent, proposals=40_000).theta
     ensemble = sample_emcee(model, 10_000, np.random.default_rng(5), silent, independence=independence).theta
     off = (ensemble.mean(axis=0) - laplace.mean(axis=0)) / laplace.std(axis=0)

@@ -34,7 +34,7 @@ def test_density_of_sigma_is_the_marginal_normal_times_its_prior(
 ) -> None:
     """y given sigma is Normal(0, sigma^2 I + s^2 X X'); the prior of sigma is half-Cauchy; log sigma adds its Jacobian."""
     y, x = problem(n, scales, seed)
-    posterior = LinearPosterior.of(y, x, prior_sd, sigma_scale=1.5)
+    posterior = LinearPosterior.from_records(y, x, prior_sd, sigma_scale=1.5)
     log_sigma = np.linspace(-1.0, 1.5, 7)
     direct = np.array(
         [
@@ -44,7 +44,7 @@ def test_density_of_sigma_is_the_marginal_normal_times_its_prior(
             for s in log_sigma
         ]
     )
-    ours = posterior.log_density(log_sigma)
+    ours = posterior.log_sigma_density(log_sigma)
     assert ours - ours[3] == pytest.approx(direct - direct[3], abs=3e-6)
 
 
@@ -72,19 +72,19 @@ def test_moments_are_those_of_the_joint_posterior_on_a_grid() -> None:
     rng = np.random.default_rng(3)
     x = rng.normal(size=(9, 1))
     y = 1.3 * x[:, 0] + 0.8 * rng.normal(size=9)
-    moments = LinearPosterior.of(y, x, prior_sd=0.9).moments()
+    moments = LinearPosterior.from_records(y, x, prior_sd=0.9).posterior_moments()
     found = (moments.mean[0], moments.sd[0], moments.sigma_mean, moments.sigma_sd)
     assert found == pytest.approx(brute_force_moments(y, x, 0.9), rel=1e-4)
 
 
 def test_draws_follow_the_grid_posterior() -> None:
     y, x = problem(14, [1.0], seed=5)
-    posterior = LinearPosterior.of(y, x)
-    coefficients, sigma = posterior.sample(40_000, np.random.default_rng(6))
-    points, cdf = posterior.grid()
+    posterior = LinearPosterior.from_records(y, x)
+    coefficients, sigma = posterior.draw_parameters(40_000, np.random.default_rng(6))
+    points, cdf = posterior.sigma_grid()
     assert kstest(np.log(sigma), lambda v: np.interp(v, points, cdf)).pvalue > 1e-3
     assert kstest(np.log(sigma) + 0.02, lambda v: np.interp(v, points, cdf)).pvalue < 1e-3
-    moments = posterior.moments()
+    moments = posterior.posterior_moments()
     error = (coefficients.mean(0) - moments.mean) / (moments.sd / np.sqrt(len(coefficients)))
     assert np.abs(error).max() < 4
     assert coefficients.std(0) == pytest.approx(moments.sd, rel=0.03)
@@ -94,8 +94,8 @@ def test_scales_of_columns_do_not_matter_under_a_wide_prior() -> None:
     """With a flat prior, scaling a column scales its coefficient and nothing else, over 16 orders of magnitude."""
     y, x = problem(200, [1.0, 1.0], seed=7)
     scale = np.array([1.0, 1e8, 1e-8])
-    plain = LinearPosterior.of(y, x, prior_sd=1e12).moments()
-    scaled = LinearPosterior.of(y, x * scale, prior_sd=1e12).moments()
+    plain = LinearPosterior.from_records(y, x, prior_sd=1e12).posterior_moments()
+    scaled = LinearPosterior.from_records(y, x * scale, prior_sd=1e12).posterior_moments()
     assert scaled.mean * scale == pytest.approx(plain.mean, rel=1e-7)
     assert scaled.sd * scale == pytest.approx(plain.sd, rel=1e-7)
     assert scaled.sigma_mean == pytest.approx(plain.sigma_mean, rel=1e-9)
@@ -103,7 +103,7 @@ def test_scales_of_columns_do_not_matter_under_a_wide_prior() -> None:
 
 def test_many_records_give_least_squares() -> None:
     y, x = problem(20_000, [600.0], seed=8)
-    moments = LinearPosterior.of(y, x).moments()
+    moments = LinearPosterior.from_records(y, x).posterior_moments()
     beta, residual = np.linalg.lstsq(x, y)[:2]
     sigma = np.sqrt(residual[0] / (len(y) - 2))
     assert moments.mean == pytest.approx(beta, rel=1e-4)
@@ -114,9 +114,9 @@ def test_many_records_give_least_squares() -> None:
 @pytest.mark.parametrize("n", [3, 4, 50, 3000])
 def test_grid_is_fine_and_covers_the_posterior(n: int) -> None:
     y, x = problem(n, [10.0], seed=n)
-    posterior = LinearPosterior.of(y, x)
-    points, cdf = posterior.grid()
-    density = posterior.log_density(points)
+    posterior = LinearPosterior.from_records(y, x)
+    points, cdf = posterior.sigma_grid()
+    density = posterior.log_sigma_density(points)
     assert max(density[0], density[-1]) < density.max() - 35
     assert np.diff(cdf).max() < 0.02
     assert np.all(np.diff(cdf) >= 0)
@@ -132,7 +132,7 @@ def test_grid_is_fine_and_covers_the_posterior(n: int) -> None:
 )
 def test_refuses_what_has_no_posterior(y: np.ndarray, x: np.ndarray, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        LinearPosterior.of(y, x)
+        LinearPosterior.from_records(y, x)
 
 
 def calibration_ranks(datasets: int, draws: int, prior_sd: float = 1.5, inflate: float = 1.0) -> np.ndarray:
@@ -147,7 +147,7 @@ def calibration_ranks(datasets: int, draws: int, prior_sd: float = 1.5, inflate:
     for i in range(datasets):
         gamma, sigma = rng.normal(0, 1.5, 3), np.abs(rng.standard_cauchy())
         y = x @ gamma + sigma * rng.normal(size=12)
-        coefficients, sigmas = LinearPosterior.of(y, x, prior_sd).sample(draws, rng)
+        coefficients, sigmas = LinearPosterior.from_records(y, x, prior_sd).draw_parameters(draws, rng)
         sigmas = sigmas * inflate
 
         def log_likelihood(g: np.ndarray, s: np.ndarray, y: np.ndarray = y) -> np.ndarray:
@@ -216,8 +216,8 @@ def test_the_scaled_posterior_is_the_one_written_out_in_the_units_of_the_variabl
     y, x = problem(n, [3.0, 200.0], seed=n)
     x[:, 1:] += [1.0, 500.0]
     y = level + unit * y
-    posterior = LinearPosterior.scaled(y, x, 0.4, 1.5)
-    moments = posterior.moments()
+    posterior = LinearPosterior.from_records_scaled(y, x, 0.4, 1.5)
+    moments = posterior.posterior_moments()
     mean, covariance = raw_scale_prior(y, x, 0.4)
     centre, sd, sigma = dense_moments(y, x, mean, covariance, 1.5 * y.std())
     assert np.abs(moments.mean - centre).max() < 1e-4 * np.abs(sd).max()
@@ -232,19 +232,27 @@ def test_the_scaled_posterior_is_the_one_written_out_in_the_units_of_the_variabl
 def test_draws_of_the_scaled_posterior_have_its_moments() -> None:
     y, x = problem(14, [30.0], seed=9)
     x[:, 1] += 70.0
-    posterior = LinearPosterior.scaled(1e5 + 4e4 * y, x, 1.0)
-    coefficients, sigma = posterior.sample(40_000, np.random.default_rng(6))
-    moments = posterior.moments()
+    posterior = LinearPosterior.from_records_scaled(1e5 + 4e4 * y, x, 1.0)
+    coefficients, sigma = posterior.draw_parameters(40_000, np.random.default_rng(6))
+    moments = posterior.posterior_moments()
     assert np.abs((coefficients.mean(0) - moments.mean) / moments.sd).max() < 4 / 200
     assert coefficients.std(0) == pytest.approx(moments.sd, rel=0.03)
     assert abs(sigma.mean() - moments.sigma_mean) < 4 * moments.sigma_sd / 200
-    assert np.abs((coefficients.mean(0) - LinearPosterior.of(1e5 + 4e4 * y, x).moments().mean) / moments.sd).max() > 1
+    assert (
+        np.abs(
+            (coefficients.mean(0) - LinearPosterior.from_records(1e5 + 4e4 * y, x).posterior_moments().mean)
+            / moments.sd
+        ).max()
+        > 1
+    )
 
 
 @pytest.mark.parametrize("scaled", [False, True])
 def test_least_squares_are_those_of_the_normal_equations(scaled: bool) -> None:
     y, x = problem(30, [10.0, 0.1], seed=4)
-    found = (LinearPosterior.scaled if scaled else LinearPosterior.of)(y, x, 0.01).least_squares()
+    found = (LinearPosterior.from_records_scaled if scaled else LinearPosterior.from_records)(
+        y, x, 0.01
+    ).least_squares()
     beta, rss = np.linalg.lstsq(x, y)[:2]
     assert found[0] == pytest.approx(beta, rel=1e-9)
     assert found[1] == pytest.approx(np.sqrt(rss[0] / 27 * np.diag(np.linalg.inv(x.T @ x))), rel=1e-9)
@@ -252,7 +260,7 @@ def test_least_squares_are_those_of_the_normal_equations(scaled: bool) -> None:
 
 def test_the_scaled_posterior_refuses_a_constant_response() -> None:
     with pytest.raises(ValueError, match="linear function"):
-        LinearPosterior.scaled(np.full(5, 7.0), np.column_stack([np.ones(5), np.arange(5.0)]))
+        LinearPosterior.from_records_scaled(np.full(5, 7.0), np.column_stack([np.ones(5), np.arange(5.0)]))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -267,14 +275,17 @@ def test_the_triangle_alone_gives_the_same_posterior(scaled: bool, weighted: boo
     n = 40.0 if weights is None else float(weights.sum())
     if scaled:
         found, expected = (
-            LinearPosterior.scaled_triangle(triangle, n, 0.7),
-            LinearPosterior.scaled(y, x, 0.7, weights=weights),
+            LinearPosterior.from_triangle_scaled(triangle, n, 0.7),
+            LinearPosterior.from_records_scaled(y, x, 0.7, weights=weights),
         )
     else:
-        found, expected = LinearPosterior.of_triangle(triangle, n, 0.7), LinearPosterior.of(y, x, 0.7, weights=weights)
+        found, expected = (
+            LinearPosterior.from_triangle(triangle, n, 0.7),
+            LinearPosterior.from_records(y, x, 0.7, weights=weights),
+        )
     points = np.linspace(-1, 1, 9)
-    assert found.log_density(points) == pytest.approx(expected.log_density(points), rel=1e-9)
-    one, other = found.moments(), expected.moments()
+    assert found.log_sigma_density(points) == pytest.approx(expected.log_sigma_density(points), rel=1e-9)
+    one, other = found.posterior_moments(), expected.posterior_moments()
     assert one.mean == pytest.approx(other.mean, rel=1e-7, abs=1e-9)
     assert one.sd == pytest.approx(other.sd, rel=1e-7)
     assert (one.sigma_mean, one.sigma_sd) == pytest.approx((other.sigma_mean, other.sigma_sd), rel=1e-9)
@@ -286,4 +297,4 @@ def test_a_triangle_whose_response_is_linear_is_refused(scaled: bool) -> None:
     x = np.column_stack([np.ones(9), np.arange(9.0)])
     triangle = np.linalg.qr(np.column_stack([x, 4 - 3 * x[:, 1]]), mode="r")
     with pytest.raises(ValueError, match="linear function"):
-        (LinearPosterior.scaled_triangle if scaled else LinearPosterior.of_triangle)(triangle, 9.0)
+        (LinearPosterior.from_triangle_scaled if scaled else LinearPosterior.from_triangle)(triangle, 9.0)

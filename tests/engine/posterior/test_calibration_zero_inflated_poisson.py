@@ -46,18 +46,18 @@ def silent(progress: Progress) -> None:
 
 
 def laplace(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    model = ZeroInflatedPoisson.of(y, X, BOUND, gamma_shape=SHAPE, gamma_rate=RATE)
+    model = ZeroInflatedPoisson.from_design(y, X, BOUND, gamma_shape=SHAPE, gamma_rate=RATE)
     return sample_laplace(model, DRAWS, rng, silent, proposals=1500).theta
 
 
 def ensemble(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    model = ZeroInflatedPoisson.of(y, X, BOUND, gamma_shape=SHAPE, gamma_rate=RATE)
+    model = ZeroInflatedPoisson.from_design(y, X, BOUND, gamma_shape=SHAPE, gamma_rate=RATE)
     return sample_emcee(model, DRAWS, rng, silent).theta
 
 
 def without_random_effect(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Negative control: a posterior in which tau is held near 0.03."""
-    model = ZeroInflatedPoisson.of(y, X, BOUND, gamma_shape=1e5, gamma_rate=100.0)
+    model = ZeroInflatedPoisson.from_design(y, X, BOUND, gamma_shape=1e5, gamma_rate=100.0)
     return sample_laplace(model, DRAWS, rng, silent, proposals=1500).theta
 
 

@@ -9,10 +9,10 @@ import pytest
 from scipy.stats import chisquare
 
 from sfumato.engine.posterior.ensemble import (
-    autocorrelation,
     bulk_effective_sample_size,
+    joint_autocorrelation,
+    rank_bins,
     rank_normalised_split_r_hat,
-    rank_places,
     tail_effective_sample_size,
 )
 
@@ -135,24 +135,24 @@ def test_tails_that_are_visited_seldom_have_a_smaller_sample_size() -> None:
 
 @pytest.mark.parametrize("rho", [0.0, 0.6, 0.9])
 def test_autocorrelation_of_an_autoregression_is_a_power(rho: float) -> None:
-    found = autocorrelation(autoregressive(20, 5000, rho, 12), 15)
+    found = joint_autocorrelation(autoregressive(20, 5000, rho, 12), 15)
     np.testing.assert_allclose(found, rho ** np.arange(15), atol=0.03)
 
 
 def test_autocorrelation_of_chains_apart_does_not_fall_to_nought() -> None:
-    assert autocorrelation(CHAINS["apart"], 100)[-1] > 0.3
-    assert abs(autocorrelation(CHAINS["independent"], 100)[-1]) < 0.1
+    assert joint_autocorrelation(CHAINS["apart"], 100)[-1] > 0.3
+    assert abs(joint_autocorrelation(CHAINS["independent"], 100)[-1]) < 0.1
 
 
 def test_ranks_are_those_of_all_draws_together() -> None:
     chains = np.array([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]])
-    np.testing.assert_array_equal(rank_places(chains, 4), [[0, 0, 1, 1], [2, 2, 3, 3]])
-    np.testing.assert_array_equal(rank_places(np.exp(chains), 4), rank_places(chains, 4))
+    np.testing.assert_array_equal(rank_bins(chains, 4), [[0, 0, 1, 1], [2, 2, 3, 3]])
+    np.testing.assert_array_equal(rank_bins(np.exp(chains), 4), rank_bins(chains, 4))
 
 
 @pytest.mark.parametrize(("name", "uniform"), [("independent", True), ("apart", False), ("drifting", False)])
 def test_rank_histograms_are_uniform_where_chains_have_mixed(name: str, uniform: bool) -> None:
-    places = rank_places(CHAINS[name], 10)
+    places = rank_bins(CHAINS[name], 10)
     halves = np.vstack(np.split(places, 2, axis=1))
     pvalues = [chisquare(np.bincount(half, minlength=10)).pvalue for half in halves]
     assert (min(pvalues) > 1e-3) == uniform

@@ -8,8 +8,8 @@ from sfumato.engine.posterior.ensemble import (
     MOST_POINTS,
     RANK_BINS,
     VALUE_BINS,
-    autocorrelation,
     chain_trace,
+    joint_autocorrelation,
 )
 
 STEPS, CHAINS, BURN_IN = 1301, 12, 260
@@ -55,7 +55,9 @@ def test_counts_are_those_of_every_draw_after_the_burn_in() -> None:
     second_early = settled[: settled.shape[0] // 2, 1::2]
     assert TRACE.group[2] == "2 early"
     np.testing.assert_array_equal(TRACE.counts[2, :, 1], np.histogram(second_early, edges)[0])
-    np.testing.assert_allclose(TRACE.autocorrelation[:, 0], autocorrelation(THETA[BURN_IN:, :, 0].T, 200), atol=1e-6)
+    np.testing.assert_allclose(
+        TRACE.autocorrelation[:, 0], joint_autocorrelation(THETA[BURN_IN:, :, 0].T, 200), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("shift", [0.0, 1.0])

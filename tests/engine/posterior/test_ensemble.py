@@ -33,7 +33,7 @@ class Normal:
         sharp = self.precision * self.squeezed
         return -0.5 * theta @ sharp @ theta, -sharp @ theta, -sharp
 
-    def near(self, centre: np.ndarray, covariance: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    def density_around(self, centre: np.ndarray, covariance: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         return lambda thetas: -0.5 * np.einsum("ti,ij,tj->t", thetas, self.precision, thetas)
 
 
@@ -71,7 +71,7 @@ def problem(n: int, seed: int) -> ZeroInflatedPoisson:
     rng = np.random.default_rng(seed)
     x = np.column_stack([np.ones(n), rng.integers(0, 4, n) / 2])
     y = rng.poisson(np.exp(x @ [1.0, 0.5] + rng.normal(0, 0.8, n))) * (rng.random(n) < 0.7)
-    return ZeroInflatedPoisson.of(np.minimum(y, 12), x, 12)
+    return ZeroInflatedPoisson.from_design(np.minimum(y, 12), x, 12)
 
 
 @pytest.mark.slow

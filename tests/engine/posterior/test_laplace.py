@@ -12,7 +12,7 @@ from scipy.stats import t as student
 from sfumato.engine.errors import NotConverged
 from sfumato.engine.methods.results import ImportanceTrace
 from sfumato.engine.methods.run import Progress
-from sfumato.engine.posterior.laplace import StudentT, find_mode, sample_laplace
+from sfumato.engine.posterior.laplace import MultivariateT, find_mode, sample_laplace
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class LogGamma:
 
     def derivatives(self, theta: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         rate = np.exp(theta)
-        return float(self.near(theta, np.eye(2))(theta[None])[0]), self.shapes - rate, -np.diag(rate)
+        return float(self.density_around(theta, np.eye(2))(theta[None])[0]), self.shapes - rate, -np.diag(rate)
 
-    def near(self, centre: np.ndarray, covariance: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    def density_around(self, centre: np.ndarray, covariance: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         return lambda thetas: (thetas * self.shapes - np.exp(thetas) - gammaln(self.shapes)).sum(axis=1)
 
 
@@ -59,7 +59,7 @@ class HeavyTailed:
         bend = np.outer(theta, theta) * 2 / (self.freedom * r**2)
         return -self.power * np.log(r), -c * theta / r, -c * (np.eye(theta.size) / r - bend)
 
-    def near(self, centre: np.ndarray, covariance: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    def density_around(self, centre: np.ndarray, covariance: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         return lambda thetas: -self.power * np.log1p(np.sum(thetas**2, axis=1) / self.freedom)
 
 
@@ -147,9 +147,9 @@ def test_progress_is_reported_and_may_cancel() -> None:
 
 def test_student_t_is_a_multivariate_t() -> None:
     factor = np.linalg.cholesky(np.array([[2.0, 0.3], [0.3, 0.5]]))
-    ours = StudentT(np.array([1.0, -1.0]), factor, 6.0)
+    ours = MultivariateT(np.array([1.0, -1.0]), factor, 6.0)
     theirs = multivariate_t(loc=[1.0, -1.0], shape=factor @ factor.T, df=6)
-    draws = ours.draw(4000, np.random.default_rng(3))
+    draws = ours.draw_points(4000, np.random.default_rng(3))
     np.testing.assert_allclose(ours.log_density(draws[:50]), theirs.logpdf(draws[:50]), rtol=1e-10)
     assert kstest((draws[:, 0] - 1) / np.sqrt(2), student(6).cdf).pvalue > 0.001
     assert kstest((draws[:, 0] - 1) / np.sqrt(2), student(2).cdf).pvalue < 0.001

@@ -10,18 +10,18 @@ import pytest
 from scipy import stats
 from scipy.special import gammaln
 
-from sfumato.engine.methods.run import Progress, silent
+from sfumato.engine.methods.run import Progress, ignore_progress
 from sfumato.engine.posterior import distinct_rows
-from sfumato.engine.posterior.distinct_rows import Block, Codes, DistinctRows, values_given
+from sfumato.engine.posterior.distinct_rows import Codes, DistinctRows, VariableBlock, draw_levels_given_classes
 from sfumato.engine.posterior.multinomial_mixture import (
-    Allocated,
-    Bounded,
-    Parameters,
-    Prior,
-    Sampled,
-    _Chain,
-    _started,
-    sample,
+    ChainDraws,
+    ClassAllocation,
+    MixtureParameters,
+    MixturePrior,
+    OccupiedClasses,
+    _GibbsChain,
+    _random_start,
+    sample_mixture,
 )
 
 
@@ -39,7 +39,7 @@ def simulated(
     return codes, cells.sum(axis=0)
 
 
-def cells_of(now: Parameters, levels: list[int]) -> np.ndarray:
+def cells_of(now: MixtureParameters, levels: list[int]) -> np.ndarray:
     """The probabilities of all cells of the table by these parameters."""
     found, start = np.exp(now.log_weights)[:, None], 0
     for size in levels:
@@ -48,12 +48,12 @@ def cells_of(now: Parameters, levels: list[int]) -> np.ndarray:
     return np.asarray(found.sum(axis=0))
 
 
-def drawn(codes: list[Codes], levels: list[int], classes: int = 12, **settings: int) -> Sampled:
+def drawn(codes: list[Codes], levels: list[int], classes: int = 12, **settings: int) -> ChainDraws:
     n = len(codes[0])
-    rows = DistinctRows.of(codes, levels, n)
-    prior = Prior(classes=classes, concentration=1.0, shape=0.25, rate=0.25)
+    rows = DistinctRows.from_codes(codes, levels, n)
+    prior = MixturePrior(classes=classes, concentration=1.0, shape=0.25, rate=0.25)
     asked = {"sweeps": 900, "burn_in": 300, "thin": 1, "chains": 2, **settings}
-    return sample(rows, prior, 60, np.random.default_rng(5), silent, **asked)
+    return sample_mixture(rows, prior, 60, np.random.default_rng(5), ignore_progress, **asked)
 
 
 @pytest.mark.parametrize("combinations", [1, 512])
@@ -65,15 +65,15 @@ def test_class_probabilities_are_those_of_bayes_rule(
     monkeypatch.setattr(distinct_rows, "COMBINATIONS", combinations)
     rng, levels, n = np.random.default_rng(size), [2, 3, 5], 60
     codes = [rng.integers(-1, size + 1, size=n) for size in levels]
-    rows = DistinctRows.of(codes, levels, n)
+    rows = DistinctRows.from_codes(codes, levels, n)
     assert len(rows.counts) == len(
         {*zip(*[np.where((c >= 0) & (c < s), c, -1) for c, s in zip(codes, levels, strict=True)], strict=True)}
     )
     weights, phi = rng.dirichlet(np.ones(size)), rng.dirichlet(np.ones(10), size=size)
     found, likelihood = np.empty((n, size)), np.empty(len(rows.counts))
-    for chunk, chances, short in rows.chances(np.log(weights), rows.logs(np.log(phi))):
-        each = chances.each[:, :size] / chances.totals[:, None]
-        likelihood[chunk] = np.log(chances.totals) + short
+    for chunk, chances, short in rows.class_probabilities(np.log(weights), rows.log_block_probabilities(np.log(phi))):
+        each = chances.each[:, :size] / chances.row_totals[:, None]
+        likelihood[chunk] = np.log(chances.row_totals) + short
         found = each[rows.place]
     for i in range(n):
         expected = weights.copy()
@@ -87,32 +87,32 @@ def test_class_probabilities_are_those_of_bayes_rule(
 def test_a_row_that_no_class_is_near_has_its_probabilities_still() -> None:
     """Blocks whose best classes differ by more than a double holds: the exponentials are all 0, the logarithms are not."""
     levels = [2] * 6
-    rows = DistinctRows.of([np.zeros(3, dtype=np.int64)] * 6, levels, 3)
+    rows = DistinctRows.from_codes([np.zeros(3, dtype=np.int64)] * 6, levels, 3)
     log_levels = np.zeros((2, 12))
     log_levels[0, :6], log_levels[1, 6:] = -400.0, -401.0
     one = np.zeros(1, dtype=np.int64)
     blocks = (
-        Block(one, 0, 6, np.tile([[1.0], [0.0]], (3, 1)), np.array([3.0])),
-        Block(one, 6, 12, np.tile([[1.0], [0.0]], (3, 1)), np.array([3.0])),
+        VariableBlock(one, 0, 6, np.tile([[1.0], [0.0]], (3, 1)), np.array([3.0])),
+        VariableBlock(one, 6, 12, np.tile([[1.0], [0.0]], (3, 1)), np.array([3.0])),
     )
     apart = DistinctRows(rows.levels, rows.counts, rows.place, blocks)
-    ((_, chances, short),) = apart.chances(np.log([0.5, 0.5]), apart.logs(log_levels))
+    ((_, chances, short),) = apart.class_probabilities(np.log([0.5, 0.5]), apart.log_block_probabilities(log_levels))
     assert chances.each[0, 1] / chances.each[0, 0] == pytest.approx(np.exp(-3.0))
-    assert np.log(chances.totals[0]) + short[0] == pytest.approx(np.log(0.5) - 1200 + np.log1p(np.exp(-3.0)))
+    assert np.log(chances.row_totals[0]) + short[0] == pytest.approx(np.log(0.5) - 1200 + np.log1p(np.exp(-3.0)))
 
 
 @pytest.mark.parametrize("many", [3, 200])
 def test_records_are_in_a_class_as_often_as_its_probability_says(many: int) -> None:
     """Rows of few records draw class by class, rows of many a multinomial: both have the shares of Bayes' rule."""
     codes = [np.repeat([0, 1], many), np.repeat([0, 2], many)]
-    rows = DistinctRows.of(codes, [2, 3], 2 * many)
+    rows = DistinctRows.from_codes(codes, [2, 3], 2 * many)
     rng = np.random.default_rng(3)
     weights, phi = np.array([0.2, 0.5, 0.3]), rng.dirichlet(np.ones(5), size=3)
-    now = Parameters(np.log(weights), np.log(phi), 1.0)
+    now = MixtureParameters(np.log(weights), np.log(phi), 1.0)
     times = 4000 // many
     records, levels = np.zeros(3), np.zeros((3, 5))
     for _ in range(times):
-        found, _ = Allocated.drawn(rows, now, rng)
+        found, _ = ClassAllocation.from_parameters(rows, now, rng)
         assert found.levels.sum() == 4 * many
         records, levels = records + found.records, levels + found.levels
     first, second = weights * phi[:, 0] * phi[:, 2], weights * phi[:, 1] * phi[:, 4]
@@ -127,19 +127,19 @@ def test_records_are_in_a_class_as_often_as_its_probability_says(many: int) -> N
 @pytest.mark.parametrize("many", [3, 200])
 def test_classes_without_records_are_drawn_as_often_as_their_probabilities_say(many: int) -> None:
     """Three of four classes are bounded together, one of them far above its probability in one row: shares are those of Bayes' rule."""
-    rows = DistinctRows.of([np.repeat([0, 1], many), np.repeat([0, 2], many)], [2, 3], 2 * many)
+    rows = DistinctRows.from_codes([np.repeat([0, 1], many), np.repeat([0, 2], many)], [2, 3], 2 * many)
     weights = np.array([0.2, 0.5, 0.2, 0.1])
     phi = np.hstack([np.random.default_rng(3).dirichlet(np.ones(size), size=4) for size in (2, 3)])
     near = np.array([False, True, False, False])
-    now, times = Parameters(np.log(weights), np.log(phi), 1.0, near), 12_000 // many
+    now, times = MixtureParameters(np.log(weights), np.log(phi), 1.0, near), 12_000 // many
     rng, levels = np.random.default_rng(4), np.zeros((4, 5))
     for _ in range(times):
-        levels += Allocated.drawn(rows, now, rng)[0].levels
+        levels += ClassAllocation.from_parameters(rows, now, rng)[0].levels
     first, second = weights * phi[:, 0] * phi[:, 2], weights * phi[:, 1] * phi[:, 4]
     expected = np.stack([first / first.sum(), second / second.sum()]) * times * many
     assert stats.chisquare(levels[:, 0], expected[0]).pvalue > 1e-4
     assert stats.chisquare(levels[:, 4], expected[1]).pvalue > 1e-4
-    bounded = Bounded.of(rows, now)
+    bounded = OccupiedClasses.from_parameters(rows, now)
     bound = np.exp(bounded.log_weights[-1] + sum(log[-1] for log in bounded.bounds))[:, None]
     as_bounded = np.hstack([expected[:, ~near] / expected[:, ~near].sum(axis=1, keepdims=True)]) * bound
     near_share = np.stack([first, second])[:, near]
@@ -150,13 +150,15 @@ def test_classes_without_records_are_drawn_as_often_as_their_probabilities_say(m
 
 
 def test_the_log_likelihood_is_that_of_the_classes_with_records() -> None:
-    rows = DistinctRows.of([np.array([0, 1, 1]), np.array([0, 2, 1])], [2, 3], 3)
+    rows = DistinctRows.from_codes([np.array([0, 1, 1]), np.array([0, 2, 1])], [2, 3], 3)
     weights, phi = np.array([0.2, 0.5, 0.3]), np.random.default_rng(3).dirichlet(np.ones(5), size=3)
     for near in (None, np.array([True, True, False])):
         used = slice(None) if near is None else near
         cells = [(weights * phi[:, a] * phi[:, 2 + b])[used].sum() for a, b in ((0, 0), (1, 2), (1, 1))]
-        now = Parameters(np.log(weights), np.log(phi), 1.0, near)
-        assert Allocated.drawn(rows, now, np.random.default_rng(1))[1] == pytest.approx(np.log(cells).sum())
+        now = MixtureParameters(np.log(weights), np.log(phi), 1.0, near)
+        assert ClassAllocation.from_parameters(rows, now, np.random.default_rng(1))[1] == pytest.approx(
+            np.log(cells).sum()
+        )
 
 
 def log_labels(records: tuple[int, ...], alpha: float) -> float:
@@ -177,9 +179,9 @@ def test_labels_move_as_often_as_their_probabilities_say(alpha: float) -> None:
     orders = list(itertools.permutations(range(4)))
     logs = np.array([log_labels(tuple(int(sizes[i]) for i in order), alpha) for order in orders])
     expected = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
-    rng, state, seen = np.random.default_rng(8), Allocated(np.array(sizes), np.eye(4)), dict.fromkeys(orders, 0)
+    rng, state, seen = np.random.default_rng(8), ClassAllocation(np.array(sizes), np.eye(4)), dict.fromkeys(orders, 0)
     for step in range(15_000):
-        state = state.relabelled(alpha, rng)
+        state = state.relabel_neighbours(alpha, rng)
         if step % 5 == 0:
             seen[tuple(int(i) for i in state.levels.argmax(axis=1))] += 1
     shares = np.array(list(seen.values())) / 3000
@@ -191,7 +193,7 @@ def test_labels_move_as_often_as_their_probabilities_say(alpha: float) -> None:
 def test_the_posterior_of_a_tiny_table_is_that_of_enumeration() -> None:
     """Four records, three classes: the predictive probability of each cell, all 81 allocations summed over, alpha by quadrature."""
     levels, codes = [2, 2], [np.array([0, 0, 1, 1]), np.array([0, 0, 1, 0])]
-    prior = Prior(classes=3, concentration=1.0, shape=2.0, rate=1.0)
+    prior = MixturePrior(classes=3, concentration=1.0, shape=2.0, rate=1.0)
     alphas = np.linspace(0.005, 14, 700)
     weight, expected = 0.0, np.zeros(4)
     density = stats.gamma(2.0, scale=1.0).pdf(alphas)
@@ -214,8 +216,10 @@ def test_the_posterior_of_a_tiny_table_is_that_of_enumeration() -> None:
         expected += sum((each * p).sum() * share for p, share in zip(pi, shares, strict=True))
         weight += each.sum()
     expected /= weight
-    rows = DistinctRows.of(codes, levels, 4)
-    sampled = sample(rows, prior, 4000, np.random.default_rng(2), silent, sweeps=4200, burn_in=200, thin=1, chains=2)
+    rows = DistinctRows.from_codes(codes, levels, 4)
+    sampled = sample_mixture(
+        rows, prior, 4000, np.random.default_rng(2), ignore_progress, sweeps=4200, burn_in=200, thin=1, chains=2
+    )
     found = np.mean([cells_of(now, levels) for now in sampled.kept], axis=0)
     assert found == pytest.approx(expected, abs=0.01)
     assert np.abs(found - 0.25).max() > 0.05, "the negative control: not the prior's"
@@ -244,7 +248,7 @@ def ranks(power: float, times: int) -> np.ndarray:
 
     ``power`` is that of the records given to the sampler: 1 for the model, 2 for one that sees every record twice.
     """
-    levels, prior = [2, 3, 2], Prior(classes=4, concentration=1.0, shape=2.0, rate=1.0)
+    levels, prior = [2, 3, 2], MixturePrior(classes=4, concentration=1.0, shape=2.0, rate=1.0)
     found, rng = np.empty((times, 2)), np.random.default_rng(12)
     for t in range(times):
         v = np.append(rng.beta(1.0, rng.gamma(2.0), size=3), 1.0)
@@ -258,9 +262,9 @@ def ranks(power: float, times: int) -> np.ndarray:
                 )
             )
             logs.append(np.log(phi))
-        truth = cells_of(Parameters(np.log(weights), np.hstack(logs), 1.0), levels)[[0, 7]]
-        rows = DistinctRows.of(codes, levels, len(codes[0]))
-        sampled = sample(rows, prior, 39, rng, silent, sweeps=500, burn_in=110, thin=10, chains=1)
+        truth = cells_of(MixtureParameters(np.log(weights), np.hstack(logs), 1.0), levels)[[0, 7]]
+        rows = DistinctRows.from_codes(codes, levels, len(codes[0]))
+        sampled = sample_mixture(rows, prior, 39, rng, ignore_progress, sweeps=500, burn_in=110, thin=10, chains=1)
         found[t] = np.sum([cells_of(now, levels)[[0, 7]] < truth for now in sampled.kept], axis=0)
     return found
 
@@ -290,12 +294,12 @@ def test_rows_in_another_order_give_the_same_draws() -> None:
     codes, _ = simulated([0.6, 0.4], [2, 3, 2], 300, 0.5, 3)
     order = np.random.default_rng(1).permutation(300)
     one, other = (
-        sample(
-            DistinctRows.of(own, [2, 3, 2], 300),
-            Prior(classes=6, concentration=1.0, shape=0.25, rate=0.25),
+        sample_mixture(
+            DistinctRows.from_codes(own, [2, 3, 2], 300),
+            MixturePrior(classes=6, concentration=1.0, shape=0.25, rate=0.25),
             5,
             np.random.default_rng(7),
-            silent,
+            ignore_progress,
             sweeps=60,
             burn_in=20,
             thin=1,
@@ -309,12 +313,12 @@ def test_rows_in_another_order_give_the_same_draws() -> None:
 
 def test_draws_come_from_sweeps_spread_over_all_chains() -> None:
     codes, _ = simulated([0.6, 0.4], [2, 3], 50, 0.5, 3)
-    sampled = sample(
-        DistinctRows.of(codes, [2, 3], 50),
-        Prior(classes=4, concentration=1.0, shape=0.25, rate=0.25),
+    sampled = sample_mixture(
+        DistinctRows.from_codes(codes, [2, 3], 50),
+        MixturePrior(classes=4, concentration=1.0, shape=0.25, rate=0.25),
         4,
         np.random.default_rng(7),
-        silent,
+        ignore_progress,
         sweeps=60,
         burn_in=20,
         thin=2,
@@ -324,14 +328,16 @@ def test_draws_come_from_sweeps_spread_over_all_chains() -> None:
     assert sampled.sweep.tolist() == [32, 52, 32, 52]
 
 
-def sampled(codes: list[Codes], *, draws: int = 6, **settings: Any) -> Sampled:
+def sampled(codes: list[Codes], *, draws: int = 6, **settings: Any) -> ChainDraws:
     """By two chains of this table, of two and three levels."""
-    prior = Prior(classes=6, concentration=1.0, shape=0.25, rate=0.25)
+    prior = MixturePrior(classes=6, concentration=1.0, shape=0.25, rate=0.25)
     asked = {"sweeps": 60, "burn_in": 20, "thin": 2, "chains": 2, "split_every": 1} | settings
-    return sample(DistinctRows.of(codes, [2, 3], 50), prior, draws, np.random.default_rng(7), silent, **asked)
+    return sample_mixture(
+        DistinctRows.from_codes(codes, [2, 3], 50), prior, draws, np.random.default_rng(7), ignore_progress, **asked
+    )
 
 
-def same(one: Sampled, other: Sampled) -> bool:
+def same(one: ChainDraws, other: ChainDraws) -> bool:
     """Whether every number of two samples agrees to the last bit."""
     arrays = ("quantities", "log_likelihood", "lost", "sweep", "chain")
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in arrays) and all(
@@ -362,10 +368,10 @@ def test_chains_that_converge_at_once_are_those_without_a_limit_to_the_last_bit(
 
 def test_progress_of_chains_that_continue_never_falls_and_ends_at_the_whole() -> None:
     codes, _ = simulated([0.6, 0.4], [2, 3], 50, 0.5, 3)
-    prior = Prior(classes=6, concentration=1.0, shape=0.25, rate=0.25)
+    prior = MixturePrior(classes=6, concentration=1.0, shape=0.25, rate=0.25)
     seen: list[Progress] = []
-    sample(
-        DistinctRows.of(codes, [2, 3], 50), prior, 2, np.random.default_rng(7), seen.append,
+    sample_mixture(
+        DistinctRows.from_codes(codes, [2, 3], 50), prior, 2, np.random.default_rng(7), seen.append,
         sweeps=60, burn_in=20, thin=1, chains=2, max_sweeps=120, converged=lambda _: False,
     )  # fmt: skip
     assert [one.done for one in seen] == sorted(one.done for one in seen)
@@ -377,7 +383,7 @@ def test_levels_are_drawn_by_the_class() -> None:
     rng = np.random.default_rng(1)
     phi = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]])
     classes = np.repeat([0, 1], 3000)
-    found = values_given(classes, np.log(phi), rng)
+    found = draw_levels_given_classes(classes, np.log(phi), rng)
     for k in (0, 1):
         seen = np.bincount(found[classes == k], minlength=3)
         assert stats.chisquare(seen, phi[k] * 3000).pvalue > 1e-4
@@ -390,12 +396,12 @@ def test_a_chain_continues_from_the_most_probable_of_its_starts() -> None:
     rng = np.random.default_rng(11)
     z = rng.integers(3, size=300)
     codes = [np.where(rng.random(300) < 0.15, rng.integers(3, size=300), z) for _ in range(5)]
-    rows = DistinctRows.of(codes, (3,) * 5, 300)
-    prior = Prior(classes=10, concentration=1.0, shape=0.25, rate=0.25)
+    rows = DistinctRows.from_codes(codes, (3,) * 5, 300)
+    prior = MixturePrior(classes=10, concentration=1.0, shape=0.25, rate=0.25)
     lengths = {"sweeps": 80, "burn_in": 40, "thin": 1, "chains": 2, "split_every": 1}
 
-    def sampled(**more: int) -> Sampled:
-        return sample(rows, prior, 4, np.random.default_rng(5), lambda _: None, **lengths, **more)
+    def sampled(**more: int) -> ChainDraws:
+        return sample_mixture(rows, prior, 4, np.random.default_rng(5), lambda _: None, **lengths, **more)
 
     one, several = sampled(starts=1), sampled(starts=3)
     assert np.array_equal(one.log_likelihood, sampled().log_likelihood)
@@ -403,8 +409,8 @@ def test_a_chain_continues_from_the_most_probable_of_its_starts() -> None:
     assert not np.array_equal(several.log_likelihood, one.log_likelihood)
     assert several.burn_in == 40
     begun = [np.random.default_rng(5).spawn(2)[0].spawn(3)[place] for place in range(3)]
-    chains = [_Chain(_started(rows, prior, 1, own), own, scores=[]) for own in begun]
+    chains = [_GibbsChain(_random_start(rows, prior, 1, own), own, scores=[]) for own in begun]
     for chain in chains:
         chain.run_to(5, (), rows, prior, 1, None, lambda _: None)
-    best = max(chains, key=_Chain.score)
+    best = max(chains, key=_GibbsChain.mean_score)
     assert np.array_equal(several.log_likelihood[:5, 0], best.log_likelihood)

@@ -5,7 +5,7 @@ import pytest
 from arviz_stats.base import array_stats
 from scipy.stats import genpareto
 
-from sfumato.engine.posterior.laplace import generalised_pareto, smooth_weights, weights_sample_size
+from sfumato.engine.posterior.laplace import fit_generalised_pareto, smooth_weights, weights_sample_size
 
 
 @pytest.mark.parametrize("degrees", [1.5, 3.0, 30.0])
@@ -21,7 +21,7 @@ def test_smoothed_weights_and_shape_agree_with_arviz(degrees: float, n: int) -> 
 @pytest.mark.parametrize("shape", [-0.3, 0.2, 0.7, 1.1])
 def test_shape_of_a_generalised_pareto_sample_is_found(shape: float) -> None:
     excess = np.sort(genpareto(shape, scale=2.0).rvs(4000, random_state=np.random.default_rng(3)))
-    found, scale = generalised_pareto(excess)
+    found, scale = fit_generalised_pareto(excess)
     assert found == pytest.approx(shape, abs=0.08)
     assert scale == pytest.approx(2.0, rel=0.1)
 

@@ -11,7 +11,12 @@ from scipy.integrate import quad
 from scipy.special import gammaln
 from scipy.stats import kstest
 
-from sfumato.engine.posterior.poisson_lognormal import draw_log_rate, log_joint, mode_and_curvature, rate_quadrature
+from sfumato.engine.posterior.poisson_lognormal import (
+    draw_log_rate,
+    log_joint_density,
+    mode_and_curvature,
+    rate_quadrature,
+)
 from sfumato.engine.posterior.truncated_poisson import mean_and_variance
 
 
@@ -104,15 +109,15 @@ def test_derivatives_are_those_of_the_value(bound: int | None, tau: float) -> No
     step = 1e-4
 
     def value(shift: float, log_scale: float) -> np.ndarray:
-        return rate_quadrature(y, eta + shift, tau * np.exp(log_scale), bound).derivatives().value
+        return rate_quadrature(y, eta + shift, tau * np.exp(log_scale), bound).log_mass_derivatives().value
 
-    found = rate_quadrature(y, eta, tau, bound).derivatives()
+    found = rate_quadrature(y, eta, tau, bound).log_mass_derivatives()
     e = (value(step, 0) - value(-step, 0)) / (2 * step)
     s = (value(0, step) - value(0, -step)) / (2 * step)
     np.testing.assert_allclose(found.e, e, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(found.s, s, rtol=1e-5, atol=1e-5)
-    shifted = [rate_quadrature(y, eta + d, tau, bound).derivatives() for d in (step, -step)]
-    scaled = [rate_quadrature(y, eta, tau * np.exp(d), bound).derivatives() for d in (step, -step)]
+    shifted = [rate_quadrature(y, eta + d, tau, bound).log_mass_derivatives() for d in (step, -step)]
+    scaled = [rate_quadrature(y, eta, tau * np.exp(d), bound).log_mass_derivatives() for d in (step, -step)]
     np.testing.assert_allclose(found.ee, (shifted[0].e - shifted[1].e) / (2 * step), rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(found.es, (shifted[0].s - shifted[1].s) / (2 * step), rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(found.ss, (scaled[0].s - scaled[1].s) / (2 * step), rtol=1e-5, atol=1e-5)
@@ -179,7 +184,7 @@ def test_normal_approximation_of_the_rate_is_told_apart(y: float, eta: float, ta
 def test_joint_density_integrates_to_the_probability() -> None:
     y, eta, tau = np.array([4.0]), np.array([1.0]), 0.9
     g = np.linspace(-8, 8, 20_001)
-    total = np.trapezoid(np.exp(log_joint(y, g, eta, tau, 9)), g)
+    total = np.trapezoid(np.exp(log_joint_density(y, g, eta, tau, 9)), g)
     assert np.exp(rate_quadrature(y, eta, tau, 9).log_mass[0]) == pytest.approx(total, rel=1e-9)
 
 
@@ -191,5 +196,5 @@ def test_every_pair_may_have_a_tau_of_its_own(bound: int | None) -> None:
     alone = [rate_quadrature(y[i : i + 1], eta[i : i + 1], float(tau[i]), bound) for i in range(40)]
     assert together.log_mass == pytest.approx([found.log_mass[0] for found in alone], rel=1e-9)
     for part in ("e", "s", "ee", "es", "ss"):
-        found = [getattr(one.derivatives(), part)[0] for one in alone]
-        assert getattr(together.derivatives(), part) == pytest.approx(found, rel=1e-6, abs=1e-8)
+        found = [getattr(one.log_mass_derivatives(), part)[0] for one in alone]
+        assert getattr(together.log_mass_derivatives(), part) == pytest.approx(found, rel=1e-6, abs=1e-8)

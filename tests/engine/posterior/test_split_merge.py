@@ -12,13 +12,13 @@ from scipy.special import gammaln
 from sfumato.engine.posterior import multinomial_mixture as split_merge
 from sfumato.engine.posterior.distinct_rows import DistinctRows
 from sfumato.engine.posterior.multinomial_mixture import (
-    Allocated,
-    Members,
-    Parameters,
-    log_order,
-    log_records,
-    proposed_parts,
-    split_or_merged,
+    ClassAllocation,
+    ClassMembers,
+    MixtureParameters,
+    log_allocation_prior,
+    log_class_likelihood,
+    propose_split,
+    propose_split_or_merge,
 )
 
 LEVELS = (2, 3)
@@ -46,15 +46,17 @@ def key(records: np.ndarray, levels: np.ndarray) -> tuple[int, ...]:
     return (*records.astype(int).tolist(), *levels.astype(int).ravel().tolist())
 
 
-def allocated(rows: DistinctRows, z: tuple[int, ...]) -> Allocated:
-    return Allocated.counted(rows, rows.place, np.array(z), None, SIZE)
+def allocated(rows: DistinctRows, z: tuple[int, ...]) -> ClassAllocation:
+    return ClassAllocation.from_assignments(rows, rows.place, np.array(z), None, SIZE)
 
 
 def test_the_log_probabilities_are_those_of_their_definition() -> None:
-    rows = DistinctRows.of(CODES, LEVELS, 4)
+    rows = DistinctRows.from_codes(CODES, LEVELS, 4)
     for z in itertools.product(range(SIZE), repeat=4):
         now = allocated(rows, z)
-        found = log_order(now.records, ALPHA) + sum(log_records(own, rows.starts, 1.0) for own in now.levels)
+        found = log_allocation_prior(now.records, ALPHA) + sum(
+            log_class_likelihood(own, rows.level_starts, 1.0) for own in now.levels
+        )
         assert found == pytest.approx(log_probability(z))
 
 
@@ -62,7 +64,7 @@ def test_the_log_probabilities_are_those_of_their_definition() -> None:
 def test_steps_alone_visit_every_grouping_as_often_as_its_probability_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """All 81 groupings of four records in three classes; rows of two records are split as well."""
     monkeypatch.setattr(split_merge, "STEPS", 2)
-    rows, rng = DistinctRows.of(CODES, LEVELS, 4), np.random.default_rng(5)
+    rows, rng = DistinctRows.from_codes(CODES, LEVELS, 4), np.random.default_rng(5)
     expected: Counter[tuple[int, ...]] = Counter()
     for z in itertools.product(range(SIZE), repeat=4):
         now = allocated(rows, z)
@@ -71,8 +73,8 @@ def test_steps_alone_visit_every_grouping_as_often_as_its_probability_says(monke
     z, seen, accepted = np.zeros(4, dtype=np.int64), Counter[tuple[int, ...]](), 0
     for _ in range(times):
         now = allocated(rows, tuple(z.tolist()))
-        records, levels, moved = split_or_merged(
-            rows, Members(rows.place, z, None), now.records, now.levels, 1.0, ALPHA, rng
+        records, levels, moved = propose_split_or_merge(
+            rows, ClassMembers(rows.place, z, None), now.records, now.levels, 1.0, ALPHA, rng
         )
         accepted += moved
         seen[key(records, levels)] += 1
@@ -91,7 +93,7 @@ ALIKE: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
 
 def grouping(records: np.ndarray, levels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """One of the groupings with these counts, each as likely as the others: alike records are exchanged."""
-    rows = DistinctRows.of(CODES, LEVELS, 4)
+    rows = DistinctRows.from_codes(CODES, LEVELS, 4)
     if not ALIKE:
         for z in itertools.product(range(SIZE), repeat=4):
             now = allocated(rows, z)
@@ -101,9 +103,9 @@ def grouping(records: np.ndarray, levels: np.ndarray, rng: np.random.Generator) 
 
 
 def test_parts_do_not_hang_on_how_records_are_split_now_and_their_chances_sum_to_one() -> None:
-    rows = DistinctRows.of(CODES, LEVELS, 4)
+    rows = DistinctRows.from_codes(CODES, LEVELS, 4)
     counts = rows.counts.astype(float)
-    which, first, second = proposed_parts(rows, counts, 1.0, np.random.default_rng(1))
+    which, first, second = propose_split(rows, counts, 1.0, np.random.default_rng(1))
     assert which.tolist() == list(range(len(counts)))
     assert np.exp(first) + np.exp(second) == pytest.approx(1.0)
 
@@ -114,17 +116,17 @@ def test_two_groups_that_began_as_one_are_found_in_few_steps() -> None:
     rng = np.random.default_rng(3)
     z = rng.integers(2, size=600)
     codes = [np.where(rng.random(600) < 0.1, 1 - z, z) for _ in range(6)]
-    rows = DistinctRows.of(codes, (2,) * 6, 600)
+    rows = DistinctRows.from_codes(codes, (2,) * 6, 600)
     where = np.zeros(len(rows.counts), dtype=np.int64)
-    now = Allocated.counted(rows, np.arange(len(where)), where, rows.counts.astype(float), 8)
-    members = Members(np.arange(len(where)), where, rows.counts.astype(float))
+    now = ClassAllocation.from_assignments(rows, np.arange(len(where)), where, rows.counts.astype(float), 8)
+    members = ClassMembers(np.arange(len(where)), where, rows.counts.astype(float))
     split = next(
         step
         for step in range(60)
-        if (found := split_or_merged(rows, members, now.records, now.levels, 1.0, 0.5, rng))[2]
+        if (found := propose_split_or_merge(rows, members, now.records, now.levels, 1.0, 0.5, rng))[2]
     )
     assert split < 30
     assert np.sort(found[0])[-2:].min() > 250
     assert found[1].sum() == now.levels.sum()
-    parameters = Parameters(np.log(np.full(8, 1 / 8)), np.log(np.full((8, 12), 0.5)), 1.0)
-    assert Allocated.drawn(rows, parameters, rng)[0].members is not None
+    parameters = MixtureParameters(np.log(np.full(8, 1 / 8)), np.log(np.full((8, 12), 0.5)), 1.0)
+    assert ClassAllocation.from_parameters(rows, parameters, rng)[0].members is not None

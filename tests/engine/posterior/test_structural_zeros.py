@@ -11,11 +11,16 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.methods.run import silent
+from sfumato.engine.methods.run import ignore_progress
 from sfumato.engine.posterior import structural_zeros
 from sfumato.engine.posterior.distinct_rows import Codes, DistinctRows
-from sfumato.engine.posterior.multinomial_mixture import Prior, Sampled, sample
-from sfumato.engine.posterior.structural_zeros import Support, TooManySlices, Truncation, fulfilling
+from sfumato.engine.posterior.multinomial_mixture import ChainDraws, MixturePrior, sample_mixture
+from sfumato.engine.posterior.structural_zeros import (
+    MixtureSupport,
+    SupportTruncation,
+    TooManySlices,
+    fulfilled_conditions,
+)
 
 LEVELS = (2, 3, 2)
 CELLS = np.array(list(itertools.product(*map(range, LEVELS))))
@@ -54,17 +59,17 @@ conditions = st.lists(st.lists(st.booleans(), min_size=7, max_size=7).map(np.arr
 
 @given(conditions)
 def test_slices_are_disjoint_and_hold_what_the_conditions_hold(asked: list[np.ndarray]) -> None:
-    support, wanted = Support.of(np.array(asked), LEVELS), inside(np.array(asked)).any(axis=0)
+    support, wanted = MixtureSupport.from_conditions(np.array(asked), LEVELS), inside(np.array(asked)).any(axis=0)
     assert np.array_equal(inside(support.zeros).sum(axis=0), wanted)
     assert np.array_equal(inside(support.possible).sum(axis=0), ~wanted)
-    found = fulfilling(np.array(asked), STARTS, list(CELLS.T))
+    found = fulfilled_conditions(np.array(asked), STARTS, list(CELLS.T))
     assert np.array_equal(found, inside(np.array(asked)))
 
 
 @given(conditions, st.integers(0, 5))
 def test_the_probability_of_what_cannot_be_is_the_sum_over_its_cells(asked: list[np.ndarray], seed: int) -> None:
-    support, (log_weights, log_levels) = Support.of(np.array(asked), LEVELS), parameters(seed)
-    chances = support.chances(support.zeros, np.exp(log_weights), np.exp(log_levels))
+    support, (log_weights, log_levels) = MixtureSupport.from_conditions(np.array(asked), LEVELS), parameters(seed)
+    chances = support.slice_probabilities(support.zeros, np.exp(log_weights), np.exp(log_levels))
     expected = cells_of(log_weights, log_levels)[inside(np.array(asked)).any(axis=0)].sum()
     assert chances.sum() == pytest.approx(expected, abs=1e-12)
 
@@ -72,23 +77,23 @@ def test_the_probability_of_what_cannot_be_is_the_sum_over_its_cells(asked: list
 def test_a_value_that_is_missing_is_in_the_set_of_all_levels_alone() -> None:
     asked = np.array([condition(a=(1,)), condition(b=(0, 1))])
     codes = [np.array([2, 2, 1]), np.array([0, 3, 3]), np.array([0, 0, 2])]
-    assert fulfilling(asked, STARTS, codes).tolist() == [[False, False, True], [True, False, False]]
+    assert fulfilled_conditions(asked, STARTS, codes).tolist() == [[False, False, True], [True, False, False]]
 
 
 def test_conditions_that_cut_each_other_too_often_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(structural_zeros, "MOST_SLICES", 2)
     with pytest.raises(TooManySlices):
-        Support.of(np.array([condition(a=(0,)), condition(b=(0,)), condition(c=(0,))]), LEVELS)
+        MixtureSupport.from_conditions(np.array([condition(a=(0,)), condition(b=(0,)), condition(c=(0,))]), LEVELS)
 
 
 @pytest.mark.slow
 def test_lost_records_are_as_many_as_fall_on_what_cannot_be() -> None:
     """Their number has mean n omega / (1 - omega) and variance n omega / (1 - omega)^2; their cells have f's shares of S."""
-    support = Support.of(np.array([condition(a=(1,), b=(0, 2)), condition(b=(0,), c=(1,))]), LEVELS)
+    support = MixtureSupport.from_conditions(np.array([condition(a=(1,), b=(0, 2)), condition(b=(0,), c=(1,))]), LEVELS)
     log_weights, log_levels = parameters(1)
     cells, impossible = cells_of(log_weights, log_levels), inside(support.zeros).any(axis=0)
     omega, rng = cells[impossible].sum(), np.random.default_rng(2)
-    drawn = [support.lost(log_weights, log_levels, 50, rng) for _ in range(3000)]
+    drawn = [support.draw_lost_records(log_weights, log_levels, 50, rng) for _ in range(3000)]
     counts = np.array([records.sum() for records, _, _ in drawn])
     assert drawn[0][2] == pytest.approx(np.log1p(-omega))
     sd = np.sqrt(50 * omega) / (1 - omega)
@@ -111,15 +116,15 @@ def test_what_a_record_lacks_is_as_probable_as_f_says_outside_what_cannot_be(
 ) -> None:
     """By trial, among the possible slices, and by both: b = 0 is kept, a and c are drawn."""
     monkeypatch.setattr(structural_zeros, "TRIES", tries)
-    support = Support.of(np.array([condition(a=(1,), b=(0, 2)), condition(b=(1,), c=(1,))]), LEVELS)
+    support = MixtureSupport.from_conditions(np.array([condition(a=(1,), b=(0, 2)), condition(b=(1,), c=(1,))]), LEVELS)
     log_weights, log_levels = parameters(4)
     kept, n = np.repeat([0, 1, 3], 3000), 9000
     codes = [np.full(n, 2), kept, np.full(n, 2)]
-    rows = DistinctRows.of(codes, LEVELS, n)
-    classes, found = support.completed(rows, codes, log_weights, log_levels, np.random.default_rng(5))
+    rows = DistinctRows.from_codes(codes, LEVELS, n)
+    classes, found = support.complete_records(rows, codes, log_weights, log_levels, np.random.default_rng(5))
     cells = cells_of(log_weights, log_levels)
     can = ~inside(support.zeros).any(axis=0)
-    assert not fulfilling(support.zeros, STARTS, found).any()
+    assert not fulfilled_conditions(support.zeros, STARTS, found).any()
     for value in (0, 1, 3):
         own = can & ((CELLS[:, 1] == value) | (value == 3))
         at = np.stack(found)[:, kept == value].T
@@ -134,33 +139,35 @@ def test_what_a_record_lacks_is_as_probable_as_f_says_outside_what_cannot_be(
 
 
 def test_a_record_that_what_it_keeps_makes_impossible_is_refused() -> None:
-    support = Support.of(np.array([condition(b=(1,))]), LEVELS)
+    support = MixtureSupport.from_conditions(np.array([condition(b=(1,))]), LEVELS)
     codes = [np.array([2, 2]), np.array([0, 1]), np.array([2, 2])]
     with pytest.raises(NotComputable, match="no combination that can be"):
-        support.completed(DistinctRows.of(codes, LEVELS, 2), codes, *parameters(1), np.random.default_rng(1))
+        support.complete_records(
+            DistinctRows.from_codes(codes, LEVELS, 2), codes, *parameters(1), np.random.default_rng(1)
+        )
 
 
 def sampled(
-    codes: list[Codes], levels: tuple[int, ...], support: Support | None, prior: Prior, **settings: int
-) -> Sampled:
+    codes: list[Codes], levels: tuple[int, ...], support: MixtureSupport | None, prior: MixturePrior, **settings: int
+) -> ChainDraws:
     """A chain; records that lack a value of what a condition asks about are drawn."""
     n, truncation = len(codes[0]), None
     lacks = np.zeros(n, dtype=bool)
     if support is not None:
-        lacks = np.any([codes[j] >= levels[j] for j in support.asked], axis=0)
+        lacks = np.any([codes[j] >= levels[j] for j in support.condition_variables], axis=0)
         lacking = tuple(own[lacks] for own in codes)
-        truncation = Truncation(support, n, DistinctRows.of(lacking, levels, int(lacks.sum())), lacking)
-    rows = DistinctRows.of([own[~lacks] for own in codes], levels, n - int(lacks.sum()))
+        truncation = SupportTruncation(support, n, DistinctRows.from_codes(lacking, levels, int(lacks.sum())), lacking)
+    rows = DistinctRows.from_codes([own[~lacks] for own in codes], levels, n - int(lacks.sum()))
     given = {"sweeps": 3200, "burn_in": 200, "thin": 1, "chains": 1} | settings
-    return sample(rows, prior, 1000, np.random.default_rng(3), silent, **given, truncation=truncation)
+    return sample_mixture(rows, prior, 1000, np.random.default_rng(3), ignore_progress, **given, truncation=truncation)
 
 
 @pytest.mark.study
 @pytest.mark.parametrize("missing", [False, True])
 def test_the_posterior_of_a_small_table_is_that_of_importance_sampling(missing: bool) -> None:
     """Draws from the prior, weighted by the likelihood f(x) / (1 - omega) of each record, a missing value summed over what can be."""
-    prior = Prior(classes=2, concentration=1.0, shape=2.0, rate=1.0)
-    support = Support.of(np.array([condition(a=(1,), b=(0,)), condition(a=(1,), c=(1,))]), LEVELS)
+    prior = MixturePrior(classes=2, concentration=1.0, shape=2.0, rate=1.0)
+    support = MixtureSupport.from_conditions(np.array([condition(a=(1,), b=(0,)), condition(a=(1,), c=(1,))]), LEVELS)
     data = np.array([[0, 0, 0], [0, 0, 1], [0, 0, 1], [0, 1, 1], [1, 2, 0], [0, 0, 0]])
     if missing:
         data = np.vstack([data, [2, 0, 1], [2, 1, 0], [2, 2, 0], [1, 3, 0], [0, 1, 2]])
@@ -199,14 +206,14 @@ def test_a_simulated_mixture_is_recovered_where_ignoring_what_cannot_be_is_biase
     drawn = (rng.random((8000, 6)) < share).astype(np.int64)
     impossible = (drawn[:, 0] == 1) & (drawn[:, 1] == 1) | (drawn[:, 2] == 0) & (drawn[:, 3] == 1)
     every = [True, True]
-    support = Support.of(
+    support = MixtureSupport.from_conditions(
         np.array([[*[False, True] * 2, *every * 4], [*every * 2, True, False, False, True, *every * 2]]), levels
     )
-    prior = Prior(classes=10, concentration=1.0, shape=0.25, rate=0.25)
+    prior = MixturePrior(classes=10, concentration=1.0, shape=0.25, rate=0.25)
     codes = list(drawn[~impossible].T)
     chain, ignoring = (sampled(codes, levels, one, prior, sweeps=1500, burn_in=500) for one in (support, None))
 
-    def margins(found: Sampled) -> np.ndarray:
+    def margins(found: ChainDraws) -> np.ndarray:
         each = [np.exp(now.log_weights) @ np.exp(now.log_levels[:, 1::2]) for now in found.kept]
         return np.asarray(np.mean(each, axis=0))
 

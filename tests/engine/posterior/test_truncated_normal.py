@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import kstest, norm, truncnorm
 
 from sfumato.engine.data import blocks
-from sfumato.engine.posterior.bayesian_linear_regression import truncated_normal
+from sfumato.engine.posterior.bayesian_linear_regression import draw_truncated_normal
 
 CASES = [
     (0.0, 1.0, -np.inf, np.inf),
@@ -23,7 +23,7 @@ CASES = [
 
 
 def draws(mean: float, sd: float, lower: float, upper: float) -> np.ndarray:
-    return truncated_normal(np.full(20_000, mean), sd, lower, upper, np.random.default_rng(2))
+    return draw_truncated_normal(np.full(20_000, mean), sd, lower, upper, np.random.default_rng(2))
 
 
 def reference(mean: float, sd: float, lower: float, upper: float) -> truncnorm:
@@ -51,7 +51,7 @@ def test_another_distribution_is_noticed() -> None:
     width=st.floats(0, 1e6),
 )
 def test_draws_never_leave_the_interval(mean: float, sd: float, lower: float, width: float) -> None:
-    found = truncated_normal(np.full(20, mean), sd, lower, lower + width, np.random.default_rng(1))
+    found = draw_truncated_normal(np.full(20, mean), sd, lower, lower + width, np.random.default_rng(1))
     assert np.all((found >= lower) & (found <= lower + width))
 
 
@@ -63,14 +63,14 @@ def test_far_tail_is_nearly_exponential() -> None:
 
 def test_each_record_has_its_own_mean() -> None:
     mean = np.repeat([-3.0, 0.0, 3.0], 4000)
-    found = truncated_normal(mean, 0.5, -10.0, 10.0, np.random.default_rng(9))
+    found = draw_truncated_normal(mean, 0.5, -10.0, 10.0, np.random.default_rng(9))
     assert kstest((found - mean) / 0.5, norm.cdf).pvalue > 1e-3
 
 
 def test_blocks_of_draws_have_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     mean, sd = np.linspace(-4.0, 4.0, 1001), np.linspace(0.1, 2.0, 1001)
     settings = [(mean, sd, -1.0, 2.0), (mean, 0.5, -np.inf, 1.0), (mean, 3.0, -1e300, 1e300)]
-    whole = [truncated_normal(*own, np.random.default_rng(2)) for own in settings]
-    monkeypatch.setattr(blocks, "CELLS", 64 * 13)
+    whole = [draw_truncated_normal(*own, np.random.default_rng(2)) for own in settings]
+    monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", 64 * 13)
     for own, expected in zip(settings, whole, strict=True):
-        assert truncated_normal(*own, np.random.default_rng(2)).tobytes() == expected.tobytes()
+        assert draw_truncated_normal(*own, np.random.default_rng(2)).tobytes() == expected.tobytes()

@@ -8,7 +8,12 @@ from scipy.special import gammaln, logsumexp
 from scipy.stats import chisquare, poisson
 
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.posterior.truncated_poisson import draw, log_normaliser, log_pmf, mean_and_variance
+from sfumato.engine.posterior.truncated_poisson import (
+    draw_truncated_poisson,
+    log_normaliser,
+    log_pmf,
+    mean_and_variance,
+)
 
 
 def brute_force(g: float, bound: int) -> tuple[float, float, float]:
@@ -64,7 +69,7 @@ def counts_fit(counts: np.ndarray, g: float, bound: int) -> bool:
 )
 def test_draws_have_the_truncated_distribution(rate: float, bound: int) -> None:
     rng = np.random.default_rng(8)
-    counts = draw(np.full(40_000, np.log(rate)), bound, rng)
+    counts = draw_truncated_poisson(np.full(40_000, np.log(rate)), bound, rng)
     assert counts.min() >= 0
     assert counts.max() <= bound
     assert counts_fit(counts, np.log(rate), bound)
@@ -77,10 +82,10 @@ def test_clipped_poisson_draws_are_told_apart() -> None:
 
 def test_draws_keep_the_order_of_the_rates() -> None:
     g = np.array([-40.0, 30.0, -40.0, 30.0])
-    np.testing.assert_array_equal(draw(g, 365, np.random.default_rng(1)), [0, 365, 0, 365])
+    np.testing.assert_array_equal(draw_truncated_poisson(g, 365, np.random.default_rng(1)), [0, 365, 0, 365])
 
 
 def test_a_rate_beyond_the_integers_is_not_computable() -> None:
     with pytest.raises(NotComputable, match="upper bound"):
-        draw(np.array([50.0]), None, np.random.default_rng(1))
-    assert draw(np.array([800.0]), 12, np.random.default_rng(1))[0] == 12
+        draw_truncated_poisson(np.array([50.0]), None, np.random.default_rng(1))
+    assert draw_truncated_poisson(np.array([800.0]), 12, np.random.default_rng(1))[0] == 12

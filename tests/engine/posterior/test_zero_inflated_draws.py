@@ -6,7 +6,7 @@ from scipy.special import expit, gammaln, logsumexp
 from scipy.stats import binomtest, chisquare, kstest, norm
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.posterior.poisson_lognormal import Predicted, draw_counts, draw_random_effects
+from sfumato.engine.posterior.poisson_lognormal import PredictedRates, draw_counts, draw_random_effects
 
 THETA = np.array([1.2, 0.5, -0.8, 0.6, np.log(0.9)])
 
@@ -50,7 +50,7 @@ CASES = [(0, 1.5, -0.5, 30), (0, 4.0, -3.0, 30), (1, 1.5, 0.0, 30), (12, 1.5, 0.
 def test_random_effect_of_a_record_has_its_posterior(y: int, eta: float, zeta: float, bound: int) -> None:
     theta, n = np.array([eta, zeta, np.log(0.9)]), 5000
     effects = draw_random_effects(
-        Predicted.of(theta, np.ones((n, 1)).dot), np.full(n, float(y)), bound, np.random.default_rng(2)
+        PredictedRates.from_theta(theta, np.ones((n, 1)).dot), np.full(n, float(y)), bound, np.random.default_rng(2)
     )
     eps, cumulative = effect_distribution(y, eta, zeta, 0.9, bound)
     assert kstest(effects, lambda v: np.interp(v, eps, cumulative)).pvalue > 0.001
@@ -60,7 +60,7 @@ def test_random_effect_of_a_record_has_its_posterior(y: int, eta: float, zeta: f
 def test_random_effect_of_another_count_is_told_apart(y: int, eta: float, zeta: float, bound: int) -> None:
     theta, n, other = np.array([eta, zeta, np.log(0.9)]), 5000, float(y + 1 if y < bound else y - 1)
     effects = draw_random_effects(
-        Predicted.of(theta, np.ones((n, 1)).dot), np.full(n, other), bound, np.random.default_rng(2)
+        PredictedRates.from_theta(theta, np.ones((n, 1)).dot), np.full(n, other), bound, np.random.default_rng(2)
     )
     eps, cumulative = effect_distribution(y, eta, zeta, 0.9, bound)
     assert kstest(effects, lambda v: np.interp(v, eps, cumulative)).pvalue < 0.001
@@ -69,29 +69,37 @@ def test_random_effect_of_another_count_is_told_apart(y: int, eta: float, zeta: 
 def test_posterior_effects_of_simulated_records_have_the_prior_distribution() -> None:
     """Averaged over data from the model, the posterior is the prior (Talts et al. 2018)."""
     y, x, _ = simulated(6000, 25, 3)
-    effects = draw_random_effects(Predicted.of(THETA, x.dot), y.astype(float), 25, np.random.default_rng(4))
+    effects = draw_random_effects(
+        PredictedRates.from_theta(THETA, x.dot), y.astype(float), 25, np.random.default_rng(4)
+    )
     assert kstest(effects, norm(0, 0.9).cdf).pvalue > 0.001
     wrong = THETA.copy()
     wrong[2] = -8.0
-    effects = draw_random_effects(Predicted.of(wrong, x.dot), y.astype(float), 25, np.random.default_rng(4))
+    effects = draw_random_effects(
+        PredictedRates.from_theta(wrong, x.dot), y.astype(float), 25, np.random.default_rng(4)
+    )
     assert kstest(effects, norm(0, 0.9).cdf).pvalue < 0.001
 
 
 @pytest.mark.parametrize("effect", ["new", "record"])
 def test_synthetic_counts_of_simulated_records_have_their_distribution(effect: str) -> None:
     y, x, _ = simulated(6000, 25, 5)
-    synthetic = draw_counts(Predicted.of(THETA, x.dot), 25, effect, np.random.default_rng(6), y)
+    synthetic = draw_counts(PredictedRates.from_theta(THETA, x.dot), 25, effect, np.random.default_rng(6), y)
     assert synthetic.dtype == np.int64
     assert same_distribution(y, synthetic)
     wrong = THETA.copy()
     wrong[-1] = np.log(0.6)
-    assert not same_distribution(y, draw_counts(Predicted.of(wrong, x.dot), 25, "new", np.random.default_rng(6)))
+    assert not same_distribution(
+        y, draw_counts(PredictedRates.from_theta(wrong, x.dot), 25, "new", np.random.default_rng(6))
+    )
 
 
 def test_a_record_keeps_its_effect_and_not_its_zero_inflation() -> None:
     n = 4000
     theta, x = np.array([3.0, -1.0, np.log(1.5)]), np.ones((4000, 1))
-    synthetic = draw_counts(Predicted.of(theta, x.dot), 365, "record", np.random.default_rng(7), np.full(n, 300))
+    synthetic = draw_counts(
+        PredictedRates.from_theta(theta, x.dot), 365, "record", np.random.default_rng(7), np.full(n, 300)
+    )
     positive = synthetic[synthetic > 0]
     assert abs(np.mean(positive) - 300) < 6
     assert binomtest(n - positive.size, n, expit(-1.0)).pvalue > 0.001
@@ -102,22 +110,22 @@ def test_effect_comes_from_the_confidential_row_and_the_rest_from_the_synthetic_
     seen, released = np.tile([1.0, 0.0], (3000, 1)), np.tile([1.0, 1.0], (3000, 1))
     theta = np.array([3.0, 0.7, -9.0, -9.0, np.log(1e-4)])
     synthetic = draw_counts(
-        Predicted.of(theta, released.dot),
+        PredictedRates.from_theta(theta, released.dot),
         None,
         "record",
         np.random.default_rng(8),
         np.full(3000, 20),
-        Predicted.of(theta, seen.dot),
+        PredictedRates.from_theta(theta, seen.dot),
     )
     assert np.mean(synthetic) == pytest.approx(np.exp(3.7), abs=0.5)
     theta[-1] = np.log(5.0)
     synthetic = draw_counts(
-        Predicted.of(theta, released.dot),
+        PredictedRates.from_theta(theta, released.dot),
         None,
         "record",
         np.random.default_rng(8),
         np.full(3000, 400),
-        Predicted.of(theta, seen.dot),
+        PredictedRates.from_theta(theta, seen.dot),
     )
     assert np.mean(synthetic) == pytest.approx(400 * np.exp(0.7), rel=0.02)
 
@@ -129,7 +137,8 @@ def test_draws_are_reproducible_within_bounds_and_finite_at_extremes(effect: str
         for log_tau in (-9.0, 2.5):
             theta = np.array([alpha, 0.0, log_tau])
             one, other = (
-                draw_counts(Predicted.of(theta, x.dot), 365, effect, np.random.default_rng(9), y) for _ in range(2)
+                draw_counts(PredictedRates.from_theta(theta, x.dot), 365, effect, np.random.default_rng(9), y)
+                for _ in range(2)
             )
             np.testing.assert_array_equal(one, other)
             assert one.min() >= 0
@@ -138,4 +147,4 @@ def test_draws_are_reproducible_within_bounds_and_finite_at_extremes(effect: str
 
 def test_a_records_own_effect_needs_its_count() -> None:
     with pytest.raises(BadInput, match="observed"):
-        draw_counts(Predicted.of(THETA, np.ones((3, 2)).dot), 25, "record", np.random.default_rng(1))
+        draw_counts(PredictedRates.from_theta(THETA, np.ones((3, 2)).dot), 25, "record", np.random.default_rng(1))

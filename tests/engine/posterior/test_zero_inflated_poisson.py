@@ -12,7 +12,7 @@ from sfumato.engine.data import blocks
 from sfumato.engine.errors import BadInput, NotConverged
 from sfumato.engine.posterior import zero_inflated_poisson
 from sfumato.engine.posterior.gamma_prior import GammaPrior
-from sfumato.engine.posterior.laplace import Posterior, find_mode, sample_laplace
+from sfumato.engine.posterior.laplace import PosteriorDraws, find_mode, sample_laplace
 from sfumato.engine.posterior.poisson_lognormal import mode_and_curvature, rate_quadrature
 from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
 
@@ -51,7 +51,7 @@ def plain_log_density(
 def test_collapsed_density_is_the_plain_one(seed: int, bound: int | None, log_tau: float, on_tau: bool) -> None:
     y, x = simulated(50, bound, seed)
     theta = np.append(np.random.default_rng(seed).normal(0, 0.7, 6), log_tau)
-    model = ZeroInflatedPoisson.of(y, x, bound, "standard_deviation" if on_tau else "precision")
+    model = ZeroInflatedPoisson.from_design(y, x, bound, "standard_deviation" if on_tau else "precision")
     assert model.y.size < y.size
     assert model.log_density(theta) == pytest.approx(plain_log_density(theta, y, x, bound, on_tau), rel=1e-10)
 
@@ -60,7 +60,10 @@ def test_order_and_type_of_the_records_do_not_matter() -> None:
     y, x = simulated(80, 9, 3)
     theta = np.array([0.5, 0.2, -0.1, -1.0, 0.3, 0.2, -0.4])
     turned = np.random.default_rng(0).permutation(80)
-    one, other = ZeroInflatedPoisson.of(y, x, 9), ZeroInflatedPoisson.of(y[turned].astype(float), x[turned], 9)
+    one, other = (
+        ZeroInflatedPoisson.from_design(y, x, 9),
+        ZeroInflatedPoisson.from_design(y[turned].astype(float), x[turned], 9),
+    )
     assert one.log_density(theta) == other.log_density(theta)
 
 
@@ -72,16 +75,16 @@ def test_a_large_model_says_the_same(bound: int | None, cells: int, monkeypatch:
     weights = np.random.default_rng(1).uniform(0.1, 1, 80)
     theta = np.array([0.5, 0.2, -0.1, -1.0, 0.3, 0.2, -0.4])
     thetas = np.stack([theta, theta / 2])
-    model = ZeroInflatedPoisson.of(y, x, bound, weights=weights)
+    model = ZeroInflatedPoisson.from_design(y, x, bound, weights=weights)
     masses = np.random.default_rng(2).normal(-2, 1, (2, model.y.size))
     found = []
     for largest in (500_000, 0):
         monkeypatch.setattr(zero_inflated_poisson, "_LARGEST_DESIGN", largest)
-        assert model.large == (largest == 0)
+        assert model.has_large_design == (largest == 0)
         found.append(
-            (*model.derivatives(theta), model.start(), model.log_likelihood(model.predictors(thetas)[1], masses))
+            (*model.derivatives(theta), model.start(), model.log_likelihood(model.linear_predictors(thetas)[1], masses))
         )
-        monkeypatch.setattr(blocks, "CELLS", cells)
+        monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", cells)
     for plain, large in zip(*found, strict=True):
         assert large == pytest.approx(plain, rel=1e-10, abs=1e-11)
 
@@ -91,13 +94,13 @@ def test_records_given_by_their_rows_are_the_same_model(weighted: bool) -> None:
     """Rows may repeat, have no record and stand in any order: to the last bit."""
     y, x = simulated(80, 9, 3)
     weights = np.random.default_rng(1).uniform(0.1, 1, 80) if weighted else None
-    whole = ZeroInflatedPoisson.of(y, x, 9, weights=weights)
+    whole = ZeroInflatedPoisson.from_design(y, x, 9, weights=weights)
     turned = np.random.default_rng(0).permutation(80)
     rows = np.vstack([x[turned], x[:7]])
     row = np.empty(80, dtype=np.intp)
     row[turned] = np.arange(80)
     row[:3] = 80 + np.arange(3)
-    found = ZeroInflatedPoisson.of_rows(y, rows, row, 9, GammaPrior(), weights=weights)
+    found = ZeroInflatedPoisson.from_rows(y, rows, row, 9, GammaPrior(), weights=weights)
     for one, other in (
         (found.rows, whole.rows),
         (found.row, whole.row),
@@ -116,7 +119,7 @@ def test_records_given_by_their_rows_are_the_same_model(weighted: bool) -> None:
 @pytest.mark.parametrize("log_tau", [-3.0, -0.2, 0.9])
 def test_gradient_and_hessian_are_those_of_the_density(prior: str, bound: int | None, log_tau: float) -> None:
     y, x = simulated(60, bound, 5)
-    model = ZeroInflatedPoisson.of(y, x, bound, prior, gamma_shape=2.0, gamma_rate=3.0)
+    model = ZeroInflatedPoisson.from_design(y, x, bound, prior, gamma_shape=2.0, gamma_rate=3.0)
     theta = np.append(np.random.default_rng(2).normal(0, 0.5, 6), log_tau)
     value, gradient, hessian = model.derivatives(theta)
     step = 1e-4 * np.eye(theta.size)
@@ -130,7 +133,7 @@ def test_gradient_and_hessian_are_those_of_the_density(prior: str, bound: int | 
 def test_no_bound_is_a_large_bound() -> None:
     y, x = simulated(60, None, 7)
     theta = np.array([0.5, 0.2, -0.1, -1.0, 0.3, 0.2, -0.4])
-    free, bounded = (ZeroInflatedPoisson.of(y, x, bound).log_density(theta) for bound in (None, 50_000))
+    free, bounded = (ZeroInflatedPoisson.from_design(y, x, bound).log_density(theta) for bound in (None, 50_000))
     assert free == pytest.approx(bounded, rel=1e-10)
 
 
@@ -149,9 +152,9 @@ def test_prior_of_log_tau_is_a_density_with_its_jacobian(on: str) -> None:
 def test_local_density_is_the_density(n: int, bound: int | None, tau: float) -> None:
     """Within its region and outside, for few records and many, for a random effect that is small and large."""
     y, x = simulated(n, bound, 11, tau)
-    model = ZeroInflatedPoisson.of(y, x, bound, gamma_shape=4.0, gamma_rate=4.0)
+    model = ZeroInflatedPoisson.from_design(y, x, bound, gamma_shape=4.0, gamma_rate=4.0)
     mode = find_mode(model)
-    near = model.near(mode.theta, mode.covariance)
+    near = model.density_around(mode.theta, mode.covariance)
     factor = np.linalg.cholesky(mode.covariance)
     white = np.random.default_rng(1).normal(size=(60, 7)) * np.repeat([1.0, 2.0, 6.0], 20)[:, None]
     thetas = mode.theta + white @ factor.T
@@ -162,7 +165,7 @@ def test_local_density_is_the_density(n: int, bound: int | None, tau: float) -> 
 
 def test_density_is_nil_outside_its_support() -> None:
     y, x = simulated(30, 6, 1)
-    model = ZeroInflatedPoisson.of(y, x, 6)
+    model = ZeroInflatedPoisson.from_design(y, x, 6)
     theta = np.append(np.zeros(6), 3.5)
     assert model.log_density(theta) == -np.inf
     assert model.derivatives(theta)[0] == -np.inf
@@ -171,7 +174,7 @@ def test_density_is_nil_outside_its_support() -> None:
 def test_wild_parameters_are_answered() -> None:
     y, x = simulated(30, 6, 1)
     for bound in (None, 6):
-        model = ZeroInflatedPoisson.of(y, x, bound)
+        model = ZeroInflatedPoisson.from_design(y, x, bound)
         for scale in (1.0, 30.0, 300.0):
             for log_tau in (-9.0, 0.0, 2.9):
                 assert np.isfinite(model.log_density(np.append(np.full(6, scale), log_tau)))
@@ -180,7 +183,7 @@ def test_wild_parameters_are_answered() -> None:
 
 def test_names_say_what_the_parameters_are() -> None:
     y, x = simulated(30, 6, 1)
-    assert ZeroInflatedPoisson.of(y, x[:, :1], 6, columns=["Intercept"]).names == (
+    assert ZeroInflatedPoisson.from_design(y, x[:, :1], 6, columns=["Intercept"]).names == (
         "alpha[Intercept]",
         "beta[Intercept]",
         "log_tau",
@@ -201,14 +204,14 @@ def test_names_say_what_the_parameters_are() -> None:
 )
 def test_what_cannot_be_counts_is_refused(y: list[float], x: np.ndarray, message: str) -> None:
     with pytest.raises(BadInput, match=message):
-        ZeroInflatedPoisson.of(y, x, 6)
+        ZeroInflatedPoisson.from_design(y, x, 6)
 
 
 def test_inputs_are_left_alone() -> None:
     y, x = simulated(30, 6, 1)
     y_before, x_before, theta = y.copy(), x.copy(), np.zeros(7)
-    model = ZeroInflatedPoisson.of(y, x, 6)
-    model.near(theta, 0.01 * np.eye(7))(np.zeros((3, 7)))
+    model = ZeroInflatedPoisson.from_design(y, x, 6)
+    model.density_around(theta, 0.01 * np.eye(7))(np.zeros((3, 7)))
     model.derivatives(theta)
     np.testing.assert_array_equal(y, y_before)
     np.testing.assert_array_equal(x, x_before)
@@ -230,12 +233,12 @@ def mostly_zeros(n: int, above: int, bound: float, seed: int = 1) -> tuple[np.nd
 def test_local_density_of_mostly_zeros_is_the_density_of_every_record_by_itself() -> None:
     """Tables stand in for 1,994 integrals; theta is as far out as the samplers' proposals go."""
     y, x = mostly_zeros(2000, 6, 365)
-    model = ZeroInflatedPoisson.of(y, x, 365)
+    model = ZeroInflatedPoisson.from_design(y, x, 365)
     mode = find_mode(model)
-    near = model.near(mode.theta, mode.covariance)
+    near = model.density_around(mode.theta, mode.covariance)
     white = np.random.default_rng(1).normal(size=(24, 9)) * np.repeat([0.5, 1.0, 2.0], 8)[:, None]
     thetas = mode.theta + white @ np.linalg.cholesky(mode.covariance).T
-    thetas = thetas[model.supports(thetas)]
+    thetas = thetas[model.is_in_support(thetas)]
     exact = [plain_log_density(theta, y, x, 365, False) for theta in thetas]
     np.testing.assert_allclose(near(thetas), exact, rtol=0, atol=2e-6)
 
@@ -254,7 +257,9 @@ def test_a_posterior_of_999_zeros_in_1000_needs_no_integral_for_every_record_and
         return mode_and_curvature(of, *others)
 
     monkeypatch.setattr("sfumato.engine.posterior.poisson_lognormal.mode_and_curvature", counted)
-    posterior = sample_laplace(ZeroInflatedPoisson.of(y, x, 365), 20, np.random.default_rng(1), lambda progress: None)
+    posterior = sample_laplace(
+        ZeroInflatedPoisson.from_design(y, x, 365), 20, np.random.default_rng(1), lambda progress: None
+    )
     assert integrals < 1_000_000
     assert next(found for found in posterior.diagnostics if found.name == "pareto_k").value < 0.7
 
@@ -270,7 +275,7 @@ HARD = {
 }
 
 
-def fitted(model: ZeroInflatedPoisson) -> Posterior | NotConverged:
+def fitted(model: ZeroInflatedPoisson) -> PosteriorDraws | NotConverged:
     """Twenty draws, or why there are none."""
     try:
         return sample_laplace(model, 20, np.random.default_rng(1), lambda progress: None)
@@ -286,10 +291,10 @@ def fitted(model: ZeroInflatedPoisson) -> Posterior | NotConverged:
 def test_hard_data_are_fitted_or_the_parameter_that_does_not_converge_is_named(case: str) -> None:
     n, above, bound = HARD[case]
     y, x = mostly_zeros(n, above, bound or 10**9)
-    model = ZeroInflatedPoisson.of(y, x, bound)
+    model = ZeroInflatedPoisson.from_design(y, x, bound)
     found = fitted(model)
     if isinstance(found, NotConverged):
         assert found.parameter in (*model.names, "all parameters")
     else:
         assert np.all(np.isfinite(found.theta))
-        assert np.all(model.supports(found.theta))
+        assert np.all(model.is_in_support(found.theta))

@@ -11,11 +11,11 @@ from scipy.special import digamma
 
 from sfumato.engine.quality._columns import (
     EntropyEstimate,
-    entropy_of,
+    estimate_entropy,
     nearest_neighbour_information,
     normalised_information,
     plug_in_entropy,
-    scaled,
+    scale_information_share,
 )
 
 # Figure 6 runs to 100,000 records, and Figure 5's entropies are those of as many.
@@ -48,7 +48,7 @@ def test_entropy_of_a_constant_of_equal_shares_and_of_unequal_ones() -> None:
 @pytest.mark.parametrize(("share", "entropy"), [(0.27, 10.26), (0.8, 2.37), (0.0, 0.1), (1.0, 3.0)])
 def test_the_scale_is_the_integral_of_equation_1(share: float, entropy: float) -> None:
     penalty = quad(lambda x: 2**-x * (1 - share), 0, entropy)[0]
-    assert scaled(share, entropy) == pytest.approx(1 - penalty / entropy)
+    assert scale_information_share(share, entropy) == pytest.approx(1 - penalty / entropy)
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.6, 0.95])
@@ -75,7 +75,7 @@ def test_information_of_few_values_with_themselves_is_their_entropy() -> None:
 def test_figure_5(decimals: int | None, entropy: float, share: float | None) -> None:
     """The paper prints these entropies and shares, and scaled values of 0.84 to 0.90."""
     x, t = model(FIGURE_RECORDS, decimals)
-    assert entropy_of(x, "nearest_neighbour", 3, np.random.default_rng(3)) == pytest.approx(entropy, abs=0.01)
+    assert estimate_entropy(x, "nearest_neighbour", 3, np.random.default_rng(3)) == pytest.approx(entropy, abs=0.01)
     unscaled, after = information(x, t, samples=1, entropy="nearest_neighbour")
     assert share is None or unscaled == pytest.approx(share, abs=0.005)
     assert 0.835 <= after <= 0.905
@@ -87,7 +87,7 @@ def test_figure_6() -> None:
     x, t = model(FIGURE_RECORDS, None)
     rng = np.random.default_rng(3)
     known = nearest_neighbour_information(t, x, 3, rng)
-    assert known / entropy_of(x, "nearest_neighbour", 3, rng) == pytest.approx(0.21, abs=0.005)
+    assert known / estimate_entropy(x, "nearest_neighbour", 3, rng) == pytest.approx(0.21, abs=0.005)
     assert information(x[:10_000], t[:10_000], entropy="nearest_neighbour")[0] == pytest.approx(0.27, abs=0.005)
     assert known / plug_in_entropy(x) == pytest.approx(0.19, abs=0.005), "the control: the entropy of shares"
     assert information(x[:10_000], t[:10_000])[0] == pytest.approx(0.23, abs=0.005)

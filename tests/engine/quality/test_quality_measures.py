@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prepared_tables import schema_of
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
-from sfumato.engine.execution.tasks import execute
-from sfumato.engine.methods.registry import find
+from sfumato.engine.execution.tasks import execute_run
+from sfumato.engine.methods.registry import find_method
 from sfumato.engine.methods.results import Estimate
 from sfumato.engine.methods.run import PUBLIC, Run
-from sfumato.engine.quality.pearson import rho
+from sfumato.engine.quality.pearson import nonnegative_correlation
 from sfumato.engine.recipe.recipe import Recipe
 
 SCHEMA = schema_of(
@@ -31,7 +31,7 @@ SCHEMA = schema_of(
 
 def table(accept: list[float], reject: list[float], city: list[str], origin: Any = "confidential") -> Microdata:
     raw = pd.DataFrame({"n_accept": accept, "n_reject": reject, "city": city})
-    return conform(raw, SCHEMA, origin=origin)
+    return conform_to_schema(raw, SCHEMA, origin=origin)
 
 
 # The non-suppressed records of the paper's Figure 1, and a city that one class had to generalise.
@@ -45,7 +45,7 @@ TREE = {
 
 
 def measured(key: str, original: Microdata, released: Microdata, **table: Any) -> dict[tuple[str, str], Estimate]:
-    found = find(f"quality.{key}", "")
+    found = find_method(f"quality.{key}", "")
     spec = found.spec.from_table(table, "measure[0]")
     spec.check(original.schema, "measure[0]")
     chosen = spec.for_release(original.schema, ())
@@ -156,7 +156,7 @@ def test_suppressed_records_are_left_out_and_counted_where_asked() -> None:
 def test_missing_values_are_ignored_in_numbers_and_are_a_category_of_their_own() -> None:
     schema = schema_of("n_accept: continuous quasi_identifier", "city: categorical quasi_identifier")
     raw = pd.DataFrame({"n_accept": [1.0, 2, 4, None, 9], "city": ["foo", "foo", None, None, "bar"]})
-    original = conform(raw, schema, MissingPolicy.KEEP)
+    original = conform_to_schema(raw, schema, MissingPolicy.KEEP)
     released = original.with_columns({"n_accept": pd.Series([1.0, 2, 3, 5, None])}, "anonymised")
     assert values("pearson", original, released)["rho", "n_accept"] == pytest.approx(
         np.corrcoef([1, 2, 4], [1, 2, 3])[0, 1]
@@ -169,12 +169,12 @@ def test_missing_values_are_ignored_in_numbers_and_are_a_category_of_their_own()
 def test_binary_columns_are_zeros_and_ones() -> None:
     schema = Schema((Variable("ill", Kind.BINARY, Role.QUASI_IDENTIFIER, levels=("no", "yes")),))
     after = Schema((Variable("ill", Kind.CONTINUOUS, Role.QUASI_IDENTIFIER),))
-    original = conform(pd.DataFrame({"ill": ["no", "no", "yes", "yes"]}), schema)
-    averaged = conform(pd.DataFrame({"ill": [0, 0.5, 0.5, 1.0]}), after, origin="anonymised")
+    original = conform_to_schema(pd.DataFrame({"ill": ["no", "no", "yes", "yes"]}), schema)
+    averaged = conform_to_schema(pd.DataFrame({"ill": [0, 0.5, 0.5, 1.0]}), after, origin="anonymised")
     assert values("pearson", original, averaged)["rho", "ill"] == pytest.approx(
         np.corrcoef([0, 0, 1, 1], [0, 0.5, 0.5, 1])[0, 1]
     )
-    reordered = conform(
+    reordered = conform_to_schema(
         pd.DataFrame({"ill": ["no", "no", "yes", "yes"]}),
         Schema((Variable("ill", Kind.BINARY, Role.QUASI_IDENTIFIER, levels=("yes", "no")),)),
     )
@@ -184,7 +184,7 @@ def test_binary_columns_are_zeros_and_ones() -> None:
 def test_intervals_have_no_correlation() -> None:
     schema = Schema((Variable("n_accept", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER), *tuple(SCHEMA)[1:]))
     raw = pd.DataFrame({"n_accept": ["[1, 2]"] * 4, "n_reject": [1, 2, 1, 1], "city": ["foo", "bar", "test", "test"]})
-    found = measured("pearson", ORIGINAL, conform(raw, schema, origin="anonymised"))
+    found = measured("pearson", ORIGINAL, conform_to_schema(raw, schema, origin="anonymised"))
     assert "intervals" in found["rho", "n_accept"].reason
 
 
@@ -195,15 +195,15 @@ def test_rho_is_numpys_correlation_floored(pairs: list[tuple[int, int]]) -> None
     x, y = np.array(pairs, dtype=float).T
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         with pytest.raises(NotComputable):
-            rho(x, y)
+            nonnegative_correlation(x, y)
         return
-    assert rho(x, y) == pytest.approx(max(0, np.corrcoef(x, y)[0, 1]), abs=1e-9)
+    assert nonnegative_correlation(x, y) == pytest.approx(max(0, np.corrcoef(x, y)[0, 1]), abs=1e-9)
 
 
 def test_rho_survives_huge_and_tiny_values() -> None:
     x = np.array([1e-300, 2e-300, 4e-300])
-    assert rho(x, 1e300 * np.array([1.0, 2, 4])) == pytest.approx(1)
-    assert rho(x + 0, -x) == 0
+    assert nonnegative_correlation(x, 1e300 * np.array([1.0, 2, 4])) == pytest.approx(1)
+    assert nonnegative_correlation(x + 0, -x) == 0
 
 
 @pytest.mark.parametrize(
@@ -239,5 +239,5 @@ def test_thresholds_say_whether_the_release_meets_minimum_data_quality() -> None
             ],
         }
     )
-    outcome = execute(recipe, ORIGINAL, [ANONYMISED], key=PUBLIC)
+    outcome = execute_run(recipe, ORIGINAL, [ANONYMISED], key=PUBLIC)
     assert [verdict.outcome for verdict in outcome.verdicts] == ["not met", "met", "not met", "met"]

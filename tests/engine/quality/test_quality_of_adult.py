@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.execution.tasks import Execution, execute
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
+from sfumato.engine.execution.tasks import RunResult, execute_run
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 
@@ -32,16 +32,16 @@ def recipe(**anonymisation: Any) -> Recipe:
 
 @pytest.fixture(scope="module")
 def adult() -> Callable[[Path], Microdata]:
-    return lambda path: conform(pd.read_csv(path, nrows=8000).fillna("unknown"), recipe().schema)
+    return lambda path: conform_to_schema(pd.read_csv(path, nrows=8000).fillna("unknown"), recipe().schema)
 
 
-def of_release(outcome: Execution) -> dict[tuple[str, str, str], float | None]:
+def of_release(outcome: RunResult) -> dict[tuple[str, str, str], float | None]:
     return {(row.method, row.measure, row.target): row.value for row in outcome.rows if row.draw == 1}
 
 
 def test_measures_of_a_micro_aggregated_release(public_data: Callable[[str], Path], adult: Any) -> None:
     data = adult(public_data("adult.csv"))
-    outcome = execute(recipe(), data, key=PUBLIC)
+    outcome = execute_run(recipe(), data, key=PUBLIC)
     found = of_release(outcome)
     classes = outcome.releases[0].classes
     assert classes is not None
@@ -61,7 +61,7 @@ def test_generalised_numbers_have_no_correlation_but_the_same_size(
 ) -> None:
     data = adult(public_data("adult.csv"))
     means, labels = (
-        of_release(execute(recipe(output=kind), data, key=PUBLIC)) for kind in ("micro_aggregated", "generalised")
+        of_release(execute_run(recipe(output=kind), data, key=PUBLIC)) for kind in ("micro_aggregated", "generalised")
     )
     assert labels["pearson", "rho", "age"] is None
     assert labels["pearson", "minimum_rho", ""] is None
@@ -72,10 +72,10 @@ def test_generalised_numbers_have_no_correlation_but_the_same_size(
 @pytest.mark.slow
 def test_smaller_classes_are_better_and_suppression_is_counted(public_data: Callable[[str], Path], adult: Any) -> None:
     data = adult(public_data("adult.csv"))
-    small, large = (of_release(execute(recipe(k=k), data, key=PUBLIC)) for k in (2, 200))
+    small, large = (of_release(execute_run(recipe(k=k), data, key=PUBLIC)) for k in (2, 200))
     for key in (("pearson", "minimum_rho", ""), ("rilm", "minimum_numerical", ""), ("nmi_v1", "minimum_nmi", "")):
         assert (small[key] or 0) > (large[key] or 0)
-    outcome = execute(recipe(max_suppressed=0.02), data, key=PUBLIC)
+    outcome = execute_run(recipe(max_suppressed=0.02), data, key=PUBLIC)
     share = of_release(outcome)["non_suppressed", "share", ""]
     assert share == len(outcome.releases[0]) / len(data)
     assert 0.98 <= share < 1, "the control: some are suppressed"

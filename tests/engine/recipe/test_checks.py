@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from prepared_tables import schema_of
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable, compared_variables
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.checks import check_steps, require_full_rank, require_varying
@@ -29,7 +29,7 @@ def data(**columns: object) -> Microdata:
         "price": [10.0, 20.0, 15.0, 12.0, 31.0, 9.0],
         "empty": ["a"] * 6,
     }
-    return conform(pd.DataFrame({**plain, **columns}), Recipe.from_table(TABLE).schema)
+    return conform_to_schema(pd.DataFrame({**plain, **columns}), Recipe.from_table(TABLE).schema)
 
 
 def test_data_that_suit_the_recipe_pass() -> None:
@@ -113,7 +113,7 @@ def test_released_variables_are_compared_or_else_sensitive_or_else_all(
 
 
 def test_one_record_varies_in_nothing() -> None:
-    one = conform(pd.DataFrame({"x": [np.float64(3)]}), Schema((Variable("x", Kind.CONTINUOUS),)))
+    one = conform_to_schema(pd.DataFrame({"x": [np.float64(3)]}), Schema((Variable("x", Kind.CONTINUOUS),)))
     with pytest.raises(BadInput, match="is the same"):
         require_varying(one, "x", "p")
 
@@ -127,6 +127,6 @@ def test_counts_too_large_for_a_poisson_model_are_refused() -> None:
     )
     frame = pd.DataFrame({"age": [20, 30, 40, 50], "pay": [0, 0, 7, 10**9]})
     with pytest.raises(BadInput, match="1 record has") as caught:
-        check_steps(recipe, conform(frame, recipe.schema))
+        check_steps(recipe, conform_to_schema(frame, recipe.schema))
     assert caught.value.place == "synthesis[0].target"
-    check_steps(recipe, conform(frame.assign(pay=[0, 0, 7, 10**9 - 1]), recipe.schema))
+    check_steps(recipe, conform_to_schema(frame.assign(pay=[0, 0, 7, 10**9 - 1]), recipe.schema))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engine.recipe.difference import NOTHING, STEPS, Difference, differences, same
+from sfumato.engine.recipe.difference import NOTHING, STEPS, PlanDifference, plan_differences, same_value
 
 PLAN: dict[str, Any] = {
     "title": "Visits",
@@ -32,7 +32,7 @@ def changed(**sections: Any) -> dict[str, Any]:
     return {**copy.deepcopy(PLAN), **sections}
 
 
-def only(found: tuple[Difference, ...]) -> Difference:
+def only(found: tuple[PlanDifference, ...]) -> PlanDifference:
     assert len(found) == 1, found
     return found[0]
 
@@ -42,35 +42,37 @@ def test_equal_plans_have_no_difference_in_whatever_order_their_tables_stand() -
         key: dict(reversed(value.items())) if isinstance(value, dict) else value
         for key, value in reversed(PLAN.items())
     }
-    assert differences(PLAN, turned) == ()
+    assert plan_differences(PLAN, turned) == ()
 
 
 def test_a_setting_is_named_by_its_step_and_key() -> None:
     now = copy.deepcopy(PLAN)
     now["synthesis"][1]["minbucket"] = 7
-    assert only(differences(PLAN, now)) == Difference("changed", "synthesis", 1, "cost", "minbucket", 5, 7)
+    assert only(plan_differences(PLAN, now)) == PlanDifference("changed", "synthesis", 1, "cost", "minbucket", 5, 7)
     now = copy.deepcopy(PLAN)
     now["variables"]["a.b"]["bounds"] = [0, 10]
-    assert only(differences(PLAN, now)) == Difference("changed", "variables", None, "", '"a.b".bounds', [0, 9], [0, 10])
-    assert only(differences(PLAN, changed(data={"file": "visits.csv"}))) == Difference(
+    assert only(plan_differences(PLAN, now)) == PlanDifference(
+        "changed", "variables", None, "", '"a.b".bounds', [0, 9], [0, 10]
+    )
+    assert only(plan_differences(PLAN, changed(data={"file": "visits.csv"}))) == PlanDifference(
         "removed", "data", None, "", "where", "age > 0", NOTHING
     )
-    assert only(differences(PLAN, changed(title="Other"))) == Difference(
+    assert only(plan_differences(PLAN, changed(title="Other"))) == PlanDifference(
         "changed", "title", None, "", "", "Visits", "Other"
     )
 
 
 def test_a_step_put_in_front_is_one_difference_and_not_one_of_every_step_behind_it() -> None:
     new = {"method": "utility.ecdf"}
-    found = only(differences(PLAN, changed(measure=[new, *PLAN["measure"]])))
+    found = only(plan_differences(PLAN, changed(measure=[new, *PLAN["measure"]])))
     assert (found.kind, found.place, found.about, found.now) == ("added", 0, "utility.ecdf", new)
-    back = only(differences(changed(measure=[new, *PLAN["measure"]]), PLAN))
+    back = only(plan_differences(changed(measure=[new, *PLAN["measure"]]), PLAN))
     assert (back.kind, back.place, back.before, back.now) == ("removed", 0, new, NOTHING)
 
 
 def test_two_uses_of_a_method_stay_apart() -> None:
     now = changed(measure=[PLAN["measure"][1], {"method": "risk.identification", "radius": {"cost": "6%"}}])
-    found = differences(PLAN, now)
+    found = plan_differences(PLAN, now)
     assert [(one.kind, one.place, one.key, one.before, one.now) for one in found if one.kind == "changed"] == [
         ("changed", 1, "radius.cost", "5%", "6%")
     ]
@@ -82,7 +84,7 @@ def test_two_uses_of_a_method_stay_apart() -> None:
 
 
 def test_the_order_of_steps_is_a_difference_of_its_own() -> None:
-    found = only(differences(PLAN, changed(synthesis=PLAN["synthesis"][::-1])))
+    found = only(plan_differences(PLAN, changed(synthesis=PLAN["synthesis"][::-1])))
     assert (found.kind, found.section, found.before, found.now) == (
         "moved", "synthesis", ["visits", "cost"], ["cost", "visits"]
     )  # fmt: skip
@@ -90,7 +92,7 @@ def test_the_order_of_steps_is_a_difference_of_its_own() -> None:
 
 def test_another_method_for_a_variable_is_a_change_of_its_step() -> None:
     now = changed(synthesis=[{**PLAN["synthesis"][0], "method": "linear_regression"}, PLAN["synthesis"][1]])
-    found = only(differences(PLAN, now))
+    found = only(plan_differences(PLAN, now))
     assert (found.about, found.key, found.before, found.now) == ("visits", "method", "cart", "linear_regression")
 
 
@@ -98,15 +100,15 @@ def test_another_method_for_a_variable_is_a_change_of_its_step() -> None:
     ("one", "other"), [(True, 1), (False, 0), ("1", 1), ([], {}), ([1], [[1]]), ("", []), (0.1 + 0.2, 0.3)]
 )
 def test_what_looks_alike_and_is_not_differs(one: Any, other: Any) -> None:
-    assert not same(one, other)
-    assert differences({"release": {"a": one}}, {"release": {"a": other}})
-    assert differences({"measure": [{"method": "a", "b": one}]}, {"measure": [{"method": "a", "b": other}]})
+    assert not same_value(one, other)
+    assert plan_differences({"release": {"a": one}}, {"release": {"a": other}})
+    assert plan_differences({"measure": [{"method": "a", "b": one}]}, {"measure": [{"method": "a", "b": other}]})
 
 
 def test_numbers_are_told_by_their_value() -> None:
-    assert differences({"release": {"m": 5}}, {"release": {"m": 5.0}}) == ()
+    assert plan_differences({"release": {"m": 5}}, {"release": {"m": 5.0}}) == ()
     nan = float("nan")
-    assert differences({"release": {"m": nan}}, {"release": {"m": float("nan")}}) == ()
+    assert plan_differences({"release": {"m": nan}}, {"release": {"m": float("nan")}}) == ()
 
 
 values = st.recursive(
@@ -130,15 +132,15 @@ def without_empty_lists(plan: dict[str, Any]) -> dict[str, Any]:
 def test_there_is_a_difference_exactly_where_the_plans_are_not_equal(
     one: dict[str, Any], other: dict[str, Any]
 ) -> None:
-    equal = same(without_empty_lists(one), without_empty_lists(other))
-    assert (differences(one, other) == ()) == equal
-    assert differences(one, copy.deepcopy(one)) == ()
+    equal = same_value(without_empty_lists(one), without_empty_lists(other))
+    assert (plan_differences(one, other) == ()) == equal
+    assert plan_differences(one, copy.deepcopy(one)) == ()
 
 
 @pytest.mark.slow
 @given(plans, plans)
 def test_the_differences_back_are_as_many(one: dict[str, Any], other: dict[str, Any]) -> None:
-    forward, back = differences(one, other), differences(other, one)
+    forward, back = plan_differences(one, other), plan_differences(other, one)
     kinds = {"added": "removed", "removed": "added", "changed": "changed", "moved": "moved"}
     whole = [d for d in forward if not d.key and d.place is not None]
     assert sorted(kinds[d.kind] for d in whole) == sorted(d.kind for d in back if not d.key and d.place is not None)
@@ -147,4 +149,4 @@ def test_the_differences_back_are_as_many(one: dict[str, Any], other: dict[str, 
 def test_thousands_of_steps_are_no_work() -> None:
     one = {"measure": [{"method": "a", "k": k} for k in range(4_000)]}
     other = {"measure": [{"method": "a", "k": k + 0.5} for k in range(4_000)]}
-    assert len(differences(one, other)) == 4_000
+    assert len(plan_differences(one, other)) == 4_000

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.methods.registry import find, method_called, registry
+from sfumato.engine.methods.registry import find_method, method_by_key, registry
 
 READ = """
 import sys
@@ -55,11 +55,11 @@ def test_a_recipe_with_rules_imports_every_method_to_find_the_measures_of_rules(
 
 
 def test_a_method_found_by_its_key_is_the_one_of_the_registry() -> None:
-    assert all(method_called(key) is found and find(key, "p") is found for key, found in registry().items())
+    assert all(method_by_key(key) is found and find_method(key, "p") is found for key, found in registry().items())
 
 
 def test_a_near_miss_and_a_method_of_another_family_are_refused() -> None:
     with pytest.raises(BadInput, match=r'p: no method "utility\.ecd"; did you mean "utility\.ecdf"'):
-        find("utility.ecd", "p")
+        find_method("utility.ecd", "p")
     with pytest.raises(BadInput, match=r'no method "utility\.ecdf"; known: synthesis'):
-        find("utility.ecdf", "p", ("synthesis",))
+        find_method("utility.ecdf", "p", ("synthesis",))

@@ -13,8 +13,8 @@ from sfumato.engine.data.intervals import AT_MOST_ONE, SHARE, Range
 from sfumato.engine.methods.outputs import Output
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe import thresholds
-from sfumato.engine.recipe.outcomes import WORST_FIRST, outcome_of, worst
-from sfumato.engine.recipe.thresholds import Threshold, Verdict, judge
+from sfumato.engine.recipe.outcomes import WORST_FIRST, current_outcome, worst_outcome
+from sfumato.engine.recipe.thresholds import Threshold, Verdict, judge_thresholds
 
 RISK = "risk.attack.excess_risk"
 
@@ -25,7 +25,7 @@ def declare(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def declared(estimated: bool = True, detectable: str = "", within: Range = SHARE) -> None:
         output = Output("excess_risk", "a risk", "low", range=within, estimated=estimated, detectable=detectable)
-        monkeypatch.setattr(thresholds, "output_of", lambda value: output)
+        monkeypatch.setattr(thresholds, "threshold_output", lambda value: output)
 
     return declared
 
@@ -37,7 +37,7 @@ def row(value: float | None, *ends: float, measure: str = "excess_risk", **chang
 
 
 def one(rows: list[Row], bound: Any = "max", limit: float = 0.05) -> Verdict:
-    (verdict,) = judge([Threshold(RISK, bound, limit)], rows)
+    (verdict,) = judge_thresholds([Threshold(RISK, bound, limit)], rows)
     return verdict
 
 
@@ -177,17 +177,19 @@ def test_power_is_compared_with_the_largest_value_that_the_limit_allows(declare:
 def test_an_interval_of_several_series_stays_in_the_range_and_says_how_many_they_are(declare: Any) -> None:
     declare()
     rows = [row(0.04, 0.001, 0.049, target=name) for name in "abc"]
-    verdicts = judge([Threshold(RISK, "max", 0.05)], rows)
+    verdicts = judge_thresholds([Threshold(RISK, "max", 0.05)], rows)
     assert {one.outcome for one in verdicts} == {"undecided"}
     assert verdicts[0].lower == 0.0
     assert "(simultaneous over 3 series)" in verdicts[0].reason
-    assert judge([Threshold(RISK, "max", 0.05, "a")], rows)[0].outcome == "met", "the control: one series alone"
+    assert judge_thresholds([Threshold(RISK, "max", 0.05, "a")], rows)[0].outcome == "met", (
+        "the control: one series alone"
+    )
 
 
 def test_series_without_a_value_do_not_widen_the_others(declare: Any) -> None:
     declare()
     rows = [row(0.04, 0.001, 0.049, target="a"), *(row(None, target=name, reason="no guess") for name in "bc")]
-    assert [one.outcome for one in judge([Threshold(RISK, "max", 0.05)], rows)] == [
+    assert [one.outcome for one in judge_thresholds([Threshold(RISK, "max", 0.05)], rows)] == [
         "met",
         "not computed",
         "not computed",
@@ -203,7 +205,7 @@ def test_simultaneous_intervals_cover_all_series_at_once(declare: Any, series: i
     together = alone = 0
     for drawn in rng.standard_normal((sets, series)):
         rows = [row(value, value - half, value + half, target=f"v{i}") for i, value in enumerate(drawn)]
-        verdicts = judge([Threshold(RISK, "max", 0.0)], rows)
+        verdicts = judge_thresholds([Threshold(RISK, "max", 0.0)], rows)
         together += all(
             one.lower is not None and one.upper is not None and one.lower <= 0 <= one.upper for one in verdicts
         )
@@ -213,8 +215,8 @@ def test_simultaneous_intervals_cover_all_series_at_once(declare: Any, series: i
 
 
 def test_older_words_are_read_as_todays() -> None:
-    assert [outcome_of(one) for one in ("pass", "fail", "not computed", "undecided")] == [
+    assert [current_outcome(one) for one in ("pass", "fail", "not computed", "undecided")] == [
         "met", "not met", "not computed", "undecided",
     ]  # fmt: skip
-    assert worst(["met", "undecided", "not met"]) == WORST_FIRST[0] == "not met"
-    assert worst([]) == "met"
+    assert worst_outcome(["met", "undecided", "not met"]) == WORST_FIRST[0] == "not met"
+    assert worst_outcome([]) == "met"

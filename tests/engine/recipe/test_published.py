@@ -10,13 +10,17 @@ import pytest
 
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.methods.registry import find
+from sfumato.engine.methods.registry import find_method
 from sfumato.engine.methods.rows import Row
-from sfumato.engine.recipe.published import Published, figure_beside, read_published
+from sfumato.engine.recipe.published import PublishedFigure, published_value_for, read_published_figures
 from sfumato.engine.recipe.recipe import Recipe
 
 SCHEMA = Schema((Variable("price", Kind.CONTINUOUS), Variable("days", Kind.COUNT)))
-METHODS = [find("utility.ecdf", ""), find("risk.attribute", ""), find("studies.intruder_uncertainty", "")]
+METHODS = [
+    find_method("utility.ecdf", ""),
+    find_method("risk.attribute", ""),
+    find_method("studies.intruder_uncertainty", ""),
+]
 GAP = "utility.ecdf.max_abs_difference"
 RISK = "risk.attribute.risk"
 SWEPT = "studies.intruder_uncertainty.true_match_rate"
@@ -36,9 +40,9 @@ PLAIN: dict[str, Any] = {"source": "Table 1", "value": GAP, "dataset": "syntheti
     ],
 )
 def test_a_figure_comes_back_the_same(table: dict[str, Any]) -> None:
-    (figure,) = read_published([table], METHODS, SCHEMA)
+    (figure,) = read_published_figures([table], METHODS, SCHEMA)
     assert figure.to_table() == table
-    assert read_published([figure.to_table()], METHODS, SCHEMA) == (figure,)
+    assert read_published_figures([figure.to_table()], METHODS, SCHEMA) == (figure,)
 
 
 def test_figures_of_one_table_share_what_it_says() -> None:
@@ -47,16 +51,16 @@ def test_figures_of_one_table_share_what_it_says() -> None:
         {"dataset": "confidential", "figure": 636.4},
         {"dataset": "synthetic", "figure": 126.07, "params": {"radius": {"days": 5}}},
     ]
-    assert read_published([{**shared, "figures": figures}, PLAIN], METHODS, SCHEMA) == (
-        Published(value=RISK, dataset="confidential", figure=636.4, source="Table 3", params={"known": ["room"]}),
-        Published(
+    assert read_published_figures([{**shared, "figures": figures}, PLAIN], METHODS, SCHEMA) == (
+        PublishedFigure(value=RISK, dataset="confidential", figure=636.4, source="Table 3", params={"known": ["room"]}),
+        PublishedFigure(
             value=RISK,
             dataset="synthetic",
             figure=126.07,
             source="Table 3",
             params={"known": ["room"], "radius": {"days": 5}},
         ),
-        Published(value=GAP, dataset="synthetic", figure=0.031, source="Table 1"),
+        PublishedFigure(value=GAP, dataset="synthetic", figure=0.031, source="Table 1"),
     )
 
 
@@ -88,7 +92,7 @@ def test_figures_of_one_table_share_what_it_says() -> None:
 )
 def test_a_figure_that_cannot_be_is_refused(changes: dict[str, Any], place: str, message: str) -> None:
     with pytest.raises(BadInput) as caught:
-        read_published([{**PLAIN, **changes}], METHODS, SCHEMA)
+        read_published_figures([{**PLAIN, **changes}], METHODS, SCHEMA)
     assert caught.value.place == f"published[0]{place}"
     assert message in caught.value.message
 
@@ -96,13 +100,13 @@ def test_a_figure_that_cannot_be_is_refused(changes: dict[str, Any], place: str,
 @pytest.mark.parametrize("key", ["source", "value", "dataset", "figure"])
 def test_a_figure_needs_its_source_value_dataset_and_number(key: str) -> None:
     with pytest.raises(BadInput, match="must be given") as caught:
-        read_published([{k: v for k, v in PLAIN.items() if k != key}], METHODS, SCHEMA)
+        read_published_figures([{k: v for k, v in PLAIN.items() if k != key}], METHODS, SCHEMA)
     assert caught.value.place == f"published[0].{key}"
 
 
 PARAMS = {"known": ["room"], "radius": {"days": 5, "price": "5%"}, "q": 0.9}
 ROW = Row("risk", "attribute", "risk", "days", "synthetic", None, 0.05, 120.0, params=PARAMS)
-FIGURE = Published(value=RISK, dataset="synthetic", figure=126.0, source="Table 3", target="days", level=0.05)
+FIGURE = PublishedFigure(value=RISK, dataset="synthetic", figure=126.0, source="Table 3", target="days", level=0.05)
 
 
 @pytest.mark.parametrize(
@@ -136,8 +140,8 @@ def test_other_parameters_are_another_row(params: dict[str, Any]) -> None:
     ],
 )
 def test_another_row_has_no_figure(changes: dict[str, Any]) -> None:
-    assert figure_beside(replace(ROW, **changes), [FIGURE]) is None
-    assert figure_beside(ROW, [FIGURE, replace(FIGURE, figure=1.0)]) == 126.0
+    assert published_value_for(replace(ROW, **changes), [FIGURE]) is None
+    assert published_value_for(ROW, [FIGURE, replace(FIGURE, figure=1.0)]) == 126.0
 
 
 def test_a_recipe_with_figures_label_and_companions_comes_back_the_same(small_recipe: Callable[..., Recipe]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.data_source import DataSource
-from sfumato.engine.recipe.overrides import with_settings
+from sfumato.engine.recipe.overrides import apply_settings
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Threshold
 
@@ -86,12 +86,12 @@ def test_the_fingerprint_sees_what_is_said_and_not_how() -> None:
     recipe = Recipe.from_toml(TOML)
     shuffled = {key: table()[key] for key in reversed(table())}
     assert Recipe.from_table(shuffled).sha256 == recipe.sha256
-    spelled_out = with_settings(
+    spelled_out = apply_settings(
         table(), ["synthesis[0].transform=identity", "synthesis[0].method=synthesis.linear_regression"]
     )
     assert Recipe.from_table(spelled_out).sha256 == recipe.sha256
     for setting in ("release.seed=1", "release.m=4", "data.sample=9", "synthesis[1].prior_sd=3.0", "title=x"):
-        assert Recipe.from_table(with_settings(table(), [setting])).sha256 != recipe.sha256, setting
+        assert Recipe.from_table(apply_settings(table(), [setting])).sha256 != recipe.sha256, setting
 
 
 def test_the_smallest_recipe() -> None:
@@ -204,7 +204,7 @@ def test_text_that_is_not_toml_is_refused(text: str) -> None:
 )
 def test_a_setting_changes_one_value(setting: str, path: tuple[str | int, ...], value: Any) -> None:
     before = table()
-    changed: Any = with_settings(before, [setting])
+    changed: Any = apply_settings(before, [setting])
     expected: Any = copy.deepcopy(before)
     holder = expected
     for key in path[:-1]:
@@ -233,7 +233,7 @@ def test_a_setting_changes_one_value(setting: str, path: tuple[str | int, ...], 
 )
 def test_a_setting_that_leads_nowhere_is_refused(setting: str, message: str) -> None:
     with pytest.raises(BadInput) as caught:
-        with_settings(table(), [setting])
+        apply_settings(table(), [setting])
     assert caught.value.place.startswith("--set")
     assert message in caught.value.message
 
@@ -252,9 +252,9 @@ def test_a_setting_that_leads_nowhere_is_refused(setting: str, message: str) -> 
     ],
 )
 def test_a_setting_reaches_a_column_of_any_name_by_quotation_marks(setting: str, name: str) -> None:
-    assert with_settings({}, [setting]) == {"variables": {name: {"kind": "count"}}}
+    assert apply_settings({}, [setting]) == {"variables": {name: {"kind": "count"}}}
 
 
 def test_settings_keep_what_json_cannot_hold() -> None:
     day = datetime.date(2020, 1, 1)
-    assert with_settings({"title": day}, ["release.m=5"]) == {"title": day, "release": {"m": 5}}
+    assert apply_settings({"title": day}, ["release.m=5"]) == {"title": day, "release": {"m": 5}}

@@ -7,13 +7,16 @@ import pytest
 
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.methods.registry import find
+from sfumato.engine.methods.registry import find_method
 from sfumato.engine.methods.rows import Row
-from sfumato.engine.recipe.thresholds import Threshold, judge
+from sfumato.engine.recipe.thresholds import Threshold, judge_thresholds
 from sfumato.workspace.reporting.words import limit_text
 
 SCHEMA = Schema((Variable("price", Kind.CONTINUOUS), Variable("days", Kind.COUNT)))
-JUDGED = [(find("utility.ecdf", ""), {}), (find("utility.propensity", ""), {"model": "cart", "permutations": 9})]
+JUDGED = [
+    (find_method("utility.ecdf", ""), {}),
+    (find_method("utility.propensity", ""), {"model": "cart", "permutations": 9}),
+]
 GAP = "utility.ecdf.max_abs_difference"
 
 
@@ -67,7 +70,7 @@ def test_a_threshold_that_cannot_be_is_refused(table: dict[str, Any], place: str
 
 
 def test_an_intermediate_output_is_no_value_to_hold_a_threshold_against() -> None:
-    judged = [(find("utility.interval_overlap", ""), {})]
+    judged = [(find_method("utility.interval_overlap", ""), {})]
     with pytest.raises(BadInput, match="is not measured by this recipe"):
         Threshold.from_table({"value": "utility.interval_overlap.size_ratio", "max": 1}, "t", judged, SCHEMA)
 
@@ -100,7 +103,7 @@ def row(value: float | None, **changes: Any) -> Row:
 def test_a_value_is_held_against_its_bound(
     bound: Any, limit: float, value: float | None, outcome: str, margin: float | None
 ) -> None:
-    (verdict,) = judge([Threshold(GAP, bound, limit)], [row(value)])
+    (verdict,) = judge_thresholds([Threshold(GAP, bound, limit)], [row(value)])
     assert (verdict.outcome, verdict.observed) == (outcome, value)
     assert verdict.margin == (None if margin is None else pytest.approx(margin))
     assert verdict.reason == ("no records" if value is None else "")
@@ -119,18 +122,18 @@ def test_a_ratio_is_to_the_confidential_datas_own_value(
     own: float | None, observed: float | None, outcome: str, reason: str
 ) -> None:
     rows = [row(0.2), row(own, dataset="confidential")]
-    (verdict,) = judge([Threshold(GAP, "max_ratio", 0.5)], rows)
+    (verdict,) = judge_thresholds([Threshold(GAP, "max_ratio", 0.5)], rows)
     assert (verdict.observed, verdict.outcome, verdict.reason) == (observed, outcome, reason)
 
 
 def test_a_ratio_without_a_confidential_row_is_not_computed() -> None:
-    (verdict,) = judge([Threshold(GAP, "max_ratio", 0.5)], [row(0.2)])
+    (verdict,) = judge_thresholds([Threshold(GAP, "max_ratio", 0.5)], [row(0.2)])
     assert verdict.outcome == "not computed"
 
 
 def test_only_averages_of_the_release_are_judged() -> None:
     rows = [row(0.9, draw=1), row(0.9, dataset="confidential"), row(0.9, measure="mean_squared_difference"), row(0.05)]
-    verdicts = judge([Threshold(GAP, "max", 0.1)], rows)
+    verdicts = judge_thresholds([Threshold(GAP, "max", 0.1)], rows)
     assert [verdict.observed for verdict in verdicts] == [0.05]
 
 
@@ -146,12 +149,12 @@ def test_only_averages_of_the_release_are_judged() -> None:
 )
 def test_target_and_level_choose_the_rows(target: str, level: float | None, observed: list[float | None]) -> None:
     rows = [row(0.1), row(0.2, level=0.5), row(0.3, target="days")]
-    verdicts = judge([Threshold(GAP, "max", 1.0, target, level)], rows)
+    verdicts = judge_thresholds([Threshold(GAP, "max", 1.0, target, level)], rows)
     assert [verdict.observed for verdict in verdicts] == observed
 
 
 def test_a_value_that_no_row_has_is_no_pass() -> None:
-    (verdict,) = judge([Threshold(GAP, "max", 1.0)], [])
+    (verdict,) = judge_thresholds([Threshold(GAP, "max", 1.0)], [])
     assert (verdict.outcome, verdict.reason) == ("not computed", "the run has no such row")
     assert verdict.to_dict()["outcome"] == "not computed"
 
@@ -173,7 +176,7 @@ def test_a_ratio_of_what_an_intruder_guesses_is_held_against_what_was_guessed_be
 ) -> None:
     exact = (value, value, value)
     of = Row("risk", "bayesian_posterior", "posterior_risk", "", "synthetic", None, None, *exact, baseline=before)
-    (verdict,) = judge([Threshold(R, "max_ratio", 1.2)], [of])
+    (verdict,) = judge_thresholds([Threshold(R, "max_ratio", 1.2)], [of])
     assert (verdict.outcome, verdict.reason) == (outcome, reason)
     assert verdict.observed == (None if observed is None else pytest.approx(observed))
     assert limit_text(verdict.bound, verdict.limit, verdict.value) == "at most 1.2 × before the release"
@@ -182,6 +185,6 @@ def test_a_ratio_of_what_an_intruder_guesses_is_held_against_what_was_guessed_be
 def test_a_ratio_of_any_other_measure_is_held_against_the_confidential_data() -> None:
     """The control: a baseline is no confidential value."""
     own = Row("risk", "bayesian_posterior", "prior_risk", "", "synthetic", None, None, 0.3, baseline=0.25)
-    (verdict,) = judge([Threshold("risk.bayesian_posterior.prior_risk", "max_ratio", 1.2)], [own])
+    (verdict,) = judge_thresholds([Threshold("risk.bayesian_posterior.prior_risk", "max_ratio", 1.2)], [own])
     assert verdict.outcome == "not computed"
     assert limit_text(verdict.bound, verdict.limit, verdict.value) == "at most 1.2 × confidential"

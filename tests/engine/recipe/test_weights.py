@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln
 
-from sfumato.engine.data.microdata import Microdata, MissingPolicy, conform
+from sfumato.engine.data.microdata import Microdata, MissingPolicy, conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import BadInput, EngineError
 from sfumato.engine.execution.tasks import (
     draw_dataset,
-    execute,
+    execute_run,
     fit_model,
     gather_blocks,
     measure_block,
@@ -28,12 +28,12 @@ from sfumato.engine.execution.tasks import (
     synthesis_streams,
 )
 from sfumato.engine.methods.registry import registry
-from sfumato.engine.methods.results import WholeMeasure
+from sfumato.engine.methods.results import WholeReleaseMeasure
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.posterior.bayesian_linear_regression import LinearPosterior
 from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.recipe.weights import WEIGHTS_KNOWN, Weighting, risk_of_known, weights_by_risk
+from sfumato.engine.recipe.weights import WEIGHTS_KNOWN, RecordWeighting, risk_by_known_variables, weights_by_risk
 
 KEY = bytes(range(32))
 Small = Callable[..., Recipe]
@@ -57,10 +57,10 @@ def recipe(m: int = 2, a: float = 1.0, kept: Sequence[str] = (), **measure: Any)
 
 def table(of: Recipe, rows: Sequence[Row], origin: str = "confidential") -> Microdata:
     frame = pd.DataFrame(list(rows), columns=list(of.schema.names))
-    return Microdata(of.schema, conform(frame, of.schema).frame, origin)  # type: ignore[arg-type]
+    return Microdata(of.schema, conform_to_schema(frame, of.schema).frame, origin)  # type: ignore[arg-type]
 
 
-def weighed(of: Recipe, data: Microdata, releases: Sequence[Microdata]) -> WholeMeasure:
+def weighed(of: Recipe, data: Microdata, releases: Sequence[Microdata]) -> WholeReleaseMeasure:
     parts = [measure_block(of, 0, block, data, releases, key=PUBLIC) for block in of.measures[0].spec.grid()]
     return gather_blocks(of, 0, data, releases, parts)[0]
 
@@ -80,7 +80,7 @@ def test_weights_fall_with_the_risk() -> None:
 @pytest.mark.parametrize("weights", [[1.0] * 79, [1.0] * 79 + [1.1], [1.0] * 79 + [-0.1], [np.nan] * 80, [0.0] * 80])
 def test_what_is_no_weight_is_refused(small_data: Microdata, weights: list[float]) -> None:
     with pytest.raises(EngineError, match="from 0 to 1"):
-        small_data.weighted(np.array(weights))
+        small_data.with_weights(np.array(weights))
 
 
 @pytest.mark.parametrize("key", [PUBLIC, KEY])
@@ -88,9 +88,9 @@ def test_weights_that_are_all_1_give_the_same_bytes(small_recipe: Small, small_d
     plain = small_recipe()
     repaired = small_recipe(weights=TABLE)
     ones = np.ones(len(small_data))
-    assert datasets(repaired, small_data.weighted(ones), key) == datasets(plain, small_data, key)
+    assert datasets(repaired, small_data.with_weights(ones), key) == datasets(plain, small_data, key)
     ones[3] = 0.5
-    assert datasets(repaired, small_data.weighted(ones), key) != datasets(plain, small_data, key)
+    assert datasets(repaired, small_data.with_weights(ones), key) != datasets(plain, small_data, key)
 
 
 def test_a_release_does_not_depend_on_a_record_of_weight_0(small_recipe: Small, small_data: Microdata) -> None:
@@ -102,7 +102,7 @@ def test_a_release_does_not_depend_on_a_record_of_weight_0(small_recipe: Small, 
     changed = Microdata(small_data.schema, frame)
     for weight, same in ((0.0, True), (0.5, False)):
         weights = np.where(np.arange(len(small_data)) == 5, weight, 1.0)
-        first, second = (datasets(of, one.weighted(weights)) for one in (small_data, changed))
+        first, second = (datasets(of, one.with_weights(weights)) for one in (small_data, changed))
         assert (first == second) == same
 
 
@@ -121,12 +121,12 @@ def test_a_table_drawn_given_another_does_not_depend_on_a_record_of_weight_0() -
     both = [table(of, [*rows, own]) for own in (("2", "2"), ("1", "1"))]
     for weight, same in ((0.0, True), (0.5, False)):
         weights = np.append(np.ones(24), weight)
-        first, second = (datasets(of, one.weighted(weights)) for one in both)
+        first, second = (datasets(of, one.with_weights(weights)) for one in both)
         assert (first == second) == same
 
 
 def test_streams_are_bound_to_weights_where_they_make_datasets(small_recipe: Small, small_data: Microdata) -> None:
-    half = small_data.weighted(np.where(np.arange(len(small_data)) == 5, 0.5, 1.0))
+    half = small_data.with_weights(np.where(np.arange(len(small_data)) == 5, 0.5, 1.0))
     of = small_recipe()
 
     def number(streams: Any) -> int:
@@ -138,7 +138,7 @@ def test_streams_are_bound_to_weights_where_they_make_datasets(small_recipe: Sma
 
 def test_where_weights_come_from_is_part_of_the_recipe(small_recipe: Small) -> None:
     of = small_recipe(weights=TABLE)
-    assert of.weights == Weighting(3, "risk.identification", 0.5)
+    assert of.weights == RecordWeighting(3, "risk.identification", 0.5)
     assert Recipe.from_toml(of.to_toml()) == of
     assert of.sha256 != small_recipe().sha256
     assert str(of.weights) == "records at risk in run 3 by risk.identification have less influence (strength 0.5)"
@@ -186,10 +186,10 @@ def test_the_risk_of_known_values_is_one_over_the_records_that_share_them() -> N
     frame.loc[::7, "age"] = np.nan
     kinds = {"age": Kind.COUNT, "region": Kind.CATEGORICAL, "income": Kind.CONTINUOUS}
     schema = Schema(tuple(Variable(name, kind) for name, kind in kinds.items()))
-    data = conform(frame, schema, MissingPolicy.KEEP)
+    data = conform_to_schema(frame, schema, MissingPolicy.KEEP)
     keys = [(str(one.age), str(one.region)) for one in data.frame.itertuples()]
-    assert risk_of_known(data, ["age", "region"]).tolist() == [1 / keys.count(key) for key in keys]
-    assert risk_of_known(data, ["income"]).tolist() == [1.0] * 60
+    assert risk_by_known_variables(data, ["age", "region"]).tolist() == [1 / keys.count(key) for key in keys]
+    assert risk_by_known_variables(data, ["income"]).tolist() == [1.0] * 60
 
 
 def test_no_method_that_weighs_records_claims_an_epsilon() -> None:
@@ -200,7 +200,7 @@ def test_no_method_that_weighs_records_claims_an_epsilon() -> None:
 
 
 def test_what_carries_values_past_the_weights_is_refused(small_recipe: Small, small_data: Microdata) -> None:
-    half = small_data.weighted(np.full(len(small_data), 0.5))
+    half = small_data.with_weights(np.full(len(small_data), 0.5))
     for step, place in (
         ({"method": "zero_inflated_truncated_poisson", "target": "visits", "random_effect": "record"}, "random_effect"),
         ({"method": "dirichlet_multinomial", "target": ["visits"], "bins": {"visits": "4 equal count"}}, "bins.visits"),
@@ -212,15 +212,15 @@ def test_what_carries_values_past_the_weights_is_refused(small_recipe: Small, sm
     ):
         (made,) = small_recipe(synthesis=[step], weights=TABLE, measure=[], threshold=[]).synthesis
         with pytest.raises(BadInput, match=place):
-            made.method.check_on(half, made.targets, made.spec, made.place)
+            made.method.check_data(half, made.targets, made.spec, made.place)
 
 
 def test_records_that_say_too_little_in_all_are_refused(small_recipe: Small, small_data: Microdata) -> None:
     with pytest.raises(BadInput, match="4 records, by their weights, cannot determine 4 coefficients"):
-        fit_model(small_recipe(), 0, small_data.weighted(np.full(len(small_data), 0.05)), key=PUBLIC)
+        fit_model(small_recipe(), 0, small_data.with_weights(np.full(len(small_data), 0.05)), key=PUBLIC)
 
 
-@pytest.mark.parametrize("prior", ["of", "scaled"])
+@pytest.mark.parametrize("prior", ["from_records", "from_records_scaled"])
 def test_the_linear_posterior_is_the_weighted_one(prior: str) -> None:
     """Against the unnormalised posterior itself, likelihoods to the power of the weights, at any two points."""
     rng = np.random.default_rng(1)
@@ -228,7 +228,7 @@ def test_the_linear_posterior_is_the_weighted_one(prior: str) -> None:
     y, w = x @ [1.0, 2.0] + rng.normal(size=30), rng.random(30)
     posterior = getattr(LinearPosterior, prior)(y, x, 2.0, 1.0, weights=w)
     middle, unit = 0.0, 1.0
-    if prior == "scaled":
+    if prior == "from_records_scaled":
         middle = np.average(y, weights=w)
         unit = float(np.sqrt(np.average((y - middle) ** 2, weights=w)))
         mean = np.average(x[:, 1], weights=w)
@@ -241,9 +241,9 @@ def test_the_linear_posterior_is_the_weighted_one(prior: str) -> None:
         log = -0.5 * (np.linalg.slogdet(covariance)[1] + y @ np.linalg.solve(covariance, y))
         log += 0.5 * np.sum(np.log(sigma**2 / w)) - w.sum() * np.log(sigma)  # powers of densities, not densities
         marginal.append(log + np.log(sigma) - np.log1p(sigma**2))
-    found = posterior.log_density(np.log(sigmas))
+    found = posterior.log_sigma_density(np.log(sigmas))
     assert found[1] - found[0] == pytest.approx(marginal[1] - marginal[0], rel=1e-9)
-    unweighted = getattr(LinearPosterior, prior)(y, x, 2.0, 1.0).log_density(np.log(sigmas))
+    unweighted = getattr(LinearPosterior, prior)(y, x, 2.0, 1.0).log_sigma_density(np.log(sigmas))
     assert unweighted[1] - unweighted[0] != pytest.approx(marginal[1] - marginal[0], rel=1e-3)
 
 
@@ -253,11 +253,11 @@ def test_the_zero_inflated_posterior_is_the_weighted_one() -> None:
     x = np.column_stack([np.ones(12), rng.integers(0, 2, 12)])
     y, copies = rng.poisson(2, 12), rng.integers(1, 4, 12)
     theta = np.array([0.5, 0.2, -1.0, 0.3, -0.5])
-    each = ZeroInflatedPoisson.of(np.repeat(y, copies), np.repeat(x, copies, axis=0), 9)
-    by_weight = ZeroInflatedPoisson.of(y, x, 9, weights=copies.astype(float))
+    each = ZeroInflatedPoisson.from_design(np.repeat(y, copies), np.repeat(x, copies, axis=0), 9)
+    by_weight = ZeroInflatedPoisson.from_design(y, x, 9, weights=copies.astype(float))
     assert by_weight.derivatives(theta)[0] == pytest.approx(each.derivatives(theta)[0], rel=1e-12)
-    half = ZeroInflatedPoisson.of(y, x, 9, weights=np.full(12, 0.5))
-    plain = ZeroInflatedPoisson.of(y, x, 9)
+    half = ZeroInflatedPoisson.from_design(y, x, 9, weights=np.full(12, 0.5))
+    plain = ZeroInflatedPoisson.from_design(y, x, 9)
     prior = float(plain.log_prior(theta))
     assert half.derivatives(theta)[0] - prior == pytest.approx((plain.derivatives(theta)[0] - prior) / 2, rel=1e-12)
 
@@ -315,7 +315,7 @@ def test_every_posterior_of_a_weighted_release_is_the_sum_over_all_guesses(
         [(*row[:kept], *own) for row, own in zip(rows, release, strict=True)] if kept else release for release in drawn
     ]
     of = recipe(len(releases), a, ("k",)[:kept], prior=prior)
-    confidential = table(of, data).weighted(np.array(weights))
+    confidential = table(of, data).with_weights(np.array(weights))
     found = weighed(of, confidential, [table(of, release, "synthetic") for release in releases])
     expected = brute_force(data, weights, releases, kept, a, prior)
     assert found.whole.per_record["probability"] == pytest.approx(expected, rel=1e-7, abs=1e-9)
@@ -324,7 +324,7 @@ def test_every_posterior_of_a_weighted_release_is_the_sum_over_all_guesses(
 def test_the_oracle_tells_another_weight_apart() -> None:
     data, release = [("0", "0"), ("0", "1"), ("1", "1")], [("0", "0"), ("0", "0"), ("1", "1")]
     of = recipe(1, prior="uniform")
-    found = weighed(of, table(of, data).weighted(np.array([0.2, 1.0, 1.0])), [table(of, release, "synthetic")])
+    found = weighed(of, table(of, data).with_weights(np.array([0.2, 1.0, 1.0])), [table(of, release, "synthetic")])
     wrong = brute_force(data, [1.0, 1.0, 1.0], [release], 0, 1.0, "uniform")
     assert found.whole.per_record["probability"] != pytest.approx(wrong, rel=1e-3)
 
@@ -334,7 +334,7 @@ def test_a_release_says_nothing_of_a_record_of_weight_0() -> None:
     rows = [("0", "0")] * 3 + [("0", "1")] * 4 + [("1", "0")]
     of = recipe(3, 0.1)
     for weight, same in ((0.0, True), (0.5, False)):
-        data = table(of, rows).weighted(np.array([*[1.0] * 7, weight]))
+        data = table(of, rows).with_weights(np.array([*[1.0] * 7, weight]))
         fits = [fit_model(of, 0, data, key=PUBLIC)]
         found = weighed(of, data, [draw_dataset(of, draw, data, fits, key=PUBLIC) for draw in (1, 2, 3)])
         own = found.whole.per_record
@@ -365,7 +365,7 @@ def test_a_model_that_cannot_be_asked_says_so() -> None:
     )
     rng = np.random.default_rng(3)
     rows = [(str(p), str(q)) for p, q in rng.integers(0, 2, (20, 2))]
-    found = execute(of, table(of, rows).weighted(np.full(20, 0.5)), key=PUBLIC)
+    found = execute_run(of, table(of, rows).with_weights(np.full(20, 0.5)), key=PUBLIC)
     own = [row for row in found.rows if row.measure == "posterior_risk"]
     assert [row.status for row in own] == ["not computed"]
     assert "less influence" in own[0].reason
@@ -381,10 +381,10 @@ def a_table(of: Recipe, rng: np.random.Generator) -> Microdata:
         name: np.where(of_class == 1, rng.choice(3, 400, p=common), rng.choice(3, 400, p=common[[1, 0, 2]])).astype(str)
         for name in NAMES
     }
-    return conform(pd.DataFrame(columns), of.schema)
+    return conform_to_schema(pd.DataFrame(columns), of.schema)
 
 
-def outcome(of: Recipe, data: Microdata) -> tuple[np.ndarray, WholeMeasure]:
+def outcome(of: Recipe, data: Microdata) -> tuple[np.ndarray, WholeReleaseMeasure]:
     """R, the share of records nearly certain, the mean posterior of the truth, PR, and what pairs of variables lose; and the records."""
     fits = [fit_model(of, 0, data, key=KEY)]
     releases = [draw_dataset(of, draw, data, fits, key=KEY) for draw in range(1, of.m + 1)]
@@ -428,7 +428,7 @@ def test_risk_falls_where_it_was_and_little_is_lost() -> None:
             ("all", np.full(400, 0.5)),
             ("random", rng.permutation(weights)),
         ):
-            means.setdefault(name, []).append(outcome(of, data.weighted(own))[0])
+            means.setdefault(name, []).append(outcome(of, data.with_weights(own))[0])
         means.setdefault("before", []).append(before)
     before, half, whole, everyone, random = (
         np.mean(means[name], axis=0) for name in ("before", "half", "whole", "all", "random")

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from prepared_tables import schema_of
 
-from sfumato.engine.adversary.calibration import area_without, divided
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.adversary.calibration import area_without_release, draw_first_half
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.engine.methods.results import Estimate
 from sfumato.engine.methods.run import Run
@@ -46,7 +46,7 @@ def people(count: int, rng: np.random.Generator, easy: float) -> pd.DataFrame:
 
 
 def table(frame: pd.DataFrame) -> Microdata:
-    return conform(frame.reset_index(drop=True), SCHEMA)
+    return conform_to_schema(frame.reset_index(drop=True), SCHEMA)
 
 
 def inferred(data: Microdata, shown: Microdata, seed: int) -> dict[str, Estimate]:
@@ -141,10 +141,10 @@ def test_the_added_risk_by_hand() -> None:
 def test_the_area_without_a_release_is_a_half_of_equal_people_and_more_of_others() -> None:
     rng = np.random.default_rng(2)
     member = np.arange(400) < 250
-    first = divided(member, rng)
-    same = [area_without(rng.random((400, 3)), member, first) for _ in range(20)]
+    first = draw_first_half(member, rng)
+    same = [area_without_release(rng.random((400, 3)), member, first) for _ in range(20)]
     assert min(same) == 0.5
     assert np.mean(same) < 0.53
     apart = rng.random((400, 3)) + 0.5 * member[:, None] * (np.arange(3) == 1)
-    assert area_without(apart, member, first) > 0.8
-    assert area_without(np.zeros((400, 0)), member, first) == 0.5
+    assert area_without_release(apart, member, first) > 0.8
+    assert area_without_release(np.zeros((400, 0)), member, first) == 0.5

@@ -13,9 +13,9 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from prepared_tables import variables_of
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 
@@ -44,11 +44,11 @@ def found(
     rows: pd.DataFrame, released: pd.DataFrame | None = None, **sections: Any
 ) -> dict[tuple[Any, ...], float | None]:
     plan = recipe(**sections)
-    data = conform(rows, plan.schema)
-    given_ones = [] if released is None else [conform(released, plan.schema, origin="synthetic")]
+    data = conform_to_schema(rows, plan.schema)
+    given_ones = [] if released is None else [conform_to_schema(released, plan.schema, origin="synthetic")]
     return {
         (row.dataset, row.measure, row.target, row.params.get("size")): row.value
-        for row in execute(plan, data, given_ones, key=PUBLIC).rows
+        for row in execute_run(plan, data, given_ones, key=PUBLIC).rows
         if row.draw is None
     }
 
@@ -75,7 +75,7 @@ def test_recursive_diversity_needs_as_many_values_in_every_class() -> None:
 
     def c(l: int) -> Any:  # noqa: E741
         plan = recipe(measure=[{"method": "risk.anonymity", "l": l}])
-        rows = execute(plan, conform(two, plan.schema), key=PUBLIC).rows
+        rows = execute_run(plan, conform_to_schema(two, plan.schema), key=PUBLIC).rows
         return next((r.value, r.reason) for r in rows if (r.measure, r.target) == ("c_recursive", "income"))
 
     assert c(2) == (2.0, ""), "b has income 3 twice and 1 once"
@@ -129,10 +129,12 @@ def test_a_key_that_equals_no_confidential_value_is_not_said_to_be_safe() -> Non
     variables = {"born": {"kind": "date", "role": "quasi_identifier"}}
     plan = Recipe.from_table({"variables": variables, "release": {"released": ["born"]}, "measure": MEASURES[1:]})
     born = pd.DataFrame({"born": pd.to_datetime(["2001-02-03 04:05:06", "2001-02-04 04:05:06", "2001-02-05 04:05:06"])})
-    data = conform(born, plan.schema)
-    days = conform(born.assign(born=born["born"].dt.normalize()), plan.schema, origin="synthetic")
+    data = conform_to_schema(born, plan.schema)
+    days = conform_to_schema(born.assign(born=born["born"].dt.normalize()), plan.schema, origin="synthetic")
     rows = {
-        r.measure: r for r in execute(plan, data, [days], key=b"").rows if r.dataset == "synthetic" and r.draw is None
+        r.measure: r
+        for r in execute_run(plan, data, [days], key=b"").rows
+        if r.dataset == "synthetic" and r.draw is None
     }
     for name in ("population_uniques", "replicated_uniques"):
         assert rows[name].value is None
@@ -185,7 +187,7 @@ def test_an_anonymised_table_has_the_k_it_was_made_with(output: str) -> None:
         }
     )
     plan = recipe(anonymisation=[{"method": "p_sensitive", "k": 4, "p": 2, "output": output}])
-    outcome = execute(plan, conform(rows, plan.schema), key=PUBLIC)
+    outcome = execute_run(plan, conform_to_schema(rows, plan.schema), key=PUBLIC)
     values = {(r.dataset, r.measure): r.value for r in outcome.rows if r.draw is None and r.target in ("", "illness")}
     assert values["anonymised", "k"] is not None
     assert values["anonymised", "k"] >= 4
@@ -198,8 +200,8 @@ def test_an_anonymised_table_has_the_k_it_was_made_with(output: str) -> None:
 
 def test_class_sizes_are_kept_for_every_confidential_record() -> None:
     plan = recipe(anonymisation=[{"method": "suppression", "k": 2}])
-    data = conform(ROWS, plan.schema)
-    released = execute(plan, data, key=PUBLIC).releases[0]
+    data = conform_to_schema(ROWS, plan.schema)
+    released = execute_run(plan, data, key=PUBLIC).releases[0]
     step = plan.measures[0]
     spec = step.spec.for_release(plan.schema, plan.released)
     for table, sizes in ((released, [3, 3, 3, 2, 2, 0]), (data, [3, 3, 3, 2, 2, 1])):
@@ -214,5 +216,5 @@ def test_a_variable_cannot_be_key_and_sensitive() -> None:
 
 
 def test_the_confidential_data_are_microdata_as_before(small_data: Microdata) -> None:
-    assert small_data.records.tolist() == list(range(len(small_data)))
+    assert small_data.linked_records.tolist() == list(range(len(small_data)))
     assert not small_data.generalised

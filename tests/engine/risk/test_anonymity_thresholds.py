@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from prepared_tables import variables_of
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
@@ -25,7 +25,7 @@ VARIABLES = variables_of(
 def data() -> Microdata:
     rng = np.random.default_rng(3)
     rows = {"age": rng.integers(0, 60, 200), "smokes": rng.integers(0, 2, 200), "illness": rng.choice(list("abc"), 200)}
-    return conform(pd.DataFrame(rows), recipe([]).schema)
+    return conform_to_schema(pd.DataFrame(rows), recipe([]).schema)
 
 
 def recipe(thresholds: list[dict[str, Any]], **step: Any) -> Recipe:
@@ -40,7 +40,7 @@ def recipe(thresholds: list[dict[str, Any]], **step: Any) -> Recipe:
 
 
 def judged(data: Microdata, value: str, bound: str, limit: float, **step: Any) -> Verdict:
-    (verdict,) = execute(recipe([{"value": value, bound: limit}], **step), data, key=PUBLIC).verdicts
+    (verdict,) = execute_run(recipe([{"value": value, bound: limit}], **step), data, key=PUBLIC).verdicts
     return verdict
 
 
@@ -63,7 +63,7 @@ def test_the_anonymised_table_decides(
     own = limit[value.rpartition(".")[2]]
     verdict = judged(data, value, bound, own, **passed)
     assert verdict.outcome == "met"
-    rows = execute(recipe([], **passed), data, key=PUBLIC).rows
+    rows = execute_run(recipe([], **passed), data, key=PUBLIC).rows
     (confidential,) = [row.value for row in rows if row.key == value and row.dataset == "confidential"]
     assert confidential is not None
     assert (confidential < own) if bound == "min" else (confidential > own), "the confidential data fail the threshold"
@@ -86,7 +86,7 @@ def test_it_is_judged_once_and_with_what_makes_the_classes(data: Microdata) -> N
 
 
 def test_a_ratio_is_to_the_confidential_tables_own_anonymity(data: Microdata) -> None:
-    rows = execute(recipe([]), data, key=PUBLIC).rows
+    rows = execute_run(recipe([]), data, key=PUBLIC).rows
     by = {row.dataset: row.value for row in rows if row.measure == "classes" and row.draw is None}
     assert by["confidential"] is not None
     assert by["anonymised"] is not None
@@ -97,7 +97,7 @@ def test_a_ratio_is_to_the_confidential_tables_own_anonymity(data: Microdata) ->
 def test_without_a_sensitive_variable_p_is_no_pass(data: Microdata) -> None:
     table = recipe([{"value": "risk.anonymity.p", "min": 2}]).to_table()
     table["variables"]["illness"]["role"] = "other"
-    (verdict,) = execute(Recipe.from_table(table), data, key=PUBLIC).verdicts
+    (verdict,) = execute_run(Recipe.from_table(table), data, key=PUBLIC).verdicts
     assert (verdict.outcome, verdict.reason) == ("not computed", "no variable is sensitive")
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prepared_tables import schema_of
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.results import Measure
 from sfumato.engine.methods.run import Run
@@ -29,7 +29,7 @@ RECORD = st.tuples(LEVELS, st.integers(0, 3), st.integers(0, 12), LEVELS)
 
 def data(records, origin="confidential") -> Microdata:
     frame = pd.DataFrame(records, columns=["group", "reviews", "days", "kind"])
-    return conform(frame, SCHEMA, origin=origin)
+    return conform_to_schema(frame, SCHEMA, origin=origin)
 
 
 def spec(**table) -> AttributeSpec:

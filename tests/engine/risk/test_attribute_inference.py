@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from prepared_tables import schema_of
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.record_risk import by_part, record_risk
+from sfumato.engine.execution.record_risk import arrays_by_part, average_record_risk
 from sfumato.engine.matching.radius import Radius
-from sfumato.engine.methods.registry import method_called
+from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.results import Estimate, Measure
 from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.attribute_inference import AttributeInferenceSpec, attribute_inference
@@ -29,7 +29,7 @@ RADIUS = {"pay": Radius.parse("10%")}
 
 
 def table(rows: pd.DataFrame, origin: Any = "confidential") -> Microdata:
-    return conform(rows, Schema(tuple(SCHEMA[str(name)] for name in rows)), MissingPolicy.KEEP, origin)
+    return conform_to_schema(rows, Schema(tuple(SCHEMA[str(name)] for name in rows)), MissingPolicy.KEEP, origin)
 
 
 def attacked(own: Microdata, controls: Microdata, released: Microdata, seed: int = 0, **spec: Any) -> Measure:
@@ -79,9 +79,9 @@ def test_four_records_by_hand() -> None:
 def test_a_record_s_guess_stands_beside_what_controls_say_of_it() -> None:
     """What is generally so is guessed right of many records and is no worse for any of them: a screen shows both, a check can tell them apart."""
     found = attacked(table(OWN), table(OTHERS), table(pd.DataFrame({"zip": list("aabd"), "ill": list("xxyx")})))
-    declared = method_called("risk.attribute_inference")
+    declared = method_by_key("risk.attribute_inference")
     assert declared is not None
-    risk = record_risk([by_part(found.per_record, declared.measurement.per_record)])
+    risk = average_record_risk([arrays_by_part(found.per_record, declared.measurement.per_record)])
     assert risk.prior is not None
     assert (risk.probability.tolist(), risk.prior.tolist()) == ([1, 0, 0, 1], [0, 1, 1, 0.5])
     assert risk.ranking().tolist()[:2] == [0, 3], "of equally probable ones that which was least so before comes first"
@@ -159,7 +159,7 @@ def test_no_column_rules_the_others(unit: float) -> None:
         one["age"], one["noise"] = one["age"].round(3), rng.standard_cauchy(500) * unit
     fresh[["zip", "age", "ill", "pay"]] = own[["zip", "age", "ill", "pay"]]
     schema = Schema((*SCHEMA, Variable("noise", Kind.CONTINUOUS, Role.QUASI_IDENTIFIER)))
-    tables = [conform(one, schema) for one in (own, others, fresh)]
+    tables = [conform_to_schema(one, schema) for one in (own, others, fresh)]
     found = {
         e.target: e for e in attacked(*tables, radius=RADIUS).estimates if e.measure == "excess_risk" and not e.params
     }

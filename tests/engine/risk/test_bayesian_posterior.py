@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import execute, gather_blocks, measure_block
-from sfumato.engine.methods.results import WholeMeasure
+from sfumato.engine.execution.tasks import execute_run, gather_blocks, measure_block
+from sfumato.engine.methods.results import WholeReleaseMeasure
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
@@ -49,15 +49,15 @@ def recipe(
 
 def table(of: Recipe, rows: Sequence[Row], origin: str = "confidential") -> Microdata:
     frame = pd.DataFrame(list(rows), columns=list(of.schema.names))
-    return Microdata(of.schema, conform(frame, of.schema).frame, origin)  # type: ignore[arg-type]
+    return Microdata(of.schema, conform_to_schema(frame, of.schema).frame, origin)  # type: ignore[arg-type]
 
 
-def weighed(of: Recipe, data: Microdata, releases: Sequence[Microdata]) -> WholeMeasure:
+def weighed(of: Recipe, data: Microdata, releases: Sequence[Microdata]) -> WholeReleaseMeasure:
     parts = [measure_block(of, 0, block, data, releases, key=PUBLIC) for block in of.measures[0].spec.grid()]
     return gather_blocks(of, 0, data, releases, parts)[0]
 
 
-def value(found: WholeMeasure, name: str, **params: Any) -> float:
+def value(found: WholeReleaseMeasure, name: str, **params: Any) -> float:
     (only,) = [e.value for e in found.whole.estimates if e.measure == name and e.params == params]
     assert only is not None
     return only
@@ -157,7 +157,7 @@ def test_a_release_that_knows_nothing_of_the_data_gives_nothing_away(prior: str)
     rng = np.random.default_rng(3)
     of = recipe(("a", "b", "c", "d"), m=3, prior=prior, model={"concentration": 1e9})
     data = table(of, sixteen(rng))
-    draws = execute(of, data, key=PUBLIC)
+    draws = execute_run(of, data, key=PUBLIC)
     risk, before = (next(r for r in draws.rows if r.measure == name) for name in ("posterior_risk", "prior_risk"))
     assert risk.baseline == before.value
     if prior != "uniform":
@@ -221,7 +221,7 @@ def test_stopping_early_changes_no_share_and_bounds_what_it_did_not_finish() -> 
     of, screened = (recipe(names, m=3, **more) for more in ({}, {"stop_after": 2}))
     rows = [tuple("01"[bit] for bit in rng.integers(0, 2, 7)) for _ in range(150)]
     data = table(of, rows)
-    releases = execute(of, data, key=PUBLIC).releases
+    releases = execute_run(of, data, key=PUBLIC).releases
     whole, early = weighed(of, data, releases), weighed(screened, data, releases)
     for name in ("posterior_risk", "prior_risk", "gained", "lost"):
         assert value(early, name) == pytest.approx(value(whole, name))
@@ -238,7 +238,7 @@ def test_an_intruder_who_lacks_more_learns_less() -> None:
     )
     rows = [("0", "0")] * 30 + [("1", "1")] * 29 + [("0", "1")]
     data = table(strongest, rows)
-    releases = execute(strongest, data, key=PUBLIC).releases
+    releases = execute_run(strongest, data, key=PUBLIC).releases
     assert any((release.frame.to_numpy() == ["0", "1"]).all(axis=1).any() for release in releases)
     strong, weak = weighed(strongest, data, releases), weighed(average, data, releases)
     assert strong.whole.per_record["probability"][-1] > 0.95
@@ -333,7 +333,7 @@ def test_shares_by_groups_make_those_of_all() -> None:
     of = recipe(("a", "b"), ("0", "1", "2"), m=2, by="a", groups={"low": ["0", "1"]})
     rng = np.random.default_rng(3)
     data = table(of, [tuple("012"[k] for k in rng.integers(0, 3, 2)) for _ in range(60)])
-    found = weighed(of, data, execute(of, data, key=PUBLIC).releases)
+    found = weighed(of, data, execute_run(of, data, key=PUBLIC).releases)
     low = float(np.mean(data.frame["a"].astype(str) != "2"))
     parts = [value(found, "posterior_risk", a=group) for group in ("low", "others")]
     assert low * parts[0] + (1 - low) * parts[1] == pytest.approx(value(found, "posterior_risk"))
@@ -365,8 +365,8 @@ def test_numbers_are_guessed_on_a_grid() -> None:
         }
     )
     age = rng.integers(0, 100, 300)
-    data = conform(pd.DataFrame({"age": age, "pay": np.clip(age + rng.normal(0, 5, 300), 0, 100)}), of.schema)
-    rows = execute(of, data, key=PUBLIC).rows
+    data = conform_to_schema(pd.DataFrame({"age": age, "pay": np.clip(age + rng.normal(0, 5, 300), 0, 100)}), of.schema)
+    rows = execute_run(of, data, key=PUBLIC).rows
     found = {(r.measure, r.target): r for r in rows if r.draw is None and r.method == "bayesian_posterior"}
     for name in ("age", "pay"):
         row = found["expected_difference", name]

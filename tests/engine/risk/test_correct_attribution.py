@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 from prepared_tables import variables_of
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
-from sfumato.engine.design.binning import Binning
+from sfumato.engine.design.binning import BinningRule
 from sfumato.engine.errors import BadInput, NotComputable
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.results import Estimate, Measure
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
@@ -32,7 +32,7 @@ def table(rows: pd.DataFrame, schema: Schema | None = None, origin: Any = "confi
             Variable(str(n), Kind.CATEGORICAL, roles[n], levels=tuple(sorted({*rows[n].dropna(), *"xy"}))) for n in rows
         )
     )
-    return conform(rows, schema, MissingPolicy.KEEP, origin)
+    return conform_to_schema(rows, schema, MissingPolicy.KEEP, origin)
 
 
 def measured(rows: pd.DataFrame, released: pd.DataFrame | None = None, **spec: Any) -> Measure:
@@ -250,7 +250,7 @@ def test_the_confidential_adults_are_disclosed_as_synthpop_prints_it(public_data
     rows = pd.read_csv(public_data("adult.csv"), skipinitialspace=True, na_values="?", usecols=[*keys, *DORIG])
     text = rows.astype("string").astype(object).where(rows.notna(), None)
     schema = Schema(tuple(Variable(name, Kind.CATEGORICAL) for name in text))
-    data = conform(text, schema, MissingPolicy.KEEP)
+    data = conform_to_schema(text, schema, MissingPolicy.KEEP)
     found = correct_attribution(data, data, CorrectAttributionSpec(keys=tuple(keys), sensitive=tuple(DORIG)), RUN)
     disclosed = {e.target: round(100 * e.value, 2) for e in found.estimates if e.measure == "disco" and e.value}
     assert disclosed == DORIG
@@ -277,8 +277,8 @@ def recipe(*measures: dict[str, Any]) -> Recipe:
 def test_two_uses_of_one_recipe_stay_apart() -> None:
     rows = FOUR.assign(age=[1, 2, 3, 4], pay=[1.0, 2.0, 3.0, 4.0])
     plan = recipe({"sensitive": ["ill"], "keys": ["zip"]}, {"sensitive": ["ill"], "keys": ["zip", "age"]})
-    data = conform(rows, plan.schema)
-    made = execute(plan, data, [conform(rows, plan.schema, origin="synthetic")], key=PUBLIC).rows
+    data = conform_to_schema(rows, plan.schema)
+    made = execute_run(plan, data, [conform_to_schema(rows, plan.schema, origin="synthetic")], key=PUBLIC).rows
     found = {
         tuple(r.params["keys"]): r.value
         for r in made
@@ -308,7 +308,10 @@ def measured_pay(rows: pd.DataFrame, released: pd.DataFrame, **spec: Any) -> dic
     chosen = CorrectAttributionSpec(**spec).for_release(PAY, ("pay",))
     chosen.check_release(PAY, ("pay",), "measure[0]")
     return by_name(
-        correct_attribution(conform(rows, PAY), conform(released, PAY, origin="synthetic"), chosen, RUN), "pay"
+        correct_attribution(
+            conform_to_schema(rows, PAY), conform_to_schema(released, PAY, origin="synthetic"), chosen, RUN
+        ),
+        "pay",
     )
 
 
@@ -339,7 +342,7 @@ def test_a_target_of_which_no_value_repeats_is_not_computed() -> None:
             'no released value of "pay" equals a confidential one; give it bins: pay = "10 equal count"'
         )
     assert found["shared_keys"].value == 1
-    binned = measured_pay(rows, drawn, bins={"pay": Binning.parse("10 equal count")})
+    binned = measured_pay(rows, drawn, bins={"pay": BinningRule.parse("10 equal count")})
     assert binned["dcap"].value is not None
     with pytest.raises(NotComputable, match='no released value of "pay" equals'):
         measured_pay(rows, drawn, keys=("pay",), sensitive=("zip",))

@@ -20,8 +20,8 @@ from prepared_tables import variables_of
 from scipy.special import gammaln, logsumexp
 from scipy.stats import chi2, rankdata
 
-from sfumato.engine.adversary.areas import de_long
-from sfumato.engine.adversary.cross_fitted import FOLDS, smoother
+from sfumato.engine.adversary.areas import de_long_variance
+from sfumato.engine.adversary.cross_fitted import FOLDS, cross_fitted_smoother
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.execution import tasks
 from sfumato.engine.execution.tasks import measure_block
@@ -125,7 +125,7 @@ def ratio(known: Known, data: np.ndarray, row: int, others: np.ndarray, statisti
 
 def area(own: np.ndarray, others: np.ndarray) -> tuple[float, float]:
     """The area of two samples, and its standard error."""
-    return pairs_won(own, others), float(np.sqrt(de_long(own, others)))
+    return pairs_won(own, others), float(np.sqrt(de_long_variance(own, others)))
 
 
 def pairs_won(own: np.ndarray, others: np.ndarray) -> float:
@@ -183,7 +183,7 @@ def case(kind: str, people: int, shadows: int, targets: int) -> tuple[Recipe, Mi
 def recorded() -> Iterator[list[np.ndarray]]:
     """The shadow releases that an audit makes, as numbers, in their order."""
     kept: list[np.ndarray] = []
-    original = tasks.refits_of
+    original = tasks.make_shadow_maker
 
     class Recording:
         def __init__(self, *given: Any) -> None:
@@ -192,24 +192,24 @@ def recorded() -> Iterator[list[np.ndarray]]:
         def __getattr__(self, name: str) -> Any:
             return getattr(self.inner, name)
 
-        def releases(self, *given: Any) -> Any:
-            found = self.inner.releases(*given)
+        def make_releases(self, *given: Any) -> Any:
+            found = self.inner.make_releases(*given)
             for one in found:
                 (table,) = one.datasets
                 kept.append(np.column_stack([table.numbers(name) for name in table.schema.names]))
             return found
 
-    tasks.refits_of = Recording  # type: ignore[assignment]
+    tasks.make_shadow_maker = Recording  # type: ignore[assignment]
     try:
         yield kept
     finally:
-        tasks.refits_of = original
+        tasks.make_shadow_maker = original
 
 
 def learned(features: np.ndarray, there: np.ndarray, rng: np.random.Generator) -> tuple[float, float]:
     """The area of a cross-fitted linear classifier, almost without penalty: each part by itself, then their mean."""
     part = rng.permutation(np.arange(len(there)) % FOLDS)
-    scores = smoother(features, part, 1e-3) @ np.where(there, 1.0, -1.0)
+    scores = cross_fitted_smoother(features, part, 1e-3) @ np.where(there, 1.0, -1.0)
     each = [pairs_won(scores[(part == k) & there], scores[(part == k) & ~there]) for k in range(FOLDS)]
     return float(np.mean(each)), area(scores[there], scores[~there])[1]
 

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import lognorm
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.risk._guess_space import Guessable
 
 
 def guessable(values: object, kind: Kind, points: int) -> Guessable:
     schema = Schema((Variable("y", kind),))
-    return Guessable.of(Microdata(schema, conform(pd.DataFrame({"y": values}), schema).frame), "y", points)
+    return Guessable.of(Microdata(schema, conform_to_schema(pd.DataFrame({"y": values}), schema).frame), "y", points)
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=60), st.integers(2, 12))

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from prepared_tables import schema_of
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
-from sfumato.engine.methods.registry import find
+from sfumato.engine.methods.registry import find_method
 from sfumato.engine.methods.results import Measure
 from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.identification import IdentificationSpec, candidates_of, identification
@@ -28,7 +28,7 @@ RUN = Run(np.random.default_rng(0))
 def data(region: str, children: list[int], income: list[float], origin="confidential") -> Microdata:
     since = [f"2019-07-{day:02d}" for day in range(1, len(region) + 1)]
     frame = pd.DataFrame({"region": list(region), "children": children, "since": since, "income": income})
-    return conform(frame, SCHEMA, origin=origin)
+    return conform_to_schema(frame, SCHEMA, origin=origin)
 
 
 def spec(**table) -> IdentificationSpec:
@@ -88,7 +88,7 @@ def test_a_radius_in_days_heeds_the_time_of_day(days: float, candidates: list[in
     start = pd.Timestamp("1969-12-30 21:00")
     schema = Schema((Variable("since", Kind.DATE, Role.QUASI_IDENTIFIER),))
     own, released = (
-        conform(pd.DataFrame({"since": start + pd.to_timedelta(hours, unit="h")}), schema, origin=origin)
+        conform_to_schema(pd.DataFrame({"since": start + pd.to_timedelta(hours, unit="h")}), schema, origin=origin)
         for hours, origin in (([0, 24, 30], "confidential"), ([6, 12, 36], "synthetic"))
     )
     chosen = IdentificationSpec.from_table({"known": ["since"], "radius": {"since": days}}, "measure[0]")
@@ -184,7 +184,7 @@ def test_continuous_variable_that_is_not_synthesised_may_match_exactly() -> None
 
 
 def test_log_radius_on_negative_values_is_refused() -> None:
-    check = find("risk.identification", "").check
+    check = find_method("risk.identification", "").check
     assert check is not None
     negative = data("ab", [0, 1], [-5.0, 3.0])
     with pytest.raises(BadInput, match="1 record is negative"):

@@ -13,17 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prepared_tables import schema_of
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.results import Measure
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.risk.identification import WITH, WITHOUT, IdentificationSpec, check, identification
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.recipes import find_recipe
-from sfumato.workspace.release.commitment import files_of
+from sfumato.workspace.release.commitment import hashes_of_named_files
 from sfumato.workspace.service.prepare import prepare_run
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
@@ -51,7 +51,7 @@ def people(records: int, seed: int = 1) -> Microdata:
             "pay": rng.choice([100.0, 103.0, 150.0, 151.0], records),
         }
     )
-    return conform(frame, SCHEMA)
+    return conform_to_schema(frame, SCHEMA)
 
 
 def drawn(data: Microdata, seed: int = 5) -> Microdata:
@@ -152,7 +152,7 @@ def test_a_faultless_file_of_everybody_is_perfect_knowledge_in_any_order_and_spe
 def test_a_copy_is_found_by_its_own_file_and_noise_by_chance_only() -> None:
     data = people(200)
     frame = data.frame.assign(pay=np.arange(200) * 20.0 + 100)
-    data = conform(frame, SCHEMA)
+    data = conform_to_schema(frame, SCHEMA)
     table = {"external": lines_of(frame.drop(columns="since")), "key": "id", "radius": {"pay": 1}}
     copy = measured(data, Microdata(SCHEMA, data.frame, "synthetic"), **table)
     assert of_all_known(told(copy, WITH)) == {
@@ -176,7 +176,7 @@ def test_a_copy_is_found_by_its_own_file_and_noise_by_chance_only() -> None:
 def test_a_made_up_file_covers_and_errs_as_much_as_it_is_asked_to(coverage: float) -> None:
     """Every record is alone by pay: one with another's pay finds that other, or the own one by chance of the same value."""
     frame = people(400).frame.assign(pay=np.arange(400) * 20.0 + 100)
-    data = conform(frame, SCHEMA)
+    data = conform_to_schema(frame, SCHEMA)
     copy = Microdata(SCHEMA, data.frame, "synthetic")
     found = told(measured(data, copy, radius={"pay": 1}, known=["pay"], coverage=coverage, errors={"pay": 0.25}), WITH)
     people_in_it = 400 * coverage
@@ -197,7 +197,7 @@ def test_a_made_up_file_covers_and_errs_as_much_as_it_is_asked_to(coverage: floa
 @pytest.mark.slow
 def test_who_is_in_a_made_up_file_hangs_on_the_key_and_not_on_the_order_of_the_file() -> None:
     frame = people(60).frame.assign(pay=np.arange(60) * 7.0 + 100)
-    released = drawn(conform(frame, SCHEMA)).frame
+    released = drawn(conform_to_schema(frame, SCHEMA)).frame
     turned = np.random.default_rng(1).permutation(60)
     recipe = Recipe.from_table(
         {
@@ -211,8 +211,8 @@ def test_who_is_in_a_made_up_file_hangs_on_the_key_and_not_on_the_order_of_the_f
     )  # fmt: skip
 
     def rows(order, key: bytes) -> list:
-        data, given = (conform(one.iloc[order].reset_index(drop=True), SCHEMA) for one in (frame, released))
-        found = execute(recipe, data, [Microdata(SCHEMA, given.frame, "synthetic")] * 2, key=key).rows
+        data, given = (conform_to_schema(one.iloc[order].reset_index(drop=True), SCHEMA) for one in (frame, released))
+        found = execute_run(recipe, data, [Microdata(SCHEMA, given.frame, "synthetic")] * 2, key=key).rows
         return [(row.series, row.dataset, row.draw, row.value) for row in found]
 
     def values(found) -> list:
@@ -304,7 +304,7 @@ def test_a_run_keeps_the_file_commits_to_it_and_judges_both_intruders(folder: Pa
         work(workspace.directory, idle=0)
         run = find_run(workspace, run_id)
         external = run.recipe.measures[0].spec.external  # type: ignore[attr-defined]
-        assert files_of(run.recipe) == {"measure[0].external": external.sha256}
+        assert hashes_of_named_files(run.recipe) == {"measure[0].external": external.sha256}
         rows = result_rows(workspace, run_id)
     assert {row.params["external"] for row in rows} == {f"30 records, SHA-256 {external.sha256[:16]}"}
     assert {row.params["intruder"] for row in rows} == {WITH, WITHOUT}

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prepared_tables import schema_of
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.record_risk import record_risk
-from sfumato.engine.execution.tasks import execute, measure_dataset
+from sfumato.engine.execution.record_risk import average_record_risk
+from sfumato.engine.execution.tasks import execute_run, measure_dataset
 from sfumato.engine.methods.results import Measure
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
@@ -38,7 +38,7 @@ def people(records: int, seed: int = 1, origin="confidential") -> Microdata:
             "income": rng.choice([100.0, 104.0, 150.0], records),
         }
     )
-    return conform(frame, SCHEMA, origin=origin)
+    return conform_to_schema(frame, SCHEMA, origin=origin)
 
 
 def drawn(data: Microdata, seed: int) -> Microdata:
@@ -121,7 +121,7 @@ def test_any_mix_of_levels_numbers_and_dates_is_what_loops_find_of_the_targets(s
     candidates = measure.per_record["candidates"]
     assert [int(c) for c in candidates[chosen]] == [c for c, _ in found]
     assert not among or np.isnan(np.delete(candidates, chosen)).all()
-    assert len(record_risk([measure.per_record]).ranking()) == len(chosen), (
+    assert len(average_record_risk([measure.per_record]).ranking()) == len(chosen), (
         "record-level results are of the targets alone"
     )
 
@@ -159,7 +159,7 @@ def test_all_datasets_and_the_confidential_data_have_the_same_targets_and_uses_s
     }
     assert asked[0, None] == asked[0, 1] == asked[0, 2]
     assert asked[1, None] == asked[1, 1] != asked[0, 1][:7]
-    rows = execute(of, data, [drawn(data, seed) for seed in (2, 3, 4)], key=KEY).rows
+    rows = execute_run(of, data, [drawn(data, seed) for seed in (2, 3, 4)], key=KEY).rows
     averages = [
         row for row in rows if row.draw is None and row.dataset == "synthetic" and row.measure == "true_match_rate"
     ]
@@ -171,9 +171,9 @@ def test_all_datasets_and_the_confidential_data_have_the_same_targets_and_uses_s
 def test_who_is_drawn_hangs_on_the_key_and_not_on_the_order_of_the_file() -> None:
     rng = np.random.default_rng(3)
     frame = people(40).frame.assign(income=np.arange(40) * 10.0 + 5)
-    data = conform(frame, SCHEMA)
+    data = conform_to_schema(frame, SCHEMA)
     turned = rng.permutation(40)
-    other = conform(frame.iloc[turned].reset_index(drop=True), SCHEMA)
+    other = conform_to_schema(frame.iloc[turned].reset_index(drop=True), SCHEMA)
     of = recipe(targets=9)
 
     def targets(table: Microdata, key: bytes) -> set[float]:
@@ -207,7 +207,7 @@ def test_the_spelling_of_a_level_and_of_a_number_changes_nothing() -> None:
     schema = Schema(
         (Variable("code", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER), Variable("age", Kind.COUNT, Role.QUASI_IDENTIFIER))
     )
-    data = conform(pd.DataFrame({"code": ["1", "2", "2"], "age": [1, 2, 3]}), schema)
+    data = conform_to_schema(pd.DataFrame({"code": ["1", "2", "2"], "age": [1, 2, 3]}), schema)
     for among in ({"code": ["2"]}, {"code": ["2.0"]}, {"age": ["[2,3]"]}, {"age": ["2", "3.0"]}):
         spec = IdentificationSpec.from_table({"among": among}, "m").for_release(schema, ())
         assert np.isnan(identification(data, data, spec, Run(np.random.default_rng(0))).per_record["hit"]).tolist() == [

@@ -9,11 +9,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
-from sfumato.engine.execution.record_risk import by_part, has_record_risk, knowledge_of, leave_one_out, record_risk
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.record_risk import (
+    arrays_by_part,
+    average_record_risk,
+    has_record_risk,
+    leave_one_out_candidates,
+    matched_variables,
+)
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.results import Estimate, Measure
 from sfumato.engine.methods.run import Run
 from sfumato.engine.recipe.recipe import Recipe
@@ -33,7 +39,7 @@ Rows = list[tuple[Any, ...]]
 
 def table(rows: Rows, origin: str = "synthetic", *, linked: bool = True) -> Microdata:
     frame = pd.DataFrame(rows, columns=list(SCHEMA.names))
-    return replace(conform(frame, SCHEMA, MissingPolicy.KEEP, origin), linked=linked)  # type: ignore[arg-type]
+    return replace(conform_to_schema(frame, SCHEMA, MissingPolicy.KEEP, origin), linked=linked)  # type: ignore[arg-type]
 
 
 def attacked(confidential: Microdata, released: Microdata, seed: int = 1, **given: Any) -> Measure:
@@ -63,7 +69,7 @@ def discharges(n: int, seed: int) -> pd.DataFrame:
 
 
 def micro(frame: pd.DataFrame, origin: str = "synthetic") -> Microdata:
-    return conform(frame, SCHEMA, origin=origin)  # type: ignore[arg-type]
+    return conform_to_schema(frame, SCHEMA, origin=origin)  # type: ignore[arg-type]
 
 
 OURS = table([("a", "f", 30, "u", 10.0), ("a", "m", 30, "v", 20.0), ("b", "f", 50, "w", 40.0)], "confidential")
@@ -205,13 +211,13 @@ def test_records_show_whose_value_is_inferred() -> None:
     ours, theirs = micro(discharges(80, 1), "confidential"), micro(discharges(80, 2))
     spec = step.spec.for_release(recipe.schema, recipe.released)
     arrays = step.method.measure(ours, theirs, spec, Run(np.random.default_rng(1))).per_record
-    parts = by_part(arrays, step.method.measurement.per_record)
+    parts = arrays_by_part(arrays, step.method.measurement.per_record)
     assert has_record_risk(list(parts))
-    risk = record_risk([parts])
+    risk = average_record_risk([parts])
     assert risk.probability.tolist() == arrays["right"].tolist()
     assert risk.unique is None
     for released in (theirs, replace(theirs, linked=False)):
-        alone = leave_one_out(ours, [released], *knowledge_of(recipe, 0), range(80))
+        alone = leave_one_out_candidates(ours, [released], *matched_variables(recipe, 0), range(80))
         assert alone.candidates.tolist() == arrays["candidates"].tolist(), "bins count as the attack counts"
 
 
@@ -279,7 +285,7 @@ def test_the_confidential_data_are_attacked_by_themselves_as_no_protection() -> 
         {"variables": {v.name: v.to_table() for v in SCHEMA}, "release": {"released": ["mdc"]}, "measure": [attack]}
     )
     frame = discharges(400, 1)
-    rows = execute(recipe, micro(frame, "confidential"), [micro(frame)], key=b"").rows
+    rows = execute_run(recipe, micro(frame, "confidential"), [micro(frame)], key=b"").rows
     values = {row.dataset: row.value for row in rows if row.measure == "misclassification" and row.draw is None}
     assert values["confidential"] == values["synthetic"]
 

@@ -14,17 +14,17 @@ from scipy.special import expit, gammaln, logsumexp
 from scipy.stats import kstest
 
 from sfumato.engine.data import blocks
-from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.terms import Design, parse_term
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
+from sfumato.engine.data.terms import TermDesign, parse_term
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.execution.tasks import execute
-from sfumato.engine.methods.release_models import Guesses, Plausibility
+from sfumato.engine.execution.tasks import execute_run
+from sfumato.engine.methods.release_models import IntruderGuesses, Plausibility
 from sfumato.engine.methods.run import PUBLIC, Run
-from sfumato.engine.posterior.paired_counts import PairedCounts, log_pairs
-from sfumato.engine.posterior.poisson_lognormal import Predicted, draw_counts
+from sfumato.engine.posterior.paired_counts import PairedCountsPosterior, log_pair_probabilities
+from sfumato.engine.posterior.poisson_lognormal import PredictedRates, draw_counts
 from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.synthesis.zero_inflated_truncated_poisson import InflatedRelease
+from sfumato.engine.synthesis.zero_inflated_truncated_poisson import ZeroInflatedRelease
 
 Floats = NDArray[np.float64]
 BOUND = 6
@@ -51,14 +51,14 @@ def recipe(effect: str = "new", predictors: Sequence[str] = (), **measure: Any) 
 
 def table(of: Recipe, y: Floats, origin: str = "confidential") -> Microdata:
     frame = pd.DataFrame({"x": np.linspace(-1, 1, len(y)), "y": y})
-    return Microdata(of.schema, conform(frame, of.schema).frame, origin)  # type: ignore[arg-type]
+    return Microdata(of.schema, conform_to_schema(frame, of.schema).frame, origin)  # type: ignore[arg-type]
 
 
 def asked(of: Recipe, data: Microdata, releases: Sequence[Microdata], record: int, guesses: Floats) -> Plausibility:
     step = of.synthesis[0]
     assert step.method.synthesis.release_model is not None
     there = step.method.synthesis.release_model(data, step.targets, step.spec, releases, Run(np.random.default_rng(1)))
-    return there.weigh(Guesses(np.array([record]), {"y": guesses[None]}))
+    return there.plausibility_of(IntruderGuesses(np.array([record]), {"y": guesses[None]}))
 
 
 def by_hand(y: int, z: int | None, eta: float, p: float, tau: float) -> float:
@@ -80,7 +80,7 @@ def by_hand(y: int, z: int | None, eta: float, p: float, tau: float) -> float:
 def test_two_counts_of_one_effect_have_the_probability_of_their_definition(z: int) -> None:
     y = np.array([0.0, 1, 3, BOUND])
     eta, p, tau = np.array([-1.0, 1.5, 4.0]), np.array([0.3, 0.05, 0.6]), np.array([0.2, 1.0, 2.5])
-    found = log_pairs(y, z, eta, np.log(p / (1 - p)), tau, BOUND)
+    found = log_pair_probabilities(y, z, eta, np.log(p / (1 - p)), tau, BOUND)
     expected = [[np.log(by_hand(int(k), z, *own)) for k in y] for own in zip(eta, p, tau, strict=True)]
     assert found == pytest.approx(np.array(expected), abs=1e-7)
 
@@ -88,7 +88,7 @@ def test_two_counts_of_one_effect_have_the_probability_of_their_definition(z: in
 def test_large_counts_without_a_bound_keep_their_precision() -> None:
     """With hardly any effect two counts are two Poisson counts."""
     y, rate = np.array([1900.0, 2000.0]), 2000.0
-    found = log_pairs(y, 2050.0, np.log([rate]), np.array([-40.0]), np.array([1e-4]), None)
+    found = log_pair_probabilities(y, 2050.0, np.log([rate]), np.array([-40.0]), np.array([1e-4]), None)
     log_poisson = [k * np.log(rate) - rate - gammaln(k + 1) for k in (*y, 2050.0)]
     assert found[0] == pytest.approx([one + log_poisson[2] for one in log_poisson[:2]], abs=5e-3)
 
@@ -124,10 +124,12 @@ def log_prior() -> Floats:
 def test_every_likelihood_and_prior_is_the_sum_over_a_grid_of_parameters(effect: str) -> None:
     """To a Monte Carlo error of 0.03; an intruder who takes one kind of effect for the other is far off."""
     rng = np.random.default_rng(3)
-    y = draw_counts(Predicted.of(np.array([0.7, -1.0, -0.5]), np.ones((30, 1)).dot), BOUND, "new", rng).astype(float)
-    z = draw_counts(Predicted.of(np.array([0.7, -1.0, -0.5]), np.ones((30, 1)).dot), BOUND, "record", rng, y).astype(
-        float
-    )
+    y = draw_counts(
+        PredictedRates.from_theta(np.array([0.7, -1.0, -0.5]), np.ones((30, 1)).dot), BOUND, "new", rng
+    ).astype(float)
+    z = draw_counts(
+        PredictedRates.from_theta(np.array([0.7, -1.0, -0.5]), np.ones((30, 1)).dot), BOUND, "record", rng, y
+    ).astype(float)
     y[0], z[0] = 5, 4
     guesses = np.array([5.0, 0, 1, 2, 6])
     single, pair = cells(effect)
@@ -162,7 +164,7 @@ def test_effects_of_records_need_links_and_kept_predictors() -> None:
 def grouped(of: Recipe, rng: np.random.Generator, origin: str = "confidential") -> Microdata:
     """Seventy records of few values, and -0.0 beside 0.0."""
     frame = pd.DataFrame({"x": rng.choice([-0.0, 0.0, 0.5, 2.0], 70), "y": rng.integers(0, BOUND + 1, 70)})
-    return Microdata(of.schema, conform(frame, of.schema).frame, origin)  # type: ignore[arg-type]
+    return Microdata(of.schema, conform_to_schema(frame, of.schema).frame, origin)  # type: ignore[arg-type]
 
 
 def test_models_of_distinct_records_are_those_of_whole_designs_to_the_last_bit() -> None:
@@ -173,29 +175,31 @@ def test_models_of_distinct_records_are_those_of_whole_designs_to_the_last_bit()
     step = of.synthesis[0]
     assert step.method.synthesis.release_model is not None
     there = step.method.synthesis.release_model(data, step.targets, step.spec, [release], Run(rng))
-    assert isinstance(there, InflatedRelease)
-    design = Design.of([parse_term(text, of.schema, "") for text in ("x", "square(x)")], data)
-    x, y, z = design.matrix(data), data.numbers("y"), release.numbers("y")
+    assert isinstance(there, ZeroInflatedRelease)
+    design = TermDesign.from_terms([parse_term(text, of.schema, "") for text in ("x", "square(x)")], data)
+    x, y, z = design.build_matrix(data), data.numbers("y"), release.numbers("y")
 
     def of_both(second: Microdata) -> ZeroInflatedPoisson:
         counts = np.append(y, second.numbers("y"))
-        return ZeroInflatedPoisson.of(counts, np.vstack([x, design.matrix(second)]), BOUND, columns=design.names)
+        return ZeroInflatedPoisson.from_design(
+            counts, np.vstack([x, design.build_matrix(second)]), BOUND, columns=design.names
+        )
 
-    found, expected = there._model(release), of_both(release)
+    found, expected = there._posterior_given(release), of_both(release)
     for name in ("rows", "row", "y", "weight"):
         assert getattr(found, name).tobytes() == getattr(expected, name).tobytes()
     assert (found.bound, found.prior, found.columns) == (expected.bound, expected.prior, expected.columns)
     assert found.weight.tobytes() != of_both(other).weight.tobytes()
-    paired = there._paired(release)
-    alone = ZeroInflatedPoisson.of(y, x, BOUND, columns=design.names)
-    whole = PairedCounts.of(alone, x, np.arange(70), y, z)
+    paired = there._paired_posterior(release)
+    alone = ZeroInflatedPoisson.from_design(y, x, BOUND, columns=design.names)
+    whole = PairedCountsPosterior.from_records(alone, x, np.arange(70), y, z)
     for name in ("row", "y", "z", "weight"):
         assert getattr(paired, name).tobytes() == getattr(whole, name).tobytes()
 
 
 @pytest.mark.slow
 def test_effects_of_records_need_predictors_that_stay_in_every_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "CELLS", 20)
+    monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", 20)
     rng = np.random.default_rng(3)
     of = recipe("record", ["x"])
     data = grouped(of, rng)
@@ -212,7 +216,7 @@ def test_the_own_effect_of_a_record_gives_more_away() -> None:
     risks = {}
     for effect in ("new", "record"):
         of = recipe(effect, ["x"], prior="uniform")
-        rows = execute(of, table(of, y), key=PUBLIC).rows
+        rows = execute_run(of, table(of, y), key=PUBLIC).rows
         risks[effect] = {
             r.measure: r for r in rows if r.draw is None and r.measure in ("posterior_of_truth", "posterior_risk")
         }
@@ -233,12 +237,12 @@ def places_of_truths(copies: int, simulations: int = 50, n: int = 40) -> Floats:
         y = np.zeros(n)
         while not 0 < (y == 0).sum() < n:
             theta = thetas[rng.choice(len(thetas), p=weight / weight.sum())]
-            y = draw_counts(Predicted.of(theta, np.ones((n, 1)).dot), BOUND, "new", rng).astype(float)
+            y = draw_counts(PredictedRates.from_theta(theta, np.ones((n, 1)).dot), BOUND, "new", rng).astype(float)
         posterior = prior + np.log(single)[y.astype(int)].sum(axis=0)
         share = np.exp(posterior - posterior.max())
         releases = []
         for index in rng.choice(len(thetas), 2, p=share / share.sum()):
-            z = draw_counts(Predicted.of(thetas[index], np.ones((n, 1)).dot), BOUND, "record", rng, y)
+            z = draw_counts(PredictedRates.from_theta(thetas[index], np.ones((n, 1)).dot), BOUND, "record", rng, y)
             releases.append(table(of, z.astype(float), "synthetic"))
         record = int(rng.integers(n))
         told = asked(of, table(of, y), releases, record, np.arange(BOUND + 1.0))

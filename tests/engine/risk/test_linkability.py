@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from prepared_tables import schema_of
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.results import Estimate, Measure
@@ -26,7 +26,7 @@ SCHEMA = schema_of(
 
 
 def table(rows: pd.DataFrame, origin: Any = "confidential") -> Microdata:
-    return conform(rows, SCHEMA, MissingPolicy.KEEP, origin)
+    return conform_to_schema(rows, SCHEMA, MissingPolicy.KEEP, origin)
 
 
 def people(n: int, rng: np.random.Generator) -> pd.DataFrame:

@@ -12,11 +12,11 @@ import pytest
 from prepared_tables import schema_of
 from scipy.stats import norm
 
-from sfumato.engine.adversary.density import Near, log_ratio
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.adversary.density import NeighbourDistances, log_density_ratio
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
-from sfumato.engine.methods.results import Estimate, Measure, WholeMeasure
+from sfumato.engine.methods.results import Estimate, Measure, WholeReleaseMeasure
 from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.membership_inference import MembershipInferenceSpec, gather, membership_inference
 from sfumato.engine.statistics.gower import Gower
@@ -25,7 +25,7 @@ SCHEMA = schema_of(Variable("zip", Kind.CATEGORICAL, levels=tuple("abc")), "age:
 
 
 def table(rows: pd.DataFrame, schema: Schema = SCHEMA) -> Microdata:
-    return conform(rows, schema, MissingPolicy.KEEP)
+    return conform_to_schema(rows, schema, MissingPolicy.KEEP)
 
 
 def drawn(n: int, rng: np.random.Generator) -> pd.DataFrame:
@@ -42,7 +42,7 @@ def parts_of(own: Microdata, releases: Sequence[Microdata], seed: int = 0, **set
 
 def attacked(
     own: Microdata, controls: Microdata, releases: Sequence[Microdata], seed: int = 0, **settings: Any
-) -> WholeMeasure:
+) -> WholeReleaseMeasure:
     data = own.with_controls(controls)
     spec = MembershipInferenceSpec(**settings).for_release(own.schema, ())
     return gather(data, releases, spec, parts_of(data, releases, seed, **settings))
@@ -58,17 +58,17 @@ def test_four_scores_by_hand() -> None:
     """
     gower = Gower(("age",), 5, {}, {})
     places = np.array([[0.0], [2.0], [6.0], [3.0]])
-    inside = Near.of(gower, places, np.array([[0.0], [2.0], [2.0]]), 1)
-    outside = Near.of(gower, places, np.array([[0.0], [6.0]]), 1)
-    assert inside.reach.tolist() == [0, 0, 4, 1]
-    assert inside.count.tolist() == [1, 2, 2, 2]
+    inside = NeighbourDistances.from_places(gower, places, np.array([[0.0], [2.0], [2.0]]), 1)
+    outside = NeighbourDistances.from_places(gower, places, np.array([[0.0], [6.0]]), 1)
+    assert inside.kth_distance.tolist() == [0, 0, 4, 1]
+    assert inside.n_within.tolist() == [1, 2, 2, 2]
     expected = [
         [0, math.log((1 / 3) / (1 / 2))],
         [1, math.log((2 / 3) / (1 / 2)) + math.log(2)],
         [-1, math.log((2 / 3) / (1 / 2)) - math.log(4)],
         [0, math.log((2 / 3) / (2 / 2)) + math.log(3 / 1)],
     ]
-    assert log_ratio(inside, outside, 1) == pytest.approx(np.array(expected))
+    assert log_density_ratio(inside, outside, 1) == pytest.approx(np.array(expected))
 
 
 @pytest.mark.parametrize("neighbours", [1, 3])
@@ -76,11 +76,13 @@ def test_tables_together_are_one_table(neighbours: int) -> None:
     rng = np.random.default_rng(3)
     gower = Gower(("a", "b"), 20, {}, {})
     places, *some = (rng.integers(0, 6, (n, 2)).astype(float) for n in (40, 30, 20, 10))
-    together = Near.together([Near.of(gower, places, one, neighbours) for one in some], neighbours)
-    whole = Near.of(gower, places, np.concatenate(some), neighbours)
-    assert together.nearest.tolist() == whole.nearest.tolist()
-    assert together.count.tolist() == whole.count.tolist()
-    assert together.records == whole.records
+    together = NeighbourDistances.from_tables(
+        [NeighbourDistances.from_places(gower, places, one, neighbours) for one in some], neighbours
+    )
+    whole = NeighbourDistances.from_places(gower, places, np.concatenate(some), neighbours)
+    assert together.distances.tolist() == whole.distances.tolist()
+    assert together.n_within.tolist() == whole.n_within.tolist()
+    assert together.n_records == whole.n_records
 
 
 @pytest.mark.parametrize("neighbours", [1, 2])
@@ -289,8 +291,8 @@ def test_the_score_orders_as_the_true_ratio_of_densities() -> None:
     asked = np.linspace(0.05, 1.5, 100)  # beyond, the release has too few records
     gower = Gower.of([released, reference], ("age",))
     places = gower.places(table(pd.DataFrame({"age": asked}), schema))
-    near = [Near.of(gower, places, gower.places(one), 30) for one in (released, reference)]
-    found = log_ratio(*near, 1)[:, 1]
+    near = [NeighbourDistances.from_places(gower, places, gower.places(one), 30) for one in (released, reference)]
+    found = log_density_ratio(*near, 1)[:, 1]
     truth = norm.logpdf(asked, 0, 0.5) - norm.logpdf(asked, 0, 1)
     assert np.abs(found - truth).mean() < 0.25
     assert np.corrcoef(found, truth)[0, 1] > 0.95

@@ -10,7 +10,7 @@ import pytest
 from prepared_tables import schema_of
 
 from sfumato.engine.data.arrays import Floats, Integers
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Variable
 from sfumato.engine.matching.radius import Radius
 from sfumato.engine.risk import attribute_inference
@@ -37,7 +37,7 @@ def table(records: int, ages: int, rng: np.random.Generator) -> Microdata:
     )
     for name in ("zip", "age"):
         frame.loc[(rng.random(records) < 0.1) & (frame.index > 0), name] = None
-    return conform(frame, SCHEMA, MissingPolicy.KEEP)
+    return conform_to_schema(frame, SCHEMA, MissingPolicy.KEEP)
 
 
 def guess(what: Sought, nearest: Integers, attacked: int) -> tuple[float, int]:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.population_uniqueness import PopulationUniquenessSpec, population_uniqueness
@@ -22,7 +22,7 @@ SCHEMA = Schema(
 
 
 def table(frame: pd.DataFrame) -> Microdata:
-    return conform(frame, SCHEMA, MissingPolicy.REFUSE)
+    return conform_to_schema(frame, SCHEMA, MissingPolicy.REFUSE)
 
 
 def by_special_uniques(data: Microdata, released: Microdata) -> np.ndarray:

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from sfumato.engine.data.arrays import Floats, Integers
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
-from sfumato.engine.execution.tasks import combined_rows, rows_of
+from sfumato.engine.execution.tasks import combine_series, rows_of_measure
 from sfumato.engine.margins.log_linear import LogLinear, Order
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.results import Estimate, Measure
@@ -257,7 +257,7 @@ def test_weights_below_one_are_refused_before_anything_is_computed() -> None:
         }
     )
     with pytest.raises(BadInput, match=r"measure\[0\]\.weight: 1 record has a weight below 1"):
-        check_steps(recipe, conform(frame, schema))
+        check_steps(recipe, conform_to_schema(frame, schema))
 
 
 def test_a_key_of_too_many_cells_or_parameters_says_what_to_do() -> None:
@@ -381,8 +381,8 @@ def rows_of_datasets(strengths: Sequence[float], model: str = "main_effects") ->
     rows = []
     for draw, strength in enumerate(strengths, start=1):
         data = table_of(sampled(strength, 0.1, draw)[1])
-        rows += rows_of(METHOD, measured(data, fraction=0.1, model=model), "synthetic", draw, settings={})
-    return {(row.measure, row.draw): row for row in [*rows, *combined_rows(rows)]}
+        rows += rows_of_measure(METHOD, measured(data, fraction=0.1, model=model), "synthetic", draw, settings={})
+    return {(row.measure, row.draw): row for row in [*rows, *combine_series(rows)]}
 
 
 def test_an_average_over_a_dataset_whose_models_are_all_rejected_is_a_point() -> None:
@@ -462,7 +462,9 @@ def test_samples_of_adult_whose_people_are_known(public_data: Callable[[str], Pa
             chosen = np.random.default_rng(seed).random(len(people)) < fraction
             sample = people[chosen].reset_index(drop=True)
             unique = sample.groupby(keys)["sex"].transform("size").to_numpy() == 1
-            found = by_name(measured(conform(sample, schema), fraction=fraction, model=model, two_way_records=5))
+            found = by_name(
+                measured(conform_to_schema(sample, schema), fraction=fraction, model=model, two_way_records=5)
+            )
             test = found[f"specification_uniques {model.replace('_e', ' e').replace('_w', '-w')}"].value
             rows.append((np.sum(everybody[chosen][unique] == 1), found["expected_uniques"].value, test))
         means[fraction, model] = true, value, test = np.mean(np.array(rows, dtype=float), axis=0)

@@ -17,14 +17,19 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from sfumato.engine.adversary.audit_bounds import Bound, counted, epsilon_of_mu, thresholds
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.adversary.audit_bounds import (
+    PrivacyLossBound,
+    best_bound_thresholds,
+    bounds_at_thresholds,
+    epsilon_from_mu,
+)
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.margins import private
 from sfumato.engine.margins.domain import Domain
 from sfumato.engine.margins.zcdp import rho_at
-from sfumato.engine.methods.registry import method_called
+from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import Run
 from sfumato.engine.recipe.recipe import Recipe
@@ -51,8 +56,8 @@ def rows_of(step: dict[str, Any], data: Microdata, seed: int, shadows: int, reco
             "measure": [{"method": "risk.record_audit", **audit}],
         }
     )
-    data = conform(data.frame, recipe.schema)
-    return {row.measure: row for row in execute(recipe, data, key=bytes([seed]) * 32).rows}
+    data = conform_to_schema(data.frame, recipe.schema)
+    return {row.measure: row for row in execute_run(recipe, data, key=bytes([seed]) * 32).rows}
 
 
 def values(rows: dict[str, Row]) -> tuple[float, float, float, float]:
@@ -83,14 +88,14 @@ def noisy_margin(epsilon: float) -> dict[str, Any]:
 
 def test_the_epsilon_of_a_mu_is_that_of_two_normal_distributions() -> None:
     for mu, delta in ((0.5, 1e-3), (1.9, 1e-5), (4.0, 1e-9)):
-        epsilon = epsilon_of_mu(mu, delta)
+        epsilon = epsilon_from_mu(mu, delta)
 
         def excess(x: float, mu: float = mu, epsilon: float = epsilon) -> float:
             return max(0.0, float(norm.pdf(x, mu) - math.exp(epsilon) * norm.pdf(x)))
 
         start = epsilon / mu + mu / 2
         assert quad(excess, start, start + 12, epsabs=0, epsrel=1e-9)[0] == pytest.approx(delta, rel=1e-5)
-    assert epsilon_of_mu(0.0, 1e-5) == epsilon_of_mu(1e-7, 1e-5) == 0.0
+    assert epsilon_from_mu(0.0, 1e-5) == epsilon_from_mu(1e-7, 1e-5) == 0.0
 
 
 def area_of_rounded(sigma: float) -> float:
@@ -127,7 +132,7 @@ def test_a_canary_alone_in_a_rounded_cell_is_hidden_and_one_that_completes_a_hal
     assert seen["epsilon_lower"].baseline is None, "rounding claims no epsilon"
 
 
-def of_margins(epsilon: float, cases: int, rng: np.random.Generator) -> Bound:
+def of_margins(epsilon: float, cases: int, rng: np.random.Generator) -> PrivacyLossBound:
     """The bounds of measurements of a margin in which a thousand cells have a canary of their own, and a thousand are empty: of so many ``cases`` each."""
     budget, there = private.Budget.of(rho_at(epsilon, DELTA), 1, "pairs"), np.repeat([0.0, 1.0], 1000)
     domain = Domain((len(there),))
@@ -138,25 +143,25 @@ def of_margins(epsilon: float, cases: int, rng: np.random.Generator) -> Bound:
     return proved(np.concatenate([one.reshape(2, 1000) for one in found], axis=1), DELTA)
 
 
-def of_gibbs(epsilon: float, cases: int, rng: np.random.Generator, others: int, spent: float = 0.0) -> Bound:
+def of_gibbs(epsilon: float, cases: int, rng: np.random.Generator, others: int, spent: float = 0.0) -> PrivacyLossBound:
     """The bounds of so many drawn records with the canary and without it, each of which costs epsilon; ``spent`` is what the step really spends."""
-    method = method_called("synthesis.perturbed_gibbs")
+    method = method_by_key("synthesis.perturbed_gibbs")
     assert method is not None
     spec = method.spec.from_table({"epsilon": spent or epsilon}, "step")
     scores = []
     for there in (0, 1):
         data = table(others, there)
         fit = method.fit(data, ("place",), spec, Run(rng), 1)
-        scores.append(method.drawn(fit, spec, ("place",), data, data, 0, rng, cases)["place"].astype(np.float64))
+        scores.append(method.draw_targets(fit, spec, ("place",), data, data, 0, rng, cases)["place"].astype(np.float64))
     return proved(np.stack(scores), 0.0)
 
 
-def proved(scores: np.ndarray, delta: float) -> Bound:
+def proved(scores: np.ndarray, delta: float) -> PrivacyLossBound:
     """The bounds of ``scores`` (2, cases) without and with the canary: thresholds by the first half, counted on the second."""
     half = scores.shape[1] // 2
     there = np.repeat([False, True], half)
     first, second = scores[:, :half].ravel(), scores[:, half : 2 * half].ravel()
-    return counted(second, there, thresholds(first, there, delta=delta), delta=delta)
+    return bounds_at_thresholds(second, there, best_bound_thresholds(first, there, delta=delta), delta=delta)
 
 
 GIBBS = [(1.0, 5), (10.0, 1)]
@@ -175,7 +180,9 @@ def test_a_canary_in_an_empty_row_of_the_gibbs_sampler_proves_more_than_half_of_
     assert of_gibbs(2.0, 40_000, rng, 5, spent=4.0).epsilon > 2.0, "the control: twice the epsilon that is claimed"
 
 
-def told(name: str, epsilon: float, one: Callable[[int], Bound], claim: Bound) -> list[Bound]:
+def told(
+    name: str, epsilon: float, one: Callable[[int], PrivacyLossBound], claim: PrivacyLossBound
+) -> list[PrivacyLossBound]:
     found = [one(seed) for seed in range(AUDITS)]
     epsilons, mus = (np.array(side) for side in zip(*found, strict=True))
     within, half = int((epsilons <= claim.epsilon).sum()), int((epsilons > claim.epsilon / 2).sum())
@@ -191,11 +198,11 @@ def told(name: str, epsilon: float, one: Callable[[int], Bound], claim: Bound) -
 def test_two_hundred_audits_of_noisy_margins(epsilon: float) -> None:
     mu = math.sqrt(2 * rho_at(epsilon, DELTA))
 
-    def one(seed: int) -> Bound:
+    def one(seed: int) -> PrivacyLossBound:
         direct = of_margins(epsilon, 40_000 if epsilon < 2 else 2_000, np.random.default_rng([seed, 1]))
-        return Bound(max(direct.epsilon, epsilon_of_mu(direct.mu, DELTA)), direct.mu)
+        return PrivacyLossBound(max(direct.epsilon, epsilon_from_mu(direct.mu, DELTA)), direct.mu)
 
-    claim = Bound(epsilon, mu)
+    claim = PrivacyLossBound(epsilon, mu)
     found = told("Gaussian margin, by its cell", epsilon, one, claim)
     assert all(bound.epsilon <= epsilon for bound in found)
     assert np.mean([bound.mu > mu / 2 for bound in found]) > 0.95
@@ -208,7 +215,7 @@ def test_two_hundred_audits_of_noisy_margins(epsilon: float) -> None:
 @pytest.mark.study
 @pytest.mark.parametrize(("epsilon", "others"), GIBBS)
 def test_two_hundred_audits_of_drawn_records(epsilon: float, others: int) -> None:
-    claim = Bound(epsilon, math.nan)
+    claim = PrivacyLossBound(epsilon, math.nan)
     found = told(
         "Gibbs sampler, one drawn record", epsilon, lambda s: of_gibbs(epsilon, 40_000, np.random.default_rng([s, 2]), others), claim
     )  # fmt: skip
@@ -222,10 +229,10 @@ def test_two_hundred_whole_audits_of_shadow_releases(method: str, epsilon: float
     step = noisy_margin(epsilon) if method == "margins" else {"method": method, "epsilon": epsilon}
     data = table(20 if method == "margins" else 5, 1)
 
-    def one(seed: int) -> Bound:
+    def one(seed: int) -> PrivacyLossBound:
         bound, _, mu, _ = values(rows_of(step, data, seed, 200))
-        return Bound(bound, mu)
+        return PrivacyLossBound(bound, mu)
 
-    claim = Bound(epsilon, math.sqrt(2 * rho_at(epsilon, DELTA)) if method == "margins" else math.nan)
+    claim = PrivacyLossBound(epsilon, math.sqrt(2 * rho_at(epsilon, DELTA)) if method == "margins" else math.nan)
     found = told(f"{method}, 200 shadows each", epsilon, one, claim)
     assert all(bound.epsilon <= epsilon for bound in found)

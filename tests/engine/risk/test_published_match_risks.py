@@ -8,7 +8,7 @@ import pytest
 from prepared_tables import schema_of
 from public_data import PUBLIC_DATA
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.attribute import AttributeSpec, attribute
@@ -34,7 +34,7 @@ def read(name: str) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def samples() -> list[Microdata]:
     listings = read("AB_NYC_2019.csv").query("price > 0")
-    return [conform(listings.sample(10_000, random_state=seed), LISTINGS) for seed in range(5)]
+    return [conform_to_schema(listings.sample(10_000, random_state=seed), LISTINGS) for seed in range(5)]
 
 
 def identified(samples: list[Microdata], **radius) -> dict[str, float]:
@@ -90,7 +90,7 @@ def test_identification_of_the_acs_sample() -> None:
             *(Variable(name, Kind.CATEGORICAL, Role.SENSITIVE) for name in released),
         )
     )
-    table = conform(read("acs.csv"), schema)
+    table = conform_to_schema(read("acs.csv"), schema)
     measure = identification(table, table, IdentificationSpec().for_release(schema, released), RUN)
     found = [estimate.value for estimate in measure.estimates]
     assert found[:4] == [pytest.approx(173), 0.003, 0, 30]

@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 from prepared_tables import schema_of
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
-from sfumato.engine.execution.tasks import execute, measure_block
-from sfumato.engine.methods.refits import Shown
-from sfumato.engine.methods.results import Estimate, WholeMeasure
+from sfumato.engine.execution.tasks import execute_run, measure_block
+from sfumato.engine.methods.refits import ShadowRelease
+from sfumato.engine.methods.results import Estimate, WholeReleaseMeasure
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
@@ -43,7 +43,7 @@ def people(n: int, seed: int, levels: Sequence[str] = "abcd") -> Microdata:
         }
     )
     variables = (replace(SCHEMA["region"], levels=tuple(levels)), *list(SCHEMA)[1:])
-    return conform(frame, Schema(variables))
+    return conform_to_schema(frame, Schema(variables))
 
 
 OTHERS = people(2000, 99)
@@ -56,22 +56,22 @@ class Stub:
     share: float
     seed: int
     fails: int | None = None
-    changed: tuple[str, ...] = SCHEMA.names
-    kept: tuple[str, ...] = ()
-    datasets: int = 1
+    changed_variables: tuple[str, ...] = SCHEMA.names
+    kept_variables: tuple[str, ...] = ()
+    dataset_count: int = 1
     removable: bool = False
-    publishes: bool = False
-    trees: Mapping[str, Any] = None  # type: ignore[assignment]
-    exact: bool = False
+    publishes_tables: bool = False
+    hierarchies: Mapping[str, Any] = None  # type: ignore[assignment]
+    has_models: bool = False
     others: Microdata | None = None
 
-    def claim(self, removed: bool) -> None:
+    def noise_guarantee(self, removed: bool) -> None:
         return None
 
-    def releases(
+    def make_releases(
         self, shadows: Sequence[int], tables: Sequence[Microdata], datasets: int, people: Microdata
-    ) -> list[Shown]:
-        return [Shown(self.release(data, shadow)) for shadow, data in zip(shadows, tables, strict=True)]
+    ) -> list[ShadowRelease]:
+        return [ShadowRelease(self.release(data, shadow)) for shadow, data in zip(shadows, tables, strict=True)]
 
     def release(self, data: Microdata, shadow: int) -> tuple[Microdata, ...]:
         if shadow == self.fails:
@@ -82,18 +82,18 @@ class Stub:
         frame = pd.concat([data.frame.iloc[rng.permutation(n)[:own]], others], ignore_index=True)
         return (Microdata(data.schema, frame, "synthetic"),)
 
-    def models(self, data: Microdata, releases: Sequence[Microdata]) -> Any:
+    def fit_models(self, data: Microdata, releases: Sequence[Microdata]) -> Any:
         raise AssertionError
 
 
-def audited(data: Microdata, steps: Stub, seed: int = 1, **settings: Any) -> WholeMeasure:
+def audited(data: Microdata, steps: Stub, seed: int = 1, **settings: Any) -> WholeReleaseMeasure:
     table = {"targets": 4, "shadows": 50, "people": ["vulnerable"], "blocks": 1, **settings}
     spec = RecordAuditSpec.from_table(table, "step").for_release(data.schema, data.schema.names)
     parts = [record_audit(data, [data], steps, spec, int(b), Run(np.random.default_rng(seed))) for b in spec.grid()]
     return gather(data, [data], spec, parts)
 
 
-def of(found: WholeMeasure, name: str) -> Estimate:
+def of(found: WholeReleaseMeasure, name: str) -> Estimate:
     return next(one for one in found.whole.estimates if one.measure == name)
 
 
@@ -171,7 +171,7 @@ def changed(data: Microdata, change: str) -> Microdata:
         variables = variables[::-1]
         return Microdata(Schema(tuple(variables)), frame[[v.name for v in variables]])
     spelled = frame.assign(age=frame["age"].map("+{:.1f}".format), pay=frame["pay"].map("{:.16e}".format))
-    return conform(spelled.astype("str"), data.schema)
+    return conform_to_schema(spelled.astype("str"), data.schema)
 
 
 @pytest.mark.parametrize("change", ["names", "levels", "unit", "kind", "spelling", "order of columns"])
@@ -179,7 +179,7 @@ def test_how_people_are_written_down_changes_nothing(change: str) -> None:
     data = people(60, 12)
     plain = audited(data, Stub(0.5, 6))
     again = changed(data, change)
-    found = audited(again, Stub(0.5, 6, changed=again.schema.names, others=changed(OTHERS, change)))
+    found = audited(again, Stub(0.5, 6, changed_variables=again.schema.names, others=changed(OTHERS, change)))
     assert [(e.measure, e.value) for e in found.whole.estimates] == [
         (e.measure, e.value) for e in plain.whole.estimates
     ]
@@ -241,7 +241,7 @@ def rows_of(steps: Mapping[str, Any], n: int = 100, key: bytes = KEY, seed: int 
     variables = {v.name for v in recipe.schema}
     data = people(n, seed)
     data = Microdata(recipe.schema, data.frame[[name for name in data.schema.names if name in variables]])
-    return list(execute(recipe, data, key=key).rows)
+    return list(execute_run(recipe, data, key=key).rows)
 
 
 def value(rows: Sequence[Row], measure: str, people: str = "random") -> Row:
@@ -322,17 +322,17 @@ def test_exact_ratios_of_counts_are_those_of_the_closed_form() -> None:
 
     from sfumato.engine.execution import refitting
 
-    original = refitting.RecipeRefits.models
+    original = refitting.RecipeShadows.fit_models
 
     def models(self: Any, own: Microdata, releases: Sequence[Microdata]) -> Any:
         kept.append((own, releases[0]))
         return original(self, own, releases)
 
-    refitting.RecipeRefits.models = models  # type: ignore[method-assign]
+    refitting.RecipeShadows.fit_models = models  # type: ignore[method-assign]
     try:
         part = measure_block(recipe, 0, 0, data, [data], key=PUBLIC)
     finally:
-        refitting.RecipeRefits.models = original  # type: ignore[method-assign]
+        refitting.RecipeShadows.fit_models = original  # type: ignore[method-assign]
 
     def cells(one: Microdata) -> np.ndarray:
         return one.numbers("region").astype(int) * 2 + one.numbers("ill").astype(int)

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from linkage_tables import NEAR, alike, flipped, people
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.matching import match_weights
@@ -53,7 +53,7 @@ def schema_of(rows: pd.DataFrame) -> Schema:
 
 def tables(rows: pd.DataFrame, released: pd.DataFrame) -> tuple[Microdata, Microdata]:
     schema = schema_of(pd.concat([rows, released]))
-    ours, theirs = (conform(one, schema, MissingPolicy.KEEP) for one in (rows, released))
+    ours, theirs = (conform_to_schema(one, schema, MissingPolicy.KEEP) for one in (rows, released))
     return ours, Microdata(theirs.schema, theirs.frame, "synthetic")
 
 

@@ -16,14 +16,14 @@ from scipy.special import logsumexp
 from scipy.stats import kstest, multivariate_normal, norm
 
 from sfumato.engine.data import blocks as row_blocks
-from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.execution.tasks import execute
-from sfumato.engine.methods.release_models import Guesses, Plausibility, ReleaseModel
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
+from sfumato.engine.execution.tasks import execute_run
+from sfumato.engine.methods.release_models import IntruderGuesses, Plausibility, ReleaseModel
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.posterior.bayesian_linear_regression import LinearPosterior
-from sfumato.engine.posterior.drawn_in_bounds import Drawn, WithDrawn
+from sfumato.engine.posterior.drawn_in_bounds import BoundedResponses, PosteriorGivenRelease
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.synthesis._linear_model import LinearRegressionSpec, rows_of
+from sfumato.engine.synthesis._linear_model import LinearRegressionSpec, make_regression_rows
 
 Floats = NDArray[np.float64]
 
@@ -44,7 +44,7 @@ def recipe(
 
 
 def table(of: Recipe, origin: str = "confidential", **columns: Any) -> Microdata:
-    return Microdata(of.schema, conform(pd.DataFrame(columns), of.schema).frame, origin)  # type: ignore[arg-type]
+    return Microdata(of.schema, conform_to_schema(pd.DataFrame(columns), of.schema).frame, origin)  # type: ignore[arg-type]
 
 
 def model(of: Recipe, data: Microdata, releases: Sequence[Microdata]) -> ReleaseModel:
@@ -55,7 +55,7 @@ def model(of: Recipe, data: Microdata, releases: Sequence[Microdata]) -> Release
 
 def asked(of: Recipe, data: Microdata, releases: Sequence[Microdata], record: int, guesses: Floats) -> Plausibility:
     """Guesses (g,) at y of one record, the truth first."""
-    return model(of, data, releases).weigh(Guesses(np.array([record]), {"y": guesses[None]}))
+    return model(of, data, releases).plausibility_of(IntruderGuesses(np.array([record]), {"y": guesses[None]}))
 
 
 def log_evidence(y: Floats, design: Floats, prior_sd: float, scale: float) -> float:
@@ -141,14 +141,14 @@ def test_fits_anew_say_the_same_and_scaled_priors_tell_their_error() -> None:
     for prior, error in (("published", 1e-9), ("scaled", 0.02)):
         of = recipe(prior=prior)
         data = table(of, x=x, y=y)
-        releases = execute(of, data, key=PUBLIC).releases
+        releases = execute_run(of, data, key=PUBLIC).releases
         there = model(of, data, releases)
         assert there.absolute == (prior == "published")
         assert there.approximate == (prior == "scaled")
         guesses = np.array([[y[5], y[5] + 250]])
-        steps = there.weigh(Guesses(np.array([5]), {"y": guesses})).likelihood[0]
-        back = there.refitted(table(of, x=x, y=changed(y, 5, y[5] + 250))).weigh(
-            Guesses(np.array([5]), {"y": guesses[:, ::-1]})
+        steps = there.plausibility_of(IntruderGuesses(np.array([5]), {"y": guesses})).likelihood[0]
+        back = there.refit(table(of, x=x, y=changed(y, 5, y[5] + 250))).plausibility_of(
+            IntruderGuesses(np.array([5]), {"y": guesses[:, ::-1]})
         )
         assert (back.likelihood[0, 0] - back.likelihood[0, 1]) == pytest.approx(steps[1] - steps[0], abs=error)
         if there.absolute:
@@ -249,7 +249,7 @@ def test_a_release_that_hardly_hangs_on_a_record_says_nothing_of_it() -> None:
     rng = np.random.default_rng(7)
     of = recipe(prior_sd=1e-6, measure={"points": 15})
     data = table(of, x=rng.normal(size=500), y=rng.normal(size=500))
-    rows = execute(of, data, key=PUBLIC).rows
+    rows = execute_run(of, data, key=PUBLIC).rows
     risk, before = (next(r for r in rows if r.measure == name) for name in ("posterior_risk", "prior_risk"))
     assert risk.value == pytest.approx(before.value, abs=0.02)
     mean = next(r for r in rows if r.measure == "posterior_of_truth")
@@ -262,7 +262,7 @@ def test_a_number_that_is_known_to_its_error_is_guessed_and_its_distance_told() 
     for sigma, right in ((1e-3, 0.95), (10.0, 0.95)):
         of = recipe(prior="scaled", measure={"points": 20, "refits": 4})
         x = rng.uniform(0, 20, 300)
-        rows = execute(of, table(of, x=x, y=5 * x + rng.normal(0, sigma, 300)), key=PUBLIC).rows
+        rows = execute_run(of, table(of, x=x, y=5 * x + rng.normal(0, sigma, 300)), key=PUBLIC).rows
         risk = next(r for r in rows if r.measure == "posterior_risk")
         apart = next(r for r in rows if r.measure == "expected_difference")
         assert risk.value is not None
@@ -286,7 +286,7 @@ def places_of_truths(copies: int, simulations: int = 120) -> Floats:
         design = with_intercept(x)
         sigma = abs(0.5 * np.tan(np.pi / 2 * rng.random()))
         y = design @ rng.normal(0, 2, 2) + sigma * rng.normal(size=8)
-        coefficients, drawn = LinearPosterior.of(y, design, 2.0, 0.5).sample(2, rng)
+        coefficients, drawn = LinearPosterior.from_records(y, design, 2.0, 0.5).draw_parameters(2, rng)
         datasets = [
             table(of, "synthetic", x=x, y=design @ own + sd * rng.normal(size=8))
             for own, sd in zip(coefficients, drawn, strict=True)
@@ -341,16 +341,16 @@ def test_tables_of_many_blocks_are_weighed_as_whole_ones(
     published, columns, other = in_groups(rng, "continuous", far, transform)
     of = other if scaled else published
     data = table(of, **columns)
-    data = data.weighted(np.where(np.arange(90) % 7 == 0, 0.0, rng.uniform(0.1, 1, 90))) if weighted else data
+    data = data.with_weights(np.where(np.arange(90) % 7 == 0, 0.0, rng.uniform(0.1, 1, 90))) if weighted else data
     releases = [table(of, "synthetic", **{**columns, "y": rng.permuted(columns["y"])}) for _ in range(2)]
     records = np.array([0, 1, 33, 89])
     own = columns["y"][records, None] * np.array([1.0, 1.2, 0.5])
-    guesses = Guesses(records, {"y": own})
-    whole = model(of, data, releases).weigh(guesses)
+    guesses = IntruderGuesses(records, {"y": own})
+    whole = model(of, data, releases).plausibility_of(guesses)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_blocks, "CELLS", cells)
-        found = model(of, data, releases).weigh(guesses)
-        moved = model(of, data, [releases[0], data]).weigh(guesses)
+        patch.setattr(row_blocks, "CELLS_PER_BLOCK", cells)
+        found = model(of, data, releases).plausibility_of(guesses)
+        moved = model(of, data, [releases[0], data]).plausibility_of(guesses)
     assert found.likelihood == pytest.approx(whole.likelihood, rel=1e-8, abs=1e-8 * (1 + far))
     assert found.prior == pytest.approx(whole.prior, rel=1e-8, abs=1e-8 * (1 + far))
     assert np.abs(moved.likelihood - whole.likelihood).max() > 1e-3
@@ -364,18 +364,18 @@ def test_a_release_in_bounds_of_many_blocks_has_the_density_of_a_whole_one(
     of, columns, _ = in_groups(rng, kind, 0.0, "identity")
     step = of.synthesis[0]
     assert isinstance(step.spec, LinearRegressionSpec)
-    rows = rows_of(table(of, **columns), "y", step.spec)
-    assert rows.held is not None
-    posterior = LinearPosterior.of(rows.held[1], rows.held[0])
+    rows = make_regression_rows(table(of, **columns), "y", step.spec)
+    assert rows.single_block is not None
+    posterior = LinearPosterior.from_records(rows.single_block[1], rows.single_block[0])
     half = 0.5 if kind == "count" else 0.0
-    drawn = Drawn(columns["y"] - half, columns["y"] + half, 0.0, 9.0)
-    whole = WithDrawn(posterior, rows, drawn)
+    drawn = BoundedResponses(columns["y"] - half, columns["y"] + half, 0.0, 9.0)
+    whole = PosteriorGivenRelease(posterior, rows, drawn)
     thetas = whole.start() + 0.1 * rng.normal(size=(7, len(whole.start())))
-    near, at = whole.near(thetas[0], np.eye(1))(thetas), whole.derivatives(thetas[0])
-    monkeypatch.setattr(row_blocks, "CELLS", 100)
-    blocks = WithDrawn(posterior, rows_of(table(of, **columns), "y", step.spec), drawn)
-    assert blocks.rows.held is None
-    assert blocks.near(thetas[0], np.eye(1))(thetas) == pytest.approx(near, rel=1e-11)
+    near, at = whole.density_around(thetas[0], np.eye(1))(thetas), whole.derivatives(thetas[0])
+    monkeypatch.setattr(row_blocks, "CELLS_PER_BLOCK", 100)
+    blocks = PosteriorGivenRelease(posterior, make_regression_rows(table(of, **columns), "y", step.spec), drawn)
+    assert blocks.rows.single_block is None
+    assert blocks.density_around(thetas[0], np.eye(1))(thetas) == pytest.approx(near, rel=1e-11)
     for one, other in zip(blocks.derivatives(thetas[0]), at, strict=True):
         assert one == pytest.approx(other, rel=1e-9, abs=1e-9)
     assert whole.derivatives(thetas[1])[0] != pytest.approx(at[0], rel=1e-6)

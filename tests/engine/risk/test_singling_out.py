@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prepared_tables import schema_of
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.results import Estimate
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
@@ -44,12 +44,12 @@ PEOPLE = schema_of(
 
 
 def small(ages: list[int | None], sexes: str) -> Microdata:
-    return conform(pd.DataFrame({"age": ages, "sex": list(sexes)}), SMALL, MissingPolicy.KEEP)
+    return conform_to_schema(pd.DataFrame({"age": ages, "sex": list(sexes)}), SMALL, MissingPolicy.KEEP)
 
 
 def people(records: int, rng: np.random.Generator) -> Microdata:
     age = rng.integers(18, 90, records)
-    return conform(
+    return conform_to_schema(
         pd.DataFrame(
             {
                 "area": rng.choice(list("abcdefgh"), records, p=np.array([30, 20, 15, 12, 10, 8, 4, 1]) / 100),
@@ -153,7 +153,9 @@ def test_a_release_of_labels_is_attacked_by_the_rest() -> None:
 
 def test_levels_mean_the_same_in_whatever_order_tables_list_them() -> None:
     area = Schema((Variable("area", Kind.CATEGORICAL),))
-    data, others, released = (conform(pd.DataFrame({"area": list(text)}), area) for text in ("aabz", "bbcz", "zcaa"))
+    data, others, released = (
+        conform_to_schema(pd.DataFrame({"area": list(text)}), area) for text in ("aabz", "bbcz", "zcaa")
+    )
     found = values(attack(data, others, released), "univariate")
     assert (found["guesses"], found["attack_success"], found["control_success"]) == (2, 0.5, 1.0)
 
@@ -314,7 +316,7 @@ def test_a_run_has_the_attack_beside_the_data_themselves() -> None:
             "threshold": [{"value": "risk.singling_out.excess_risk", "max": 0.2}],
         }
     )
-    found = execute(recipe, people(150, rng).with_controls(people(150, rng)), key=PUBLIC)
+    found = execute_run(recipe, people(150, rng).with_controls(people(150, rng)), key=PUBLIC)
     rows = {
         (row.dataset, row.params["kind"], row.draw): row
         for row in found.rows

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.risk.special_uniques import SpecialUniquesSpec, minimal_sample_uniques, special_uniques
@@ -23,7 +23,7 @@ RUN = Run(np.random.default_rng(0))
 
 
 def table(rows: pd.DataFrame, missing: MissingPolicy = MissingPolicy.REFUSE) -> Microdata:
-    return conform(
+    return conform_to_schema(
         rows, Schema(tuple(Variable(str(n), Kind.CATEGORICAL, Role.QUASI_IDENTIFIER) for n in rows)), missing
     )
 
@@ -192,7 +192,12 @@ PLAN: dict[str, Any] = {
 def test_a_release_is_scored_by_its_own_records_beside_the_confidential_ones_and_two_uses_stay_apart() -> None:
     plan = Recipe.from_table(PLAN)
     twins = FOUR.assign(town="x")
-    rows = execute(plan, conform(FOUR, plan.schema), [conform(twins, plan.schema, origin="synthetic")], key=PUBLIC).rows
+    rows = execute_run(
+        plan,
+        conform_to_schema(FOUR, plan.schema),
+        [conform_to_schema(twins, plan.schema, origin="synthetic")],
+        key=PUBLIC,
+    ).rows
     found = {
         (r.dataset, r.params.get("largest")): (r.value, r.baseline)
         for r in rows

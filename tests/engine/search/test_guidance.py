@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.search.guidance import guided_moves, missed_by
-from sfumato.engine.search.looks import Found, SearchPlan
-from sfumato.engine.search.space import Lever, Option
+from sfumato.engine.search.guidance import guided_moves, relative_miss
+from sfumato.engine.search.looks import LookResult, SearchPlan
+from sfumato.engine.search.space import LeverOption, SearchLever
 
-OPTIONS = tuple(Option(str(at), lambda _: None) for at in range(6))
-M = Lever("m", OPTIONS[:4], 0, setting="m", upward=False)
-LEAVES = Lever("cart.minbucket", OPTIONS, 0, setting="minbucket", variables=frozenset({"income", "job"}))
-METHOD = Lever("method of income", OPTIONS[:2], 0, rising=False, setting="method", variables=frozenset({"income"}))
-KEPT = Lever("synthesise besides", OPTIONS[:3], 0, setting="kept", upward=False)
+OPTIONS = tuple(LeverOption(str(at), lambda _: None) for at in range(6))
+M = SearchLever("m", OPTIONS[:4], 0, setting="m", later_is_larger=False)
+LEAVES = SearchLever("cart.minbucket", OPTIONS, 0, setting="minbucket", variables=frozenset({"income", "job"}))
+METHOD = SearchLever(
+    "method of income", OPTIONS[:2], 0, later_protects_more=False, setting="method", variables=frozenset({"income"})
+)
+KEPT = SearchLever("synthesise besides", OPTIONS[:3], 0, setting="kept", later_is_larger=False)
 LEVERS = (KEPT, METHOD, M, LEAVES)
 
 
@@ -32,7 +34,7 @@ def test_the_levers_that_the_label_of_a_missed_limit_names_come_first_in_the_way
 
 
 def test_limits_on_what_single_records_give_away_ask_for_less_influence_of_those_at_risk():
-    levers = (*LEVERS, Lever("weights of records at risk", OPTIONS[:3], 0, setting="weights"))
+    levers = (*LEVERS, SearchLever("weights of records at risk", OPTIONS[:3], 0, setting="weights"))
     (asked,) = guided_moves(levers, [verdict("risk.attribute_inference.excess_risk", -0.1, "income")])
     assert (4, 1) in asked
     (utility,) = guided_moves(levers, [verdict("utility.ecdf.max_abs_difference", -0.1, "income")])
@@ -55,7 +57,7 @@ def test_the_limit_that_is_missed_by_more_comes_first_and_met_limits_ask_for_not
 
 @pytest.mark.parametrize(("margin", "missed"), [(0.1, 0.0), (-0.1, 0.5), (None, 1.0)])
 def test_what_is_missed_counts_in_units_of_the_limit(margin, missed):
-    assert missed_by(verdict("risk.x.y", margin)) == pytest.approx(missed)
+    assert relative_miss(verdict("risk.x.y", margin)) == pytest.approx(missed)
 
 
 SIMULATED = 60
@@ -79,8 +81,8 @@ def looks_until_one_passes(seed: int, guidance: str) -> int:
             if not asked:
                 return looks
             asks = tuple(((int(order[at]), by),) for at, by in asked) if guidance != "none" else ()
-            found[look.number] = Found(sum(missed.values()), float(sum(look.choice)), asks)
-    return plan.looks
+            found[look.number] = LookResult(sum(missed.values()), float(sum(look.choice)), asks)
+    return plan.n_looks
 
 
 def test_guided_moves_find_a_plan_that_passes_in_fewer_looks_and_shuffled_guidance_does_not():

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
-from sfumato.engine.adversary.likeness import standard_error
+from sfumato.engine.adversary.likeness import share_standard_error
 from sfumato.engine.statistics.combining import monte_carlo_mean
 from sfumato.engine.statistics.comparing import distance, is_above, is_below
 
@@ -67,11 +67,11 @@ def test_by_hand() -> None:
 def test_an_average_risk_that_equals_its_limit_is_kept_to(classes: int) -> None:
     """Classes of ten have an average of .1, however .1 times the records is rounded."""
     limits = KeptColumnLimits(None, 0.1)
-    assert limits.people_in(np.full(classes, 10)) == 0
-    assert KeptColumnLimits(None, 1 / 3).people_in(np.full(classes, 3)) == 0
-    assert limits.people_in(np.full(classes, 9)) == 9 * classes
+    assert limits.count_unprotected_in(np.full(classes, 10)) == 0
+    assert KeptColumnLimits(None, 1 / 3).count_unprotected_in(np.full(classes, 3)) == 0
+    assert limits.count_unprotected_in(np.full(classes, 9)) == 9 * classes
 
 
 def test_the_error_of_a_share_that_rounding_puts_above_one_is_nothing() -> None:
-    assert standard_error(1 + 4e-16, 80) == 0.0
-    assert standard_error(0.5, 100) == 0.05
+    assert share_standard_error(1 + 4e-16, 80) == 0.0
+    assert share_standard_error(0.5, 100) == 0.05

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prepared_tables import schema_of
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.statistics.gower import Gower
@@ -25,7 +25,7 @@ SCHEMA = schema_of(
 
 
 def table(rows: dict[str, list[Any]] | pd.DataFrame) -> Microdata:
-    return conform(pd.DataFrame(rows), SCHEMA, MissingPolicy.KEEP)
+    return conform_to_schema(pd.DataFrame(rows), SCHEMA, MissingPolicy.KEEP)
 
 
 def distances(own: Microdata, other: Microdata) -> Any:
@@ -62,14 +62,14 @@ def test_a_missing_value_is_near_a_missing_one_alone() -> None:
 def test_a_level_that_no_table_has_is_near_none() -> None:
     gower = Gower.of([table(FOUR)], ("town",))
     wider = Schema((Variable("town", Kind.CATEGORICAL, levels=("c", "d", "a")),))
-    own = conform(pd.DataFrame({"town": ["d", "a"]}), wider)
+    own = conform_to_schema(pd.DataFrame({"town": ["d", "a"]}), wider)
     assert gower.apart(gower.places(own), gower.places(table(FOUR))).tolist() == [[8, 8, 8, 8], [0, 0, 8, 8]]
 
 
 def test_means_of_levels_cannot_be_compared() -> None:
     means = Schema((Variable("sex", Kind.CONTINUOUS),))
     with pytest.raises(NotComputable, match="class means"):
-        Gower.of([table(FOUR)], ("sex",)).places(conform(pd.DataFrame({"sex": [0.5]}), means))
+        Gower.of([table(FOUR)], ("sex",)).places(conform_to_schema(pd.DataFrame({"sex": [0.5]}), means))
 
 
 records = st.lists(

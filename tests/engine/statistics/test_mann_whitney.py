@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engine.adversary.areas import area, area_interval
+from sfumato.engine.adversary.areas import area_interval, roc_area
 
 scores = st.lists(st.integers(0, 5), min_size=1, max_size=12)
 
@@ -17,7 +17,7 @@ scores = st.lists(st.integers(0, 5), min_size=1, max_size=12)
 @given(scores, scores)
 def test_the_area_is_the_share_of_pairs(above: list[int], below: list[int]) -> None:
     pairs = [(a > b) + (a == b) / 2 for a in above for b in below]
-    assert area(np.array(above), np.array(below)) == pytest.approx(sum(pairs) / len(pairs))
+    assert roc_area(np.array(above), np.array(below)) == pytest.approx(sum(pairs) / len(pairs))
 
 
 @given(st.floats(0, 1), st.integers(1, 500), st.integers(1, 500))
@@ -47,7 +47,7 @@ def test_the_interval_covers_95_per_cent(shift: float, m: int, n: int) -> None:
     truth = 0.5 * (1 + math.erf(shift / 2))
     hits = wrong = 0
     for _ in range(1000):
-        found = area(rng.normal(shift, 1, m), rng.normal(0, 1, n))
+        found = roc_area(rng.normal(shift, 1, m), rng.normal(0, 1, n))
         lower, upper = area_interval(found, m, n)
         hits += lower <= truth <= upper
         wrong += lower <= truth + 0.15 <= upper

@@ -74,7 +74,7 @@ def test_classes_have_their_own_numbers_and_a_weight_of_two_is_a_record_twice() 
     weighted = fit(x, codes[y], codes, 0.1, whole.astype(float))
     repeated = fit(np.repeat(x, whole, axis=0), np.repeat(codes[y], whole), codes, 0.1)
     assert weighted.coefficients == pytest.approx(repeated.coefficients, abs=1e-9)
-    assert weighted.classes.tolist() == [7, 30, 31]
+    assert weighted.class_keys.tolist() == [7, 30, 31]
     with pytest.raises(EngineError, match="none of the classes"):
         fit(x, y, codes, 0.1)
 

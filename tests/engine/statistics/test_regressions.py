@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from prepared_tables import schema_of
 
 from sfumato.engine.data import blocks
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
-from sfumato.engine.design.estimation import Model
+from sfumato.engine.design.estimation import RegressionModel
 from sfumato.engine.errors import BadInput, NotComputable
 
 SCHEMA = schema_of(
@@ -42,27 +42,27 @@ def frame(n: int = 200, seed: int = 1) -> pd.DataFrame:
 
 
 def data(**columns: object) -> Microdata:
-    return conform(frame().assign(**columns), SCHEMA)
+    return conform_to_schema(frame().assign(**columns), SCHEMA)
 
 
 @pytest.mark.parametrize(
     ("text", "model"),
     [
-        ("log(price) ~ room + age", Model("log(price)", ("room", "age"))),
-        ("  linear :price~age ", Model("price", ("age",))),
-        ("logit: smoker ~ room:age + sqrt(age)", Model("smoker", ("room:age", "sqrt(age)"), "logit")),
+        ("log(price) ~ room + age", RegressionModel("log(price)", ("room", "age"))),
+        ("  linear :price~age ", RegressionModel("price", ("age",))),
+        ("logit: smoker ~ room:age + sqrt(age)", RegressionModel("smoker", ("room:age", "sqrt(age)"), "logit")),
     ],
 )
-def test_a_model_is_read_as_it_is_written(text: str, model: Model) -> None:
-    assert Model.parse(text) == model
-    assert Model.parse(model) == model
+def test_a_model_is_read_as_it_is_written(text: str, model: RegressionModel) -> None:
+    assert RegressionModel.parse(text) == model
+    assert RegressionModel.parse(model) == model
 
 
 @settings(derandomize=True, deadline=None)
 @given(names, st.lists(names, min_size=1, unique=True), st.sampled_from(["linear", "logit"]))
 def test_a_model_comes_back_from_what_it_writes(response: str, terms: list[str], family: str) -> None:
-    model = Model(response, tuple(terms), family)  # type: ignore[arg-type]
-    assert Model.parse(model.written) == model
+    model = RegressionModel(response, tuple(terms), family)  # type: ignore[arg-type]
+    assert RegressionModel.parse(model.written) == model
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_model_comes_back_from_what_it_writes(response: str, terms: list[str],
 )
 def test_what_is_not_a_model_is_refused(value: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Model.parse(value)
+        RegressionModel.parse(value)
 
 
 @pytest.mark.parametrize(
@@ -99,16 +99,16 @@ def test_what_is_not_a_model_is_refused(value: object, message: str) -> None:
 )
 def test_what_does_not_suit_the_variables_is_refused_at_its_place(text: str, message: str) -> None:
     with pytest.raises(BadInput) as caught:
-        Model.parse(text).check(SCHEMA, "measure[0].models[1]")
+        RegressionModel.parse(text).check_schema(SCHEMA, "measure[0].models[1]")
     assert caught.value.place == "measure[0].models[1]"
     assert message in caught.value.message
 
 
 def test_a_function_outside_its_domain_is_refused_for_response_and_terms() -> None:
     for text in ("log(price) ~ age", "age ~ log(price)"):
-        Model.parse(text).check_domains(data(), "place")
+        RegressionModel.parse(text).check_domains(data(), "place")
         with pytest.raises(BadInput, match=r"^place: log\(price\) is undefined for 200 records"):
-            Model.parse(text).check_domains(data(price=0.0), "place")
+            RegressionModel.parse(text).check_domains(data(price=0.0), "place")
 
 
 @pytest.mark.parametrize(
@@ -127,20 +127,20 @@ def test_coefficients_are_those_of_statsmodels(text: str, formula: str, fit: Cal
     """Of two factors with levels the reference has no slope of its own: terms are coded one by one, without a formula."""
     options = {"disp": 0} if fit is smf.logit else {}
     result = fit(formula, frame()).fit(**options).conf_int().sort_values(0).to_numpy()
-    answers = Model.parse(text).estimates(data(), data()).values()
+    answers = RegressionModel.parse(text).estimate_coefficients(data(), data()).values()
     ours = sorted(answer.interval for answer in answers if not isinstance(answer, NotComputable))
     assert np.array(ours) == pytest.approx(result, abs=1e-5)
 
 
 def test_coefficients_have_the_names_of_the_levels() -> None:
-    found = Model.parse("price ~ room + smoker:age").estimates(data(), data())
+    found = RegressionModel.parse("price ~ room + smoker:age").estimate_coefficients(data(), data())
     assert list(found) == ["intercept", "room=house", "room=tent", "smoker=yes:age"]
 
 
 def test_a_level_that_a_release_has_lost_has_no_coefficient_and_leaves_the_others() -> None:
-    model = Model.parse("price ~ room + age")
+    model = RegressionModel.parse("price ~ room + age")
     lost = frame().replace({"room": {"tent": "flat"}})
-    found = model.estimates(data(), conform(lost, SCHEMA, origin="synthetic"))
+    found = model.estimate_coefficients(data(), conform_to_schema(lost, SCHEMA, origin="synthetic"))
     answer = found["room=tent"]
     assert isinstance(answer, NotComputable)
     assert "no record has the level" in answer.reason
@@ -159,7 +159,7 @@ def test_a_regression_that_a_release_does_not_allow_says_why(
     text: str, columns: dict[str, object], reason: str
 ) -> None:
     released = data(**columns)
-    for answer in Model.parse(text).estimates(data(), released).values():
+    for answer in RegressionModel.parse(text).estimate_coefficients(data(), released).values():
         assert isinstance(answer, NotComputable)
         assert reason in answer.reason
 
@@ -174,8 +174,12 @@ def test_predictors_that_are_nearly_collinear_at_a_large_scale_do_not_end_a_run(
         (Variable("gross", Kind.CONTINUOUS), Variable("net", Kind.CONTINUOUS), Variable("ill", Kind.BINARY))
     )
     table = pd.DataFrame({"gross": gross, "net": net, "ill": np.where(rng.random(400) < 0.3, "yes", "no")})
-    found = Model.parse("logit: ill ~ gross + net").estimates(conform(table, schema), conform(table, schema))
-    alone = Model.parse("logit: ill ~ gross").estimates(conform(table, schema), conform(table, schema))
+    found = RegressionModel.parse("logit: ill ~ gross + net").estimate_coefficients(
+        conform_to_schema(table, schema), conform_to_schema(table, schema)
+    )
+    alone = RegressionModel.parse("logit: ill ~ gross").estimate_coefficients(
+        conform_to_schema(table, schema), conform_to_schema(table, schema)
+    )
     if gap < 1e-3:
         assert isinstance(found["net"], NotComputable)
         assert "aliased" in found["net"].reason
@@ -191,7 +195,7 @@ def some_missing(seed: int) -> Microdata:
     columns = frame(200, seed)
     columns["room"] = columns["room"].where(columns["smoker"] == "no", "flat").where(rng.random(200) < 0.9)
     columns["age"] = columns["age"].astype(float).where(rng.random(200) < 0.9)
-    return conform(columns, SCHEMA, MissingPolicy.KEEP)
+    return conform_to_schema(columns, SCHEMA, MissingPolicy.KEEP)
 
 
 @pytest.mark.slow
@@ -215,11 +219,11 @@ def some_missing(seed: int) -> Microdata:
 )
 def test_a_regression_in_blocks_is_that_of_all_records(text: str, cells: int, seed: int) -> None:
     """Of as many columns, with the same reasons where there is none; others for other records."""
-    own, model = some_missing(seed), Model.parse(text)
-    whole, other = model.estimates(own, own), model.estimates(own, some_missing(seed + 1))
+    own, model = some_missing(seed), RegressionModel.parse(text)
+    whole, other = model.estimate_coefficients(own, own), model.estimate_coefficients(own, some_missing(seed + 1))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "CELLS", cells)
-        found = model.estimates(own, own)
+        patch.setattr(blocks, "CELLS_PER_BLOCK", cells)
+        found = model.estimate_coefficients(own, own)
     assert list(found) == list(whole)
     same = []
     for name, answer in found.items():

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from prepared_tables import schema_of
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Variable
 from sfumato.engine.methods.run import Run
 from sfumato.engine.statistics.smoothing import smoothed, steps, within
@@ -65,7 +65,7 @@ def data() -> Microdata:
             "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(3000, size=n), unit="D"),
         }
     )
-    return conform(frame, SCHEMA)
+    return conform_to_schema(frame, SCHEMA)
 
 
 def drawn(data: Microdata, target: str, **settings: object) -> np.ndarray:

@@ -13,14 +13,14 @@ import pytest
 from prepared_tables import variables_of
 from sklearn.metrics import roc_auc_score
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import combine, study_point
+from sfumato.engine.execution.tasks import combine_rows, compute_study_point
 from sfumato.engine.methods.rows import Row, row_params
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.studies._group_tests import GroupTests
-from sfumato.engine.studies.calibration import SCORES, calibrated, generator_of
+from sfumato.engine.studies._group_tests import OriginalTests
+from sfumato.engine.studies.calibration import SCORES, summarise_calibration, train_generator
 
 VARIABLES = variables_of(
     "age: count quasi_identifier",
@@ -55,12 +55,12 @@ def data() -> Microdata:
             "race": race,
         }
     )
-    return conform(raw, recipe().schema)
+    return conform_to_schema(raw, recipe().schema)
 
 
 def simulated(data: Microdata, plan: Recipe, points: Sequence[float] | None = None) -> list[Row]:
     grid = plan.studies[0].spec.grid() if points is None else points
-    return [row for point in grid for row in study_point(plan, 0, point, data, [], key=PUBLIC)]
+    return [row for point in grid for row in compute_study_point(plan, 0, point, data, [], key=PUBLIC)]
 
 
 def row(level: float, score: float | None, tests: int, lost: int, measure: str = "rho", **params: Any) -> Row:
@@ -72,41 +72,41 @@ def row(level: float, score: float | None, tests: int, lost: int, measure: str =
 
 
 def test_a_table_left_as_it_is_agrees_and_a_shuffled_one_does_not(data: Microdata) -> None:
-    tests = GroupTests.of(data, "race", ["age", "hours", "work"], 30)
+    tests = OriginalTests.from_table(data, "race", ["age", "hours", "work"], 30)
     assert {name: len(found) for name, found in tests.columns.items()} == {"age": 3, "hours": 3, "work": 3}
     for name in tests.columns:
-        assert tests.agreement(data, name, 0.05).errors == 0
+        assert tests.compare_with_release(data, name, 0.05).errors == 0
     order = np.random.default_rng(1).permutation(len(data))
     shuffled = data.frame[["hours", "work"]].iloc[order].reset_index(drop=True)
     lost = data.with_columns({name: shuffled[name] for name in shuffled}, "anonymised")
-    assert tests.agreement(lost, "hours", 0.05).lost >= 2
+    assert tests.compare_with_release(lost, "hours", 0.05).lost >= 2
 
 
 def test_the_sign_of_a_mirrored_column_flips(data: Microdata) -> None:
-    tests = GroupTests.of(data, "race", ["hours"], 30)
+    tests = OriginalTests.from_table(data, "race", ["hours"], 30)
     mirrored = data.with_columns({"hours": -data.column("hours")}, "anonymised")
-    found = tests.agreement(mirrored, "hours", 0.05)
+    found = tests.compare_with_release(mirrored, "hours", 0.05)
     assert found.sign_flip >= 2
     assert found.lost == found.spurious == 0
 
 
 def test_cells_that_a_class_does_not_share_are_not_tested(data: Microdata) -> None:
-    tests = GroupTests.of(data, "race", ["work"], 30)
+    tests = OriginalTests.from_table(data, "race", ["work"], 30)
     whole = Microdata(data.schema, data.frame, "anonymised", classes=np.zeros(len(data), dtype=np.int64))
     was = sum(found.p < 0.05 for found in tests.columns["work"])
-    assert tests.agreement(whole, "work", 0.05).lost == was > 0
+    assert tests.compare_with_release(whole, "work", 0.05).lost == was > 0
 
 
 def test_small_groups_and_constants_are_not_tested(data: Microdata) -> None:
     smallest = int((data.column("race") == "c").sum())
-    assert len(GroupTests.of(data, "race", ["age"], smallest + 1).groups) == 2
+    assert len(OriginalTests.from_table(data, "race", ["age"], smallest + 1).groups) == 2
     flat = data.with_columns({"age": data.column("age") * 0}, "confidential")
-    assert set(GroupTests.of(flat, "race", ["age", "hours"], 30).columns) == {"hours"}
+    assert set(OriginalTests.from_table(flat, "race", ["age", "hours"], 30).columns) == {"hours"}
 
 
 def test_generated_tables_are_in_the_likeness_of_the_data(data: Microdata) -> None:
     made = [
-        generator_of(data, "synthesis.cart", (), tuple(VARIABLES), seed)(500, np.random.default_rng(9))
+        train_generator(data, "synthesis.cart", (), tuple(VARIABLES), seed)(500, np.random.default_rng(9))
         for seed in (1, 2, 1)
     ]
     pd.testing.assert_frame_equal(made[0].frame, made[2].frame)
@@ -118,7 +118,7 @@ def test_generated_tables_are_in_the_likeness_of_the_data(data: Microdata) -> No
 
 def test_the_summary_of_rows_made_by_hand() -> None:
     rows = [row(0, 0.99, 10, 0), row(1, 0.95, 10, 1), row(2, 0.50, 10, 6), row(3, None, 10, 4)]
-    found = {(r.measure, *r.params.values()): r for r in calibrated(rows) if r.level is None}
+    found = {(r.measure, *r.params.values()): r for r in summarise_calibration(rows) if r.level is None}
     scores, labels, weights = [3, 2, 1, 0] * 2, [1] * 4 + [0] * 4, [10, 9, 4, 6, 0, 1, 6, 4]
     expected = roc_auc_score(labels, scores, sample_weight=weights)
     assert found["auc", "rho", "all"].value == pytest.approx(expected)
@@ -134,19 +134,21 @@ def test_the_summary_of_rows_made_by_hand() -> None:
 
 def test_one_column_below_its_threshold_fails_the_whole_table() -> None:
     rows = [row(0, 0.99, 10, 0), row(0, 0.10, 10, 0, "rilm_categorical")]
-    table = {(r.measure, *r.params.values()): r for r in calibrated(rows) if "passed" in r.params}
+    table = {(r.measure, *r.params.values()): r for r in summarise_calibration(rows) if "passed" in r.params}
     assert table["errors", True, 0].value is None
     unused = [row(0, 0.99, 10, 0), row(0, 0.10, 10, 0, "rilm_numerical")]
-    assert [r.value for r in calibrated(unused) if r.measure == "errors"] == [0.0, None], "no threshold is set for it"
+    assert [r.value for r in summarise_calibration(unused) if r.measure == "errors"] == [0.0, None], (
+        "no threshold is set for it"
+    )
 
 
 def test_curves_run_from_all_to_none() -> None:
     rows = [row(level, level / 10, 10, 10 - int(level)) for level in range(11)]
-    curve = {r.level: r.value for r in calibrated(rows) if r.measure == "true_positive_rate"}
+    curve = {r.level: r.value for r in summarise_calibration(rows) if r.measure == "true_positive_rate"}
     values = [curve[level] for level in sorted(level for level in curve if level is not None)]
     assert values[0] == 1
     assert all(a is not None and b is not None and a >= b for a, b in pairwise(values))
-    assert calibrated([]) == []
+    assert summarise_calibration([]) == []
 
 
 @pytest.mark.slow
@@ -159,7 +161,9 @@ def test_a_small_study_finds_that_small_classes_keep_the_tests(data: Microdata) 
     assert rate[2] < rate[40]
     assert all(r.value is None or r.value <= 1 for r in rows)
     auc = {
-        r.params["score"]: r.value for r in calibrated(rows) if r.measure == "auc" and r.params["generators"] == "all"
+        r.params["score"]: r.value
+        for r in summarise_calibration(rows)
+        if r.measure == "auc" and r.params["generators"] == "all"
     }
     assert (auc["rho"] or 0) > 0.5
 
@@ -168,11 +172,11 @@ def test_a_small_study_finds_that_small_classes_keep_the_tests(data: Microdata) 
 def test_a_run_s_results_are_the_summary_and_not_the_simulations(data: Microdata) -> None:
     plan = recipe()
     rows = simulated(data, plan)
-    found = combine(plan, rows)[0]
+    found = combine_rows(plan, rows)[0]
     assert [r for r in found if r.measure in SCORES] == []
     settings = plan.settings(plan.studies[0])
     assert settings.keys() == {"generators", "originals", "sizes", "ks"}
-    for row, made in zip(found, calibrated(rows), strict=True):
+    for row, made in zip(found, summarise_calibration(rows), strict=True):
         assert replace(row, params={}) == replace(made, params={})
         assert row.params == row_params(plan.studies[0].method, made.params, settings)
 

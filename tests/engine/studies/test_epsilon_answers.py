@@ -28,7 +28,7 @@ def answered(
         else replace(like, level=float(10**i), value=value, lower=value - half, upper=value + half)
         for i, value in enumerate(values)
     ]
-    (answer,) = answering.answers(rows, {"m": asked}, {"m": goal})
+    (answer,) = answering.find_epsilons(rows, {"m": asked}, {"m": goal})
     assert (answer.measure, answer.params["of"]) == (asked, "m")
     assert answer.level is None
     assert (answer.status == "computed") == (answer.value is not None)
@@ -103,10 +103,10 @@ def test_a_later_point_is_sold_as_the_answer_one_time_in_forty_at_most() -> None
         for level, centre in enumerate(true, start=1):
             mean, lower, upper = monte_carlo_mean((centre + 0.2 * rng.standard_normal(5)).tolist())
             row = Row("f", "x", "m", "", "confidential", None, float(level), mean, lower, upper)
-            points.append((float(level), answering.state_of(row, limit, "low")))
+            points.append((float(level), answering.state_of_point(row, limit, "low")))
             means.append((float(level), "within" if mean <= limit else "beyond"))
-        wrong += (answering.told(points, LEAST)[0] or 9) < 4
-        naive += (answering.told(means, LEAST)[0] or 9) < 4
+        wrong += (answering.epsilon_within_limit(points, LEAST)[0] or 9) < 4
+        naive += (answering.epsilon_within_limit(means, LEAST)[0] or 9) < 4
     assert wrong / rounds < 0.025 + 3 * np.sqrt(0.025 * 0.975 / rounds)
     assert wrong / rounds > 0.01, "not so careful that it says nothing"
     assert naive / rounds > 0.4

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prepared_tables import schema_of
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
@@ -40,7 +40,7 @@ def people(records: int, seed: int) -> Microdata:
             "pay": rng.choice([100.0, 104.0, 150.0], records),
         }
     )
-    return conform(frame, SCHEMA)
+    return conform_to_schema(frame, SCHEMA)
 
 
 def drawn(data: Microdata, seed: int) -> Microdata:
@@ -63,7 +63,7 @@ def recipe(**table) -> Recipe:
 
 
 def found(data: Microdata, releases: Sequence[Microdata], **table) -> list[Row]:
-    return [row for row in execute(recipe(**table), data, releases, key=PUBLIC).rows if row.family == "studies"]
+    return [row for row in execute_run(recipe(**table), data, releases, key=PUBLIC).rows if row.family == "studies"]
 
 
 def subsets(rows: Sequence[Row], dataset: str, measure: str = "expected_match_risk") -> dict[Subset, float]:
@@ -138,7 +138,7 @@ def test_every_subset_is_what_loops_find_and_the_variables_are_what_all_orders_s
 def test_by_hand() -> None:
     """Four records of two regions and two ages: each is alone by both, half so by one, 1 of 4 by none."""
     frame = people(4, 1).frame.assign(region=list("aabb"), age=[20, 21, 20, 21], pay=100.0)
-    data = conform(frame, SCHEMA)
+    data = conform_to_schema(frame, SCHEMA)
     rows = found(data, [copy_of(data)] * 2, known=["region", "age"], synthesised=["pay"], radius={"pay": "5%"})
     assert subsets(rows, "synthetic") == subsets(rows, "confidential") == {
         (): 1, ("region",): 2, ("age",): 2, ("pay",): 1,
@@ -152,7 +152,7 @@ def test_by_hand() -> None:
 def test_an_intruder_who_knows_less_may_find_more_and_the_study_says_who() -> None:
     """Pays of others lead away: kept variables alone find more than with them, and the largest risk is theirs."""
     frame = people(60, 3).frame.assign(age=np.arange(60), pay=np.arange(60) * 50.0 + 100)
-    data = conform(frame, SCHEMA)
+    data = conform_to_schema(frame, SCHEMA)
     rows = found(data, [drawn(data, 1), drawn(data, 2)])
     own = subsets(rows, "synthetic")
     assert own["region", "age", "since", "pay"] < 5 < own[("age",)] == pytest.approx(60)
@@ -181,7 +181,7 @@ def test_a_copy_scores_as_the_data_and_noise_as_a_guess() -> None:
 def test_order_of_records_and_of_variables_and_two_uses_change_nothing() -> None:
     data, released = people(40, 7), drawn(people(40, 7), 8)
     turned = np.random.default_rng(1).permutation(40)
-    other = [conform(one.frame.iloc[turned].reset_index(drop=True), SCHEMA) for one in (data, released)]
+    other = [conform_to_schema(one.frame.iloc[turned].reset_index(drop=True), SCHEMA) for one in (data, released)]
     plain = found(data, [released] * 2)
     for again in (
         found(other[0], [copy_of(other[1])] * 2),
@@ -193,7 +193,7 @@ def test_order_of_records_and_of_variables_and_two_uses_change_nothing() -> None
         assert by_variable(again, "shapley_risk") == pytest.approx(by_variable(plain, "shapley_risk"))
     table = recipe().to_table()
     both = Recipe.from_table({**table, "study": [*table["study"], {**table["study"][0], "known": ["age", "since"]}]})
-    rows = [row for row in execute(both, data, [released] * 2, key=PUBLIC).rows if row.draw is None]
+    rows = [row for row in execute_run(both, data, [released] * 2, key=PUBLIC).rows if row.draw is None]
     alone = [row for row in plain if row.draw is None]
     assert len({(row.dataset, row.series) for row in rows}) == len(rows)
     assert [row for row in rows if row.params["known"] == ["region", "age", "since"]] == alone
@@ -204,7 +204,7 @@ def test_thresholds_hold_the_largest_subset_to_their_limit() -> None:
     table = recipe().to_table()
     value = "studies.intruder_knowledge.largest_risk"
     judged = Recipe.from_table({**table, "threshold": [{"value": value, "max": 1}, {"value": value, "max_ratio": 1}]})
-    verdicts = execute(judged, data, [drawn(data, 3)] * 2, key=PUBLIC).verdicts
+    verdicts = execute_run(judged, data, [drawn(data, 3)] * 2, key=PUBLIC).verdicts
     assert [verdict.outcome for verdict in verdicts] == ["not met", "met"]
 
 

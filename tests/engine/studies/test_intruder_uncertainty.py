@@ -8,13 +8,13 @@ import pytest
 from prepared_tables import schema_of
 from public_data import PUBLIC_DATA
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.matching.intruder import log_normal
 from sfumato.engine.matching.matching import Exact, Within, match
-from sfumato.engine.methods.registry import find
+from sfumato.engine.methods.registry import find_method
 from sfumato.engine.methods.results import Measure, StudyPoint
 from sfumato.engine.methods.run import PUBLIC, Randomness, Run
 from sfumato.engine.recipe.recipe import Recipe
@@ -50,7 +50,7 @@ def confidential() -> Microdata:
             "price": np.round(rng.lognormal(4, 0.4, N)),
         }
     )
-    return conform(frame, SCHEMA)
+    return conform_to_schema(frame, SCHEMA)
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +188,7 @@ def people_of_places(records: int, places: int) -> tuple[Microdata, Microdata]:
             "income": rng.lognormal(10, 0.5, records),
         }
     )
-    confidential = conform(frame, PEOPLE)
+    confidential = conform_to_schema(frame, PEOPLE)
     dealt = confidential.column("income").sample(frac=1, random_state=4).reset_index(drop=True)
     return confidential, confidential.with_columns({"income": dealt}, "synthetic")
 
@@ -277,8 +277,8 @@ def test_refusals_name_the_place(table, place, message) -> None:
 
 def test_log_models_refuse_negative_values() -> None:
     schema = Schema((Variable("balance", Kind.CONTINUOUS, Role.QUASI_IDENTIFIER),))
-    table = conform(pd.DataFrame({"balance": [-1.0, 2.0]}), schema)
-    check = find("studies.intruder_uncertainty", "").check
+    table = conform_to_schema(pd.DataFrame({"balance": [-1.0, 2.0]}), schema)
+    check = find_method("studies.intruder_uncertainty", "").check
     assert check is not None
     with pytest.raises(BadInput, match="1 record is negative"):
         check(table, "", IntruderUncertaintySpec(variable="balance"), "study[0]")
@@ -290,7 +290,7 @@ def listings() -> Microdata:
     path = PUBLIC_DATA / "AB_NYC_2019.csv"
     if not path.exists():
         pytest.skip("needs AB_NYC_2019.csv from the folder of public data")
-    return conform(pd.read_csv(path).query("price > 0").sample(10_000, random_state=3), SCHEMA)
+    return conform_to_schema(pd.read_csv(path).query("price > 0").sample(10_000, random_state=3), SCHEMA)
 
 
 def sweep(listings: Microdata, model: str, radius: dict) -> dict[str, np.ndarray]:
@@ -347,7 +347,7 @@ def test_a_recipe_s_study_takes_its_knowledge_from_the_measures(confidential, re
         """
     )
     assert Recipe.from_table(recipe.to_table()) == recipe
-    found = execute(recipe, confidential, [release], key=PUBLIC)
+    found = execute_run(recipe, confidential, [release], key=PUBLIC)
     rows = {(row.key, row.dataset, row.draw, row.level): row.value for row in found.rows}
     for dataset, draw in (("confidential", None), ("synthetic", None), ("synthetic", 1)):
         for name in ("expected_match_risk", "true_match_rate", "false_match_rate", "unique_matches"):

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from prepared_tables import variables_of
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import execute, study_point
+from sfumato.engine.execution.tasks import compute_study_point, execute_run
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.checks import check_steps
@@ -33,11 +33,15 @@ def data() -> Microdata:
     raw = pd.DataFrame(
         {"age": rng.integers(20, 400, 1600), "town": rng.choice(["x", "y"], 1600), "visits": rng.poisson(3, 1600)}
     )
-    return conform(raw, recipe().schema)
+    return conform_to_schema(raw, recipe().schema)
 
 
 def rows_of(data: Microdata, plan: Recipe) -> list[Row]:
-    return [row for point in plan.studies[0].spec.grid() for row in study_point(plan, 0, point, data, [], key=PUBLIC)]
+    return [
+        row
+        for point in plan.studies[0].spec.grid()
+        for row in compute_study_point(plan, 0, point, data, [], key=PUBLIC)
+    ]
 
 
 def passing(level: float, value: float) -> Row:
@@ -48,8 +52,12 @@ def passing(level: float, value: float) -> Row:
 def test_sizes_go_from_n_to_2n_in_steps_of_5_percent() -> None:
     spec = MinimisationSpec(n=200)
     assert len(spec.grid()) == 21
-    assert [spec.size(point, 1000) for point in (spec.grid()[0], spec.grid()[1], spec.grid()[-1])] == [200, 210, 400]
-    assert MinimisationSpec().size(1.0, 1001) == 500
+    assert [spec.sample_size(point, 1000) for point in (spec.grid()[0], spec.grid()[1], spec.grid()[-1])] == [
+        200,
+        210,
+        400,
+    ]
+    assert MinimisationSpec().sample_size(1.0, 1001) == 500
 
 
 def test_the_answer_is_the_smallest_size_that_always_passes() -> None:
@@ -88,7 +96,7 @@ def test_thresholds_that_ask_for_nothing_or_for_all_decide(data: Microdata) -> N
 @pytest.mark.slow
 def test_every_size_stands_alone_and_answers_the_same_twice(data: Microdata) -> None:
     plan = recipe()
-    alone = study_point(plan, 0, 1.5, data, [], key=PUBLIC)
+    alone = compute_study_point(plan, 0, 1.5, data, [], key=PUBLIC)
     assert alone == [row for row in rows_of(data, plan) if row.level == 1.5]
 
 
@@ -101,6 +109,6 @@ def test_samples_that_the_data_cannot_give_are_refused(data: Microdata) -> None:
 
 
 def test_a_run_gives_the_answer_beside_the_sizes(data: Microdata) -> None:
-    found = execute(recipe(), data, key=PUBLIC).rows
+    found = execute_run(recipe(), data, key=PUBLIC).rows
     assert [row.measure for row in found].count("smallest_size") == 1
     assert {row.level for row in found if row.measure == "passing"} == set(recipe().studies[0].spec.grid())

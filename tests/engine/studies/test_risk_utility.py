@@ -13,13 +13,13 @@ import pytest
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.results import Estimate
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.studies import risk_utility as study
-from sfumato.engine.studies.risk_utility import RiskUtilitySpec, Synthesiser, bins_key, learned
+from sfumato.engine.studies.risk_utility import RiskUtilitySpec, Synthesiser, fit_synthesiser, hashable_bins
 
 SIZES = {"a": 2, "b": 3, "c": 4}
 
@@ -54,7 +54,7 @@ def rows_of(data: Microdata, **settings: Any) -> list[Row]:
     }
     return [
         row
-        for row in execute(Recipe.from_table(table), data, [replace(data, origin="synthetic")], key=PUBLIC).rows
+        for row in execute_run(Recipe.from_table(table), data, [replace(data, origin="synthetic")], key=PUBLIC).rows
         if row.dataset == "confidential"
     ]
 
@@ -81,7 +81,7 @@ def test_distances_fall_with_epsilon_and_all_cost_the_same() -> None:
 
 
 def scored(data: Microdata, made: Microdata, spec: RiskUtilitySpec) -> dict[str, Estimate]:
-    return {one.measure: one for one in study._scores(data, made, spec, Run(np.random.default_rng(1)))}
+    return {one.measure: one for one in study._score_dataset(data, made, spec, Run(np.random.default_rng(1)))}
 
 
 def test_copies_and_lone_records_are_counted_as_by_hand() -> None:
@@ -158,16 +158,20 @@ def test_the_recipe_s_own_step_is_compared_with_all_its_settings_and_other_epsil
     assert Recipe.from_toml(recipe.to_toml()) == recipe
     one = recipe.studies[0].spec.synthesisers[0]
     assert (one.written, one.name, one.targets) == ("step", "step: perturbed_gibbs", ("c", "a", "b"))
-    made = one.spec(7.0, ("a", "b", "c"), (), "")
+    made = one.spec_at(7.0, ("a", "b", "c"), (), "")
     assert made == replace(recipe.synthesis[0].spec, epsilon=7.0), "nothing but epsilon is changed"
     (changed,) = with_step(data, [STEP], synthesisers=["step reset=true block=4"]).studies[0].spec.synthesisers
-    assert changed.spec(7.0, ("a", "b", "c"), (), "") == replace(made, reset=True, block=4)
+    assert changed.spec_at(7.0, ("a", "b", "c"), (), "") == replace(made, reset=True, block=4)
     assert (changed.written, changed.name) == ("step reset=true block=4", "step reset=true block=4: perturbed_gibbs")
-    rows = [row for row in execute(recipe, data, key=PUBLIC).rows if row.family == "studies" and row.value is not None]
+    rows = [
+        row for row in execute_run(recipe, data, key=PUBLIC).rows if row.family == "studies" and row.value is not None
+    ]
     assert {row.params["synthesiser"] for row in rows} == {"step: perturbed_gibbs", "perturbed_gibbs"}
     assert series(rows, "epsilon_release", "step: perturbed_gibbs") == pytest.approx([200.0, 1000.0])
     other = with_step(data, [{**STEP, "keys": {"c": ["a"]}}], synthesisers=["step", "perturbed_gibbs"])
-    others = [row for row in execute(other, data, key=PUBLIC).rows if row.family == "studies" and row.value is not None]
+    others = [
+        row for row in execute_run(other, data, key=PUBLIC).rows if row.family == "studies" and row.value is not None
+    ]
     assert series(rows, "conditional", "perturbed_gibbs") == series(others, "conditional", "perturbed_gibbs")
     assert series(rows, "marginal", "step: perturbed_gibbs") != series(others, "marginal", "step: perturbed_gibbs")
 
@@ -177,12 +181,12 @@ def test_the_recipe_s_own_step_draws_what_the_recipe_draws() -> None:
     data = data_of(300)
     recipe = with_step(data, [STEP], synthesisers=["step"])
     one, step = recipe.studies[0].spec.synthesisers[0], recipe.synthesis[0]
-    own, fit = learned(data, one, ("a", "b", "c"), (), 3)
-    settings = one.priced(own, 2.0, 200, (), "")
+    own, fit = fit_synthesiser(data, one, ("a", "b", "c"), (), 3)
+    settings = one.spec_for_cost(own, 2.0, 200, (), "")
     assert settings.epsilon == pytest.approx(2.0)  # type: ignore[attr-defined]
-    made = one.drawn(own, fit, settings, 0, np.random.default_rng(9), 200)
+    made = one.draw_records(own, fit, settings, 0, np.random.default_rng(9), 200)
     theirs = step.method.fit(data, step.targets, step.spec, Run(np.random.default_rng(3)), 1)
-    drawn = step.method.drawn(theirs, step.spec, step.targets, data, data, 0, np.random.default_rng(9), 200)
+    drawn = step.method.draw_targets(theirs, step.spec, step.targets, data, data, 0, np.random.default_rng(9), 200)
     for name in SIZES:
         assert np.array_equal(made.numbers(name), drawn[name]), name
 
@@ -192,8 +196,8 @@ def test_the_recipe_s_own_step_starts_at_its_own_public_seeds() -> None:
     pool = ["c,a,b", "1,0,1", "2,1,1"]
     recipe = with_step(data, [{**STEP, "seeds": pool}], synthesisers=["step"])
     (one,) = recipe.studies[0].spec.synthesisers
-    assert one.spec(7.0, ("a", "b", "c"), (), "") == replace(recipe.synthesis[0].spec, epsilon=7.0)
-    rows = [row for row in execute(recipe, data, key=PUBLIC).rows if row.family == "studies"]
+    assert one.spec_at(7.0, ("a", "b", "c"), (), "") == replace(recipe.synthesis[0].spec, epsilon=7.0)
+    rows = [row for row in execute_run(recipe, data, key=PUBLIC).rows if row.family == "studies"]
     assert series(rows, "epsilon_release", "step: perturbed_gibbs") == pytest.approx([200.0, 1000.0])
 
 
@@ -214,7 +218,7 @@ def test_a_step_that_cannot_be_compared_is_refused(
 
     def checked() -> None:
         recipe = with_step(data, steps, synthesisers=["step"], known=["a"], sensitive="c", **settings)
-        study.check(data, "", recipe.studies[0].spec, recipe.studies[0].place)
+        study.check_data(data, "", recipe.studies[0].spec, recipe.studies[0].place)
 
     with pytest.raises(BadInput) as caught:
         checked()
@@ -234,9 +238,9 @@ def test_numbers_of_several_datasets_have_intervals_and_those_of_one_have_none()
 
 def test_datasets_without_a_copy_do_not_say_that_there_is_never_one() -> None:
     none = [Estimate("exact_copies", 0.0)] * 3
-    assert study.over_datasets(none, {}, trials=100).upper == pytest.approx(1 - 0.025 ** (1 / 300))
-    assert study.over_datasets(none, {}).upper == 0.0
-    assert study.count_interval(10, 10) == (pytest.approx(0.025**0.1), 1.0)
+    assert study.average_over_datasets(none, {}, trials=100).upper == pytest.approx(1 - 0.025 ** (1 / 300))
+    assert study.average_over_datasets(none, {}).upper == 0.0
+    assert study.clopper_pearson_interval(10, 10) == (pytest.approx(0.025**0.1), 1.0)
 
 
 def test_the_answer_s_figures_are_those_of_the_rows() -> None:
@@ -296,10 +300,10 @@ def test_two_limits_of_one_synthesiser_have_an_answer_each() -> None:
 def test_what_is_learned_does_not_depend_on_epsilon() -> None:
     data = data_of(300)
     for one in study.DEFAULT:
-        method = one.method("")
+        method = one.joint_method("")
         names = ("a", "b", "c")
         fits = [
-            method.fit(data, names, one.spec(epsilon, names, (), ""), Run(np.random.default_rng(3)), 1)
+            method.fit(data, names, one.spec_at(epsilon, names, (), ""), Run(np.random.default_rng(3)), 1)
             for epsilon in (0.1, 100.0)
         ]
         assert fits[0].arrays.keys() == fits[1].arrays.keys()
@@ -353,7 +357,7 @@ def test_records_of_a_block_with_reset_move_to_uniform_and_those_of_a_chain_do_n
         assert reset[-1] > 3 * min(reset), "the last of a block are far"
         assert chain[-1] < 1.5 * min(chain) + 1e-3, "the last of a chain are not"
         assert chain[-1] < reset[-1] < uniform[-1]
-    seed = {name: int(sampler.features.categories[name].codes(data)[0]) for name in ORDER}
+    seed = {name: int(sampler.features.categories[name].category_codes(data)[0]) for name in ORDER}
     way = [list(row) for row in way_of_one_record(sampler, seed, np.random.default_rng(3)).rows]
     assert [int(str(cell)) for cell in way[0][1:]] == list(seed.values())
     for place, (before, after) in enumerate(pairwise(way), start=1):
@@ -366,14 +370,14 @@ def test_the_papers_findings_on_discharges_of_its_shape() -> None:
     """Park & Ghosh §4.3: distances fall with epsilon, PeGS.rs is nearest at small epsilon; intercepts overshoot, slopes shrink."""
     from discharges import BINS, ORDER, discharges
 
-    from sfumato.engine.design.binning import Binning
+    from sfumato.engine.design.binning import BinningRule
 
     data = discharges(1_000_000)
     spec = RiskUtilitySpec(
         variables=ORDER,
         synthesisers=study.DEFAULT[:2],
         records=20_000,
-        bins={n: Binning.parse(r) for n, r in BINS.items()},
+        bins={n: BinningRule.parse(r) for n, r in BINS.items()},
     )
     found: dict[tuple[str, float], float] = {}
     for epsilon in spec.epsilons:
@@ -395,22 +399,22 @@ def test_intercepts_overshoot_and_slopes_shrink_on_discharges() -> None:
     """Park & Ghosh §4.3, Figure 8: perturbation lowers every correlation, the more the smaller epsilon is."""
     from discharges import BINS, ORDER, discharges
 
-    from sfumato.engine.design.binning import Binning
+    from sfumato.engine.design.binning import BinningRule
 
     data = discharges(1_000_000)
     spec = RiskUtilitySpec(
         variables=ORDER,
         records=100_000,
-        bins={n: Binning.parse(r) for n, r in BINS.items()},
+        bins={n: BinningRule.parse(r) for n, r in BINS.items()},
     )
-    one, bins = study.DEFAULT[0], bins_key(spec.bins, ORDER)
+    one, bins = study.DEFAULT[0], hashable_bins(spec.bins, ORDER)
     slopes: dict[float, np.ndarray] = {}
     for epsilon in (0.1, 10.0):
-        settings = one.spec(epsilon, ORDER, bins, "")
-        own, fit = learned(data, one, ORDER, bins, 3)
-        release = one.drawn(own, fit, settings, 0, np.random.default_rng(5), spec.records)
+        settings = one.spec_at(epsilon, ORDER, bins, "")
+        own, fit = fit_synthesiser(data, one, ORDER, bins, 3)
+        release = one.draw_records(own, fit, settings, 0, np.random.default_rng(5), spec.records)
         table = {"models": ["charge ~ age + sev + cat + los"]}
-        found = study._of("utility.regression_distance", table, own, release, Run(np.random.default_rng(1)))
+        found = study._estimates_of("utility.regression_distance", table, own, release, Run(np.random.default_rng(1)))
         deviations = {str(e.params["term"]): e.value for e in found if e.measure == "relative_deviation"}
         print(epsilon, {term: round(float(value or 0), 3) for term, value in deviations.items()})
         assert (deviations["intercept"] or 0) > 0, "the intercept overshoots"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sfumato.engine.studies._group_tests import Agreement, Difference, agreement, g_test, t_test
+from sfumato.engine.studies._group_tests import GroupTest, AgreementCounts, count_agreement, g_test, t_test
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -50,8 +50,8 @@ def test_both_keep_their_level_and_find_what_is_there() -> None:
 
 def test_samples_without_spread() -> None:
     group = np.array([True, True, False, False])
-    assert t_test(np.array([1.0, 1, 2, 2]), group) == Difference(0.0, -1)
-    assert t_test(np.full(4, 0.1), group) == Difference(1.0, 0)
+    assert t_test(np.array([1.0, 1, 2, 2]), group) == GroupTest(0.0, -1)
+    assert t_test(np.full(4, 0.1), group) == GroupTest(1.0, 0)
     assert t_test(np.arange(4.0), np.array([True, False, False, False])).p == 1
     assert g_test(np.zeros(4, dtype=np.int64), group).p == 1
     assert g_test(np.arange(4), np.zeros(4, dtype=bool)).p == 1
@@ -59,9 +59,11 @@ def test_samples_without_spread() -> None:
 
 
 def test_errors_by_their_names() -> None:
-    yes, no, opposite = Difference(0.01, 1), Difference(0.5, 1), Difference(0.01, -1)
-    assert agreement([(yes, yes), (no, no)], 0.05) == Agreement(2)
-    assert agreement([(yes, no)], 0.05) == Agreement(1, lost=1)
-    assert agreement([(no, yes)], 0.05) == Agreement(1, spurious=1)
-    assert agreement([(yes, opposite)], 0.05) == Agreement(1, sign_flip=1)
-    assert agreement([(no, Difference(0.5, -1))], 0.05).errors == 0, "signs of what is not significant do not matter"
+    yes, no, opposite = GroupTest(0.01, 1), GroupTest(0.5, 1), GroupTest(0.01, -1)
+    assert count_agreement([(yes, yes), (no, no)], 0.05) == AgreementCounts(2)
+    assert count_agreement([(yes, no)], 0.05) == AgreementCounts(1, lost=1)
+    assert count_agreement([(no, yes)], 0.05) == AgreementCounts(1, spurious=1)
+    assert count_agreement([(yes, opposite)], 0.05) == AgreementCounts(1, sign_flip=1)
+    assert count_agreement([(no, GroupTest(0.5, -1))], 0.05).errors == 0, (
+        "signs of what is not significant do not matter"
+    )

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.execution.tasks import Execution, execute
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
+from sfumato.engine.execution.tasks import RunResult, execute_run
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
@@ -28,8 +28,8 @@ from sfumato.engine.studies.intruder_uncertainty import (
     ONE_REPLICATE,
     REPLICATES,
     SHARES,
-    bands,
-    variance_shares,
+    combine_layouts,
+    summarise_variance_shares,
 )
 
 N = 60
@@ -71,7 +71,7 @@ def confidential() -> Microdata:
             "income": np.round(np.exp(7 + 0.05 * visits + 0.3 * rng.standard_normal(N)), 2),
         }
     )
-    return conform(frame, recipe(1, 1).schema)
+    return conform_to_schema(frame, recipe(1, 1).schema)
 
 
 def released(rng: np.random.Generator) -> Microdata:
@@ -80,23 +80,23 @@ def released(rng: np.random.Generator) -> Microdata:
     return confidential().with_columns({"income": pd.Series(confidential().numbers("income") * factors)}, "synthetic")
 
 
-def swept(many: int, replicates: int, seed: int = 1, levels: Sequence[float] = (0.0, LEVEL)) -> Execution:
+def swept(many: int, replicates: int, seed: int = 1, levels: Sequence[float] = (0.0, LEVEL)) -> RunResult:
     rng = np.random.default_rng(seed)
-    return execute(
+    return execute_run(
         recipe(many, replicates, seed, levels), confidential(), [released(rng) for _ in range(many)], key=PUBLIC
     )
 
 
-def rows_of(found: Execution, measure: str, level: float = LEVEL, dataset: str = "synthetic") -> list[Row]:
+def rows_of(found: RunResult, measure: str, level: float = LEVEL, dataset: str = "synthetic") -> list[Row]:
     return [row for row in found.rows if (row.measure, row.level, row.dataset) == (measure, level, dataset)]
 
 
-def together(found: Execution, measure: str, level: float = LEVEL, dataset: str = "synthetic") -> Row:
+def together(found: RunResult, measure: str, level: float = LEVEL, dataset: str = "synthetic") -> Row:
     (row,) = (row for row in rows_of(found, measure, level, dataset) if row.draw is None)
     return row
 
 
-def old_band(found: Execution, measure: str) -> tuple[float | None, float | None]:
+def old_band(found: RunResult, measure: str) -> tuple[float | None, float | None]:
     """As it was: Student's interval of the datasets' values."""
     values = [row.value for row in rows_of(found, measure) if row.draw is not None and row.value is not None]
     return monte_carlo_mean(values)[1:]
@@ -227,28 +227,30 @@ def layout(values: Sequence[Sequence[float | None]], missing: str = "", **params
 
 def test_values_that_could_not_be_computed_leave_with_their_dataset_and_the_row_says_so() -> None:
     values = [[1.0, 2.0, 3.0], [2.0, None, 4.0], [4.0, 4.5, 6.0], [3.0, 4.0, 4.5]]
-    (row,) = bands(layout(values, "no record has a unique match"))
-    (whole,) = bands(layout([values[0], *values[2:]]))
+    (row,) = combine_layouts(layout(values, "no record has a unique match"))
+    (whole,) = combine_layouts(layout([values[0], *values[2:]]))
     assert (row.value, row.lower, row.upper) == (whole.value, whole.lower, whole.upper)
     assert row.reason == "mean of 3 of 4 datasets and 3 of 3 replicates; the others: no record has a unique match"
 
 
 def test_without_any_value_there_is_the_reason() -> None:
-    (row,) = bands([replace(row, reason="none") for row in layout([[None, None], [None, None]], "none")])
+    (row,) = combine_layouts([replace(row, reason="none") for row in layout([[None, None], [None, None]], "none")])
     assert (row.value, row.status, row.reason, row.draw) == (None, "not computed", "none", None)
-    assert {share.reason for share in variance_shares(layout([[None, None]] * 2, "none"))} == {"none"}
+    assert {share.reason for share in summarise_variance_shares(layout([[None, None]] * 2, "none"))} == {"none"}
 
 
 def test_equal_values_have_no_band_for_they_do_not_show_how_much_they_vary() -> None:
-    (row,) = bands(layout([[0.0, 0.0], [0.0, 0.0]]))
+    (row,) = combine_layouts(layout([[0.0, 0.0], [0.0, 0.0]]))
     assert (row.value, row.lower, row.upper, row.reason) == (0.0, None, None, ALL_EQUAL)
-    assert {share.status for share in variance_shares(layout([[0.0, 0.0]] * 2))} == {"not computed"}
+    assert {share.status for share in summarise_variance_shares(layout([[0.0, 0.0]] * 2))} == {"not computed"}
 
 
 def test_two_uses_of_the_study_are_layouts_of_their_own() -> None:
     one, other = [[1.0, 2.0], [2.0, 4.0]], [[10.0, 20.0], [20.0, 40.0]]
-    apart = [bands(layout(one, model="a")), bands(layout(other, model="b"))]
-    assert bands([*layout(one, model="a"), *layout(other, model="b")]) == [row for found in apart for row in found]
+    apart = [combine_layouts(layout(one, model="a")), combine_layouts(layout(other, model="b"))]
+    assert combine_layouts([*layout(one, model="a"), *layout(other, model="b")]) == [
+        row for found in apart for row in found
+    ]
 
 
 def test_bands_stay_inside_the_range_of_what_they_estimate() -> None:
@@ -257,8 +259,8 @@ def test_bands_stay_inside_the_range_of_what_they_estimate() -> None:
     for row in rows:
         if row.measure == REPLICATES:
             row.params["values"]["false_match_rate"] = row.params["values"]["rate"]  # type: ignore[index]
-    (share,) = bands(rows)
-    (free,) = bands(layout(near_nothing))
+    (share,) = combine_layouts(rows)
+    (free,) = combine_layouts(layout(near_nothing))
     assert free.lower is not None
     assert free.lower < 0, "without a range it leaves it"
     assert share.lower is not None

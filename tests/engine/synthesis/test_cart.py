@@ -12,17 +12,17 @@ from prepared_tables import schema_of
 from public_data import PUBLIC_DATA
 from scipy.stats import chisquare
 
-from sfumato.engine.data.microdata import Microdata, as_column, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema, to_column
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import Execution, execute
+from sfumato.engine.execution.tasks import RunResult, execute_run
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.methods.run import PUBLIC, Randomness, Run
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.synthesis.cart import CartSpec, _smooth, cart, draw
-from sfumato.engine.trees.trees import Trees
+from sfumato.engine.synthesis.cart import CartSpec, _smooth_donated, cart, draw
+from sfumato.engine.trees.trees import TreeArrays
 
 AIRBNB = PUBLIC_DATA / "AB_NYC_2019.csv"
 
@@ -51,7 +51,7 @@ def example(n: int = 600) -> Microdata:
             "joined": pd.Timestamp("2019-03-01 13:45:10") + pd.to_timedelta(rng.integers(0, 10**8, n), unit="s"),
         }
     )
-    return conform(frame, SCHEMA)
+    return conform_to_schema(frame, SCHEMA)
 
 
 def fitted(data: Microdata, target: str, spec: CartSpec, draws: int = 1, seed: int = 3) -> Fit:
@@ -106,7 +106,7 @@ def test_groups_of_one_majority_are_one_leaf() -> None:
 
 def test_donors_of_one_leaf_are_drawn_independently_and_with_replacement() -> None:
     """Five records, one leaf: each of the 25 pairs of values is as likely for the first two records."""
-    data = conform(example().frame.head(5).assign(income=np.arange(5.0)), SCHEMA)
+    data = conform_to_schema(example().frame.head(5).assign(income=np.arange(5.0)), SCHEMA)
     spec = CartSpec()
     fit = fitted(data, "income", spec)
     rng = np.random.default_rng(5)
@@ -141,7 +141,7 @@ def test_every_kind_of_variable_is_given_values_that_occur(target: str, proper: 
     spec = CartSpec(predictors=tuple(name for name in SCHEMA.names if name != target), proper=proper)
     fit = fitted(data, target, spec, draws=2)
     for index in range(2):
-        values = as_column(drawn(data, target, spec, fit, index=index), data, SCHEMA[target], "")
+        values = to_column(drawn(data, target, spec, fit, index=index), data, SCHEMA[target], "")
         assert values.dtype == data.column(target).dtype
         assert set(values) <= set(data.column(target))
         assert len(set(values)) > 1
@@ -150,7 +150,9 @@ def test_every_kind_of_variable_is_given_values_that_occur(target: str, proper: 
 def test_ordinal_levels_are_split_in_their_own_order() -> None:
     """The middle level alone differs: two splits in order, where a categorical variable needs one."""
     size, income = np.repeat(["small", "medium", "large"], 200), np.repeat([1.0, 9.0, 1.0], 200)
-    data = conform(example().frame.assign(size=size, group=np.repeat(["a", "b", "c"], 200), income=income), SCHEMA)
+    data = conform_to_schema(
+        example().frame.assign(size=size, group=np.repeat(["a", "b", "c"], 200), income=income), SCHEMA
+    )
     leaves = {
         name: (fitted(data, "income", CartSpec(predictors=(name,))).arrays["count"] > 0).sum()
         for name in ("size", "group")
@@ -195,7 +197,7 @@ def test_a_proper_release_varies_by_its_fit_too(proper: bool, variance: float) -
 
 
 def test_the_fit_says_how_much_its_leaves_give_away() -> None:
-    data = conform(
+    data = conform_to_schema(
         example().frame.assign(income=lambda frame: np.where(frame["group"] == "a", 5.0, frame["income"])), SCHEMA
     )
     named = {d.name: d.value for d in fitted(data, "income", CartSpec(predictors=("group",))).diagnostics}
@@ -238,7 +240,7 @@ def test_predictors_that_would_leak_or_are_not_there_are_refused(predictors: lis
 
 
 def test_a_predictor_that_does_not_vary_is_refused() -> None:
-    data = conform(example().frame.assign(visits=3), SCHEMA)
+    data = conform_to_schema(example().frame.assign(visits=3), SCHEMA)
     with pytest.raises(BadInput, match="every value") as caught:
         check_steps(recipe(SCHEMA, {"target": "income", "predictors": ["group", "visits"]}), data)
     assert caught.value.place == "synthesis[0].predictors[1]"
@@ -247,7 +249,7 @@ def test_a_predictor_that_does_not_vary_is_refused() -> None:
 def test_a_full_synthesis_keeps_associations() -> None:
     names = ("group", "income", "visits", "size")
     steps = [{"target": name, "predictors": list(names[:k])} for k, name in enumerate(names)]
-    release = execute(recipe(SCHEMA, *steps, release={"m": 1}), example(3000), key=PUBLIC).releases[0]
+    release = execute_run(recipe(SCHEMA, *steps, release={"m": 1}), example(3000), key=PUBLIC).releases[0]
     confidential = example(3000)
     assert (release.column("group") != confidential.column("group")).mean() > 0.5
     assert np.array_equal(release.numbers("income") // 10, release.numbers("group"))
@@ -266,7 +268,7 @@ def listings() -> pd.DataFrame:
     return pd.read_csv(AIRBNB).query("price > 0").sample(10_000, random_state=1)
 
 
-def released(listings: pd.DataFrame, **options: object) -> Execution:
+def released(listings: pd.DataFrame, **options: object) -> RunResult:
     """Days, then price, by trees; m = 10."""
     schema = schema_of(
         *(Variable(name, Kind.CATEGORICAL, Role.QUASI_IDENTIFIER) for name in KNOWN[:2]),
@@ -287,10 +289,10 @@ def released(listings: pd.DataFrame, **options: object) -> Execution:
             *({"method": "risk.attribute", "radius": radius} for radius in radii),
         ],
     )
-    return execute(plan, conform(listings, schema), key=PUBLIC)
+    return execute_run(plan, conform_to_schema(listings, schema), key=PUBLIC)
 
 
-def averages(outcome: Execution) -> dict[str, list[float]]:
+def averages(outcome: RunResult) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     for row in outcome.rows:
         if row.draw is None and row.dataset == "synthetic" and row.value is not None:
@@ -331,7 +333,7 @@ def test_negative_control_larger_leaves_do_not_have_the_published_risks(listings
 def test_keyed_trees_keep_their_donors_in_an_order_that_says_nothing(target: str) -> None:
     data, spec = example(), CartSpec(predictors=("visits", "size"))
     order = np.random.default_rng(2).permutation(len(data))
-    moved = conform(data.frame.iloc[order].reset_index(drop=True), SCHEMA)
+    moved = conform_to_schema(data.frame.iloc[order].reset_index(drop=True), SCHEMA)
     keyed, public = (
         [
             cart(table, target, spec, Run(Randomness(3, key).generator("fit", 0)), 1).arrays["donors"]
@@ -353,7 +355,7 @@ def test_a_public_key_draws_the_donors_of_earlier_versions() -> None:
     )
     step = {"target": "visits", "predictors": ["age"]}
     found = [
-        execute(recipe(schema, {**step, "proper": proper}, release={"m": 1, "seed": 7}), conform(data, schema), key=PUBLIC)
+        execute_run(recipe(schema, {**step, "proper": proper}, release={"m": 1, "seed": 7}), conform_to_schema(data, schema), key=PUBLIC)
         .releases[0].frame["visits"].tolist()[:10]
         for proper in (False, True)
     ]  # fmt: skip
@@ -378,14 +380,14 @@ def test_trees_that_are_grown_together_are_those_that_are_grown_one_by_one(key: 
             {"a": a, "b": np.where(c + rng.normal(0, 9, n) > 20, "y", "n"), "c": c, "d": rng.permutation(a)}
         )
         frame["d"] = frame["d"].where(rng.random(n) < 0.5, frame["a"])
-        return conform(frame, Schema(variables))
+        return conform_to_schema(frame, Schema(variables))
 
     tables = [table(120, "uvwxyz"), table(120, "uvwxyz"), table(120, "uvw"), table(90, "uvwxyz")]
     found = registry()["synthesis.cart"]
     for target in "abcd":
         spec = CartSpec(predictors=tuple(name for name in "abcd" if name != target), minbucket=3)
         runs = [[Run(Randomness(k, key).generator("fit", 0)) for k in range(4)] for _ in range(2)]
-        together = found.fits(tables, (target,), spec, runs[0], 1)
+        together = found.fit_many(tables, (target,), spec, runs[0], 1)
         alone = [found.fit(data, (target,), spec, run, 1) for data, run in zip(tables, runs[1], strict=True)]
         for one, other in zip(together, alone, strict=True):
             assert one.arrays.keys() == other.arrays.keys()
@@ -409,7 +411,7 @@ def test_every_record_twice_at_half_its_weight_grows_the_tree_of_every_record_on
     data = example()
     spec = CartSpec(predictors=tuple(name for name in SCHEMA.names if name not in (target, "group")), minbucket=12)
     once = fitted(data, target, spec).arrays
-    halved = fitted(doubled(data).weighted(np.full(1200, 0.5)), target, spec).arrays
+    halved = fitted(doubled(data).with_weights(np.full(1200, 0.5)), target, spec).arrays
     for name in SPLITS:
         assert np.array_equal(once[name], halved[name]), name
     for node, (start, count) in enumerate(zip(once["start"], once["count"], strict=True)):
@@ -424,7 +426,7 @@ def test_a_record_of_no_weight_donates_nothing_and_one_of_little_rarely() -> Non
     data, spec = example(), CartSpec(predictors=("group",))
     income = data.numbers("income")
     for weight in (0.0, 0.25):
-        weighted = data.weighted(np.where(income % 10 == 4, weight, 1.0))
+        weighted = data.with_weights(np.where(income % 10 == 4, weight, 1.0))
         values = np.concatenate(
             [drawn(weighted, "income", spec, fitted(weighted, "income", spec), seed) for seed in range(40)]
         )
@@ -432,7 +434,7 @@ def test_a_record_of_no_weight_donates_nothing_and_one_of_little_rarely() -> Non
         expected = weight * before / (1 - before + weight * before)
         assert share == pytest.approx(expected, abs=4 * np.sqrt(expected / len(values)) + 1e-12)
         assert abs(share - before) > 0.04
-    weighted = data.weighted(np.where(income % 10 == 4, 0.0, 0.5))
+    weighted = data.with_weights(np.where(income % 10 == 4, 0.0, 0.5))
     spec = CartSpec(predictors=("group",), proper=True)
     fit = fitted(weighted, "income", spec, draws=3)
     values = np.stack([drawn(weighted, "income", spec, fit, index=index) for index in range(3)])
@@ -444,15 +446,15 @@ def test_half_weights_are_smoothed_as_the_records_once() -> None:
     """The kernels, and which values are common, follow from what donors weigh: values that eight records have are moved, sixteen records' are not."""
     rng = np.random.default_rng(6)
     frame = example(80).frame.assign(income=np.repeat(rng.gamma(2.0, 9.0, 10), 8))
-    data, spec = conform(frame, SCHEMA), CartSpec(smoothing=True)
+    data, spec = conform_to_schema(frame, SCHEMA), CartSpec(smoothing=True)
     found = []
-    for table in (data, doubled(data).weighted(np.full(160, 0.5)), doubled(data)):
+    for table in (data, doubled(data).with_weights(np.full(160, 0.5)), doubled(data)):
         arrays = fitted(table, "income", spec).arrays
-        trees = Trees(
+        trees = TreeArrays(
             **{name: arrays[name] for name in (*SPLITS, "start", "count", "donors", "weight") if name in arrays}
         )
         values, leaf = data.numbers("income"), np.zeros(80, dtype=np.int64)
-        found.append(_smooth(values.copy(), trees, leaf, table, "income", np.random.default_rng(1)))
+        found.append(_smooth_donated(values.copy(), trees, leaf, table, "income", np.random.default_rng(1)))
     assert found[1] == pytest.approx(found[0], abs=1e-9)
     assert np.abs(found[0] - data.numbers("income")).min() > 0
     assert np.array_equal(found[2], data.numbers("income")), "the control"
@@ -464,9 +466,9 @@ def test_weights_leave_draws_without_them_byte_for_byte(target: str) -> None:
     data, spec = example(), CartSpec(predictors=("visits",))
     fit = fitted(data, target, spec)
     assert "weight" not in fit.arrays
-    more = conform(pd.concat([data.frame, data.frame.head(50)], ignore_index=True), SCHEMA)
-    ghosts = more.weighted(np.repeat([1.0, 0.0], [600, 50]))
-    for other in (data.weighted(np.ones(600)), ghosts):
+    more = conform_to_schema(pd.concat([data.frame, data.frame.head(50)], ignore_index=True), SCHEMA)
+    ghosts = more.with_weights(np.repeat([1.0, 0.0], [600, 50]))
+    for other in (data.with_weights(np.ones(600)), ghosts):
         again = fitted(other, target, spec)
         assert all(np.array_equal(array, again.arrays[name]) for name, array in fit.arrays.items())
         assert drawn(other, target, spec, again, given=data).tobytes() == drawn(data, target, spec, fit).tobytes()

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from sfumato.engine.statistics.multinomial_logit import fit, log_probabilities
-from sfumato.engine.synthesis._changed_multinomial import Change, changed_coefficients, log_sums, sums_of
+from sfumato.engine.synthesis._changed_multinomial import (
+    MultinomialChange,
+    changed_coefficients,
+    class_column_sums,
+    log_denominators,
+)
 
 CLASSES = np.arange(5)
 ONES = np.ones(300)
@@ -30,10 +35,10 @@ def maximised(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], b: np.ndarray[An
     return float(likelihood - 0.05 * (b[:, 1:] ** 2).sum())
 
 
-def changes(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> list[Change]:
+def changes(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> list[MultinomialChange]:
     alone = int(np.flatnonzero(y == 4)[0])
     to = [(0, x[0], 3), (1, x[1] + [0, 2.0, 0], int(y[1])), (2, x[7], 4), (alone, x[alone], 0), (5, x[5], int(y[5]))]
-    return [Change(row, np.asarray(own), place) for row, own, place in to]
+    return [MultinomialChange(row, np.asarray(own), place) for row, own, place in to]
 
 
 def test_each_change_ends_near_the_maximum_of_a_fit_anew_whatever_others_are_asked_with_it() -> None:
@@ -66,4 +71,4 @@ def test_sums_give_the_log_likelihood_of_the_records() -> None:
     x, y = records()
     b = np.random.default_rng(1).normal(size=(5, 3)) * 300  # exponentials of such scores overflow
     direct = log_probabilities(x, b)[np.arange(len(y)), y].sum()
-    assert (sums_of(x, y, 5) * b).sum() - log_sums(x, b).sum() == pytest.approx(direct)
+    assert (class_column_sums(x, y, 5) * b).sum() - log_denominators(x, b).sum() == pytest.approx(direct)

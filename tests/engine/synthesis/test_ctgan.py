@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import NotInstalled
 from sfumato.engine.methods.registry import registry
@@ -20,7 +20,7 @@ from sfumato.engine.methods.results import Fit
 from sfumato.engine.methods.run import Run
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.studies.calibration import generator_of
+from sfumato.engine.studies.calibration import train_generator
 
 CTGAN = registry()["synthesis.ctgan"]
 VARIABLES = {
@@ -50,7 +50,7 @@ def raw(n: int) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def data() -> Microdata:
-    return conform(raw(1000), recipe().schema)
+    return conform_to_schema(raw(1000), recipe().schema)
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_settings_of_the_generator_are_checked_as_the_recipe_is_read() -> None:
 def test_dates_are_drawn_in_days_from_a_fit_in_seconds() -> None:
     """What a stored fit holds are seconds, as the first version wrote them; no training is needed to draw from it."""
     schema = Schema((Variable("day", Kind.DATE),))
-    data = conform(pd.DataFrame({"day": ["1969-12-31 18:00", "2019-07-31 12:00"]}), schema)
+    data = conform_to_schema(pd.DataFrame({"day": ["1969-12-31 18:00", "2019-07-31 12:00"]}), schema)
     seconds = data.column("day").astype("int64").to_numpy(dtype=np.float64)
     fit, spec = Fit({"generated": seconds[None, :, None]}), CTGAN.spec.from_table({}, "step")
     assert CTGAN.synthesis.draw is not None
@@ -96,7 +96,7 @@ def test_dates_are_drawn_in_days_from_a_fit_in_seconds() -> None:
 
 def tables(data: Microdata, epochs: int, seed: int, size: int) -> Microdata:
     pytest.importorskip("ctgan")
-    make = generator_of(data, "synthesis.ctgan", (("epochs", epochs),), data.schema.names, seed)
+    make = train_generator(data, "synthesis.ctgan", (("epochs", epochs),), data.schema.names, seed)
     return make(size, np.random.default_rng(9))
 
 
@@ -144,7 +144,7 @@ def test_a_step_of_a_recipe_keeps_missing_values_and_bounds() -> None:
     pytest.importorskip("ctgan")
     frame = raw(400)
     frame.loc[::5, "hours"] = np.nan
-    data = conform(frame, recipe().schema, MissingPolicy.KEEP)
+    data = conform_to_schema(frame, recipe().schema, MissingPolicy.KEEP)
     spec = CTGAN.spec.from_table({"predictors": ["group", "work"], "epochs": 20}, "")
     fit = CTGAN.func(data, "hours", spec, Run(np.random.default_rng(2)), 2)
     assert CTGAN.synthesis.draw is not None

@@ -80,7 +80,7 @@ def test_cells_that_no_record_has_are_drawn_from_a_table_that_is_never_listed() 
     fit = model.Fit(
         {"groups": np.array([0]), "starts": np.array([0, 2]), "cells": np.array([5, 9]), "counts": np.array([3, 4])}
     )
-    cells = model.drawn_cells(fit, np.zeros(20_000, dtype=np.int64), 1e-14, space, rng)
+    cells = model.draw_cells_by_group(fit, np.zeros(20_000, dtype=np.int64), 1e-14, space, rng)
     fresh = cells[~np.isin(cells, [5, 9])]
     assert len(fresh) > 100
     assert fresh.min() >= 0

@@ -11,12 +11,12 @@ import pytest
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.engine.design.binning import Binning
-from sfumato.engine.design.structural_zeros import Impossible
+from sfumato.engine.design.binning import BinningRule
+from sfumato.engine.design.structural_zeros import StructuralZero
 from sfumato.engine.errors import BadInput, NotConverged
 from sfumato.engine.methods.results import ChainTrace, Fit
 from sfumato.engine.methods.run import Run
-from sfumato.engine.synthesis.dpmpm import DpmpmSpec, check, dpmpm, joint_draw
+from sfumato.engine.synthesis.dpmpm import DpmpmSpec, check_data, dpmpm, joint_draw
 
 QUICK: dict[str, Any] = {"classes": 8, "sweeps": 200, "burn_in": 100, "accept_unconverged": True}
 NAMES = ("g", "a", "b")
@@ -46,7 +46,7 @@ def with_gaps(data: Microdata, name: str, rows: slice) -> Microdata:
 
 @pytest.mark.slow
 def test_records_made_anew_go_together_as_the_data_do() -> None:
-    data, spec = table(), DpmpmSpec(**QUICK, bins={"x": Binning.parse("at 5")})
+    data, spec = table(), DpmpmSpec(**QUICK, bins={"x": BinningRule.parse("at 5")})
     targets = ("g", "a", "x")
     made = joint_draw(fitted(data, targets, spec), spec, targets, data, data, 0, 5000, np.random.default_rng(1))
     assert all(len(made[name]) == 5000 for name in targets)
@@ -182,7 +182,7 @@ def test_chains_that_agree_at_once_do_not_depend_on_the_limit() -> None:
 
 def test_chains_that_may_disagree_do_not_continue() -> None:
     spec = DpmpmSpec(classes=20, sweeps=40, burn_in=20)
-    assert (spec.longest, replace(spec, accept_unconverged=True).longest) == (40_960, 40)
+    assert (spec.most_sweeps, replace(spec, accept_unconverged=True).most_sweeps) == (40_960, 40)
     assert sweeps_used(fitted(table(100), NAMES, replace(spec, accept_unconverged=True))) == 40
     kept = replace(spec, keep_chains=True).chain_bytes(table(10))
     assert kept == 40_960 / 40 * replace(spec, keep_chains=True, accept_unconverged=True).chain_bytes(table(10))
@@ -199,16 +199,16 @@ def test_chains_that_may_disagree_do_not_continue() -> None:
 def test_settings_that_cannot_be_are_refused(settings: dict[str, Any], place: str | None, says: str) -> None:
     spec = DpmpmSpec(**{**QUICK, **settings})
     if place is None:
-        check(table(), NAMES, spec, "s")
+        check_data(table(), NAMES, spec, "s")
         return
     with pytest.raises(BadInput, match=says) as refused:
-        check(table(), NAMES, spec, "s")
+        check_data(table(), NAMES, spec, "s")
     assert refused.value.place == place
 
 
 def test_numbers_need_bins_and_more_datasets_than_sweeps_are_refused() -> None:
     with pytest.raises(BadInput, match="say how it is cut"):
-        check(table(), ("g", "x"), DpmpmSpec(**QUICK), "s")
+        check_data(table(), ("g", "x"), DpmpmSpec(**QUICK), "s")
     with pytest.raises(BadInput, match="40 sweeps are left for 41 datasets"):
         fitted(table(), NAMES, DpmpmSpec(classes=4, sweeps=40, burn_in=20, accept_unconverged=True), draws=41)
 
@@ -244,8 +244,8 @@ IMPOSSIBLE: dict[str, Any] = {
     **QUICK,
     "sweeps": 60,
     "burn_in": 40,
-    "bins": {"age": Binning.parse("at 15, 40")},
-    "impossible": (Impossible.parse("age < 15 & married = yes"), Impossible.parse("works = yes & age < 15")),
+    "bins": {"age": BinningRule.parse("at 15, 40")},
+    "impossible": (StructuralZero.parse("age < 15 & married = yes"), StructuralZero.parse("works = yes & age < 15")),
 }
 
 
@@ -313,21 +313,21 @@ def test_what_is_filled_in_knows_what_cannot_be() -> None:
     ],
 )
 def test_conditions_that_cannot_hold_are_refused(conditions: tuple[str, ...], place: str, says: str) -> None:
-    spec = DpmpmSpec(**{**IMPOSSIBLE, "impossible": tuple(map(Impossible.parse, conditions))})
+    spec = DpmpmSpec(**{**IMPOSSIBLE, "impossible": tuple(map(StructuralZero.parse, conditions))})
     with pytest.raises(BadInput, match=says) as refused:
-        check(mixed(), ("age", "married", "works"), spec, "s")
+        check_data(mixed(), ("age", "married", "works"), spec, "s")
     assert refused.value.place == place
 
 
 def test_classes_are_not_split_where_something_is_impossible() -> None:
     with pytest.raises(BadInput, match="not split or merged") as refused:
-        check(mixed(), ("age", "married", "works"), DpmpmSpec(**IMPOSSIBLE, split_every=1), "s")
+        check_data(mixed(), ("age", "married", "works"), DpmpmSpec(**IMPOSSIBLE, split_every=1), "s")
     assert refused.value.place == "s.split_every"
 
 
 def test_a_condition_on_a_variable_of_no_target_and_no_predictor_is_refused() -> None:
     with pytest.raises(BadInput, match="neither a target nor a predictor"):
-        check(mixed(), ("married",), DpmpmSpec(**IMPOSSIBLE, predictors=("age",)), "s")
+        check_data(mixed(), ("married",), DpmpmSpec(**IMPOSSIBLE, predictors=("age",)), "s")
 
 
 @pytest.mark.slow

@@ -12,9 +12,9 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import multivariate_t
 
-from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.execution.tasks import execute
-from sfumato.engine.methods.release_models import Guesses, weighed, with_records
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
+from sfumato.engine.execution.tasks import execute_run
+from sfumato.engine.methods.release_models import IntruderGuesses, replace_values, total_plausibility
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.statistics.multinomial_logit import log_probabilities
@@ -49,12 +49,12 @@ def made(of: Recipe, n: int, seed: int = 1) -> Microdata:
     age = rng.integers(12, 22, n)
     place = np.array(["a", "b", "c"])[(rng.random(n) * (2 + age / 22)).astype(int) % 3]
     colour = np.where(rng.random(n) < np.where(place == "a", 0.75, 0.35), "red", "green")
-    return conform(pd.DataFrame({"age": age, "place": place, "colour": colour}), of.schema)
+    return conform_to_schema(pd.DataFrame({"age": age, "place": place, "colour": colour}), of.schema)
 
 
 def released(of: Recipe, data: Microdata) -> tuple[Microdata, ...]:
     """The datasets of a run that measures nothing: they are the same."""
-    return execute(replace(of, measures=()), data, key=PUBLIC).releases
+    return execute_run(replace(of, measures=()), data, key=PUBLIC).releases
 
 
 def models(of: Recipe, data: Microdata, releases: Sequence[Microdata]) -> tuple[MultinomialRelease, ...]:
@@ -69,12 +69,12 @@ def models(of: Recipe, data: Microdata, releases: Sequence[Microdata]) -> tuple[
     return tuple(found)
 
 
-def every_guess(records: np.ndarray[Any, Any]) -> Guesses:
+def every_guess(records: np.ndarray[Any, Any]) -> IntruderGuesses:
     shape = tuple(LEVELS.values())
     place, colour = (
         np.broadcast_to(c.ravel(), (len(records), GUESSES)).astype(float).copy() for c in np.indices(shape)
     )
-    return Guesses(records, {"place": place, "colour": colour})
+    return IntruderGuesses(records, {"place": place, "colour": colour})
 
 
 def integral(stratum: StratumRelease, draw: int, rng: np.random.Generator, draws: int = 20_000) -> float:
@@ -84,7 +84,7 @@ def integral(stratum: StratumRelease, draw: int, rng: np.random.Generator, draws
     zero_sum = np.linalg.svd(np.eye(k) - 1 / k)[0][:, : k - 1]
     basis = np.kron(zero_sum, np.eye(p))
     precision = basis.T @ (model.factor @ model.factor.T) @ basis
-    mode = stratum.modes[draw]
+    mode = stratum.drawn_modes[draw]
     settled = basis.T @ mode.inverse.reshape(k * p, k * p) @ basis
     spread = multivariate_t(basis.T @ mode.offset.ravel(), 1.2 * settled, df=6, seed=rng)
     away = spread.rvs(draws)
@@ -103,13 +103,15 @@ def test_a_dataset_is_as_probable_as_the_integral_says() -> None:
     for model in models(of, data, released(of, data)):
         (stratum,) = model.strata
         found = [integral(stratum, draw, np.random.default_rng(draw)) for draw in range(3)]
-        assert stratum.likelihood == pytest.approx(found, abs=0.05)
+        assert stratum.fitted_likelihood == pytest.approx(found, abs=0.05)
 
 
-def changed(data: Microdata, record: int, guesses: Guesses, r: int, g: int) -> tuple[Microdata, Guesses]:
+def changed(
+    data: Microdata, record: int, guesses: IntruderGuesses, r: int, g: int
+) -> tuple[Microdata, IntruderGuesses]:
     """The data with a guess, and that guess as what they say."""
     values = {name: own[r, g : g + 1] for name, own in guesses.values.items()}
-    return with_records(data, np.array([record]), values), Guesses(
+    return replace_values(data, np.array([record]), values), IntruderGuesses(
         np.array([record]), {name: value[:, None] for name, value in values.items()}
     )
 
@@ -125,15 +127,15 @@ def test_guesses_are_weighed_as_the_integrals_of_fits_anew_say() -> None:
     data, records = made(of, 150), np.array([0, 7, 11])
     releases = released(of, data)
     fitted, guesses = models(of, data, releases), every_guess(records)
-    found = relative(weighed(fitted, guesses).likelihood.sum(axis=2))
+    found = relative(total_plausibility(fitted, guesses).likelihood.sum(axis=2))
     exact = np.empty(found.shape)
     for r, record in enumerate(records):
         for g in range(GUESSES):
-            anew = [model.refitted(changed(data, record, guesses, r, g)[0]) for model in fitted]
+            anew = [model.refit(changed(data, record, guesses, r, g)[0]) for model in fitted]
             rng = [np.random.default_rng(draw) for draw in range(3)]  # the same draws for all guesses
             exact[r, g] = sum(integral(one.strata[0], draw, rng[draw]) for one in anew for draw in range(3))
     exact = relative(exact)
-    blind = relative(weighed([replace(m, drawn=False, strata=tuple(replace(s, drawn=False) for s in m.strata)) for m in fitted], guesses).likelihood.sum(axis=2))  # fmt: skip
+    blind = relative(total_plausibility([replace(m, drawn=False, strata=tuple(replace(s, drawn=False) for s in m.strata)) for m in fitted], guesses).likelihood.sum(axis=2))  # fmt: skip
     error = np.abs(found - exact).max()
     print(f"largest {np.abs(exact).max():.3f}, error {error:.3f}, of the maximum {np.abs(blind - exact).max():.3f}")
     assert error < 0.15 * np.abs(exact).max()
@@ -144,12 +146,12 @@ def step_error(n: int) -> tuple[float, float]:
     of = recipe()
     data, records = made(of, n), np.arange(2)
     fitted, guesses = models(of, data, released(of, data)), every_guess(records)
-    found = relative(weighed(fitted, guesses).likelihood.sum(axis=2))
+    found = relative(total_plausibility(fitted, guesses).likelihood.sum(axis=2))
     exact = np.empty(found.shape)
     for r, record in enumerate(records):
         for g in range(GUESSES):
             other, own = changed(data, record, guesses, r, g)
-            exact[r, g] = weighed([model.refitted(other) for model in fitted], own).likelihood.sum()
+            exact[r, g] = total_plausibility([model.refit(other) for model in fitted], own).likelihood.sum()
     return float(np.abs(found - relative(exact)).max()), float(np.abs(relative(exact)).max())
 
 
@@ -166,7 +168,7 @@ def believed_truth(parameters: str, seed: int) -> float:
     """The mean posterior probability of the truth, all guesses alike before, of the first 60 records."""
     of, records = recipe(parameters, 8), np.arange(60)
     data = made(of, 150, seed)
-    found = weighed(models(of, data, released(of, data)), every_guess(records)).likelihood.sum(axis=2)
+    found = total_plausibility(models(of, data, released(of, data)), every_guess(records)).likelihood.sum(axis=2)
     truth = (data.numbers("place") * 2 + data.numbers("colour"))[records].astype(int)
     return float(np.exp(found - logsumexp(found, axis=1, keepdims=True))[records, truth].mean())
 
@@ -185,8 +187,8 @@ def test_log_probabilities_are_those_of_the_mode() -> None:
     releases = released(of, data)
     (model, _) = models(of, data, releases)
     (stratum,) = model.strata
-    x, mode, hessian = stratum.released[0].x, stratum.modes[0], stratum.model.factor @ stratum.model.factor.T
-    places = np.searchsorted(stratum.records.classes, releases[0].numbers(model.targets[0]))
+    x, mode, hessian = stratum.released[0].x, stratum.drawn_modes[0], stratum.model.factor @ stratum.model.factor.T
+    places = np.searchsorted(stratum.records.class_keys, releases[0].numbers(model.targets[0]))
 
     def value(away: np.ndarray[Any, Any]) -> float:
         logs = log_probabilities(x, stratum.model.coefficients + away)[np.arange(len(x)), places].sum()

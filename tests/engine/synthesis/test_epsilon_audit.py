@@ -17,8 +17,8 @@ from scipy import stats
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.engine.design.categories import categories_of
-from sfumato.engine.design.seed_pools import UNIFORM, SeedPool, seeds_of
+from sfumato.engine.design.categories import categories_of_variable
+from sfumato.engine.design.seed_pools import UNIFORM, SeedPool, draw_seeds
 from sfumato.engine.methods.privacy import NoAccount, PrivacyAccount, virtual_records
 from sfumato.engine.methods.run import Run
 from sfumato.engine.synthesis import perturbed_gibbs as pegs
@@ -182,8 +182,8 @@ def test_confidential_seeds_claim_nothing_and_are_found_where_they_stay() -> Non
     assert (account.release, account.noise) == (None, 0.5)
 
     def started(data: Microdata, seed: int) -> np.ndarray:
-        categories = {n: categories_of(data, n, None) for n in NAMES}
-        return seeds_of(categories, NAMES, spec.seeds, data, 2 * RUNS, np.random.default_rng(seed))["a"]
+        categories = {n: categories_of_variable(data, n, None) for n in NAMES}
+        return draw_seeds(categories, NAMES, spec.seeds, data, 2 * RUNS, np.random.default_rng(seed))["a"]
 
     stayed = least_epsilon((started(data, 1), started(data_of(CROWD), 2)))
     drawn = attacked(one_record(spec))

@@ -8,10 +8,10 @@ from public_data import PUBLIC_DATA
 from scipy.stats import chisquare, ks_2samp, kstest, norm, truncnorm
 
 from sfumato.engine.data import blocks
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.checks import check_steps
@@ -25,7 +25,7 @@ AIRBNB = PUBLIC_DATA / "AB_NYC_2019.csv"
 def table(bounds: tuple[float | None, float | None] | None, kind: Kind, **columns: object) -> Microdata:
     """Microdata with a group, a number x and a target y."""
     schema = schema_of("group: categorical", "x: continuous", Variable("y", kind, bounds=bounds))
-    return conform(pd.DataFrame(columns), schema)
+    return conform_to_schema(pd.DataFrame(columns), schema)
 
 
 def example(
@@ -118,14 +118,14 @@ predictors = ["UrbanRural", "Race", "log(Expenditure)"]
 def test_incomes_keep_their_mean_with_the_scaled_prior_and_warn_with_the_published_one() -> None:
     """Consumer Expenditure data, mean income 67,593: a mean of 40 data sets within four of its Monte Carlo errors."""
     published = Recipe.from_toml(CE)
-    data = conform(pd.read_csv(PUBLIC_DATA / "ce.csv"), published.schema)
+    data = conform_to_schema(pd.read_csv(PUBLIC_DATA / "ce.csv"), published.schema)
     truth = data.numbers("Income").mean()
     assert truth == pytest.approx(67_593, abs=1)
-    outcome = execute(Recipe.from_toml(CE + 'prior = "scaled"'), data, key=PUBLIC)
+    outcome = execute_run(Recipe.from_toml(CE + 'prior = "scaled"'), data, key=PUBLIC)
     means = [release.numbers("Income").mean() for release in outcome.releases]
     assert abs(np.mean(means) - truth) < 4 * np.std(means, ddof=1) / np.sqrt(40)
     assert not failed(outcome.fits["Income"])
-    ruled = execute(published, data, key=PUBLIC)
+    ruled = execute_run(published, data, key=PUBLIC)
     means = [release.numbers("Income").mean() for release in ruled.releases]
     assert abs(np.mean(means) - truth) > 10 * np.std(means, ddof=1) / np.sqrt(40)
     assert ("prior_shift", "intercept") in failed(ruled.fits["Income"])
@@ -289,9 +289,9 @@ def test_airbnb_prices_are_as_near_as_the_paper_has_them() -> None:
     """Guo & Hu Table 2: maximum ecdf difference of price 0.0509 (with synthetic days; here with the confidential ones)."""
     recipe = Recipe.from_toml(RECIPE)
     raw = pd.read_csv(AIRBNB)
-    data = conform(raw[raw["price"] > 0].sample(10_000, random_state=1), recipe.schema)
+    data = conform_to_schema(raw[raw["price"] > 0].sample(10_000, random_state=1), recipe.schema)
     check_steps(recipe, data)
-    outcome = execute(recipe, data, key=PUBLIC)
+    outcome = execute_run(recipe, data, key=PUBLIC)
     gaps = [
         ks_2samp(data.numbers("price"), release.numbers("price"), method="asymp").statistic
         for release in outcome.releases
@@ -327,11 +327,11 @@ def test_a_table_of_many_blocks_has_the_same_posterior(
     data = example(300)
     data = Microdata(data.schema, data.frame.assign(y=data.frame["y"].abs() + 0.01))
     if weighted:
-        data = data.weighted(np.where(np.arange(300) % 7 == 0, 0.0, np.linspace(0.1, 1, 300)))
+        data = data.with_weights(np.where(np.arange(300) % 7 == 0, 0.0, np.linspace(0.1, 1, 300)))
     spec = LinearRegressionSpec(**settings)  # type: ignore[arg-type]
     whole = linear_regression(data, "y", spec, run_of(), 5)
     drawn = draw(whole, spec, "y", data, data, 2, np.random.default_rng(1))
-    monkeypatch.setattr(blocks, "CELLS", 111)
+    monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", 111)
     found = linear_regression(data, "y", spec, run_of(), 5)
     for one, other in zip(found.diagnostics, whole.diagnostics, strict=True):
         assert (one.name, one.parameter, one.passed) == (other.name, other.parameter, other.passed)
@@ -344,7 +344,7 @@ def test_a_table_of_many_blocks_has_the_same_posterior(
 def test_draws_from_many_blocks_do_not_hang_on_the_order_of_the_records(
     settings: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "CELLS", 111)
+    monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", 111)
     data = example(300)
     data = Microdata(data.schema, data.frame.assign(y=data.frame["y"].abs() + 0.01))
     moved = Microdata(data.schema, data.frame.sample(frac=1, random_state=1).reset_index(drop=True))
@@ -357,7 +357,7 @@ def test_draws_from_many_blocks_do_not_hang_on_the_order_of_the_records(
 def test_coefficients_from_many_blocks_have_the_moments_of_the_posterior(
     prior: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "CELLS", 111)
+    monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", 111)
     data = example(300)
     spec = LinearRegressionSpec.from_table({"predictors": ["group", "x"], "prior": prior}, "")
     fit = linear_regression(data, "y", spec, run_of(), 20_000)

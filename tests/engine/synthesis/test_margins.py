@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.contract.privacy import VARIANTS, differences, private_table, variant
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.contract.privacy import VARIANTS, neighbour_differences, private_table, vary_recipe
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import draw_dataset, fit_model
@@ -19,11 +19,11 @@ from sfumato.engine.margins.zcdp import rho_at
 from sfumato.engine.methods.privacy import PrivacyAccount
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.results import Fit
-from sfumato.engine.recipe.budget import accounts_of
+from sfumato.engine.recipe.budget import privacy_accounts
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.synthesis import margins
-from sfumato.engine.synthesis.margins import margins_of
+from sfumato.engine.synthesis.margins import protected_margins
 
 KEY = bytes(range(32))
 VARIABLES: dict[str, Any] = {
@@ -62,7 +62,7 @@ def planned(frame: pd.DataFrame | None = None, **step: Any) -> tuple[Recipe, Mic
             "release": {"m": 2, "seed": 1, **({} if "w" in frame else {"records": 5_000})},
         }
     )
-    return recipe, conform(frame, recipe.schema, MissingPolicy.KEEP if gaps else MissingPolicy.REFUSE)
+    return recipe, conform_to_schema(frame, recipe.schema, MissingPolicy.KEEP if gaps else MissingPolicy.REFUSE)
 
 
 def made(recipe: Recipe, data: Microdata) -> tuple[Fit, pd.DataFrame]:
@@ -88,7 +88,7 @@ def test_kept_pairs_are_kept_and_no_other() -> None:
     assert apart(released, data.frame, "sex", "age") < 0.01
     assert abs(released["age"].corr(released["pay"])) < 0.1
     assert data.frame["age"].corr(data.frame["pay"]) > 0.7
-    assert all((counts % 10 == 0).all() for counts in margins_of(fit).values())
+    assert all((counts % 10 == 0).all() for counts in protected_margins(fit).values())
     passed = {one.name: one.passed for one in fit.diagnostics}
     assert passed["small_counts_that_follow"] is True
 
@@ -99,10 +99,10 @@ def test_a_release_follows_from_the_protected_margins_alone() -> None:
     recipe, data = planned(frame, margins=["area : sex"], limit=50)
     one = fit_model(recipe, 0, data, key=KEY)
     swapped = frame.assign(age=frame["age"].to_numpy()[::-1].copy(), pay=frame["pay"].to_numpy()[::-1].copy())
-    other = fit_model(recipe, 0, conform(swapped, recipe.schema), key=KEY)
+    other = fit_model(recipe, 0, conform_to_schema(swapped, recipe.schema), key=KEY)
     assert all(np.array_equal(one.arrays[name], other.arrays[name]) for name in one.arrays)
     changed = frame.assign(area=np.where(frame.index < 200, "village", frame["area"]))
-    third = fit_model(recipe, 0, conform(changed, recipe.schema), key=KEY)
+    third = fit_model(recipe, 0, conform_to_schema(changed, recipe.schema), key=KEY)
     assert not np.array_equal(one.arrays["joint"], third.arrays["joint"]), "the control: other margins"
 
 
@@ -140,7 +140,7 @@ def test_much_epsilon_keeps_relations_and_little_does_not(selection: str) -> Non
 
 def account_of(**step: Any) -> PrivacyAccount:
     recipe, data = planned(**step)
-    ((_, found),) = accounts_of(recipe, data, secret=True)
+    ((_, found),) = privacy_accounts(recipe, data, secret=True)
     assert isinstance(found, PrivacyAccount)
     return found
 
@@ -240,7 +240,7 @@ def undeclared(frame: pd.DataFrame, **step: Any) -> tuple[Recipe, Microdata]:
             "release": {"m": 1, "seed": 1, "records": 3_000},
         }
     )
-    return recipe, conform(frame, recipe.schema)
+    return recipe, conform_to_schema(frame, recipe.schema)
 
 
 @pytest.mark.slow
@@ -249,12 +249,12 @@ def test_a_file_without_declared_levels_and_bounds_is_private_too() -> None:
     frame.loc[7, "area"] = "a village that one person has"
     frame.loc[9, "pay"] = 9e7
     recipe, data = undeclared(frame, epsilon=3.0)
-    ((_, found),) = accounts_of(recipe, data, secret=True)
+    ((_, found),) = privacy_accounts(recipe, data, secret=True)
     assert isinstance(found, PrivacyAccount)
     assert found.release == 3.0
     cost = found.concentrated
     assert cost is not None
-    assert cost.failed == pytest.approx(cost.delta / 2)
+    assert cost.failure_delta == pytest.approx(cost.delta / 2)
     assert cost.rho == pytest.approx(rho_at(3.0, cost.delta / 2))
     assert cost.rho == pytest.approx(sum(cost.parts.values()))
     assert cost.parts["levels and ranges"] == pytest.approx(0.1 * cost.rho)
@@ -265,7 +265,7 @@ def test_a_file_without_declared_levels_and_bounds_is_private_too() -> None:
     assert released["age"].corr(released["pay"]) > 0.6
     step = recipe.synthesis[0]
     assert isinstance(step.spec, margins.MarginsSpec)
-    tables = margins.approved(fit, step.spec, step.targets, data)
+    tables = margins.publishable_tables(fit, step.spec, step.targets, data)
     labels = {label for one in tables for axis in one.categories for label in axis}
     assert "a village that one person has" not in labels
     assert "(other levels)" in labels
@@ -279,11 +279,11 @@ def test_noise_that_leaves_no_level_says_what_to_do() -> None:
 
 def test_a_threshold_that_is_too_low_is_noticed_by_the_neighbour_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neighbours with new levels and extreme values: one claim and one domain, and another one as soon as a level needs no count."""
-    recipe = variant(private_table(registry()["synthesis.margins"]), **VARIANTS["no levels or bounds of the first"])
-    assert differences(recipe) == []
+    recipe = vary_recipe(private_table(registry()["synthesis.margins"]), **VARIANTS["no levels or bounds of the first"])
+    assert neighbour_differences(recipe) == []
     monkeypatch.setattr(private_domain, "level_threshold", lambda *given: -math.inf)
     monkeypatch.setattr(margins, "SOFT_STEPS", 10)
-    found = differences(recipe)
+    found = neighbour_differences(recipe)
     assert any("region: a new level: releases" in one for one in found), found
 
 
@@ -305,7 +305,7 @@ def of_households(frame: pd.DataFrame, **step: Any) -> tuple[Recipe, Microdata]:
             "release": {"m": 1, "seed": 1, "records": 500},
         }
     )
-    return recipe, conform(frame, recipe.schema)
+    return recipe, conform_to_schema(frame, recipe.schema)
 
 
 def test_no_unit_is_counted_with_more_records_than_was_said() -> None:
@@ -313,21 +313,21 @@ def test_no_unit_is_counted_with_more_records_than_was_said() -> None:
     recipe, data = of_households(frame, unit="home", person_records=3)
     spec = recipe.synthesis[0].spec
     assert isinstance(spec, margins.MarginsSpec)
-    counted = margins.counted_records(data, spec, np.random.default_rng(1))
+    counted = margins.choose_counted_records(data, spec, np.random.default_rng(1))
     kept = pd.Series(owners)[counted].value_counts()
     assert sorted(kept.unique()) == [1, 2, 3]
     assert len(kept) == 100, "nobody is left out whole"
     first = {
         at
         for seed in range(30)
-        for at in np.flatnonzero(margins.counted_records(data, spec, np.random.default_rng(seed))[6:46])
+        for at in np.flatnonzero(margins.choose_counted_records(data, spec, np.random.default_rng(seed))[6:46])
     }
     assert len(first) > 25, "which records are taken is chance"
     fit, released = made(recipe, data)
     (left_out,) = (one for one in fit.diagnostics if one.name == "records_beyond_those_of_a_unit")
     assert left_out.value == len(frame) - counted.sum()
     assert set(owners).isdisjoint(released.astype(str).to_numpy().ravel())
-    ((_, found),) = accounts_of(recipe, data, secret=True)
+    ((_, found),) = privacy_accounts(recipe, data, secret=True)
     assert isinstance(found, PrivacyAccount)
     assert found.release == 2.0
 
@@ -342,7 +342,7 @@ def test_a_unit_changes_no_count_by_more_than_was_said() -> None:
             recipe, data = of_households(one, **spec)
             settings = recipe.synthesis[0].spec
             assert isinstance(settings, margins.MarginsSpec)
-            totals.append(int(margins.counted_records(data, settings, np.random.default_rng(1)).sum()))
+            totals.append(int(margins.choose_counted_records(data, settings, np.random.default_rng(1)).sum()))
         assert totals[0] - totals[1] == most
 
 

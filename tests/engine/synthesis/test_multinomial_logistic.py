@@ -11,13 +11,13 @@ import statsmodels.api as sm
 from scipy import stats
 
 from sfumato.engine.data import blocks
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.design import stratified_logit
-from sfumato.engine.design.completed_design import CompletedDesign, require_determined
+from sfumato.engine.design.completed_design import CompletedDesign, require_independent_terms
 from sfumato.engine.design.stratified_logit import stratified_records
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
@@ -53,11 +53,11 @@ def frame(n: int, seed: int) -> pd.DataFrame:
 
 
 def table(n: int = 800, seed: int = 1) -> Microdata:
-    return conform(frame(n, seed), SCHEMA)
+    return conform_to_schema(frame(n, seed), SCHEMA)
 
 
 def fitted(data: Microdata, target: str, spec: MultinomialLogisticSpec, draws: int = 3) -> model.Fit:
-    model.check(data, target, spec, "synthesis[0]")
+    model.check_data(data, target, spec, "synthesis[0]")
     return model.multinomial_logistic(data, target, spec, Run(np.random.default_rng(1)), draws)
 
 
@@ -76,7 +76,7 @@ def test_the_maximum_in_each_stratum_is_that_of_statsmodels() -> None:
             pd.get_dummies(own["home"], drop_first=True).astype(float).assign(age=own["age"].astype(float))
         )
         theirs = sm.MNLogit(own["race"].cat.codes, x).fit(method="newton", disp=0, tol=1e-14, maxiter=100)
-        design = CompletedDesign.of(spec.predictors, data).matrix(data)[(raw["sex"] == sex).to_numpy()]
+        design = CompletedDesign.from_terms(spec.predictors, data).matrix(data)[(raw["sex"] == sex).to_numpy()]
         scores = design @ fit.arrays[f"{number}.coefficients"][0].T
         p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
         assert p == pytest.approx(np.asarray(theirs.predict()), abs=1e-8)
@@ -84,24 +84,24 @@ def test_the_maximum_in_each_stratum_is_that_of_statsmodels() -> None:
 
 def test_units_of_a_number_and_the_order_of_levels_change_no_probability() -> None:
     raw = frame(500, 2)
-    data = conform(raw, SCHEMA)
-    days = conform(raw.assign(age=raw["age"] * 365), SCHEMA)
+    data = conform_to_schema(raw, SCHEMA)
+    days = conform_to_schema(raw.assign(age=raw["age"] * 365), SCHEMA)
     turned = Schema((SCHEMA["home"], Variable("race", Kind.CATEGORICAL, levels=("z", "y", "x")), *SCHEMA.variables[2:]))
     spec = MultinomialLogisticSpec(predictors=("age", "sex"), penalty=2.0)
 
     def probabilities(one: Microdata) -> np.ndarray:
-        (records,) = model.records_of(one, "race", spec)
+        (records,) = model.records_by_stratum(one, "race", spec)
         return np.exp(records.fit(2.0).log_probabilities(records.x))
 
     assert probabilities(days) == pytest.approx(probabilities(data), abs=1e-10)
-    assert probabilities(conform(raw, turned))[:, ::-1] == pytest.approx(probabilities(data), abs=1e-10)
-    shuffled = conform(raw.sample(frac=1, random_state=1), SCHEMA)
+    assert probabilities(conform_to_schema(raw, turned))[:, ::-1] == pytest.approx(probabilities(data), abs=1e-10)
+    shuffled = conform_to_schema(raw.sample(frac=1, random_state=1), SCHEMA)
     assert np.sort(probabilities(shuffled), axis=0) == pytest.approx(np.sort(probabilities(data), axis=0), abs=1e-10)
 
 
 def test_datasets_have_the_probabilities_of_the_model() -> None:
     data, spec = table(3000, 3), MultinomialLogisticSpec(predictors=("age", "sex"))
-    (records,) = model.records_of(data, "race", spec)
+    (records,) = model.records_by_stratum(data, "race", spec)
     expected = np.exp(records.fit(spec.penalty).log_probabilities(records.x))
     fit, rng, counts = fitted(data, "race", spec), np.random.default_rng(4), np.zeros((2, 3))
     young = data.numbers("age") < 15
@@ -133,7 +133,7 @@ def test_groups_of_the_target_keep_records_in_their_group_and_draw_its_levels_al
 def test_only_levels_that_a_stratum_has_are_drawn_in_it() -> None:
     raw = frame(600, 5)
     raw.loc[(raw["sex"] == "f") & (raw["race"] == "z"), "race"] = "x"
-    data = conform(raw, SCHEMA)
+    data = conform_to_schema(raw, SCHEMA)
     values = drawn(data, "race", MultinomialLogisticSpec(predictors=("age",), strata="sex"))
     assert set(values[(raw["sex"] == "f").to_numpy()]) == {0, 1}
     assert set(values[(raw["sex"] == "m").to_numpy()]) == {0, 1, 2}
@@ -161,7 +161,7 @@ def test_the_second_variable_is_drawn_given_the_synthetic_values_of_the_first() 
     data, recipe = table(4000, 6), Recipe.from_table(RECIPE)
     assert Recipe.from_toml(recipe.to_toml()) == recipe
     check_steps(recipe, data)
-    (released, other) = execute(recipe, data, key=PUBLIC).releases
+    (released, other) = execute_run(recipe, data, key=PUBLIC).releases
     assert not released.frame.equals(other.frame)
 
     def share(home: pd.Series) -> float:
@@ -185,7 +185,7 @@ def test_the_second_variable_is_drawn_given_the_synthetic_values_of_the_first() 
 def test_what_cannot_be_fitted_or_would_be_copied_is_refused(changed: dict[str, Any], place: str, message: str) -> None:
     raw = frame(300, 7)
     raw["separates"] = np.where(raw["home"] == "b", "1", "0")
-    data = conform(raw, Schema((*SCHEMA.variables, Variable("separates", Kind.BINARY))))
+    data = conform_to_schema(raw, Schema((*SCHEMA.variables, Variable("separates", Kind.BINARY))))
     variables = {**RECIPE["variables"], "separates": {"kind": "binary"}}
     step = {"target": "home", "method": "multinomial_logistic", "predictors": ["age"], **changed}
     recipe = Recipe.from_table({**RECIPE, "variables": variables, "synthesis": [step]})
@@ -205,7 +205,7 @@ def test_strata_that_are_the_target_or_that_a_later_step_makes_are_refused() -> 
 @pytest.mark.slow
 def test_a_release_has_as_few_copies_as_independent_draws_and_a_single_valued_stratum_would_copy() -> None:
     data, spec = table(2000, 8), MultinomialLogisticSpec(predictors=("age", "sex"))
-    (records,) = model.records_of(data, "home", spec)
+    (records,) = model.records_by_stratum(data, "home", spec)
     p = np.exp(records.fit(spec.penalty).log_probabilities(records.x))
     own = data.numbers("home").astype(int)
     same = int((drawn(data, "home", spec) == own).sum())
@@ -216,25 +216,25 @@ def with_gaps(n: int = 600) -> Microdata:
     raw, rng = frame(n, 9).astype("object"), np.random.default_rng(10)
     for name, share in (("race", 0.1), ("age", 0.15), ("sex", 0.1)):
         raw.loc[rng.random(n) < share, name] = None
-    return conform(raw, SCHEMA, MissingPolicy.KEEP)
+    return conform_to_schema(raw, SCHEMA, MissingPolicy.KEEP)
 
 
 def test_missing_values_are_drawn_as_a_level_or_filled() -> None:
     data = with_gaps()
     kept = drawn(data, "race", MultinomialLogisticSpec(predictors=("age", "sex")))
-    assert np.isnan(kept).mean() == pytest.approx(data.missing("race").mean(), abs=0.05)
+    assert np.isnan(kept).mean() == pytest.approx(data.missing_mask("race").mean(), abs=0.05)
     filled = drawn(data, "race", MultinomialLogisticSpec(predictors=("age", "sex"), missing="filled"))
     assert not np.isnan(filled).any()
     (records,) = stratified_records(data, "race", ("age", "sex"), filled=True)
-    assert len(records.rows) == int((~data.missing("race")).sum())
-    names = CompletedDesign.of(("age", "sex"), data).names
+    assert len(records.rows) == int((~data.missing_mask("race")).sum())
+    names = CompletedDesign.from_terms(("age", "sex"), data).names
     assert names == ("intercept", "age", "age missing", "sex=m", "sex missing")
 
 
 def test_variables_that_lack_the_same_records_are_no_aliases() -> None:
     raw = frame(300, 11).astype("object")
     raw.loc[:30, ["age", "sex"]] = None
-    data = conform(raw, SCHEMA, MissingPolicy.KEEP)
+    data = conform_to_schema(raw, SCHEMA, MissingPolicy.KEEP)
     spec = MultinomialLogisticSpec(predictors=("age", "sex"))
     fit = fitted(data, "race", spec)
     assert fit.arrays["0.kept"].tolist() == [True, True, True, True, False]
@@ -242,7 +242,7 @@ def test_variables_that_lack_the_same_records_are_no_aliases() -> None:
 
 def test_drawn_parameters_differ_by_dataset_and_say_where_the_penalty_speaks() -> None:
     raw = frame(400, 12)
-    data = conform(raw, SCHEMA)
+    data = conform_to_schema(raw, SCHEMA)
     spec = MultinomialLogisticSpec(predictors=("age", "sex"), parameters="drawn")
     fit = fitted(data, "race", spec, draws=4)
     assert fit.arrays["0.coefficients"].shape == (4, 3, 3)
@@ -250,9 +250,9 @@ def test_drawn_parameters_differ_by_dataset_and_say_where_the_penalty_speaks() -
     shift = next(d for d in fit.diagnostics if d.name == "prior_shift")
     assert shift.passed
     raw["sex"] = np.where(raw["race"] == "x", "f", "m")
-    separated = fitted(conform(raw, SCHEMA), "race", spec)
+    separated = fitted(conform_to_schema(raw, SCHEMA), "race", spec)
     assert next(d for d in separated.diagnostics if d.name == "prior_shift").passed is False
-    mle = fitted(conform(raw, SCHEMA), "race", MultinomialLogisticSpec(predictors=("age", "sex")))
+    mle = fitted(conform_to_schema(raw, SCHEMA), "race", MultinomialLogisticSpec(predictors=("age", "sex")))
     assert all(d.passed is not False for d in mle.diagnostics)
     assert next(d for d in mle.diagnostics if d.name == "largest_coefficient").value < 10  # type: ignore[operator]
 
@@ -262,7 +262,7 @@ def gappy(n: int = 400) -> Microdata:
     raw = frame(n, 3)
     raw["age"] = raw["age"].astype(float).mask(np.arange(n) % 11 == 0)
     raw["race"] = raw["race"].mask(np.arange(n) % 13 == 0)
-    return conform(raw, SCHEMA, MissingPolicy.KEEP)
+    return conform_to_schema(raw, SCHEMA, MissingPolicy.KEEP)
 
 
 @pytest.mark.parametrize(
@@ -282,14 +282,14 @@ def test_records_that_are_alike_are_one_row_of_a_large_fit(
     data, own_groups = gappy(), "groups" in settings and "strata" not in settings
     target = "home" if own_groups else "race"
     if weighted and not own_groups:  # with its own groups the target carries values past the weights
-        data = data.weighted(np.where(np.arange(400) % 7 == 0, 0.0, np.linspace(0.1, 1, 400)))
+        data = data.with_weights(np.where(np.arange(400) % 7 == 0, 0.0, np.linspace(0.1, 1, 400)))
     spec = MultinomialLogisticSpec.from_table(settings, "")
     alone = fitted(data, target, spec)
     made = model.draw(alone, spec, target, data, data, 0, np.random.default_rng(2))
     monkeypatch.setattr(stratified_logit, "MOST_ALONE", 0)
-    monkeypatch.setattr(blocks, "CELLS", 50)
+    monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", 50)
     together = fitted(data, target, spec)
-    assert model.records_of(data, target, spec)[0].x.shape[0] < len(data) / 2
+    assert model.records_by_stratum(data, target, spec)[0].x.shape[0] < len(data) / 2
     assert together.arrays.keys() == alone.arrays.keys()
     for name, array in alone.arrays.items():
         assert together.arrays[name] == pytest.approx(array, rel=1e-6, abs=1e-7)
@@ -307,17 +307,17 @@ def test_columns_of_many_blocks_are_scaled_alike(far: float, size: float, monkey
     raw = frame(300, 5).assign(age=far + size * np.random.default_rng(1).normal(size=300))
     raw["age"] = raw["age"].mask(np.arange(300) % 9 == 0)
     schema = Schema((*SCHEMA.variables[:2], Variable("age", Kind.CONTINUOUS), SCHEMA.variables[3]))
-    data = conform(raw, schema, MissingPolicy.KEEP)
+    data = conform_to_schema(raw, schema, MissingPolicy.KEEP)
     terms = ("home", "age", "sex:age", "race:sex")
-    one = CompletedDesign.of(terms, data)
-    monkeypatch.setattr(blocks, "CELLS", 40)
-    other = CompletedDesign.of(terms, data)
+    one = CompletedDesign.from_terms(terms, data)
+    monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", 40)
+    other = CompletedDesign.from_terms(terms, data)
     assert one.names == other.names
     for own, of in zip(one.blocks, other.blocks, strict=True):
         assert own.gaps == of.gaps
         for name in ("fill", "shift", "divisor"):
             assert getattr(of, name) == pytest.approx(getattr(own, name), rel=1e-7)
-    require_determined(data, terms, "p")
+    require_independent_terms(data, terms, "p")
     with pytest.raises(BadInput, match="is aliased") as error:
-        require_determined(data, ("home", "sex", "age", "home"), "p")
+        require_independent_terms(data, ("home", "sex", "age", "home"), "p")
     assert error.value.place == "p[3]"

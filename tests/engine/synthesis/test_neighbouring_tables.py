@@ -11,19 +11,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.contract.privacy import claim_of, differences, tables_of
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.contract.privacy import claim_of_run, neighbour_differences, neighbour_tables
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import MissingPolicy
-from sfumato.engine.design.categories import categories_of
+from sfumato.engine.design.categories import categories_of_variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.privacy import PrivacyAccount
 from sfumato.engine.methods.run import Run
-from sfumato.engine.recipe.budget import accounts_of
+from sfumato.engine.recipe.budget import privacy_accounts
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.recipe.weights import Weighting
+from sfumato.engine.recipe.weights import RecordWeighting
 from sfumato.engine.synthesis import perturbed_gibbs as pegs
 from sfumato.engine.synthesis._conditional_tables import ConditionalTable
-from sfumato.engine.synthesis.perturbed_gibbs import PerturbedGibbsSpec, moved
+from sfumato.engine.synthesis.perturbed_gibbs import PerturbedGibbsSpec, move_to_neighbours
 
 VARIABLES: dict[str, Any] = {
     "area": {"kind": "categorical", "levels": ["north", "south", "west"], "may_be_missing": True},
@@ -75,7 +75,9 @@ def recipe(step: dict[str, Any] | None = None, variables: dict[str, Any] = VARIA
 
 
 def covered(plan: Recipe) -> bool:
-    return claim_of(plan, conform(next(tables_of(plan, 1)).frame, plan.schema, plan.data.missing)).covered
+    return claim_of_run(
+        plan, conform_to_schema(next(neighbour_tables(plan, 1)).frame, plan.schema, plan.data.missing)
+    ).covered
 
 
 @pytest.mark.slow
@@ -83,7 +85,7 @@ def covered(plan: Recipe) -> bool:
 def test_a_setting_of_the_recipe_alone_keeps_the_claim_whatever_the_records_are(name: str) -> None:
     plan = recipe(COVERED[name])
     assert covered(plan)
-    assert differences(plan) == []
+    assert neighbour_differences(plan) == []
 
 
 @pytest.mark.slow
@@ -91,7 +93,7 @@ def test_a_setting_of_the_recipe_alone_keeps_the_claim_whatever_the_records_are(
 def test_a_setting_that_learns_from_the_records_claims_nothing_whatever_they_are(name: str) -> None:
     plan = recipe(UNCOVERED[name])
     assert not covered(plan)
-    assert differences(plan) == []
+    assert neighbour_differences(plan) == []
 
 
 @pytest.mark.slow
@@ -103,7 +105,8 @@ def test_constraints_are_covered_where_they_are_declared(name: str) -> None:
     plan = recipe(step, counts, constraints=rules, data={"missing": "refuse"})
     frame = pd.DataFrame({"visits": [1, 4, 7] * 5, "calls": [1, 4, 7] * 5})
     claims = [
-        claim_of(plan, conform(one, plan.schema)) for one in (frame, frame.iloc[1:], frame.assign(visits=9, calls=9))
+        claim_of_run(plan, conform_to_schema(one, plan.schema))
+        for one in (frame, frame.iloc[1:], frame.assign(visits=9, calls=9))
     ]
     assert [one.covered for one in claims] == [claimed] * 3
     assert len(set(claims)) == 1
@@ -111,9 +114,9 @@ def test_constraints_are_covered_where_they_are_declared(name: str) -> None:
 
 def test_weights_by_an_earlier_run_are_outside_the_proof() -> None:
     plan = recipe()
-    data = conform(next(tables_of(plan, 1)).frame, plan.schema, plan.data.missing)
+    data = conform_to_schema(next(neighbour_tables(plan, 1)).frame, plan.schema, plan.data.missing)
     assert covered(plan)
-    claim = claim_of(replace(plan, weights=Weighting(run=1)), data)
+    claim = claim_of_run(replace(plan, weights=RecordWeighting(run=1)), data)
     assert claim.public == ("how much influence a record has was learned from the confidential data",)
 
 
@@ -122,7 +125,7 @@ def test_hold_outs_and_samples_change_no_claim() -> None:
     for data in ({"sample": 5}, {"holdout": 0.3}, {"where": "visits > 1"}):
         plan = recipe(data={"missing": "keep", **data})
         assert covered(plan)
-        assert differences(plan) == []
+        assert neighbour_differences(plan) == []
 
 
 def people(records: int, lacking: int = 0) -> pd.DataFrame:
@@ -146,9 +149,9 @@ def test_a_missing_value_that_is_declared_is_drawn_whether_or_not_the_data_have_
     plan = recipe({"hash_size": 1})
     rates, claims = [], []
     for lacking in (0, 1):
-        data = conform(people(60, lacking), plan.schema, MissingPolicy.KEEP)
+        data = conform_to_schema(people(60, lacking), plan.schema, MissingPolicy.KEEP)
         rates.append(lacking_rate(plan, data))
-        ((_, account),) = accounts_of(plan, data, secret=True)
+        ((_, account),) = privacy_accounts(plan, data, secret=True)
         assert isinstance(account, PrivacyAccount)
         claims.append(account)
     assert claims[0] == claims[1]
@@ -161,9 +164,9 @@ def test_where_it_is_not_declared_the_claim_is_withdrawn_before_a_record_lacks_t
     """60 complete records gave an epsilon; with one incomplete record more, records that lack the value were released."""
     plain = {name: {k: v for k, v in own.items() if k != "may_be_missing"} for name, own in VARIABLES.items()}
     plan = recipe({"hash_size": 1}, plain)
-    tables = [conform(people(60, lacking), plan.schema, MissingPolicy.KEEP) for lacking in (0, 1)]
+    tables = [conform_to_schema(people(60, lacking), plan.schema, MissingPolicy.KEEP) for lacking in (0, 1)]
     assert [lacking_rate(plan, data) > 0 for data in tables] == [False, True], "the ratio is infinite"
-    claims = [claim_of(plan, data) for data in tables]
+    claims = [claim_of_run(plan, data) for data in tables]
     assert claims[0] == claims[1]
     assert claims[0].public == ("whether a value may be missing was not fixed beforehand",)
     assert any("may_be_missing = true under [variables]" in reason for reason in claims[0].reasons)
@@ -183,13 +186,17 @@ def test_a_missing_level_is_within_epsilon_of_every_neighbour(neighbours: float)
     assert isinstance(spec, PerturbedGibbsSpec)
 
     def chance(values: tuple[str | None, ...]) -> np.ndarray:
-        data = conform(pd.DataFrame({"size": pd.Series(values, dtype=object)}), plan.schema, MissingPolicy.KEEP)
-        categories = categories_of(data, "size", None)
-        table = ConditionalTable.counted(np.zeros(len(data), dtype=np.int64), categories.codes(data), categories.size)
-        mixed = pegs.mixed_of(table, categories, spec, 1)
+        data = conform_to_schema(
+            pd.DataFrame({"size": pd.Series(values, dtype=object)}), plan.schema, MissingPolicy.KEEP
+        )
+        categories = categories_of_variable(data, "size", None)
+        table = ConditionalTable.from_records(
+            np.zeros(len(data), dtype=np.int64), categories.category_codes(data), categories.size
+        )
+        mixed = pegs.uniform_draw_shares(table, categories, spec, 1)
         kernel = np.eye(3)
         kernel[:2, :2] = [[1 - neighbours, neighbours], [neighbours, 1 - neighbours]]
-        own = table.probabilities(np.zeros(2))[0] @ kernel
+        own = table.draw_probabilities(np.zeros(2))[0] @ kernel
         return np.log((1 - mixed[0]) * own + mixed[0] / 3)
 
     options = ("small", "large", None)
@@ -215,7 +222,7 @@ def test_no_level_is_moved_out_of_the_levels(kind: str, levels: int, lacking: bo
     frame = pd.DataFrame(
         {"size": pd.Series([*names, names[0]] * 20, dtype=object), "area": (["n", "s"] * 60)[: 20 * (levels + 1)]}
     )
-    data = conform(frame, plan.schema, plan.data.missing)
+    data = conform_to_schema(frame, plan.schema, plan.data.missing)
     step = plan.synthesis[0]
     spec = step.spec
     assert isinstance(spec, PerturbedGibbsSpec)
@@ -228,9 +235,9 @@ def test_no_level_is_moved_out_of_the_levels(kind: str, levels: int, lacking: bo
 
 def test_a_single_category_stays_itself() -> None:
     codes = np.array([0, 0, 1, 0])
-    assert moved(codes, 1, 0.5, np.random.default_rng(1)).tolist() == codes.tolist()
-    assert set(moved(np.zeros(2000, dtype=np.int64), 1, 0.5, np.random.default_rng(1)).tolist()) == {0}
-    two = moved(np.zeros(2000, dtype=np.int64), 2, 0.5, np.random.default_rng(1))
+    assert move_to_neighbours(codes, 1, 0.5, np.random.default_rng(1)).tolist() == codes.tolist()
+    assert set(move_to_neighbours(np.zeros(2000, dtype=np.int64), 1, 0.5, np.random.default_rng(1)).tolist()) == {0}
+    two = move_to_neighbours(np.zeros(2000, dtype=np.int64), 2, 0.5, np.random.default_rng(1))
     assert set(two.tolist()) == {0, 1}
     assert two.mean() == pytest.approx(0.5, abs=0.05)
 

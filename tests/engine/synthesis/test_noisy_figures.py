@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.execution.tasks import account_rows, execute
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
+from sfumato.engine.execution.tasks import account_rows, execute_run
 from sfumato.engine.margins.domain import Domain
 from sfumato.engine.margins.private import noisy_distance
 from sfumato.engine.methods.run import Run
@@ -56,9 +56,9 @@ def test_means_and_shares_in_the_result_rows_cover_the_population_as_often_as_th
     truth = {"pay": float(((EDGES[:-1] + EDGES[1:]) / 2 * SHARES).sum()), "city": float(SHARES[2:].sum())}
     covered, forgetful = dict.fromkeys(truth, 0), 0
     for seed in range(RUNS):
-        data = conform(people(np.random.default_rng(seed)), plan.schema, plan.data.missing)
+        data = conform_to_schema(people(np.random.default_rng(seed)), plan.schema, plan.data.missing)
         fit = margins.margins(data, step.targets, step.spec, Run(np.random.default_rng([5, seed])), 1)
-        for one in margins.noisy_figures(fit, step.spec, step.targets, data):
+        for one in margins.noisy_estimates(fit, step.spec, step.targets, data):
             name = one.params.get("level", one.target)
             if name in truth:
                 assert one.lower is not None
@@ -67,7 +67,7 @@ def test_means_and_shares_in_the_result_rows_cover_the_population_as_often_as_th
             if name == "pay":
                 assert one.value is not None
                 assert one.reason == margins.OF_BINS
-                spread = math.sqrt(float(data.present("pay").var()) / len(data.present("pay")))
+                spread = math.sqrt(float(data.present_numbers("pay").var()) / len(data.present_numbers("pay")))
                 forgetful += abs(one.value - truth["pay"]) <= 1.96 * spread
     assert all(0.93 <= count / RUNS <= 0.97 for count in covered.values()), covered
     assert forgetful / RUNS < 0.9, "the control: an interval that forgets the noise"
@@ -118,7 +118,9 @@ def test_one_record_moves_the_distance_by_no_more_than_was_paid_for() -> None:
 
 
 def test_the_account_shows_what_the_public_figure_costs_and_the_rest_gets_less() -> None:
-    data = conform(people(np.random.default_rng(1)), recipe(epsilon=1.0).schema, recipe(epsilon=1.0).data.missing)
+    data = conform_to_schema(
+        people(np.random.default_rng(1)), recipe(epsilon=1.0).schema, recipe(epsilon=1.0).data.missing
+    )
     parts: dict[float, dict[str, float | None]] = {}
     for share in (0.0, 0.1):
         rows = account_rows(recipe(epsilon=1.0, figures=share), 0, data, key=KEY)
@@ -132,8 +134,8 @@ def test_the_account_shows_what_the_public_figure_costs_and_the_rest_gets_less()
 
 def test_the_rows_of_a_run_have_them_and_rounded_tables_have_none() -> None:
     plan = recipe(epsilon=1.0, figures=0.1)
-    data: Microdata = conform(people(np.random.default_rng(1)), plan.schema, plan.data.missing)
-    rows = [row for row in execute(plan, data, key=KEY).rows if row.measure.startswith("noisy_")]
+    data: Microdata = conform_to_schema(people(np.random.default_rng(1)), plan.schema, plan.data.missing)
+    rows = [row for row in execute_run(plan, data, key=KEY).rows if row.measure.startswith("noisy_")]
     assert {(row.measure, row.target, row.params.get("level")) for row in rows} == {
         ("noisy_share", "area", "city"),
         ("noisy_share", "area", "town"),
@@ -142,5 +144,5 @@ def test_the_rows_of_a_run_have_them_and_rounded_tables_have_none() -> None:
         ("noisy_pair_distance", "", None),
     }
     assert all(row.lower is not None and row.upper is not None and row.lower < row.upper for row in rows)
-    rounded = execute(recipe(), data, key=KEY).rows
+    rounded = execute_run(recipe(), data, key=KEY).rows
     assert not [row for row in rounded if row.measure.startswith("noisy_")]

@@ -17,11 +17,16 @@ from scipy import stats
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.engine.methods.privacy import PrivacyAccount, epsilon_of, virtual_records
+from sfumato.engine.methods.privacy import PrivacyAccount, epsilon_of_draw, virtual_records
 from sfumato.engine.methods.run import Run
 from sfumato.engine.synthesis import perturbed_gibbs as pegs
 from sfumato.engine.synthesis._conditional_tables import ConditionalTable
-from sfumato.engine.synthesis.perturbed_gibbs import PerturbedGibbsSpec, Sampler, features_of, moved
+from sfumato.engine.synthesis.perturbed_gibbs import (
+    PerturbedGibbsSpec,
+    PerturbedSampler,
+    make_feature_keys,
+    move_to_neighbours,
+)
 
 Table = tuple[tuple[int, ...], ...]
 CUBE = list(itertools.product((0, 1), repeat=3))
@@ -46,17 +51,17 @@ def data_of(rows: Table, sizes: tuple[int, ...] = (2, 2, 2), kind: Kind = Kind.C
 
 
 @dataclass(frozen=True, eq=False)
-class Scripted(Sampler):
+class Scripted(PerturbedSampler):
     """A sampler that draws what a script says and adds up how likely that was: its distribution, without chance."""
 
     script: Mapping[str, Any] = ()  # type: ignore[assignment]
     surprise: Any = None
 
-    def _one(self, name: str, rows: Any, mixed: Any, rng: Any) -> Any:
+    def _draw_feature(self, name: str, rows: Any, mixed: Any, rng: Any) -> Any:
         drawn = next(self.script[name])
         table, categories = self.tables[name], self.features.categories[name]
-        shares = table.probabilities(np.zeros(len(mixed)))[: len(table.keys)]
-        if self.neighbours and categories.ordered:
+        shares = table.draw_probabilities(np.zeros(len(mixed)))[: len(table.keys)]
+        if self.neighbours and categories.is_ordered:
             shares = shares @ spread(categories.size, self.neighbours)
         shares = np.vstack([shares, np.zeros(categories.size)])
         chance = (1 - mixed[:, None]) * shares + mixed[:, None] / categories.size
@@ -81,10 +86,10 @@ def distribution(
 ) -> Any:
     """Log probability of every block of records from every seed, (seeds, blocks)."""
     data = data_of(rows, sizes, kind)
-    features = features_of(data, NAMES, spec)
+    features = make_feature_keys(data, NAMES, spec)
     fit = pegs.perturbed_gibbs(data, NAMES, spec, Run(np.random.default_rng(1)), 1)
-    tables = {n: ConditionalTable.stored(fit.arrays, n, s) for n, s in zip(NAMES, sizes, strict=True)}
-    mixed = {n: pegs.mixed_of(tables[n], features.categories[n], spec, len(NAMES)) for n in NAMES}
+    tables = {n: ConditionalTable.from_arrays(fit.arrays, n, s) for n, s in zip(NAMES, sizes, strict=True)}
+    mixed = {n: pegs.uniform_draw_shares(tables[n], features.categories[n], spec, len(NAMES)) for n in NAMES}
     cells = list(itertools.product(*(range(size) for size in sizes)))
     length = spec.block if spec.reset else spec.iterations
     paths = list(itertools.product(cells, *([cells] * length)))
@@ -99,7 +104,7 @@ def distribution(
     else:
         state = seeds
         for _ in range(length):
-            state = sampler.sweep(state, len(paths), rng)
+            state = sampler.draw_sweep(state, len(paths), rng)
     return surprise.reshape(len(cells), -1)
 
 
@@ -162,13 +167,13 @@ def test_with_fewer_virtual_records_as_the_printed_inequality_allows_it_is_not_p
 
 @pytest.mark.slow
 def test_a_block_without_reset_is_not_private(monkeypatch: pytest.MonkeyPatch) -> None:
-    def without_reset(self: Sampler, seeds: Mapping[str, Any], size: int, rng: Any) -> dict[str, Any]:
+    def without_reset(self: PerturbedSampler, seeds: Mapping[str, Any], size: int, rng: Any) -> dict[str, Any]:
         now = dict(seeds)
         for _ in range(size):
-            now = self.sweep(now, len(now["a"]), rng)
+            now = self.draw_sweep(now, len(now["a"]), rng)
         return now
 
-    monkeypatch.setattr(Sampler, "blocks", without_reset)
+    monkeypatch.setattr(PerturbedSampler, "blocks", without_reset)
     assert largest_ratio(SPECS["a block, all hashed"], 2) > 2.0
 
 
@@ -248,8 +253,8 @@ def test_epsilon_and_back() -> None:
     for epsilon in (0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0):
         for features in (1, 3, 13):
             alpha = virtual_records(epsilon, features)
-            assert epsilon_of(alpha, features) == pytest.approx(epsilon, rel=1e-12)
-        print(f"epsilon {epsilon:g} of 13 features: alpha {alpha:.6g}, and back {epsilon_of(alpha, 13):.12g}")
+            assert epsilon_of_draw(alpha, features) == pytest.approx(epsilon, rel=1e-12)
+        print(f"epsilon {epsilon:g} of 13 features: alpha {alpha:.6g}, and back {epsilon_of_draw(alpha, 13):.12g}")
     assert virtual_records(math.log(2), 1) == pytest.approx(1.0)
     assert virtual_records(1e6, 1) > 0
 
@@ -277,11 +282,11 @@ def test_the_account_of_n_samples_is_n_epsilon(spec: PerturbedGibbsSpec, samples
 def test_the_entropy_is_met_and_with_equality_where_noise_was_needed(rows: list[tuple[int, ...]], share: float) -> None:
     size, least = 3, share * math.log(3)
     codes = np.array(rows)
-    table = ConditionalTable.counted(codes[:, 1] * 3 + codes[:, 2], codes[:, 0], size)
-    mixed = table.mixed_by_entropy(least)
-    chance = table.probabilities(mixed)
+    table = ConditionalTable.from_records(codes[:, 1] * 3 + codes[:, 2], codes[:, 0], size)
+    mixed = table.uniform_share_by_entropy(least)
+    chance = table.draw_probabilities(mixed)
     entropy = -np.where(chance > 0, chance * np.log(np.maximum(chance, 1e-300)), 0).sum(axis=1)
-    bare = table.probabilities(np.append(np.zeros(len(table.keys)), 1.0))
+    bare = table.draw_probabilities(np.append(np.zeros(len(table.keys)), 1.0))
     without = -np.where(bare > 0, bare * np.log(np.maximum(bare, 1e-300)), 0).sum(axis=1)
     assert (entropy >= least - 1e-9).all()
     needed = (without < least)[:-1]
@@ -291,7 +296,7 @@ def test_the_entropy_is_met_and_with_equality_where_noise_was_needed(rows: list[
 
 def test_neighbours_are_beside() -> None:
     codes = np.repeat(np.arange(5), 20_000)
-    found = moved(codes, 4, 0.3, np.random.default_rng(1))
+    found = move_to_neighbours(codes, 4, 0.3, np.random.default_rng(1))
     assert (np.abs(found - codes) <= 1).all()
     assert (found[codes == 4] == 4).all(), "a missing value stays"
     assert ((found >= 0) & (found <= 4)).all()
@@ -302,8 +307,10 @@ def test_neighbours_are_beside() -> None:
 
 def test_a_record_that_no_table_holds_is_drawn_uniformly() -> None:
     spec = PerturbedGibbsSpec(epsilon=50.0, hash_size=2)
-    table = ConditionalTable.counted(np.array([3, 3]), np.array([0, 0]), 2)
-    mixed = pegs.mixed_of(table, features_of(data_of(((0, 0, 1), (1, 1, 0))), NAMES, spec).categories["a"], spec, 3)
-    draws, _ = table.draw(np.full(4000, 1), mixed, np.random.default_rng(2))
+    table = ConditionalTable.from_records(np.array([3, 3]), np.array([0, 0]), 2)
+    mixed = pegs.uniform_draw_shares(
+        table, make_feature_keys(data_of(((0, 0, 1), (1, 1, 0))), NAMES, spec).categories["a"], spec, 3
+    )
+    draws, _ = table.draw_categories(np.full(4000, 1), mixed, np.random.default_rng(2))
     assert stats.binomtest(int(draws.sum()), 4000).pvalue > 1e-4
     assert replace(spec, epsilon=1.0) != spec

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.engine.design.categories import categories_of
+from sfumato.engine.design.categories import categories_of_variable
 from sfumato.engine.design.seed_pools import SeedPool
 from sfumato.engine.methods.run import Run
 from sfumato.engine.synthesis import perturbed_imputation as pmi
@@ -42,7 +42,7 @@ def dependent(records: int, seed: int) -> Microdata:
 def distribution(data: Microdata, spec: PerturbedImputationSpec) -> np.ndarray:
     """Log probability of every record from every seed, (12, 12), from the models' probabilities."""
     fit = pmi.perturbed_imputation(data, NAMES, spec, Run(np.random.default_rng(1)), 1)
-    categories = {n: categories_of(data, n, None) for n in NAMES}
+    categories = {n: categories_of_variable(data, n, None) for n in NAMES}
     cells = list(itertools.product(*(range(s) for s in SIZES.values())))
     pairs = list(itertools.product(cells, cells))
     state = {n: np.array([seed[i] for seed, _ in pairs]) for i, n in enumerate(NAMES)}
@@ -50,7 +50,7 @@ def distribution(data: Microdata, spec: PerturbedImputationSpec) -> np.ndarray:
     for i, n in enumerate(NAMES):
         own = np.array([drawn[i] for _, drawn in pairs])
         share = pmi.uniform_share(spec.epsilon, len(NAMES), SIZES[n])
-        chance = (1 - share) * pmi.probabilities(fit.arrays, n, state, categories) + share / SIZES[n]
+        chance = (1 - share) * pmi.category_probabilities(fit.arrays, n, state, categories) + share / SIZES[n]
         found += np.log(chance[np.arange(len(pairs)), own])
         state[n] = own
     return found.reshape(12, 12)
@@ -88,8 +88,8 @@ def test_the_models_are_those_of_another_solver_and_what_is_drawn_is_theirs() ->
     codes = np.column_stack([data.numbers(n) for n in NAMES]).astype(int)
     design = np.hstack([np.eye(2)[codes[:, 0]], np.eye(2)[codes[:, 2]]])
     model = LogisticRegression(solver="lbfgs", C=pmi.STRONGEST, tol=1e-9, max_iter=5000).fit(design, codes[:, 1])
-    categories = {n: categories_of(data, n, None) for n in NAMES}
-    own = pmi.probabilities(fit.arrays, "b", {n: codes[:, i] for i, n in enumerate(NAMES)}, categories)
+    categories = {n: categories_of_variable(data, n, None) for n in NAMES}
+    own = pmi.category_probabilities(fit.arrays, "b", {n: codes[:, i] for i, n in enumerate(NAMES)}, categories)
     assert np.abs(own - model.predict_proba(design)).max() < 0.01
     chance = np.exp(distribution(data, spec)).mean(axis=0)
     made = pmi.joint_draw(fit, spec, NAMES, data, data, 0, 40_000, np.random.default_rng(6))

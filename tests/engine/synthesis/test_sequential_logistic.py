@@ -14,9 +14,9 @@ from scipy.special import expit
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.engine.design.sequential_regressions import SequentialModel, sequential_models
+from sfumato.engine.design.sequential_regressions import SequentialRegression, sequential_regressions
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
@@ -50,8 +50,8 @@ def paper_table(seed: int) -> np.ndarray:
 
 def models_of(
     data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpec, weights: np.ndarray | None = None
-) -> tuple[SequentialModel, ...]:
-    return sequential_models(data, targets, spec.predictors, spec.order, weights)
+) -> tuple[SequentialRegression, ...]:
+    return sequential_regressions(data, targets, spec.predictors, spec.order, weights)
 
 
 def fitted(data: Microdata, spec: SequentialLogisticSpec, draws: int = 5, seed: int = 1) -> model.Fit:
@@ -167,10 +167,10 @@ def separated() -> Microdata:
 def test_separated_levels_are_refused_with_what_to_write_and_jeffreys_has_the_closed_form() -> None:
     data = separated()
     with pytest.raises(BadInput, match=r'separates its two levels.*prior = "jeffreys"') as caught:
-        model.check(data, ("y1", "y2"), SequentialLogisticSpec(), "synthesis[0]")
+        model.check_data(data, ("y1", "y2"), SequentialLogisticSpec(), "synthesis[0]")
     assert caught.value.place == "synthesis[0].target[1]"
     spec = SequentialLogisticSpec(prior="jeffreys")
-    model.check(data, ("y1", "y2"), spec, "synthesis[0]")
+    model.check_data(data, ("y1", "y2"), spec, "synthesis[0]")
     found = models_of(data, ("y1", "y2"), spec)[0].fit("jeffreys")
     p0, p1 = 15.5 / 41, 0.5 / 21
     assert found.coefficients == pytest.approx([np.log(p0 / (1 - p0)), np.log(p1 / (1 - p1)) - np.log(p0 / (1 - p0))])
@@ -191,13 +191,13 @@ def test_a_product_that_no_record_has_is_left_out_and_a_copy_of_a_variable_is_re
     rows = rows[(rows[:, 0] + rows[:, 1]) < 2]
     data = table(rows)
     spec = SequentialLogisticSpec(order=2, prior="jeffreys")
-    model.check(data, TARGETS, spec, "synthesis[0]")
+    model.check_data(data, TARGETS, spec, "synthesis[0]")
     last = models_of(data, TARGETS, spec)[-1]
     assert last.left_out == ("y1=1:y2=1",)
     assert set(drawn(data, spec, 500).ravel()) == {0.0, 1.0}
     rows[:, 1] = rows[:, 0]
     with pytest.raises(BadInput, match='"y2=1", which "y3" is regressed on, is determined by the terms before it'):
-        model.check(table(rows), TARGETS, spec, "synthesis[0]")
+        model.check_data(table(rows), TARGETS, spec, "synthesis[0]")
 
 
 PARTIAL = {
@@ -213,7 +213,7 @@ def test_partial_synthesis_keeps_the_predictors_and_uses_steps_3_and_4() -> None
     """§4 of the paper: y1 and y2 stay, y3 and y4 have the regressions of the full synthesis."""
     data, recipe = table(records(600, 12)), Recipe.from_table(PARTIAL)
     check_steps(recipe, data)
-    outcome = execute(recipe, data, key=PUBLIC)
+    outcome = execute_run(recipe, data, key=PUBLIC)
     for released in outcome.releases:
         assert released.frame[["y1", "y2"]].equals(data.frame[["y1", "y2"]])
         assert not released.frame[["y3", "y4"]].equals(data.frame[["y3", "y4"]])

@@ -13,13 +13,13 @@ import statsmodels.api as sm
 from numpy.typing import NDArray
 from scipy.special import betaln
 
-from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.execution.tasks import execute
-from sfumato.engine.methods.release_models import Guesses
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
+from sfumato.engine.execution.tasks import execute_run
+from sfumato.engine.methods.release_models import IntruderGuesses
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.synthesis import sequential_logistic as release_module
-from sfumato.engine.synthesis.sequential_logistic import SequentialRelease
+from sfumato.engine.synthesis.sequential_logistic import SequentialLogisticRelease
 
 NAMES = ("a", "b", "c")
 CELLS = np.array(list(product((0, 1), repeat=3)))
@@ -42,7 +42,7 @@ def recipe(order: int, parameters: str, m: int = 1, **measure: Any) -> Recipe:
 
 def microdata(of: Recipe, rows: NDArray[np.int64], origin: str = "confidential") -> Microdata:
     frame = pd.DataFrame(rows.astype(str), columns=list(NAMES))
-    return Microdata(of.schema, conform(frame, of.schema).frame, origin)  # type: ignore[arg-type]
+    return Microdata(of.schema, conform_to_schema(frame, of.schema).frame, origin)  # type: ignore[arg-type]
 
 
 def made(n: int, seed: int) -> NDArray[np.int64]:
@@ -53,11 +53,11 @@ def made(n: int, seed: int) -> NDArray[np.int64]:
     return np.column_stack([a, b, c]).astype(np.int64)
 
 
-def model(of: Recipe, data: Microdata, releases: Sequence[Microdata]) -> SequentialRelease:
+def model(of: Recipe, data: Microdata, releases: Sequence[Microdata]) -> SequentialLogisticRelease:
     step = of.synthesis[0]
     assert step.method.synthesis.release_model is not None
     found = step.method.synthesis.release_model(data, step.targets, step.spec, releases, Run(np.random.default_rng(1)))
-    assert isinstance(found, SequentialRelease)
+    assert isinstance(found, SequentialLogisticRelease)
     return found
 
 
@@ -99,7 +99,7 @@ def test_likelihoods_are_those_of_fits_by_another_library(order: int, parameters
     found = model(of, microdata(of, rows), [microdata(of, z, "synthetic")])
     records = np.array([0, 7, 20] if parameters == "mle" else [7])
     values = {name: np.broadcast_to(CELLS[:, j], (len(records), 8)).astype(float) for j, name in enumerate(NAMES)}
-    weighed = found.weigh(Guesses(records, values)).likelihood[..., 0]
+    weighed = found.plausibility_of(IntruderGuesses(records, values)).likelihood[..., 0]
     for r, record in enumerate(records):
         expected = []
         for cell in CELLS:
@@ -126,10 +126,12 @@ def test_one_newton_step_is_near_a_fit_anew(monkeypatch: pytest.MonkeyPatch) -> 
     rows, z = made(500, 5), made(500, 6)
     data, release = microdata(of, rows), microdata(of, z, "synthetic")
     records = np.arange(40)
-    guesses = Guesses(records, {n: np.broadcast_to(CELLS[:, j], (40, 8)).astype(float) for j, n in enumerate(NAMES)})
-    anew = model(of, data, [release]).weigh(guesses).likelihood[..., 0]
+    guesses = IntruderGuesses(
+        records, {n: np.broadcast_to(CELLS[:, j], (40, 8)).astype(float) for j, n in enumerate(NAMES)}
+    )
+    anew = model(of, data, [release]).plausibility_of(guesses).likelihood[..., 0]
     found = model(of, data, [release])
-    stepped = release_module.replace(found, anew=0).weigh(guesses).likelihood[..., 0]
+    stepped = release_module.replace(found, anew=0).plausibility_of(guesses).likelihood[..., 0]
     difference = (stepped - stepped[:, :1]) - (anew - anew[:, :1])
     assert 0 < np.abs(difference).max() < 0.05
     assert np.abs(anew - anew[:, :1]).max() > 0.2  # what is told apart is larger
@@ -140,7 +142,7 @@ def test_the_prediction_is_that_of_all_other_records() -> None:
     rows = made(60, 8)
     found = model(of, microdata(of, rows), [microdata(of, made(60, 9), "synthetic")])
     values = {name: CELLS[None, :, j].astype(float) for j, name in enumerate(NAMES)}
-    prior = found.weigh(Guesses(np.array([11]), values)).prior[0]
+    prior = found.plausibility_of(IntruderGuesses(np.array([11]), values)).prior[0]
     others = np.delete(rows, 11, axis=0)
     expected = np.zeros(8)
     for target in range(3):
@@ -156,7 +158,7 @@ def test_the_prediction_is_that_of_all_other_records() -> None:
 @pytest.mark.slow
 def test_a_run_tells_the_error_of_its_step() -> None:
     of = recipe(2, "drawn", m=2, refits=8, blocks=2, records=24)
-    found = execute(of, microdata(of, made(120, 1)), key=PUBLIC)
+    found = execute_run(of, microdata(of, made(120, 1)), key=PUBLIC)
     rows = {row.measure: row for row in found.rows if row.draw is None and row.method == "bayesian_posterior"}
     assert rows["step_error"].value is not None
     assert rows["step_error"].value < 0.05

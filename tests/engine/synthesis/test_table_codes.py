@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from prepared_tables import schema_of
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Variable
 from sfumato.engine.synthesis.ctgan import TableCodes
 
@@ -26,23 +26,23 @@ RAW = pd.DataFrame(
 
 @pytest.fixture
 def data() -> Microdata:
-    return conform(RAW, SCHEMA, MissingPolicy.KEEP)
+    return conform_to_schema(RAW, SCHEMA, MissingPolicy.KEEP)
 
 
 def test_a_table_comes_back_from_its_matrix(data: Microdata) -> None:
-    codes = TableCodes.of(data, SCHEMA.names)
-    matrix = codes.matrix(data)
-    assert codes.discrete.tolist() == [True, False, True, False, False]
+    codes = TableCodes.from_microdata(data, SCHEMA.names)
+    matrix = codes.encode_table(data)
+    assert codes.is_discrete.tolist() == [True, False, True, False, False]
     assert matrix[:, 0].tolist() == [1, 0, 2, 1], "missing is the last level"
     assert matrix[:, 1].tolist() == [2, 4, 7, 4], "a missing number stands at the median"
     assert matrix[:, 2].tolist() == [0, 1, 0, 0], "and is marked"
-    back = codes.values(matrix)
+    back = codes.decode_matrix(matrix)
     for name in SCHEMA.names:
         np.testing.assert_array_equal(back[name], data.numbers(name))
 
 
 def test_generated_numbers_are_made_such_as_the_variables_have(data: Microdata) -> None:
-    codes = TableCodes.of(data, SCHEMA.names)
+    codes = TableCodes.from_microdata(data, SCHEMA.names)
     day = 86_400.0
     start = pd.Timestamp("2020-01-05").timestamp()
     wild = np.array(
@@ -52,8 +52,8 @@ def test_generated_numbers_are_made_such_as_the_variables_have(data: Microdata) 
             [2, 9.9, 1, 50.123, 1e12],
         ]
     )
-    tidy = codes.tidied(wild)
-    values = codes.values(tidy)
+    tidy = codes.tidy_matrix(wild)
+    values = codes.decode_matrix(tidy)
     assert values["region"].tolist()[:2] == [0, 1]
     assert np.isnan(values["region"][2])
     assert values["visits"][:2].tolist() == [0, 4], "whole, and a count is never below 0"
@@ -65,5 +65,5 @@ def test_generated_numbers_are_made_such_as_the_variables_have(data: Microdata) 
 
 
 def test_a_number_without_declared_bounds_stays_in_the_range_of_the_data(data: Microdata) -> None:
-    codes = TableCodes.of(data, ["visits"])
-    assert codes.values(codes.tidied(np.array([[55.0, 0.0]])))["visits"].tolist() == [7]
+    codes = TableCodes.from_microdata(data, ["visits"])
+    assert codes.decode_matrix(codes.tidy_matrix(np.array([[55.0, 0.0]])))["visits"].tolist() == [7]

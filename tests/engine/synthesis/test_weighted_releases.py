@@ -14,13 +14,18 @@ from scipy.optimize import minimize
 from scipy.special import betaln, expit, logsumexp
 from scipy.stats import multivariate_normal
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.execution.tasks import draw_dataset, fit_model
-from sfumato.engine.methods.release_models import Guesses, Plausibility, nearer, weighed
+from sfumato.engine.methods.release_models import (
+    IntruderGuesses,
+    Plausibility,
+    total_plausibility,
+    total_refined_log_likelihoods,
+)
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.weights import WEIGHTS_KNOWN
-from sfumato.engine.synthesis.sequential_logistic import SequentialRelease
+from sfumato.engine.synthesis.sequential_logistic import SequentialLogisticRelease
 
 Floats = NDArray[np.float64]
 N = 90
@@ -46,7 +51,7 @@ def table(of: Recipe, origin: str = "confidential", **values: Any) -> Microdata:
     frame = pd.DataFrame({name: own.astype(str) if name != "x" else own for name, own in values.items()})
     if not of.schema["y"].kind.has_levels:
         frame["y"] = values["y"]
-    return Microdata(of.schema, conform(frame, of.schema).frame, origin)  # type: ignore[arg-type]
+    return Microdata(of.schema, conform_to_schema(frame, of.schema).frame, origin)  # type: ignore[arg-type]
 
 
 def some_weights(rng: np.random.Generator, n: int = N) -> Floats:
@@ -74,12 +79,12 @@ def asked(
     assert step.method.synthesis.release_model is not None
     assert step.method.synthesis.weighted_release_model
     model = step.method.synthesis.release_model(data, step.targets, step.spec, releases, Run(np.random.default_rng(1)))
-    if steps and isinstance(model, SequentialRelease):
+    if steps and isinstance(model, SequentialLogisticRelease):
         model = replace(model, anew=0)
     assert (WEIGHTS_KNOWN in model.remarks) == (data.weights is not None)
-    guesses = Guesses(np.arange(len(values)), {"y": values})
-    found = weighed((model,), guesses)
-    return Plausibility(nearer((model,), guesses), found.prior) if near else found
+    guesses = IntruderGuesses(np.arange(len(values)), {"y": values})
+    found = total_plausibility((model,), guesses)
+    return Plausibility(total_refined_log_likelihoods((model,), guesses), found.prior) if near else found
 
 
 def against_the_truth(logs: Floats, truth: NDArray[np.int64]) -> Floats:
@@ -116,7 +121,7 @@ def test_a_weighted_multinomial_logit_is_weighed_as_by_weighted_fits_of_every_gu
     w = some_weights(rng)
     names = np.array(["a", "b", "c"])
     plain = table(of, x=x, s=s, y=names[y])
-    data = plain.weighted(w)
+    data = plain.with_weights(w)
     releases = releases_of(of, data)
     guesses = np.broadcast_to(np.arange(3.0), (5, 3))
     design = standardised(x, s, w > 0)
@@ -176,7 +181,7 @@ def test_a_weighted_logistic_regression_is_weighed_as_by_weighted_fits_of_every_
     y = (rng.random(N) < expit(x - s)).astype(float)
     w = some_weights(rng)
     plain = table(of, x=x, s=s, y=y.astype(int))
-    data = plain.weighted(w)
+    data = plain.with_weights(w)
     releases = releases_of(of, data)
     guesses = np.broadcast_to(np.arange(2.0), (5, 2))
     design = np.column_stack([np.ones(N), x, s])
@@ -204,7 +209,7 @@ def test_a_weighted_share_is_that_of_the_weights(parameters: str) -> None:
     of = recipe(step, {"kind": "binary", "levels": ["0", "1"]})
     x, s, rng = columns(3, 12)
     y, w = np.array([0, 1] * 6), some_weights(rng, 12)
-    data = table(of, x=x, s=s, y=y).weighted(w)
+    data = table(of, x=x, s=s, y=y).with_weights(w)
     release = table(of, "synthetic", x=x, s=s, y=np.array([0, 1, 1, 1] * 3))
     found = against_the_truth(asked(of, data, [release], np.broadcast_to([0.0, 1.0], (4, 2))).likelihood, y[:4])
     for r in range(4):
@@ -240,7 +245,7 @@ def test_a_weighted_linear_regression_is_weighed_as_by_the_integral_over_all_par
     y, *drawn = (0.5 - x + s + rng.normal(size=14) for _ in range(3))
     w = np.where(np.arange(14) > 7, 1.0, some_weights(rng, 14))
     plain = table(of, x=x, s=s, y=y)
-    data = plain.weighted(w)
+    data = plain.with_weights(w)
     releases = [table(of, "synthetic", x=x, s=s, y=z) for z in drawn]
     guesses = np.column_stack([y[:5], np.full(5, -3.0), np.full(5, 0.2), np.full(5, 4.0)])
     own = asked(of, data, releases, guesses).likelihood
@@ -274,7 +279,7 @@ def test_a_weighted_linear_release_in_bounds_far_away_is_weighed_as_without_boun
     found = []
     for bounds in ({}, {"bounds": [-3.2, 5.2]}):
         of = recipe(step, {"kind": "continuous", **bounds})
-        data = table(of, x=x, s=s, y=np.clip(y, -3, 5)).weighted(w)
+        data = table(of, x=x, s=s, y=np.clip(y, -3, 5)).with_weights(w)
         release = table(of, "synthetic", x=x, s=s, y=np.clip(z, -3, 5))
         guesses = np.column_stack([np.clip(y[:6], -3, 5), np.full(6, -1.0), np.full(6, 2.0)])
         own = asked(of, data, [release], guesses)

@@ -35,7 +35,7 @@ def test_records_in_many_blocks_have_the_same_draws(effect: str, monkeypatch: py
     spec = ZeroInflatedSpec.from_table({"predictors": ["town", "log(age)"], "random_effect": effect}, "")
     fit = Fit({"theta": np.array([[0.1, 0.5, 1.0, 0.2, -1.0, 0.3, -0.2, 0.1, -0.9]])})
     drawn = draw(fit, spec, "visits", data, data, 0, np.random.default_rng(4))
-    monkeypatch.setattr(blocks, "CELLS", 90)
+    monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", 90)
     found = draw(fit, spec, "visits", data, data, 0, np.random.default_rng(4))
     assert np.mean(found == drawn) > 0.99  # a rate moved by its last digit may give another count
     assert len(np.unique(drawn)) > 3
@@ -51,11 +51,11 @@ def test_the_model_is_that_of_the_whole_design_to_the_last_bit(monkeypatch: pyte
         seen.append(model)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "_sampled", stop)
+    monkeypatch.setattr(module, "_sample_posterior", stop)
     with pytest.raises(KeyboardInterrupt):
         zero_inflated_truncated_poisson(data, "visits", spec, Run(np.random.default_rng(3)), 2)
-    x = module._design(data, spec).matrix(data)
-    whole = ZeroInflatedPoisson.of(data.numbers("visits"), x, 12, columns=seen[0].columns)
+    x = module._regression_design(data, spec).build_matrix(data)
+    whole = ZeroInflatedPoisson.from_design(data.numbers("visits"), x, 12, columns=seen[0].columns)
     assert len(whole.rows) <= 30 < len(data)
     for name in ("rows", "row", "y", "weight"):
         assert getattr(seen[0], name).tobytes() == getattr(whole, name).tobytes()

@@ -12,7 +12,7 @@ from public_data import PUBLIC_DATA
 from sklearn.tree import DecisionTreeClassifier
 
 from sfumato.engine.trees import class_trees as class_counts
-from sfumato.engine.trees.class_trees import ClassTree, class_tree, class_trees
+from sfumato.engine.trees.class_trees import ClassTree, grow_class_tree, grow_class_trees
 
 TABLES = {
     "adult": (
@@ -70,14 +70,14 @@ def test_class_trees_have_the_leaves_of_rpart(
 ) -> None:
     """Leaf for leaf, record by record: two classes and more, numbers and levels without an order."""
     x, y, levels = coded(table)
-    assert fingerprint(class_tree(x, y, levels=levels, minbucket=minbucket, cp=cp).leaf) == leaves
+    assert fingerprint(grow_class_tree(x, y, levels=levels, minbucket=minbucket, cp=cp).leaf) == leaves
 
 
 def test_negative_control_pruning_by_impurity_keeps_more_leaves() -> None:
     """What scikit-learn keeps of the numbers of Adult at the same settings: a split need not save an error."""
     x, y, _ = coded("adult")
     numbers = x[:, [0, 2, 8, 9]]
-    ours = class_tree(numbers, y, levels=[0] * 4, minbucket=5, cp=1e-8)
+    ours = grow_class_tree(numbers, y, levels=[0] * 4, minbucket=5, cp=1e-8)
     theirs = DecisionTreeClassifier(
         min_samples_leaf=5, min_samples_split=15, max_depth=30, ccp_alpha=1e-8, random_state=1
     ).fit(numbers, y)
@@ -108,10 +108,10 @@ def test_the_first_split_is_the_best_of_all(seed: int, n: int, classes: int, min
     """By brute force over all cuts of a number and all sets of the levels of another predictor."""
     rng = np.random.default_rng(seed)
     x, y = np.column_stack([rng.integers(0, 8, n), rng.integers(0, 5, n)]), rng.integers(0, classes, n)
-    tree = class_tree(x, y, levels=[0, 5], minbucket=minbucket, cp=0.0)
+    tree = grow_class_tree(x, y, levels=[0, 5], minbucket=minbucket, cp=0.0)
     if len(tree.left) > 1:
         codes = x[:, tree.feature[0]]
-        left = tree.members[0][codes] if tree.feature[0] == 1 else codes <= tree.cut[0]
+        left = tree.left_levels[0][codes] if tree.feature[0] == 1 else codes <= tree.cut[0]
         allowed = [gini(y, side) for side in sides(x, [0, 5]) if min(side.sum(), n - side.sum()) >= minbucket]
         assert gini(y, left) == pytest.approx(min(allowed), abs=1e-9)
 
@@ -130,12 +130,12 @@ def test_a_tree_keeps_what_its_rules_allow(seed: int, cp: float, minbucket: int)
     x = np.column_stack([rng.integers(0, 30, 200), rng.integers(0, 12, 200), rng.integers(0, 4, 200)])
     y = np.digitize(x[:, 0] + 3 * (x[:, 1] % 3) + rng.normal(size=200) * 8, [12, 24])
     levels = [0, 12, 4]
-    tree = class_tree(x, y, levels=levels, minbucket=minbucket, cp=cp)
+    tree = grow_class_tree(x, y, levels=levels, minbucket=minbucket, cp=cp)
     node = np.zeros(200, int)
     for _ in range(31):
         code = x[np.arange(200), tree.feature[node]]
         by_set = np.array(levels)[tree.feature[node]] > 0
-        goes_left = np.where(by_set, tree.members[node, np.minimum(code, 11)], code <= tree.cut[node])
+        goes_left = np.where(by_set, tree.left_levels[node, np.minimum(code, 11)], code <= tree.cut[node])
         node = np.where(goes_left, tree.left[node], tree.right[node])
     assert np.array_equal(node, tree.leaf)
     assert np.bincount(tree.leaf)[np.unique(tree.leaf)].min() >= minbucket
@@ -148,8 +148,8 @@ def test_a_larger_table_does_not_have_the_majority_everywhere() -> None:
     """Nine zeros to a one, and no leaf of more ones than zeros: with equal weights the tree sees where ones are frequent."""
     x = np.repeat([0, 1], [900, 900])[:, None]
     y = np.repeat([0, 1, 0, 1], [890, 10, 730, 170])
-    assert len(class_tree(x, y, levels=[0], minbucket=5, cp=1e-8).left) == 1
-    weighted = class_tree(x, y, levels=[0], minbucket=5, cp=1e-8, weights=[900 / 1620, 900 / 180])
+    assert len(grow_class_tree(x, y, levels=[0], minbucket=5, cp=1e-8).left) == 1
+    weighted = grow_class_tree(x, y, levels=[0], minbucket=5, cp=1e-8, weights=[900 / 1620, 900 / 180])
     assert weighted.counts.tolist() == [[1620, 180], [890, 10], [730, 170]]
 
 
@@ -157,7 +157,7 @@ def test_predictors_of_very_many_levels_are_split_in_the_order_of_their_shares()
     """Forty levels, three classes that they determine: as many leaves as classes, though 2^39 sets are not tried."""
     codes = np.tile(np.arange(40), 20)
     y = codes % 3
-    tree = class_tree(codes[:, None], y, levels=[40], minbucket=5, cp=1e-8)
+    tree = grow_class_tree(codes[:, None], y, levels=[40], minbucket=5, cp=1e-8)
     assert len(np.unique(tree.leaf)) == 3
     assert errors(tree) == 0
 
@@ -220,7 +220,7 @@ def test_every_split_is_the_first_of_the_best(
     labels = [np.concatenate([np.arange(len(weights)), y[len(weights) :]]) for y in labels]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(class_counts, "_MOST_CELLS", cells)
-        trees = class_trees(x, labels, levels=levels, minbucket=minbucket, cp=0.0, weights=weights)
+        trees = grow_class_trees(x, labels, levels=levels, minbucket=minbucket, cp=0.0, weights=weights)
     for tree, y in zip(trees, labels, strict=True):
         node = [np.arange(n)]
         inner = tree.left != np.arange(len(tree.left))
@@ -231,7 +231,7 @@ def test_every_split_is_the_first_of_the_best(
             _, j, left = best_split(x[node[v]], y[node[v]], levels, minbucket, list(weights))
             goes_left = np.isin(x[node[v], j], left)
             assert tree.feature[v] == j
-            assert (tree.members[v, left] if levels[j] else tree.cut[v] == max(left)).all()
+            assert (tree.left_levels[v, left] if levels[j] else tree.cut[v] == max(left)).all()
             assert [tree.left[v], tree.right[v]] == [len(node), len(node) + 1]
             node += [node[v][goes_left], node[v][~goes_left]]
         assert tree.counts.tolist() == [np.bincount(y[at], minlength=len(weights)).tolist() for at in node]
@@ -243,13 +243,13 @@ def test_trees_of_several_labels_are_those_of_each() -> None:
     x = np.column_stack([rng.integers(0, 200, 500), rng.integers(0, 5, 500), rng.integers(0, 3, 500)])
     noisy = (x[:, 0] + 30 * (x[:, 1] % 2) + rng.normal(size=500) * 20 > 110).astype(int)
     labels = [noisy, rng.permutation(noisy), np.zeros(500, int), np.where(x[:, 2] == 2, 1, noisy)]
-    together = class_trees(x, labels, levels=[0, 5, 0], minbucket=5, cp=1e-8)
+    together = grow_class_trees(x, labels, levels=[0, 5, 0], minbucket=5, cp=1e-8)
     for tree, y in zip(together, labels, strict=True):
-        alone = class_tree(x, y, levels=[0, 5, 0], minbucket=5, cp=1e-8)
+        alone = grow_class_tree(x, y, levels=[0, 5, 0], minbucket=5, cp=1e-8)
         assert np.array_equal(tree.leaf, alone.leaf)
         assert tree.feature.tolist() == alone.feature.tolist()
         assert tree.cut.tolist() == alone.cut.tolist()
-        assert tree.members.tolist() == alone.members.tolist()
+        assert tree.left_levels.tolist() == alone.left_levels.tolist()
         assert tree.counts[:, : alone.counts.shape[1]].tolist() == alone.counts.tolist()
     assert [len(tree.left) for tree in together][2] == 1
     assert min(len(together[k].left) for k in (0, 1, 3)) > 5
@@ -269,11 +269,11 @@ def test_trees_are_the_same_however_values_are_held(classes: int) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(class_counts, "_MOST_CELLS", cells)
             labels = [y, rng.permutation(y)] if not found else [y, found[0][1][1]]
-            trees = class_trees(x, labels, levels=[0, 0, 4, 12, 0, 0], minbucket=3, cp=1e-8)
+            trees = grow_class_trees(x, labels, levels=[0, 0, 4, 12, 0, 0], minbucket=3, cp=1e-8)
         found.append(
             (
                 [
-                    [part.tolist() for part in (t.feature, t.cut, t.members, t.left, t.right, t.counts, t.leaf)]
+                    [part.tolist() for part in (t.feature, t.cut, t.left_levels, t.left, t.right, t.counts, t.leaf)]
                     for t in trees
                 ],
                 labels,

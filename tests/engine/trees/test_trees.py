@@ -9,13 +9,19 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeRegressor
 
 from sfumato.engine.data import blocks
-from sfumato.engine.trees.trees import Trees, grow, grow_classes, joined, level_order
+from sfumato.engine.trees.trees import (
+    TreeArrays,
+    concatenate_trees,
+    fit_classification_tree,
+    fit_regression_tree,
+    order_levels,
+)
 
 
-def tree_of(x: np.ndarray, y: np.ndarray, *, classes: bool = False, minbucket: int = 5, cp: float = 1e-8) -> Trees:
+def tree_of(x: np.ndarray, y: np.ndarray, *, classes: bool = False, minbucket: int = 5, cp: float = 1e-8) -> TreeArrays:
     if classes:
-        return grow_classes(x, y, levels=[0] * x.shape[1], minbucket=minbucket, cp=cp)
-    return grow(x, y, minbucket=minbucket, cp=cp, seed=1)
+        return fit_classification_tree(x, y, levels=[0] * x.shape[1], minbucket=minbucket, cp=cp)
+    return fit_regression_tree(x, y, minbucket=minbucket, cp=cp, seed=1)
 
 
 def example(n: int, seed: int = 1, classes: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -51,17 +57,17 @@ def test_leaves_are_those_of_scikit_learn(minbucket: int, cp: float) -> None:
     found = tree_of(x, y, minbucket=minbucket, cp=cp)
     others = np.random.default_rng(2).integers(-3, 24, (2000, 3)).astype(float)
     for records in (x, others):
-        assert np.array_equal(found.leaves(0, records), model.apply(records))
-    assert not np.array_equal(found.leaves(0, others), model.apply(others + 1))
+        assert np.array_equal(found.find_leaves(0, records), model.apply(records))
+    assert not np.array_equal(found.find_leaves(0, others), model.apply(others + 1))
 
 
 def test_trees_that_are_joined_stay_themselves() -> None:
     x, y = example(300)
     trees = [tree_of(x, y + shift * x[:, 2], minbucket=size) for shift, size in ((0, 5), (1, 20), (2, 60))]
-    together = joined(trees)
+    together = concatenate_trees(trees)
     for k, tree in enumerate(trees):
-        assert same_parts(together.leaves(k, x), tree.leaves(0, x))
-        drawn = [found.draw(at, x, np.random.default_rng(1)) for found, at in ((together, k), (tree, 0))]
+        assert same_parts(together.find_leaves(k, x), tree.find_leaves(0, x))
+        drawn = [found.draw_donors(at, x, np.random.default_rng(1)) for found, at in ((together, k), (tree, 0))]
         assert np.array_equal(*drawn)
 
 
@@ -69,10 +75,10 @@ def test_trees_that_are_joined_stay_themselves() -> None:
 def test_records_fall_in_the_same_leaves_block_by_block(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = example(600)
     tree = tree_of(x, y)
-    whole = tree.leaves(0, x)
-    monkeypatch.setattr(blocks, "CELLS", cells)
-    assert tree.leaves(0, x).tolist() == whole.tolist()
-    assert tree.leaves(0, x[:0]).tolist() == []
+    whole = tree.find_leaves(0, x)
+    monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", cells)
+    assert tree.find_leaves(0, x).tolist() == whole.tolist()
+    assert tree.find_leaves(0, x[:0]).tolist() == []
 
 
 def test_sets_of_levels_are_joined_too() -> None:
@@ -82,20 +88,22 @@ def test_sets_of_levels_are_joined_too() -> None:
     for levels in (4, 6):
         x = np.column_stack([rng.integers(0, levels - 1, 400), rng.normal(size=400)])
         y = (rng.random(400) < np.where(x[:, 0] == 1, 0.9, 0.2)).astype(float)
-        trees.append(grow_classes(x, y, levels=[levels, 0], minbucket=5, cp=0.02))
+        trees.append(fit_classification_tree(x, y, levels=[levels, 0], minbucket=5, cp=0.02))
         tables.append(np.column_stack([rng.integers(0, levels, 400), rng.normal(size=400)]))
-    together = joined(trees)
+    together = concatenate_trees(trees)
     for k, (tree, table) in enumerate(zip(trees, tables, strict=True)):
         assert (tree.count > 0).sum() == 2
-        assert same_parts(together.leaves(k, table), tree.leaves(0, table))
-        assert np.array_equal(tree.leaves(0, table) == tree.leaves(0, np.array([[1.0, 0.0]]))[0], table[:, 0] == 1)
+        assert same_parts(together.find_leaves(k, table), tree.find_leaves(0, table))
+        assert np.array_equal(
+            tree.find_leaves(0, table) == tree.find_leaves(0, np.array([[1.0, 0.0]]))[0], table[:, 0] == 1
+        )
 
 
 @pytest.mark.parametrize("classes", [False, True])
 def test_donors_of_a_leaf_are_the_values_of_its_records(classes: bool) -> None:
     x, y = example(600, classes=classes)
     tree = tree_of(x, y, classes=classes)
-    leaf = tree.leaves(0, x)
+    leaf = tree.find_leaves(0, x)
     for node in np.unique(leaf):
         donors = tree.donors[tree.start[node] : tree.start[node] + tree.count[node]]
         assert sorted(donors) == sorted(y[leaf == node])
@@ -140,14 +148,14 @@ def test_a_split_that_changes_probabilities_but_no_majority_is_pruned() -> None:
 @pytest.mark.parametrize("change", [lambda x: x * 1e250, lambda x: x * 1e-250, lambda x: x + 1e9, np.exp])
 def test_units_and_monotone_functions_of_predictors_do_not_matter(change) -> None:
     x, y = example(400)
-    assert same_parts(tree_of(change(x), y).leaves(0, change(x)), tree_of(x, y).leaves(0, x))
+    assert same_parts(tree_of(change(x), y).find_leaves(0, change(x)), tree_of(x, y).find_leaves(0, x))
 
 
 @pytest.mark.parametrize("change", [lambda y: y * 1e250, lambda y: y * 1e-250, lambda y: y * 1e-3 + 1e6, lambda y: -y])
 def test_units_of_the_target_do_not_matter(change) -> None:
     x, y = example(400)
     y = np.round(y, 1)
-    assert same_parts(tree_of(x, change(y)).leaves(0, x), tree_of(x, y).leaves(0, x))
+    assert same_parts(tree_of(x, change(y)).find_leaves(0, x), tree_of(x, y).find_leaves(0, x))
 
 
 def test_neighbouring_floats_are_told_apart() -> None:
@@ -155,7 +163,7 @@ def test_neighbouring_floats_are_told_apart() -> None:
     pair = np.array([1.0, np.nextafter(1.0, 2.0)])
     x = np.repeat(pair, 50)[:, None]
     tree = tree_of(x, np.repeat([3.0, 4.0], 50))
-    assert tree.draw(0, pair[:, None], np.random.default_rng(1)).tolist() == [3, 4]
+    assert tree.draw_donors(0, pair[:, None], np.random.default_rng(1)).tolist() == [3, 4]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +180,7 @@ def test_neighbouring_floats_are_told_apart() -> None:
 @pytest.mark.parametrize("classes", [False, True])
 def test_what_cannot_be_split_is_one_leaf(x: np.ndarray, y: np.ndarray, classes: bool) -> None:
     tree = tree_of(x, y, classes=classes)
-    assert tree.leaves(0, x).tolist() == [0] * len(x)
+    assert tree.find_leaves(0, x).tolist() == [0] * len(x)
     assert sorted(tree.donors) == sorted(y)
 
 
@@ -188,7 +196,7 @@ def test_a_split_in_order_is_the_best_split_of_the_levels(levels: int, n: int, s
     rng = np.random.default_rng(seed)
     codes = np.concatenate([np.arange(levels), rng.integers(0, levels, n)])
     y = rng.normal(size=len(codes))
-    order = level_order(codes, levels, y)
+    order = order_levels(codes, levels, y)
     assert sorted(order) == list(range(levels))
     ordered = min(squares(y, order[codes] <= place) for place in range(levels - 1))
     subsets = [subset for size in range(1, levels) for subset in combinations(range(levels), size)]
@@ -198,14 +206,14 @@ def test_a_split_in_order_is_the_best_split_of_the_levels(levels: int, n: int, s
 def test_negative_control_the_order_of_the_alphabet_is_not_best() -> None:
     codes = np.repeat(np.arange(4), 10)
     y = np.array([0.0, 1, 0, 1])[codes]
-    best = min(squares(y, level_order(codes, 4, y)[codes] <= place) for place in range(3))
+    best = min(squares(y, order_levels(codes, 4, y)[codes] <= place) for place in range(3))
     assert best == 0
     assert min(squares(y, codes <= place) for place in range(3)) > 1
 
 
 def test_a_level_without_records_stands_at_the_mean() -> None:
     codes = np.repeat([0, 1, 3], 10)
-    assert level_order(codes, 4, np.repeat([9.0, 1.0, 2.0], 10)).tolist() == [3, 0, 2, 1]
+    assert order_levels(codes, 4, np.repeat([9.0, 1.0, 2.0], 10)).tolist() == [3, 0, 2, 1]
 
 
 def test_sorted_donors_say_nothing_of_the_order_of_records() -> None:
@@ -213,18 +221,21 @@ def test_sorted_donors_say_nothing_of_the_order_of_records() -> None:
     rng = np.random.default_rng(5)
     x = np.column_stack([rng.normal(size=200), rng.integers(0, 4, 200)])
     y = np.where(rng.random(200) < 0.1, np.nan, np.round(np.sin(x[:, 0]) + rng.normal(size=200), 1))
-    grown = [grow(x, y, minbucket=7, cp=0.0, seed=1), grow(x[:, :0], y, minbucket=7, cp=0.0, seed=1)]
-    trees = joined(grown)
+    grown = [
+        fit_regression_tree(x, y, minbucket=7, cp=0.0, seed=1),
+        fit_regression_tree(x[:, :0], y, minbucket=7, cp=0.0, seed=1),
+    ]
+    trees = concatenate_trees(grown)
     found = trees.with_sorted_donors()
     for start, count in zip(trees.start, trees.count, strict=True):
         before, after = trees.donors[start : start + count], found.donors[start : start + count]
         assert np.array_equal(np.sort(before), after, equal_nan=True)
     assert not np.array_equal(trees.donors, found.donors, equal_nan=True), "the negative control"
     order = rng.permutation(200)
-    moved = joined(
+    moved = concatenate_trees(
         [
-            grow(x[order], y[order], minbucket=7, cp=0.0, seed=1),
-            grow(x[order, :0], y[order], minbucket=7, cp=0.0, seed=1),
+            fit_regression_tree(x[order], y[order], minbucket=7, cp=0.0, seed=1),
+            fit_regression_tree(x[order, :0], y[order], minbucket=7, cp=0.0, seed=1),
         ]
     )
     assert np.array_equal(moved.with_sorted_donors().donors, found.donors, equal_nan=True)

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from sfumato.engine.trees.trees import Trees, grow, grow_classes, joined, level_order
+from sfumato.engine.trees.trees import (
+    TreeArrays,
+    concatenate_trees,
+    fit_classification_tree,
+    fit_regression_tree,
+    order_levels,
+)
 
 Levels = list[int]
 
@@ -36,21 +42,21 @@ def grown(
     minbucket: int,
     cp: float = 1e-8,
     weights: np.ndarray | None = None,
-) -> Trees:
+) -> TreeArrays:
     if classes > 0:
-        return grow_classes(x, y, levels=levels, minbucket=minbucket, cp=cp, weights=weights)
-    return grow(by_order(x, y, levels, weights), y, minbucket=minbucket, cp=cp, seed=1, weights=weights)
+        return fit_classification_tree(x, y, levels=levels, minbucket=minbucket, cp=cp, weights=weights)
+    return fit_regression_tree(by_order(x, y, levels, weights), y, minbucket=minbucket, cp=cp, seed=1, weights=weights)
 
 
 def by_order(x: np.ndarray, y: np.ndarray, levels: Levels, weights: np.ndarray | None) -> np.ndarray:
     ordered = x.copy()
     for j, count in enumerate(levels):
         if count:
-            ordered[:, j] = level_order(x[:, j].astype(int), count, y, weights)[x[:, j].astype(int)]
+            ordered[:, j] = order_levels(x[:, j].astype(int), count, y, weights)[x[:, j].astype(int)]
     return ordered
 
 
-def tally(tree: Trees) -> list[dict[str, float]]:
+def tally(tree: TreeArrays) -> list[dict[str, float]]:
     """What each value weighs in each leaf."""
     found: list[dict[str, float]] = []
     for start, count in zip(tree.start, tree.count, strict=True):
@@ -62,17 +68,19 @@ def tally(tree: Trees) -> list[dict[str, float]]:
     return found
 
 
-def in_parts(tree: Trees, x: np.ndarray, y: np.ndarray, levels: Levels, weights: np.ndarray | None) -> list[list[int]]:
+def in_parts(
+    tree: TreeArrays, x: np.ndarray, y: np.ndarray, levels: Levels, weights: np.ndarray | None
+) -> list[list[int]]:
     """The records of each leaf of a tree for numbers, which sees levels by their order."""
     ordered = by_order(x, y, levels, weights)
-    leaves = tree.leaves(0, ordered)
+    leaves = tree.find_leaves(0, ordered)
     return sorted(np.flatnonzero(leaves == leaf).tolist() for leaf in np.unique(leaves))
 
 
 STRUCTURE = ("root", "feature", "threshold", "left", "right", "chosen", "sets")
 
 
-def same_splits(one: Trees, other: Trees) -> bool:
+def same_splits(one: TreeArrays, other: TreeArrays) -> bool:
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in STRUCTURE)
 
 
@@ -104,7 +112,7 @@ def test_a_record_at_three_quarters_is_three_records_of_four(
         return
     ours = in_parts(weighted, x, y, levels, times / 4)
     first = np.cumsum(times) - times
-    theirs = repeated.leaves(0, by_order(np.repeat(x, times, axis=0), np.repeat(y, times), levels, None))[first]
+    theirs = repeated.find_leaves(0, by_order(np.repeat(x, times, axis=0), np.repeat(y, times), levels, None))[first]
     assert ours == sorted(np.flatnonzero(theirs == leaf).tolist() for leaf in np.unique(theirs))
     assert sorted(sorted(leaf.items()) for leaf in four) == sorted(sorted(leaf.items()) for leaf in tally(repeated))
 
@@ -116,7 +124,7 @@ def test_negative_control_leaves_that_count_records_are_others(classes: int) -> 
     weighted = grown(x, y, levels, classes, 5, weights=times / 4)
     repeated = grown(np.repeat(x, times, axis=0), np.repeat(y, times), levels, classes, 5)
     assert not same_splits(weighted, repeated)
-    assert weighted.sizes[weighted.count > 0].min() >= 5
+    assert weighted.leaf_weights[weighted.count > 0].min() >= 5
     assert not same_splits(weighted, grown(x, y, levels, classes, 5))
 
 
@@ -179,7 +187,7 @@ def test_the_leaves_of_numbers_are_those_of_brute_force() -> None:
         rng = np.random.default_rng(seed)
         x, w = rng.normal(size=(70, 2)), rng.integers(1, 17, 70) / 16
         y = np.round(x[:, 0] ** 2 + x[:, 1], 2) + rng.normal(size=70) / 9
-        leaves = grow(x, y, minbucket=3, cp=0.0, seed=1, weights=w).leaves(0, x)
+        leaves = fit_regression_tree(x, y, minbucket=3, cp=0.0, seed=1, weights=w).find_leaves(0, x)
         found = sorted(np.flatnonzero(leaves == leaf).tolist() for leaf in np.unique(leaves))
         assert found == sorted(parts(x, y, w, np.arange(70), 3))
         assert found != sorted(parts(x, y, np.ones(70), np.arange(70), 3))
@@ -187,12 +195,12 @@ def test_the_leaves_of_numbers_are_those_of_brute_force() -> None:
 
 def test_a_donor_is_drawn_as_often_as_it_weighs() -> None:
     y, weights = np.array([1.0, 2.0, 2.0, 5.0]), np.array([1.0, 0.25, 0.5, 0.125])
-    tree = grow(np.empty((4, 0)), y, minbucket=1, cp=0.0, seed=1, weights=weights)
+    tree = fit_regression_tree(np.empty((4, 0)), y, minbucket=1, cp=0.0, seed=1, weights=weights)
     assert tree.donors.tolist() == [1, 2, 5]
     assert tree.weight is not None
     assert tree.weight.tolist() == [1, 0.75, 0.125]
-    for trees, place in ((tree, 0), (joined([tree, tree]), 1)):
-        values = trees.draw(place, np.empty((60_000, 0)), np.random.default_rng(2))
+    for trees, place in ((tree, 0), (concatenate_trees([tree, tree]), 1)):
+        values = trees.draw_donors(place, np.empty((60_000, 0)), np.random.default_rng(2))
         counts = np.array([(values == value).sum() for value in (1, 2, 5)])
         assert chisquare(counts, 60_000 * tree.weight / tree.weight.sum()).pvalue > 1e-3
         assert chisquare(counts, 60_000 * np.array([1, 2, 1]) / 4).pvalue < 1e-9
@@ -200,13 +208,13 @@ def test_a_donor_is_drawn_as_often_as_it_weighs() -> None:
 
 def test_weights_are_rounded_so_that_sums_are_exact_and_none_is_lost() -> None:
     weights = np.array([1.0, 1 / 3, 1e-9])
-    tree = grow(np.empty((3, 0)), np.arange(3.0), minbucket=1, cp=0.0, seed=1, weights=weights)
+    tree = fit_regression_tree(np.empty((3, 0)), np.arange(3.0), minbucket=1, cp=0.0, seed=1, weights=weights)
     assert tree.weight is not None
     assert tree.weight.tolist() == [1, round(2**15 / 3) / 2**15, 2**-15]
 
 
 def test_trees_without_weights_have_the_arrays_that_they_had() -> None:
     x, y, levels = example(1, 2)
-    assert [field.name for field in fields(Trees) if getattr(grown(x, y, levels, 2, 5), field.name) is None] == [
+    assert [field.name for field in fields(TreeArrays) if getattr(grown(x, y, levels, 2, 5), field.name) is None] == [
         "weight"
     ]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 
 from sfumato.engine.errors import Cancelled
-from sfumato.engine.utility.cluster import Dendrogram, average_linkage
+from sfumato.engine.utility.cluster import LinkageTree, average_linkage
 
 
 def parts(labels: np.ndarray) -> set[frozenset[int]]:
@@ -38,7 +38,7 @@ def test_merges_are_those_of_scipy(n: int, d: int, heaviest: int, spread: float,
     assert np.sort(found.height) == pytest.approx(merges[-(n - 1) :, 2], rel=1e-9)
     first = np.cumsum(weights) - weights
     for clusters in (1, 2, 5, n):
-        assert parts(found.cut(clusters)) == parts(fcluster(merges, clusters, "maxclust")[first])
+        assert parts(found.cut_clusters(clusters)) == parts(fcluster(merges, clusters, "maxclust")[first])
 
 
 def test_many_points_have_the_merges_of_scipy() -> None:
@@ -46,7 +46,7 @@ def test_many_points_have_the_merges_of_scipy() -> None:
     merges = of_scipy(points, np.ones(1500, int))
     found = average_linkage(points, np.ones(1500))
     assert np.abs(np.sort(found.height) - merges[:, 2]).max() < 1e-12
-    assert parts(found.cut(10)) == parts(fcluster(merges, 10, "maxclust"))
+    assert parts(found.cut_clusters(10)) == parts(fcluster(merges, 10, "maxclust"))
 
 
 def test_negative_control_other_merges_are_noticed() -> None:
@@ -73,7 +73,7 @@ def test_chains_and_ties_end_in_a_dendrogram(points: np.ndarray) -> None:
     assert len(set(found.gone.tolist())) == len(points) - 1
     assert (found.height > 0).all()
     for clusters in (1, 2, 10, 399):
-        assert len(parts(found.cut(clusters))) == clusters
+        assert len(parts(found.cut_clusters(clusters))) == clusters
 
 
 def test_gaps_that_grow_are_merged_as_by_scipy() -> None:
@@ -93,14 +93,14 @@ def test_heights_of_a_worked_example() -> None:
 def test_few_points(points: int) -> None:
     found = average_linkage(np.arange(float(points))[:, None], np.ones(points))
     assert len(found.height) == points - 1
-    assert found.cut(10).tolist() == list(range(points))
-    assert found.cut(1).tolist() == [0] * points
+    assert found.cut_clusters(10).tolist() == list(range(points))
+    assert found.cut_clusters(1).tolist() == [0] * points
 
 
 def test_cut_undoes_the_later_of_two_equal_merges() -> None:
     """0-1, 2-3 and both pairs at one height: two clusters are the pairs."""
-    found = Dendrogram(np.array([0, 2, 0]), np.array([1, 3, 2]), np.array([1.0, 1.0, 1.0]))
-    assert found.cut(2).tolist() == [0, 0, 1, 1]
+    found = LinkageTree(np.array([0, 2, 0]), np.array([1, 3, 2]), np.array([1.0, 1.0, 1.0]))
+    assert found.cut_clusters(2).tolist() == [0, 0, 1, 1]
 
 
 def test_inputs_are_left_alone_and_the_caller_may_stop() -> None:

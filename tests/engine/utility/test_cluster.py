@@ -11,7 +11,7 @@ from prepared_tables import schema_of
 from public_data import PUBLIC_DATA
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Variable
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.execution.tasks import draw_dataset, fit_model
@@ -36,7 +36,7 @@ def sample(n: int, seed: int, shift: float = 0.0) -> pd.DataFrame:
 
 
 def micro(frame: pd.DataFrame) -> Microdata:
-    return conform(frame, SCHEMA)
+    return conform_to_schema(frame, SCHEMA)
 
 
 def estimate(confidential: pd.DataFrame, released: pd.DataFrame, seed: int = 1, **table: object) -> Estimate:
@@ -207,7 +207,7 @@ def test_listings_released_by_trees_are_as_near_as_the_paper_has_them() -> None:
             ],
         }
     )
-    data = conform(pd.read_csv(AIRBNB).query("price > 0").sample(3000, random_state=1), recipe.schema)
+    data = conform_to_schema(pd.read_csv(AIRBNB).query("price > 0").sample(3000, random_state=1), recipe.schema)
     fits = [fit_model(recipe, k, data, key=PUBLIC) for k in range(2)]
     releases = [draw_dataset(recipe, draw, data, fits, key=PUBLIC) for draw in range(1, 11)]
     run = Run(np.random.default_rng(1))

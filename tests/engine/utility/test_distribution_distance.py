@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.results import Estimate
 from sfumato.engine.methods.run import Run
 from sfumato.engine.recipe.recipe import Recipe
@@ -24,7 +24,7 @@ SCHEMA = Schema(
 
 def table(zips: str, sexes: str, ages: list[float | None], origin: str = "synthetic") -> Microdata:
     frame = pd.DataFrame({"zip": [z if z != "-" else None for z in zips], "sex": list(sexes), "age": ages})
-    return conform(frame, SCHEMA, MissingPolicy.KEEP, origin)  # type: ignore[arg-type]
+    return conform_to_schema(frame, SCHEMA, MissingPolicy.KEEP, origin)  # type: ignore[arg-type]
 
 
 def measured(confidential: Microdata, released: Microdata, **given: object) -> dict[tuple[str, str, object], Estimate]:
@@ -159,7 +159,7 @@ def test_a_recipe_names_variable_and_condition_in_each_row() -> None:
         {"variables": {v.name: v.to_table() for v in SCHEMA}, "release": {"released": ["zip"]}, "measure": [measure]}
     )
     assert Recipe.from_toml(recipe.to_toml()) == recipe
-    rows = execute(recipe, OURS, [table("aabb", "fmff", [1, 2, 3, 40])], key=b"").rows
+    rows = execute_run(recipe, OURS, [table("aabb", "fmff", [1, 2, 3, 40])], key=b"").rows
     found = {(row.measure, row.target, row.params.get("condition")) for row in rows if row.draw is None}
     assert ("conditional", "age", "zip") in found
     assert len(rows) == 2 * len(found) == 2 * 5

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from prepared_tables import schema_of
 from scipy.stats import cramervonmises_2samp, ks_2samp
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.run import Run
@@ -90,7 +90,7 @@ def mixed() -> Microdata:
         "number: count identifier",
     )
     frame = pd.DataFrame({"group": ["a", "b", "a"], "size": ["small"] * 3, "days": [1, 2, 3], "number": [1, 2, 3]})
-    return conform(frame, schema)
+    return conform_to_schema(frame, schema)
 
 
 @pytest.mark.parametrize(

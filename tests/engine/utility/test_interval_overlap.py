@@ -9,10 +9,10 @@ import pytest
 from prepared_tables import schema_of
 from scipy.stats import norm, t
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import Execution, execute
+from sfumato.engine.execution.tasks import RunResult, execute_run
 from sfumato.engine.methods.results import Estimate
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC, Run
@@ -47,7 +47,7 @@ def sample(n: int = 100, seed: int = 1, shift: float = 0.0) -> pd.DataFrame:
 
 
 def micro(frame: pd.DataFrame, origin: str = "synthetic") -> Microdata:
-    return conform(frame, SCHEMA, origin=origin)  # type: ignore[arg-type]
+    return conform_to_schema(frame, SCHEMA, origin=origin)  # type: ignore[arg-type]
 
 
 def measured(confidential: pd.DataFrame, released: Microdata, **table: object) -> list[Estimate]:
@@ -75,11 +75,11 @@ def recipe(m: int = 4, **measure: object) -> Recipe:
     )
 
 
-def executed(m: int = 4, **measure: object) -> Execution:
-    return execute(recipe(m, **measure), micro(sample(), "confidential"), key=PUBLIC)
+def executed(m: int = 4, **measure: object) -> RunResult:
+    return execute_run(recipe(m, **measure), micro(sample(), "confidential"), key=PUBLIC)
 
 
-def rows_of(outcome: Execution, measure: str, dataset: str = "synthetic") -> list[Row]:
+def rows_of(outcome: RunResult, measure: str, dataset: str = "synthetic") -> list[Row]:
     return [row for row in outcome.rows if (row.measure, row.dataset, row.draw) == (measure, dataset, None)]
 
 
@@ -173,7 +173,7 @@ def test_fully_synthetic_datasets_of_unequal_size_are_combined_as_by_hand() -> N
     datasets = [sample(size, seed) for seed, size in enumerate((50, 100, 400), start=1)]
     for frame in datasets:
         frame["price"] += 100 - frame["price"].mean()
-    outcome = execute(made, micro(sample(), "confidential"), [micro(frame) for frame in datasets], key=PUBLIC)
+    outcome = execute_run(made, micro(sample(), "confidential"), [micro(frame) for frame in datasets], key=PUBLIC)
     variances = [frame["price"].var() / len(frame) for frame in datasets]
     expected = np.mean([len(frame) / 100 * u for frame, u in zip(datasets, variances, strict=True)])
     (estimate,), (error,) = rows_of(outcome, "estimate"), rows_of(outcome, "standard_error")
@@ -208,7 +208,7 @@ def test_the_quantile_of_a_count_stays_at_or_above_0_over_all_datasets() -> None
     """Medians 0, 0 and 1 of three datasets."""
     made = replace(recipe(3, quantiles=["days"], probabilities=[0.5]), synthesis=())
     counts = ([0] * 60 + [4] * 40, [0] * 60 + [3] * 40, [0] * 40 + [1] * 60)
-    outcome = execute(
+    outcome = execute_run(
         made, micro(sample(), "confidential"), [micro(sample(seed=2).assign(days=days)) for days in counts], key=PUBLIC
     )
     (estimate,) = rows_of(outcome, "estimate")

@@ -15,9 +15,9 @@ import pandas as pd
 import pytest
 from threadpoolctl import threadpool_limits
 
-from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.execution.tasks import combined_rows, fit_model, measure_dataset
-from sfumato.engine.methods.rows import Row, averages
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
+from sfumato.engine.execution.tasks import combine_series, fit_model, measure_dataset
+from sfumato.engine.methods.rows import Row, average_each_series
 from sfumato.engine.methods.run import PUBLIC, Randomness
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.statistics.combining import t_quantile
@@ -69,7 +69,7 @@ FULL_OF_EQUAL_SIZE = Design("full", 100)
 def population_sample(recipe: Recipe, seed: int) -> Microdata:
     rng = np.random.default_rng([2024, seed])
     x = rng.normal(1, 1, RECORDS)
-    return conform(pd.DataFrame({"x": x, "y": 1.5 + x / 2 + rng.normal(size=RECORDS)}), recipe.schema)
+    return conform_to_schema(pd.DataFrame({"x": x, "y": 1.5 + x / 2 + rng.normal(size=RECORDS)}), recipe.schema)
 
 
 def rows_of_population(design: Design, recipe: Recipe, seed: int) -> list[Row]:
@@ -95,7 +95,7 @@ def by_estimand(rows: list[Row], measure: str) -> dict[str, Row]:
 
 
 def by_the_rule(rows: list[Row]) -> dict[str, Interval]:
-    found = by_estimand(combined_rows(rows), "estimate")
+    found = by_estimand(combine_series(rows), "estimate")
     return {name: (row.lower, row.upper) for name, row in found.items()}  # type: ignore[misc]
 
 
@@ -108,13 +108,13 @@ def by_the_other_rule(rows: list[Row]) -> dict[str, Interval]:
 
 def by_between_alone(rows: list[Row]) -> dict[str, Interval]:
     """The variance b / m: what an average's own interval has."""
-    found = by_estimand(averages(rows), "estimate")
+    found = by_estimand(average_each_series(rows), "estimate")
     return {name: (row.lower, row.upper) for name, row in found.items()}  # type: ignore[misc]
 
 
 def by_within_alone(rows: list[Row]) -> dict[str, Interval]:
     """The mean variance u, as if the datasets were the confidential one."""
-    estimates, errors = (by_estimand(averages(rows), name) for name in ("estimate", "standard_error"))
+    estimates, errors = (by_estimand(average_each_series(rows), name) for name in ("estimate", "standard_error"))
     half = {name: t_quantile(np.inf, 0.95) * float(row.value or 0) for name, row in errors.items()}
     return {
         name: (float(row.value or 0) - half[name], float(row.value or 0) + half[name])

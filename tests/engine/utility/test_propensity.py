@@ -11,7 +11,7 @@ import statsmodels.api as sm
 from prepared_tables import schema_of
 
 from sfumato.engine.data import blocks
-from sfumato.engine.data.microdata import Microdata, MissingPolicy, conform
+from sfumato.engine.data.microdata import Microdata, MissingPolicy, conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.run import Run
@@ -38,7 +38,7 @@ def sample(n: int, seed: int, shift: float = 0.0) -> pd.DataFrame:
 
 
 def micro(frame: pd.DataFrame, origin: str = "confidential") -> Microdata:
-    return conform(frame, SCHEMA, origin=origin)  # type: ignore[arg-type]
+    return conform_to_schema(frame, SCHEMA, origin=origin)  # type: ignore[arg-type]
 
 
 def measures(confidential: pd.DataFrame, released: pd.DataFrame, **spec: object) -> dict[str, float | None]:
@@ -165,7 +165,7 @@ def test_interactions_and_trees_see_what_main_effects_do_not(model: str, sees: b
 def test_too_many_products_are_refused_with_a_way_out() -> None:
     schema = Schema(tuple(Variable(name, Kind.CATEGORICAL) for name in ("one", "two")))
     levels = pd.DataFrame({"one": np.arange(40).astype(str), "two": np.arange(40).astype(str)})
-    data = conform(levels, schema)
+    data = conform_to_schema(levels, schema)
     run = Run(np.random.default_rng(1))
     with pytest.raises(
         NotComputable, match=r"1,600 main effects and products are more than 1,000; name fewer variables"
@@ -187,10 +187,10 @@ def test_tables_of_several_blocks_have_the_score_of_one(
     for frame, origin in zip(frames, ("confidential", "synthetic"), strict=True):
         prices = frame["price"].where(frame["reviews"] != 20)
         whole = frame.assign(price=prices, cents=frame["reviews"] * 100.0 + 3)
-        tables.append(conform(whole, wide, MissingPolicy.KEEP, origin=origin))  # type: ignore[arg-type]
+        tables.append(conform_to_schema(whole, wide, MissingPolicy.KEEP, origin=origin))  # type: ignore[arg-type]
     run, spec = Run(np.random.default_rng(1)), PropensitySpec(model=model)  # type: ignore[arg-type]
     whole_score = propensity(*tables, spec, run).estimates
-    monkeypatch.setattr(blocks, "CELLS", cells)
+    monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", cells)
     for found, expected in zip(propensity(*tables, spec, run).estimates, whole_score, strict=True):
         assert found.value == pytest.approx(expected.value, rel=1e-9)
 
@@ -338,7 +338,8 @@ def test_identifiers_and_levels_that_do_not_occur_are_left_out() -> None:
 def test_a_column_that_others_determine_counts_once() -> None:
     twice = Schema((*SCHEMA, Variable("cents", Kind.CONTINUOUS)))
     tables = [
-        conform(frame.assign(cents=frame["price"] * 100), twice) for frame in (sample(300, 1), sample(300, 2, 0.2))
+        conform_to_schema(frame.assign(cents=frame["price"] * 100), twice)
+        for frame in (sample(300, 1), sample(300, 2, 0.2))
     ]
     run = Run(np.random.default_rng(1))
     found = {e.measure: e.value for e in propensity(tables[0], tables[1], PropensitySpec(), run).estimates}
@@ -359,7 +360,7 @@ PAY = Schema((Variable("gross", Kind.CONTINUOUS), Variable("net", Kind.CONTINUOU
 @pytest.mark.parametrize("gap", [1000.0, 0.1, 0.01, 1e-4, 1e-8, 0.0])
 def test_columns_that_are_nearly_collinear_at_a_large_scale_do_not_end_a_run(model: str, gap: float) -> None:
     """Net pay counts as a column of its own until rounding is all that tells it from a share of gross pay."""
-    tables = conform(paid(1, gap), PAY), conform(paid(2, gap), PAY, origin="synthetic")
+    tables = conform_to_schema(paid(1, gap), PAY), conform_to_schema(paid(2, gap), PAY, origin="synthetic")
     pmse, null, ratio = propensity(*tables, PropensitySpec(model=model), Run(np.random.default_rng(1))).estimates
     columns = null.value * 8 * 800
     assert round(columns) == pytest.approx(columns)

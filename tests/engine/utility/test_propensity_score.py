@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sfumato.engine.data import blocks
-from sfumato.engine.design.sparse_design import SparseDesign, Standardised
+from sfumato.engine.design.sparse_design import SparseDesign, StandardisedTerm
 from sfumato.engine.methods.run import Run
 from sfumato.engine.utility.propensity import logit_pmse, permutation_null, tree_pmse
 
@@ -18,7 +18,7 @@ def run(seed: int = 1) -> Run:
 
 def design(x: np.ndarray) -> SparseDesign:
     """The columns of x (N, K) as they are."""
-    return SparseDesign([Standardised(column, 1.0, 0.0, 1.0) for column in x.T], len(x))
+    return SparseDesign([StandardisedTerm(column, 1.0, 0.0, 1.0) for column in x.T], len(x))
 
 
 def two_groups(below: int, above: int) -> tuple[np.ndarray, np.ndarray]:
@@ -65,7 +65,7 @@ def test_a_logit_on_one_indicator_has_the_shares_of_the_groups(monkeypatch: pyte
     x = np.column_stack([np.ones(20), np.repeat([0.0, 1.0], 10), np.repeat([0.0, 2.0], 10)])
     y = np.concatenate([np.repeat([1.0, 0.0], [2, 8]), np.repeat([1.0, 0.0], [7, 3])])
     for cells in (3, 21, 60):
-        monkeypatch.setattr(blocks, "CELLS", cells)
+        monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", cells)
         pmse, null = logit_pmse(design(x), y, np.array([True, False, False]))
         assert pmse == pytest.approx(0.25**2)
         assert null == pytest.approx(0.45 * 0.55**2 / 20)

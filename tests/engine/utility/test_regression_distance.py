@@ -8,10 +8,10 @@ import pytest
 import statsmodels.formula.api as smf
 from prepared_tables import schema_of
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.results import Estimate
 from sfumato.engine.methods.run import Run
 from sfumato.engine.recipe.recipe import Recipe
@@ -35,7 +35,7 @@ def frame(n: int, seed: int, slope: float = 0.3) -> pd.DataFrame:
 
 
 def micro(found: pd.DataFrame, origin: str = "synthetic") -> Microdata:
-    return conform(found, SCHEMA, MissingPolicy.KEEP, origin)  # type: ignore[arg-type]
+    return conform_to_schema(found, SCHEMA, MissingPolicy.KEEP, origin)  # type: ignore[arg-type]
 
 
 def measured(ours: pd.DataFrame, theirs: pd.DataFrame | Microdata, **table: object) -> list[Estimate]:
@@ -160,12 +160,12 @@ def test_a_condition_is_a_column_and_a_number_and_nothing_else(model: str, messa
     ("sign", "expected"), [(">", [0, 0, 1]), (">=", [0, 1, 1]), ("<", [1, 0, 0]), ("<=", [1, 1, 0])]
 )
 def test_each_sign_means_what_it_says(sign: str, expected: list[int]) -> None:
-    from sfumato.engine.design.estimation import Model
+    from sfumato.engine.design.estimation import RegressionModel
 
-    model = Model.parse(f"logit: charge{sign}-2.5e1 ~ age")
+    model = RegressionModel.parse(f"logit: charge{sign}-2.5e1 ~ age")
     table = micro(pd.DataFrame({"sev": "0", "cat": "M", "age": [1, 2, 3], "charge": [-26.0, -25.0, -24.0]}))
-    assert Model.parse(model.written) == model
-    assert model._values(table).tolist() == expected
+    assert RegressionModel.parse(model.written) == model
+    assert model._response_values(table).tolist() == expected
 
 
 def test_shares_in_place_of_two_levels_are_no_response() -> None:
@@ -200,7 +200,9 @@ def test_a_run_draws_the_deviation_of_every_coefficient() -> None:
     )
     released = [micro(frame(200, seed)) for seed in (2, 3, 4)]
     rows = [
-        row for row in execute(recipe, micro(frame(200, 1), "confidential"), released, key=b"").rows if row.draw is None
+        row
+        for row in execute_run(recipe, micro(frame(200, 1), "confidential"), released, key=b"").rows
+        if row.draw is None
     ]
     (figure,) = interval_figures([RunRows("run 1", rows)])
     assert figure.title == f"Estimate and interval: relative deviation of {LINEAR}"

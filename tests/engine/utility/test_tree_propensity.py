@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from public_data import PUBLIC_DATA
 
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.methods.run import Run
 from sfumato.engine.utility.propensity import PropensitySpec, propensity
@@ -103,7 +103,7 @@ def tree_pmse_of(confidential: pd.DataFrame, released: pd.DataFrame) -> float:
     """With the settings of synthpop."""
     kinds = {name: Kind.CONTINUOUS if name in numbers(confidential) else Kind.CATEGORICAL for name in confidential}
     schema = Schema(tuple(Variable(name, kind) for name, kind in kinds.items()))
-    tables = conform(confidential, schema), conform(released, schema, origin="synthetic")
+    tables = conform_to_schema(confidential, schema), conform_to_schema(released, schema, origin="synthetic")
     spec = PropensitySpec(model="cart", minbucket=5, cp=1e-3, permutations=2)
     value = propensity(*tables, spec, Run(np.random.default_rng(1))).estimates[0].value
     assert value is not None

@@ -9,7 +9,7 @@ from prepared_workspaces import enter_recipe
 
 from sfumato.tui.app.next_step import PlanStanding, Standing, next_step, plan_standing, standing_of
 from sfumato.tui.keys.acts import BY_NAME
-from sfumato.workspace.audit import Act, append
+from sfumato.workspace.audit import AuditAct, append_act
 from sfumato.workspace.store.runs import RunLine, RunState, Tally, run_line
 from sfumato.workspace.store.workspace import Workspace
 
@@ -63,13 +63,13 @@ def line(built_workspace) -> RunLine:
 def built_workspace(tmp_path_factory):
     import pandas as pd
 
-    from sfumato.engine.data.microdata import conform
+    from sfumato.engine.data.microdata import conform_to_schema
     from sfumato.engine.recipe.recipe import Recipe
 
     kinds = {"a": {"kind": "count", "role": "sensitive"}, "b": {"kind": "count"}}
     table = {"variables": kinds, "synthesis": [{"target": "a", "method": "linear_regression", "predictors": ["b"]}]}
     recipe = Recipe.from_table(table)
-    data = conform(pd.DataFrame({"a": range(20), "b": range(20)}), recipe.schema)
+    data = conform_to_schema(pd.DataFrame({"a": range(20), "b": range(20)}), recipe.schema)
     with Workspace.create(tmp_path_factory.mktemp("next") / "workspace") as workspace:
         enter_recipe(workspace, recipe, data, "a.csv", b"a")
         return workspace.directory
@@ -159,7 +159,7 @@ def test_a_released_run_says_so(built_workspace, line):
     with Workspace.open(built_workspace) as workspace:
         assert standing_of(workspace, line.run.project_id).released == frozenset()
         with workspace.writing() as connection:
-            append(connection, Act.RUN_RELEASED, "run 1")
+            append_act(connection, AuditAct.RUN_RELEASED, "run 1")
         standing = standing_of(workspace, line.run.project_id)
     assert standing.released == {1}
     assert "run 1 was released" in next_step(standing, judged(line, met=1), "verdicts")

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sfumato.engine.methods.registry import find
+from sfumato.engine.methods.registry import find_method
 from sfumato.engine.methods.rows import Row, row_params
-from sfumato.engine.recipe.published import Published
-from sfumato.engine.studies.calibration import calibrated
+from sfumato.engine.recipe.published import PublishedFigure
+from sfumato.engine.studies.calibration import summarise_calibration
 from sfumato.tui.cli.summary import study_text
 
 
@@ -20,19 +20,21 @@ def simulated(level: float, score: float, lost: int) -> Row:
     return Row("studies", "calibration", "rho", "age", "confidential", None, level, score, params=params)
 
 
-ROWS = calibrated([simulated(0, 0.99, 0), simulated(1, 0.95, 1), simulated(2, 0.50, 6), simulated(3, 0.4, 4)])
+ROWS = summarise_calibration(
+    [simulated(0, 0.99, 0), simulated(1, 0.95, 1), simulated(2, 0.50, 6), simulated(3, 0.4, 4)]
+)
 
 
-def published(measure: str, figure: float, **params: Any) -> Published:
+def published(measure: str, figure: float, **params: Any) -> PublishedFigure:
     value = f"studies.calibration.{measure}"
-    return Published(value=value, dataset="confidential", figure=figure, source="the paper", params=params)
+    return PublishedFigure(value=value, dataset="confidential", figure=figure, source="the paper", params=params)
 
 
-def calibration_text(rows: Sequence[Row], figures: Sequence[Published] = ()) -> str:
-    return study_text(find("studies.calibration", ""), rows, figures)
+def calibration_text(rows: Sequence[Row], figures: Sequence[PublishedFigure] = ()) -> str:
+    return study_text(find_method("studies.calibration", ""), rows, figures)
 
 
-def lines(*figures: Published) -> list[list[str]]:
+def lines(*figures: PublishedFigure) -> list[list[str]]:
     return [line.split() for line in calibration_text(ROWS, figures).splitlines()]
 
 
@@ -58,7 +60,7 @@ def test_areas_and_errors_stand_beside_the_paper_s() -> None:
 
 
 def test_a_setting_called_generators_is_not_taken_for_whose_area_a_row_is() -> None:
-    step = find("studies.calibration", "")
+    step = find_method("studies.calibration", "")
     told = [replace(row, params=row_params(step, row.params, {"generators": 2, "originals": 2})) for row in ROWS]
     assert calibration_text(told) == calibration_text(ROWS)
 

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.execution.comparison import compare
-from sfumato.engine.methods.rows import Row, average
+from sfumato.engine.execution.comparison import compare_rows
+from sfumato.engine.methods.rows import Row, average_series
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.recipes import find_recipe
@@ -50,19 +50,19 @@ def rows(draws: list[list[float]]) -> list[Row]:
             Row("risk", "identification", "true_match_rate", str(j), "synthetic", d, None, v)
             for d, v in enumerate(values, 1)
         ]
-        made += [average(base), *base]
+        made += [average_series(base), *base]
     return made
 
 
 def test_every_outcome_has_a_sign_and_words() -> None:
     first = rows([[1.0, 1.1], [1.0, 3.0], [1.0, 1.0], [2.0], [2.0, 2.1]])
     second = rows([[2.0, 2.1], [1.5, 3.5], [1.0, 1.0], [1.0], [1.0, 1.1]])
-    found = compare(first, second, lambda row: "low")
+    found = compare_rows(first, second, lambda row: "low")
     assert [outcome(row, (3, 5)) for row in found] == [
         "< run 3 better", "~ not distinguishable", "= equal", "> run 5 better, no interval", "> run 5 better",
     ]  # fmt: skip
     assert [brief_outcome(row, (3, 5)) for row in found] == ["< run 3", "~", "=", "> run 5", "> run 5"]
-    undirected = compare(first, second, lambda row: "none")[0]
+    undirected = compare_rows(first, second, lambda row: "none")[0]
     assert outcome(undirected, (3, 5)) == "* they differ"
     assert brief_outcome(undirected, (3, 5)) == "*"
     assert tally([*found, found[0]], (3, 5)).startswith("6 numbers: 2 < run 3 better, 1 ~ not distinguishable")

@@ -34,7 +34,7 @@ from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.approval import request_release
 from sfumato.workspace.service.importing import import_file
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.runs import RunState
 from sfumato.workspace.store.workspace import Workspace
 
@@ -94,7 +94,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         request_stop(workspace, third, RunState.CANCELLED)
     import_file(workspace.directory, str(directory / "調査.csv"), "")
     with Workspace.open(workspace.directory) as workspace:
-        release(workspace, 2, directory / "released", reason=f"for a study{EVIL}")
+        write_run_release(workspace, 2, directory / "released", reason=f"for a study{EVIL}")
         policy = workspace.directory / "policy.toml"
         policy.write_text(f'[approval]\ndirectory = "{directory}"\n', "utf-8")
         request_release(workspace, 1, f"research{EVIL}").rename(directory / "request.json")

@@ -13,7 +13,7 @@ import pytest
 
 from sfumato.workspace.ingest.file_formats import format_called
 from sfumato.workspace.ingest.files import find_source, read_table
-from sfumato.workspace.release.forms import forms
+from sfumato.workspace.release.forms import writable_forms
 
 pytestmark = pytest.mark.slow
 
@@ -77,7 +77,7 @@ def test_a_release_in_every_form_is_scored_by_its_own_recipe(
     (home / "wages.toml").write_text(RECIPE, "utf-8")
     assert sfumato("run", "wages.toml", "--workspace", "ws", "--quiet", "--jobs", "1") == 0
     given: list[str] = []
-    for form in forms():
+    for form in writable_forms():
         assert sfumato("release", "1", "--workspace", "ws", "-o", form, "--reason", "a test", "--format", form) == 0
         files = sorted((home / form / "public").glob(f"dataset-SYNTHETIC-*.{format_called(form).suffix}"))
         assert len(files) == 2

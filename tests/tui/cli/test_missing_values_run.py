@@ -140,16 +140,18 @@ def test_missing_values_go_from_the_file_into_every_measure_and_the_release(
     with contextlib.closing(Workspace.open(Path("w"))) as workspace:
         released = [released_dataset(workspace, 1, find_run(workspace, 1).recipe, draw) for draw in range(1, 5)]
     for region, expected in (("north", 0.1), ("south", 0.5)):
-        rates = [data.missing("age")[(data.column("region") == region).to_numpy()].mean() for data in released if data]
+        rates = [
+            data.missing_mask("age")[(data.column("region") == region).to_numpy()].mean() for data in released if data
+        ]
         assert len(rates) == 4
         assert np.mean(rates) == pytest.approx(expected, abs=0.12)
-    assert all((data.missing("region") == (people["region"] == "?").to_numpy()).all() for data in released if data)
+    assert all((data.missing_mask("region") == (people["region"] == "?").to_numpy()).all() for data in released if data)
 
     assert sfumato("report", "1", "--workspace", "w", "-o", "report.html") == 0
     assert sfumato("release", "1", "--workspace", "w", "-o", "out", "--reason", "a test") == 0
     written = pd.read_csv("out/public/dataset-SYNTHETIC-01.csv", dtype="str")
     assert written["age"].dropna().str.fullmatch("[0-9]+").all()
-    assert int(written["age"].isna().sum()) == int(released[0].missing("age").sum()) if released[0] else False
+    assert int(written["age"].isna().sum()) == int(released[0].missing_mask("age").sum()) if released[0] else False
 
     files = [arg for i in range(1, 5) for arg in ("--released", f"out/public/dataset-SYNTHETIC-0{i}.csv")]
     common = ("evaluate", "recipe.toml", "--original", "people.csv", *files, "--workspace", "e")

@@ -15,13 +15,13 @@ from sfumato.tui.plain.mode import converse
 from sfumato.tui.plain.session import Session
 from sfumato.tui.plain.talk import Ended, Talk
 from sfumato.workspace.errors import NotReleased
-from sfumato.workspace.gate.answer import answer_for, answer_of
+from sfumato.workspace.gate.answer import answer_for_run, answer_from_examination
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import Waiver, examine
+from sfumato.workspace.gate.gate import Waiver, examine_release
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.policy.policy import policy_of
-from sfumato.workspace.release.report import report_of
-from sfumato.workspace.service.release import release
+from sfumato.workspace.policy.policy import read_policy_of_workspace
+from sfumato.workspace.release.report import make_report
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 
 workspace = keyed_workspace.workspace
@@ -43,7 +43,7 @@ def test_the_same_sentence_stands_in_every_place(
     run_id = enter(release={"m": 3, "seed": 7, "audience": "public" if kind == "blocked" else "enclave"})
     work(workspace.directory, idle=0)
     where = str(workspace.directory)
-    answer = answer_for(workspace, run_id)
+    answer = answer_for_run(workspace, run_id)
     assert answer is not None
     assert (answer.may_leave == "no") == (kind == "blocked")
     said = "\n".join(answer.lines)
@@ -82,23 +82,25 @@ def test_the_same_sentence_stands_in_every_place(
     place = spoken.index(said)
     assert spoken.index("The gate: ", place) < spoken.index("Run 1: the threshold is met.", place)
 
-    document = report_of(workspace, run_id)
+    document = make_report(workspace, run_id)
     page, text = document.html(), document.markdown()
     assert answer.sentence in text
     assert text.index(answer.title) < text.index("Verdicts")
     assert page.index(answer.title) < page.index("Verdicts</h2>")
-    assert document.html() == report_of(workspace, run_id).html(), "the same bytes"
+    assert document.html() == make_report(workspace, run_id).html(), "the same bytes"
 
     if kind == "blocked":
         with pytest.raises(NotReleased) as refused:
-            release(workspace, run_id, tmp_path / "no")
+            write_run_release(workspace, run_id, tmp_path / "no")
         assert str(refused.value).startswith(answer.sentence)
-    plan, rules = plan_release(workspace, run_id), policy_of(workspace.directory)
-    examined = examine(workspace, plan, rules)
-    reason = "agreed with the data owner" if examined.blocking else ""
-    release(workspace, run_id, tmp_path / "out", reason=reason)
+    plan, rules = plan_release(workspace, run_id), read_policy_of_workspace(workspace.directory)
+    examined = examine_release(workspace, plan, rules)
+    reason = "agreed with the data owner" if examined.blocking_findings else ""
+    write_run_release(workspace, run_id, tmp_path / "out", reason=reason)
     waivers = (Waiver("*", reason, "x"),) if reason else ()
-    with_waiver = answer_of(replace(examined, waivers=waivers), plan.run.recipe, rules, plan.run.count_records(80))
+    with_waiver = answer_from_examination(
+        replace(examined, waivers=waivers), plan.run.recipe, rules, plan.run.count_records(80)
+    )
     inside = tmp_path / "out" / "internal"
     assessed = (inside / "risk-assessment.md").read_text("utf-8")
     assert f"**{with_waiver.title}**" in assessed

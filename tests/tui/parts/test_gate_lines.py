@@ -9,7 +9,7 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import RecordCount
 from sfumato.tui.parts.gate_lines import answer_lines, finding_lines, most_answer_lines
 from sfumato.tui.session.gate_answers import ExaminedRun, GateMemory
-from sfumato.workspace.gate.answer import Answer
+from sfumato.workspace.gate.answer import ReleaseAnswer
 from sfumato.workspace.gate.gate import Approval, Examination, Finding, Waiver
 from sfumato.workspace.policy.policy import Policy
 
@@ -40,7 +40,7 @@ def examined(*findings, policy=None, **changes):
 @pytest.mark.parametrize("most", [2, 4, 8])
 @pytest.mark.parametrize("may_leave", ["no", "to be judged", "yes"])
 def test_an_answer_fits_and_keeps_its_title(width, most, may_leave):
-    answer = Answer(may_leave, "public", LONG, OPEN, 379, RecordCount(3411, "people"))
+    answer = ReleaseAnswer(may_leave, "public", LONG, OPEN, 379, RecordCount(3411, "people"))
     lines = answer_lines(answer, width, most)
     title = [line for line in lines if "bold" in str(line.spans)]
     assert len(lines) <= max(most, len(title) + 1)
@@ -56,7 +56,9 @@ def test_an_answer_fits_and_keeps_its_title(width, most, may_leave):
     ("may_leave", "ink", "sign"), [("no", "$error", "✗"), ("to be judged", "$warning", "!"), ("yes", "$success", "✓")]
 )
 def test_the_title_of_an_answer_has_its_sign_and_ink(may_leave, ink, sign):
-    (title, *others) = answer_lines(Answer(may_leave, "public", LONG, OPEN, 379, RecordCount(3411, "people")), 76, 8)
+    (title, *others) = answer_lines(
+        ReleaseAnswer(may_leave, "public", LONG, OPEN, 379, RecordCount(3411, "people")), 76, 8
+    )
     assert title.plain.startswith(sign)
     assert [ink in str(span.style) for span in title.spans] == [True]
     assert not any("$success" in str(span.style) for line in others for span in line.spans)

@@ -26,7 +26,7 @@ from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.prepare import prepare_run
-from sfumato.workspace.service.release import releases_of
+from sfumato.workspace.service.release import past_releases
 from sfumato.workspace.store.runs import RunState, find_run, list_runs, projects
 from sfumato.workspace.store.workspace import Workspace
 
@@ -157,7 +157,7 @@ def test_a_file_becomes_a_release_by_lines_alone() -> None:
     assert len(list((Path("out") / "public").glob("dataset*.csv"))) == 3
     assert (Path("out") / "internal" / "report.html").is_file()
     with Workspace.open(Path("w")) as workspace:
-        (past,) = releases_of(workspace, 1)
+        (past,) = past_releases(workspace, 1)
         assert past.user == user()
     assert any(re.match(rf"Released \d{{4}}-\d\d-\d\d \d\d:\d\d UTC by {re.escape(user())}\.", line) for line in lines)
 
@@ -336,7 +336,7 @@ def test_where_the_policy_asks_for_a_second_person_the_release_is_asked_for_and_
     status, lines = talked(["Release", "Release", "1", "csv", "no"])
     assert any("waits for another account" in line for line in lines)
     with Workspace.open(Path("w")) as workspace:
-        assert releases_of(workspace, 1) == []
+        assert past_releases(workspace, 1) == []
 
 
 def test_a_run_that_was_interrupted_is_resumed_and_one_that_is_done_is_not(study: Path) -> None:

@@ -89,7 +89,7 @@ def test_every_text_that_methods_and_checks_declare_is_ascii_when_said_but_for_t
     for method in registry().values():
         if method.package == OWN:
             texts += [method.title, method.source]
-            for one in method.results:
+            for one in method.result_outputs:
                 label = one.label
                 texts += [one.meaning, one.unit, label.name, label.says, label.good, label.fails, *label.levers]
     strange = {sign for text in texts for sign in spoken(text) if not sign.isascii() and not sign.isalpha()}

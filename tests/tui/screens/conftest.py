@@ -13,7 +13,7 @@ from textual._context import visible_screen_stack
 from textual.css.stylesheet import Stylesheet
 from towns import towns_workspace
 
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.app.app import SfumatoApp
@@ -40,7 +40,7 @@ RECIPE = {
 
 def survey():
     recipe = Recipe.from_table(RECIPE)
-    return recipe, conform(household_survey(), recipe.schema)
+    return recipe, conform_to_schema(household_survey(), recipe.schema)
 
 
 def enter(workspace):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from prepared_workspaces import finished_workspace
 
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.session.state import AppState, save_state
 
@@ -26,7 +26,7 @@ RECIPE = Recipe.from_table(
 def people(seed):
     rng = np.random.default_rng(seed)
     frame = {"area": rng.choice(["a", "b"], 60), "age": rng.integers(18, 90, 60), "income": rng.normal(100, 9, 60)}
-    return conform(pd.DataFrame(frame), RECIPE.schema)
+    return conform_to_schema(pd.DataFrame(frame), RECIPE.schema)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from textual.widgets import Input
 from sfumato.tui.app.audit import Audit
 from sfumato.tui.app.project import Project
 from sfumato.tui.app.projects import Projects
-from sfumato.workspace.audit import HEAD_FILE, Act, append, head_of, keep_head
+from sfumato.workspace.audit import HEAD_FILE, AuditAct, append_act, read_head, write_head_file
 from sfumato.workspace.errors import BrokenHistory
 from sfumato.workspace.store.places import state_directory
 from sfumato.workspace.store.workspace import Workspace
@@ -17,7 +17,7 @@ from sfumato.workspace.store.workspace import Workspace
 def logged(directory):
     """The log's head kept beside the copied database, as it is beside the real one."""
     workspace = Workspace.open(directory)
-    keep_head(directory, head_of(workspace.connection))
+    write_head_file(directory, read_head(workspace.connection))
     workspace.close()
     return directory
 
@@ -63,7 +63,7 @@ async def test_the_first_broken_row_is_named_and_under_the_cursor(sit, logged, s
 async def test_rows_that_are_gone_at_the_end_are_noticed(sit, logged):
     workspace = Workspace.open(logged)
     workspace.connection.execute("DROP TRIGGER audit_keeps_DELETE")
-    last = head_of(workspace.connection).number
+    last = read_head(workspace.connection).number
     workspace.connection.execute("DELETE FROM audit WHERE number = ?", (last,))
     workspace.close()
     with pytest.raises(BrokenHistory, match=f"lacks row {last}"):
@@ -79,7 +79,7 @@ async def test_v_reads_the_log_again(sit, logged):
     async with sit(logged, "act:audit") as seat:
         workspace = Workspace.open(logged)
         with workspace.writing() as connection:
-            append(connection, Act.FILES_REMOVED, "workspace")
+            append_act(connection, AuditAct.FILES_REMOVED, "workspace")
         workspace.close()
         assert "files removed" not in seat.text
         await seat.press("R")

@@ -9,7 +9,7 @@ import pytest
 from prepared_workspaces import finished_workspace
 from textual.widgets import Input
 
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.findings.distribution import Distributions, SidePlot
@@ -49,7 +49,7 @@ def survey():
 def made(tmp_path_factory):
     """A run of three datasets; a tenth of the incomes is missing."""
     recipe = Recipe.from_table(RECIPE)
-    data = conform(survey(), recipe.schema, MissingPolicy.KEEP)
+    data = conform_to_schema(survey(), recipe.schema, MissingPolicy.KEEP)
     return finished_workspace(tmp_path_factory.mktemp("distributions") / "workspace", [recipe], data, "survey.csv")
 
 

@@ -9,7 +9,7 @@ from prepared_tables import variables_of
 from prepared_workspaces import finished_workspace
 from textual.widgets import Input
 
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.recipe.recipe import Recipe
@@ -20,7 +20,7 @@ from sfumato.tui.plan.guided_minimisation import GuidedMinimisation
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.service.guided_minimisation import minimisation_recipe, prepare_minimisation, stored_data
+from sfumato.workspace.service.guided_minimisation import list_project_tables, minimisation_recipe, prepare_minimisation
 from sfumato.workspace.store.runs import RunState, find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
@@ -183,7 +183,7 @@ async def test_the_guided_form_starts_a_run_with_what_is_known_preselected(sit, 
 @pytest.mark.slow
 def test_what_the_form_enters_can_be_done(copied):
     workspace = Workspace.open(copied)
-    data = stored_data(workspace, 1)[0]
+    data = list_project_tables(workspace, 1)[0]
     answers = {"known": ["town", "status", "age"], "k": 2, "n": 50, "r": 1}
     run_id = prepare_minimisation(workspace, data, answers).enter(workspace, data.project)
     work(workspace.directory, idle=0)
@@ -198,8 +198,8 @@ def test_identifiers_do_not_get_into_the_run(copied):
     frame = pd.DataFrame({"name": [f"731954-{i}" for i in range(60)], "age": range(60)})
     workspace = Workspace.open(copied)
     with workspace.writing():
-        workspace.add_dataset(1, "people.csv", "0" * 64, conform(frame, recipe.schema))
-    data = stored_data(workspace, 1)[0]
+        workspace.add_dataset(1, "people.csv", "0" * 64, conform_to_schema(frame, recipe.schema))
+    data = list_project_tables(workspace, 1)[0]
     prepared = prepare_minimisation(workspace, data, {"known": ["age"], "k": 2})
     assert data.name == "people.csv"
     assert prepared.data.schema.names == prepared.recipe.schema.names == ("age",)
@@ -220,7 +220,7 @@ def test_identifiers_do_not_get_into_the_run(copied):
 )
 def test_answers_that_cannot_be_used_are_refused_before_anything_is_stored(two, answers, message):
     with Workspace.open(two, read_only=True) as reader:
-        data = stored_data(reader, 1)[0]
+        data = list_project_tables(reader, 1)[0]
         data = replace(data, variables={**data.variables, "name": {"kind": "categorical", "role": "identifier"}})
         with pytest.raises(BadInput, match=message):
             minimisation_recipe(data, answers)

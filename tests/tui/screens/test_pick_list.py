@@ -206,7 +206,7 @@ def test_the_list_of_values_has_every_output_with_method_unit_and_direction():
     values = offers_of(threshold_fields({}, TABLE), "value")
     for step in (*TABLE["measure"], *TABLE["study"]):
         method = registry()[step["method"]]
-        assert {f"{method.key}.{output.name}" for output in method.results} <= set(values)
+        assert {f"{method.key}.{output.name}" for output in method.result_outputs} <= set(values)
     assert "higher is better" in values["risk.anonymity.k"].words
     assert "records" in values["risk.anonymity.k"].words
     assert values["risk.anonymity.k"].more

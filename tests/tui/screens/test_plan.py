@@ -322,7 +322,7 @@ def test_every_method_has_a_form_with_its_help_and_limits(key):
     assert ("target" in fields) == (section_of(method) == "synthesis")
     for info in method.spec.params():
         assert info.param.help in fields[info.name].help
-        assert info.param.limits in fields[info.name].help
+        assert info.param.limits_text in fields[info.name].help
         assert set(map(str, info.choices)) <= set(fields[info.name].choices)
 
 

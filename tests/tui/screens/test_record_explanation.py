@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.engine.execution.record_risk import LeaveOneOut
+from sfumato.engine.execution.record_risk import LeaveOneOutCandidates
 from sfumato.tui.findings.records import explanation
 from sfumato.workspace.views.records import Candidates
 
@@ -17,7 +17,7 @@ from sfumato.workspace.views.records import Candidates
     ],
 )
 def test_whose_the_matching_records_are_is_said_where_something_says_it(hit: bool | None, words: str) -> None:
-    alone = LeaveOneOut(("age",), np.array([2.0]), np.array([[5.0]]))
+    alone = LeaveOneOutCandidates(("age",), np.array([2.0]), np.array([[5.0]]))
     found = Candidates(1, 1, (1, 3), {"age": "width 5"}, alone, hit)
     lines = explanation(found, 80, None, 120).plain.splitlines()
     assert lines[0].rstrip() == f"2 of 80 released records match; {words}."
@@ -25,6 +25,6 @@ def test_whose_the_matching_records_are_is_said_where_something_says_it(hit: boo
 
 
 def test_one_record_matches_and_several_match() -> None:
-    alone = LeaveOneOut(("age",), np.array([1.0]), np.array([[5.0]]))
+    alone = LeaveOneOutCandidates(("age",), np.array([1.0]), np.array([[5.0]]))
     said = explanation(Candidates(1, 1, (1,), {"age": "equal"}, alone, True), 80, None, 120).plain
     assert said.startswith("1 of 80 released records matches;")

@@ -10,9 +10,9 @@ from sfumato.tui.app.project import Project
 from sfumato.tui.parts.dialogs import Confirm
 from sfumato.tui.release.release import Explained, ReleaseScreen
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import examine
-from sfumato.workspace.policy.policy import policy_of
-from sfumato.workspace.service.release import releases_of
+from sfumato.workspace.gate.gate import examine_release
+from sfumato.workspace.policy.policy import read_policy_of_workspace
+from sfumato.workspace.service.release import past_releases
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -28,7 +28,7 @@ def tables(directory, built):
 def past(directory):
     workspace = Workspace.open(directory)
     try:
-        return releases_of(workspace, 1)
+        return past_releases(workspace, 1)
     finally:
         workspace.close()
 
@@ -170,8 +170,8 @@ def given_policy(directory, text):
 
 def blocking(directory):
     with Workspace.open(directory) as workspace:
-        examination = examine(workspace, plan_release(workspace, 1), policy_of(directory))
-    return [one.check for one in examination.leaks if one.status == "block"]
+        examination = examine_release(workspace, plan_release(workspace, 1), read_policy_of_workspace(directory))
+    return [one.check for one in examination.lead_findings if one.status == "block"]
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 50)])
@@ -265,16 +265,18 @@ def second(tables, tmp_path):
 @pytest.fixture
 def answer(monkeypatch):
     """Answer the request of a directory as another account."""
-    owners, read = {}, approving._read
+    owners, read = {}, approving._read_with_owner
     monkeypatch.setattr(
-        approving, "_read", lambda path: (read(path)[0], owners.get(path.name, read(path)[1]), *read(path)[2:])
+        approving,
+        "_read_with_owner",
+        lambda path: (read(path)[0], owners.get(path.name, read(path)[1]), *read(path)[2:]),
     )
 
     def give(directory, decision, reason):
         (request,) = directory.glob("*.request.json")
         with monkeypatch.context() as patch:
             patch.setattr(os, "geteuid", lambda: OTHER)
-            owners[approving.decide(request, decision, reason).name] = OTHER
+            owners[approving.decide_request(request, decision, reason).name] = OTHER
         return json.loads(request.read_text("utf-8"))
 
     return give

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from towns import TOWNS
 
-from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
@@ -98,8 +98,8 @@ def test_of_many_variables_those_subsets_of_each_size_are_listed_that_find_most(
         "study": [{"method": KEY}],
     }
     recipe = Recipe.from_table(table)
-    data = conform(frame, recipe.schema)
-    rows = execute(recipe, data, [Microdata(data.schema, data.frame, "synthetic")], key=PUBLIC).rows
+    data = conform_to_schema(frame, recipe.schema)
+    rows = execute_run(recipe, data, [Microdata(data.schema, data.frame, "synthetic")], key=PUBLIC).rows
     _, _, subsets = lattice_parts(registry()[KEY], rows)
     assert isinstance(subsets, Table)
     assert [line[0] for line in subsets.rows] == [
@@ -110,9 +110,9 @@ def test_of_many_variables_those_subsets_of_each_size_are_listed_that_find_most(
 def test_a_release_that_cannot_be_matched_says_why(lattice) -> None:
     recipe = Recipe.from_table({**TOWNS, "synthesis": [], "release": {"released": ["pay"], "order": "shuffled"}})
     frame = pd.DataFrame({"town": list("xyzx"), "age": [1, 2, 3, 4], "pay": [1.0, 2, 3, 4]})
-    data = conform(frame, recipe.schema)
+    data = conform_to_schema(frame, recipe.schema)
     released = Microdata(data.schema, data.frame, "synthetic", linked=False)
-    rows = [row for row in execute(recipe, data, [released], key=PUBLIC).rows if row.method_key == KEY]
+    rows = [row for row in execute_run(recipe, data, [released], key=PUBLIC).rows if row.method_key == KEY]
     found = KnowledgeLattice.of(registry()[KEY], rows)
     assert found.sentences().startswith("Not computed: the release is not in the original's order")
     view = LatticeView.of(found)

@@ -11,7 +11,7 @@ from prepared_workspaces import enter_recipe
 
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.wording import agree
+from sfumato.engine.wording import agreeing_word
 from sfumato.tui.app.project import Project
 from sfumato.tui.findings.records import Record
 from sfumato.tui.parts.split import Detail
@@ -269,7 +269,7 @@ async def test_enter_shows_who_matches_a_record_and_why_but_no_values(sit, direc
         found = candidates(workspace, ONE, measure, top, draw)
         assert f"record {top} of run 1 · Identification risk" in seat.text
         assert (
-            f"{len(found.matching)} of 90 released records {agree(len(found.matching), 'matches', 'match')}; its own record is among them."
+            f"{len(found.matching)} of 90 released records {agreeing_word(len(found.matching), 'matches', 'match')}; its own record is among them."
             in seat.text
         )
         for variable in ("region", "visits", "income"):

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from sfumato.tui.terminal.text import cells, cut, fit, shown
 from sfumato.tui.widgets.pages import PAGE, Feed, ListPages, PageCache, RowLayout
 from sfumato.workspace.reporting.tables import Column
-from sfumato.workspace.visible_text import printable
+from sfumato.workspace.visible_text import replace_unprintable
 
 COLUMNS = (Column("id", "Record", 6, "right"), Column("room", "Room type", 8), Column("price", "Price", 7, "right"))
 
@@ -29,7 +29,7 @@ def deliver(feed, wanted, keep=False):
 @settings(derandomize=True, deadline=None)
 @given(st.text(max_size=40), st.integers(0, 30), st.sampled_from(["left", "right"]))
 def test_fitted_text_has_exactly_its_width(text, width, align):
-    fitted = fit(printable(text), width, align)
+    fitted = fit(replace_unprintable(text), width, align)
     assert cell_len(fitted) == width
     assert fitted.isprintable()
     assert "".join(cells(fitted)).isprintable()
@@ -45,7 +45,7 @@ def test_text_is_cut_only_when_it_does_not_fit():
 
 
 def test_commands_to_the_terminal_do_not_pass():
-    assert printable("a\x1b[31mb\nc\td\u202ee\x9b") == "a?[31mb c d?e?"
+    assert replace_unprintable("a\x1b[31mb\nc\td\u202ee\x9b") == "a?[31mb c d?e?"
 
 
 @pytest.mark.parametrize(

@@ -16,32 +16,32 @@ import pytest
 from prepared_workspaces import run_recipe
 from public_data import PUBLIC_DATA
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import examine
+from sfumato.workspace.gate.gate import examine_release
 from sfumato.workspace.ingest.files import find_source, ingest, read_frame
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.policy.policy import policy_of
+from sfumato.workspace.policy.policy import read_policy_of_workspace
 from sfumato.workspace.recipes import find_recipe
-from sfumato.workspace.release.dossier import Dossier, dossier_of
-from sfumato.workspace.service.release import release
+from sfumato.workspace.release.dossier import ReleaseDossier, read_dossier
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 
-Make = Callable[..., Dossier]
+Make = Callable[..., ReleaseDossier]
 workspace = keyed_workspace.workspace
 HOSTILE = "<script>alert(1)</script> ![x](http://evil.example/a.png) | `b` **c** \u202egnitseretni\u202c &amp; ]]> \u0007\u001b[31m"
 """Markup of HTML, Markdown and XML, a picture from elsewhere, a bell, a terminal's colour, and an override of direction."""
 
 
 @pytest.fixture
-def dossier_for(workspace: Workspace) -> Callable[[int], Dossier]:
+def dossier_for(workspace: Workspace) -> Callable[[int], ReleaseDossier]:
     """All that documents are written from, of a run that is done."""
 
-    def read(run_id: int, reason: str = "") -> Dossier:
-        plan, policy = plan_release(workspace, run_id), policy_of(workspace.directory)
-        return dossier_of(workspace, plan, policy, examine(workspace, plan, policy), "csv", reason)
+    def read(run_id: int, reason: str = "") -> ReleaseDossier:
+        plan, policy = plan_release(workspace, run_id), read_policy_of_workspace(workspace.directory)
+        return read_dossier(workspace, plan, policy, examine_release(workspace, plan, policy), "csv", reason)
 
     return read
 
@@ -86,7 +86,7 @@ def hostile_recipe() -> tuple[Recipe, Microdata]:
         }
     )
     recipe = Recipe.from_table(table)
-    return recipe, conform(frame, recipe.schema)
+    return recipe, conform_to_schema(frame, recipe.schema)
 
 
 def run_of(workspace: Workspace, recipe: Recipe, data: Microdata, name: str = "simulated.csv") -> int:
@@ -154,5 +154,5 @@ def _released(name: str, directory: Path) -> Path:
         data = ingest(source, recipe.data, recipe.schema, recipe.seed, key=KEY)
         run_id = enter_run(workspace, recipe, source, data)
         work(workspace.directory, idle=0)
-        release(workspace, run_id, directory / "out", reason="a test")
+        write_run_release(workspace, run_id, directory / "out", reason="a test")
     return directory / "out"

@@ -17,15 +17,15 @@ from typing import Any
 import pytest
 
 from sfumato.engine.methods.rows import Row
-from sfumato.workspace.documents.acro import acro, statbarn_of
+from sfumato.workspace.documents.acro import acro_files, statbarn_of
 from sfumato.workspace.gate.gate import Examination, Finding
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plots.png import png
 from sfumato.workspace.recipes import shipped_recipes
-from sfumato.workspace.release.dossier import Dossier
+from sfumato.workspace.release.dossier import ReleaseDossier
 from sfumato.workspace.store.workspace import Workspace
 
-Read = Callable[..., Dossier]
+Read = Callable[..., ReleaseDossier]
 SUPPORTED = "0.4"
 """The least version that SACRO-Viewer opens; it compares the two parts as texts."""
 ACRO_STATBARNS = {
@@ -47,7 +47,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(autouse=True)
 def drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Here no picture is remembered from another test."""
-    monkeypatch.setattr(sys.modules[acro.__module__], "png", png)
+    monkeypatch.setattr(sys.modules[acro_files.__module__], "png", png)
 
 
 def opened(folder: Path) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def test_status_and_exception_follow_the_gate_and_the_verdicts(
     work(workspace.directory, idle=0)
     finding = Finding("equal_records", "block", "rows", '=HYPERLINK("http://x")')
     dossier = replace(dossier_for(run_id, "the board asked"), examination=Examination(run_id, "0" * 64, (finding,)))
-    found = opened(laid_out(acro(dossier, ()), tmp_path / "fails"))["results"]
+    found = opened(laid_out(acro_files(dossier, ()), tmp_path / "fails"))["results"]
     by_file = {one["files"][0]["name"]: one for one in found.values()}
     assert (by_file["gate.csv"]["status"], by_file["gate.csv"]["exception"]) == ("fail", "the board asked")
     assert (by_file["verdicts.csv"]["status"], by_file["verdicts.csv"]["exception"]) == ("pass", "")
@@ -139,7 +139,7 @@ def test_status_and_exception_follow_the_gate_and_the_verdicts(
     rows = list(csv.DictReader(StringIO((tmp_path / "fails/gate.csv").read_text("utf-8"))))
     assert rows[0]["found"] == '\'=HYPERLINK("http://x")'
     quiet = replace(dossier, examination=Examination(run_id, "0" * 64, ()), plan=replace(dossier.plan, verdicts=()))
-    found = opened(laid_out(acro(quiet, ()), tmp_path / "none"))["results"]
+    found = opened(laid_out(acro_files(quiet, ()), tmp_path / "none"))["results"]
     assert [one["status"] for one in found.values()][:2] == ["pass", "review"]
 
 
@@ -171,7 +171,7 @@ def test_every_number_stands_in_one_file_and_every_file_is_of_one_statbarn(
     done: int, dossier_for: Read, tmp_path: Path
 ) -> None:
     dossier = dossier_for(done)
-    folder = laid_out(acro(dossier, ()), tmp_path / "acro")
+    folder = laid_out(acro_files(dossier, ()), tmp_path / "acro")
     results = opened(folder)["results"]
     tables = [
         one for one in results.values() if "-" in one["files"][0]["name"] and one["files"][0]["name"].endswith(".csv")
@@ -194,7 +194,7 @@ def laid_out(files: dict[str, bytes], folder: Path) -> Path:
 
 
 def test_the_check_of_the_folder_finds_what_is_wrong(done: int, dossier_for: Read, tmp_path: Path) -> None:
-    folder = laid_out(acro(dossier_for(done), ()), tmp_path / "acro")
+    folder = laid_out(acro_files(dossier_for(done), ()), tmp_path / "acro")
     opened(folder)
     with (folder / "gate.csv").open("a", encoding="utf-8") as file:
         file.write("one more\n")
@@ -206,7 +206,7 @@ def test_without_cairosvg_the_missing_pictures_are_said(
     done: int, dossier_for: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "cairosvg", None)
-    folder = laid_out(acro(dossier_for(done), ()), tmp_path / "acro")
+    folder = laid_out(acro_files(dossier_for(done), ()), tmp_path / "acro")
     results = opened(folder)["results"]
     assert "figures.txt" in [one["files"][0]["name"] for one in results.values()]
     assert "cairosvg is not installed" in (folder / "figures.txt").read_text("utf-8")
@@ -214,4 +214,4 @@ def test_without_cairosvg_the_missing_pictures_are_said(
 
 
 def test_the_same_dossier_gives_the_same_bytes(done: int, dossier_for: Read) -> None:
-    assert acro(dossier_for(done), ()) == acro(dossier_for(done), ())
+    assert acro_files(dossier_for(done), ()) == acro_files(dossier_for(done), ())

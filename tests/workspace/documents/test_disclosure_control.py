@@ -15,18 +15,18 @@ import fastjsonschema
 import pytest
 
 from sfumato.workspace import documents
-from sfumato.workspace.documents.disclosure_control import SCHEMA, SCHEMA_FILE, record
-from sfumato.workspace.documents.written import Written, json_document
+from sfumato.workspace.documents.disclosure_control import SCHEMA, SCHEMA_FILE, disclosure_control_record
+from sfumato.workspace.documents.written import WrittenFile, json_document
 from sfumato.workspace.gate.gate import Approval, Examination, Finding
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.policy.policy import read_policy
+from sfumato.workspace.policy.policy import parse_policy
 from sfumato.workspace.recipes import shipped_recipes
-from sfumato.workspace.release.dossier import Dossier
-from sfumato.workspace.service.release import release
+from sfumato.workspace.release.dossier import ReleaseDossier
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 
-Read = Callable[..., Dossier]
-MANIFEST = (Written("public", "manifest.json", 3, "a" * 64),)
+Read = Callable[..., ReleaseDossier]
+MANIFEST = (WrittenFile("public", "manifest.json", 3, "a" * 64),)
 pytestmark = pytest.mark.slow
 
 
@@ -59,7 +59,7 @@ def test_policy_rules_thresholds_findings_and_reason_are_as_they_were(
 ) -> None:
     run_id = enter(threshold=[{"value": "risk.identification.true_match_rate", "max": 0.0}])
     work(workspace.directory, idle=0)
-    policy = read_policy(
+    policy = parse_policy(
         b'name = "Office"\nsmallest_cell = 7\n[findings.equal_records]\nblock = 0.01\nsource = "rules"'
     )
     found = Finding("equal_records", "block", "equal rows", "3 of 80", 0.0375, None, 0.01, (1, 2), "drop them")
@@ -69,7 +69,7 @@ def test_policy_rules_thresholds_findings_and_reason_are_as_they_were(
         examination=Examination(run_id, policy.sha256, (found,)),
         judgements={"owner": "Maria"},
     )
-    made = json.loads(json_document(record(dossier, MANIFEST)))
+    made = json.loads(json_document(disclosure_control_record(dossier, MANIFEST)))
     validate(made)
     assert made["risk_appetite"]["smallest_cell"] == 7
     assert made["risk_appetite"]["findings"]["equal_records"]["block"] == 0.01
@@ -102,7 +102,7 @@ def test_policy_rules_thresholds_findings_and_reason_are_as_they_were(
 def test_a_record_that_says_less_or_otherwise_does_not_follow_the_schema(
     done: int, dossier_for: Read, validate: Callable[[Any], Any], place: tuple[str, ...], value: Any
 ) -> None:
-    made = json.loads(json_document(record(dossier_for(done), MANIFEST)))
+    made = json.loads(json_document(disclosure_control_record(dossier_for(done), MANIFEST)))
     validate(made)
     wrong = copy.deepcopy(made)
     inside = wrong
@@ -116,7 +116,7 @@ def test_a_record_that_says_less_or_otherwise_does_not_follow_the_schema(
 def test_hostile_words_hide_nothing_in_the_record(
     workspace: Workspace, hostile: int, tmp_path: Path, validate: Callable[[Any], Any]
 ) -> None:
-    release(workspace, hostile, tmp_path / "out", reason="\u202e\x00reason\u200b")
+    write_run_release(workspace, hostile, tmp_path / "out", reason="\u202e\x00reason\u200b")
     text = (tmp_path / "out/internal/disclosure-control.json").read_text("utf-8")
     assert not [char for char in text if char != "\n" and not char.isprintable()]
     validate(json.loads(text))
@@ -132,12 +132,12 @@ def test_the_approval_of_a_second_person_follows_the_schema(
     done: int, dossier_for: Read, validate: Callable[[Any], Any]
 ) -> None:
     dossier = dossier_for(done)
-    assert "approval" not in record(dossier, MANIFEST)
+    assert "approval" not in disclosure_control_record(dossier, MANIFEST)
     approval = Approval(
         "jo", "2026-09-21T14:13:20+00:00", "why", "0" * 64, "maria", "2026-09-21T14:14:20+00:00", "looked"
     )
     approved = replace(dossier, examination=replace(dossier.examination, approval=approval))
-    found = json.loads(json_document(record(approved, MANIFEST)))
+    found = json.loads(json_document(disclosure_control_record(approved, MANIFEST)))
     validate(found)
     del found["approval"]["approved_at"]
     with pytest.raises(fastjsonschema.JsonSchemaException):

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from prepared_workspaces import release_recipe
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace import documents
 from sfumato.workspace.documents.disclosure_control import SCHEMA_FILE
@@ -57,7 +57,7 @@ def planned(variables: dict[str, Any] = VARIABLES, **step: Any) -> tuple[Recipe,
         "measure": [{"method": "utility.ecdf"}],
     }
     recipe = Recipe.from_table(table)
-    return recipe, conform(frame, recipe.schema, recipe.data.missing)
+    return recipe, conform_to_schema(frame, recipe.schema, recipe.data.missing)
 
 
 def lines(path: Path) -> list[list[str]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sfumato.workspace.documents.one_leak import ABOVE, Said, briefly, by_advice
-from sfumato.workspace.gate.files_advice import BY_CHECK, on_files
+from sfumato.workspace.documents.one_leak import ABOVE, MentionedFindings, group_by_advice, without_dataset_count
+from sfumato.workspace.gate.files_advice import ADVICE_BY_CHECK, advice_for_files
 from sfumato.workspace.gate.gate import CHECKS, Examination, Finding, name_leaks
 
 
@@ -21,7 +21,7 @@ def test_findings_of_the_same_people_are_one_and_others_stay_apart() -> None:
         found("equal", PEOPLE),
     ]  # fmt: skip
     examination = Examination(1, "0" * 64, name_leaks([(one, one.records) for one in given]))
-    groups = [[one, *examination.witnesses(one)] for one in examination.leaks]
+    groups = [[one, *examination.witnesses_of(one)] for one in examination.lead_findings]
     assert [[one.check for one in group] for group in groups] == [
         ["standing", "near", "equal"], ["rare"], ["ends"], ["linking"],
     ]  # fmt: skip
@@ -29,7 +29,7 @@ def test_findings_of_the_same_people_are_one_and_others_stay_apart() -> None:
 
 def test_findings_without_records_that_the_same_advice_mends_are_one_line() -> None:
     groups = [[found("linking")], [found("people", PEOPLE)], [found("inferring")], [found("other", advice="round")]]
-    assert [[group[0].check for group in some] for some in by_advice(groups)] == [
+    assert [[group[0].check for group in some] for some in group_by_advice(groups)] == [
         ["linking", "inferring"], ["people"], ["other"],
     ]  # fmt: skip
 
@@ -37,26 +37,29 @@ def test_findings_without_records_that_the_same_advice_mends_are_one_line() -> N
 def test_no_title_and_no_sentence_is_lost_and_none_stands_twice() -> None:
     size = " (5 datasets of 696 records, compared with 696; this release alone)"
     first = found("standing", PEOPLE, f"35 people stand in it{size}")
-    said = Said([first])
-    assert said.line([[first, found("near", PEOPLE)]]) == [
+    said = MentionedFindings([first])
+    assert said.table_cells([[first, found("near", PEOPLE)]]) == [
         "title of standing; also seen by: title of near", ABOVE, "smooth",
     ]  # fmt: skip
     attacks = [[found(one, said=f"{one}: 60 %; chance may give as much")] for one in ("linking", "inferring")]
-    assert said.line(attacks) == [
+    assert said.table_cells(attacks) == [
         "title of linking; title of inferring", "linking: 60 %; inferring: 60 %; of each: chance may give as much", "as above",
     ]  # fmt: skip
-    assert said.found(attacks[0][0]) == ABOVE
-    assert briefly(first.said) == "35 people stand in it"
-    assert briefly("7 people have it: Race 2 (2 releases together)") == "7 people have it: Race 2 (2 releases together)"
+    assert said.finding_text(attacks[0][0]) == ABOVE
+    assert without_dataset_count(first.said) == "35 people stand in it"
+    assert (
+        without_dataset_count("7 people have it: Race 2 (2 releases together)")
+        == "7 people have it: Race 2 (2 releases together)"
+    )
 
 
 def test_advice_for_files_of_another_tool_names_no_setting_of_a_plan() -> None:
     settings = ("[[synthesis]]", "[[anonymisation]]", "[release]", "minbucket", "= true", "leaves", "[variables]")
     keys = {one.key for one in CHECKS}
-    assert set(BY_CHECK) <= keys
+    assert set(ADVICE_BY_CHECK) <= keys
     for check in CHECKS:
-        told = on_files(check.key, check.advice)
+        told = advice_for_files(check.key, check.advice)
         assert told or not check.advice
         assert not any(one in told for one in settings), check.key
     assert any(one in check.advice for check in CHECKS for one in settings), "the control"
-    assert on_files("membership_evidence", "") == ""
+    assert advice_for_files("membership_evidence", "") == ""

@@ -19,14 +19,14 @@ import pytest
 from ddi_structure import SPACE, check_structure
 from prepared_workspaces import release_recipe
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.execution.tasks import account_rows
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace import documents
 from sfumato.workspace.documents.disclosure_control import SCHEMA_FILE
 from sfumato.workspace.release.report import report_page
-from sfumato.workspace.release.users import privacy_table, promised
+from sfumato.workspace.release.users import privacy_promise_of_run, privacy_table
 from sfumato.workspace.reporting.privacy_promise import promise
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
@@ -68,7 +68,7 @@ def planned(
         "release": {"m": 1, "seed": 1} | ({} if records is None else {"records": records}), "measure": [{"method": "utility.ecdf"}],
     }  # fmt: skip
     recipe = Recipe.from_table(table)
-    return recipe, conform(frame, recipe.schema, recipe.data.missing)
+    return recipe, conform_to_schema(frame, recipe.schema, recipe.data.missing)
 
 
 def step_of(**changes: Any) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def test_where_there_is_no_epsilon_it_says_why_and_nothing_of_the_data(
     step: dict[str, Any], more: dict[str, Any], why: list[str]
 ) -> None:
     recipe, data = planned(step_of(**step), **more)
-    privacy = promised(recipe, data, account_rows(recipe, 0, data, key=KEY), secret=True)
+    privacy = privacy_promise_of_run(recipe, data, account_rows(recipe, 0, data, key=KEY), secret=True)
     assert privacy is not None
     text = " ".join(promise(privacy))
     assert text.startswith("No guarantee of differential privacy is given: ")
@@ -214,12 +214,12 @@ def test_results_without_an_epsilon_promise_none_whatever_is_told_anew() -> None
     """Rows of a run that were stored without an epsilon are what counts, and a promise is never more than theirs."""
     recipe, data = planned(STEP)
     rows = account_rows(recipe, 0, data, key=KEY)
-    found = promised(recipe, data, rows, secret=True)
+    found = privacy_promise_of_run(recipe, data, rows, secret=True)
     assert found is not None
     assert (found.epsilon, found.substitution) == (20.0, 40.0)
     without = [replace(row, value=None) if row.measure == "epsilon_release" else row for row in rows]
     for fewer in (without, []):
-        found = promised(recipe, data, fewer, secret=True)
+        found = privacy_promise_of_run(recipe, data, fewer, secret=True)
         assert found is not None
         assert found.epsilon is None
         assert privacy_table(found)["said"][0] == "No guarantee of differential privacy is given."

@@ -16,17 +16,17 @@ import pyarrow as pa
 import pytest
 from ddi_structure import SPACE, check_structure
 
-from sfumato.workspace.documents.croissant import CONFORMS, croissant
+from sfumato.workspace.documents.croissant import CONFORMS, croissant_file
 from sfumato.workspace.documents.ddi_codebook import ddi_codebook
-from sfumato.workspace.documents.written import Written
+from sfumato.workspace.documents.written import WrittenFile
 from sfumato.workspace.recipes import find_recipe, shipped_recipes
-from sfumato.workspace.release.dossier import Dossier
-from sfumato.workspace.service.release import release
+from sfumato.workspace.release.dossier import ReleaseDossier
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 
-Read = Callable[..., Dossier]
+Read = Callable[..., ReleaseDossier]
 NAMES = [recipe.name for recipe in shipped_recipes()]
-WRITTEN = (Written("public", "dataset-SYNTHETIC-01.csv", 3, "a" * 64),)
+WRITTEN = (WrittenFile("public", "dataset-SYNTHETIC-01.csv", 3, "a" * 64),)
 pytestmark = pytest.mark.slow
 
 
@@ -104,12 +104,12 @@ def test_a_level_that_no_released_record_has_is_not_named(done: int, dossier_for
     dossier = dossier_for(done)
 
     def without(draw: int) -> pa.Table:
-        table = dossier.released(draw)
+        table = dossier.read_released(draw)
         return table.filter(pa.compute.not_equal(table["region"].cast(pa.string()), "south"))
 
-    for name, document in (("codebook-ddi.xml", ddi_codebook), ("croissant.json", croissant)):
+    for name, document in (("codebook-ddi.xml", ddi_codebook), ("croissant.json", croissant_file)):
         assert b"south" in document(dossier, WRITTEN)[name]
-        text = document(replace(dossier, released=without), WRITTEN)[name]
+        text = document(replace(dossier, read_released=without), WRITTEN)[name]
         assert b"south" not in text
         assert b"north" in text
 
@@ -128,7 +128,7 @@ def test_neither_seed_nor_path_title_nor_bound_is_told(
     run_id = enter(title="A secret title", variables=kinds, release={"m": 3, "seed": 918_273_645})
     work(workspace.directory, idle=0)
     dossier = dossier_for(run_id)
-    for document in (ddi_codebook, croissant):
+    for document in (ddi_codebook, croissant_file):
         for content in document(dossier, WRITTEN).values():
             for secret in (
                 b"918273645",
@@ -148,10 +148,10 @@ def test_a_publisher_is_named_where_somebody_has_said_it(done: int, dossier_for:
         "address": "https://x.example/d",
     }
     dossier = dossier_for(done)
-    silent = json.loads(croissant(dossier, WRITTEN)["croissant.json"])
+    silent = json.loads(croissant_file(dossier, WRITTEN)["croissant.json"])
     assert not {"license", "creator", "url", "datePublished"} & set(silent)
     named = replace(dossier, judgements={**said, "published": "2027-01-31", "linkability": "judged inside"})
-    found = json.loads(croissant(named, WRITTEN)["croissant.json"])
+    found = json.loads(croissant_file(named, WRITTEN)["croissant.json"])
     assert (found["license"], found["datePublished"]) == (said["licence"], "2027-01-31")
     assert found["creator"]["name"] == "An office"
     text = ddi_codebook(named, WRITTEN)["codebook-ddi.xml"].decode()
@@ -161,7 +161,7 @@ def test_a_publisher_is_named_where_somebody_has_said_it(done: int, dossier_for:
 
 
 def test_hostile_words_are_words_in_both(workspace: Workspace, hostile: int, tmp_path: Path) -> None:
-    release(workspace, hostile, tmp_path / "out")
+    write_run_release(workspace, hostile, tmp_path / "out")
     text = (tmp_path / "out/public/codebook-ddi.xml").read_text("utf-8")
     root = ET.fromstring(text)
     check_structure(root)

@@ -10,13 +10,13 @@ import pytest
 
 from sfumato.workspace.gate.gate import Examination, Finding, Waiver
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.release.decision import decision_of
-from sfumato.workspace.release.dossier import Dossier
+from sfumato.workspace.release.decision import decision_from_dossier
+from sfumato.workspace.release.dossier import ReleaseDossier
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.reporting.release_summary import Decision, judged, release_overview, summary_lines
 from sfumato.workspace.store.workspace import Workspace
 
-Read = Callable[..., Dossier]
+Read = Callable[..., ReleaseDossier]
 pytestmark = pytest.mark.slow
 
 
@@ -71,7 +71,7 @@ def test_a_release_has_its_reason_findings_waivers_and_lines_to_sign_on(
     dossier = replace(
         dossier_for(done, "<b>the board</b> asked"), examination=examination, judgements={"owner": "Maria"}
     )
-    decision = replace(decision_of(dossier), waivers=(("equal_records", "paul", "known \u202e and kept"),))
+    decision = replace(decision_from_dossier(dossier), waivers=(("equal_records", "paul", "known \u202e and kept"),))
     waived = replace(dossier, examination=replace(examination, waivers=(Waiver("equal_records", "known", "paul"),)))
     found = Words(report_page(workspace, done, decision=decision, answer=waived.answer)).sections
     assert found["Summary"].strip().startswith("May this leave into an enclave? TO BE JUDGED")

@@ -16,25 +16,30 @@ from prepared_tables import variables_of
 from prepared_workspaces import run_recipe
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.methods.labels import name_called
+from sfumato.engine.methods.labels import measure_name
 from sfumato.engine.methods.outputs import QUESTIONS
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.workspace.documents.actors import actors
-from sfumato.workspace.documents.risk_assessment import ANNEX, NOT_MEASURED, OPEN, assessment, risk_assessment
+from sfumato.workspace.documents.actors import risk_actors
+from sfumato.workspace.documents.risk_assessment import ANNEX, NOT_MEASURED, OPEN, assessment_document, risk_assessment
 from sfumato.workspace.gate.checks import Status
 from sfumato.workspace.gate.gate import Examination, Finding, Waiver
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.release.dossier import Dossier
-from sfumato.workspace.release.judgements import ASKED, ASSESSMENT_FILE, judgements_of, read_judgements
+from sfumato.workspace.release.dossier import ReleaseDossier
+from sfumato.workspace.release.judgements import (
+    ALL_QUESTIONS,
+    ASSESSMENT_FILE,
+    parse_judgements,
+    read_judgements_of_run,
+)
 from sfumato.workspace.reporting.document import Chapter, Document, Items, Open, Paragraph, Part, Terms, plain
 from sfumato.workspace.reporting.questions import coverage
 from sfumato.workspace.reporting.tables import Table, whole
 from sfumato.workspace.store.workspace import Workspace
 
-Read = Callable[..., Dossier]
+Read = Callable[..., ReleaseDossier]
 pytestmark = pytest.mark.slow
 
 
@@ -59,7 +64,7 @@ def question(document: Document, name: str) -> Chapter:
 def test_a_question_that_nothing_answers_is_called_not_measured_and_never_safe(
     done: int, dossier_for: Read, workspace: Workspace, enter: Callable[..., int]
 ) -> None:
-    made = assessment(dossier_for(done))
+    made = assessment_document(dossier_for(done))
     for name in ("Inference", "Membership"):
         assert Paragraph(NOT_MEASURED, strong=True) in question(made, name).parts
         assert (
@@ -71,7 +76,7 @@ def test_a_question_that_nothing_answers_is_called_not_measured_and_never_safe(
     attribute = {"method": "risk.attribute", "known": ["region"], "radius": {"visits": 1, "income": "5%"}}
     measured = enter(measure=[attribute], threshold=[])
     work(workspace.directory, idle=0)
-    made = assessment(dossier_for(measured))
+    made = assessment_document(dossier_for(measured))
     why = "Attribute risk assumes an intruder who does not know age"
     assert Paragraph(f"OPEN: {why}. {OPEN}", strong=True) in question(made, "Inference").parts
     assert (
@@ -89,7 +94,7 @@ def test_a_question_whose_every_number_could_not_be_computed_is_not_measured(don
         "Singling out: OPEN: Identification risk was not computed (no record matches).",
         "Linkability: OPEN: Identification risk was not computed (no record matches).",
     ]
-    line = lines(kinds(question(assessment(changed), "Linkability"), Table)[0])[0]
+    line = lines(kinds(question(assessment_document(changed), "Linkability"), Table)[0])[0]
     assert (line["release"], line["verdict"]) == ("not computed: no record matches", "no threshold")
 
 
@@ -99,8 +104,8 @@ def test_each_number_stands_beside_the_confidential_one_its_worst_dataset_its_li
     run_id = enter(threshold=[{"value": "risk.identification.true_match_rate", "max": 0.0}])
     work(workspace.directory, idle=0)
     dossier = dossier_for(run_id)
-    told = lines(kinds(question(assessment(dossier), "Linkability"), Table)[0])
-    line = next(one for one in told if one["measure"].startswith(name_called("risk.identification.true_match_rate")))
+    told = lines(kinds(question(assessment_document(dossier), "Linkability"), Table)[0])
+    line = next(one for one in told if one["measure"].startswith(measure_name("risk.identification.true_match_rate")))
     rows = [row for row in dossier.rows if row.key == "risk.identification.true_match_rate"]
     own, average = (
         next(r for r in rows if r.draw is None and (r.dataset == "confidential") is it) for it in (True, False)
@@ -120,7 +125,7 @@ def test_each_number_stands_beside_the_confidential_one_its_worst_dataset_its_li
     assert worst > (average.value or 0.0)
     assert (line["threshold"], line["verdict"]) == ("at most 0 %", "✗ not met")
     unset = next(
-        one for one in told if one["measure"].startswith(name_called("risk.identification.expected_match_risk"))
+        one for one in told if one["measure"].startswith(measure_name("risk.identification.expected_match_risk"))
     )
     assert (unset["threshold"], unset["verdict"]) == ("none set", "no threshold")
 
@@ -130,7 +135,7 @@ def test_a_verdict_counts_for_the_series_it_is_of_and_no_other(done: int, dossie
     value = "risk.identification.true_match_rate"
     other = Verdict(value, "", None, "max", 0.5, 0.1, 0.4, "met", params={"known": ["nothing"]})
     changed = replace(dossier, plan=replace(dossier.plan, verdicts=(other,)))
-    for line in lines(kinds(question(assessment(changed), "Linkability"), Table)[0]):
+    for line in lines(kinds(question(assessment_document(changed), "Linkability"), Table)[0]):
         assert line["verdict"] == "no threshold"
 
 
@@ -140,7 +145,7 @@ def test_of_a_sweep_the_worst_level_is_shown(done: int, dossier_for: Read) -> No
         Row("studies", "intruder_uncertainty", "true_match_rate", "age", "synthetic", None, level, value)
         for level, value in ((0.0, 0.2), (0.1, 0.3), (0.2, 0.1))
     )
-    made = assessment(replace(dossier, rows=points))
+    made = assessment_document(replace(dossier, rows=points))
     line = lines(kinds(question(made, "Linkability"), Table)[0])[0]
     assert line["release"] == "24 of 80 people (30 %)"
     assert line["scenario"] == "age; worst of 3 levels: 0.1"
@@ -149,7 +154,7 @@ def test_of_a_sweep_the_worst_level_is_shown(done: int, dossier_for: Read) -> No
 def test_a_risk_of_an_unknown_method_is_listed_and_answers_no_question(done: int, dossier_for: Read) -> None:
     dossier = dossier_for(done)
     row = Row("risk", "somebody_elses", "share_found", "", "synthetic", None, None, 0.25)
-    made = assessment(replace(dossier, rows=(row,)))
+    made = assessment_document(replace(dossier, rows=(row,)))
     for name in QUESTIONS:
         assert Paragraph(NOT_MEASURED, strong=True) in question(made, name.capitalize()).parts
     told = lines(kinds(question(made, "Other measurements"), Table)[0])
@@ -159,7 +164,7 @@ def test_a_risk_of_an_unknown_method_is_listed_and_answers_no_question(done: int
 def test_every_risk_of_our_own_says_which_question_it_answers() -> None:
     for method in registry().values():
         if method.family == "risk" and method.package == "sfumato":
-            assert any(output.risk.questions for output in method.results), method.key
+            assert any(output.risk.questions for output in method.result_outputs), method.key
         for output in method.outputs:
             assert set(output.risk.questions) <= set(QUESTIONS)
             assert not output.risk.questions or method.family in ("risk", "studies"), output.name
@@ -168,7 +173,7 @@ def test_every_risk_of_our_own_says_which_question_it_answers() -> None:
 def test_what_only_people_can_say_is_marked_until_they_have_said_it(
     done: int, dossier_for: Read, workspace: Workspace
 ) -> None:
-    assert len(open_places(assessment(dossier_for(done)).parts)) == len(ASKED)
+    assert len(open_places(assessment_document(dossier_for(done)).parts)) == len(ALL_QUESTIONS)
     (workspace.directory / ASSESSMENT_FILE).write_text(
         f'owner = "Maria Rossi"\nrecipients = "a university"\n[run.{done}]\nlinkability = "low, since *nobody* knows"\n'
         f'[run.{done + 1}]\nmembership = "of another run"\n',
@@ -180,7 +185,7 @@ def test_what_only_people_can_say_is_marked_until_they_have_said_it(
     assert r"low, since \*nobody\* knows" in text
     assert "of another run" not in text
     assert "low, since *nobody* knows" in files["risk-assessment.html"].decode()
-    assert len(open_places(assessment(dossier_for(done)).parts)) == len(ASKED) - 3
+    assert len(open_places(assessment_document(dossier_for(done)).parts)) == len(ALL_QUESTIONS) - 3
 
 
 def open_places(parts: Any) -> list[str]:
@@ -211,19 +216,19 @@ def open_places(parts: Any) -> list[str]:
 )
 def test_what_is_written_wrongly_is_refused_with_its_place(text: str, place: str) -> None:
     with pytest.raises(BadInput) as refused:
-        read_judgements(text.encode(), 7)
+        parse_judgements(text.encode(), 7)
     assert refused.value.place == place
 
 
 def test_a_workspace_without_the_file_has_said_nothing(workspace: Workspace) -> None:
-    assert judgements_of(workspace.directory, 1) == {}
+    assert read_judgements_of_run(workspace.directory, 1) == {}
 
 
 def test_findings_of_the_gate_stand_under_adversarial_testing(done: int, dossier_for: Read) -> None:
     found = Finding("equal_records", "warn", "released rows equal a confidential one", "3 of 80", 0.0375, 0.01, 0.05,
         held=0.0278, unit="excess (0 as an independent sample, 1 as a copy)", people=3)  # fmt: skip
     dossier = dossier_for(done)
-    made = assessment(replace(dossier, examination=Examination(done, "0" * 64, (found,))))
+    made = assessment_document(replace(dossier, examination=Examination(done, "0" * 64, (found,))))
     chapter_of = chapter(made, ANNEX, "Findings of the gate")
     assert lines(kinds(chapter_of, Table)[0])[0] == {
         "check": "released rows equal a confidential one", "state": "! to be judged", "found": "3 of 80", "value": "0.0375",
@@ -247,7 +252,7 @@ def words_of(parts: Any) -> int:
 
 def test_two_pages_stand_before_the_annex(done: int, dossier_for: Read) -> None:
     """Some 600 words fit a page of A4 in 10 points with headings and tables."""
-    made = assessment(dossier_for(done))
+    made = assessment_document(dossier_for(done))
     before = [part for part in made.parts if isinstance(part, Chapter) and part.title != ANNEX]
     assert [part for part in made.parts if isinstance(part, Chapter)][-1].title == ANNEX
     assert words_of(before) <= 1_200
@@ -268,12 +273,15 @@ def test_the_first_lines_are_the_answer_with_the_waivers(
 ) -> None:
     found = tuple(Finding(key, "block", "copies", "3 of 80") for key in ("one", "two"))
     dossier = replace(dossier_for(done), examination=Examination(done, "0" * 64, found, waivers))
-    first, second = kinds(chapter(assessment(dossier), "Summary"), Paragraph)[:2]
+    first, second = kinds(chapter(assessment_document(dossier), "Summary"), Paragraph)[:2]
     assert first == Paragraph(f"May this leave into an enclave? {answer}", strong=True)
     assert second.words == dossier.answer.sentence
     assert ("waived by maria" in str(second.words)) == (len(waivers) > 0 and answer != "NO")
     clean = replace(dossier, examination=Examination(done, "0" * 64, ()))
-    assert kinds(chapter(assessment(clean), "Summary"), Paragraph)[0].words == "May this leave into an enclave? YES"
+    assert (
+        kinds(chapter(assessment_document(clean), "Summary"), Paragraph)[0].words
+        == "May this leave into an enclave? YES"
+    )
 
 
 @pytest.mark.parametrize(
@@ -297,7 +305,7 @@ def test_the_summary_says_in_people_what_was_found_and_what_to_do(
         ),
     )  # fmt: skip
     waivers = (Waiver("*", "known", "maria"),) if waived else ()
-    made = assessment(replace(dossier_for(done), examination=Examination(done, "0" * 64, found, waivers)))
+    made = assessment_document(replace(dossier_for(done), examination=Examination(done, "0" * 64, found, waivers)))
     summary = chapter(made, "Summary")
     said = [str(one) for one in kinds(summary, Items)[0].items]
     assert sum(one.startswith("What to do: ") and step in one for one in said) == 1
@@ -335,7 +343,7 @@ def test_the_first_page_says_how_many_people_unique_columns_find_and_no_line_of_
     )
     run_id = run_recipe(workspace, recipe, frame, "kept.csv")
     dossier = dossier_for(run_id)
-    made = assessment(dossier)
+    made = assessment_document(dossier)
     title, sentence = (str(one.words) for one in kinds(chapter(made, "Summary"), Paragraph)[:2])
     assert title == "May this leave to the public? NO"
     assert sentence.startswith("120 of 120 people (100 %) can be found by ")
@@ -347,8 +355,8 @@ def test_the_first_page_says_how_many_people_unique_columns_find_and_no_line_of_
 def test_an_actor_of_whom_nothing_was_measured_is_not_safe(done: int, dossier_for: Read) -> None:
     dossier = dossier_for(done)
     bare = replace(dossier, rows=(), examination=Examination(done, "0" * 64, ()))
-    assert [one.status for one in actors(bare)] == ["not checked"] * 4
-    table = kinds(chapter(assessment(bare), "Summary"), Table)[0]
+    assert [one.status for one in risk_actors(bare)] == ["not checked"] * 4
+    table = kinds(chapter(assessment_document(bare), "Summary"), Table)[0]
     assert [line["verdict"] for line in lines(table)] == ["? not measured"] * 4
 
 
@@ -375,16 +383,16 @@ def test_the_public_knows_few_variables_and_the_holder_all(done: int, dossier_fo
     )
     beliefs = Finding("guessed_beyond_prior", "block", "guessed", "half are guessed", held=0.5)
     judged = replace(dossier, rows=lattice, examination=Examination(done, "0" * 64, (beliefs,)))
-    holder, intruder, recipient, public = actors(judged)
+    holder, intruder, recipient, public = risk_actors(judged)
     assert (holder.status, intruder.status, recipient.status, public.status) == (
         "block",
         "not checked",
         "not checked",
         "warn",
     )
-    assert public.worst is not None
-    assert "by region, age" in public.worst.said
-    alone = actors(replace(judged, rows=lattice[:1]))[3]
+    assert public.worst_finding is not None
+    assert "by region, age" in public.worst_finding.said
+    alone = risk_actors(replace(judged, rows=lattice[:1]))[3]
     assert alone.status == "pass"
 
 
@@ -392,7 +400,7 @@ def test_the_worst_dataset_is_never_better_than_the_release(done: int, dossier_f
     dossier = dossier_for(done)
     key = ("risk", "identification", "true_match_rate", "", "synthetic")
     rows = (Row(*key, None, None, 0.4), *(Row(*key, draw, None, value) for draw, value in ((1, 0.1), (2, 0.3))))
-    line = lines(kinds(question(assessment(replace(dossier, rows=rows)), "Linkability"), Table)[0])[0]
+    line = lines(kinds(question(assessment_document(replace(dossier, rows=rows)), "Linkability"), Table)[0])[0]
     assert (line["release"], line["worst dataset"]) == ("32 of 80 people (40 %)", "32 of 80 people (40 %)")
 
 

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from sfumato.workspace.documents.ro_crate import bag, ro_crate
-from sfumato.workspace.documents.written import Written
-from sfumato.workspace.gate.gate import ALL, Approval, Examination, Finding, Waiver
+from sfumato.workspace.documents.ro_crate import bagit_files, ro_crate
+from sfumato.workspace.documents.written import WrittenFile
+from sfumato.workspace.gate.gate import WHOLE_RELEASE, Approval, Examination, Finding, Waiver
 from sfumato.workspace.recipes import shipped_recipes
-from sfumato.workspace.release.dossier import Dossier
+from sfumato.workspace.release.dossier import ReleaseDossier
 
-Read = Callable[..., Dossier]
+Read = Callable[..., ReleaseDossier]
 WRITTEN = (
-    Written("public", "dataset-SYNTHETIC-01.csv", 3, "a" * 64),
-    Written("public", "manifest.json", 5, "b" * 64),
-    Written("internal", "report.html", 7, "c" * 64),
+    WrittenFile("public", "dataset-SYNTHETIC-01.csv", 3, "a" * 64),
+    WrittenFile("public", "manifest.json", 5, "b" * 64),
+    WrittenFile("internal", "report.html", 7, "c" * 64),
 )
 pytestmark = pytest.mark.slow
 
@@ -111,7 +111,7 @@ def test_the_release_of_every_shipped_recipe_has_a_whole_bag_after_the_profile(
     assert control == (out / "internal/disclosure-control.json").read_bytes()
 
 
-def action(dossier: Dossier, kind: str) -> dict[str, Any]:
+def action(dossier: ReleaseDossier, kind: str) -> dict[str, Any]:
     found = entities(ro_crate(dossier, WRITTEN)["crate/data/ro-crate-metadata.json"])
     check_profile(found)
     return next(one for one in found.values() if one.get("additionalType", {}).get("@id", "").endswith(kind))
@@ -124,8 +124,8 @@ def test_a_check_that_blocks_has_failed_until_it_is_waived(done: int, dossier_fo
         ((), (), "Completed"),
         ((replace(block, status="warn"),), (), "Completed"),
         ((block,), (), "Failed"),
-        ((block,), (Waiver(ALL, "the board asked", "paul"),), "Completed"),
-        ((replace(block, waivable=False),), (Waiver(ALL, "the board asked", "paul"),), "Failed"),
+        ((block,), (Waiver(WHOLE_RELEASE, "the board asked", "paul"),), "Completed"),
+        ((replace(block, waivable=False),), (Waiver(WHOLE_RELEASE, "the board asked", "paul"),), "Failed"),
     ):
         changed = replace(dossier, examination=Examination(done, "0" * 64, findings, waivers))
         found = action(changed, "DisclosureCheck")
@@ -181,7 +181,7 @@ def test_a_bag_that_was_touched_is_not_valid(done: int, dossier_for: Read, tmp_p
 
 
 def test_words_of_others_make_no_line_of_a_bag() -> None:
-    made = bag({"a.txt": b"a"}, {"External-Description": "one\nPayload-Oxum: 9.9\u202e\x07"})
+    made = bagit_files({"a.txt": b"a"}, {"External-Description": "one\nPayload-Oxum: 9.9\u202e\x07"})
     lines = made["bag-info.txt"].decode().splitlines()
     assert lines == ["External-Description: one Payload-Oxum: 9.9\ufffd\ufffd", "Payload-Oxum: 1.1"]
 

@@ -9,25 +9,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from sfumato.workspace.documents.structure_check import HEADS, lines, structure_check
-from sfumato.workspace.release.dossier import Dossier
+from sfumato.workspace.documents.structure_check import HEADS, structure_check, structure_lines
+from sfumato.workspace.release.dossier import ReleaseDossier
 from sfumato.workspace.reporting.tables import whole
 
-Read = Callable[..., Dossier]
+Read = Callable[..., ReleaseDossier]
 pytestmark = pytest.mark.slow
 
 
-def differences(dossier: Dossier) -> dict[str, str]:
-    told = [dict(zip(HEADS, map(whole, line), strict=True)) for line in lines(dossier)]
+def differences(dossier: ReleaseDossier) -> dict[str, str]:
+    told = [dict(zip(HEADS, map(whole, line), strict=True)) for line in structure_lines(dossier)]
     return {one["variable"]: one["differs in"] for one in told}
 
 
-def changed(dossier: Dossier, name: str, change: Callable[[pa.ChunkedArray], object]) -> Dossier:
+def changed(dossier: ReleaseDossier, name: str, change: Callable[[pa.ChunkedArray], object]) -> ReleaseDossier:
     """The dossier of a release that is a copy but for a column."""
-    table = dossier.confidential()
+    table = dossier.read_confidential()
     place = table.column_names.index(name)
     copy = table.set_column(place, name, change(table[name]))
-    return replace(dossier, released=lambda draw: copy)
+    return replace(dossier, read_released=lambda draw: copy)
 
 
 def test_a_copy_differs_in_nothing_and_each_change_is_named(done: int, dossier_for: Read) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import DamagedTable
 from sfumato.workspace.gate import answer as answer_module
-from sfumato.workspace.gate.answer import answer_for, answer_of
+from sfumato.workspace.gate.answer import answer_for_run, answer_from_examination
 from sfumato.workspace.gate.checks import STATUSES
 from sfumato.workspace.gate.gate import Examination, Finding, Waiver
 from sfumato.workspace.policy.policy import Policy
@@ -71,7 +71,7 @@ WAIVERS = st.lists(st.sampled_from((*KEYS, "*")), max_size=3, unique=True)
 def test_the_answer_is_never_greener_than_the_gate(found: tuple[Finding, ...], waived: list[str]) -> None:
     """Counted again from the findings alone: what blocks unwaived is no, what is open in any way is not yes."""
     examination = Examination(1, "0" * 64, found, tuple(Waiver(key, "known", "ana") for key in waived))
-    answer = answer_of(examination, PLAIN, Policy(), 100)
+    answer = answer_from_examination(examination, PLAIN, Policy(), 100)
 
     def is_waived(one: Finding) -> bool:
         covering = {one.check, "*"} | ({one.leak} if one.follows else set())
@@ -91,17 +91,19 @@ def test_the_answer_is_never_greener_than_the_gate(found: tuple[Finding, ...], w
 def test_a_witness_behind_a_lead_that_passes_stands_for_itself() -> None:
     lead = Finding("lead", "pass", "lead", "fine")
     witness = Finding("witness", "warn", "witness", "seen", leak="lead")
-    assert answer_of(Examination(1, "0", (lead, witness)), PLAIN, Policy(), 10).may_leave == "to be judged"
-    assert answer_of(Examination(1, "0", (lead,)), PLAIN, Policy(), 10).may_leave == "yes", "the control"
+    assert (
+        answer_from_examination(Examination(1, "0", (lead, witness)), PLAIN, Policy(), 10).may_leave == "to be judged"
+    )
+    assert answer_from_examination(Examination(1, "0", (lead,)), PLAIN, Policy(), 10).may_leave == "yes", "the control"
 
 
 def test_the_sentence_counts_what_the_records_are() -> None:
     found = Finding("keys", "block", "people who can be found", "said", people=30, headline="can be found by age")
     years = recipe(rows="person-years")
-    said = answer_of(Examination(1, "0", (found,)), years, Policy(), 120)
+    said = answer_from_examination(Examination(1, "0", (found,)), years, Policy(), 120)
     assert said.sentence == "30 of 120 person-years (25 %) can be found by age."
     assert (said.to_table()["noun"], said.to_table()["records"]) == ("person-years", 120)
-    assert "120 people" in answer_of(Examination(1, "0", (found,)), PLAIN, Policy(), 120).sentence
+    assert "120 people" in answer_from_examination(Examination(1, "0", (found,)), PLAIN, Policy(), 120).sentence
 
 
 def test_a_release_that_the_gate_cannot_examine_may_not_leave(
@@ -112,12 +114,12 @@ def test_a_release_that_the_gate_cannot_examine_may_not_leave(
     def damaged(*_: object) -> Examination:
         raise DamagedTable("the table of dataset 2 does not have its hash")
 
-    monkeypatch.setattr(answer_module, "examine", damaged)
-    answer = answer_for(workspace, run_id)
+    monkeypatch.setattr(answer_module, "examine_release", damaged)
+    answer = answer_for_run(workspace, run_id)
     assert answer is not None
     assert (answer.may_leave, answer.people) == ("no", None)
     assert answer.sentence == ("The gate could not examine the release: the table of dataset 2 does not have its hash.")
 
 
 def test_a_run_that_has_nothing_to_release_has_no_answer(workspace: Workspace, enter: Callable[..., int]) -> None:
-    assert answer_for(workspace, enter()) is None, "it is queued"
+    assert answer_for_run(workspace, enter()) is None, "it is queued"

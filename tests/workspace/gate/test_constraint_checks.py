@@ -11,15 +11,15 @@ import pandas as pd
 import pytest
 import tomli_w
 
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import Finding, examine
+from sfumato.workspace.gate.gate import Finding, examine_release
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.prepare import prepare_evaluation
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
@@ -30,7 +30,7 @@ RULES = {"fewvisits": "visits <= 3", "oldmen": "age >= 0"}
 
 
 def findings(workspace: Workspace, run_id: int) -> dict[str, Finding]:
-    return {one.check: one for one in examine(workspace, plan_release(workspace, run_id), Policy()).findings}
+    return {one.check: one for one in examine_release(workspace, plan_release(workspace, run_id), Policy()).findings}
 
 
 def done(workspace: Workspace, run_id: int) -> int:
@@ -91,7 +91,7 @@ def test_counting_violations_is_no_measure_of_utility(workspace: Workspace, ente
 def test_no_rule_is_in_what_leaves(workspace: Workspace, enter: Enter, tmp_path: Path) -> None:
     rules: dict[str, Any] = {"fewvisits": {"holds": "visits <= 3", "source": "data"}, "oldmen": "age >= 0"}
     run_id = done(workspace, enter(constraints=rules, release={"redraws": 500, "m": 2}))
-    release(workspace, run_id, tmp_path / "out", reason="a trial")
+    write_run_release(workspace, run_id, tmp_path / "out", reason="a trial")
     public = [path.read_bytes() for path in (tmp_path / "out" / "public").rglob("*") if path.is_file()]
     assert public
     assert not [part for part in public if b"fewvisits" in part or b"oldmen" in part or b"constraint" in part]
@@ -111,7 +111,7 @@ def test_files_of_other_tools_are_held_to_the_rules_too(tmp_path: Path) -> None:
     }
     (tmp_path / "recipe.toml").write_text(tomli_w.dumps(recipe))
     prepared = prepare_evaluation(find_recipe(str(tmp_path / "recipe.toml")), str(tmp_path / "original.csv"), [str(tmp_path / "theirs.csv")], key=PUBLIC)  # fmt: skip
-    rows = execute(prepared.recipe, prepared.data, [table for _, table in prepared.given], key=PUBLIC).rows
+    rows = execute_run(prepared.recipe, prepared.data, [table for _, table in prepared.given], key=PUBLIC).rows
     found = {row.dataset: row.value for row in rows if row.measure == "broken_records" and row.draw is None}
     assert found == {"confidential": 0, "synthetic": int((original["age"] <= 30).sum())}
 
@@ -128,6 +128,6 @@ def test_generalised_values_are_held_to_the_rules_as_far_as_they_say(tmp_path: P
     }
     (tmp_path / "recipe.toml").write_text(tomli_w.dumps(recipe))
     prepared = prepare_evaluation(find_recipe(str(tmp_path / "recipe.toml")), str(tmp_path / "original.csv"), [str(tmp_path / "theirs.csv")], key=PUBLIC)  # fmt: skip
-    rows = execute(prepared.recipe, prepared.data, [table for _, table in prepared.given], key=PUBLIC).rows
+    rows = execute_run(prepared.recipe, prepared.data, [table for _, table in prepared.given], key=PUBLIC).rows
     found = {row.measure: row.value for row in rows if row.dataset == "anonymised" and row.draw is None}
     assert found == {"broken_records": 1, "unknown_records": 1}

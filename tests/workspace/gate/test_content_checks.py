@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 from prepared_workspaces import run_recipe
 
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import Finding, examine
+from sfumato.workspace.gate.gate import Finding, examine_release
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.store.workspace import Workspace
@@ -79,16 +79,16 @@ def judge(workspace: Workspace) -> Judge:
             "measure": [{"method": "quality.non_suppressed"} if form else {"method": "utility.propensity", "permutations": 2}],
         }  # fmt: skip
         recipe = Recipe.from_table(table)
-        data = conform(mine[names][:MEMBERS], recipe.schema)
+        data = conform_to_schema(mine[names][:MEMBERS], recipe.schema)
         if held_out:
-            data = data.with_controls(conform(mine[names][MEMBERS:].reset_index(drop=True), recipe.schema))
+            data = data.with_controls(conform_to_schema(mine[names][MEMBERS:].reset_index(drop=True), recipe.schema))
         order = slice(None) if kept else np.random.default_rng(9).permutation(len(released))
         frame = released[names].iloc[order].reset_index(drop=True)
-        made = conform(frame, recipe.released_schema, origin=recipe.origin)
+        made = conform_to_schema(frame, recipe.released_schema, origin=recipe.origin)
         made = replace(made, linked=recipe.linked, generalised=recipe.generalised)
         files = [(Source(f"made{k}.csv", b"made%d" % k), made) for k in range(datasets)]
         run = run_recipe(workspace, recipe, data, "people.csv", b"people", given=files)
-        return {one.check: one for one in examine(workspace, plan_release(workspace, run), Policy()).findings}
+        return {one.check: one for one in examine_release(workspace, plan_release(workspace, run), Policy()).findings}
 
     return find
 

@@ -13,14 +13,14 @@ import pandas as pd
 import pytest
 from prepared_workspaces import enter_recipe
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.audit import Act, audit_rows
+from sfumato.workspace.audit import AuditAct, audit_rows
 from sfumato.workspace.errors import NotReady, NotReleased
 from sfumato.workspace.gate import earlier, run_checks
-from sfumato.workspace.gate.checks import Sighting, pooled
+from sfumato.workspace.gate.checks import CheckResult, worst_over_pools
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import Finding, examine
+from sfumato.workspace.gate.gate import Finding, examine_release
 from sfumato.workspace.ingest.files import Source, ingest
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
@@ -28,10 +28,10 @@ from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service import deletion
 from sfumato.workspace.service.deletion import delete_project, delete_run
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store import database, tombstones
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.upkeep.adopting import adopt
+from sfumato.workspace.upkeep.adopting import adopt_workspace
 from sfumato.workspace.upkeep.integrity import verify_workspace
 
 KEY = bytes(range(100, 132))
@@ -73,7 +73,7 @@ def entered(
     """Enter a run of the recipe of these tests; sections given replace its own."""
     table = {"title": "People", "variables": VARIABLES, "synthesis": LINEAR, "release": {"m": 1, "seed": 7}}
     recipe = Recipe.from_table({**table, "measure": MEASURES, **sections})
-    data = conform(people() if frame is None else frame, recipe.schema)
+    data = conform_to_schema(people() if frame is None else frame, recipe.schema)
     return enter_recipe(workspace, recipe, data, "people.csv", content, project=project)
 
 
@@ -95,12 +95,12 @@ def private(epsilon: float, seed: int = 7, budget: float | None = None) -> dict[
 
 
 def found(workspace: Workspace, run_id: int, policy: Policy | None = None) -> dict[str, Finding]:
-    examination = examine(workspace, plan_release(workspace, run_id), policy or Policy())
+    examination = examine_release(workspace, plan_release(workspace, run_id), policy or Policy())
     return {one.check: one for one in examination.findings}
 
 
 def let_out(workspace: Workspace, run_id: int, directory: Path) -> None:
-    release(workspace, run_id, directory / f"out-{run_id}", reason="simulated people")
+    write_run_release(workspace, run_id, directory / f"out-{run_id}", reason="simulated people")
 
 
 def swapped(
@@ -121,7 +121,7 @@ def noised(count: int) -> list[Microdata]:
     rng, frame = np.random.default_rng(4), people()
     schema = Recipe.from_table({"title": "t", "variables": VARIABLES, "synthesis": LINEAR}).schema
     return [
-        conform(
+        conform_to_schema(
             frame.assign(
                 income=frame["income"] * np.exp(rng.normal(0, 0.15, 80)), visits=rng.poisson(4, 80).astype(np.int64)
             ),
@@ -230,7 +230,7 @@ def test_a_deleted_run_gives_no_budget_back(workspace: Workspace, tmp_path: Path
     delete_run(workspace, first)
     assert found(workspace, second, policy)["privacy_budget"] == before
     with pytest.raises(NotReleased, match="privacy_budget: epsilon of 2 releases of these people: 8, of a budget of 5"):
-        release(workspace, second, tmp_path / "second", waive={"risk_measured": "simulated people"})
+        write_run_release(workspace, second, tmp_path / "second", waive={"risk_measured": "simulated people"})
     assert found(workspace, second, Policy(epsilon=20.0))["privacy_budget"].status == "pass"
 
 
@@ -282,7 +282,7 @@ def test_a_tombstone_that_is_missing_or_changed_blocks_and_is_named(left: Left) 
     assert finding.said == "the tombstone of run 1, which was released and deleted, was changed"
     assert finding.said in left.verified()
     with pytest.raises(NotReleased, match="earlier_records cannot be waived"):
-        release(left.workspace, 2, left.directory / "out", reason="please")
+        write_run_release(left.workspace, 2, left.directory / "out", reason="please")
     connection.execute("UPDATE tombstone SET content = ?", (content,))
     assert left.gate()["earlier_records"].status == "pass"
     for sha256 in json.loads(content)["datasets"]:
@@ -336,8 +336,8 @@ def test_a_run_that_never_left_leaves_no_tombstone(workspace: Workspace) -> None
     run_id = run_of(workspace)
     delete_run(workspace, run_id)
     assert workspace.connection.execute("SELECT count(*) FROM tombstone").fetchone()[0] == 0
-    (row,) = [row for row in audit_rows(workspace.connection) if row.act == Act.RUN_DELETED]
-    assert tombstones.IN_AUDIT not in row.found
+    (row,) = [row for row in audit_rows(workspace.connection) if row.act == AuditAct.RUN_DELETED]
+    assert tombstones.IN_AUDIT not in row.details_table
 
 
 @pytest.mark.slow
@@ -359,10 +359,10 @@ def test_a_tombstone_holds_what_left_and_of_people_hmacs_alone(workspace: Worksp
     assert "person 3" not in kept.content
     marks = workspace.tables.read_arrays(kept.marks_table)["0"]
     rows = np.arange(80, dtype=np.uint64)
-    own, other = (earlier.marks_of(rows, ("a",), key) for key in (workspace.sealer.key, b"another key"))
+    own, other = (earlier.hmac_rows(rows, ("a",), key) for key in (workspace.sealer.key, b"another key"))
     assert len(marks) == 80
     assert not set(own.tolist()) & set(other.tolist())
-    assert (own == earlier.marks_of(rows, ("a",), workspace.sealer.key)).all()
+    assert (own == earlier.hmac_rows(rows, ("a",), workspace.sealer.key)).all()
 
 
 @pytest.mark.slow
@@ -373,7 +373,7 @@ def test_a_run_is_not_deleted_while_it_is_being_released(workspace: Workspace, t
     with pytest.raises(NotReady, match="is being released"), begun(workspace, run_id, tmp_path / "out", {}):
         delete_run(workspace, run_id)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deletion, "_tombstones", lambda *_: {})
+        patch.setattr(deletion, "_write_tombstones", lambda *_: {})
         let_out(workspace, run_id, tmp_path)
         with pytest.raises(NotReady, match="was released just now; delete it again"):
             delete_run(workspace, run_id)
@@ -382,7 +382,7 @@ def test_a_run_is_not_deleted_while_it_is_being_released(workspace: Workspace, t
 
 @pytest.mark.slow
 def test_an_adopted_workspace_still_counts_deleted_releases(left: Left) -> None:
-    adopt(left.workspace.directory, left.directory / "mine")
+    adopt_workspace(left.workspace.directory, left.directory / "mine")
     with Workspace.open(left.directory / "mine") as mine:
         assert tombstones.faults(mine) == []
         assert found(mine, 2)["released_before"].value == 1
@@ -404,18 +404,18 @@ def test_a_release_of_another_model_is_not_blamed_where_it_adds_nothing() -> Non
         release: Some
         past: list[Some]
 
-        def earlier(self, fits: Callable[[Some], bool]) -> list[Some]:
+        def earlier_releases(self, fits: Callable[[Some], bool]) -> list[Some]:
             return [one for one in self.past if fits(one)]
 
-        def pool(self, *releases: Some) -> tuple[Some, ...]:
+        def pool_releases(self, *releases: Some) -> tuple[Some, ...]:
             return releases
 
     def seen(own: Some, *past: Some, together: bool = True) -> tuple[float, str]:
-        def look(pool: Any) -> Sighting:
-            return Sighting("said", sum(one.share for one in pool))
+        def look(pool: Any) -> CheckResult:
+            return CheckResult("said", sum(one.share for one in pool))
 
-        one = pooled(Gate(own, list(past)), lambda _: True, look, together=together)  # type: ignore[arg-type]
-        return one.held, one.at_most
+        one = worst_over_pools(Gate(own, list(past)), lambda _: True, look, together=together)  # type: ignore[arg-type]
+        return one.compared_value, one.at_most
 
     assert seen(Some("a", 0.1)) == (0.1, "block")
     assert seen(Some("a", 0.1), Some("a", 0.3)) == (pytest.approx(0.4), "block")
@@ -445,9 +445,13 @@ def test_the_record_most_at_risk_is_judged_over_all_releases(
 
     Of records that others share the kept columns with: those that are alone with them only warn.
     """
-    monkeypatch.setattr(run_checks, "_alone_with_kept", lambda case: np.zeros(len(case.confidential), dtype=np.bool_))
+    monkeypatch.setattr(
+        run_checks, "_unique_on_kept_columns", lambda case: np.zeros(len(case.confidential), dtype=np.bool_)
+    )
     copies = [
-        conform(people(), Recipe.from_table({"title": "t", "variables": VARIABLES, "synthesis": LINEAR}).schema)
+        conform_to_schema(
+            people(), Recipe.from_table({"title": "t", "variables": VARIABLES, "synthesis": LINEAR}).schema
+        )
     ] * 2
     whole = run_of(workspace, release={"m": 2, "seed": 1})
     single = [run_of(workspace, release={"m": 1, "seed": seed}) for seed in (2, 3)]

@@ -14,10 +14,10 @@ from prepared_tables import variables_of
 from sfumato.engine.errors import NotComputable
 from sfumato.workspace import library
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import Finding, examine
-from sfumato.workspace.policy.policy import Policy, policy_of
+from sfumato.workspace.gate.gate import Finding, examine_release
+from sfumato.workspace.policy.policy import Policy, read_policy_of_workspace
 from sfumato.workspace.service.deletion import delete_run
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -62,14 +62,16 @@ def worst(
     for earlier in range(1, releases):
         number = library.synthesise(frame, {**table, "release": {"m": m, "seed": 100 + earlier}}, where)
         with Workspace.open(where) as workspace:
-            release(workspace, number, where / f"out{earlier}", reason="the test releases it")
+            write_run_release(workspace, number, where / f"out{earlier}", reason="the test releases it")
             if deleted:
                 delete_run(workspace, number)
     number = library.synthesise(frame, table, where)
     if policy:
         (where / "policy.toml").write_text(policy, "utf-8")
     with Workspace.open(where, read_only=True) as workspace:
-        examination = examine(workspace, plan_release(workspace, number), policy_of(where) if policy else Policy())
+        examination = examine_release(
+            workspace, plan_release(workspace, number), read_policy_of_workspace(where) if policy else Policy()
+        )
     return next(one for one in examination.findings if one.check == "worst_records")
 
 

@@ -15,20 +15,29 @@ import pandas as pd
 import pytest
 from prepared_workspaces import enter_recipe
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Schema
 from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.audit import Act, audit_rows
+from sfumato.workspace.audit import AuditAct, audit_rows
 from sfumato.workspace.errors import NotReleased
 from sfumato.workspace.gate import earlier, gate
-from sfumato.workspace.gate.checks import Case, Check, Sighting
+from sfumato.workspace.gate.checks import CheckResult, ExaminedRelease, GateCheck
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import ALL, CHECKS, Approval, Examination, Finding, Waiver, examine, waived
+from sfumato.workspace.gate.gate import (
+    CHECKS,
+    WHOLE_RELEASE,
+    Approval,
+    Examination,
+    Finding,
+    Waiver,
+    apply_waivers,
+    examine_release,
+)
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.policy.policy import FindingLimit, Policy, policy_of, read_policy
-from sfumato.workspace.service.release import release
+from sfumato.workspace.policy.policy import FindingLimit, Policy, parse_policy, read_policy_of_workspace
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 
@@ -45,7 +54,7 @@ DONORS = [
 
 
 def found(workspace: Workspace, run_id: int, policy: Policy | None = None) -> dict[str, Finding]:
-    examination = examine(workspace, plan_release(workspace, run_id), policy or Policy())
+    examination = examine_release(workspace, plan_release(workspace, run_id), policy or Policy())
     return {one.check: one for one in examination.findings}
 
 
@@ -66,7 +75,9 @@ def test_every_check_is_declared_once_and_says_why_its_limits_are_so() -> None:
         assert check.reason, check.key
         assert check.advice, check.key
         assert check.unit, check.key
-        assert (check.warn is not None or check.block is not None or check.cell != "") is not check.note, check.key
+        assert (
+            check.warn is not None or check.block is not None or check.smallest_cell_limit != ""
+        ) is not check.is_note, check.key
     assert {check.key for check in CHECKS} >= {
         "membership_evidence", "equal_records", "own_values", "extremes", "worst_records", "risk_above_confidential",
         "kept_keys", "agreed_values", "differencing", "intersections",
@@ -86,7 +97,7 @@ def test_a_run_of_donors_blocks_and_one_of_a_model_passes(
 
     def enter(**sections: Any) -> int:
         plan = small_recipe(**sections, release=ENCLAVE, data={"holdout": "held_out"})
-        data = small_data.block(slice(0, 60)).with_controls(small_data.block(slice(60, 80)))
+        data = small_data.select_rows(slice(0, 60)).with_controls(small_data.select_rows(slice(60, 80)))
         return enter_recipe(workspace, plan, data)
 
     trees, model = enter(synthesis=DONORS), enter()
@@ -161,7 +172,7 @@ def households(rows: slice, schema: Schema) -> Microdata:
     rng = np.random.default_rng(20)
     frame = pd.DataFrame({"region": rng.choice(["north", "south", "west"], 80), "age": rng.integers(18, 90, 80),
                           "visits": rng.poisson(4, 80), "income": np.exp(rng.normal(7, 0.4, 80))})  # fmt: skip
-    return conform(frame[rows], schema)
+    return conform_to_schema(frame[rows], schema)
 
 
 RECIPE: dict[str, Any] = {
@@ -192,13 +203,13 @@ def test_two_releases_that_differ_by_few_records_block(
 ) -> None:
     first, second = run_of(workspace, slice(0, 80)), run_of(workspace, slice(0, 80 - less))
     assert found(workspace, second)["differencing"].status == "pass"  # nothing has left yet
-    release(workspace, first, tmp_path / "first", reason="the first")
+    write_run_release(workspace, first, tmp_path / "first", reason="the first")
     finding = found(workspace, second)["differencing"]
     assert (finding.status, finding.value) == (status, less)
     assert "releases from other workspaces are not known here" in finding.said
     assert found(workspace, second)["released_before"].status == "warn"
     assert found(workspace, first)["differencing"].status == "pass"
-    release(workspace, second, tmp_path / "second", reason="the second too")
+    write_run_release(workspace, second, tmp_path / "second", reason="the second too")
     assert found(workspace, first)["differencing"].records == (tuple(range(80 - less, 80)))
 
 
@@ -206,7 +217,7 @@ def test_two_releases_that_differ_by_few_records_block(
 def test_another_file_of_the_same_people_is_known_again(workspace: Workspace, tmp_path: Path) -> None:
     first, second = run_of(workspace, slice(0, 80)), run_of(workspace, slice(1, 80), b"saved again")
     other = run_of(workspace, slice(0, 30), b"another file", data={"where": "age > 0"})
-    release(workspace, first, tmp_path / "first", reason="the first")
+    write_run_release(workspace, first, tmp_path / "first", reason="the first")
     assert found(workspace, second)["differencing"].status == "block"
     assert found(workspace, other)["differencing"].status == "pass"
 
@@ -218,7 +229,7 @@ def test_two_anonymised_tables_that_intersect_block(workspace: Workspace, tmp_pa
     by_age = [{"method": "mondrian", "k": 5, "quasi_identifiers": ["age"]}]
     second = run_of(workspace, slice(0, 80), **making, anonymisation=by_age)
     assert found(workspace, second)["intersections"].status == "pass"
-    release(workspace, by_both, tmp_path / "first", reason="the first")
+    write_run_release(workspace, by_both, tmp_path / "first", reason="the first")
     finding = found(workspace, second)["intersections"]
     assert (finding.status, finding.baseline) == ("block", 5)
     assert finding.value is not None
@@ -237,21 +248,21 @@ def made(*statuses: str, waivable: bool = True) -> Examination:
 def test_what_blocks_is_waived_one_by_one_or_all_at_once() -> None:
     first, second = CHECKS[0].key, CHECKS[1].key
     one = made("block", "block", "warn")
-    assert [left.check for left in waived(one, Policy()).unwaived] == [first, second]
-    assert [left.check for left in waived(one, Policy(), waive={first: "known"}).unwaived] == [second]
-    assert waived(one, Policy(), waive={first: "known", second: "too"}).unwaived == ()
-    whole = waived(one, Policy(), "agreed with the owner")
-    assert whole.unwaived == ()
-    assert whole.waivers == (Waiver(ALL, "agreed with the owner", gate.user()),)
-    assert waived(made("pass", "warn"), Policy(), "just so").waivers == ()
+    assert [left.check for left in apply_waivers(one, Policy()).unwaived_findings] == [first, second]
+    assert [left.check for left in apply_waivers(one, Policy(), waive={first: "known"}).unwaived_findings] == [second]
+    assert apply_waivers(one, Policy(), waive={first: "known", second: "too"}).unwaived_findings == ()
+    whole = apply_waivers(one, Policy(), "agreed with the owner")
+    assert whole.unwaived_findings == ()
+    assert whole.waivers == (Waiver(WHOLE_RELEASE, "agreed with the owner", gate.user()),)
+    assert apply_waivers(made("pass", "warn"), Policy(), "just so").waivers == ()
 
 
 def test_nothing_is_waived_besides_what_was_approved() -> None:
     one = made("block", "pass", "block")
     first, _, second = (finding.check for finding in one.findings)
-    assert [left.check for left in one.waived_by("maria", {first: "known"}).unwaived] == [second]
+    assert [left.check for left in one.with_waivers_by("maria", {first: "known"}).unwaived_findings] == [second]
     approved = replace(one, approval=Approval("jo", "t", "for teaching", "0", "maria", "t", "looked at it"))
-    assert approved.waived_by("jo", {first: "known"}) == approved
+    assert approved.with_waivers_by("jo", {first: "known"}) == approved
 
 
 @pytest.mark.parametrize(
@@ -266,37 +277,37 @@ def test_nothing_is_waived_besides_what_was_approved() -> None:
 def test_a_waiver_that_makes_no_sense_is_refused(waive: dict[str, str], said: str) -> None:
     names = {"KEY": CHECKS[0].key, "SECOND": CHECKS[1].key}
     with pytest.raises(BadInput, match=said):
-        waived(made("block", "pass"), Policy(), waive={names.get(key, key): why for key, why in waive.items()})
+        apply_waivers(made("block", "pass"), Policy(), waive={names.get(key, key): why for key, why in waive.items()})
 
 
 @pytest.mark.parametrize("status", ["block", "pass"])
 def test_a_reason_for_the_whole_release_has_letters_whether_the_gate_blocks_or_not(status: str) -> None:
     with pytest.raises(BadInput, match="--reason: needs a reason in words"):
-        waived(made(status), Policy(), "\u200b")
-    assert waived(made(status), Policy(), "agreed").unwaived == ()
-    assert waived(made(status), Policy(), " ").waivers == ()
+        apply_waivers(made(status), Policy(), "\u200b")
+    assert apply_waivers(made(status), Policy(), "agreed").unwaived_findings == ()
+    assert apply_waivers(made(status), Policy(), " ").waivers == ()
 
 
 def test_what_cannot_be_waived_stays() -> None:
     never = made("block", waivable=False)
     with pytest.raises(NotReleased, match="cannot be waived"):
-        waived(never, Policy(), waive={CHECKS[0].key: "please"})
+        apply_waivers(never, Policy(), waive={CHECKS[0].key: "please"})
     with pytest.raises(NotReleased, match="cannot be waived"):
-        gate.check_passed(waived(never, Policy(), "please"))
+        gate.check_not_blocked(apply_waivers(never, Policy(), "please"))
 
 
 def test_only_those_whom_the_policy_names_may_waive(monkeypatch: pytest.MonkeyPatch) -> None:
     policy = Policy(waivers=("maria",))
     with pytest.raises(NotReleased, match=r"may not waive findings; the policy lets maria"):
-        waived(made("block"), policy, "agreed")
-    waived(made("pass"), policy, "agreed")  # nothing to waive
+        apply_waivers(made("block"), policy, "agreed")
+    apply_waivers(made("pass"), policy, "agreed")  # nothing to waive
     monkeypatch.setattr(gate, "user", lambda: "maria")
-    assert waived(made("block"), policy, "agreed").waivers[0].user == "maria"
+    assert apply_waivers(made("block"), policy, "agreed").waivers[0].user == "maria"
 
 
 def judged(held: float, policy: Policy, *, least: bool = False, at_most: Any = "block") -> str:
-    check = Check("equal_records", "t", "u", 0.1, 0.5, "r", "a", lambda _: Sighting("s"), least=least)
-    return gate._judged(check, policy, Sighting("s", held, at_most=at_most)).status
+    check = GateCheck("equal_records", "t", "u", 0.1, 0.5, "r", "a", lambda _: CheckResult("s"), is_minimum=least)
+    return gate._judge_result(check, policy, CheckResult("s", held, at_most=at_most)).status
 
 
 def test_limits_of_the_policy_take_the_place_of_the_checks_own() -> None:
@@ -304,43 +315,43 @@ def test_limits_of_the_policy_take_the_place_of_the_checks_own() -> None:
     assert [judged(held, Policy()) for held in (0.1, 0.2, 0.5, 0.6)] == ["pass", "warn", "warn", "block"]
     assert [judged(held, tighter) for held in (0.01, 0.02, 0.06)] == ["pass", "warn", "block"]
     assert judged(0.6, Policy(), at_most="warn") == "warn"
-    turned = replace(CHECKS[0], warn=10.0, block=3.0, least=True)
-    assert [gate._judged(turned, Policy(), Sighting("s", held)).status for held in (2, 3, 9, 10)] == [
+    turned = replace(CHECKS[0], warn=10.0, block=3.0, is_minimum=True)
+    assert [gate._judge_result(turned, Policy(), CheckResult("s", held)).status for held in (2, 3, 9, 10)] == [
         "block", "warn", "warn", "pass",
     ]  # fmt: skip
 
 
 def test_the_budget_of_a_policy_is_a_number_above_0_and_the_smaller_one_holds() -> None:
-    policy = read_policy(b"[privacy]\nepsilon = 5\n")
+    policy = parse_policy(b"[privacy]\nepsilon = 5\n")
     assert policy.epsilon == 5.0
-    assert [policy.budget(own) for own in (None, 3.0, 8.0)] == [5.0, 3.0, 5.0]
-    assert [Policy().budget(own) for own in (None, 3.0)] == [None, 3.0]
+    assert [policy.effective_budget(own) for own in (None, 3.0, 8.0)] == [5.0, 3.0, 5.0]
+    assert [Policy().effective_budget(own) for own in (None, 3.0)] == [None, 3.0]
     assert policy.sha256 != Policy().sha256
     for wrong in (b"0", b"-1", b"true", b"inf", b'"5"'):
         with pytest.raises(BadInput, match=r"policy\.toml: privacy\.epsilon: must be a number above 0"):
-            read_policy(b"[privacy]\nepsilon = " + wrong)
+            parse_policy(b"[privacy]\nepsilon = " + wrong)
 
 
 def test_a_policy_of_unknown_checks_is_refused() -> None:
     with pytest.raises(BadInput, match=r'findings\.equal_record: no such check; did you mean "equal_records"'):
-        gate.check_policy(read_policy(b"[findings.equal_record]\nblock = 0.1\n"))
+        gate.check_policy(parse_policy(b"[findings.equal_record]\nblock = 0.1\n"))
     with pytest.raises(BadInput, match=r"findings\.lone_values: no such check; it is part of membership_evidence now"):
-        gate.check_policy(read_policy(b"[findings.lone_values]\nblock = 0.1\n"))
+        gate.check_policy(parse_policy(b"[findings.lone_values]\nblock = 0.1\n"))
 
 
 def test_the_policy_that_is_printed_is_the_policy(tmp_path: Path) -> None:
     from sfumato.workspace.gate.policy_text import policy_toml
 
-    given = read_policy(
+    given = parse_policy(
         b'name = "Office \\"A\\""\nsmallest_cell = 20\n[approval]\nsecond_person = true\napprovers = ["maria"]\n[privacy]\nepsilon = 2.5\n'
         b'[findings.equal_records]\nblock = 0.1\nsource = "rules, 4"\nwaivable = false\n'
     )
     for policy in (Policy(), given):
         text = policy_toml(policy)
-        again = read_policy(text.encode())
+        again = parse_policy(text.encode())
         assert policy_toml(again) == text
         for check in CHECKS:
-            assert check.limits(again) == check.limits(policy), check.key
+            assert check.limits_under_policy(again) == check.limits_under_policy(policy), check.key
         plain = (
             "name",
             "smallest_cell",
@@ -354,7 +365,7 @@ def test_the_policy_that_is_printed_is_the_policy(tmp_path: Path) -> None:
         )
         assert [getattr(again, one) for one in plain] == [getattr(policy, one) for one in plain]
     assert "rules, 4" in policy_toml(given)
-    assert read_policy(policy_toml(given).encode()).findings["equal_records"].waivable is False
+    assert parse_policy(policy_toml(given).encode()).findings["equal_records"].waivable is False
     assert all(check.key in policy_toml(Policy()) for check in CHECKS)
 
 
@@ -364,12 +375,12 @@ def test_a_release_keeps_who_waived_what_and_why(workspace: Workspace, enter: En
     with pytest.raises(
         NotReleased, match=r"risk_measured: the run has no computed measure.*--waive risk_measured=REASON"
     ):
-        release(workspace, run_id, tmp_path / "out")
-    release(workspace, run_id, tmp_path / "out", waive={"risk_measured": "simulated people"})
+        write_run_release(workspace, run_id, tmp_path / "out")
+    write_run_release(workspace, run_id, tmp_path / "out", waive={"risk_measured": "simulated people"})
     kept = json.loads((tmp_path / "out/internal/examination.json").read_text("utf-8"))
     assert kept["waivers"] == [{"check": "risk_measured", "reason": "simulated people", "user": gate.user()}]
     assert kept["status"] == "block"
-    (row,) = [row for row in audit_rows(workspace.connection) if row.act == Act.RUN_RELEASED]
+    (row,) = [row for row in audit_rows(workspace.connection) if row.act == AuditAct.RUN_RELEASED]
     assert json.loads(row.details)["waived"] == "risk_measured: simulated people"
 
 
@@ -380,10 +391,10 @@ def test_a_policy_file_blocks_what_passed(workspace: Workspace, enter: Enter, tm
         '[approval]\nwaivers = ["maria"]\n[findings.worst_records]\nblock = 0.001\nsource = "rules, section 4"\n',
         "utf-8",
     )
-    finding = found(workspace, run_id, policy_of(workspace.directory))["worst_records"]
+    finding = found(workspace, run_id, read_policy_of_workspace(workspace.directory))["worst_records"]
     assert (finding.status, finding.limit, finding.source) == ("block", 0.001, "rules, section 4")
     with pytest.raises(NotReleased, match="may not waive"):
-        release(workspace, run_id, tmp_path / "out", reason="please")
+        write_run_release(workspace, run_id, tmp_path / "out", reason="please")
     assert not os.path.lexists(tmp_path / "out")
 
 
@@ -424,14 +435,14 @@ def test_the_budget_is_of_the_people_and_not_of_a_run(workspace: Workspace, tmp_
     finding = found(workspace, first)["privacy_budget"]
     assert (finding.status, finding.value) == ("pass", 10.0)
     assert found(workspace, second)["privacy_budget"].status == "pass", "nothing has left yet"
-    release(workspace, first, tmp_path / "first", reason="the first")
+    write_run_release(workspace, first, tmp_path / "first", reason="the first")
     finding = found(workspace, second)["privacy_budget"]
     assert (finding.status, finding.value, finding.baseline) == ("block", 20.0, 15.0)
     guide = (tmp_path / "first/public/using-these-data.html").read_text("utf-8")
     assert "differentially private with epsilon 10" in guide
     unbounded = run_of(workspace, slice(0, 80), **private(1.0, None, None))
     assert found(workspace, unbounded)["privacy_budget"].status == "not checked", "no budget is set"
-    release(workspace, unbounded, tmp_path / "third", reason="it promises nothing")
+    write_run_release(workspace, unbounded, tmp_path / "third", reason="it promises nothing")
     guide = (tmp_path / "third/public/using-these-data.html").read_text("utf-8")
     assert "No guarantee of differential privacy" in guide
     assert found(workspace, second)["privacy_budget"].status == "block", "what the third costs cannot be told"
@@ -446,7 +457,7 @@ def test_what_a_run_with_a_public_key_spends_is_unknown(tmp_path: Path) -> None:
         assert f"the privacy cost of run {run_id} is unknown" in finding.said
         unlimited = run_of(workspace, slice(0, 80), **private(1.0, 100, None))
         assert found(workspace, unlimited)["privacy_budget"].status == "not checked", "no budget is set"
-        release(workspace, unlimited, tmp_path / "first", reason="it promises nothing")
+        write_run_release(workspace, unlimited, tmp_path / "first", reason="it promises nothing")
         finding = found(workspace, run_id)["privacy_budget"]
         assert (finding.status, finding.value) == ("block", None)
 
@@ -457,7 +468,7 @@ def test_a_release_with_a_public_key_leaves_no_budget_to_later_ones(
 ) -> None:
     """A workspace that a newer version gave a key has runs of the public one."""
     first = run_of(workspace, slice(0, 80), **private(1.0, 100, None))
-    release(workspace, first, tmp_path / "first", reason="the first")
+    write_run_release(workspace, first, tmp_path / "first", reason="the first")
     second = run_of(workspace, slice(0, 80), **private(1.0, 100, 25.0, seed=8))
     assert found(workspace, second)["privacy_budget"].status == "pass", "the legitimate use"
     monkeypatch.setattr(earlier, "find_run", lambda *given: replace(find_run(*given), key_public=True))
@@ -484,10 +495,10 @@ def test_a_smaller_release_is_not_blocked_for_having_more_uniques(workspace: Wor
 UNIQUES = {"method": "risk.uniqueness", "keys": ["region", "visits"]}
 
 
-def looked(check: Check, case: Case) -> Sighting | str:
+def looked(check: GateCheck, case: ExaminedRelease) -> CheckResult | str:
     """What a check sees, or why it cannot look."""
     try:
-        return check.look(case)
+        return check.evaluate(case)
     except NotComputable as error:
         return error.reason
 
@@ -495,11 +506,11 @@ def looked(check: Check, case: Case) -> Sighting | str:
 @pytest.mark.slow
 def test_what_has_no_room_in_memory_is_read_again_and_found_the_same(workspace: Workspace, enter: Enter) -> None:
     plan = plan_release(workspace, done(workspace, enter(synthesis=DONORS)))
-    room, none, some = (Case(workspace, plan, Policy(), cells) for cells in (1 << 20, 0, 3 * plan.records))
+    room, none, some = (ExaminedRelease(workspace, plan, Policy(), cells) for cells in (1 << 20, 0, 3 * plan.records))
     seen = [[looked(check, case) for check in CHECKS] for case in (room, none, some)]
     assert seen[0] == seen[1] == seen[2]
-    assert room.releases[0] is room.releases[0]
-    assert none.releases[0] is not none.releases[0]
+    assert room.released_datasets[0] is room.released_datasets[0]
+    assert none.released_datasets[0] is not none.released_datasets[0]
 
 
 @pytest.mark.slow
@@ -509,9 +520,9 @@ def test_what_the_gate_read_is_gone_when_it_ends(
 ) -> None:
     """Without a collection of cycles. The negative control keeps the joint tables, which hold the case."""
     plan = plan_release(workspace, done(workspace, enter(synthesis=[WHOLE])))
-    made: list[weakref.ref[Case]] = []
+    made: list[weakref.ref[ExaminedRelease]] = []
 
-    class Watched(Case):
+    class Watched(ExaminedRelease):
         def __init__(self, *given: Any) -> None:
             super().__init__(*given)
             made.append(weakref.ref(self))
@@ -520,10 +531,10 @@ def test_what_the_gate_read_is_gone_when_it_ends(
             if closed:
                 super().close()
 
-    monkeypatch.setattr(gate, "Case", Watched)
+    monkeypatch.setattr(gate, "ExaminedRelease", Watched)
     gc.disable()
     try:
-        examine(workspace, plan, Policy())
+        examine_release(workspace, plan, Policy())
         assert (made[0]() is None) is closed
     finally:
         gc.enable()

@@ -14,7 +14,7 @@ from prepared_tables import variables_of
 from sfumato.engine.methods.registry import registry
 from sfumato.workspace import library
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import examine
+from sfumato.workspace.gate.gate import examine_release
 from sfumato.workspace.gate.question_checks import QUESTION_CHECKS
 from sfumato.workspace.gate.run_checks import RUN_CHECKS
 from sfumato.workspace.policy.policy import Policy
@@ -106,7 +106,7 @@ def look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Look:
         }  # fmt: skip
         number = library.score(original, files, table, tmp_path / str(seed))
         with Workspace.open(tmp_path / str(seed), read_only=True) as workspace:
-            findings = examine(workspace, plan_release(workspace, number), Policy()).findings
+            findings = examine_release(workspace, plan_release(workspace, number), Policy()).findings
         return {one.check: (one.status, one.said) for one in findings}
 
     return found

@@ -14,15 +14,15 @@ import pytest
 from prepared_tables import variables_of
 from prepared_workspaces import run_recipe
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import NotReleased
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import Examination, examine
+from sfumato.workspace.gate.gate import Examination, examine_release
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.reporting.findings import finding_table, finding_text
 from sfumato.workspace.reporting.tables import text
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -61,12 +61,12 @@ def examined(
     def find(**tree: Any) -> tuple[int, Examination, Microdata]:
         plan = recipe(**tree)
         frame = pd.read_csv(path).sample(frac=1, random_state=1).reset_index(drop=True)
-        whole = conform(frame, plan.schema)
-        data = whole.block(slice(0, MEMBERS)).with_controls(whole.block(slice(MEMBERS, len(whole))))
+        whole = conform_to_schema(frame, plan.schema)
+        data = whole.select_rows(slice(0, MEMBERS)).with_controls(whole.select_rows(slice(MEMBERS, len(whole))))
         run_id = run_recipe(workspace, plan, data, path.name, path.read_bytes())
-        found = examine(workspace, plan_release(workspace, run_id), Policy())
+        found = examine_release(workspace, plan_release(workspace, run_id), Policy())
         print(f"\n{tree}\n{text(finding_table(found.findings))}")
-        for one in found.blocking:
+        for one in found.blocking_findings:
             print("\n".join(finding_text(one)))
         return run_id, found, data
 
@@ -78,7 +78,7 @@ def test_trees_with_leaves_of_five_block_and_name_whose_records(
 ) -> None:
     run_id, found, data = examined(minbucket=5)
     by_check = {one.check: one for one in found.findings}
-    assert {one.check for one in found.blocking} >= {
+    assert {one.check for one in found.blocking_findings} >= {
         "membership_evidence",
         "equal_records",
     }
@@ -97,17 +97,17 @@ def test_trees_with_leaves_of_five_block_and_name_whose_records(
     rows = list(data.frame[list(tables[0])].astype({"UrbanRural": str, "Race": str}).itertuples(index=False, name=None))
     assert all(rows[record] in {(str(u), i, str(r), e) for u, i, r, e in released} for record in equal.records)
     with pytest.raises(NotReleased, match="equal_records"):
-        release(workspace, run_id, tmp_path / "out")
+        write_run_release(workspace, run_id, tmp_path / "out")
 
 
 def test_smoothed_trees_with_larger_leaves_pass(
     workspace: Workspace, examined: Callable[..., tuple[int, Examination, Microdata]], tmp_path: Path
 ) -> None:
     run_id, found, _ = examined(minbucket=20, smoothing=True)
-    assert found.blocking == ()
-    release(workspace, run_id, tmp_path / "out")
+    assert found.blocking_findings == ()
+    write_run_release(workspace, run_id, tmp_path / "out")
 
 
 def test_larger_leaves_alone_do_not(examined: Callable[..., tuple[int, Examination, Microdata]]) -> None:
     _, found, _ = examined(minbucket=50)
-    assert "membership_evidence" in {one.check for one in found.blocking}
+    assert "membership_evidence" in {one.check for one in found.blocking_findings}

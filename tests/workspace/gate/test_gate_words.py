@@ -6,25 +6,25 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from sfumato.engine.adversary.membership_evidence import LookCounts
+from sfumato.engine.adversary.membership_evidence import ProbeCounts
 from sfumato.workspace.gate import content_checks
-from sfumato.workspace.gate.checks import Case, Sighting
-from sfumato.workspace.gate.gate import CHECKS, Finding, finding_of
-from sfumato.workspace.gate.run_checks import UNKNOWN
+from sfumato.workspace.gate.checks import CheckResult, ExaminedRelease
+from sfumato.workspace.gate.gate import CHECKS, Finding, make_finding
+from sfumato.workspace.gate.run_checks import UNMEASURED_RISK
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.reporting.findings import finding_text, state_text
 
 
-def counts(members: int, of_members: int, controls: int, of_controls: int, what: str = "stand there") -> LookCounts:
-    return LookCounts("all people", what, members, of_members, controls, of_controls, 1.0, np.arange(members))
+def counts(members: int, of_members: int, controls: int, of_controls: int, what: str = "stand there") -> ProbeCounts:
+    return ProbeCounts("all people", what, members, of_members, controls, of_controls, 1.0, np.arange(members))
 
 
 def test_counts_of_members_and_hold_out_people_are_said_with_the_noun_of_the_recipe() -> None:
-    said = content_checks.counts_text(counts(5, 417, 0, 149), "people")
+    said = content_checks.look_counts_text(counts(5, 417, 0, 149), "people")
     assert said == "5 of 417 people of the data stand there; of 149 such hold-out people none"
-    years = content_checks.counts_text(counts(5, 417, 2, 149), "person-years")
+    years = content_checks.look_counts_text(counts(5, 417, 2, 149), "person-years")
     assert years == "5 of 417 person-years of the data stand there; of 149 such hold-out person-years 2"
-    together = content_checks.counts_text(counts(5, 417, 2, 149, ""), "people")
+    together = content_checks.look_counts_text(counts(5, 417, 2, 149, ""), "people")
     assert "are found by the looks that object" in together
 
 
@@ -50,9 +50,9 @@ def test_a_finding_is_strong_by_people_and_by_what_being_a_member_explains() -> 
 
 def test_a_case_counts_its_records_by_their_noun() -> None:
     def count(rows: str, number: int) -> str:
-        case = Case.__new__(Case)
+        case = ExaminedRelease.__new__(ExaminedRelease)
         case.plan = SimpleNamespace(run=SimpleNamespace(recipe=SimpleNamespace(data=SimpleNamespace(rows=rows))))  # type: ignore[assignment]
-        return case.count(number)
+        return case.count_text(number)
 
     assert [count("", number) for number in (1, 1200)] == ["1 person", "1,200 people"]
     assert [count("person-years", number) for number in (1, 3)] == ["1 person-year", "3 person-years"]
@@ -61,7 +61,9 @@ def test_a_case_counts_its_records_by_their_noun() -> None:
 def test_a_value_that_is_not_the_compared_one_is_printed_with_it() -> None:
     """A record at .8 that counts as just above one half: both numbers stand there, and no share in per cent."""
     (check,) = (one for one in CHECKS if one.key == "worst_records")
-    finding = finding_of(check, Policy(), lambda: Sighting("record 7 is at 0.8", 0.8, judged=UNKNOWN, at_most="warn"))
+    finding = make_finding(
+        check, Policy(), lambda: CheckResult("record 7 is at 0.8", 0.8, adjusted_value=UNMEASURED_RISK, at_most="warn")
+    )
     text = " ".join(finding_text(finding))
     assert "Compared: probability just above 0.5, from the value 0.8; limit: at most 0.5." in text
     assert "%" not in text.partition("Why:")[0]

@@ -12,8 +12,8 @@ from prepared_tables import variables_of
 
 from sfumato.workspace import library
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import Finding, examine
-from sfumato.workspace.policy.policy import Policy, policy_of
+from sfumato.workspace.gate.gate import Finding, examine_release
+from sfumato.workspace.policy.policy import Policy, read_policy_of_workspace
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.records import record_measures, risk_of_records
 
@@ -62,7 +62,9 @@ def worst(place: Path, number: int, policy: str = "", check: str = "worst_record
         (place / "policy.toml").write_text(policy, "utf-8")
     try:
         with Workspace.open(place, read_only=True) as workspace:
-            examination = examine(workspace, plan_release(workspace, number), policy_of(place) if policy else Policy())
+            examination = examine_release(
+                workspace, plan_release(workspace, number), read_policy_of_workspace(place) if policy else Policy()
+            )
     finally:
         (place / "policy.toml").unlink(missing_ok=True)
     return next(one for one in examination.findings if one.check == check)
@@ -127,7 +129,7 @@ def test_runs_of_an_earlier_version_are_not_blocked_for_what_is_generally_so(pla
     """They left no guess: the probability stands as it is, and warns."""
     from sfumato.engine.execution import record_risk
 
-    by_part = record_risk.by_part
+    by_part = record_risk.arrays_by_part
     for module in ("sfumato.engine.execution.record_risk", "sfumato.workspace.store.rankings"):
         monkeypatch.setattr(
             f"{module}.by_part",

@@ -12,17 +12,25 @@ import pandas as pd
 import pytest
 from prepared_workspaces import run_recipe
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate import run_checks
-from sfumato.workspace.gate.answer import answer_of
-from sfumato.workspace.gate.checks import Case
-from sfumato.workspace.gate.contents import plan_release, treatment_of
-from sfumato.workspace.gate.gate import CHECKS, Examination, Finding, examine, finding_of, name_leaks, waived
-from sfumato.workspace.gate.kept_column_checks import kept_columns_of
+from sfumato.workspace.gate.answer import answer_from_examination
+from sfumato.workspace.gate.checks import ExaminedRelease
+from sfumato.workspace.gate.contents import plan_release, variables_by_treatment
+from sfumato.workspace.gate.gate import (
+    CHECKS,
+    Examination,
+    Finding,
+    apply_waivers,
+    examine_release,
+    make_finding,
+    name_leaks,
+)
+from sfumato.workspace.gate.kept_column_checks import kept_columns_of_release
 from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.policy.policy import Policy, read_policy
+from sfumato.workspace.policy.policy import Policy, parse_policy
 from sfumato.workspace.store.workspace import Workspace
 
 KEPT_KEYS = next(check for check in CHECKS if check.key == "kept_keys")
@@ -79,28 +87,28 @@ def anonymised_recipe(roles: Mapping[str, tuple[str, str]], form: Change | None 
     )
 
 
-class TableCase(Case):
+class TableCase(ExaminedRelease):
     """A release of a table that no workspace has: enough for the checks of kept columns."""
 
     def __init__(
         self, recipe: Recipe, frame: pd.DataFrame, policy: Policy, released: pd.DataFrame | None = None
     ) -> None:
-        kept, replaced, _ = treatment_of(recipe)
+        kept, replaced, _ = variables_by_treatment(recipe)
         unchanged = tuple(name for name in kept if name not in recipe.form.recode)
         plan = SimpleNamespace(
             run=SimpleNamespace(recipe=recipe, id=1),
             kept=kept,
             replaced=replaced,
-            unchanged=unchanged,
+            unchanged_variables=unchanged,
             records=len(frame),
         )
         super().__init__(None, plan, policy)  # type: ignore[arg-type]
-        self.__dict__["exact"] = conform(frame, recipe.schema, MissingPolicy.KEEP)
+        self.__dict__["exact_records"] = conform_to_schema(frame, recipe.schema, MissingPolicy.KEEP)
         self._released = frame if released is None else released
 
     @property
-    def releases(self) -> Sequence[Microdata]:
-        data = conform(self._released, self.recipe.released_schema, origin=self.recipe.origin)
+    def released_datasets(self) -> Sequence[Microdata]:
+        data = conform_to_schema(self._released, self.recipe.released_schema, origin=self.recipe.origin)
         return (replace(data, linked=False),)
 
 
@@ -113,7 +121,7 @@ def kept_keys(
 ) -> Finding:
     """Return the finding on kept columns of a release that draws ``drawn`` and keeps all else."""
     case = TableCase(recipe_of(roles, drawn, form), frame, policy or Policy())
-    return finding_of(KEPT_KEYS, case.policy, lambda: KEPT_KEYS.look(case))
+    return make_finding(KEPT_KEYS, case.policy, lambda: KEPT_KEYS.evaluate(case))
 
 
 def with_roles(**roles: str) -> dict[str, tuple[str, str]]:
@@ -160,7 +168,7 @@ def test_a_column_that_is_called_a_weight_is_to_be_judged() -> None:
     table = recipe_of(variables, ("income",)).to_table()
     table["synthesis"][0]["predictors"] = ["region", "sex"]
     case = TableCase(Recipe.from_table(table), frame, Policy())
-    finding = finding_of(KEPT_KEYS, case.policy, lambda: KEPT_KEYS.look(case))
+    finding = make_finding(KEPT_KEYS, case.policy, lambda: KEPT_KEYS.evaluate(case))
     assert finding.status == "warn"
     assert finding.people == people_below(frame, ["age", "region", "sex"])
     assert "who also knows age finds" in finding.said
@@ -206,10 +214,10 @@ def test_a_policy_caps_the_audience_of_a_recipe() -> None:
     frame = survey()
     public = kept_keys(frame)
     for audience in ("contract", "enclave"):
-        capped = kept_keys(frame, form={"audience": audience}, policy=read_policy(b'audience = "public"'))
+        capped = kept_keys(frame, form={"audience": audience}, policy=parse_policy(b'audience = "public"'))
         assert figures(capped) == figures(public)
     # A recipe may be stricter than the policy.
-    assert figures(kept_keys(frame, policy=read_policy(b'audience = "enclave"'))) == figures(public)
+    assert figures(kept_keys(frame, policy=parse_policy(b'audience = "enclave"'))) == figures(public)
 
 
 def test_an_enclave_is_told_and_not_blocked() -> None:
@@ -235,7 +243,7 @@ def test_the_contract_limits_are_classes_of_three_and_an_average_of_a_tenth() ->
 
 
 def test_a_policy_without_a_smallest_class_judges_the_average_alone() -> None:
-    policy = read_policy(b"[audiences.contract]\nsmallest_class = 0\naverage_risk = 0.1\n")
+    policy = parse_policy(b"[audiences.contract]\nsmallest_class = 0\naverage_risk = 0.1\n")
     regions = [f"r{i}" for i, size in enumerate((2, *[100] * 5)) for _ in range(size)]
     frame = pd.DataFrame({"region": regions, "income": np.arange(len(regions)) + 0.5})
     roles = {"region": ROLES["region"], "income": ROLES["income"]}
@@ -249,19 +257,19 @@ def test_a_limit_of_the_policy_holds_for_every_audience() -> None:
     share = kept_keys(frame).held
     assert share is not None
     assert 0.5 < share < 0.95
-    loose, tight = (read_policy(f"[findings.kept_keys]\nblock = {limit}\n".encode()) for limit in (0.95, 0.5))
+    loose, tight = (parse_policy(f"[findings.kept_keys]\nblock = {limit}\n".encode()) for limit in (0.95, 0.5))
     assert kept_keys(frame, policy=loose).status == "warn"
     assert kept_keys(frame, policy=tight).status == "block"
     assert kept_keys(frame, form={"audience": "enclave"}, policy=tight).status == "block"
     assert kept_keys(frame, form={"audience": "enclave"}, policy=loose).status == "warn"
-    never = read_policy(b"[findings.kept_keys]\nwaivable = false\n")
+    never = parse_policy(b"[findings.kept_keys]\nwaivable = false\n")
     assert not kept_keys(frame, policy=never).waivable
 
 
 def test_single_changes_of_the_message_are_what_a_release_with_that_rule_shows() -> None:
     frame = survey()
     case = TableCase(recipe_of(ROLES, ("income",)), frame, Policy())
-    levers = kept_columns_of(case).levers
+    levers = kept_columns_of_release(case).single_changes
     said = kept_keys(frame).said
     rules = [lever for lever in levers if lever.rule is not None]
     assert {lever.variable for lever in rules} == {"age", "region"}
@@ -271,10 +279,10 @@ def test_single_changes_of_the_message_are_what_a_release_with_that_rule_shows()
         else:
             rule = lever.rule.width or {name: list(levels) for name, levels in lever.rule.groups.items()}
             left = kept_keys(frame, form={"recode": {lever.variable: rule}})
-        assert left.people == lever.people
+        assert left.people == lever.n_unprotected
     for lever in levers[:3]:
-        assert f"{lever.text}: {lever.people:,} left" in said
-    assert levers[0].people < (kept_keys(frame).people or 0)
+        assert f"{lever.description}: {lever.n_unprotected:,} left" in said
+    assert levers[0].n_unprotected < (kept_keys(frame).people or 0)
 
 
 def test_the_plan_of_the_message_protects_everybody() -> None:
@@ -283,7 +291,7 @@ def test_the_plan_of_the_message_protects_everybody() -> None:
     frame = survey()
     recipe = recipe_of(ROLES, ("income",))
     plan = plan_protection(
-        conform(frame, recipe.schema), ("age", "region", "sex"), Policy().audience_limits("public").limits
+        conform_to_schema(frame, recipe.schema), ("age", "region", "sex"), Policy().audience_limits("public").limits
     )
     recode = {
         name: rule.width or {group: list(levels) for group, levels in rule.groups.items()}
@@ -314,7 +322,7 @@ def classes_finding(
     frame: pd.DataFrame, released: pd.DataFrame, roles: Mapping[str, tuple[str, str]], form: Change | None, check: Any
 ) -> Finding:
     case = TableCase(anonymised_recipe(roles, form), frame, Policy(), released)
-    return finding_of(check, case.policy, lambda: check.look(case))
+    return make_finding(check, case.policy, lambda: check.evaluate(case))
 
 
 ANONYMISED_ROLES = {"region": ROLES["region"], "income": ROLES["income"]}
@@ -400,13 +408,13 @@ def examined(
     else:
         table["release"] |= {"released": list(drawn), "order": "original"}
     recipe = Recipe.from_table(table)
-    data = conform(members, recipe.schema).with_controls(conform(others, recipe.schema))
+    data = conform_to_schema(members, recipe.schema).with_controls(conform_to_schema(others, recipe.schema))
     given = []
     if released is not None:
-        made = conform(released(members), recipe.released_schema, origin=recipe.origin)
+        made = conform_to_schema(released(members), recipe.released_schema, origin=recipe.origin)
         given = [(Source("released.csv", b"released"), made)]
     run_id = run_recipe(workspace, recipe, data, "people.csv", b"people", given=given)
-    return examine(workspace, plan_release(workspace, run_id), policy or Policy()), recipe
+    return examine_release(workspace, plan_release(workspace, run_id), policy or Policy()), recipe
 
 
 @pytest.mark.slow
@@ -421,16 +429,18 @@ def test_what_follows_from_kept_columns_is_a_witness_of_their_finding_and_is_wai
         assert by[check].status == "block", by[check].said
         assert by[check].leak == "kept_keys"
         assert by[check].follows
-    assert {one.check for one in examination.leaks if one.status == "block"} - {"thresholds_set"} == {"kept_keys"}
-    answer = answer_of(examination, recipe, Policy(), 200)
+    assert {one.check for one in examination.lead_findings if one.status == "block"} - {"thresholds_set"} == {
+        "kept_keys"
+    }
+    answer = answer_from_examination(examination, recipe, Policy(), 200)
     assert answer.may_leave == "no"
     assert answer.people == by["kept_keys"].people
-    left = waived(examination, Policy(), waive={"kept_keys": "the users have no list of these people"})
-    assert not {one.check for one in left.unwaived}
+    left = apply_waivers(examination, Policy(), waive={"kept_keys": "the users have no list of these people"})
+    assert not {one.check for one in left.unwaived_findings}
     # Who waives a witness alone has waived nothing of the leak.
-    other = waived(examination, Policy(), waive={"membership_excess": "the users have no list of these people"})
-    assert "kept_keys" in {one.check for one in other.unwaived}
-    assert answer_of(other, recipe, Policy(), 200).may_leave == "no"
+    other = apply_waivers(examination, Policy(), waive={"membership_excess": "the users have no list of these people"})
+    assert "kept_keys" in {one.check for one in other.unwaived_findings}
+    assert answer_from_examination(other, recipe, Policy(), 200).may_leave == "no"
 
 
 @pytest.mark.slow
@@ -440,24 +450,26 @@ def test_a_waiver_of_kept_columns_does_not_waive_copied_values_of_the_same_peopl
     by = {one.check: one for one in examination.findings}
     assert by["kept_keys"].status == "block"
     copies = [
-        one for one in examination.blocking if one.check in ("equal_records", "membership_evidence", "own_values")
+        one
+        for one in examination.blocking_findings
+        if one.check in ("equal_records", "membership_evidence", "own_values")
     ]
     assert copies
-    left = waived(examination, Policy(), waive={"kept_keys": "the users have no list of these people"})
-    assert {one.check for one in copies} & {one.check for one in left.unwaived}
-    assert answer_of(left, recipe, Policy(), 200).may_leave == "no"
+    left = apply_waivers(examination, Policy(), waive={"kept_keys": "the users have no list of these people"})
+    assert {one.check for one in copies} & {one.check for one in left.unwaived_findings}
+    assert answer_from_examination(left, recipe, Policy(), 200).may_leave == "no"
 
 
 @pytest.mark.slow
 def test_a_policy_that_allows_the_kept_columns_is_not_overruled_by_their_witnesses(workspace: Workspace) -> None:
-    policy = read_policy(b"[findings.kept_keys]\nblock = 1.0\nsource = 'rules of the office'\n")
+    policy = parse_policy(b"[findings.kept_keys]\nblock = 1.0\nsource = 'rules of the office'\n")
     examination, recipe = examined(workspace, None, policy)
     by = {one.check: one for one in examination.findings}
     assert by["kept_keys"].status == "warn"
-    assert not {one.check for one in examination.blocking} & {
+    assert not {one.check for one in examination.blocking_findings} & {
         "singling_out_excess", "linkability_excess", "membership_excess",
     }  # fmt: skip
-    assert answer_of(examination, recipe, policy, 200).may_leave == "to be judged"
+    assert answer_from_examination(examination, recipe, policy, 200).may_leave == "to be judged"
 
 
 @pytest.mark.parametrize(("not_alone", "leak"), [(0.6, "kept_keys"), (1.0, "")])
@@ -465,14 +477,16 @@ def test_people_who_are_found_though_not_alone_are_no_witness_of_kept_columns(
     monkeypatch: pytest.MonkeyPatch, not_alone: float, leak: str
 ) -> None:
     """Nine people are alone in kept columns and found for certain; a tenth shares the columns."""
-    monkeypatch.setattr(run_checks, "_alone_with_kept", lambda case: np.arange(10) < 9)
-    monkeypatch.setattr(run_checks, "_of_wrong_people", lambda case, measure, found: None)
-    found = run_checks._Together(np.array([1.0] * 9 + [not_alone]), 5)
-    case = SimpleNamespace(synthetic=True, policy=Policy())
+    monkeypatch.setattr(run_checks, "_unique_on_kept_columns", lambda case: np.arange(10) < 9)
+    monkeypatch.setattr(run_checks, "_compare_with_wrong_matches", lambda case, measure, found: None)
+    found = run_checks._RisksOverReleases(np.array([1.0] * 9 + [not_alone]), 5)
+    case = SimpleNamespace(is_synthetic=True, policy=Policy())
     measure = SimpleNamespace(key="risk.identification")
-    seen = run_checks._most_at_risk(case, measure, found, None)  # type: ignore[arg-type]
+    seen = run_checks._result_of_measure(case, measure, found, None)  # type: ignore[arg-type]
     assert seen.leak == leak
-    assert (seen.judged or 0) == (1.0 if not leak else pytest.approx(max(not_alone, run_checks.UNKNOWN)))
+    assert (seen.adjusted_value or 0) == (
+        1.0 if not leak else pytest.approx(max(not_alone, run_checks.UNMEASURED_RISK))
+    )
 
 
 def test_findings_about_the_same_people_have_one_lead_and_their_own_waivers() -> None:
@@ -489,5 +503,5 @@ def test_findings_about_the_same_people_have_one_lead_and_their_own_waivers() ->
     )
     assert [one.leak for one in found] == ["", "kept_keys", "kept_keys"]
     examination = Examination(1, "", tuple(found))
-    left = waived(examination, Policy(), waive={"kept_keys": "the users have no list of these people"})
-    assert [one.check for one in left.unwaived] == ["equal_records"]
+    left = apply_waivers(examination, Policy(), waive={"kept_keys": "the users have no list of these people"})
+    assert [one.check for one in left.unwaived_findings] == ["equal_records"]

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from prepared_tables import schema_of
 from prepared_workspaces import run_recipe
 
-from sfumato.engine.data.microdata import conform
-from sfumato.engine.methods.registry import method_called
-from sfumato.engine.methods.rows import averages, from_estimate
+from sfumato.engine.data.microdata import conform_to_schema
+from sfumato.engine.methods.registry import method_by_key
+from sfumato.engine.methods.rows import average_each_series, row_from_estimate
 from sfumato.engine.methods.run import Run
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate import run_checks
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import examine
+from sfumato.workspace.gate.gate import examine_release
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.store.workspace import Workspace
 
@@ -38,27 +38,27 @@ def test_no_share_of_a_plan_that_keeps_its_keys_is_above(pairs: list[tuple[int, 
     """By every share of keys, averaged over m datasets whose rows are in any order."""
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(pairs, columns=["birth", "town"]).assign(income=rng.integers(0, 9, len(pairs)))
-    data = conform(frame, SCHEMA)
-    method = method_called("risk.uniqueness")
+    data = conform_to_schema(frame, SCHEMA)
+    method = method_by_key("risk.uniqueness")
     assert method is not None
     spec = method.spec.from_table(ASKED["risk.uniqueness"], "measure[0]")
 
     def rows(shown: pd.DataFrame, dataset: str, draw: int | None) -> list[Any]:
-        released = conform(shown.reset_index(drop=True), SCHEMA, origin="synthetic")
+        released = conform_to_schema(shown.reset_index(drop=True), SCHEMA, origin="synthetic")
         found = method.func(data, released, spec, Run(np.random.default_rng(1))).estimates
-        return [from_estimate(method, one, dataset, draw) for one in found]
+        return [row_from_estimate(method, one, dataset, draw) for one in found]
 
     drawn = [
         row
         for draw in range(1, m + 1)
         for row in rows(frame.assign(income=rng.integers(0, 9, len(pairs))).iloc[rng.permutation(len(pairs))], "synthetic", draw)
     ]  # fmt: skip
-    all_rows = [*averages(drawn, len(frame)), *rows(frame, "confidential", None)]
+    all_rows = [*average_each_series(drawn, len(frame)), *rows(frame, "confidential", None)]
     case: Any = SimpleNamespace(recipe=SimpleNamespace(form=SimpleNamespace(records=None)), confidential=())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_checks, "_rows", lambda _: all_rows)
-        seen = run_checks._above_confidential(case)
-    assert (seen.held, seen.at_most) == (1.0, "pass") or seen.held < 1
+        patch.setattr(run_checks, "_average_rows", lambda _: all_rows)
+        seen = run_checks._check_risk_above_confidential(case)
+    assert (seen.compared_value, seen.at_most) == (1.0, "pass") or seen.compared_value < 1
 
 
 @pytest.mark.slow
@@ -80,6 +80,8 @@ def test_a_plan_that_keeps_its_keys_is_not_blocked_by_rounding(workspace: Worksp
         }
     )
     run_id = run_recipe(workspace, recipe, frame, "t.csv", b"t")
-    findings = {one.check: one for one in examine(workspace, plan_release(workspace, run_id), Policy()).findings}
+    findings = {
+        one.check: one for one in examine_release(workspace, plan_release(workspace, run_id), Policy()).findings
+    }
     finding = findings["risk_above_confidential"]
     assert (finding.status, finding.held) == ("pass", 1.0), finding.said

@@ -12,10 +12,10 @@ from prepared_workspaces import run_recipe
 
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import Finding, examine
+from sfumato.workspace.gate.gate import Finding, examine_release
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.service.deletion import delete_run
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -50,12 +50,12 @@ def people() -> pd.DataFrame:
 
 
 def found(workspace: Workspace, run_id: int) -> Finding:
-    examination = examine(workspace, plan_release(workspace, run_id), Policy())
+    examination = examine_release(workspace, plan_release(workspace, run_id), Policy())
     return next(one for one in examination.findings if one.check == "kept_tables")
 
 
 def let_out(workspace: Workspace, run_id: int, directory: Path) -> None:
-    release(workspace, run_id, directory / f"out-{run_id}", reason="simulated people")
+    write_run_release(workspace, run_id, directory / f"out-{run_id}", reason="simulated people")
 
 
 def few_young() -> pd.DataFrame:

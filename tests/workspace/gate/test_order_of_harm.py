@@ -12,7 +12,7 @@ import pytest
 from honest_attacker import attack, attack_all
 from order_of_harm import BORN, RANK, HarmRow, disorders, judge_table, merged, plain_frame
 
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 
 SIZE = (600, 200)
@@ -68,7 +68,7 @@ def test_dates_and_levels_reach_the_attacker_as_they_are() -> None:
          "synthesis": [{"target": "pay", "method": "cart", "predictors": ["sex"]}], "measure": [{"method": "utility.ecdf"}]}
     )  # fmt: skip
     frame = pd.DataFrame({"born": ["1900-01-02", "1950-05-05"], "sex": ["f", "m"], "pay": ["1.50", "2"]})
-    plain = plain_frame(conform(frame, recipe.schema))
+    plain = plain_frame(conform_to_schema(frame, recipe.schema))
     assert plain["born"].tolist() == [1.0, 18386.0]
     assert plain["sex"].tolist() == ["f", "m"]
     assert plain["pay"].tolist() == [1.5, 2.0]

@@ -17,18 +17,18 @@ from public_figures import agreement, drawn_tables, exact_figure
 
 import sfumato.workspace.gate.public_figure_checks as checks
 import sfumato.workspace.gate.public_figures as module
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.errors import BadInput
-from sfumato.engine.methods.privacy import PrivacyAccount, total
-from sfumato.engine.recipe.budget import accounts_of, check_budget
+from sfumato.engine.methods.privacy import PrivacyAccount, sum_accounts
+from sfumato.engine.recipe.budget import check_budget, privacy_accounts
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.utility.ecdf import ecdf_difference, largest_gap
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import Finding, examine
-from sfumato.workspace.gate.public_figures import discrete_laplace
+from sfumato.workspace.gate.gate import Finding, examine_release
+from sfumato.workspace.gate.public_figures import draw_discrete_laplace
 from sfumato.workspace.policy.disclosure import PublicFigure
 from sfumato.workspace.policy.policy import Policy
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
 
@@ -67,7 +67,7 @@ def run_of(workspace: Workspace, recipe: Recipe) -> int:
 
 
 def finding_of(workspace: Workspace, run_id: int) -> Finding:
-    found = examine(workspace, plan_release(workspace, run_id), Policy()).findings
+    found = examine_release(workspace, plan_release(workspace, run_id), Policy()).findings
     return next(one for one in found if one.check == "public_figures")
 
 
@@ -107,12 +107,12 @@ def test_the_default_is_written_nowhere_and_the_others_are_read_again() -> None:
 
 def test_the_account_and_the_budget_have_the_paid_figures() -> None:
     bare, paid = (recipe_of(PRIVATE, **form) for form in ({}, PAID))
-    data = conform(people(), bare.schema)
+    data = conform_to_schema(people(), bare.schema)
     costs = []
     for recipe in (bare, paid):
-        accounts = [own for _, own in accounts_of(recipe, data, secret=True)]
+        accounts = [own for _, own in privacy_accounts(recipe, data, secret=True)]
         assert all(isinstance(own, PrivacyAccount) for own in accounts)
-        whole = total([own for own in accounts if isinstance(own, PrivacyAccount)])
+        whole = sum_accounts([own for own in accounts if isinstance(own, PrivacyAccount)])
         costs.append((whole.release, whole.substitution, whole.noise))
     (release_bare, change_bare, noise_bare), (release_paid, change_paid, noise_paid) = costs
     assert release_bare is not None
@@ -130,7 +130,7 @@ def test_no_figure_leaves_unless_the_recipe_asks_for_it(workspace: Workspace, tm
     for at, table in enumerate((PLAIN, PRIVATE)):
         run_id = run_of(workspace, recipe_of(table))
         out = tmp_path / str(at)
-        release(workspace, run_id, out, reason="a release of people who do not exist")
+        write_run_release(workspace, run_id, out, reason="a release of people who do not exist")
         assert written_figures(out) is None
         exact = [
             row.value for row in result_rows(workspace, run_id) if row.family == "utility" and row.value is not None
@@ -149,7 +149,7 @@ def test_protected_figures_leave_and_measured_ones_do_not(workspace: Workspace, 
     run_id = rounded_or_paid(workspace, kind)
     found = finding_of(workspace, run_id)
     assert (found.status, found.value) == ("pass", 0)
-    release(workspace, run_id, tmp_path / "out", reason="a release of people who do not exist")
+    write_run_release(workspace, run_id, tmp_path / "out", reason="a release of people who do not exist")
     written = written_figures(tmp_path / "out")
     assert written is not None
     assert written["measure"].tolist() == ["utility.ecdf.max_abs_difference"]
@@ -198,8 +198,8 @@ def test_the_gate_blocks_rounded_figures_beside_a_privacy_account(
     run_id = run_of(workspace, recipe_of(PRIVATE, **PAID))
 
     def rounded(plan: Any, rules: Any, rows: Any, confidential: Any, released: Any, *more: Any) -> Any:
-        candidates = module._candidates(plan, rows)
-        return tuple(module._rounded(*one, plan, rules, confidential, released) for one in candidates)
+        candidates = module._publishable_outputs(plan, rows)
+        return tuple(module._rounded_figure(*one, plan, rules, confidential, released) for one in candidates)
 
     monkeypatch.setattr(checks, "public_figures", rounded)
     assert finding_of(workspace, run_id).status == "block"
@@ -279,7 +279,7 @@ def _mean_square(own: np.ndarray, released: np.ndarray) -> float:
 def test_the_noise_has_the_distribution_that_pays() -> None:
     """Neighbouring values differ in probability by exp(1 / scale), and a share tanh(1 / (2 scale)) is 0."""
     rng, scale = np.random.default_rng(5), 3.0
-    drawn = np.array([discrete_laplace(scale, rng) for _ in range(40_000)])
+    drawn = np.array([draw_discrete_laplace(scale, rng) for _ in range(40_000)])
     expected = math.tanh(0.5 / scale) * np.exp(-np.abs(np.arange(-6, 7)) / scale)
     shares = np.array([np.mean(drawn == one) for one in range(-6, 7)])
     assert np.abs(shares - expected).max() < 5 * math.sqrt(0.17 * 0.83 / 40_000)

@@ -15,7 +15,7 @@ from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.rows import Row
 from sfumato.workspace.gate import question_checks
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import Finding, examine
+from sfumato.workspace.gate.gate import Finding, examine_release
 from sfumato.workspace.gate.policy_text import policy_toml
 from sfumato.workspace.gate.question_checks import QUESTION_CHECKS, would_answer
 from sfumato.workspace.jobs.worker import work
@@ -41,9 +41,9 @@ def look(workspace: Workspace, finished: Callable[..., int], monkeypatch: pytest
     run_id = finished(release={"m": 3, "seed": 7, "audience": "enclave"})
 
     def found(*rows: Row, policy: Policy | None = None) -> dict[str, Finding]:
-        monkeypatch.setattr(question_checks, "_rows", lambda _: list(rows))
+        monkeypatch.setattr(question_checks, "_measured_rows", lambda _: list(rows))
         monkeypatch.setattr("sfumato.workspace.gate.gate.CHECKS", QUESTION_CHECKS)
-        examination = examine(workspace, plan_release(workspace, run_id), policy or Policy())
+        examination = examine_release(workspace, plan_release(workspace, run_id), policy or Policy())
         return {one.check: one for one in examination.findings}
 
     return found
@@ -246,7 +246,7 @@ def test_a_run_that_is_measured_is_held_and_one_that_is_weighted_says_so(
     second = enter(measure=[LINKED], threshold=[], weights={"run": first, "strength": 1.0})
     work(workspace.directory, idle=0)
     for run_id in (first, second):
-        examination = examine(workspace, plan_release(workspace, run_id), Policy())
+        examination = examine_release(workspace, plan_release(workspace, run_id), Policy())
         findings = {one.check: one for one in examination.findings}
         assert findings["linkability_excess"].said.startswith("Linked to their own record")
         assert findings["linkability_excess"].baseline is not None

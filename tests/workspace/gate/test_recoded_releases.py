@@ -11,20 +11,20 @@ import pandas as pd
 import pytest
 from prepared_workspaces import run_recipe
 
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate import data_checks
-from sfumato.workspace.gate.checks import Case
+from sfumato.workspace.gate.checks import ExaminedRelease
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import Finding, examine
+from sfumato.workspace.gate.gate import Finding, examine_release
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.deletion import delete_run
-from sfumato.workspace.service.prepare import prepare_companions, prepare_evaluation, prepare_run
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.prepare import prepare_companion_runs, prepare_evaluation, prepare_run
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.artefacts import read_weights, released_dataset, weights_hash
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
@@ -124,11 +124,11 @@ class Place:
                 "release": form,
             }
         )
-        data = conform(frame, recipe.schema)
+        data = conform_to_schema(frame, recipe.schema)
         if controls is not None:
-            data = data.with_controls(conform(controls, recipe.schema))
+            data = data.with_controls(conform_to_schema(controls, recipe.schema))
         run_id = run_recipe(self.workspace, recipe, data, "people.csv", b"people")
-        made = [conform(one, recipe.released_schema, origin="synthetic") for one in tables]
+        made = [conform_to_schema(one, recipe.released_schema, origin="synthetic") for one in tables]
         hashes = [self.workspace.tables.write_microdata(one) for one in made]
         with self.workspace.writing() as connection:
             connection.executemany(
@@ -140,12 +140,13 @@ class Place:
 
     def let_out(self, run_id: int) -> Path:
         out = self.directory.parent / f"{self.directory.name}-{run_id}"
-        release(self.workspace, run_id, out, reason="simulated people, let out by a test")
+        write_run_release(self.workspace, run_id, out, reason="simulated people, let out by a test")
         return out
 
     def found(self, run_id: int) -> dict[str, Finding]:
         return {
-            one.check: one for one in examine(self.workspace, plan_release(self.workspace, run_id), Policy()).findings
+            one.check: one
+            for one in examine_release(self.workspace, plan_release(self.workspace, run_id), Policy()).findings
         }
 
 
@@ -219,7 +220,7 @@ def test_a_gate_that_reads_the_exact_file_would_not_see_a_copy(
     place = places[0]
     run_id = place.run(datasets("copy", 2, 5), RULES, VARIABLES, PEOPLE, CONTROLS, KEPT)
     right = place.found(run_id)["equal_records"]
-    monkeypatch.setattr(Recipe, "recoded", lambda self, data: data)
+    monkeypatch.setattr(Recipe, "recode_data", lambda self, data: data)
     wrong = place.found(run_id)["equal_records"]
     assert right.status == "block"
     assert wrong.status != "block"
@@ -263,12 +264,12 @@ def test_an_earlier_release_that_tells_less_is_linked_by_what_it_tells(
     exact = [one.assign(age=PEOPLE["age"], region=PEOPLE["region"]) for one in datasets("near", 1, 5)]
     second = place.run(exact, {}, VARIABLES, PEOPLE, CONTROLS, KEPT)
     place.let_out(first)
-    case = Case(place.workspace, plan_release(place.workspace, second), Policy())
-    (earlier,) = (one.earlier.release for one in case.related)
+    case = ExaminedRelease(place.workspace, plan_release(place.workspace, second), Policy())
+    (earlier,) = (one.earlier.release for one in case.same_people_releases)
     alone = coarse(PEOPLE).groupby(["region", "age"])["visits"].transform("size").to_numpy() == 1
     assert alone.any()
     assert data_checks._rows_of_records(case, earlier).tolist() == np.where(alone, np.arange(160), -1).tolist()
-    monkeypatch.setattr(data_checks, "recoded", lambda data, rules: data)
+    monkeypatch.setattr(data_checks, "recode_data", lambda data, rules: data)
     assert (
         data_checks._rows_of_records(case, earlier) == -1
     ).all()  # the control: by exact values nobody is found there
@@ -336,7 +337,7 @@ def test_files_that_were_released_so_are_evaluated_through_the_rules(
     assert given.frame["age"].tolist() == made.frame["age"].tolist()
     assert given.frame["region"].astype(str).tolist() == made.frame["region"].astype(str).tolist()
     assert prepared.data.frame["age"].tolist() == PEOPLE["age"].tolist()
-    found = execute(prepared.recipe, prepared.data, [given], key=PUBLIC).rows
+    found = execute_run(prepared.recipe, prepared.data, [given], key=PUBLIC).rows
     copies = next(
         row for row in found if row.key == "risk.identification.expected_match_risk" and row.dataset != "confidential"
     )
@@ -397,7 +398,7 @@ def test_a_companion_takes_over_the_public_rules(tmp_path: Path) -> None:
     main = Recipe.from_table({**table, "companions": ["plain"], "release": {**form, "recode": RULES}}).to_toml()
     (tmp_path / "plan.toml").write_text(main, "utf-8")
     file = find_recipe(str(tmp_path / "plan.toml"))
-    (companion,) = prepare_companions(prepare_run(file, key=PUBLIC), file)
+    (companion,) = prepare_companion_runs(prepare_run(file, key=PUBLIC), file)
     assert companion.recipe.form.recode == Recipe.from_toml(main).form.recode
 
 
@@ -430,7 +431,7 @@ def test_guesses_at_a_joined_level_are_held_against_the_group(places: tuple[Plac
         recipe = Recipe.from_table(table)
         run_id = run_recipe(place.workspace, recipe, frame, "people.csv", b"people")
         (asked,) = record_measures(place.workspace, run_id)
-        numbers = np.flatnonzero(risk_of_records(place.workspace, asked).asked) + 1
+        numbers = np.flatnonzero(risk_of_records(place.workspace, asked).is_examined) + 1
         guesses = [guesses_of(place.workspace, run_id, asked, int(one), with_values=True) for one in numbers]
         found.append([(one.record, [(g.posterior, g.right, g.values) for g in one.guesses]) for one in guesses])
     assert found[0] == found[1]

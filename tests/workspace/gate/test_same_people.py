@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from test_earlier_releases import found
 
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate import earlier, earlier_checks
 from sfumato.workspace.gate.gate import Finding
@@ -20,7 +20,7 @@ from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.service.deletion import delete_project
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -59,10 +59,12 @@ def released(workspace: Workspace, frame: pd.DataFrame, where: Path | None, name
     }
     recipe = Recipe.from_table(table)
     source = Source(f"{name}.csv", name.encode())
-    run_id = enter_run(workspace, recipe, source, conform(frame.reset_index(drop=True), recipe.schema), project=name)
+    run_id = enter_run(
+        workspace, recipe, source, conform_to_schema(frame.reset_index(drop=True), recipe.schema), project=name
+    )
     work(workspace.directory, idle=0)
     if where is not None:
-        release(workspace, run_id, where / name, reason="simulated people")
+        write_run_release(workspace, run_id, where / name, reason="simulated people")
     return run_id
 
 
@@ -144,7 +146,7 @@ def test_a_budget_is_shared_with_one_person_in_common_by_an_identifier(
 ) -> None:
     """And what cannot be told is to be judged where it would exceed the budget."""
     for module in (earlier, earlier_checks):
-        monkeypatch.setattr(module, "cost_of", lambda *_: earlier.Cost(4.0, 1, covered=True))
+        monkeypatch.setattr(module, "cost_of", lambda *_: earlier.PrivacySpending(4.0, 1, covered=True))
     columns = ["person", "sex", "income"]
     first, second, third = (people(80, seed)[columns] for seed in (1, 2, 3))
     second.loc[5, "person"] = first.loc[7, "person"]

@@ -11,32 +11,32 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.outputs import Output, RiskOutput
-from sfumato.engine.methods.registry import method_called
+from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import Run
 from sfumato.engine.recipe.outcomes import Outcome
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.workspace.gate import run_checks
-from sfumato.workspace.gate.checks import STATUSES, Check, DoesNotApply, Sighting, Status
+from sfumato.workspace.gate.checks import STATUSES, CheckNotApplicable, CheckResult, GateCheck, Status
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import Examination, Finding, examine, finding_of
+from sfumato.workspace.gate.gate import Examination, Finding, examine_release, make_finding
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.reporting.findings import by_status, counts_text
 from sfumato.workspace.store.workspace import Workspace
 
 
-def made(look: Callable[[Any], Sighting], **changes: Any) -> Finding:
-    check = Check("equal_records", "t", "u", 0.1, 0.5, "r", "take larger leaves", look)
-    return finding_of(replace(check, **changes), Policy(), lambda: look(None))
+def made(look: Callable[[Any], CheckResult], **changes: Any) -> Finding:
+    check = GateCheck("equal_records", "t", "u", 0.1, 0.5, "r", "take larger leaves", look)
+    return make_finding(replace(check, **changes), Policy(), lambda: look(None))
 
 
-def raises(error: NotComputable) -> Callable[[Any], Sighting]:
-    def look(_: Any) -> Sighting:
+def raises(error: NotComputable) -> Callable[[Any], CheckResult]:
+    def look(_: Any) -> CheckResult:
         raise error
 
     return look
@@ -44,7 +44,7 @@ def raises(error: NotComputable) -> Callable[[Any], Sighting]:
 
 @pytest.mark.parametrize("least", [False, True])
 def test_a_check_that_cannot_look_is_not_checked_on_either_side_of_its_limits(least: bool) -> None:
-    finding = made(raises(NotComputable("there are no controls")), least=least)
+    finding = made(raises(NotComputable("there are no controls")), is_minimum=least)
     assert (finding.status, finding.said, finding.held, finding.applies) == (
         "not checked", "there are no controls", None, True,
     )  # fmt: skip
@@ -52,15 +52,15 @@ def test_a_check_that_cannot_look_is_not_checked_on_either_side_of_its_limits(le
 
 
 def test_a_check_that_measured_nothing_is_not_checked() -> None:
-    assert made(lambda _: Sighting("nothing is there")).status == "not checked"
-    assert made(lambda _: Sighting("nothing is there", 0.0)).status == "pass", "the control: 0 was measured"
-    assert made(lambda _: Sighting("nothing is there", judged=0.0)).status == "pass"
+    assert made(lambda _: CheckResult("nothing is there")).status == "not checked"
+    assert made(lambda _: CheckResult("nothing is there", 0.0)).status == "pass", "the control: 0 was measured"
+    assert made(lambda _: CheckResult("nothing is there", adjusted_value=0.0)).status == "pass"
 
 
 def test_a_check_that_does_not_apply_says_so_and_leaves_nothing_open() -> None:
-    finding = made(raises(DoesNotApply("asked of drawn values only")))
+    finding = made(raises(CheckNotApplicable("asked of drawn values only")))
     assert (finding.status, finding.said) == ("not checked", "does not apply: asked of drawn values only")
-    passed = made(lambda _: Sighting("s", 0.0))
+    passed = made(lambda _: CheckResult("s", 0.0))
     assert Examination(1, "hash", (finding, passed)).status == "pass"
     assert Examination(1, "hash", (replace(finding, applies=True), passed)).status == "not checked"
 
@@ -88,8 +88,8 @@ def test_findings_stand_with_the_worst_first_and_what_does_not_apply_last() -> N
 
 
 def test_what_was_measured_is_worse_than_what_was_not() -> None:
-    seen = [Sighting("nothing"), Sighting("below chance", -0.2), Sighting("some", 0.1, at_most="warn")]
-    assert max(seen, key=lambda one: one.order).said == "below chance"
+    seen = [CheckResult("nothing"), CheckResult("below chance", -0.2), CheckResult("some", 0.1, at_most="warn")]
+    assert max(seen, key=lambda one: one.severity).message == "below chance"
 
 
 @pytest.mark.slow
@@ -103,7 +103,7 @@ def test_no_check_of_a_run_passes_without_a_number(workspace: Workspace, enter: 
     ]
     work(workspace.directory, idle=0)
     for run_id in runs:
-        findings = examine(workspace, plan_release(workspace, run_id), Policy()).findings
+        findings = examine_release(workspace, plan_release(workspace, run_id), Policy()).findings
         assert {one.check for one in findings if one.status == "pass" and one.held is None and one.value is None} <= {
             "differencing", "intersections",
         }, "which compare with earlier releases, and there are none"  # fmt: skip
@@ -114,23 +114,25 @@ EXCESS = "risk.attack.excess_risk"
 
 
 @pytest.fixture
-def above(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[str, Sighting]]:
+def above(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[str, CheckResult]]:
     """What the comparison with the confidential data sees of two rows."""
 
     def look(
         release: tuple[float, ...], own: tuple[float, ...], *, low: float | None, estimated: bool, noise: bool = False
-    ) -> Sighting:
+    ) -> CheckResult:
         def row(dataset: str, found: tuple[float, ...]) -> Row:
             ends = found[1:] or (None, None)
             return Row("risk", "attack", "excess_risk", "", dataset, None, None, found[0], ends[0], ends[1])
 
         risk = RiskOutput(raised_by_noise=noise)
         output = Output("excess_risk", "m", "low", range=(low, 1.0), estimated=estimated, risk=risk)
-        monkeypatch.setattr(run_checks, "output_of", lambda _: output)
-        monkeypatch.setattr(run_checks, "_rows", lambda _: [row("synthetic", release), row("confidential", own)])
+        monkeypatch.setattr(run_checks, "threshold_output", lambda _: output)
+        monkeypatch.setattr(
+            run_checks, "_average_rows", lambda _: [row("synthetic", release), row("confidential", own)]
+        )
 
         case = SimpleNamespace(recipe=SimpleNamespace(form=SimpleNamespace(records=None)), confidential=())
-        return run_checks._above_confidential(case)  # type: ignore[arg-type]
+        return run_checks._check_risk_above_confidential(case)  # type: ignore[arg-type]
 
     return look  # type: ignore[return-value]
 
@@ -161,14 +163,14 @@ def test_only_a_risk_that_is_above_for_certain_may_block_and_no_ratio_is_formed_
     may: str,
 ) -> None:
     seen = above(release, own, low=low, estimated=estimated)
-    assert (seen.held, seen.at_most) == (pytest.approx(held), may)
+    assert (seen.compared_value, seen.at_most) == (pytest.approx(held), may)
 
 
 def test_what_noise_raises_is_no_finding(above: Any) -> None:
     """The same value blocks where noise does not raise it. It warned of every honest release, and nobody could judge it."""
     seen = above((0.3,), (0.2,), low=0.0, estimated=False, noise=True)
     assert seen.at_most == "pass"
-    assert "which by itself is no disclosure" in seen.said
+    assert "which by itself is no disclosure" in seen.message
     assert above((0.3,), (0.2,), low=0.0, estimated=False).at_most == "block"
 
 
@@ -178,16 +180,16 @@ def test_independent_columns_have_more_records_in_small_groups_than_the_data() -
     place = rng.integers(0, 16, 600)
     frame = pd.DataFrame({"place": place, "trade": np.where(rng.random(600) < 0.97, place, rng.integers(0, 16, 600))})
     variables = [Variable(name, Kind.COUNT, Role.QUASI_IDENTIFIER) for name in frame]
-    data = conform(frame, Schema(tuple(variables)), MissingPolicy.REFUSE)
+    data = conform_to_schema(frame, Schema(tuple(variables)), MissingPolicy.REFUSE)
     mixed = frame.assign(trade=rng.permutation(frame["trade"]))
-    method = method_called("risk.uniqueness")
+    method = method_by_key("risk.uniqueness")
     assert method is not None
     raised = [output.name for output in method.outputs if output.risk.raised_by_noise]
     assert raised == ["sample_uniques", "population_uniques", "share_in_small_groups"]
     spec = method.spec.from_table({"keys": ["place", "trade"], "sizes": [3]}, "measure[0]")
 
     def values(released: pd.DataFrame) -> list[float | None]:
-        other = conform(released, data.schema, MissingPolicy.REFUSE, "synthetic")
+        other = conform_to_schema(released, data.schema, MissingPolicy.REFUSE, "synthetic")
         found = method.func(data, other, spec, Run(np.random.default_rng(1))).estimates
         return [next(one.value for one in found if one.measure == name) for name in raised]
 
@@ -209,8 +211,8 @@ def test_independent_columns_have_more_records_in_small_groups_than_the_data() -
 def test_thresholds_that_are_only_undecided_warn(outcomes: tuple[Outcome, ...], status: Status) -> None:
     verdicts = tuple(Verdict("risk.a.b", "", None, "max", 0.1, 0.1, 0.0, one) for one in outcomes)
     plan = SimpleNamespace(
-        run=SimpleNamespace(id=1), verdicts=verdicts, unmet=tuple(v for v in verdicts if v.outcome != "met")
+        run=SimpleNamespace(id=1), verdicts=verdicts, unmet_verdicts=tuple(v for v in verdicts if v.outcome != "met")
     )
     (check,) = (one for one in run_checks.RUN_CHECKS if one.key == "unmet_thresholds")
     case = SimpleNamespace(plan=plan, policy=Policy())
-    assert finding_of(check, Policy(), lambda: check.look(case)).status == status  # type: ignore[arg-type]
+    assert make_finding(check, Policy(), lambda: check.evaluate(case)).status == status  # type: ignore[arg-type]

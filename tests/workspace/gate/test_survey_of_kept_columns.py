@@ -76,5 +76,5 @@ def test_the_first_change_of_the_finding_leaves_as_many_people_as_it_says(survey
     plain, changed = surveys["plain"], surveys["changed"]
     small = int((frame.groupby(list(KEPT))[DRAWN[0]].transform("size") < SMALLEST).sum())
     assert plain.counted == plain.finding.people == small
-    assert changed.counted == changed.finding.people == first.people < small
+    assert changed.counted == changed.finding.people == first.n_unprotected < small
     assert changed.rates[BEST] < plain.rates[BEST]

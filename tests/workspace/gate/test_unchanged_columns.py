@@ -13,7 +13,7 @@ import tomli_w
 from prepared_tables import variables_of
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.recipes import find_recipe
@@ -71,7 +71,9 @@ def evaluating(people: pd.DataFrame, directory: Path) -> Evaluate:
         (directory / "recipe.toml").write_text(tomli_w.dumps(recipe))
         files = str(directory / "original.csv"), [str(directory / "released.csv")]
         prepared = prepare_evaluation(find_recipe(str(directory / "recipe.toml")), *files, key=PUBLIC)
-        return list(execute(prepared.recipe, prepared.data, [table for _, table in prepared.given], key=PUBLIC).rows)
+        return list(
+            execute_run(prepared.recipe, prepared.data, [table for _, table in prepared.given], key=PUBLIC).rows
+        )
 
     return score
 
@@ -268,7 +270,7 @@ def test_released_values_that_are_the_originals_with_fewer_digits_are_known_agai
             files = str(tmp_path / "original.csv"), [str(tmp_path / "released.csv")]
             prepared = prepare_evaluation(find_recipe(str(tmp_path / "recipe.toml")), *files, key=PUBLIC)
             rows = list(
-                execute(prepared.recipe, prepared.data, [table for _, table in prepared.given], key=PUBLIC).rows
+                execute_run(prepared.recipe, prepared.data, [table for _, table in prepared.given], key=PUBLIC).rows
             )
             found.append(value(rows, "risk.uniqueness.replicated_uniques", ["weight"]))
     assert found == [1] * 6

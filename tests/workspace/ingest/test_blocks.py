@@ -18,7 +18,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.data.spelling import has_decimal_commas, read_numbers
 from sfumato.engine.errors import BadInput
@@ -31,7 +31,7 @@ from sfumato.workspace.ingest.holdout import held_out, with_column
 from sfumato.workspace.ingest.number_signs import number
 from sfumato.workspace.ingest.sampling import as_conformed, drawn_records
 from sfumato.workspace.ingest.sources import OpenedFile, Source
-from sfumato.workspace.service.importing import Selection, import_file, preview_file
+from sfumato.workspace.service.importing import ImportSelection, import_file, preview_file
 
 KEY = b"k" * 32
 FOLDER = tempfile.TemporaryDirectory()
@@ -145,7 +145,7 @@ def of_the_whole(frame: pd.DataFrame, sha256: str, data: DataSource, schema: Sch
     """The records of a frame, all columns of all records at once."""
     try:
         frame = select_where(frame, data.where).reset_index(drop=True) if data.where else frame
-        found = conform(frame, with_column(schema, data), data.missing)
+        found = conform_to_schema(frame, with_column(schema, data), data.missing)
         if data.sample is not None:
             rows = drawn_records(len(found), sha256, data, 5, KEY)
             sample = found.frame.iloc[rows].reset_index(drop=True)
@@ -189,7 +189,7 @@ def assert_same(found: Microdata | str, expected: Microdata | str) -> None:
         pd.testing.assert_frame_equal(found.kinds, expected.kinds)
     if expected.controls is not None:
         assert found.controls is not None
-        assert_same(found.controls.alone, expected.controls.alone)
+        assert_same(found.controls.without_controls, expected.controls.without_controls)
 
 
 @st.composite
@@ -390,8 +390,12 @@ def test_what_a_sample_is_made_of_is_the_whole_file() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("selection", [Selection(), Selection(where="visits >= 0", sample=50, leave_out=("income",))])
-def test_an_import_stores_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, selection: Selection) -> None:
+@pytest.mark.parametrize(
+    "selection", [ImportSelection(), ImportSelection(where="visits >= 0", sample=50, leave_out=("income",))]
+)
+def test_an_import_stores_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, selection: ImportSelection
+) -> None:
     file = tmp_path / "people.csv"
     frame_of(400).to_csv(file, index=False, sep=";", decimal=",")
     stored = {}

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.contract.examples import SCHEMA, _made
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.contract.examples import SCHEMA, _example_table
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.recipe.recipe import Recipe
@@ -122,16 +122,16 @@ def test_records_with_missing_values_leave_on_both_sides() -> None:
     found = read(table, holdout="kept_out", missing=MissingPolicy.DROP)
     assert (len(found), len(controls_of(found)), found.dropped) == (95, 95, 10)
     kept = read(table, holdout="kept_out", missing=MissingPolicy.KEEP)
-    assert (int(kept.missing("area").sum()), int(controls_of(kept).missing("area").sum())) == (5, 5)
+    assert (int(kept.missing_mask("area").sum()), int(controls_of(kept).missing_mask("area").sum())) == (5, 5)
 
 
 def test_records_read_once_are_read_the_same_again() -> None:
     """Both parts are conformed anew, as if the file had no other records."""
-    data = _made()
-    pd.testing.assert_frame_equal(conform(data.frame, SCHEMA).frame, data.frame)
+    data = _example_table()
+    pd.testing.assert_frame_equal(conform_to_schema(data.frame, SCHEMA).frame, data.frame)
     lacking = data.frame.mask(np.random.default_rng(1).random(data.frame.shape) < 0.1)
-    once = conform(lacking, SCHEMA, MissingPolicy.KEEP)
-    pd.testing.assert_frame_equal(conform(once.frame, SCHEMA, MissingPolicy.KEEP).frame, once.frame)
+    once = conform_to_schema(lacking, SCHEMA, MissingPolicy.KEEP)
+    pd.testing.assert_frame_equal(conform_to_schema(once.frame, SCHEMA, MissingPolicy.KEEP).frame, once.frame)
 
 
 RECIPE = Recipe.from_table(
@@ -152,7 +152,7 @@ def made_beside(controls: list[tuple[str, int]]) -> tuple[str, Microdata]:
     others = pd.DataFrame(controls, columns=["area", "age"]).assign(held="1")
     data = read(pd.concat([others, training]), holdout="held")
     assert len(controls_of(data)) == len(controls)
-    return data.sha256, execute(RECIPE, data, key=KEY).releases[0]
+    return data.sha256, execute_run(RECIPE, data, key=KEY).releases[0]
 
 
 @pytest.mark.slow

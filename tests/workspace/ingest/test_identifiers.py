@@ -12,7 +12,7 @@ from sfumato.engine.data.schema import Role
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.ingest.columns import NO_VALUE
 from sfumato.workspace.ingest.identifiers import suspected_identifiers
-from sfumato.workspace.service.importing import Selection, import_file
+from sfumato.workspace.service.importing import ImportSelection, import_file
 
 N = 200
 RNG = np.random.default_rng(1)
@@ -63,7 +63,7 @@ def test_an_import_leaves_them_out_unless_its_owner_says_otherwise(tmp_path: Pat
     frame = pd.DataFrame({**IDENTIFIERS, **OTHERS, "empty": [None] * N})
     frame.to_csv(tmp_path / "people.csv", index=False)
     found = import_file(
-        tmp_path / "ws", str(tmp_path / "people.csv"), "", None, Selection(keep=("hostId",), leave_out=("age",))
+        tmp_path / "ws", str(tmp_path / "people.csv"), "", None, ImportSelection(keep=("hostId",), leave_out=("age",))
     )
     out = {one.variable.name: one.why for one in found.columns if not one.enters}
     assert set(out) == {*IDENTIFIERS, "empty", "age"} - {"hostId"}
@@ -73,12 +73,12 @@ def test_an_import_leaves_them_out_unless_its_owner_says_otherwise(tmp_path: Pat
     assert "\nhostId = " in found.recipe
     assert [one.variable.role for one in found.columns if one.variable.name == "hostId"] == [Role.OTHER]
     with pytest.raises(BadInput, match='no column "ages"; did you mean "age"'):
-        import_file(tmp_path / "ws", str(tmp_path / "people.csv"), "", None, Selection(only=("ages",)))
+        import_file(tmp_path / "ws", str(tmp_path / "people.csv"), "", None, ImportSelection(only=("ages",)))
 
 
 def test_records_are_chosen_as_a_run_of_the_recipe_chooses_them(tmp_path: Path) -> None:
     pd.DataFrame({"x": range(500), "g": ["a", "b"] * 250}).to_csv(tmp_path / "t.csv", index=False)
-    asked = Selection(where="g = 'a'", sample=40, only=("g",))
+    asked = ImportSelection(where="g = 'a'", sample=40, only=("g",))
     found = import_file(tmp_path / "ws", str(tmp_path / "t.csv"), "", None, asked)
     assert found.records == 40
     assert "where = \"g = 'a'\"" in found.recipe

@@ -124,11 +124,11 @@ def test_a_pool_of_seeds_lies_in_the_recipe_s_folder_or_below_and_is_small(tmp_p
 
 @pytest.mark.parametrize("content", [b"Ann Smith,1971-03-02,52000\nBob,1980-01-01,1\n", b"Ann,Ann,52000\nBob,x,1\n"])
 def test_a_file_without_a_header_is_not_quoted(content: bytes) -> None:
-    from sfumato.engine.data.microdata import conform
+    from sfumato.engine.data.microdata import conform_to_schema
     from sfumato.engine.data.schema import Kind, Schema, Variable
 
     with pytest.raises(BadInput) as caught:
-        conform(read_frame(Source("x.csv", content)), Schema((Variable("income", Kind.COUNT),)))
+        conform_to_schema(read_frame(Source("x.csv", content)), Schema((Variable("income", Kind.COUNT),)))
     assert not [value for value in ("Ann", "Smith", "1971", "52000") if value in str(caught.value)]
     assert "first line" in str(caught.value)
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from prepared_tables import schema_of
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.run import PUBLIC
@@ -43,7 +43,7 @@ WHOLE = ("a", "no", 3, 0.5, "2020-02-29")
 
 def table(records: list[tuple[object, ...]]) -> Microdata:
     frame = pd.DataFrame([*records, WHOLE], columns=list(SCHEMA.names), dtype="object")
-    return conform(frame, SCHEMA, MissingPolicy.KEEP)
+    return conform_to_schema(frame, SCHEMA, MissingPolicy.KEEP)
 
 
 @pytest.mark.slow
@@ -64,8 +64,8 @@ def csv(text: str) -> Source:
 def test_empty_fields_and_codes_of_a_file_are_missing() -> None:
     schema = Schema((Variable("age", Kind.COUNT, missing=(-9,)), Variable("sex", Kind.BINARY)))
     data = ingest(csv("age,sex\n30,f\n,m\n-9,\n41,m\n"), KEEP, schema, 1, key=PUBLIC)
-    assert data.missing("age").tolist() == [False, True, True, False]
-    assert data.missing("sex").tolist() == [False, False, True, False]
+    assert data.missing_mask("age").tolist() == [False, True, True, False]
+    assert data.missing_mask("sex").tolist() == [False, False, True, False]
     assert (len(data), data.dropped) == (4, 0)
 
 

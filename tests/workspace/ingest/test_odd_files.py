@@ -12,7 +12,7 @@ from odd_files import Odd, odd_files
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.service.importing import import_file
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.upkeep.maintenance import orphans
+from sfumato.workspace.upkeep.maintenance import find_orphans
 
 SECONDS = 30.0
 
@@ -43,5 +43,5 @@ def test_an_odd_file_is_read_or_refused_in_one_line(odd: Odd, tmp_path: Path) ->
         assert found.records > 0
         assert tomllib.loads(found.recipe)["data"]["file"] == str(file)
         with Workspace.open(tmp_path / "w") as workspace:
-            assert not orphans(workspace, age=-1)
+            assert not find_orphans(workspace, age=-1)
     assert time.process_time() - started < SECONDS

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.engine.data import blocks
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.workspace.ingest.profiles import FEWEST, QUANTILES, bin_width, profile
 
@@ -19,7 +19,7 @@ NUMBERS = st.floats(-1e6, 1e6, allow_nan=False)
 
 
 def table(kind: Kind, values: list[object]) -> Microdata:
-    return conform(pd.DataFrame({"x": values}), Schema((Variable("x", kind),)))
+    return conform_to_schema(pd.DataFrame({"x": values}), Schema((Variable("x", kind),)))
 
 
 @pytest.mark.slow
@@ -95,6 +95,6 @@ def test_a_profile_does_not_depend_on_the_blocks_that_it_is_counted_in(
         kind, days.to_list() if kind is Kind.DATE else (numbers / (3 if kind is Kind.CONTINUOUS else 1)).tolist()
     )
     expected = profile(data, "x")
-    monkeypatch.setattr(blocks, "CELLS", cells)
+    monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", cells)
     assert profile(data, "x") == expected
     assert sum(expected.counts) <= 100

@@ -12,8 +12,8 @@ import pyreadstat
 import pytest
 from surveys import RECORDS, TRUST, as_sas, as_spss, as_stata, kinds, labels, missing_cells, titles, values
 
-from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.missing_codes import range_of
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
+from sfumato.engine.data.missing_codes import parse_code_range
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.ingest.columns import ColumnProfile, describe
@@ -25,8 +25,13 @@ from sfumato.workspace.ingest.read_foreign import read_foreign
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.policy.disclosure import DisclosureRules
 from sfumato.workspace.recipes import find_recipe
-from sfumato.workspace.release.forms import Form
-from sfumato.workspace.release.public_files import named_by, named_kinds, own_kinds, released_kinds
+from sfumato.workspace.release.forms import DatasetForm
+from sfumato.workspace.release.public_files import (
+    confidential_missing_kinds,
+    kind_names_by_variable,
+    publishable_missing_kinds,
+    released_missing_kinds,
+)
 from sfumato.workspace.release.tables import dataset_bytes
 from sfumato.workspace.service.importing import import_file
 from sfumato.workspace.service.prepare import StoredSource, prepare_plan, prepare_run
@@ -34,7 +39,7 @@ from sfumato.workspace.store.tables import Tables
 from sfumato.workspace.store.workspace import Workspace
 
 Write = Callable[[Path], Path]
-PROGRAMS: list[tuple[str, str, Write, Form]] = [
+PROGRAMS: list[tuple[str, str, Write, DatasetForm]] = [
     ("spss", "survey.sav", as_spss, "spss"),
     ("spss", "survey.zsav", as_spss, "spss"),
     ("stata", "survey.dta", as_stata, "stata"),
@@ -52,7 +57,7 @@ def read(path: Path) -> RawTable:
 def kinds_read(raw: RawTable, name: str, columns: list[ColumnProfile]) -> list[str | None]:
     """The kind of each missing value of a column (RECORDS,), by its label where it has one."""
     variable = next(one.variable for one in columns if one.variable.name == name)
-    data = conform(raw.frame_of([name]), Schema((variable,)), MissingPolicy.KEEP, tags=raw.tags)
+    data = conform_to_schema(raw.frame_of([name]), Schema((variable,)), MissingPolicy.KEEP, tags=raw.tags)
     if data.kinds is None:
         return [None] * raw.records
     return [variable.labels.get(kind, kind) if isinstance(kind, str) else None for kind in data.kinds[name]]
@@ -61,7 +66,7 @@ def kinds_read(raw: RawTable, name: str, columns: list[ColumnProfile]) -> list[s
 @EACH
 @pytest.mark.slow
 def test_values_labels_titles_and_kinds_of_missing_are_those_that_were_written(
-    tmp_path: Path, program: str, name: str, write: Write, form: Form
+    tmp_path: Path, program: str, name: str, write: Write, form: DatasetForm
 ) -> None:
     path = write(tmp_path / name)
     assert format_of(path.read_bytes()).name == program
@@ -96,13 +101,13 @@ def test_values_labels_titles_and_kinds_of_missing_are_those_that_were_written(
 @EACH
 @pytest.mark.slow
 def test_a_file_that_goes_out_as_it_came_has_the_same_labels_codes_and_kinds_of_missing(
-    tmp_path: Path, program: str, name: str, write: Write, form: Form
+    tmp_path: Path, program: str, name: str, write: Write, form: DatasetForm
 ) -> None:
     raw = read(write(tmp_path / name))
     columns = describe(raw)
     everything = Schema(tuple(one.variable for one in columns))
     came = raw.frame
-    data = conform(came, everything, MissingPolicy.KEEP, tags=raw.tags)
+    data = conform_to_schema(came, everything, MissingPolicy.KEEP, tags=raw.tags)
     content = released(data, form)
     assert content == released(data, form), "the bytes are the same at another time of day"
     again = read_foreign(content, format_of(content).name)
@@ -119,7 +124,7 @@ def test_a_file_that_goes_out_as_it_came_has_the_same_labels_codes_and_kinds_of_
     assert (raw.tags is None) is (again.tags is None)
 
 
-def released(data: Microdata, form: Form) -> bytes:
+def released(data: Microdata, form: DatasetForm) -> bytes:
     """All variables of a table as a release writes those that it keeps, in their order."""
     import tempfile
 
@@ -128,41 +133,43 @@ def released(data: Microdata, form: Form) -> bytes:
         stored: pa.Table = tables.read(tables.write_microdata(data))
     # Some kinds of missing value are those of few records. A policy would hide them, and this is about how a kind is written.
     rules = DisclosureRules(smallest_cell=1)
-    named = named_kinds(own_kinds(stored), rules)
+    named = publishable_missing_kinds(confidential_missing_kinds(stored), rules)
     own = stored.select(list(data.schema.names))
-    told = released_kinds(own, stored, named, data.schema.names, rules, np.random.default_rng(1))
-    return dataset_bytes(own, data.schema, (), form, None, None, "", told, named_by(named))
+    told = released_missing_kinds(own, stored, named, data.schema.names, rules, np.random.default_rng(1))
+    return dataset_bytes(own, data.schema, (), form, None, None, "", told, kind_names_by_variable(named))
 
 
 def test_kinds_of_missing_are_drawn_in_their_proportions_and_a_rare_one_is_told_nowhere(tmp_path: Path) -> None:
     n = 20_000
     codes = np.repeat([1.0, -9.0, -8.0, -7.0], [n - 3_002, 2_000, 1_000, 2])
     variable = Variable("x", Kind.CONTINUOUS, missing=(-9, -8, -7))
-    data = conform(pd.DataFrame({"x": codes}), Schema((variable,)), MissingPolicy.KEEP)
+    data = conform_to_schema(pd.DataFrame({"x": codes}), Schema((variable,)), MissingPolicy.KEEP)
     tables = Tables(tmp_path / "tables")
     stored = tables.read(tables.write_microdata(data))
-    named = named_kinds(own_kinds(stored), DisclosureRules())
+    named = publishable_missing_kinds(confidential_missing_kinds(stored), DisclosureRules())
     assert named == {"x": {"-9": 2_000, "-8": 1_000}}
     made = pa.table({"x": pa.array([None] * n, pa.float64())})
-    found = released_kinds(made, stored, named, (), DisclosureRules(), np.random.default_rng(5))["x"].value_counts(
-        dropna=False
-    )
+    found = released_missing_kinds(made, stored, named, (), DisclosureRules(), np.random.default_rng(5))[
+        "x"
+    ].value_counts(dropna=False)
     assert abs(found["-9"] / n - 2_000 / 3_002) < 4 * 0.5 / n**0.5
     assert found.sum() == n
     assert set(found.index.dropna()) == {"-9", "-8"}
     shown = pa.table({"x": pa.array([1.0] * n)})
-    assert released_kinds(shown, stored, named, (), DisclosureRules(), np.random.default_rng(5))["x"].isna().all()
+    assert (
+        released_missing_kinds(shown, stored, named, (), DisclosureRules(), np.random.default_rng(5))["x"].isna().all()
+    )
 
 
 def test_ranges_of_codes_are_missing_and_nothing_beside_them() -> None:
-    assert range_of("lowest thru -1") == (-np.inf, -1.0)
-    assert range_of("2 thru x") is None
+    assert parse_code_range("lowest thru -1") == (-np.inf, -1.0)
+    assert parse_code_range("2 thru x") is None
     variable = Variable("x", Kind.CONTINUOUS, missing=("-99 thru -90", 999))
     raw = pd.DataFrame({"x": [-100.0, -99.0, -95.5, -90.0, -89.9, 999.0, 99.0]})
-    data = conform(raw, Schema((variable,)), MissingPolicy.KEEP)
-    assert list(data.missing("x")) == [False, True, True, True, False, True, False]
-    spelt = conform(raw.astype("string"), Schema((variable,)), MissingPolicy.KEEP)
-    assert list(spelt.missing("x")) == list(data.missing("x"))
+    data = conform_to_schema(raw, Schema((variable,)), MissingPolicy.KEEP)
+    assert list(data.missing_mask("x")) == [False, True, True, True, False, True, False]
+    spelt = conform_to_schema(raw.astype("string"), Schema((variable,)), MissingPolicy.KEEP)
+    assert list(spelt.missing_mask("x")) == list(data.missing_mask("x"))
     assert data.kinds is not None
     assert list(data.kinds["x"].astype("object").dropna()) == ["-99", "-95.5", "-90", "999"]
     assert Variable.from_table("x", variable.to_table(), "x") == variable
@@ -212,7 +219,7 @@ def test_dates_of_each_program_are_dates(tmp_path: Path) -> None:
 @EACH
 @pytest.mark.slow
 def test_a_damaged_file_is_refused_in_one_line(
-    tmp_path: Path, program: str, name: str, write: Write, form: Form
+    tmp_path: Path, program: str, name: str, write: Write, form: DatasetForm
 ) -> None:
     whole = write(tmp_path / name).read_bytes()
     damaged = tmp_path / f"damaged-{name}"

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.execution.tasks import Task, TaskKind, execute, plan
+from sfumato.engine.execution.tasks import Task, TaskKind, execute_run, plan_tasks
 from sfumato.engine.methods import measured_rates
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
@@ -61,7 +61,7 @@ def needs(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     """Let every task be expected to take so many bytes."""
 
     def costs(recipe: Recipe, records: int, earlier: object = None) -> tuple[TaskCost, ...]:
-        return tuple(TaskCost(task, "some.method", 0.1, size) for task in plan(recipe))
+        return tuple(TaskCost(task, "some.method", 0.1, size) for task in plan_tasks(recipe))
 
     monkeypatch.setattr(admission, "task_costs", costs)
     monkeypatch.setattr(admission, "MARGIN", 0.0)  # peaks of the test's own process say nothing
@@ -84,7 +84,7 @@ def test_as_many_tasks_are_started_as_have_room(
     work(workspace.directory, idle=0, opened=pool)
     assert find_run(workspace, run_id).state is RunState.DONE
     assert pool.most == beside
-    assert result_rows(workspace, run_id) == list(execute(*small, key=PUBLIC).rows)
+    assert result_rows(workspace, run_id) == list(execute_run(*small, key=PUBLIC).rows)
 
 
 def test_a_run_that_has_no_room_is_refused_with_its_figure_before_its_first_task_and_done_by_who_knows_better(
@@ -254,4 +254,4 @@ def test_the_estimate_grows_with_records_and_variables_and_the_largest_task_is_n
     costs = task_costs(recipe, 10**9)
     said = refusal(costs, MemoryLimit(16_000 * MB, "what there is"))
     assert max(costs, key=lambda cost: cost.memory).task.key in said
-    assert [cost.task for cost in costs] == list(plan(recipe))
+    assert [cost.task for cost in costs] == list(plan_tasks(recipe))

@@ -13,7 +13,7 @@ import pytest
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs.runs import enter_again
@@ -21,7 +21,7 @@ from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.service.prepare import prepare_evaluation, prepare_run
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.artefacts import released_dataset
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
@@ -59,7 +59,7 @@ def test_a_run_finds_what_the_engine_finds(
 ) -> None:
     run_id = enter(**sections(**how))
     work(workspace.directory, idle=0)
-    alone = execute(small_recipe(**sections(**how)), small_data, key=PUBLIC)
+    alone = execute_run(small_recipe(**sections(**how)), small_data, key=PUBLIC)
     assert result_rows(workspace, run_id) == list(alone.rows)
     (verdict,) = verdicts_of(workspace, run_id)
     assert (verdict.value, verdict.outcome, verdict.limit) == ("risk.anonymity.k", "met", 4)
@@ -124,7 +124,7 @@ def test_trees_are_read_into_the_recipe(recipe_file: Path, tmp_path: Path) -> No
     assert "foobar" in prepared.recipe.to_toml()
     again = Recipe.from_toml(prepared.recipe.to_toml())
     (tmp_path / "city.csv").unlink()
-    shown = execute(again, prepared.data, key=PUBLIC).releases[0].frame["city"].unique()
+    shown = execute_run(again, prepared.data, key=PUBLIC).releases[0].frame["city"].unique()
     assert list(shown) == ["foobar", "test"]
 
 
@@ -168,7 +168,7 @@ def test_the_release_holds_the_anonymised_table_and_not_the_classes(
 ) -> None:
     run_id = enter(**sections(output="generalised", max_suppressed=0.05))
     work(workspace.directory, idle=0)
-    found = release(workspace, run_id, tmp_path / "out", reason="a test of public data")
+    found = write_run_release(workspace, run_id, tmp_path / "out", reason="a test of public data")
     assert [name for name in found.files if "dataset" in name] == ["public/dataset-ANONYMISED-01.csv"]
     table = pd.read_csv(tmp_path / "out" / "public" / "dataset-ANONYMISED-01.csv", keep_default_na=False)
     assert table.groupby(["region", "age"]).size().min() >= 4

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.execution.tasks import TaskKind, execute
+from sfumato.engine.execution.tasks import TaskKind, execute_run
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC, Progress
 from sfumato.engine.recipe.recipe import Recipe
@@ -29,7 +29,7 @@ Enter = Callable[..., int]
 def expected(small: tuple[Recipe, Microdata]) -> list[Row]:
     recipe, data = small
     audit = Recipe.from_table(recipe.to_table() | {"measure": [AUDIT], "threshold": []})
-    return list(execute(audit, data, key=PUBLIC).rows)
+    return list(execute_run(audit, data, key=PUBLIC).rows)
 
 
 def audited(workspace: Workspace, run_id: int) -> tuple[list[Row], Mapping[str, str]]:
@@ -82,6 +82,6 @@ def test_an_audit_finds_the_same_in_any_number_of_processes(
 def test_another_key_makes_other_shadows(
     expected: list[Row], small_recipe: Callable[..., Recipe], small_data: Microdata
 ) -> None:
-    other = list(execute(small_recipe(measure=[AUDIT], threshold=[]), small_data, key=b"k" * 32).rows)
+    other = list(execute_run(small_recipe(measure=[AUDIT], threshold=[]), small_data, key=b"k" * 32).rows)
     values = [[row.value for row in rows if row.value is not None] for rows in (expected, other)]
     assert values[0] != values[1], "the control: random numbers matter to these results"

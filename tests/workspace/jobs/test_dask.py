@@ -11,7 +11,7 @@ import pytest
 from prepared_workspaces import enter_recipe
 
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import WorkspaceError
@@ -51,7 +51,7 @@ def test_a_run_on_a_cluster_finds_what_the_engine_finds(
     run_id = enter()
     work(workspace.directory, idle=0, dask=address)
     assert find_run(workspace, run_id).state is RunState.DONE
-    assert result_rows(workspace, run_id) == list(execute(small_recipe(), small_data, key=PUBLIC).rows)
+    assert result_rows(workspace, run_id) == list(execute_run(small_recipe(), small_data, key=PUBLIC).rows)
     assert all(task.seconds is not None and task.peak_bytes for task in tasks_of(workspace, run_id))
 
 
@@ -63,8 +63,8 @@ def test_a_cluster_reads_the_key_from_the_workspace(
     with Workspace.create(tmp_path / "own") as own:
         run_id = enter_recipe(own, small_recipe(), small_data)
         work(own.directory, idle=0, dask=address)
-        keyed = list(execute(small_recipe(), small_data, key=own.key()).rows)
-        assert result_rows(own, run_id) == keyed != list(execute(small_recipe(), small_data, key=PUBLIC).rows)
+        keyed = list(execute_run(small_recipe(), small_data, key=own.key()).rows)
+        assert result_rows(own, run_id) == keyed != list(execute_run(small_recipe(), small_data, key=PUBLIC).rows)
 
 
 @pytest.mark.slow
@@ -76,7 +76,7 @@ def test_an_audit_in_blocks_finds_the_same_on_a_cluster(
     run_id = enter(measure=[measure], threshold=[])
     work(workspace.directory, idle=0, dask=address)
     assert find_run(workspace, run_id).state is RunState.DONE
-    expected = execute(small_recipe(measure=[measure], threshold=[]), small_data, key=PUBLIC).rows
+    expected = execute_run(small_recipe(measure=[measure], threshold=[]), small_data, key=PUBLIC).rows
     assert result_rows(workspace, run_id) == list(expected)
     blocks = [task for task in tasks_of(workspace, run_id) if "/block/" in task.key]
     assert len(blocks) == 4

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods import measured_rates
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
@@ -119,7 +119,7 @@ def test_two_workers_find_the_same_bytes_though_one_is_killed_in_mid_run_and_a_r
     killer.join()
     run = find_run(workspace, run_id)
     assert (run.state, run.error) == (RunState.DONE, "")
-    assert result_rows(workspace, run_id) == list(execute(small_recipe(release=LONG), small_data, key=PUBLIC).rows)
+    assert result_rows(workspace, run_id) == list(execute_run(small_recipe(release=LONG), small_data, key=PUBLIC).rows)
     tables = {path.name for path in workspace.tables.directory.glob("*.parquet")}
 
     monkeypatch.setattr(pool, "ALONE_SECONDS", 1.0)

@@ -12,10 +12,10 @@ import pytest
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.audit import audit_rows, broken, head_of
+from sfumato.workspace.audit import audit_rows, chain_problem, read_head
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs import runs
-from sfumato.workspace.service.prepare import PreparedRun, enter_together
+from sfumato.workspace.service.prepare import PreparedRun, enter_with_companions
 from sfumato.workspace.store.disk import NotEnoughDisk, bytes_needed
 from sfumato.workspace.store.runs import companions_of, find_run, list_runs, projects
 from sfumato.workspace.store.workspace import Workspace
@@ -54,7 +54,7 @@ def prepared(small_recipe: Callable[..., Recipe], small_data: Microdata) -> Call
 def test_runs_entered_together_share_a_project_and_know_each_other(
     workspace: Workspace, prepared: Callable[[str], PreparedRun]
 ) -> None:
-    main, *beside = enter_together(workspace, prepared("Main"), [prepared("First"), prepared("Second")])
+    main, *beside = enter_with_companions(workspace, prepared("Main"), [prepared("First"), prepared("Second")])
     assert companions_of(workspace, main) == beside
     assert [find_run(workspace, run_id).title for run_id in (main, *beside)] == ["Main", "First", "Second"]
     assert [project.name for project in projects(workspace)] == ["Main"]
@@ -82,7 +82,7 @@ def test_a_process_killed_between_two_runs_leaves_neither(
     counts = [workspace.connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables]
     assert all(count > 0 for count in counts) == bool(left)
     assert any(counts) == bool(left)
-    assert broken(audit_rows(workspace.connection), head_of(workspace.connection)) == ""
+    assert chain_problem(audit_rows(workspace.connection), read_head(workspace.connection)) == ""
 
 
 def test_the_disk_must_hold_all_of_them(
@@ -94,9 +94,9 @@ def test_the_disk_must_hold_all_of_them(
         "sfumato.workspace.store.disk.shutil.disk_usage", lambda _: type("Usage", (), {"free": enough_for_two})
     )
     with pytest.raises(NotEnoughDisk):
-        enter_together(workspace, one, [one, one])
+        enter_with_companions(workspace, one, [one, one])
     assert list_runs(workspace) == []
-    assert len(enter_together(workspace, one, [one])) == 2
+    assert len(enter_with_companions(workspace, one, [one])) == 2
 
 
 def test_a_failure_between_two_runs_undoes_the_first(
@@ -111,5 +111,5 @@ def test_a_failure_between_two_runs_undoes_the_first(
 
     monkeypatch.setattr(runs, "_enter_tasks", failing)
     with pytest.raises(RuntimeError, match="torn"):
-        enter_together(workspace, prepared("Main"), [prepared("Beside")])
+        enter_with_companions(workspace, prepared("Main"), [prepared("Beside")])
     assert list_runs(workspace) == []

@@ -14,34 +14,34 @@ from prepared_tables import variables_of
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli.summary import summarise
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import examine
+from sfumato.workspace.gate.gate import examine_release
 from sfumato.workspace.jobs.runs import enter_again, result_object
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.plan.drafts import draft_of, draft_of_run
-from sfumato.workspace.policy.policy import policy_of
+from sfumato.workspace.policy.policy import read_policy_of_workspace
 from sfumato.workspace.recipes import find_recipe
-from sfumato.workspace.release.commitment import committed
+from sfumato.workspace.release.commitment import commitment_of_run
 from sfumato.workspace.release.report import report_page
-from sfumato.workspace.release.verification import origin_of, verify_release
+from sfumato.workspace.release.verification import find_origin, verify_release
 from sfumato.workspace.service.deletion import delete_run
 from sfumato.workspace.service.importing import import_file
 from sfumato.workspace.service.prepare import (
     PreparedRun,
-    prepare_companions,
+    prepare_companion_runs,
     prepare_evaluation,
     prepare_plan,
     prepare_run,
 )
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.artefacts import control_records, controls_hash, released_dataset
 from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.upkeep.integrity import NotAsSealed, hold
-from sfumato.workspace.upkeep.maintenance import known_tables
+from sfumato.workspace.upkeep.integrity import NotAsSealed, verify_run
+from sfumato.workspace.upkeep.maintenance import named_table_hashes
 from sfumato.workspace.views.results import result_rows
 from sfumato.workspace.views.run_detail import run_detail
 
@@ -108,7 +108,7 @@ def test_a_run_is_made_without_its_controls_and_attacked_with_them(own: Workspac
     run_id, entry = done(own), prepared(own)
     assert (control_records(own, run_id), run_detail(own, run_id).controls) == (40, 40)
     assert own.dataset(find_run(own, run_id).dataset_id).records == 60
-    alone = execute(entry.recipe, entry.data, key=own.key())
+    alone = execute_run(entry.recipe, entry.data, key=own.key())
     for ours, theirs in zip(releases(own, run_id), alone.releases, strict=True):
         assert len(ours) == 60
         pd.testing.assert_frame_equal(ours.frame, theirs.frame)
@@ -136,7 +136,7 @@ def test_a_run_is_repeated_with_its_own_controls_though_the_file_is_gone(own: Wo
         for one, two in zip(releases(own, first), releases(own, other), strict=True):
             pd.testing.assert_frame_equal(one.frame, two.frame)
         assert [row.to_dict() for row in result_rows(own, other)] == [row.to_dict() for row in result_rows(own, first)]
-        hold(own, other, strict=True)
+        verify_run(own, other, strict=True)
     draft = draft_of_run(own, first)
     with pytest.raises(BadInput, match="no such file"):
         prepare_plan(own, draft.saying(draft.toml.replace("holdout = 0.4", "holdout = 0.3")))
@@ -155,11 +155,11 @@ def test_records_at_risk_of_the_same_hold_out_say_less(own: Workspace) -> None:
 @pytest.mark.slow
 def test_controls_that_somebody_changed_or_took_away_are_found_out(own: Workspace) -> None:
     run_id = done(own)
-    hold(own, run_id, strict=True)
+    verify_run(own, run_id, strict=True)
     other = own.tables.write_microdata(own.read(own.dataset(find_run(own, run_id).dataset_id)))
     with own.writing() as connection:
         connection.execute("UPDATE artefact SET sha256 = ? WHERE run_id = ? AND name = 'controls'", (other, run_id))
-    for act in (lambda: hold(own, run_id, strict=True), lambda: enter_again(own, run_id)):
+    for act in (lambda: verify_run(own, run_id, strict=True), lambda: enter_again(own, run_id)):
         with pytest.raises(NotAsSealed, match="table controls"):
             act()
     lost = prepared(own).enter(own)
@@ -176,9 +176,9 @@ def test_controls_leave_with_the_last_run_that_has_them(own: Workspace) -> None:
     sha256, again = controls_hash(own, first), enter_again(own, first)
     work(own.directory, idle=0)
     delete_run(own, first)
-    assert sha256 in known_tables(own)
+    assert sha256 in named_table_hashes(own)
     delete_run(own, again)
-    assert sha256 not in known_tables(own)
+    assert sha256 not in named_table_hashes(own)
 
 
 @pytest.mark.slow
@@ -188,21 +188,26 @@ def test_a_release_commits_to_controls_and_no_public_file_tells_of_them(own: Wor
     table.to_csv(tmp_path / "people.csv", index=False)
     run_id = done(own, data={"holdout": "held"})
     plan, run = plan_release(own, run_id), find_run(own, run_id)
-    assert plan.controls == controls_hash(own, run_id) != ""
-    bound = [committed(run, own.dataset(run.dataset_id), plan.tables, "p", "", c) for c in (plan.controls, "", "0")]
-    assert len({one.sealed(b"k", {}) for one in bound}) == 3
+    assert plan.controls_sha256 == controls_hash(own, run_id) != ""
+    bound = [
+        commitment_of_run(run, own.dataset(run.dataset_id), plan.tables, "p", "", c)
+        for c in (plan.controls_sha256, "", "0")
+    ]
+    assert len({one.hmac_hex(b"k", {}) for one in bound}) == 3
     assert "controls_sha256" not in bound[1].to_table()
-    found = examine(own, plan, policy_of(own.directory))
-    release(own, run_id, tmp_path / "out", reason="a test", waive={one.check: "a test" for one in found.unwaived})
+    found = examine_release(own, plan, read_policy_of_workspace(own.directory))
+    write_run_release(
+        own, run_id, tmp_path / "out", reason="a test", waive={one.check: "a test" for one in found.unwaived_findings}
+    )
     inside = json.loads((tmp_path / "out/internal/commitments.json").read_text("utf-8"))
-    assert inside["committed"]["controls_sha256"] == plan.controls
-    assert origin_of(own, verify_release(tmp_path / "out")).run == find_run(own, run_id)
+    assert inside["committed"]["controls_sha256"] == plan.controls_sha256
+    assert find_origin(own, verify_release(tmp_path / "out")).run == find_run(own, run_id)
     everything = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
     for path in everything:
         content = path.read_bytes()
         assert MARK.encode() not in content, path.name
         if path.is_relative_to(tmp_path / "out/public"):
-            for telling in (plan.controls.encode(), b"singling", b"held out", b"holdout", b"excess"):
+            for telling in (plan.controls_sha256.encode(), b"singling", b"held out", b"holdout", b"excess"):
                 assert telling not in content.lower(), (path.name, telling)
     assert any(b"marks are the hold-out: no release is made of them" in path.read_bytes() for path in everything)
 
@@ -251,6 +256,6 @@ def test_a_companion_has_the_same_controls(own: Workspace, tmp_path: Path) -> No
     beside = {**RECIPE, "data": {}, "measure": [{"method": "utility.ecdf"}], "label": "beside"}
     (tmp_path / "other.toml").write_text(Recipe.from_table(beside).to_toml(), "utf-8")
     main = prepared(own, companions=["other"])
-    (other,) = prepare_companions(main, find_recipe(str(tmp_path / "recipe.toml")))
+    (other,) = prepare_companion_runs(main, find_recipe(str(tmp_path / "recipe.toml")))
     assert other.recipe.data == main.recipe.data
     assert other.data is main.data

@@ -19,10 +19,10 @@ from prepared_workspaces import enter_recipe
 from terminals import APP, Pty, app_environment
 
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.audit import audit_rows, broken, head_of, kept_head
+from sfumato.workspace.audit import audit_rows, chain_problem, read_head, read_head_file
 from sfumato.workspace.jobs.queue import request_stop, resume
 from sfumato.workspace.store.runs import RunState, find_run, list_runs, projects, run_lines, tasks_of
 from sfumato.workspace.store.workspace import Workspace
@@ -147,7 +147,7 @@ def check(
     assert "locked" not in said, said
     assert "Traceback" not in said, said
     assert [app.error for app in apps if app.error] == []
-    expected = list(execute(recipe, data, key=PUBLIC).rows)
+    expected = list(execute_run(recipe, data, key=PUBLIC).rows)
     for run_id in runs:
         assert find_run(workspace, run_id).state is RunState.DONE
         assert result_rows(workspace, run_id) == expected
@@ -160,9 +160,9 @@ def check(
         "SELECT (SELECT count(*) FROM happened WHERE state = 'running'), (SELECT sum(attempt) FROM task)"
     ).fetchone()
     assert claims == attempts
-    kept = kept_head(workspace.directory)
+    kept = read_head_file(workspace.directory)
     assert kept is not None
-    assert broken(audit_rows(workspace.connection), head_of(workspace.connection), [kept]) == ""
+    assert chain_problem(audit_rows(workspace.connection), read_head(workspace.connection), [kept]) == ""
     acts = [row.act for row in audit_rows(workspace.connection)]
     assert acts.count("run entered") == acts.count("run finished") == len(runs)
     assert acts.count("run resumed") == acts.count("run interrupted") == stopped

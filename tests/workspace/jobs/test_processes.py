@@ -12,7 +12,7 @@ import pytest
 from sfumato.engine.errors import BadInput, Cancelled
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.jobs.processes import call_in_process, from_json, to_json
-from sfumato.workspace.service.importing import Imported, import_file
+from sfumato.workspace.service.importing import ImportResult, import_file
 from sfumato.workspace.store.runs import Project, projects
 from sfumato.workspace.store.workspace import Workspace
 
@@ -27,7 +27,7 @@ def people(path: Path, records: int = 30) -> str:
 def test_a_file_is_imported_and_what_it_is_comes_back(tmp_path):
     file = people(tmp_path / "people.csv")
     found = call_in_process(import_file, tmp_path / "w", file, "", what="the import")
-    assert isinstance(found, Imported)
+    assert isinstance(found, ImportResult)
     assert (found.project_id, found.project, found.records, found.dropped) == (1, "people", 30, 0)
     assert [column.variable.name for column in found.columns] == ["age", "cost"]
     again = import_file(tmp_path / "w", file, "")

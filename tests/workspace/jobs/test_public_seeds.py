@@ -15,9 +15,9 @@ from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.recipes import RecipeFile, find_recipe
-from sfumato.workspace.release.commitment import files_of
+from sfumato.workspace.release.commitment import hashes_of_named_files
 from sfumato.workspace.service.prepare import prepare_run
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
@@ -77,7 +77,7 @@ def test_a_run_keeps_the_pool_and_makes_the_same_without_the_file(folder: Path, 
             assert (rows["epsilon_release"].value, rows["sample_records"].value) == (10.0, 10.0)
             pool = run.recipe.synthesis[0].spec.seeds  # type: ignore[attr-defined]
             assert rows["epsilon_release"].params["seeds"] == f"public, 40 records, SHA-256 {pool.sha256}"
-            release(workspace, run_id, tmp_path / f"{name}-out", reason="a test")
+            write_run_release(workspace, run_id, tmp_path / f"{name}-out", reason="a test")
             made.append((tmp_path / f"{name}-out/public/dataset-SYNTHETIC-01.csv").read_bytes())
             committed = json.loads((tmp_path / f"{name}-out/internal/commitments.json").read_text("utf-8"))["committed"]
             assert committed["files"] == {"synthesis[0].seeds": pool.sha256}
@@ -91,7 +91,7 @@ def test_the_pool_decides_what_is_made(folder: Path) -> None:
     first = of(folder)
     people(9, 40).to_csv(folder / "pool.csv", index=False)
     assert of(folder).sha256 != first.sha256
-    assert files_of(of(folder, 'synthesis[0].seeds="uniform"')) == {}
+    assert hashes_of_named_files(of(folder, 'synthesis[0].seeds="uniform"')) == {}
     assert Recipe.from_toml(first.to_toml()) == first
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engine.execution.tasks import plan
+from sfumato.engine.execution.tasks import plan_tasks
 from sfumato.engine.methods.results import Diagnostic
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
@@ -90,7 +90,7 @@ def test_a_task_is_ready_when_all_that_it_needs_is_done(workspace: Workspace, en
     run_id = enter()
     done: set[str] = set()
     recipe = find_run(workspace, run_id).recipe
-    needs = {task.key: set(task.needs) for task in plan(recipe)}
+    needs = {task.key: set(task.needs) for task in plan_tasks(recipe)}
     while ready := list(iter(lambda: claim(workspace, "worker"), None)):
         assert {held.key for held in ready} == {key for key in needs if needs[key] <= done} - done
         for held in reversed(ready):

@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.toml import read_toml
-from sfumato.engine.execution.tasks import plan
+from sfumato.engine.execution.tasks import plan_tasks
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe import recipe as recipe_module
 from sfumato.engine.recipe.recipe import Recipe
@@ -42,7 +42,7 @@ def test_a_run_is_entered_with_every_task_of_its_plan(
     workspace: Workspace, enter: Enter, small_recipe: Callable[..., Recipe]
 ) -> None:
     run_id = enter()
-    tasks = plan(small_recipe())
+    tasks = plan_tasks(small_recipe())
     rows = workspace.connection.execute(
         "SELECT key, kind, item, draw, point, blockers FROM task ORDER BY id"
     ).fetchall()

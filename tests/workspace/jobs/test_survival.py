@@ -25,7 +25,7 @@ from terminals import APP, Pty, app_environment
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.session.state import AppState, save_state
-from sfumato.workspace.audit import audit_rows, broken, head_of, kept_head
+from sfumato.workspace.audit import audit_rows, chain_problem, read_head, read_head_file
 from sfumato.workspace.jobs.queue import request_stop, resume, unfinished
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.store.runs import RunState, attended, find_run, tasks_of
@@ -193,7 +193,9 @@ def assert_survived(workspace: Workspace, runs: list[int], undisturbed: str) -> 
         assert find_run(workspace, run_id).state is RunState.DONE
         assert found(workspace, run_id) == undisturbed
         assert_each_task_was_done_once(workspace, run_id)
-    assert not broken(audit_rows(workspace.connection), head_of(workspace.connection), [kept_head(workspace.directory)])  # type: ignore[list-item]
+    assert not chain_problem(
+        audit_rows(workspace.connection), read_head(workspace.connection), [read_head_file(workspace.directory)]
+    )  # type: ignore[list-item]
     assert workspace.connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
 
 

@@ -23,22 +23,22 @@ from sfumato.engine.recipe.weights import weights_by_risk
 from sfumato.tui.cli.main import sfumato
 from sfumato.workspace.errors import DamagedTable, NotFound, NotReady
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import examine
+from sfumato.workspace.gate.gate import examine_release
 from sfumato.workspace.ingest.files import Source
 from sfumato.workspace.jobs import runs as weighing
 from sfumato.workspace.jobs.queue import resume
 from sfumato.workspace.jobs.runs import enter_again, enter_run, weights_for
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.policy.policy import policy_of
+from sfumato.workspace.policy.policy import read_policy_of_workspace
 from sfumato.workspace.recipes import find_recipe
-from sfumato.workspace.release.commitment import committed
+from sfumato.workspace.release.commitment import commitment_of_run
 from sfumato.workspace.service.deletion import delete_run
 from sfumato.workspace.service.prepare import prepare_evaluation
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.artefacts import read_weights, released_dataset, weights_hash
 from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.upkeep.integrity import NotAsSealed, hold
+from sfumato.workspace.upkeep.integrity import NotAsSealed, verify_run
 from sfumato.workspace.views.records import find_measure, record_measures, risk_of_records
 from sfumato.workspace.views.run_detail import run_detail
 from sfumato.workspace.views.weights import weights_of
@@ -84,7 +84,7 @@ def test_a_run_is_fitted_by_the_weights_that_the_stored_risks_say(
     assert weights.tolist() == weights_by_risk(risk, 0.8).tolist()
     # by the best choice of variables nobody is without risk, so that no record keeps its whole weight
     assert 0 < weights.min() < weights.max() < 1
-    recipe, data = find_run(workspace, repaired).recipe, small_data.weighted(weights)
+    recipe, data = find_run(workspace, repaired).recipe, small_data.with_weights(weights)
     fits = [fit_model(recipe, k, data, key=PUBLIC) for k in range(2)]
     for draw in (1, 2, 3):
         made = released_dataset(workspace, repaired, recipe, draw)
@@ -120,17 +120,17 @@ def test_a_repaired_run_is_run_again_by_its_own_weights(workspace: Workspace, re
     work(workspace.directory, idle=0)
     assert stored(workspace, again).tolist() == stored(workspace, repaired).tolist()
     assert datasets(workspace, again) == datasets(workspace, repaired)
-    hold(workspace, again, strict=True)
+    verify_run(workspace, again, strict=True)
 
 
 @pytest.mark.slow
 def test_weights_that_somebody_changed_are_found_out(workspace: Workspace, repaired: int) -> None:
-    hold(workspace, repaired, strict=True)
+    verify_run(workspace, repaired, strict=True)
     with workspace.writing() as connection:
         other = workspace.tables.write_arrays({"weights": np.ones(80)})
         connection.execute("UPDATE artefact SET sha256 = ? WHERE run_id = ? AND name = 'weights'", (other, repaired))
     with pytest.raises(NotAsSealed):
-        hold(workspace, repaired, strict=True)
+        verify_run(workspace, repaired, strict=True)
     with pytest.raises(NotAsSealed):
         enter_again(workspace, repaired)
 
@@ -210,18 +210,27 @@ def test_a_release_commits_to_the_weights_and_no_public_file_tells_of_them(
     recipe = small_recipe(weights=WEIGHTS, threshold=[])
     made = run_recipe(workspace, recipe, small_data)
     plan, run = plan_release(workspace, made), find_run(workspace, made)
-    assert plan.weights == weights_hash(workspace, made) != ""
-    bound = [committed(run, workspace.dataset(run.dataset_id), plan.tables, "p", w) for w in (plan.weights, "", "0")]
-    assert len({one.sealed(b"k", {}) for one in bound}) == 3
+    assert plan.weights_sha256 == weights_hash(workspace, made) != ""
+    bound = [
+        commitment_of_run(run, workspace.dataset(run.dataset_id), plan.tables, "p", w)
+        for w in (plan.weights_sha256, "", "0")
+    ]
+    assert len({one.hmac_hex(b"k", {}) for one in bound}) == 3
     assert "weights_sha256" not in bound[1].to_table()
-    found = examine(workspace, plan, policy_of(workspace.directory))
-    release(workspace, made, tmp_path / "out", reason="a test", waive={one.check: "a test" for one in found.unwaived})
+    found = examine_release(workspace, plan, read_policy_of_workspace(workspace.directory))
+    write_run_release(
+        workspace,
+        made,
+        tmp_path / "out",
+        reason="a test",
+        waive={one.check: "a test" for one in found.unwaived_findings},
+    )
     inside = json.loads((tmp_path / "out/internal/commitments.json").read_text("utf-8"))
-    assert inside["committed"]["weights_sha256"] == plan.weights
+    assert inside["committed"]["weights_sha256"] == plan.weights_sha256
     for path in (tmp_path / "out/public").rglob("*"):
         if path.is_file():
             content = path.read_bytes().lower()
-            for telling in (plan.weights.encode(), b"weights", b"less influence", b"at risk in run"):
+            for telling in (plan.weights_sha256.encode(), b"weights", b"less influence", b"at risk in run"):
                 assert telling not in content, (path.name, telling)
     report = (tmp_path / "out/internal/report.html").read_text("utf-8")
     assert "Records at risk in run 1 have less influence (strength 0.8)." in report

@@ -21,7 +21,7 @@ from prepared_workspaces import run_recipe
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import NotConverged
-from sfumato.engine.execution.tasks import Execution, TaskKind, execute
+from sfumato.engine.execution.tasks import RunResult, TaskKind, execute_run
 from sfumato.engine.methods.run import PUBLIC, Progress
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import Source
@@ -44,12 +44,12 @@ SECRET = "zqxjkvbw"
 
 
 @pytest.fixture
-def expected(small_recipe: Callable[..., Recipe], small_data: Microdata) -> Execution:
+def expected(small_recipe: Callable[..., Recipe], small_data: Microdata) -> RunResult:
     """What the engine finds without a workspace."""
-    return execute(small_recipe(), small_data, key=PUBLIC)
+    return execute_run(small_recipe(), small_data, key=PUBLIC)
 
 
-def assert_found(workspace: Workspace, run_id: int, expected: Execution) -> None:
+def assert_found(workspace: Workspace, run_id: int, expected: RunResult) -> None:
     run = find_run(workspace, run_id)
     assert (run.state, run.error) == (RunState.DONE, "")
     assert result_rows(workspace, run_id) == list(expected.rows)
@@ -57,7 +57,7 @@ def assert_found(workspace: Workspace, run_id: int, expected: Execution) -> None
 
 
 @pytest.mark.slow
-def test_a_run_finds_what_the_engine_finds_row_for_row(workspace: Workspace, enter: Enter, expected: Execution) -> None:
+def test_a_run_finds_what_the_engine_finds_row_for_row(workspace: Workspace, enter: Enter, expected: RunResult) -> None:
     run_id = enter()
     work(workspace.directory, idle=0)
     assert_found(workspace, run_id, expected)
@@ -67,7 +67,7 @@ def test_a_run_finds_what_the_engine_finds_row_for_row(workspace: Workspace, ent
 
 
 @pytest.mark.slow
-def test_the_released_tables_are_those_of_the_engine(workspace: Workspace, enter: Enter, expected: Execution) -> None:
+def test_the_released_tables_are_those_of_the_engine(workspace: Workspace, enter: Enter, expected: RunResult) -> None:
     run_id = enter()
     work(workspace.directory, idle=0)
     dataset = workspace.dataset(find_run(workspace, run_id).dataset_id)
@@ -92,7 +92,7 @@ def test_a_run_entered_again_finds_the_same(workspace: Workspace, enter: Enter) 
 
 
 @pytest.mark.slow
-def test_another_seed_finds_something_else(workspace: Workspace, enter: Enter, expected: Execution) -> None:
+def test_another_seed_finds_something_else(workspace: Workspace, enter: Enter, expected: RunResult) -> None:
     run_id = enter(release={"m": 3, "seed": 8})
     work(workspace.directory, idle=0)
     assert result_rows(workspace, run_id) != list(expected.rows)
@@ -100,12 +100,12 @@ def test_another_seed_finds_something_else(workspace: Workspace, enter: Enter, e
 
 @pytest.mark.slow
 def test_released_files_of_another_tool_are_scored(
-    workspace: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata, expected: Execution
+    workspace: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata, expected: RunResult
 ) -> None:
     recipe = small_recipe(synthesis=[], release={"m": 3, "seed": 7, "released": ["visits", "income"]})
     given = [(Source(f"{i}.csv", b""), release) for i, release in enumerate(expected.releases)]
     run_id = run_recipe(workspace, recipe, small_data, "original.csv", b"", given=given)
-    assert result_rows(workspace, run_id) == list(execute(recipe, small_data, expected.releases, key=PUBLIC).rows)
+    assert result_rows(workspace, run_id) == list(execute_run(recipe, small_data, expected.releases, key=PUBLIC).rows)
     again = enter_again(workspace, run_id)
     work(workspace.directory, idle=0)
     assert result_rows(workspace, again) == result_rows(workspace, run_id)
@@ -175,7 +175,7 @@ def test_an_error_nobody_expected_leaves_its_type_and_no_word_of_the_data(
 
 @pytest.mark.slow
 def test_a_failed_run_that_is_resumed_ends_as_if_nothing_had_happened(
-    workspace: Workspace, enter: Enter, expected: Execution, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, enter: Enter, expected: RunResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = enter()
     with monkeypatch.context() as broken:
@@ -199,7 +199,7 @@ def test_a_stored_table_that_was_damaged_fails_the_run_by_its_name(workspace: Wo
 
 @pytest.mark.slow
 def test_a_stopped_run_is_left_at_the_next_report_and_ends_the_same_when_resumed(
-    workspace: Workspace, enter: Enter, expected: Execution, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, enter: Enter, expected: RunResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = enter()
     plain = run_task._KINDS[TaskKind.DRAW]
@@ -224,7 +224,7 @@ def test_a_stopped_run_is_left_at_the_next_report_and_ends_the_same_when_resumed
 
 @pytest.mark.slow
 def test_a_task_that_went_to_another_worker_is_left_at_the_next_report(
-    workspace: Workspace, enter: Enter, expected: Execution, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, enter: Enter, expected: RunResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = enter()
     plain = run_task._KINDS[TaskKind.FIT]
@@ -249,7 +249,7 @@ def test_a_task_that_went_to_another_worker_is_left_at_the_next_report(
 
 @pytest.mark.slow
 def test_a_worker_waits_for_a_task_that_another_holds_and_takes_it_when_its_lease_runs_out(
-    workspace: Workspace, enter: Enter, expected: Execution, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, enter: Enter, expected: RunResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = enter()
     monkeypatch.setattr(queue, "LEASE_SECONDS", 0.4)
@@ -262,7 +262,7 @@ def test_a_worker_waits_for_a_task_that_another_holds_and_takes_it_when_its_leas
 
 @pytest.mark.slow
 def test_a_worker_that_is_told_to_end_gives_back_its_task(
-    workspace: Workspace, enter: Enter, expected: Execution, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, enter: Enter, expected: RunResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = enter()
 
@@ -303,7 +303,7 @@ def write_lock(directory: Path, seconds: float) -> Any:
 def test_a_database_that_is_locked_for_longer_than_its_patience_loses_no_task(
     workspace: Workspace,
     enter: Enter,
-    expected: Execution,
+    expected: RunResult,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:

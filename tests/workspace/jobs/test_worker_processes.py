@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
@@ -35,7 +35,7 @@ PATIENCE = 60.0
 @pytest.fixture
 def expected(small_recipe: Callable[..., Recipe], small_data: Microdata) -> list[Row]:
     """What the engine finds without a workspace."""
-    return list(execute(small_recipe(release=LONG), small_data, key=PUBLIC).rows)
+    return list(execute_run(small_recipe(release=LONG), small_data, key=PUBLIC).rows)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from sfumato.engine.errors import EngineError
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.jobs.run_task import peak_bytes
@@ -37,7 +37,7 @@ def outcome(path: Path, data: str, seconds: int) -> dict[str, object]:
     try:
         prepared = prepare_run(find_recipe(str(path)), data, key=PUBLIC)
         how = "failed"
-        found = execute(prepared.recipe, prepared.data, key=PUBLIC)
+        found = execute_run(prepared.recipe, prepared.data, key=PUBLIC)
     except (EngineError, WorkspaceError) as error:
         return {"how": how, "said": str(error)}
     except Exception as error:  # noqa: BLE001

@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 from prepared_tables import variables_of
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.errors import BadInput
-from sfumato.engine.methods.table_profile import table_seen
+from sfumato.engine.methods.table_profile import profile_table
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.search.space import Lever, changed
+from sfumato.engine.search.space import SearchLever, apply_choice
 from sfumato.workspace.plan.alternatives import ADDED, BINS, COARSENING, JOINT, WEIGHTS, levers_of, offered_steps
 from sfumato.workspace.plan.drafting import Wanted, drafted
 
@@ -41,15 +41,15 @@ def read(recipe: Recipe, records: int = 400) -> Microdata:
             "sick": rng.choice(["no", "yes"], records, p=[0.8, 0.2]),
         }
     )
-    return conform(frame, recipe.schema)
+    return conform_to_schema(frame, recipe.schema)
 
 
-def levers(table: dict[str, Any]) -> tuple[Recipe, list[Lever]]:
+def levers(table: dict[str, Any]) -> tuple[Recipe, list[SearchLever]]:
     recipe = Recipe.from_table(table)
     return recipe, levers_of(recipe, offered_steps(recipe, read(recipe)))
 
 
-def labels(found: list[Lever]) -> dict[str, list[str]]:
+def labels(found: list[SearchLever]) -> dict[str, list[str]]:
     return {lever.name: [option.label for option in lever.options] for lever in found}
 
 
@@ -69,17 +69,17 @@ def test_every_plan_that_one_lever_makes_is_one():
     for at, lever in enumerate(found):
         for to in range(len(lever.options)):
             choice = tuple(to if one == at else other.now for one, other in enumerate(found))
-            made = Recipe.from_table(changed(table, found, choice))
+            made = Recipe.from_table(apply_choice(table, found, choice))
             assert set(recipe.released) <= set(made.released)
 
 
 def test_a_drafted_plan_measures_what_a_lever_synthesises_besides():
     """Else it would look as if that lost nothing, and a search would take it."""
-    seen = table_seen(read(Recipe.from_table({"title": "t", "variables": VARIABLES, "synthesis": SYNTHESIS})))
+    seen = profile_table(read(Recipe.from_table({"title": "t", "variables": VARIABLES, "synthesis": SYNTHESIS})))
     plan = drafted({"title": "t", "variables": VARIABLES}, seen, Wanted()).table
     _, found = levers(plan)
     every = [len(lever.options) - 1 if lever.name == ADDED else lever.now for lever in found]
-    made = Recipe.from_table(changed(plan, found, every))
+    made = Recipe.from_table(apply_choice(plan, found, every))
     assert "age" in made.released
     compared = {
         name
@@ -101,7 +101,7 @@ def test_all_that_a_plan_makes_may_be_made_by_one_step_given_what_it_keeps():
 
     def made(**turned: int) -> Recipe:
         choice = tuple(turned.get(lever.name, lever.now) for lever in found)
-        return Recipe.from_table(changed(table, found, choice))
+        return Recipe.from_table(apply_choice(table, found, choice))
 
     mixture = made(**{JOINT: 1}).synthesis
     assert [(step.method.name, step.targets, step.spec.predictors) for step in mixture] == [
@@ -133,7 +133,7 @@ def test_joint_methods_are_offered_where_their_release_can_be_judged_and_no_prom
         table["measure"] = [{"method": "risk.identification", "known": ["age", "region"], "synthesised": ["sick"]}]
     recipe = Recipe.from_table(table)
     frame = read(Recipe.from_table({"variables": VARIABLES, "synthesis": SYNTHESIS})).frame
-    data = conform(frame.assign(survey=1.5)[list(recipe.schema.names)], recipe.schema)
+    data = conform_to_schema(frame.assign(survey=1.5)[list(recipe.schema.names)], recipe.schema)
     assert [one[JOINT]["method"] for one in offered_steps(recipe, data) if JOINT in one] == offered
 
 
@@ -144,7 +144,7 @@ def test_records_at_risk_have_less_influence_where_every_step_can_weigh_and_no_p
 
     def weights(**turned: int) -> Any:
         choice = tuple(turned.get(lever.name, lever.now) for lever in found)
-        return changed(table, found, choice).get("weights")
+        return apply_choice(table, found, choice).get("weights")
 
     regressions, said = {"method of income": 1, "method of sick": 1}, {"known": ["age", "region"], "strength": 1.0}
     assert weights(**regressions, **{WEIGHTS: 2}) == said
@@ -184,7 +184,7 @@ def test_an_anonymisation_may_be_the_lattice_and_then_local_suppression():
     ]
     assert {"k", "optimal_recoding.objective", "optimal_recoding.max_suppressed"} <= set(said)
     assert said["k"][0] == "5", "no plan promises less"
-    made = changed(table, found, tuple(3 if lever.name == "anonymisation" else lever.now for lever in found))
+    made = apply_choice(table, found, tuple(3 if lever.name == "anonymisation" else lever.now for lever in found))
     first, second = Recipe.from_table(made).anonymisation
     assert (first.method.name, second.method.name) == ("optimal_recoding", "local_suppression")
     assert made["anonymisation"][0]["widths"]["age"]
@@ -226,7 +226,7 @@ def with_keys() -> tuple[dict[str, Any], Any]:
     count = len(frame)
     place = ["a"] * (count - 12) + ["d"] * 6 + ["c"] * 4 + ["b"] * 2
     school = ["1"] * 3 + ["2"] * 30 + ["3"] * (count - 39) + ["4"] * 2 + ["5"] * 4
-    return table, conform(frame.assign(place=place, school=school), recipe.schema)
+    return table, conform_to_schema(frame.assign(place=place, school=school), recipe.schema)
 
 
 def test_quasi_identifiers_become_coarser_by_steps_and_by_joining_the_levels_of_few_people():
@@ -236,9 +236,9 @@ def test_quasi_identifiers_become_coarser_by_steps_and_by_joining_the_levels_of_
     place, school = found[COARSENING.format("place")], found[COARSENING.format("school")]
     assert [option.label for option in place.options] == ["as in the plan", "3 levels as other"]
     assert [option.label for option in school.options][1] == "2 levels as 1 to 2; 3 levels as 3 to 5"
-    assert all(lever.rising and lever.setting == "recode" for lever in (place, school))
+    assert all(lever.later_protects_more and lever.setting == "recode" for lever in (place, school))
     levers = [place, found[COARSENING.format("age")]]
-    after = changed(table, levers, (1, 2))
+    after = apply_choice(table, levers, (1, 2))
     rules = after["release"]["recode"]
     assert rules["place"] == {"other": ["b", "c", "d"]}
     check_steps(Recipe.from_table(after), data)
@@ -252,7 +252,7 @@ def test_steps_of_a_number_that_another_lever_synthesises_are_left_out():
     choice = tuple(
         len(lever.options) - 1 if lever.name in (ADDED, COARSENING.format("age")) else lever.now for lever in levers
     )
-    after = changed(table, levers, choice)
+    after = apply_choice(table, levers, choice)
     assert "age" in {str(step["target"]) for step in after["synthesis"]}
     assert "age" not in after.get("release", {}).get("recode", {})
     check_steps(Recipe.from_table(after), data)

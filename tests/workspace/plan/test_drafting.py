@@ -14,16 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyreadstat import write_sav
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import execute
-from sfumato.engine.methods.drafting import Case, Declined, Offer, OfferedLimit, offer_of, radius_for
+from sfumato.engine.execution.tasks import execute_run
+from sfumato.engine.methods.drafting import Case, DeclinedOffer, Offer, OfferedLimit, request_offer, suggest_radius
 from sfumato.engine.methods.privacy import PrivacyAccount
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.run import PUBLIC
-from sfumato.engine.methods.table_profile import table_seen
-from sfumato.engine.recipe.budget import accounts_of
+from sfumato.engine.methods.table_profile import profile_table
+from sfumato.engine.recipe.budget import privacy_accounts
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.recipe.recipe import Recipe
@@ -35,7 +35,7 @@ from sfumato.workspace.plan.edits import StepPlace, with_moved, without_step
 from sfumato.workspace.policy.policy import FindingLimit, Policy
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service import draft_data
-from sfumato.workspace.service.draft_data import Roles, draft_file, draft_for
+from sfumato.workspace.service.draft_data import RoleAssignment, draft_file, draft_for_records
 from sfumato.workspace.service.prepare import prepare_run
 
 KINDS = {
@@ -77,12 +77,12 @@ def table_of(
         for name, role in roles.items()
     }
     table = {"title": "drawn", "data": {"missing": policy}, "variables": variables, "release": {"m": 3, "seed": 4}}
-    return table, conform(frame, Recipe.from_table(table).schema, MissingPolicy(policy))
+    return table, conform_to_schema(frame, Recipe.from_table(table).schema, MissingPolicy(policy))
 
 
 def draft(table: dict[str, Any], data: Microdata, wanted: Wanted) -> dict[str, Any]:
     """The table of the plan that is drafted, as its text says it."""
-    return tomllib.loads(draft_for(plan_text(table), table, data, wanted, Policy()).toml)
+    return tomllib.loads(draft_for_records(plan_text(table), table, data, wanted, Policy()).toml)
 
 
 ROLES = ("quasi_identifier", "sensitive", "other")
@@ -120,9 +120,9 @@ def test_a_draft_is_accepted_for_any_table_or_says_what_is_missing(
         assert error.place in ("variables", "anonymisation", *of_tables)  # noqa: PT017
         return
     recipe = Recipe.from_table(found)
-    check_steps(recipe, conform(data.frame, recipe.schema, recipe.data.missing))
+    check_steps(recipe, conform_to_schema(data.frame, recipe.schema, recipe.data.missing))
     made = {name for step in recipe.synthesis for name in step.targets}
-    varied = {name for name in data.schema.of_role(Role.SENSITIVE) if len(data.frame[name].unique()) > 1}
+    varied = {name for name in data.schema.names_by_role(Role.SENSITIVE) if len(data.frame[name].unique()) > 1}
     if recipe.synthesis:
         assert varied <= made
     if not missing:
@@ -154,7 +154,7 @@ def test_a_draft_runs_as_it_is(name: str, wanted: Wanted, missing: float) -> Non
             draft(table, data, wanted)
         return
     recipe = Recipe.from_table(draft(table, data, wanted))
-    found = execute(recipe, data, key=PUBLIC)
+    found = execute_run(recipe, data, key=PUBLIC)
     assert found.rows
     assert not [verdict for verdict in found.verdicts if verdict.outcome == "not computed"]
 
@@ -169,7 +169,7 @@ def test_an_audit_of_single_people_is_drafted_where_it_is_asked_for_and_then_run
     assert audit["targets"] == len(data) // 8
     assert {key: plain[key] for key in plain if key != "measure"} == {k: asked[k] for k in asked if k != "measure"}
     short = {**asked, "measure": [{**audit, "shadows": 40, "blocks": 1}], "threshold": []}
-    rows = execute(Recipe.from_table(short), data, key=PUBLIC).rows
+    rows = execute_run(Recipe.from_table(short), data, key=PUBLIC).rows
     assert [row.value for row in rows if row.measure == "given_away"].count(None) == 0
 
 
@@ -187,11 +187,11 @@ def test_tables_are_drafted_with_noise_where_there_is_an_epsilon_and_rounded_els
     assert step["epsilon"] == 4.0
     assert noisy["release"]["records"] == 3_000
     recipe = Recipe.from_table(noisy)
-    own = conform(data.frame, recipe.schema, recipe.data.missing)
-    ((_, account),) = accounts_of(recipe, own, secret=True)
+    own = conform_to_schema(data.frame, recipe.schema, recipe.data.missing)
+    ((_, account),) = privacy_accounts(recipe, own, secret=True)
     assert isinstance(account, PrivacyAccount)
     assert account.release == 4.0, "levels and ranges were not declared, and are covered all the same"
-    found = execute(recipe, own, key=bytes(range(32)))
+    found = execute_run(recipe, own, key=bytes(range(32)))
     assert not [verdict for verdict in found.verdicts if verdict.outcome == "not computed"]
     with pytest.raises(BadInput, match="noise hides levels and ranges of so few records"):
         draft(*table_of(roles, 60, 5), Wanted(tables=True, epsilon=0.5))
@@ -213,14 +213,22 @@ def test_many_columns_are_drafted_with_few_predictors_each() -> None:
 @pytest.mark.parametrize(
     ("file", "roles", "wanted"),
     [
-        ("ce.csv", Roles(("UrbanRural", "Race"), ("Income", "Expenditure")), Wanted()),
-        ("acs.csv", Roles(("SEX", "RACE", "MAR"), ("DIS", "HICOV")), Wanted()),
-        ("adult.csv", Roles(("age", "marital_status", "race", "sex"), ("occupation", "income"), ("fnlwgt",)), Wanted()),
-        ("adult.csv", Roles(("age", "marital_status", "race", "sex"), ("occupation",)), Wanted("anonymisation", l=3.0)),
+        ("ce.csv", RoleAssignment(("UrbanRural", "Race"), ("Income", "Expenditure")), Wanted()),
+        ("acs.csv", RoleAssignment(("SEX", "RACE", "MAR"), ("DIS", "HICOV")), Wanted()),
+        (
+            "adult.csv",
+            RoleAssignment(("age", "marital_status", "race", "sex"), ("occupation", "income"), ("fnlwgt",)),
+            Wanted(),
+        ),
+        (
+            "adult.csv",
+            RoleAssignment(("age", "marital_status", "race", "sex"), ("occupation",)),
+            Wanted("anonymisation", l=3.0),
+        ),
     ],
 )
 def test_drafts_for_public_data_are_prepared(
-    file: str, roles: Roles, wanted: Wanted, public_data: Any, tmp_path: Path
+    file: str, roles: RoleAssignment, wanted: Wanted, public_data: Any, tmp_path: Path
 ) -> None:
     recipe = tmp_path / "drafted.toml"
     recipe.write_text(draft_file(str(public_data(file)), {}, wanted, roles).toml, "utf-8")
@@ -240,16 +248,16 @@ def test_a_file_is_read_once_and_drafted_for_the_records_that_a_run_will_have(
     {"csv": lambda: frame.to_csv(path, index=False), "parquet": lambda: frame.to_parquet(path), "sav": lambda: write_sav(frame, path)}[suffix]()  # fmt: skip
     opened: list[str] = []
     seen: list[tuple[dict[str, Any], Microdata]] = []
-    read_table, draft = files.read_table, draft_data.draft_for
+    read_table, draft = files.read_table, draft_data.draft_for_records
     monkeypatch.setattr(
         files, "read_table", lambda source, *a, **k: opened.append(source.name) or read_table(source, *a, **k)
     )
     monkeypatch.setattr(
         draft_data,
-        "draft_for",
+        "draft_for_records",
         lambda toml, table, data, *rest: seen.append((table, data)) or draft(toml, table, data, *rest),
     )
-    draft_file(str(path), {}, Wanted(), Roles(("town", "age"), ("pay",)))
+    draft_file(str(path), {}, Wanted(), RoleAssignment(("town", "age"), ("pay",)))
     assert opened == [path.name]
     ((table, data),) = seen
     again = files.ingest(files.find_source(str(path)), DataSource.from_table(table["data"]), data.schema, 1, key=b"")
@@ -260,7 +268,7 @@ def test_a_file_is_read_once_and_drafted_for_the_records_that_a_run_will_have(
 def test_a_file_without_records_has_no_draft(tmp_path: Path) -> None:
     (tmp_path / "empty.csv").write_text("town,pay\n")
     with pytest.raises(BadInput, match="has no records"):
-        draft_file(str(tmp_path / "empty.csv"), {}, Wanted(), Roles(("town",), ("pay",)))
+        draft_file(str(tmp_path / "empty.csv"), {}, Wanted(), RoleAssignment(("town",), ("pay",)))
 
 
 def test_without_roles_nothing_is_drafted_and_full_needs_them_too() -> None:
@@ -272,7 +280,7 @@ def test_without_roles_nothing_is_drafted_and_full_needs_them_too() -> None:
 
 def test_a_kept_variable_is_not_released_in_silence() -> None:
     table, data = table_of({"town": "quasi_identifier", "pay": "sensitive", "height": "other"}, 50, 1)
-    plan = drafted(table, table_seen(data), Wanted(audience="enclave"), data=data)
+    plan = drafted(table, profile_table(data), Wanted(audience="enclave"), data=data)
     assert "Released unchanged, for anyone to see who has the release: town, height." in plan.notes
     assert any(
         "height is released unchanged: 50 of 50 people are alone with it. Should it be synthesised" in one
@@ -291,7 +299,7 @@ def test_identifiers_are_no_part_of_an_anonymisation_and_never_predict() -> None
 
 def test_a_sensitive_variable_of_too_few_values_fails_a_threshold_of_its_own() -> None:
     table, data = table_of({"visits": "quasi_identifier", "grade": "sensitive", "smoker": "sensitive"}, 200, 1)
-    plan = drafted(table, table_seen(data), Wanted("anonymisation", k=3, l=3.0))
+    plan = drafted(table, profile_table(data), Wanted("anonymisation", k=3, l=3.0))
     (step,) = plan.table["anonymisation"]
     assert step["sensitive"] == ["grade"]
     assert any('"smoker" has 2 different values' in one for one in plan.warnings)
@@ -314,8 +322,8 @@ def test_weights_and_designs_are_neither_made_nor_told_from_and_leave_not_in_sil
     roles = {"town": "quasi_identifier", "smoker": "sensitive", "pay": "weight", "grade": "other"}
     table, data = table_of(roles, 200, 1)
     table["variables"]["grade"]["design"] = "strata"
-    data = conform(data.frame, Recipe.from_table(table).schema, MissingPolicy.KEEP)
-    plan = drafted(table, table_seen(data), Wanted(full=True))
+    data = conform_to_schema(data.frame, Recipe.from_table(table).schema, MissingPolicy.KEEP)
+    plan = drafted(table, profile_table(data), Wanted(full=True))
     used = {name for step in plan.table["synthesis"] for name in (step["target"], *step["predictors"])}
     assert used == {"town", "smoker"}
     assert any("pay, grade" in one and "are released unchanged" in one for one in plan.warnings)
@@ -324,13 +332,13 @@ def test_weights_and_designs_are_neither_made_nor_told_from_and_leave_not_in_sil
 def test_what_a_project_s_policy_says_is_the_limit_of_an_attack() -> None:
     table, data = table_of({"town": "quasi_identifier", "smoker": "sensitive"}, 20_000, 1)
     policy = Policy(findings={"linkability_excess": FindingLimit(warn=0.01, source="release rules, section 4")})
-    found = draft_for(plan_text(table), table, data, Wanted(holdout=True), policy)
+    found = draft_for_records(plan_text(table), table, data, Wanted(holdout=True), policy)
     limits = {one["value"]: one["max"] for one in tomllib.loads(found.toml)["threshold"] if "max" in one}
     assert limits["risk.identification.largest_true_match_rate"] == 0.01
     assert "risk.linkability.largest_added_risk" not in limits, "town is kept, and links whatever is drawn"
     assert any("columns that are released unchanged" in one for one in found.notes)
     assert "release rules, section 4" in found.toml
-    whole = draft_for(plan_text(table), table, data, Wanted(holdout=True, full=True), policy)
+    whole = draft_for_records(plan_text(table), table, data, Wanted(holdout=True, full=True), policy)
     limits = {one["value"]: one["max"] for one in tomllib.loads(whole.toml)["threshold"] if "max" in one}
     assert (limits["risk.linkability.largest_added_risk"], limits["risk.membership_inference.added_risk"]) == (
         0.2,
@@ -344,7 +352,7 @@ def test_what_a_project_s_policy_says_is_the_limit_of_an_attack() -> None:
 def test_the_hold_out_decides_every_limit_that_a_draft_sets(records: int, share: float, limit: float | None) -> None:
     """The limit of linkability: from where on the gate warns, else blocks, else none, which the draft says."""
     table, data = table_of({"town": "quasi_identifier", "smoker": "sensitive"}, records, 1)
-    found = draft_for(plan_text(table), table, data, Wanted(holdout=True, full=True), Policy())
+    found = draft_for_records(plan_text(table), table, data, Wanted(holdout=True, full=True), Policy())
     made = tomllib.loads(found.toml)
     limits = {one["value"]: one for one in made["threshold"]}
     assert made["data"]["holdout"] == share
@@ -358,7 +366,9 @@ def test_the_hold_out_decides_every_limit_that_a_draft_sets(records: int, share:
 def test_a_limit_of_membership_has_the_controls_that_its_measure_needs(records: int) -> None:
     """One false positive of a hundred scored controls: half of the hold-out is scored, and a fifth of 994 records is one short of it."""
     table, data = table_of({"town": "quasi_identifier", "smoker": "sensitive"}, records, 1)
-    made = tomllib.loads(draft_for(plan_text(table), table, data, Wanted(holdout=True, full=True), Policy()).toml)
+    made = tomllib.loads(
+        draft_for_records(plan_text(table), table, data, Wanted(holdout=True, full=True), Policy()).toml
+    )
     held_out = round(made["data"]["holdout"] * records)
     assert any(one["value"] == "risk.membership_inference.added_risk" for one in made["threshold"])
     assert held_out - round(held_out / 2) >= 100
@@ -372,8 +382,8 @@ def test_a_limit_of_inference_is_set_where_what_everybody_guesses_leaves_enough_
     """Whoever knows no one is right of 95 % where 95 % do not smoke: of the rest no 2,000 people show a fifth."""
     table, data = table_of({"town": "quasi_identifier", "smoker": "sensitive"}, 12_000, 1)
     few = np.where(np.random.default_rng(2).random(len(data)) < yes, "yes", "no")
-    data = conform(data.frame.assign(smoker=few), data.schema, MissingPolicy.KEEP)
-    found = draft_for(plan_text(table), table, data, Wanted(holdout=True, full=True), Policy())
+    data = conform_to_schema(data.frame.assign(smoker=few), data.schema, MissingPolicy.KEEP)
+    found = draft_for_records(plan_text(table), table, data, Wanted(holdout=True, full=True), Policy())
     limits = [one["value"] for one in tomllib.loads(found.toml)["threshold"]]
     assert ("risk.attribute_inference.added_risk" in limits) is decided
     assert any("risk.attribute_inference finds" in one for one in found.notes) is not decided
@@ -385,7 +395,7 @@ def test_the_area_of_the_family_has_a_limit_where_the_hold_out_of_the_others_dec
 ) -> None:
     """The limits of the gate, 5 % and 20 % of the way from 1/2 to 1; no hold-out is larger for it, and a draft that lacks it does not say so."""
     table, data = table_of({"town": "quasi_identifier", "smoker": "sensitive"}, records, 1)
-    found = draft_for(plan_text(table), table, data, Wanted(holdout=True, full=True), Policy())
+    found = draft_for_records(plan_text(table), table, data, Wanted(holdout=True, full=True), Policy())
     made = tomllib.loads(found.toml)
     own = next((one for one in made["threshold"] if one["value"] == "risk.membership_inference.family_auc"), None)
     assert made["data"]["holdout"] == share
@@ -409,28 +419,28 @@ def test_no_name_of_a_variable_ends_a_comment(name: str) -> None:
         (Variable("town", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER), Variable(name, Kind.CONTINUOUS, Role.SENSITIVE))
     )
     table = {"variables": {v.name: v.to_table() for v in schema}, "release": {"seed": 1}}
-    found = draft(table, conform(frame, schema), Wanted())
+    found = draft(table, conform_to_schema(frame, schema), Wanted())
     assert found["release"] == {"m": 5, "seed": 1}
     assert [step["target"] for step in found["synthesis"]] == [name]
 
 
 def test_reasons_go_with_their_steps_and_a_second_draft_leaves_none_of_the_first() -> None:
     table, data = table_of({"town": "quasi_identifier", "pay": "sensitive", "smoker": "sensitive"}, 120, 1)
-    once = draft_for(plan_text(table), table, data, Wanted(), Policy()).toml
+    once = draft_for_records(plan_text(table), table, data, Wanted(), Policy()).toml
     moved = with_moved(once, StepPlace("synthesis", 1), -1)
     lines = moved.splitlines()
     at = lines.index('target = "pay"')
     assert any(line.startswith("# pay: ") for line in lines[at - 6 : at])
     without = without_step(once, StepPlace("synthesis", 1))
     assert "# pay: " not in without
-    again = draft_for(once, tomllib.loads(once), data, Wanted(), Policy()).toml
+    again = draft_for_records(once, tomllib.loads(once), data, Wanted(), Policy()).toml
     assert again == once
 
 
 def test_comments_of_the_owner_stay() -> None:
     table, data = table_of({"town": "quasi_identifier", "pay": "sensitive"}, 60, 1)
     toml = plan_text(table).replace("[variables]", "# the owner's own words\n[variables]")
-    assert "# the owner's own words\n[variables]" in draft_for(toml, table, data, Wanted(), Policy()).toml
+    assert "# the owner's own words\n[variables]" in draft_for_records(toml, table, data, Wanted(), Policy()).toml
 
 
 @pytest.mark.parametrize("name", sorted(set(KINDS) - {"same"}))
@@ -441,9 +451,9 @@ def test_the_order_of_records_changes_no_draft(name: str) -> None:
     assert draft(table, data, Wanted()) == draft(table, turned, Wanted())
 
 
-def offer(table: dict[str, Any], data: Microdata, key: str, target: str, **case: Any) -> Offer | Declined | None:
-    seen = table_seen(data)
-    return offer_of(
+def offer(table: dict[str, Any], data: Microdata, key: str, target: str, **case: Any) -> Offer | DeclinedOffer | None:
+    seen = profile_table(data)
+    return request_offer(
         registry()[key],
         Case("synthesis", seen, ("town",), (target,), (target,), target=seen[target], predictors=("town",), **case),
     )
@@ -475,19 +485,21 @@ def test_models_are_offered_for_what_looks_like_them_alone() -> None:
 def test_attacks_are_offered_where_records_are_held_out() -> None:
     table, data = table_of({"town": "quasi_identifier", "smoker": "sensitive"}, 100, 1)
     for key in ("risk.singling_out", "risk.attribute_inference", "risk.membership_inference"):
-        assert isinstance(offer(table, data, key, "smoker"), Declined)
+        assert isinstance(offer(table, data, key, "smoker"), DeclinedOffer)
         assert isinstance(offer(table, data, key, "smoker", holdout=True), Offer)
 
 
 def test_radii_are_shares_of_what_spreads_over_magnitudes_else_round_numbers() -> None:
     _, data = table_of(dict.fromkeys(("pay", "height", "visits", "born", "town"), "other"), 2000, 2)
-    seen = table_seen(data)
-    said = {name: found and found[0] for name in seen._named if (found := radius_for(seen[name])) or True}
+    seen = profile_table(data)
+    said = {
+        name: found and found[0] for name in seen._profiles_by_name if (found := suggest_radius(seen[name])) or True
+    }
     assert said == {"pay": "5%", "height": 0.5, "visits": None, "born": 200, "town": None}
 
 
 def test_limits_that_are_offered_are_of_outputs_that_there_are() -> None:
-    seen = table_seen(
+    seen = profile_table(
         table_of(
             {"town": "quasi_identifier", "visits": "quasi_identifier", "smoker": "sensitive", "pay": "sensitive"},
             100,
@@ -500,7 +512,7 @@ def test_limits_that_are_offered_are_of_outputs_that_there_are() -> None:
             case = Case(
                 want, seen, ("town", "visits"), ("smoker", "pay"), ("smoker", "pay"), holdout=True, l=2.0, p=2, t=0.5
             )  # type: ignore[arg-type]
-            found = offer_of(method, case)
+            found = request_offer(method, case)
             for limit in found.limits if isinstance(found, Offer) else ():
                 assert isinstance(limit, OfferedLimit)
                 goal = method.output(limit.output).goal
@@ -511,6 +523,6 @@ def test_limits_that_are_offered_are_of_outputs_that_there_are() -> None:
 
 def test_a_drafted_text_reads_as_its_plan() -> None:
     table, data = table_of({"town": "quasi_identifier", "pay": "sensitive"}, 60, 1)
-    plan = drafted(table, table_seen(data), Wanted())
+    plan = drafted(table, profile_table(data), Wanted())
     assert isinstance(plan, DraftedPlan)
     assert tomllib.loads(drafted_toml(plan_text(table), plan)) == plan.table

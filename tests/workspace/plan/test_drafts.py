@@ -18,7 +18,7 @@ from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.audit import audit_rows, broken, head_of
+from sfumato.workspace.audit import audit_rows, chain_problem, read_head
 from sfumato.workspace.errors import NotFound
 from sfumato.workspace.plan.drafts import Draft, draft_of, draft_of_run, keep_missing, missing_of, plan_text, save_draft
 from sfumato.workspace.plan.edits import (
@@ -73,7 +73,7 @@ def test_an_edit_is_kept_counted_and_written_down(workspace: Workspace, enter: E
         assert draft_of(reader, 1) == again
     acts = [row.act for row in audit_rows(workspace.connection)]
     assert acts.count("plan edited") == 2
-    assert broken(audit_rows(workspace.connection), head_of(workspace.connection)) == ""
+    assert chain_problem(audit_rows(workspace.connection), read_head(workspace.connection)) == ""
     assert not any("one" in row.details for row in audit_rows(workspace.connection))
 
 

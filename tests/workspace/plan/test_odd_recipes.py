@@ -20,10 +20,10 @@ import pytest
 from near_recipes import near_recipes
 from odd_recipes import odd_recipes
 
-from sfumato.engine.contract.examples import SCHEMA, confidential, recipe_of
+from sfumato.engine.contract.examples import SCHEMA, confidential, example_recipe
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import EngineError
-from sfumato.engine.execution.tasks import plan
+from sfumato.engine.execution.tasks import plan_tasks
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
@@ -72,7 +72,7 @@ def test_odd_recipes_are_prepared_or_refused_with_the_place(
                 prepared = prepare_run(
                     find_recipe(str(tmp_path / "recipe.toml")), str(tmp_path / "people.csv"), key=PUBLIC
                 )
-                plan(prepared.recipe)
+                plan_tasks(prepared.recipe)
         except (EngineError, WorkspaceError) as error:
             counted["refused"] += 1
             if not str(error).strip() or len(str(error)) > 2000:
@@ -98,7 +98,7 @@ def valid_tables() -> list[dict[str, Any]]:
     for method in registry().values():
         if method.key in LONG or method.package != "sfumato":
             continue
-        recipe = recipe_of(method, SCHEMA)
+        recipe = example_recipe(method, SCHEMA)
         table = recipe.to_table()
         step = (*recipe.synthesis, *recipe.anonymisation, *recipe.measures, *recipe.studies)[0]
         section = method.family if method.family in MAKERS else "study" if method.family == "studies" else "measure"

@@ -13,7 +13,7 @@ from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.plan.drafts import Draft, draft_of
 from sfumato.workspace.plan.edits import with_sections, with_variable
 from sfumato.workspace.recipes import find_recipe
-from sfumato.workspace.service.prepare import prepare_plan, prepare_run, run_plan
+from sfumato.workspace.service.prepare import enter_plan_run, prepare_plan, prepare_run
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 
@@ -66,7 +66,7 @@ def same_as_file(workspace: Workspace, draft: Draft, folder: Path) -> None:
 
 def test_the_plan_of_a_run_is_that_run(workspace: Workspace, draft: Draft, folder: Path) -> None:
     same_as_file(workspace, draft, folder)
-    again = find_run(workspace, run_plan(workspace, draft))
+    again = find_run(workspace, enter_plan_run(workspace, draft))
     first = find_run(workspace, 1)
     assert (again.recipe_sha256, again.dataset_id, again.project_id) == (first.recipe_sha256, first.dataset_id, 1)
 

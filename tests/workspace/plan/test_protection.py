@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.data.microdata import Microdata, conform
-from sfumato.engine.data.recoding import recoded
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
+from sfumato.engine.data.recoding import recode_data
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.audience import AUDIENCES
 from sfumato.engine.methods.run import PUBLIC
-from sfumato.engine.methods.table_profile import table_seen
+from sfumato.engine.methods.table_profile import profile_table
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli import draft as command
 from sfumato.tui.plain import plan as plain
@@ -26,7 +26,7 @@ from sfumato.workspace.plan.drafting import Wanted
 from sfumato.workspace.plan.drafts import plan_text
 from sfumato.workspace.plan.protection import choose_quasi_identifiers
 from sfumato.workspace.policy.policy import AudienceLimits, Policy
-from sfumato.workspace.service.draft_data import DraftedText, draft_for
+from sfumato.workspace.service.draft_data import DraftedText, draft_for_records
 
 COLUMNS = {
     "born": (Kind.DATE, "quasi_identifier"),
@@ -54,11 +54,11 @@ def people(n: int = 1500, seed: int = 1, **roles: str) -> tuple[dict[str, Any], 
     own = {name: (kind, roles.get(name, role)) for name, (kind, role) in COLUMNS.items()}
     schema = Schema(tuple(Variable(name, kind, Role(role)) for name, (kind, role) in own.items()))
     table = {"title": "t", "variables": {v.name: v.to_table() for v in schema}, "release": {"seed": 4}}
-    return table, conform(frame, schema)
+    return table, conform_to_schema(frame, schema)
 
 
 def draft(table: Mapping[str, Any], data: Microdata, policy: Policy | None = None, **wanted: Any) -> DraftedText:
-    return draft_for(plan_text(table), dict(table), data, Wanted(**wanted), policy or Policy())
+    return draft_for_records(plan_text(table), dict(table), data, Wanted(**wanted), policy or Policy())
 
 
 def kept_columns(recipe: Recipe) -> list[str]:
@@ -68,7 +68,7 @@ def kept_columns(recipe: Recipe) -> list[str]:
 
 def class_sizes(data: Microdata, recipe: Recipe, names: list[str], seed: int) -> pd.Series:
     """How many of the people who are left after a hold-out share each person's kept values, counted by pandas."""
-    shown = recoded(data, recipe.form.recode).frame[names].astype(str)
+    shown = recode_data(data, recipe.form.recode).frame[names].astype(str)
     rows = np.random.default_rng(seed).permutation(len(shown))[round(float(recipe.data.holdout or 0) * len(shown)) :]
     shown = shown.iloc[rows]
     return shown.groupby(names)[names[0]].transform("size")
@@ -102,7 +102,7 @@ def test_under_a_contract_the_quasi_identifiers_meet_its_limits_and_others_are_a
         assert (1 / sizes).mean() <= 0.1
     (asked,) = [one for one in found.warnings if one.startswith("Under a contract")]
     assert "Who also knows age and job, released unchanged, finds" in asked
-    alone = int((recoded(data, recipe.form.recode).frame[kept].astype(str).value_counts() == 1).sum())
+    alone = int((recode_data(data, recipe.form.recode).frame[kept].astype(str).value_counts() == 1).sum())
     assert f"{alone:,} of 1,500 people alone" in asked
 
 
@@ -151,7 +151,7 @@ def test_each_rule_and_each_step_has_its_reason_above_it() -> None:
     again = draft(tomllib.loads(found.toml), data, audience="enclave")
     assert "recode" not in tomllib.loads(again.toml)["release"]
     assert "is shown in steps" not in again.toml
-    twice = draft_for(found.toml, tomllib.loads(found.toml), data, Wanted(audience="contract"), Policy())
+    twice = draft_for_records(found.toml, tomllib.loads(found.toml), data, Wanted(audience="contract"), Policy())
     assert twice.toml.count("is shown") == found.toml.count("is shown")
     assert any(one.startswith("The rules of [release] recode that the plan had are replaced") for one in twice.notes)
 
@@ -245,7 +245,7 @@ def test_the_design_of_a_survey_goes_where_it_shows_small_classes_by_itself(stra
     frame = data.frame.assign(job=[f"s{i % strata}" for i in range(len(data))])
     table["variables"]["job"] = {"kind": "categorical", "design": "strata"}
     table["variables"]["age"] = {"kind": "count", "role": "weight"}
-    data = conform(frame, Recipe.from_table(table).schema)
+    data = conform_to_schema(frame, Recipe.from_table(table).schema)
     found = draft(table, data, audience="public")
     recipe = Recipe.from_toml(found.toml)
     assert ("job" in recipe.schema.names) is stays
@@ -261,7 +261,7 @@ def test_rare_levels_of_a_column_that_is_synthesised_for_the_audience_are_joined
     found = draft(table, data, audience="public")
     recipe = Recipe.from_toml(found.toml)
     assert "region" not in kept_columns(recipe)
-    assert recoded(data, recipe.form.recode).frame["region"].value_counts().min() >= 24
+    assert recode_data(data, recipe.form.recode).frame["region"].value_counts().min() >= 24
     (reason,) = [one for one in found.changes if one.startswith("region is synthesised")]
     assert "region is shown with 8 of its 20 levels joined under fewer names, since a level of few people" in reason
     assert data.frame["region"].value_counts().min() < 11, "the control: as they were"
@@ -272,7 +272,7 @@ def test_rare_levels_of_a_column_that_is_synthesised_for_the_audience_are_joined
             "region": {**table["variables"]["region"], "levels": [f"r{i:02}" for i in range(1, 21)]},
         },
     }
-    own = conform(data.frame, Recipe.from_table(declared).schema)
+    own = conform_to_schema(data.frame, Recipe.from_table(declared).schema)
     assert "region" not in tomllib.loads(draft(declared, own).toml)["release"].get("recode", {}), (
         "declared levels are no secret"
     )
@@ -310,7 +310,7 @@ def test_columns_of_no_role_are_coarser_too_for_the_public_or_leave() -> None:
     assert set(step["quasi_identifiers"]) == {"sex", "region", "age", "job"}
     assert "born" not in plan["variables"], "nearly everybody is alone with it"
     assert any(one.startswith("born is left out of the plan") for one in found.warnings)
-    rows = execute(Recipe.from_table(plan), data, key=PUBLIC).rows
+    rows = execute_run(Recipe.from_table(plan), data, key=PUBLIC).rows
     released = [row.value for row in rows if row.measure == "k" and row.draw is not None]
     assert released
     assert min(released) >= 11
@@ -321,7 +321,7 @@ def test_columns_of_no_role_are_coarser_too_for_the_public_or_leave() -> None:
 
 def test_as_many_columns_become_quasi_identifiers_as_classes_can_be_halved() -> None:
     _, data = people(300)
-    seen = table_seen(data)
+    seen = profile_table(data)
     choice = choose_quasi_identifiers(seen, ("sex",), ("ill",), ("region", "age", "job", "born"), 60)
     assert choice.cuts == 2
     assert len(choice.added) == 1

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.workspace.plots.column import Column, bin_edges
 from sfumato.workspace.plots.distributions import Group, distribution_figure
@@ -24,7 +24,7 @@ small_counts = st.lists(st.integers(0, 40), min_size=1, max_size=60)
 
 def table(kind: Kind, values: object, origin: str = "confidential", levels: tuple[str, ...] = ()) -> Microdata:
     frame = pd.DataFrame({"v": values})
-    return conform(frame, Schema((Variable("v", kind, levels=levels),)), origin=origin)  # type: ignore[arg-type]
+    return conform_to_schema(frame, Schema((Variable("v", kind, levels=levels),)), origin=origin)  # type: ignore[arg-type]
 
 
 def drawn(

@@ -93,14 +93,14 @@ def test_the_decades_of_the_axis_lie_equally_far_apart_where_the_axis_is_logarit
 
 def test_a_sweep_along_a_logarithmic_axis_is_drawn_on_one_too(monkeypatch: pytest.MonkeyPatch, method: Method) -> None:
     """It is the axis that says so, whatever the study."""
-    plain = next(one for one in registry().values() if one.study.axis is not None and not one.answers)
-    name = plain.curves[0].name
+    plain = next(one for one in registry().values() if one.study.axis is not None and not one.answer_outputs)
+    name = plain.curve_outputs[0].name
     row = Row("studies", plain.name, name, "", "synthetic", None, 1.0, 0.5)
     levels = [replace(row, level=level) for level in LEVELS]
     assert not sweep_figures([RunRows("run", levels)])[0].panels[0].log_x
     assert plain.study.axis is not None
     log = replace(plain, study=replace(plain.study, axis=replace(plain.study.axis, log=True)))
-    for name in ("find", "method_called"):
+    for name in ("find_method", "method_by_key"):
         monkeypatch.setattr(
             f"sfumato.workspace.plots.curves.{name}", lambda key, *_: {**registry(), plain.key: log}[key]
         )

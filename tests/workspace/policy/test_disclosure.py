@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.plots.distributions import Group, distribution_figure
 from sfumato.workspace.plots.figure import CONFIDENTIAL, Figure, description
@@ -30,7 +30,7 @@ def test_behind_a_protected_count_lie_several_on_both_sides_though_the_total_is_
     for total in range(1, 300):
         alike = defaultdict[float, list[int]](list)
         for count in range(total + 1):
-            protected = rules.protected_counts(np.array([count, total - count], dtype=float))
+            protected = rules.protect_counts(np.array([count, total - count], dtype=float))
             if protected is not None:
                 alike[float(protected[0])].append(count)
         shown += len(alike)
@@ -44,22 +44,22 @@ def test_behind_a_protected_count_lie_several_on_both_sides_though_the_total_is_
 
 def test_counts_that_are_rounded_one_by_one_are_solved_by_their_total() -> None:
     """The negative control: of 101 people 48 and 53 become 50 and 55, and no other two counts do."""
-    alike = [one for one in range(102) if (RULES.rounded(one), RULES.rounded(101 - one)) == (50, 55)]
+    alike = [one for one in range(102) if (RULES.round_count(one), RULES.round_count(101 - one)) == (50, 55)]
     assert alike == [48]
-    protected = RULES.protected_counts(np.array([48.0, 53.0]))
+    protected = RULES.protect_counts(np.array([48.0, 53.0]))
     assert protected is not None
     assert protected.tolist() == [50, 50]
 
 
 @given(COUNTS)
 def test_protected_counts_are_those_of_rounded_cumulative_counts(counts: list[int]) -> None:
-    protected = RULES.protected_counts(np.array(counts, dtype=float))
+    protected = RULES.protect_counts(np.array(counts, dtype=float))
     if protected is None:
         assert sum(counts) < 33
         return
     assert RULES.is_protected(protected)
     assert (protected >= 0).all()
-    assert protected.sum() == RULES.rounded(sum(counts))
+    assert protected.sum() == RULES.round_count(sum(counts))
     apart = np.abs(np.cumsum(protected) - np.cumsum(counts))
     assert apart.max() <= 7.5, "half the smallest cell, and half a base for the total"
 
@@ -72,7 +72,7 @@ def test_exact_counts_are_not_taken_for_protected_ones() -> None:
 
 @pytest.mark.parametrize(("value", "shown"), [(41_738.26, 41_700), (0.0123456, 0.0123), (-2.34567, -2.35), (0.0, 0.0)])
 def test_numbers_keep_three_digits(value: float, shown: float) -> None:
-    assert RULES.number(value) == shown
+    assert RULES.round_number(value) == shown
 
 
 def test_a_method_of_another_package_is_internal_unless_it_says_otherwise() -> None:
@@ -105,9 +105,9 @@ def figures() -> tuple[Figure, Figure, Microdata]:
     frame = pd.DataFrame(
         {"illness": rng.choice(["a", "b", "c"], 400, p=[0.6, 0.38, 0.02]), "income": rng.uniform(0, 1_000, 400)}
     )
-    released = conform(frame.assign(income=rng.uniform(0, 900, 400)), recipe.schema, "synthetic")
+    released = conform_to_schema(frame.assign(income=rng.uniform(0, 900, 400)), recipe.schema, "synthetic")
     frame.loc[0] = ["zoonosis", 99_173.25]
-    own = conform(frame, recipe.schema)
+    own = conform_to_schema(frame, recipe.schema)
     groups = [Group("run", (released,))]
     income, illness = (
         distribution_figure(recipe.schema[name], own, groups, public=True) for name in ("income", "illness")
@@ -120,7 +120,7 @@ def test_a_public_figure_is_a_function_of_the_released_data_alone() -> None:
     assert income.kind == "histogram", "a density would follow single values"
     assert max(income.panels[0].series[0].x) < 1_000
     assert illness.panels[0].x_names == ("a", "b", "c")
-    other = own.block(list(range(100)))
+    other = own.select_rows(list(range(100)))
     for figure, name in ((income, "income"), (illness, "illness")):
         text = f"{svg(figure, 'figure')} {description(figure)}"
         assert "zoonosis" not in text

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.prepare import prepare_run
@@ -21,7 +21,7 @@ def test_deep_trees_give_occupations_away_and_smooth_ones_do_not(public_data: Ca
         small = ["data.sample=1500", "release.m=1", *settings]
         prepared = prepare_run(find_recipe("adult-attacks"), str(public_data("adult.csv")), None, small, key=PUBLIC)
         assert prepared.data.controls is not None
-        rows = execute(prepared.recipe, prepared.data, key=PUBLIC).rows
+        rows = execute_run(prepared.recipe, prepared.data, key=PUBLIC).rows
         return {
             f"{row.method}.{row.measure} {row.target}": (row.lower, row.upper)
             for row in rows

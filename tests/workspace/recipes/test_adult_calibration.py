@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC
-from sfumato.engine.recipe.published import Findings, source_tables
+from sfumato.engine.recipe.published import RunFigures, source_tables
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.prepare import prepare_run
 
@@ -23,7 +23,7 @@ def test_every_figure_of_the_paper_finds_its_row(public_data: Callable[[str], Pa
     found = prepare_run(find_recipe("adult-calibration"), str(public_data("adult.csv")), None, SMALL, key=PUBLIC)
     assert len(found.data) == 3000
     tables = source_tables(
-        [Findings("run", found.recipe.published, execute(found.recipe, found.data, key=PUBLIC).rows)]
+        [RunFigures("run", found.recipe.published, execute_run(found.recipe, found.data, key=PUBLIC).rows)]
     )
     lines = [line for table in tables for line in table.lines]
     assert [[line.cells[0].published for line in table.lines] for table in tables] == [

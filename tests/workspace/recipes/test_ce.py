@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.engine.execution.tasks import Execution, execute
+from sfumato.engine.execution.tasks import RunResult, execute_run
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.prepare import PreparedRun, prepare_run
@@ -23,11 +23,11 @@ def households(public_data: Callable[[str], Path]) -> PreparedRun:
 
 
 @pytest.fixture
-def scored(households: PreparedRun) -> Execution:
-    return execute(households.recipe, households.data, key=PUBLIC)
+def scored(households: PreparedRun) -> RunResult:
+    return execute_run(households.recipe, households.data, key=PUBLIC)
 
 
-def risks(scored: Execution, dataset: str) -> dict[str, float | None]:
+def risks(scored: RunResult, dataset: str) -> dict[str, float | None]:
     return {
         row.measure: row.value
         for row in scored.rows
@@ -35,7 +35,7 @@ def risks(scored: Execution, dataset: str) -> dict[str, float | None]:
     }
 
 
-def test_the_original_s_risks_are_those_of_the_lecture_s_own_loop(households: PreparedRun, scored: Execution) -> None:
+def test_the_original_s_risks_are_those_of_the_lecture_s_own_loop(households: PreparedRun, scored: RunResult) -> None:
     """``CalculateKeyQuantities_cont`` of the lecture, r = 0.2, and ``IdentificationRiskCal``, on the original itself."""
     frame = households.data.frame
     spent, kept = (
@@ -55,7 +55,7 @@ def test_the_original_s_risks_are_those_of_the_lecture_s_own_loop(households: Pr
 
 
 def test_the_release_keeps_about_as_small_a_part_of_the_risk_as_the_lecture_s(
-    households: PreparedRun, scored: Execution
+    households: PreparedRun, scored: RunResult
 ) -> None:
     original, release = risks(scored, "confidential"), risks(scored, "synthetic")
     assert 7 < (release["expected_match_risk"] or 0) < 11

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.prepare import prepare_run
@@ -18,7 +18,7 @@ from sfumato.workspace.service.prepare import prepare_run
 def test_the_recipe_runs_as_shipped(name: str, file: str, records: int, public_data: Callable[[str], Path]) -> None:
     prepared = prepare_run(find_recipe(name), str(public_data(file)) if file else None, None, [], key=PUBLIC)
     assert len(prepared.data) == records
-    rows = execute(prepared.recipe, prepared.data, key=PUBLIC).rows
+    rows = execute_run(prepared.recipe, prepared.data, key=PUBLIC).rows
     assert not [row for row in rows if row.status == "not computed" and row.measure != "conditional"]
     means = {(row.dataset, row.measure, row.target): row.value or 0.0 for row in rows if row.draw is None}
     for measure in ("expected_match_risk", "true_match_rate"):

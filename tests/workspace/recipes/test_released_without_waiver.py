@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import Finding, examine
+from sfumato.workspace.gate.gate import Finding, examine_release
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.prepare import prepare_run
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 
 KEY = hashlib.sha256(b"a workspace of its own").digest()
@@ -33,7 +33,7 @@ def examined(keyed: Workspace, name: str, file: str | None, settings: Sequence[s
     prepared = prepare_run(find_recipe(name), file, None, settings, key=KEY)
     run_id = replace(prepared, recipe=replace(prepared.recipe, studies=())).enter(keyed)
     work(keyed.directory, idle=0)
-    return run_id, list(examine(keyed, plan_release(keyed, run_id), Policy()).findings)
+    return run_id, list(examine_release(keyed, plan_release(keyed, run_id), Policy()).findings)
 
 
 def checks(found: Sequence[Finding], status: str) -> set[str]:
@@ -48,7 +48,7 @@ def test_the_demo_is_released_without_a_waiver(keyed: Workspace, tmp_path: Path)
         "worst_records", "risk_above_confidential", "singling_out_excess", "inference_excess"
     }  # fmt: skip
     assert {"unmet_thresholds", "kept_keys", "membership_evidence", "extremes", "own_values"} <= checks(found, "pass")
-    release(keyed, run_id, tmp_path / "out")
+    write_run_release(keyed, run_id, tmp_path / "out")
     _, without = examined(keyed, "randhie", None, ["release.m=2", "synthesis[6].smoothing=false"])
     # Trees without smoothing donate the largest index, one family's: a single value is to be judged, since a draw may show it by chance.
     assert "extremes" in checks(without, "warn")
@@ -63,7 +63,7 @@ def test_the_attacked_adult_is_released_without_a_waiver_and_deep_trees_are_not(
     assert checks(found, "block") == set()
     assert "unmet_thresholds" in checks(found, "pass")
     assert "questions_open" in checks(found, "pass")
-    release(keyed, run_id, tmp_path / "out")
+    write_run_release(keyed, run_id, tmp_path / "out")
     deep = [*(f"synthesis[{k}].minbucket=1" for k in range(1, 7)), "synthesis[1].smoothing=false", "release.m=1"]
     _, copied = examined(keyed, "adult-attacks", file, [*deep, "synthesis[6].smoothing=false"])
     assert checks(copied, "block")

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC
-from sfumato.engine.recipe.published import Findings, source_tables
+from sfumato.engine.recipe.published import RunFigures, source_tables
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.threshold_warnings import threshold_warnings
 from sfumato.workspace.recipes import find_recipe, shipped_recipes
-from sfumato.workspace.service.prepare import PreparedRun, prepare_companions, prepare_run
+from sfumato.workspace.service.prepare import PreparedRun, prepare_companion_runs, prepare_run
 
 SMALL = ["data.sample=400", "release.m=2"]
 
@@ -43,7 +43,7 @@ def airbnb(public_data: Callable[[str], Path]) -> list[PreparedRun]:
     """The recipe and its companion on few listings."""
     found = find_recipe("airbnb")
     main = prepare_run(found, str(public_data("AB_NYC_2019.csv")), None, SMALL, key=PUBLIC)
-    return [main, *prepare_companions(main, found, SMALL)]
+    return [main, *prepare_companion_runs(main, found, SMALL)]
 
 
 @pytest.mark.slow
@@ -52,7 +52,7 @@ def test_every_figure_of_the_paper_finds_its_row(airbnb: list[PreparedRun]) -> N
     assert cart.data is main.data
     assert (cart.recipe.m, cart.recipe.data) == (2, main.recipe.data)
     runs = [
-        Findings(one.recipe.label, one.recipe.published, execute(one.recipe, one.data, key=PUBLIC).rows)
+        RunFigures(one.recipe.label, one.recipe.published, execute_run(one.recipe, one.data, key=PUBLIC).rows)
         for one in airbnb
     ]
     tables = source_tables(runs)

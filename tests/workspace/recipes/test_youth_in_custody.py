@@ -36,8 +36,8 @@ def test_records_strata_and_combinations_are_the_paper_s(youths: PreparedRun) ->
     assert len(youths.data) == 2562
     alone, others = strata(youths, 0)
     assert (len(alone.rows), len(others.rows)) == (822, 1740)
-    race = [len(stratum.classes) for stratum in strata(youths, 1)]
-    assert [race[0] * len(alone.classes), race[1] * len(others.classes)] == [55, 175]
+    race = [len(stratum.class_keys) for stratum in strata(youths, 1)]
+    assert [race[0] * len(alone.class_keys), race[1] * len(others.class_keys)] == [55, 175]
     assert [len(stratum.rows) for stratum in strata(youths, 1)] == [821, 1739], "two have no race"
 
 

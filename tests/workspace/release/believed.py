@@ -5,7 +5,7 @@ import pandas as pd
 from prepared_tables import variables_of
 from prepared_workspaces import run_recipe
 
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.store.workspace import Workspace
@@ -49,7 +49,7 @@ def survey(records=90):
     )
     frame.loc[records - 1] = ["south", "zqxdivorced", "lodger"]
     recipe = Recipe.from_table(RECIPE)
-    return recipe, conform(frame, recipe.schema)
+    return recipe, conform_to_schema(frame, recipe.schema)
 
 
 def believed_workspace(directory):

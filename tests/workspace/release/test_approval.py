@@ -15,11 +15,11 @@ import pytest
 import sfumato.workspace.release.approval as approving
 import sfumato.workspace.service.release as packaging
 from sfumato.engine.errors import BadInput
-from sfumato.workspace.audit import Act, account, audit_rows, user
+from sfumato.workspace.audit import AuditAct, account_name, audit_rows, user
 from sfumato.workspace.errors import NotReleased
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.release.approval import decide, request_release
-from sfumato.workspace.service.release import release
+from sfumato.workspace.release.approval import decide_request, request_release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.upkeep.integrity import NotAsSealed
 
@@ -49,19 +49,19 @@ def write_policy(
 def as_other(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """Answer a request as another account: its process has another number, and its file another owner."""
     owners: dict[str, int] = {}
-    read = approving._read
+    read = approving._read_with_owner
 
     def owned(path: Path) -> tuple[Any, ...]:
         content, uid, *rest = read(path)
         return content, owners.get(path.name, uid), *rest
 
-    monkeypatch.setattr(approving, "_read", owned)
+    monkeypatch.setattr(approving, "_read_with_owner", owned)
 
     def answer(request: Path, *arguments: Any, uid: int = OTHER, **named: Any) -> Path:
         with monkeypatch.context() as patch:
             patch.setattr(os, "geteuid", lambda: uid)
-            approving._answer(request).unlink(missing_ok=True)
-            made = decide(request, *arguments, **named)
+            approving._answer_path(request).unlink(missing_ok=True)
+            made = decide_request(request, *arguments, **named)
         owners[made.name] = uid
         return made
 
@@ -72,14 +72,14 @@ def test_a_release_is_asked_for_approved_and_written(
     workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path]
 ) -> None:
     with pytest.raises(NotReleased, match=r"was not asked for: sfumato release 1 --request --format csv"):
-        release(workspace, run_id, tmp_path / "out", reason="in a hurry")
+        write_run_release(workspace, run_id, tmp_path / "out", reason="in a hurry")
     request = request_release(workspace, run_id, "for teaching")
     with pytest.raises(NotReleased, match=r"waits for another account: sfumato approve"):
-        release(workspace, run_id, tmp_path / "out")
+        write_run_release(workspace, run_id, tmp_path / "out")
     answer = as_other(request, "approved", "looked at it")
     for path, seconds in ((request, 1_790_000_000), (answer, 1_790_000_060)):
         os.utime(path, (seconds, seconds))
-    release(workspace, run_id, tmp_path / "out")
+    write_run_release(workspace, run_id, tmp_path / "out")
     kept = json.loads((tmp_path / "out/internal/examination.json").read_text("utf-8"))
     expected = {
         "requested_by": user(),
@@ -87,7 +87,7 @@ def test_a_release_is_asked_for_approved_and_written(
         "request_sha256": hashlib.sha256(request.read_bytes()).hexdigest(),
         "approved_at": "2026-09-21T14:14:20+00:00",
         "reason": "for teaching",
-        "approved_by": account(OTHER),
+        "approved_by": account_name(OTHER),
         "approval_reason": "looked at it",
     }
     assert kept["approval"] == expected
@@ -95,35 +95,40 @@ def test_a_release_is_asked_for_approved_and_written(
     assert control["approval"] == expected
     for name in ("report.html", "risk-assessment.html", "risk-assessment.md"):
         page = (tmp_path / "out/internal" / name).read_text("utf-8")
-        for words in ("Approved by", f"{account(OTHER)}, 2026-09-21 14:14 UTC", "looked at it", "2026-09-21 14:13 UTC"):
+        for words in (
+            "Approved by",
+            f"{account_name(OTHER)}, 2026-09-21 14:14 UTC",
+            "looked at it",
+            "2026-09-21 14:13 UTC",
+        ):
             assert words in page, (name, words)
         assert f"asked for (request {expected['request_sha256'][:12]})" in page
     acts = {row.act: json.loads(row.details) for row in audit_rows(workspace.connection)}
-    assert acts[Act.RELEASE_REQUESTED]["reason"] == "for teaching"
-    assert expected.items() <= acts[Act.RUN_RELEASED].items()
+    assert acts[AuditAct.RELEASE_REQUESTED]["reason"] == "for teaching"
+    assert expected.items() <= acts[AuditAct.RUN_RELEASED].items()
 
 
 def test_a_time_that_cannot_be_is_one_message(
     workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     as_other(request_release(workspace, run_id, "for teaching"), "approved", "looked at it")
-    read = approving._read
-    monkeypatch.setattr(approving, "_read", lambda path: (*read(path)[:3], 1e18))
+    read = approving._read_with_owner
+    monkeypatch.setattr(approving, "_read_with_owner", lambda path: (*read(path)[:3], 1e18))
     with pytest.raises(BadInput, match="has a time that cannot be"):
-        release(workspace, run_id, tmp_path / "out")
+        write_run_release(workspace, run_id, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_nobody_approves_their_own_request(workspace: Workspace, run_id: int, tmp_path: Path) -> None:
     request = request_release(workspace, run_id, "for teaching")
     with pytest.raises(BadInput, match="by this account"):
-        decide(request, "approved", "me too")
+        decide_request(request, "approved", "me too")
     answer = request.with_name(request.name.replace("request", "answer"))
     answer.write_text(
         json.dumps({"request_sha256": "0", "decision": "approved", "reason": "me too", "waive": {}}), "utf-8"
     )
     with pytest.raises(NotReleased, match="by the account that asked"):
-        release(workspace, run_id, tmp_path / "out")
+        write_run_release(workspace, run_id, tmp_path / "out")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
@@ -137,9 +142,9 @@ def test_the_owner_of_the_answer_is_who_the_system_says(workspace: Workspace, ru
     answer.chmod(0o664)
     os.chown(answer, OTHER, -1)
     with pytest.raises(NotReleased, match="can be changed by others"):
-        release(workspace, run_id, tmp_path / "out")
+        write_run_release(workspace, run_id, tmp_path / "out")
     answer.chmod(0o644)
-    release(workspace, run_id, tmp_path / "out")
+    write_run_release(workspace, run_id, tmp_path / "out")
 
 
 def test_what_was_changed_since_is_asked_for_anew(
@@ -150,23 +155,23 @@ def test_what_was_changed_since_is_asked_for_anew(
     content = request.read_text("utf-8")
     request.write_text(content.replace("for teaching", "for anything"), "utf-8")
     with pytest.raises(NotReleased, match="changed after it was approved"):
-        release(workspace, run_id, tmp_path / "out")
+        write_run_release(workspace, run_id, tmp_path / "out")
     request.write_text(content, "utf-8")
     write_policy(workspace, tmp_path, before="digits = 4")
     with pytest.raises(NotReleased, match="was not asked for"):
-        release(workspace, run_id, tmp_path / "out")
+        write_run_release(workspace, run_id, tmp_path / "out")
     write_policy(workspace, tmp_path)
     with workspace.writing() as connection:
         tables = [row[0] for row in connection.execute("SELECT sha256 FROM artefact WHERE name LIKE 'draw/%'")]
         connection.execute("UPDATE artefact SET sha256 = ? WHERE name = 'draw/1'", (tables[1],))
     with pytest.raises(NotAsSealed, match="table draw/1"):
-        release(workspace, run_id, tmp_path / "out")
+        write_run_release(workspace, run_id, tmp_path / "out")
 
 
 def test_a_refusal_stands(workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path]) -> None:
     as_other(request_release(workspace, run_id, "for teaching"), "refused", "too early")
     with pytest.raises(NotReleased, match=r'refused the release: "too early"'):
-        release(workspace, run_id, tmp_path / "out")
+        write_run_release(workspace, run_id, tmp_path / "out")
 
 
 def test_only_those_whom_the_policy_names_approve(
@@ -175,7 +180,7 @@ def test_only_those_whom_the_policy_names_approve(
     write_policy(workspace, tmp_path, approvers='["maria"]')
     as_other(request_release(workspace, run_id, "for teaching"), "approved", "looked at it")
     with pytest.raises(NotReleased, match=r"may not approve; the policy lets maria"):
-        release(workspace, run_id, tmp_path / "out")
+        write_run_release(workspace, run_id, tmp_path / "out")
 
 
 def test_who_approves_may_waive_what_who_asks_may_not(
@@ -190,14 +195,14 @@ def test_who_approves_may_waive_what_who_asks_may_not(
     assert list((tmp_path / "requests").iterdir()) == []
     as_other(request_release(workspace, run_id, "for teaching"), "approved", "looked at it")
     with pytest.raises(NotReleased, match="risk_measured"):
-        release(workspace, run_id, tmp_path / "out")
-    write_policy(workspace, tmp_path, more=f'waivers = ["{account(OTHER)}"]')
+        write_run_release(workspace, run_id, tmp_path / "out")
+    write_policy(workspace, tmp_path, more=f'waivers = ["{account_name(OTHER)}"]')
     as_other(
         request_release(workspace, run_id, "for teaching"), "approved", "looked at it", {"risk_measured": "simulated"}
     )
-    release(workspace, run_id, tmp_path / "out")
+    write_run_release(workspace, run_id, tmp_path / "out")
     kept = json.loads((tmp_path / "out/internal/examination.json").read_text("utf-8"))
-    assert {one["user"] for one in kept["waivers"]} == {account(OTHER)}
+    assert {one["user"] for one in kept["waivers"]} == {account_name(OTHER)}
 
 
 @pytest.mark.parametrize(
@@ -209,12 +214,12 @@ def test_an_answer_that_is_none_is_refused(workspace: Workspace, run_id: int, tm
         with pytest.raises(BadInput, match="needs a reason in words"):
             request_release(workspace, run_id, reason)
         with pytest.raises(BadInput, match="needs a reason in words"):
-            decide(request, "approved", reason)
+            decide_request(request, "approved", reason)
     with pytest.raises(BadInput, match="needs a reason in words"):
-        decide(request, "approved", "agreed", {"equal_records": "\u200b"})
+        decide_request(request, "approved", "agreed", {"equal_records": "\u200b"})
     request.with_name(request.name.replace("request", "answer")).write_bytes(content)
     with pytest.raises((BadInput, NotReleased)):
-        release(workspace, run_id, tmp_path / "out")
+        write_run_release(workspace, run_id, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -230,7 +235,7 @@ def test_reasons_in_files_that_others_wrote_have_letters_too(
     if of == "answer":
         answer.write_text(json.dumps(json.loads(answer.read_text("utf-8")) | change), "utf-8")
     with pytest.raises(BadInput, match=rf"{of}\.json: (reason|waive equal_records): needs a reason in words"):
-        release(workspace, run_id, tmp_path / "out")
+        write_run_release(workspace, run_id, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -244,7 +249,7 @@ def test_a_policy_without_a_directory_for_requests_is_refused(
         with pytest.raises(BadInput, match=r"approval\.directory"):
             request_release(workspace, run_id, "for teaching")
         with pytest.raises(BadInput, match=r"approval\.directory"):
-            release(workspace, run_id, tmp_path / "out")
+            write_run_release(workspace, run_id, tmp_path / "out")
 
 
 def person() -> int:
@@ -263,13 +268,13 @@ def test_a_number_that_is_no_account_approves_nothing_unless_the_policy_names_it
     for uid in (OTHER, 100_001, approving.OVERFLOW_UID):
         as_other(request, "approved", "looked at it", uid=uid)
         with pytest.raises(NotReleased, match=f"uid {uid}, which is no account of a person"):
-            release(workspace, run_id, tmp_path / "out")
+            write_run_release(workspace, run_id, tmp_path / "out")
     subuids.write_text(f"jo:{person()}:1\n", "utf-8")
     as_other(request, "approved", "looked at it", uid=person())
     with pytest.raises(NotReleased, match="no account of a person"):
-        release(workspace, run_id, tmp_path / "out")
+        write_run_release(workspace, run_id, tmp_path / "out")
     subuids.write_text("jo:100000:65536\n", "utf-8")
-    release(workspace, run_id, tmp_path / "out")
+    write_run_release(workspace, run_id, tmp_path / "out")
 
 
 def test_nothing_is_approved_inside_a_user_namespace(
@@ -282,8 +287,8 @@ def test_nothing_is_approved_inside_a_user_namespace(
     with monkeypatch.context() as patch:
         patch.setattr(approving, "UID_MAP", inside)
         with pytest.raises(NotReleased, match="user namespace"):
-            release(workspace, run_id, tmp_path / "out")
-    release(workspace, run_id, tmp_path / "out")
+            write_run_release(workspace, run_id, tmp_path / "out")
+    write_run_release(workspace, run_id, tmp_path / "out")
 
 
 def test_an_approval_is_for_one_form_and_one_release(
@@ -291,14 +296,14 @@ def test_an_approval_is_for_one_form_and_one_release(
 ) -> None:
     as_other(request_release(workspace, run_id, "for teaching", form="parquet"), "approved", "looked at it")
     with pytest.raises(NotReleased, match=r"as csv, as it is now, was not asked for: .* --format csv"):
-        release(workspace, run_id, tmp_path / "other", "csv")
-    release(workspace, run_id, tmp_path / "out", "parquet")
+        write_run_release(workspace, run_id, tmp_path / "other", "csv")
+    write_run_release(workspace, run_id, tmp_path / "out", "parquet")
     for form in ("parquet", "csv"):
         with pytest.raises(NotReleased, match=r"served one release, as parquet: sfumato release 1 --request"):
-            release(workspace, run_id, tmp_path / "again", form)  # type: ignore[arg-type]
+            write_run_release(workspace, run_id, tmp_path / "again", form)  # type: ignore[arg-type]
     assert not (tmp_path / "again").exists()
     as_other(request_release(workspace, run_id, "for teaching", form="parquet"), "approved", "once more")
-    release(workspace, run_id, tmp_path / "again", "parquet")
+    write_run_release(workspace, run_id, tmp_path / "again", "parquet")
 
 
 def test_an_approval_that_is_in_use_serves_no_second_release(
@@ -306,16 +311,16 @@ def test_an_approval_that_is_in_use_serves_no_second_release(
 ) -> None:
     """Another process begins its release after this one has read the answer; one that failed has used nothing."""
     as_other(request_release(workspace, run_id, "for teaching"), "approved", "looked at it")
-    fill = packaging._fill
+    fill = packaging._write_packages
 
     def beside(*arguments: Any) -> Any:
-        monkeypatch.setattr(packaging, "_fill", fill)
+        monkeypatch.setattr(packaging, "_write_packages", fill)
         with pytest.raises(NotReleased, match=r"this approval served the release that began on .*; ask again"):
-            release(workspace, run_id, tmp_path / "second")
+            write_run_release(workspace, run_id, tmp_path / "second")
         raise OSError("disk gone")
 
-    monkeypatch.setattr(packaging, "_fill", beside)
+    monkeypatch.setattr(packaging, "_write_packages", beside)
     with pytest.raises(OSError, match="disk gone"):
-        release(workspace, run_id, tmp_path / "first")
+        write_run_release(workspace, run_id, tmp_path / "first")
     assert not (tmp_path / "second").exists()
-    release(workspace, run_id, tmp_path / "first")
+    write_run_release(workspace, run_id, tmp_path / "first")

@@ -16,11 +16,11 @@ from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate import run_checks
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import Finding, examine
+from sfumato.workspace.gate.gate import Finding, examine_release
 from sfumato.workspace.gate.policy_text import policy_toml
 from sfumato.workspace.policy.policy import FindingLimit, Policy
 from sfumato.workspace.release.report import report_page
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.beliefs import belief_measures, beliefs_of
 
@@ -38,7 +38,7 @@ def entered(workspace: Workspace, **changes: Any) -> int:
 
 
 def found(workspace: Workspace, run_id: int = 1, policy: Policy | None = None) -> dict[str, Finding]:
-    examination = examine(workspace, plan_release(workspace, run_id), policy or Policy())
+    examination = examine_release(workspace, plan_release(workspace, run_id), policy or Policy())
     return {one.check: one for one in examination.findings}
 
 
@@ -62,7 +62,7 @@ def test_truths_that_were_certain_before_are_not_the_release_s_doing(
     sure = np.full(one.asked, 0.99)
     for prior, share in ((np.full(one.asked, 0.96), 0.0), (np.full(one.asked, 0.5), 1.0)):
         changed = replace(one, prior=prior, posterior=sure)
-        monkeypatch.setattr(run_checks, "_beliefs", lambda _, changed=changed: [changed])
+        monkeypatch.setattr(run_checks, "_intruder_beliefs", lambda _, changed=changed: [changed])
         finding = found(believed)["newly_certain"]
         assert finding.held == share
         assert finding.status == ("block" if share else "pass")
@@ -79,7 +79,7 @@ def test_guesses_beyond_the_prior_are_judged_where_the_prior_knows_something(
         changed = replace(
             one, after=replace(one.after, value=after, lower=lower), before=replace(one.before, value=before)
         )
-        monkeypatch.setattr(run_checks, "_beliefs", lambda _: [changed, uniform])
+        monkeypatch.setattr(run_checks, "_intruder_beliefs", lambda _: [changed, uniform])
         return found(believed)["guessed_beyond_prior"]
 
     assert finding(0.25, 0.25).status == "pass"
@@ -91,7 +91,7 @@ def test_guesses_beyond_the_prior_are_judged_where_the_prior_knows_something(
     assert finding(0.90, 0.25).held == pytest.approx(0.65 / 0.75)
     assert finding(0.90, 0.25, lower=0.2).status == "warn"  # of a few records, which chance may have chosen
     assert finding(1.0, 1.0).status == "pass"
-    monkeypatch.setattr(run_checks, "_beliefs", lambda _: [uniform])
+    monkeypatch.setattr(run_checks, "_intruder_beliefs", lambda _: [uniform])
     alone = found(believed)["guessed_beyond_prior"]
     assert alone.status == "not checked"
     assert "prior that knows nothing" in alone.said
@@ -118,7 +118,7 @@ def test_a_run_that_did_not_ask_says_so_in_gate_assessment_and_report(tmp_path: 
         for check in ("newly_certain", "guessed_beyond_prior"):
             assert findings[check].status == "not checked"
             assert "was not asked" in findings[check].said
-        release(workspace, run_id, tmp_path / "out", reason="a test")
+        write_run_release(workspace, run_id, tmp_path / "out", reason="a test")
         assessment = (tmp_path / "out" / "internal" / "risk-assessment.md").read_text("utf-8")
         assert "Strongest intruder: NOT ASKED" in assessment
         assert "Strongest intruder: NOT ASKED" in report_page(workspace, run_id)
@@ -128,7 +128,7 @@ def test_the_assessment_and_the_report_say_what_was_asked_and_nothing_of_it_is_p
     believed: Workspace, tmp_path: Path
 ) -> None:
     one, uniform = (beliefs_of(believed, 1, measure) for measure in belief_measures(believed, 1))
-    release(believed, 1, tmp_path / "out", reason="a test")
+    write_run_release(believed, 1, tmp_path / "out", reason="a test")
     assessment = (tmp_path / "out" / "internal" / "risk-assessment.md").read_text("utf-8")
     assert "NOT ASKED" not in assessment
     assert f"{100 * one.after.value:.4g} % of the records are guessed right once the release is known" in assessment

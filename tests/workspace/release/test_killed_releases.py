@@ -17,11 +17,11 @@ from prepared_workspaces import enter_recipe
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.audit import Act, audit_rows
+from sfumato.workspace.audit import AuditAct, audit_rows
 from sfumato.workspace.jobs.queue import resume
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.verification import verify_release
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.process_identity import host
 from sfumato.workspace.store.releases_in_progress import begun, settle
 from sfumato.workspace.store.workspace import Workspace
@@ -80,7 +80,7 @@ def releases(done: Path, tmp_path: Path) -> Iterator[Releases]:
 
 
 def rows(workspace: Workspace) -> list[str]:
-    wanted = (Act.RELEASE_BEGUN, Act.RUN_RELEASED, Act.RELEASE_UNDONE)
+    wanted = (AuditAct.RELEASE_BEGUN, AuditAct.RUN_RELEASED, AuditAct.RELEASE_UNDONE)
     return [row.act for row in audit_rows(workspace.connection) if row.act in wanted]
 
 
@@ -90,7 +90,7 @@ def test_whenever_it_is_killed_it_is_there_with_its_row_or_not_at_all(
 ) -> None:
     out = tmp_path / "out"
     _, steps, seconds, *_ = releases("count").split()
-    assert verify_release(out).wrong == ()
+    assert verify_release(out).problems == ()
     shutil.rmtree(out)
     rng, counted = random.Random(3), Counter[str]()
     last = int(steps)
@@ -116,7 +116,7 @@ def test_whenever_it_is_killed_it_is_there_with_its_row_or_not_at_all(
         names = {path.name for path in tmp_path.iterdir()} - {"workspace"}
         if out.exists():
             assert (names, new) == ({"out"}, ["release begun", "run released"]), moment
-            assert verify_release(out).wrong == ()
+            assert verify_release(out).problems == ()
             shutil.rmtree(out)
         else:
             assert (names, new) in ((set(), []), (set(), ["release begun", "release undone"])), moment
@@ -126,7 +126,7 @@ def test_whenever_it_is_killed_it_is_there_with_its_row_or_not_at_all(
     print("\n".join(f"{number:4}  {what}" for what, number in sorted(counted.items())))
     assert sum(number for what, number in counted.items() if what.startswith("killed")) >= 0.9 * len(moments)
     with Workspace.open(done) as workspace:
-        assert release(workspace, 1, out, reason="agreed").files
+        assert write_run_release(workspace, 1, out, reason="agreed").files
 
 
 def test_the_next_release_settles_one_that_was_cut_off(done: Path, releases: Releases, tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_the_next_release_settles_one_that_was_cut_off(done: Path, releases: Rel
     assert "killed" in releases(f"step:{int(steps) // 2}")
     assert len(list(tmp_path.glob(".out.writing-*"))) == 1, "the control: something is left"
     with Workspace.open(done) as workspace:
-        release(workspace, 1, tmp_path / "other", reason="agreed")
+        write_run_release(workspace, 1, tmp_path / "other", reason="agreed")
         assert list(tmp_path.glob(".out.writing-*")) == []
         assert rows(workspace)[2:] == ["release begun", "release undone", "release begun", "run released"]
 

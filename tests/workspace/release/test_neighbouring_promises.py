@@ -10,13 +10,13 @@ import pytest
 from sfumato.engine.contract.privacy import (
     KEY,
     VARIANTS,
-    claim_of,
-    differences,
+    claim_of_run,
+    neighbour_differences,
+    neighbour_tables,
     private_table,
-    tables_of,
-    variant,
+    vary_recipe,
 )
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution import tasks
 from sfumato.engine.execution.tasks import account_rows
@@ -26,7 +26,7 @@ from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.recipes import shipped_recipes
 from sfumato.workspace.release import users
-from sfumato.workspace.release.users import privacy_table, promised
+from sfumato.workspace.release.users import privacy_promise_of_run, privacy_table
 
 SHIPPED = {file.name: Recipe.from_table(file.table) for file in shipped_recipes()}
 PRIVATE = {
@@ -34,7 +34,7 @@ PRIVATE = {
 }
 """The shipped recipes whose data are made by a method with an account."""
 GENERATED = {
-    f"{key.removeprefix('synthesis.')}, {what}": variant(private_table(found), **changes)
+    f"{key.removeprefix('synthesis.')}, {what}": vary_recipe(private_table(found), **changes)
     for key, found in registry().items()
     if found.synthesis.account is not None
     for what, changes in VARIANTS.items()
@@ -44,9 +44,9 @@ pytestmark = pytest.mark.slow
 
 def accepted(plan: Recipe) -> Iterator[tuple[str, Microdata]]:
     """A table and its neighbours, those that a run takes."""
-    for table in tables_of(plan, 2):
+    for table in neighbour_tables(plan, 2):
         try:
-            data = conform(table.frame, plan.schema, plan.data.missing)
+            data = conform_to_schema(table.frame, plan.schema, plan.data.missing)
             check_steps(plan, data)
         except BadInput:
             continue
@@ -60,7 +60,7 @@ def promises(
     found: dict[str, list[str]] = {}
     for what, data in accepted(plan) if tables is None else tables:
         rows = [row for item in range(len(plan.synthesis)) for row in account_rows(plan, item, data, key=key)]
-        privacy = promised(plan, data, rows, secret=bool(key))
+        privacy = privacy_promise_of_run(plan, data, rows, secret=bool(key))
         assert privacy is not None
         found.setdefault(str(privacy_table(privacy)), []).append(what)
     return found
@@ -69,7 +69,7 @@ def promises(
 def test_recipes_with_an_account_are_shipped_and_claim_an_epsilon() -> None:
     assert {"perturbed-gibbs", "perturbed-gibbs-plain"} <= set(PRIVATE)
     for plan in PRIVATE.values():
-        assert claim_of(plan, next(accepted(plan))[1]).covered
+        assert claim_of_run(plan, next(accepted(plan))[1]).covered
 
 
 @pytest.mark.parametrize("name", [*PRIVATE, *GENERATED])
@@ -84,13 +84,13 @@ def test_one_promise_is_made_whatever_the_records_are(name: str) -> None:
 
 @pytest.mark.parametrize("name", PRIVATE)
 def test_a_shipped_recipe_claims_and_may_release_the_same_of_neighbours(name: str) -> None:
-    assert differences(PRIVATE[name]) == []
+    assert neighbour_differences(PRIVATE[name]) == []
 
 
 def test_promises_that_the_data_decide_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it was: the account reported missing values where these data have some."""
     plan = GENERATED["perturbed_gibbs, missing values not declared"]
-    monkeypatch.setattr(budget, "_undeclared", lambda recipe, data, name: bool(data.missing(name).any()))
+    monkeypatch.setattr(budget, "_missingness_undeclared", lambda recipe, data, name: bool(data.missing(name).any()))
     found = promises(plan)
     assert len(found) == 2
     assert any("differentially private with" in text and "a table" in whats for text, whats in found.items())
@@ -98,7 +98,7 @@ def test_promises_that_the_data_decide_are_noticed(monkeypatch: pytest.MonkeyPat
 
 
 def test_promises_that_ignore_the_key_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = budget.accounts_of
+    real = budget.privacy_accounts
 
     def old(recipe: Recipe, data: Microdata, *, secret: bool) -> Any:
         return real(recipe, data, secret=True)

@@ -21,19 +21,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prepared_workspaces import run_recipe
 
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.documents.croissant import dataset
-from sfumato.workspace.documents.described import Category, Column, Described
-from sfumato.workspace.documents.written import Written, json_document
+from sfumato.workspace.documents.croissant import croissant_dataset
+from sfumato.workspace.documents.described import PublishedColumn, PublishedLevel, ReleaseDescription
+from sfumato.workspace.documents.written import WrittenFile, json_document
 from sfumato.workspace.errors import NotReleased
-from sfumato.workspace.release.external import with_codes
-from sfumato.workspace.release.tables import codebook, dataset_bytes
-from sfumato.workspace.release.verification import origin_of, verify_release
+from sfumato.workspace.release.external import replace_labels_by_codes
+from sfumato.workspace.release.tables import codebook_csv, dataset_bytes
+from sfumato.workspace.release.verification import find_origin, verify_release
 from sfumato.workspace.reporting.document import Document, Items, Paragraph, Terms
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 
 EVIL = '＝1+1;=cmd|x\u202enus\u2066\u200b\u200d\ufe0f\u00ad\u2028\U000e0041\x1b[31m\x07\r\n\t, "=2'
@@ -122,17 +122,17 @@ def test_no_writer_lets_a_hostile_text_through(name: str, title: str, levels: li
     variable = Variable(name, Kind.CATEGORICAL, levels=tuple(levels), labels={levels[0]: label}, title=title)
     schema = Schema((variable,))
     column = pa.array(levels, pa.string()).dictionary_encode()
-    made = {"codebook.csv": codebook(schema, {name: levels}, ()).encode()}
+    made = {"codebook.csv": codebook_csv(schema, {name: levels}, ()).encode()}
     with contextlib.suppress(NotReleased):  # levels that would look alike
         made["dataset.csv"] = dataset_bytes(pa.table({name: column}), schema, (), "csv")
     parts = [Paragraph(title), Items([label, *levels]), Terms([(name, title)])]
     page = Document(title, label, parts)
     made |= {"guide.html": page.html().encode(), "guide.md": page.markdown().encode()}
-    about = Described(
-        title, "SYNTHETIC", label, [title], [label], 1, 1, [Written("public", "d.csv", 1, "0")],
-        [Column(name, variable, title, tuple(Category(level, label, level) for level in levels))], "1", title, label, title, "",
+    about = ReleaseDescription(
+        title, "SYNTHETIC", label, [title], [label], 1, 1, [WrittenFile("public", "d.csv", 1, "0")],
+        [PublishedColumn(name, variable, title, tuple(PublishedLevel(level, label, level) for level in levels))], "1", title, label, title, "",
     )  # fmt: skip
-    made["croissant.json"] = json_document(dataset(about, "csv"))
+    made["croissant.json"] = json_document(croissant_dataset(about, "csv"))
     assert {file: found for file, content in made.items() if (found := faults(file, content))} == {}
 
 
@@ -147,7 +147,7 @@ def test_listed_levels_of_a_csv_file_are_codes_again(levels: list[str]) -> None:
         return
     cells = [row["x"] for row in csv.DictReader(StringIO(content.decode()))]
     try:
-        assert list(with_codes(pd.DataFrame({"x": cells}), Schema((variable,)))["x"]) == levels
+        assert list(replace_labels_by_codes(pd.DataFrame({"x": cells}), Schema((variable,)))["x"]) == levels
     except BadInput:  # a level that is another's text behind an apostrophe
         assert set(cells) & set(levels)
 
@@ -209,12 +209,12 @@ def test_no_text_file_of_a_hostile_release_hides_turns_or_computes_anything(make
         (workspace.directory / "assessment.toml").write_text(
             f"publisher = {said}\nlicence = {said}\naddress = {said}\n", "utf-8"
         )
-        data = conform(frame[list(recipe.schema.names)], recipe.schema, recipe.data.missing)
+        data = conform_to_schema(frame[list(recipe.schema.names)], recipe.schema, recipe.data.missing)
         run_id = run_recipe(workspace, recipe, data)
-        release(workspace, run_id, tmp_path / "out", reason=f"agreed {EVIL}")
+        write_run_release(workspace, run_id, tmp_path / "out", reason=f"agreed {EVIL}")
         verified = verify_release(tmp_path / "out")
-        assert not verified.wrong
-        assert origin_of(workspace, verified).run is not None, "the commitment binds the manifest as it was written"
+        assert not verified.problems
+        assert find_origin(workspace, verified).run is not None, "the commitment binds the manifest as it was written"
     files = sorted((tmp_path / "out" / "public").iterdir())
     assert len(files) >= 7  # without figures of utility, which do not leave by default
     assert {file.suffix[1:] for file in files} <= TEXT_FILES

@@ -21,7 +21,7 @@ from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.release.tables import dataset_bytes
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
 
@@ -93,8 +93,8 @@ def test_a_synthetic_release_is_shuffled_unless_the_recipe_says_otherwise(
 ) -> None:
     shuffled, original = enter(), enter(release=ORIGINAL)
     work(workspace.directory, idle=0)
-    release(workspace, shuffled, tmp_path / "shuffled")
-    release(workspace, original, tmp_path / "original")
+    write_run_release(workspace, shuffled, tmp_path / "shuffled")
+    write_run_release(workspace, original, tmp_path / "original")
     inside = stored_rows(workspace, shuffled)
     assert stored_rows(workspace, original) == released_rows(tmp_path / "original") == inside
     found = released_rows(tmp_path / "shuffled")
@@ -117,7 +117,7 @@ def test_an_anonymised_release_is_shuffled_and_measured_in_order(
     ]
     work(workspace.directory, idle=0)
     for run_id, name in zip(runs, ("shuffled", "original"), strict=True):
-        release(workspace, run_id, tmp_path / name)
+        write_run_release(workspace, run_id, tmp_path / name)
     (mine,), (theirs,) = (released_rows(tmp_path / name) for name in ("shuffled", "original"))
     assert sorted(mine) == sorted(theirs)
     assert sum(a == b for a, b in zip(mine, theirs, strict=True)) < 10
@@ -130,8 +130,8 @@ def test_the_manifest_says_that_rows_are_shuffled_and_not_how(
 ) -> None:
     run_id = enter()
     work(workspace.directory, idle=0)
-    release(workspace, run_id, tmp_path / "out")
-    assert plan_release(workspace, run_id).shuffled
+    write_run_release(workspace, run_id, tmp_path / "out")
+    assert plan_release(workspace, run_id).is_shuffled
     manifest = json.loads((tmp_path / "out/public/manifest.json").read_text("utf-8"))
     assert manifest["order"] == "shuffled"
     lists = [value for value in manifest.values() if isinstance(value, list)]
@@ -144,7 +144,7 @@ def test_a_run_done_again_releases_the_same_bytes(workspace: Workspace, enter: E
     again = enter_again(workspace, first)
     work(workspace.directory, idle=0)
     for run_id, name in ((first, "one"), (again, "two")):
-        release(workspace, run_id, tmp_path / name)
+        write_run_release(workspace, run_id, tmp_path / name)
     for path in (tmp_path / "one/public").glob("dataset-*"):
         assert path.read_bytes() == (tmp_path / "two/public" / path.name).read_bytes()
 
@@ -163,7 +163,7 @@ def test_the_codebook_says_what_the_ends_of_a_share_stand_for(
     )
     frame = pd.DataFrame({"smokes": ["0", "1"] * 10, "age": range(20)})
     run_id = run_recipe(workspace, recipe, frame, "people.csv", b"x")
-    release(workspace, run_id, tmp_path / "out", reason="no risk is measured")
+    write_run_release(workspace, run_id, tmp_path / "out", reason="no risk is measured")
     lines = (tmp_path / "out/public/codebook.csv").read_text("utf-8").splitlines()
     assert lines == [
         "variable,title,kind,code,label", "smokes,,continuous,0,0", "smokes,,continuous,1,daily", "age,,continuous,,"

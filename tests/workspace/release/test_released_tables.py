@@ -13,7 +13,7 @@ import pytest
 
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.workspace.ingest.formats import csv as csv_format
-from sfumato.workspace.release.tables import codebook, dataset_bytes, level_names, released_levels
+from sfumato.workspace.release.tables import codebook_csv, dataset_bytes, names_of_levels, released_levels
 from sfumato.workspace.visible_text import is_formula
 
 ILLNESS = Variable("illness", Kind.CATEGORICAL, labels={"a": "asthma", "z": "zoonosis", "q": "asthma"})
@@ -37,7 +37,7 @@ def test_a_level_that_no_released_record_has_is_named_nowhere() -> None:
     tables = [table(["a", "a", None, "a"]), table(["a", "a", "a", "a"])]
     levels = released_levels(tables)
     assert levels["illness"] == ("a",)
-    assert "zoonosis" not in codebook(SCHEMA, levels, ())
+    assert "zoonosis" not in codebook_csv(SCHEMA, levels, ())
     content = dataset_bytes(tables[0], SCHEMA, (), "parquet", levels=levels)
     read = pq.read_table(BytesIO(content), read_dictionary=["illness"]).column("illness").combine_chunks()
     assert read.dictionary.to_pylist() == ["asthma"]
@@ -52,7 +52,7 @@ def test_all_datasets_that_go_out_together_name_a_level_alike() -> None:
     levels = released_levels([one, other])
     assert levels["illness"] == ("a", "q")
     assert b"asthma (a)" in dataset_bytes(one, SCHEMA, (), "csv", levels=levels)
-    assert level_names(ILLNESS, ("a",)) == {"a": "asthma"}
+    assert names_of_levels(ILLNESS, ("a",)) == {"a": "asthma"}
 
 
 def test_counts_are_whole_where_only_the_confidential_data_lack_some() -> None:
@@ -65,7 +65,7 @@ def test_no_cell_of_a_csv_file_is_a_formula() -> None:
     content = dataset_bytes(stored, SCHEMA, (), "csv").decode()
     notes = [row["note"] for row in csv.DictReader(StringIO(content))]
     assert notes == ["'=1+1", "-2", "'@x", "plain"]
-    book = codebook(SCHEMA, released_levels([stored]), ())
+    book = codebook_csv(SCHEMA, released_levels([stored]), ())
     assert not [cell for line in csv.reader(StringIO(book)) for cell in line if is_formula(cell)]
     assert "'+how many" in book
     read = pq.read_table(BytesIO(dataset_bytes(stored, SCHEMA, (), "parquet")))

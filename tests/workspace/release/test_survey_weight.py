@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.adversary.cells import cells_of, rows_of
-from sfumato.engine.adversary.neighbours import nearest_pairs
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.adversary.cells import cell_keys, row_keys
+from sfumato.engine.adversary.neighbours import nearest_neighbour_pairs
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.data.schema import Role
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate.gate import CHECKS
@@ -39,25 +39,25 @@ def case(
     )
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({"area": rng.choice(["n", "s"], N), "income": rng.lognormal(8, 1, N).round(2), "w": weights})
-    own = conform(frame, recipe.schema)
+    own = conform_to_schema(frame, recipe.schema)
     drawn = frame["income"] if income is None else income
-    other = conform(frame.assign(income=drawn, w=released), recipe.schema, origin="synthetic")
+    other = conform_to_schema(frame.assign(income=drawn, w=released), recipe.schema, origin="synthetic")
     names = ("area", "income", "w")
     plan = SimpleNamespace(
-        kept=("area", "w") if kept else ("area",), replaced=recipe.released, datasets=1, shuffled=True, records=N
+        kept=("area", "w") if kept else ("area",), replaced=recipe.released, datasets=1, is_shuffled=True, records=N
     )
     together = SimpleNamespace(
-        tables=(other,), cells=(cells_of(other, names, own),), size="1 of 200 records against 200"
+        tables=(other,), cells_by_dataset=(cell_keys(other, names, own),), size_text="1 of 200 records against 200"
     )
     return SimpleNamespace(
-        recipe=recipe, plan=plan, policy=Policy(), confidential=own, releases=(other,), synthetic=True,
-        own=cells_of(own, names), release=None, noun="people", earlier=lambda fits: [], pool=lambda *releases: together,
-        nearest=lambda kept, drawn: nearest_pairs(own, kept, rows_of(cells_of(own, names), (*kept, *drawn))),
+        recipe=recipe, plan=plan, policy=Policy(), confidential=own, released_datasets=(other,), is_synthetic=True,
+        confidential_cells=cell_keys(own, names), release=None, record_noun="people", earlier_releases=lambda fits: [], pool_releases=lambda *releases: together,
+        nearest_record_pairs=lambda kept, drawn: nearest_neighbour_pairs(own, kept, row_keys(cell_keys(own, names), (*kept, *drawn))),
     )  # fmt: skip
 
 
 def seen(check: str, of: Any) -> Any:
-    return next(one for one in CHECKS if one.key == check).look(of)
+    return next(one for one in CHECKS if one.key == check).evaluate(of)
 
 
 STRATA = np.where(np.arange(N) < 100, 12.0, 31.5)
@@ -65,21 +65,23 @@ STRATA = np.where(np.arange(N) < 100, 12.0, 31.5)
 
 def test_a_weight_of_large_strata_passes_and_one_of_few_records_is_counted() -> None:
     few = np.where(np.arange(N) < 7, 99.0, STRATA)
-    assert seen("kept_weight", case(STRATA, STRATA)).held == 0
+    assert seen("kept_weight", case(STRATA, STRATA)).compared_value == 0
     found = seen("kept_weight", case(few, few))
-    assert (found.held, found.records) == (7 / N, tuple(range(7)))
-    assert "7 of 200 people (3.5 %) have a survey weight (w) that fewer than 10 people share; 0 of them" in found.said
+    assert (found.compared_value, found.records) == (7 / N, tuple(range(7)))
+    assert (
+        "7 of 200 people (3.5 %) have a survey weight (w) that fewer than 10 people share; 0 of them" in found.message
+    )
     calibrated = STRATA + np.arange(N) / 1000
     assert seen("kept_weight", case(calibrated, calibrated)).held == 1
     check = next(one for one in CHECKS if one.key == "kept_weight")
-    assert check.limits(Policy()) == (0, 0.5)
+    assert check.limits_under_policy(Policy()) == (0, 0.5)
 
 
 def test_a_weight_that_is_drawn_or_no_weight_at_all_is_no_finding() -> None:
     lone = STRATA + np.arange(N) / 1000
     for of in (case(lone, np.flip(lone)), case(lone, lone, Role.OTHER)):
         found = seen("kept_weight", of)
-        assert (found.held, found.said) == (0, "no survey weight leaves as it is")
+        assert (found.compared_value, found.message) == (0, "no survey weight leaves as it is")
 
 
 @pytest.mark.parametrize("check", ["equal_records"])

@@ -16,14 +16,14 @@ import tomli_w
 from prepared_tables import variables_of
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.jobs.runs import enter_again
 from sfumato.workspace.jobs.worker import work
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.prepare import PreparedRun, prepare_evaluation, prepare_run
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
 
@@ -94,7 +94,7 @@ def prepare(people: pd.DataFrame, tmp_path: Path) -> Callable[..., PreparedRun]:
 
 
 def rows_of(prepared: PreparedRun) -> dict[tuple[str, str], Row]:
-    outcome = execute(prepared.recipe, prepared.data, [released for _, released in prepared.given], key=PUBLIC)
+    outcome = execute_run(prepared.recipe, prepared.data, [released for _, released in prepared.given], key=PUBLIC)
     return {
         (row.key, row.target): row for row in outcome.rows if row.draw is None and row.dataset != "confidential"
         if "size" not in row.params
@@ -301,7 +301,9 @@ def test_a_worker_finds_what_the_engine_finds_also_when_done_again(
     run_id = prepared.enter(workspace)
     again = enter_again(workspace, run_id)
     work(workspace.directory, idle=0)
-    alone = execute(prepared.recipe, prepared.data, [released for _, released in prepared.given], key=workspace.key())
+    alone = execute_run(
+        prepared.recipe, prepared.data, [released for _, released in prepared.given], key=workspace.key()
+    )
     assert result_rows(workspace, run_id) == result_rows(workspace, again) == list(alone.rows)
 
 
@@ -324,14 +326,14 @@ def test_our_own_release_is_scored_as_the_run_scored_it(
     found = find_recipe(str(tmp_path / "recipe.toml"))
     run_id = prepare_run(found, key=PUBLIC).enter(workspace)
     work(workspace.directory, idle=0)
-    release(workspace, run_id, tmp_path / "out")
+    write_run_release(workspace, run_id, tmp_path / "out")
     prepared = prepare_evaluation(
         found, str(tmp_path / "people.csv"), [str(tmp_path / "out/public/dataset-ANONYMISED-01.csv")], key=PUBLIC
     )
     ours = {
         (r.key, r.target, str(r.params)): r.value for r in result_rows(workspace, run_id) if r.dataset == "anonymised"
     }
-    outcome = execute(prepared.recipe, prepared.data, [released for _, released in prepared.given], key=PUBLIC)
+    outcome = execute_run(prepared.recipe, prepared.data, [released for _, released in prepared.given], key=PUBLIC)
     theirs = {(r.key, r.target, str(r.params)): r for r in outcome.rows if r.dataset == "anonymised"}
     assert theirs.keys() == ours.keys() or order == "shuffled"
     needs_pairs = ("quality.rilm", "quality.pearson")

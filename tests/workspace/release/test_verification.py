@@ -20,10 +20,10 @@ from sfumato.engine.errors import BadInput
 from sfumato.tui.cli.main import sfumato
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.policy.policy import policy_of
-from sfumato.workspace.release.commitment import committed
-from sfumato.workspace.release.verification import origin_of, verify_release
-from sfumato.workspace.service.release import release
+from sfumato.workspace.policy.policy import read_policy_of_workspace
+from sfumato.workspace.release.commitment import commitment_of_run
+from sfumato.workspace.release.verification import find_origin, verify_release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.upkeep.integrity import NotAsSealed
@@ -38,7 +38,7 @@ def released(tmp_path_factory: pytest.TempPathFactory, computed: Callable[..., P
     made = tmp_path_factory.mktemp("released")
     shutil.copytree(computed(key=KEY, **PLAIN), made / "workspace")
     with Workspace.open(made / "workspace") as workspace:
-        release(workspace, 1, made / "out", reason="no risk is measured")
+        write_run_release(workspace, 1, made / "out", reason="no risk is measured")
     return made
 
 
@@ -72,8 +72,8 @@ def write_manifest(out: Path, table: dict[str, Any]) -> None:
 def test_a_release_and_each_of_its_packages_are_as_they_were_written(out: Path) -> None:
     whole, public, internal = (verify_release(path) for path in (out, out / "public", out / "internal"))
     assert (whole.packages, public.packages, internal.packages) == (("public", "internal"), ("public",), ("internal",))
-    assert whole.wrong == public.wrong == internal.wrong == ()
-    assert whole.files == public.files + internal.files == len([*out.rglob("*.*")]) - 2
+    assert whole.problems == public.problems == internal.problems == ()
+    assert whole.n_files == public.n_files + internal.n_files == len([*out.rglob("*.*")]) - 2
     shutil.rmtree(out / "internal")
     assert verify_release(out).packages == ("public",)
 
@@ -148,9 +148,9 @@ def outside(out: Path) -> None:
     ],
 )
 def test_what_was_changed_is_named(out: Path, change: Callable[[Path], None], said: str) -> None:
-    assert verify_release(out).wrong == ()
+    assert verify_release(out).problems == ()
     change(out)
-    assert said in verify_release(out).wrong
+    assert said in verify_release(out).problems
 
 
 @pytest.mark.parametrize(
@@ -180,23 +180,23 @@ def test_the_key_shows_which_run_made_a_release(
 ) -> None:
     other = enter(**PLAIN, release={"m": 3, "seed": 8})
     work(workspace.directory, idle=0)
-    release(workspace, other, tmp_path / "other", reason="no risk is measured")
+    write_run_release(workspace, other, tmp_path / "other", reason="no risk is measured")
     for path, made in ((out, run_id), (tmp_path / "other", other), (out / "public", run_id)):
-        found = origin_of(workspace, verify_release(path)).run
+        found = find_origin(workspace, verify_release(path)).run
         assert found is not None
         assert found.id == made
     (workspace.directory / "policy.toml").write_text('name = "a new policy"\n')
-    assert origin_of(workspace, verify_release(out)).run is not None, (
+    assert find_origin(workspace, verify_release(out)).run is not None, (
         "the policy of that time is known from the audit log"
     )
     changed(out)
-    assert origin_of(workspace, verify_release(out)).run is not None, (
+    assert find_origin(workspace, verify_release(out)).run is not None, (
         "what was changed says the hash, not the commitment"
     )
     table = manifest_of(out)
     table["files"][0]["sha256"] = "0" * 64
     write_manifest(out, table)
-    assert origin_of(workspace, verify_release(out)).run is None
+    assert find_origin(workspace, verify_release(out)).run is None
 
 
 @pytest.mark.slow
@@ -209,26 +209,26 @@ def test_the_key_shows_which_run_made_a_release(
 def test_a_run_that_was_changed_since_made_no_release(
     workspace: Workspace, out: Path, statement: str, reseal: Callable[[Workspace], None]
 ) -> None:
-    assert origin_of(workspace, verify_release(out)).run is not None
+    assert find_origin(workspace, verify_release(out)).run is not None
     with workspace.writing() as connection:
         connection.execute(statement)
     with pytest.raises(NotAsSealed):
-        origin_of(workspace, verify_release(out))
+        find_origin(workspace, verify_release(out))
     reseal(workspace)
-    assert origin_of(workspace, verify_release(out)).run is None
+    assert find_origin(workspace, verify_release(out)).run is None
 
 
 @pytest.mark.slow
 def test_without_the_key_no_guess_can_be_held_against_it(workspace: Workspace, run_id: int, out: Path) -> None:
     """Who knows everything but the key, the committed values to the last bit, computes another number; with it, that one."""
     run, manifest = find_run(workspace, run_id), manifest_of(out)
-    bound = committed(
+    bound = commitment_of_run(
         run,
         workspace.dataset(run.dataset_id),
         plan_release(workspace, run_id).tables,
-        policy_of(workspace.directory).sha256,
+        read_policy_of_workspace(workspace.directory).sha256,
     )
-    known = bound.canonical(manifest)
+    known = bound.canonical_bytes(manifest)
     guesses = [b"", bytes(32), run.key_fingerprint.encode(), bytes.fromhex(run.key_fingerprint), str(run.seed).encode()]
     assert manifest["commitment"] not in {hmac.digest(guess, known, "sha256").hex() for guess in guesses}
     assert manifest["commitment"] != hashlib.sha256(known).hexdigest()
@@ -247,12 +247,12 @@ def test_a_public_key_commits_to_nothing(enter: Enter, tmp_path: Path, small_rec
 
     shared = Workspace.create(tmp_path / "shared", PUBLIC)
     run_id = run_recipe(shared, small_recipe(**PLAIN), small_data)
-    release(shared, run_id, tmp_path / "out", reason="a study that strangers shall repeat")
+    write_run_release(shared, run_id, tmp_path / "out", reason="a study that strangers shall repeat")
     assert manifest_of(tmp_path / "out")["commitment"] is None
     assert "public key" in json.loads((tmp_path / "out/internal/commitments.json").read_text("utf-8"))["reason"]
-    origin = origin_of(shared, verify_release(tmp_path / "out"))
+    origin = find_origin(shared, verify_release(tmp_path / "out"))
     assert origin.run is None
-    assert "no commitment: the run has a public key" in origin.said
+    assert "no commitment: the run has a public key" in origin.message
     shared.close()
 
 

@@ -26,14 +26,14 @@ from prepared_workspaces import run_recipe
 
 import sfumato.workspace.audit as auditing
 import sfumato.workspace.gate.gate as gating
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli.main import sfumato
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.plots.figure import CONFIDENTIAL
 from sfumato.workspace.policy.disclosure import INTERNAL
-from sfumato.workspace.policy.policy import policy_of
-from sfumato.workspace.service.release import release
+from sfumato.workspace.policy.policy import read_policy_of_workspace
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import result_rows
@@ -96,7 +96,7 @@ def people() -> Microdata:
             "income": income,
         }
     )
-    return conform(frame, Recipe.from_table(RECIPE).schema)
+    return conform_to_schema(frame, Recipe.from_table(RECIPE).schema)
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def secrets_of(workspace: Workspace, run_id: int, data: Microdata) -> Secrets:
     original = workspace.dataset(run.dataset_id)
     hashes = {
         "recipe hash": run.recipe_sha256, "data hash": original.source_sha256, "confidential table": original.table_sha256,
-        "policy hash": policy_of(workspace.directory).sha256,
+        "policy hash": read_policy_of_workspace(workspace.directory).sha256,
         **{f"stored dataset {i}": sha256 for i, sha256 in enumerate(plan.tables)},
     }  # fmt: skip
     found = {"key": KEY, "half of the key": KEY[:16]}
@@ -173,7 +173,7 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Case]:
 @pytest.fixture(scope="module", params=["csv", "parquet"])
 def out(case: Case, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("released") / "out"
-    release(case.workspace, case.run_id, target, request.param, REASON)
+    write_run_release(case.workspace, case.run_id, target, request.param, REASON)
     return target
 
 
@@ -273,7 +273,7 @@ def test_an_anonymised_release_holds_neither_seed_nor_hash_nor_path(case: Case, 
     ]
     recipe = Recipe.from_table({**RECIPE, **changed, "measure": measures, "threshold": []})
     run_id = run_recipe(case.workspace, recipe, people(), "people.csv", b"canary bytes")
-    release(case.workspace, run_id, tmp_path / "out", "csv", REASON)
+    write_run_release(case.workspace, run_id, tmp_path / "out", "csv", REASON)
     secrets = secrets_of(case.workspace, run_id, people())
     assert leaks(tmp_path / "out/public", replace(secrets, numbers={})) == []
     assert leaks(tmp_path / "out/internal", replace(secrets, numbers={})), "the negative control"
@@ -306,7 +306,7 @@ def test_what_is_promised_of_privacy_holds_no_secret(case: Case, tmp_path: Path,
     recipe = Recipe.from_table({**RECIPE, **plan, "threshold": []})
     data = people()
     run_id = run_recipe(case.workspace, recipe, data.frame, "people.csv", b"canary bytes")
-    release(case.workspace, run_id, tmp_path / "out", "csv", REASON)
+    write_run_release(case.workspace, run_id, tmp_path / "out", "csv", REASON)
     said = (tmp_path / "out/public/privacy.txt").read_text("utf-8")
     assert said.startswith("These data are differentially private" if covered else "No guarantee")
     secrets = secrets_of(case.workspace, run_id, data)

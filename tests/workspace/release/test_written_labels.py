@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.workspace.release.external import with_codes
-from sfumato.workspace.release.tables import level_names
+from sfumato.workspace.release.external import replace_labels_by_codes
+from sfumato.workspace.release.tables import names_of_levels
 from sfumato.workspace.visible_text import plain_cell
 
 TEXTS = st.sampled_from(["1", "2", "3", "a", "b", "=b", "'=b", "b (1)", "-", "North"])
@@ -18,7 +18,7 @@ TEXTS = st.sampled_from(["1", "2", "3", "a", "b", "=b", "'=b", "b (1)", "-", "No
 
 def read(cells: list[str | None], variable: Variable) -> list[str | None]:
     """The codes of a released column."""
-    found = with_codes(pd.DataFrame({variable.name: cells}), Schema((variable,)))[variable.name]
+    found = replace_labels_by_codes(pd.DataFrame({variable.name: cells}), Schema((variable,)))[variable.name]
     return [None if pd.isna(cell) else cell for cell in found]
 
 
@@ -29,7 +29,7 @@ def test_what_is_written_is_read_as_it_was_or_refused(
 ) -> None:
     variable = Variable("x", Kind.CATEGORICAL, levels=tuple(levels), labels=labels)
     codes = data.draw(st.lists(st.sampled_from(levels), min_size=1, max_size=6))
-    names = level_names(variable, [level for level in levels if level in codes])
+    names = names_of_levels(variable, [level for level in levels if level in codes])
     for sign in (str, plain_cell):
         written = [sign(names.get(code, code)) for code in codes]
         try:
@@ -50,4 +50,6 @@ def test_labels_codes_and_formulas() -> None:
     assert read(["other (a)", "other (b)", "c"], several) == ["a", "b", "c"]
     with pytest.raises(BadInput, match="may be codes, or labels"):
         read(["other", "c"], several)
-    assert with_codes(pd.DataFrame({"'=n": ["1"]}), Schema((Variable("=n", Kind.COUNT),))).columns[0] == "=n"
+    assert (
+        replace_labels_by_codes(pd.DataFrame({"'=n": ["1"]}), Schema((Variable("=n", Kind.COUNT),))).columns[0] == "=n"
+    )

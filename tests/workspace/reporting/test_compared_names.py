@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engine.execution.comparison import Compared, ComparedVerdict
+from sfumato.engine.execution.comparison import ComparedNumber, ComparedVerdict
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.workspace.reporting.comparison import compared_table, names_in, verdict_tally
 from sfumato.workspace.reporting.tables import text
@@ -17,7 +17,7 @@ ROOMS = (30, 33, 44, 60, 90, 140)
 
 
 def row(key=RISK, target="", level=None, **params):
-    return Compared(key, target, params, level, "", "low", None, None)
+    return ComparedNumber(key, target, params, level, "", "low", None, None)
 
 
 def verdict(bound="max", limit=0.5, **params):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sfumato.tui.release.release import SHOWN
-from sfumato.workspace.gate.checks import Check, Sighting
-from sfumato.workspace.gate.gate import CHECKS, Finding, finding_of
+from sfumato.workspace.gate.checks import CheckResult, GateCheck
+from sfumato.workspace.gate.gate import CHECKS, Finding, make_finding
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.reporting.findings import (
     compared_text,
@@ -25,8 +25,8 @@ BY_KEY = {check.key: check for check in CHECKS}
 WIDTHS = {name: SHOWN[name].width for name in ("held", "limit")}
 
 
-def cells(check: Check, held: float | None) -> dict[str, str]:
-    return judged_cells(finding_of(check, Policy(), lambda: Sighting("seen", held)))
+def cells(check: GateCheck, held: float | None) -> dict[str, str]:
+    return judged_cells(make_finding(check, Policy(), lambda: CheckResult("seen", held)))
 
 
 @pytest.mark.parametrize(
@@ -52,17 +52,17 @@ def test_a_number_has_its_unit_and_a_limit_its_direction_and_what_it_counts(
     key: str, held: float, shown: str, limit: str, words: str, limit_words: str
 ) -> None:
     assert cells(BY_KEY[key], held) == {"held": shown, "limit": limit}
-    finding = finding_of(BY_KEY[key], Policy(), lambda: Sighting("seen", held))
+    finding = make_finding(BY_KEY[key], Policy(), lambda: CheckResult("seen", held))
     assert (compared_text(finding), limit_text(finding)) == (words, limit_words)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.key)
-def test_only_shares_of_people_are_in_percent_and_no_lower_limit_is_drawn_as_an_upper_one(check: Check) -> None:
-    finding = finding_of(check, Policy(), lambda: Sighting("seen", 0.48))
+def test_only_shares_of_people_are_in_percent_and_no_lower_limit_is_drawn_as_an_upper_one(check: GateCheck) -> None:
+    finding = make_finding(check, Policy(), lambda: CheckResult("seen", 0.48))
     assert ("%" in compared_text(finding)) == check.unit.startswith("share of the people")
     if finding.limit is not None:
-        assert limit_text(finding).startswith("at least" if check.least else "at most")
-        assert judged_cells(finding)["limit"].startswith("≥" if check.least else "≤")
+        assert limit_text(finding).startswith("at least" if check.is_minimum else "at most")
+        assert judged_cells(finding)["limit"].startswith("≥" if check.is_minimum else "≤")
 
 
 def test_a_share_that_is_nearly_the_limit_does_not_read_as_the_limit() -> None:

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from sfumato.engine.recipe.difference import differences
+from sfumato.engine.recipe.difference import plan_differences
 from sfumato.workspace.reporting.recipe_difference import LONGEST, difference_object, difference_table, sentence
 from sfumato.workspace.reporting.tables import text
 
 
 def said(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    return [sentence(one) for one in differences(before, now)]
+    return [sentence(one) for one in plan_differences(before, now)]
 
 
 def step(**settings: Any) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def test_long_values_that_differ_at_their_end_are_said_to() -> None:
 
 def test_nothing_in_a_plan_commands_a_terminal_or_breaks_a_line() -> None:
     hostile = "a\x1b[2J\nb\u202e"
-    found = differences({}, {"title": hostile, "measure": [{"method": hostile, hostile: hostile}]})
+    found = plan_differences({}, {"title": hostile, "measure": [{"method": hostile, hostile: hostile}]})
     table = text(difference_table(found, ("run 1", "run 2")))
     for line in (*map(sentence, found), *table.splitlines()):
         assert line.isprintable(), line
@@ -65,7 +65,7 @@ def test_nothing_in_a_plan_commands_a_terminal_or_breaks_a_line() -> None:
 
 def test_a_difference_is_written_as_json_whatever_toml_holds() -> None:
     before = {"data": {"a": float("nan"), "b": date(2020, 1, 1)}, "title": "t"}
-    found = [difference_object(one) for one in differences(before, {"data": {"a": {"x": [float("inf"), True]}}})]
+    found = [difference_object(one) for one in plan_differences(before, {"data": {"a": {"x": [float("inf"), True]}}})]
     assert json.loads(json.dumps(found, allow_nan=False)) == [
         {"where": "data", "setting": "a.x", "kind": "added", "before": None, "now": ["inf", True]},
         {"where": "data", "setting": "a", "kind": "removed", "before": "nan", "now": None},

@@ -17,7 +17,7 @@ from keyed_workspace import KEY
 from markdown_it import MarkdownIt
 from prepared_workspaces import enter_recipe
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import NotReady
 from sfumato.workspace.jobs.worker import work
@@ -77,7 +77,7 @@ def data(recipe: Recipe) -> Microdata:
             "visits": rng.poisson(3 + age / 20),
         }
     )
-    return conform(frame, recipe.schema)
+    return conform_to_schema(frame, recipe.schema)
 
 
 class Page(HTMLParser):

@@ -43,7 +43,7 @@ def test_the_smallest_change_of_limits_comes_first_with_the_run_that_would_pass(
 def test_of_an_estimate_the_far_end_of_its_interval_has_to_fit():
     ((_, limit),) = found(finalist(7, ATTACK)).relaxations()[0].limits
     assert limit == 0.0712
-    assert replace(ATTACK, limit=limit, outcome="met").needed == limit
+    assert replace(ATTACK, limit=limit, outcome="met").limit_needed == limit
 
 
 @pytest.mark.parametrize(

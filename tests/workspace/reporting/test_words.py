@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.labels import quantity_of
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import RecordCount, counted
+from sfumato.engine.wording import RecordCount, count_noun
 from sfumato.workspace.reporting.comparison import compared_table
 from sfumato.workspace.reporting.results import draw_table, result_table, verdict_table
 from sfumato.workspace.reporting.tables import html, text
@@ -79,7 +79,7 @@ def test_a_list_is_spelled_out_where_uses_differ_in_it_and_else_not() -> None:
 
 
 def test_every_table_has_a_line_of_its_own_for_each_use(both: Recipe, small_data: Microdata) -> None:
-    outcome, apart = execute(both, small_data, key=PUBLIC), settings_apart(both.to_toml())
+    outcome, apart = execute_run(both, small_data, key=PUBLIC), settings_apart(both.to_toml())
     averages = [row for row in outcome.rows if row.draw is None]
     results, verdicts = result_table(averages, (), apart), verdict_table(outcome.verdicts, apart)
     for made in (results, draw_table(outcome.rows, apart)):
@@ -93,10 +93,10 @@ def test_every_table_has_a_line_of_its_own_for_each_use(both: Recipe, small_data
 
 
 def test_a_comparison_names_the_use(both: Recipe, small_recipe: Make, small_data: Microdata) -> None:
-    from sfumato.engine.execution.comparison import compare
+    from sfumato.engine.execution.comparison import compare_rows
 
-    rows = execute(both, small_data, key=PUBLIC).rows
-    found = compare(rows, rows)
+    rows = execute_run(both, small_data, key=PUBLIC).rows
+    found = compare_rows(rows, rows)
     apart = apart_in((one.key.rpartition(".")[0], one.params) for one in found)
     pmse = [one for one in found if one.key == "utility.propensity.pmse"]
     shown = text(compared_table("Utility", pmse, (1, 2), apart))
@@ -120,7 +120,7 @@ def test_a_tally_of_verdicts_is_told_in_grammar(counts: dict[str, int], words: s
 
 
 def test_records_are_counted_in_grammar() -> None:
-    assert (counted(1, "record"), counted(1200, "record")) == ("1 record", "1,200 records")
+    assert (count_noun(1, "record"), count_noun(1200, "record")) == ("1 record", "1,200 records")
     assert records_text(47_621, 1_221) == "47,621 records; 1,221 dropped (missing values)"
     assert records_text(60, 0) == "60 records"
 

@@ -7,14 +7,14 @@ from collections.abc import Callable
 import pytest
 
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.execution.tasks import plan
+from sfumato.engine.execution.tasks import plan_tasks
 from sfumato.engine.methods import task_rates
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.synthesis.margins import STEADY
+from sfumato.engine.synthesis.margins import SOFT_FIT_SECONDS
 from sfumato.workspace.jobs import task_costs
 from sfumato.workspace.jobs.memory import MemoryLimit, size_text
 from sfumato.workspace.jobs.task_costs import earlier_runs
-from sfumato.workspace.service.costs import cost_of, cost_text, plan_cost, rough_time
+from sfumato.workspace.service.costs import estimate_run_cost, plan_cost_text, rough_time_text, run_cost_text
 from sfumato.workspace.store.workspace import Workspace
 
 
@@ -22,11 +22,11 @@ def test_more_records_datasets_and_fewer_jobs_take_longer(
     small: tuple[Recipe, Microdata], small_recipe: Callable[..., Recipe]
 ) -> None:
     recipe, _ = small
-    costs = [cost_of(recipe, n, 1).seconds for n in (1_000, 100_000, 10_000_000)]
+    costs = [estimate_run_cost(recipe, n, 1).seconds for n in (1_000, 100_000, 10_000_000)]
     assert costs == sorted(costs)
     assert costs[0] < costs[-1]
-    assert cost_of(recipe, 10_000_000, 2).seconds < cost_of(recipe, 10_000_000, 1).seconds
-    assert cost_of(recipe, 10_000_000, 2).memory > cost_of(recipe, 10_000_000, 1).memory
+    assert estimate_run_cost(recipe, 10_000_000, 2).seconds < estimate_run_cost(recipe, 10_000_000, 1).seconds
+    assert estimate_run_cost(recipe, 10_000_000, 2).memory > estimate_run_cost(recipe, 10_000_000, 1).memory
 
 
 def test_earlier_runs_of_the_workspace_stand_in_for_rates(
@@ -41,21 +41,21 @@ def test_earlier_runs_of_the_workspace_stand_in_for_rates(
     earlier = earlier_runs(workspace, len(data))
     assert [took.seconds for took in earlier.values()] == pytest.approx([100 / len(data)] * len(earlier))
     assert all(took.memory is None for took in earlier.values())  # no peak was recorded
-    found = cost_of(recipe, len(data), 1, earlier)
+    found = estimate_run_cost(recipe, len(data), 1, earlier)
     tasks = workspace.connection.execute(
         "SELECT count(*) FROM task WHERE run_id = ? AND kind <> 'combine'", (run_id,)
     ).fetchone()[0]
-    assert found.from_runs
+    assert found.is_from_runs
     assert found.seconds == pytest.approx(100 * tasks, rel=0.05)
-    assert "by earlier runs here" in cost_text(found)
+    assert "by earlier runs here" in run_cost_text(found)
     assert earlier_runs(workspace, 11 * len(data)) == {}  # so few records say little of so many
-    assert "by earlier runs here" in plan_cost(workspace, recipe.to_toml(), len(data), 2)
+    assert "by earlier runs here" in plan_cost_text(workspace, recipe.to_toml(), len(data), 2)
 
 
 def test_what_is_not_known_is_said(small_recipe: Callable[..., Recipe], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(task_rates, "UNTIMED", {"utility.summary"})
     recipe = small_recipe(measure=[{"method": "utility.summary"}], threshold=[])
-    assert "Not counted, since not known: utility.summary." in cost_text(cost_of(recipe, 100, 1))
+    assert "Not counted, since not known: utility.summary." in run_cost_text(estimate_run_cost(recipe, 100, 1))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_what_is_not_known_is_said(small_recipe: Callable[..., Recipe], monkeypa
     ],
 )
 def test_times_are_rough(seconds: float, said: str) -> None:
-    assert rough_time(seconds) == said
+    assert rough_time_text(seconds) == said
 
 
 def test_memory_is_rough() -> None:
@@ -81,15 +81,15 @@ def test_what_runs_beside_each_other_is_counted_as_far_as_it_would_be_started(
     small_recipe: Callable[..., Recipe],
 ) -> None:
     recipe = small_recipe()
-    one, two, four = (cost_of(recipe, 10**6, jobs).memory for jobs in (1, 2, 4))
+    one, two, four = (estimate_run_cost(recipe, 10**6, jobs).memory for jobs in (1, 2, 4))
     assert one < two < four
     assert two <= 2 * one
-    limited = cost_of(recipe, 10**6, 4, limit=MemoryLimit(int(1.5 * one), "so much"))
+    limited = estimate_run_cost(recipe, 10**6, 4, limit=MemoryLimit(int(1.5 * one), "so much"))
     assert limited.memory == int(1.5 * one)
     assert limited.refused == ""
-    refused = cost_of(recipe, 10**8, 4, limit=MemoryLimit(int(1.5 * one), "so much")).refused
+    refused = estimate_run_cost(recipe, 10**8, 4, limit=MemoryLimit(int(1.5 * one), "so much")).refused
     assert "(so much)" in refused
-    assert refused in cost_text(cost_of(recipe, 10**8, 4, limit=MemoryLimit(int(1.5 * one), "so much")))
+    assert refused in run_cost_text(estimate_run_cost(recipe, 10**8, 4, limit=MemoryLimit(int(1.5 * one), "so much")))
 
 
 def test_peaks_of_runs_of_like_size_stand_in_for_rates(
@@ -102,18 +102,18 @@ def test_peaks_of_runs_of_like_size_stand_in_for_rates(
             "UPDATE task SET state = 'done', seconds = 1, peak_bytes = 4000000000 WHERE run_id = ?", (run_id,)
         )
         connection.execute("UPDATE run SET state = 'done' WHERE id = ?", (run_id,))
-    alike = cost_of(recipe, len(data), 1, earlier_runs(workspace, len(data))).memory
+    alike = estimate_run_cost(recipe, len(data), 1, earlier_runs(workspace, len(data))).memory
     assert alike == pytest.approx(4e9, rel=0.01)
-    larger = cost_of(recipe, 2 * len(data), 1, earlier_runs(workspace, 2 * len(data))).memory
+    larger = estimate_run_cost(recipe, 2 * len(data), 1, earlier_runs(workspace, 2 * len(data))).memory
     assert larger == pytest.approx(2 * (4e9 - 1.2e8) + 1.2e8, rel=0.01)
-    much_larger = cost_of(recipe, 5 * len(data), 1, earlier_runs(workspace, 5 * len(data))).memory
+    much_larger = estimate_run_cost(recipe, 5 * len(data), 1, earlier_runs(workspace, 5 * len(data))).memory
     assert much_larger < 1e9, "the process of a small run says nothing of a large one"
 
 
 def test_the_recipe_is_planned_once(small: tuple[Recipe, Microdata], monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Recipe] = []
-    monkeypatch.setattr(task_costs, "plan", lambda recipe: asked.append(recipe) or plan(recipe))
-    cost_of(small[0], 1000, 2)
+    monkeypatch.setattr(task_costs, "plan_tasks", lambda recipe: asked.append(recipe) or plan_tasks(recipe))
+    estimate_run_cost(small[0], 1000, 2)
     assert asked == [small[0]]
 
 
@@ -128,4 +128,4 @@ def test_a_noisy_fit_takes_longer_than_a_rounded_one_by_the_same_whatever_the_re
         assert found is not None
         return found
 
-    assert seconds(epsilon=1.0) - seconds() == pytest.approx(STEADY * 9)
+    assert seconds(epsilon=1.0) - seconds() == pytest.approx(SOFT_FIT_SECONDS * 9)

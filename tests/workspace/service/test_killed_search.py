@@ -23,7 +23,7 @@ import pytest
 import tomli_w
 from prepared_tables import variables_of
 
-from sfumato.workspace.service.searching import outcome
+from sfumato.workspace.service.searching import search_outcome
 from sfumato.workspace.store.searches import looks_of
 from sfumato.workspace.store.workspace import Workspace
 
@@ -99,7 +99,7 @@ def found(workspace: Workspace, search: int, folder: Path) -> str:
             "SELECT name, sha256 FROM artefact WHERE run_id = ? ORDER BY name", (look.run_id,)
         )
     ]
-    answer = outcome(workspace, search)
+    answer = search_outcome(workspace, search)
     finalists = [(one.label, one.passes, one.blocks, one.searched, one.fresh) for one in answer.finalists]
     assert answer.ended
     assert answer.winner is not None

@@ -18,20 +18,20 @@ import pytest
 from prepared_workspaces import run_recipe
 
 import sfumato.workspace.service.release as releasing
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.audit import Act, audit_rows, broken, head_of
+from sfumato.workspace.audit import AuditAct, audit_rows, chain_problem, read_head
 from sfumato.workspace.errors import NotFound, NotReady, NotReleased
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import examine
+from sfumato.workspace.gate.gate import examine_release
 from sfumato.workspace.ingest.files import Source, read_frame
 from sfumato.workspace.jobs.runs import result_object
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.policy.policy import policy_of
-from sfumato.workspace.release.decision import decision_of
-from sfumato.workspace.release.dossier import dossier_of
+from sfumato.workspace.policy.policy import read_policy_of_workspace
+from sfumato.workspace.release.decision import decision_from_dossier
+from sfumato.workspace.release.dossier import read_dossier
 from sfumato.workspace.release.report import report_page
-from sfumato.workspace.service.release import release, releases_of
+from sfumato.workspace.service.release import past_releases, write_run_release
 from sfumato.workspace.store.workspace import Workspace
 
 Enter = Callable[..., int]
@@ -69,15 +69,15 @@ def unmet(finished: Enter) -> int:
 
 def acts(workspace: Workspace) -> list[dict[str, Any]]:
     rows = audit_rows(workspace.connection)
-    assert broken(rows, head_of(workspace.connection)) == ""
-    return [json.loads(row.details) for row in rows if row.act == Act.RUN_RELEASED]
+    assert chain_problem(rows, read_head(workspace.connection)) == ""
+    return [json.loads(row.details) for row in rows if row.act == AuditAct.RUN_RELEASED]
 
 
 @pytest.mark.slow
 def test_everything_goes_out_and_the_manifest_has_the_hash_of_every_file(
     workspace: Workspace, done: int, tmp_path: Path
 ) -> None:
-    found = release(workspace, done, tmp_path / "out")
+    found = write_run_release(workspace, done, tmp_path / "out")
     written = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.*"))
     folders = [name for name in written if name.startswith(("internal/acro/", "internal/crate/"))]
     assert {name.split("/")[1] for name in folders} == {"acro", "crate"}
@@ -92,8 +92,10 @@ def test_everything_goes_out_and_the_manifest_has_the_hash_of_every_file(
     assert internal["public_manifest_sha256"] == sha256_of(tmp_path / "out/public/manifest.json")
     assert (public["datasets"], public["records"], public["replaced"]) == (3, 80, ["visits", "income"])
     inside = tmp_path / "out/internal"
-    plan, policy = plan_release(workspace, done), policy_of(workspace.directory)
-    decision = decision_of(dossier_of(workspace, plan, policy, examine(workspace, plan, policy), "csv", ""))
+    plan, policy = plan_release(workspace, done), read_policy_of_workspace(workspace.directory)
+    decision = decision_from_dossier(
+        read_dossier(workspace, plan, policy, examine_release(workspace, plan, policy), "csv", "")
+    )
     assert {state for state, _, _ in decision.findings} == {"to be judged", "not checked"}
     assert (inside / "report.html").read_text("utf-8") == report_page(workspace, done, decision=decision)
     assert Recipe.from_toml((inside / "recipe.toml").read_text("utf-8")).sha256 == internal["recipe_sha256"]
@@ -118,12 +120,12 @@ def test_the_csv_files_read_back_to_the_datasets_of_the_run(
 ) -> None:
     done = enter(release={**ENCLAVE, "order": "original"})
     work(workspace.directory, idle=0)
-    release(workspace, done, tmp_path / "out")
+    write_run_release(workspace, done, tmp_path / "out")
     schema = small_recipe().schema
     stored = stored_datasets(workspace, done, schema)
     for place, expected in enumerate(stored, start=1):
         path = tmp_path / "out/public" / f"dataset-SYNTHETIC-{place:02}.csv"
-        found = conform(read_frame(Source(path.name, path.read_bytes()), schema), schema)
+        found = conform_to_schema(read_frame(Source(path.name, path.read_bytes()), schema), schema)
         pd.testing.assert_frame_equal(found.frame, expected.frame)
     assert not stored[0].frame.equals(stored[1].frame)
 
@@ -137,11 +139,11 @@ def stored_datasets(workspace: Workspace, run_id: int, schema: Any) -> list[Micr
 
 @pytest.mark.slow
 def test_the_same_run_gives_the_same_bytes(workspace: Workspace, done: int, tmp_path: Path) -> None:
-    first, again = (release(workspace, done, tmp_path / name) for name in ("one", "two"))
+    first, again = (write_run_release(workspace, done, tmp_path / name) for name in ("one", "two"))
     assert first.manifest_sha256 == again.manifest_sha256
     for name in first.files:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-    assert release(workspace, done, tmp_path / "three", "parquet").manifest_sha256 != first.manifest_sha256
+    assert write_run_release(workspace, done, tmp_path / "three", "parquet").manifest_sha256 != first.manifest_sha256
 
 
 LABELLED: dict[str, Any] = {
@@ -185,7 +187,7 @@ def labelled(workspace: Workspace) -> int:
 def test_labels_come_back_and_identifiers_stay(workspace: Workspace, labelled: int, tmp_path: Path, form: Any) -> None:
     plan = plan_release(workspace, labelled)
     assert (plan.replaced, plan.kept, plan.left_out) == (("income",), ("sex", "area", "day"), ("person",))
-    release(workspace, labelled, tmp_path / "out", form, reason=UNMEASURED)
+    write_run_release(workspace, labelled, tmp_path / "out", form, reason=UNMEASURED)
     path = tmp_path / "out/public" / f"dataset-SYNTHETIC-02.{form}"
     found = pd.read_csv(path) if form == "csv" else pq.read_table(path).to_pandas()
     assert list(found.columns) == ["sex", "area", "day", "income"]
@@ -200,7 +202,7 @@ def test_labels_come_back_and_identifiers_stay(workspace: Workspace, labelled: i
 
 @pytest.mark.slow
 def test_the_codebook_says_what_the_labels_stand_for(workspace: Workspace, labelled: int, tmp_path: Path) -> None:
-    release(workspace, labelled, tmp_path / "out", reason=UNMEASURED)
+    write_run_release(workspace, labelled, tmp_path / "out", reason=UNMEASURED)
     lines = list(csv.DictReader(StringIO((tmp_path / "out/public/codebook.csv").read_text("utf-8"))))
     told = {(line["variable"], line["code"]): line["label"] for line in lines}
     assert told == {
@@ -219,16 +221,16 @@ def test_a_threshold_that_is_not_met_needs_a_reason_which_is_kept(
             NotReleased,
             match=r"1 of 2 thresholds is not met \(Largest gap of cumulative shares \(income\): not met\).*--reason",
         ):
-            release(workspace, unmet, tmp_path / "out", reason=reason)
+            write_run_release(workspace, unmet, tmp_path / "out", reason=reason)
     assert not (tmp_path / "out").exists()
     assert acts(workspace) == []
-    found = release(workspace, unmet, tmp_path / "out", reason=" For teaching only. ")
+    found = write_run_release(workspace, unmet, tmp_path / "out", reason=" For teaching only. ")
     (act,) = acts(workspace)
     assert (act["reason"], act["unmet"], act["form"]) == ("For teaching only.", 1, "csv")
     assert act["manifest_sha256"] == found.manifest_sha256 == sha256_of(tmp_path / "out/internal/manifest.json")
-    (past,) = releases_of(workspace, unmet)
+    (past,) = past_releases(workspace, unmet)
     assert (past.reason, past.manifest_sha256) == (act["reason"], found.manifest_sha256)
-    assert releases_of(workspace, unmet + 1) == []
+    assert past_releases(workspace, unmet + 1) == []
 
 
 def sha256_of(path: Path) -> str:
@@ -239,10 +241,10 @@ def sha256_of(path: Path) -> str:
 def test_a_value_that_was_not_computed_needs_a_reason_too(workspace: Workspace, enter: Enter, tmp_path: Path) -> None:
     run_id = enter(threshold=[{"value": "risk.identification.true_match_rate", "max": 1, "level": 0.5}])
     work(workspace.directory, idle=0)
-    assert [verdict.outcome for verdict in plan_release(workspace, run_id).unmet] == ["not computed"]
+    assert [verdict.outcome for verdict in plan_release(workspace, run_id).unmet_verdicts] == ["not computed"]
     with pytest.raises(NotReleased, match="not computed"):
-        release(workspace, run_id, tmp_path / "out")
-    assert release(workspace, run_id, tmp_path / "out", reason="no sweep was planned").unmet == 1
+        write_run_release(workspace, run_id, tmp_path / "out")
+    assert write_run_release(workspace, run_id, tmp_path / "out", reason="no sweep was planned").n_unmet == 1
 
 
 @pytest.mark.slow
@@ -253,14 +255,14 @@ def test_a_directory_with_something_in_it_stays_as_it_is(workspace: Workspace, d
     file.write_text("kept")
     for path in (full, file):
         with pytest.raises(NotReleased, match="is not an empty directory"):
-            release(workspace, done, path)
+            write_run_release(workspace, done, path)
     with pytest.raises(NotReleased, match="there is no directory"):
-        release(workspace, done, tmp_path / "nowhere/out")
+        write_run_release(workspace, done, tmp_path / "nowhere/out")
     assert ((full / ".mine").read_text(), file.read_text(), acts(workspace)) == ("kept", "kept", [])
     (full / ".mine").unlink()
-    release(workspace, done, full)
+    write_run_release(workspace, done, full)
     with pytest.raises(NotReleased):
-        release(workspace, done, full)
+        write_run_release(workspace, done, full)
     assert len(acts(workspace)) == 1
 
 
@@ -272,13 +274,13 @@ def test_what_fails_on_the_way_leaves_neither_files_nor_a_row(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(releasing, "report_of", full_disk)
+        patch.setattr(releasing, "make_report", full_disk)
         with pytest.raises(OSError, match="No space"):
-            release(workspace, done, tmp_path / "out")
+            write_run_release(workspace, done, tmp_path / "out")
     with monkeypatch.context() as patch:
         patch.setattr(Path, "rename", full_disk)
         with pytest.raises(NotReleased, match="cannot be written"):
-            release(workspace, done, tmp_path / "out")
+            write_run_release(workspace, done, tmp_path / "out")
     assert leftovers(tmp_path) == set()
     assert acts(workspace) == []
 
@@ -294,7 +296,7 @@ def test_a_row_that_cannot_be_written_takes_the_files_back(workspace: Workspace,
            BEGIN SELECT RAISE(ABORT, 'refused'); END"""
     )
     with pytest.raises(sqlite3.IntegrityError, match="refused"):
-        release(workspace, done, tmp_path / "out")
+        write_run_release(workspace, done, tmp_path / "out")
     workspace.connection.execute("DROP TRIGGER refuse")
     assert leftovers(tmp_path) == set()
     assert acts(workspace) == []
@@ -317,7 +319,7 @@ def test_a_commit_that_fails_takes_the_files_back(
     with monkeypatch.context() as patch:
         patch.setattr(Workspace, "writing", writing)
         with pytest.raises(sqlite3.OperationalError):
-            release(workspace, done, tmp_path / "out")
+            write_run_release(workspace, done, tmp_path / "out")
     assert failed
     assert leftovers(tmp_path) == set()
     assert acts(workspace) == []
@@ -325,9 +327,9 @@ def test_a_commit_that_fails_takes_the_files_back(
 
 def test_runs_that_are_not_done_or_not_there_are_refused(workspace: Workspace, enter: Enter, tmp_path: Path) -> None:
     with pytest.raises(NotReady):
-        release(workspace, enter(), tmp_path / "out")
+        write_run_release(workspace, enter(), tmp_path / "out")
     with pytest.raises(NotFound):
-        release(workspace, 99, tmp_path / "out")
+        write_run_release(workspace, 99, tmp_path / "out")
     assert leftovers(tmp_path) == set()
 
 
@@ -341,12 +343,12 @@ def test_a_sensitive_variable_that_nothing_replaces_needs_a_reason(
     run_id = enter(release=ENCLAVE, synthesis=INCOME_ONLY, measure=[{"method": "utility.ecdf"}], threshold=[])
     work(workspace.directory, idle=0)
     plan = plan_release(workspace, run_id)
-    assert (plan.unmet, plan.exposed) == ((), ("visits",))
+    assert (plan.unmet_verdicts, plan.exposed_variables) == ((), ("visits",))
     with pytest.raises(NotReleased, match=r"sensitive variables would go out as they are .*\(visits\)\..*add --reason"):
-        release(workspace, run_id, tmp_path / "out")
+        write_run_release(workspace, run_id, tmp_path / "out")
     assert not (tmp_path / "out").exists()
     assert acts(workspace) == []
-    release(workspace, run_id, tmp_path / "out", reason="visits are public")
+    write_run_release(workspace, run_id, tmp_path / "out", reason="visits are public")
     assert (acts(workspace)[0]["exposed"], acts(workspace)[0]["reason"]) == ("visits", "visits are public")
 
 
@@ -357,4 +359,4 @@ def test_an_anonymised_table_keeps_its_sensitive_variables(workspace: Workspace,
         synthesis=[], anonymisation=by_mondrian, release={"seed": 7, "audience": "enclave"}, measure=[], threshold=[]
     )
     work(workspace.directory, idle=0)
-    assert release(workspace, run_id, tmp_path / "out", waive={"risk_measured": "k is enough"}).unmet == 0
+    assert write_run_release(workspace, run_id, tmp_path / "out", waive={"risk_measured": "k is enough"}).n_unmet == 0

@@ -15,7 +15,7 @@ from sfumato.workspace.plan.edits import with_sections
 from sfumato.workspace.reporting.constraints import as_recipe, found_table, kept_text, said_table
 from sfumato.workspace.reporting.tables import text
 from sfumato.workspace.service.importing import import_file
-from sfumato.workspace.service.ruled_files import rules_of_file
+from sfumato.workspace.service.ruled_files import evaluate_rules_of_file
 from sfumato.workspace.store.workspace import Workspace
 
 RECIPE = """
@@ -51,19 +51,19 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_records_that_break_a_rule_are_counted_by_rule(folder: Path) -> None:
-    view = rules_of_file(str(folder / "people.toml"), None, recipe=True, search=False)
+    view = evaluate_rules_of_file(str(folder / "people.toml"), None, recipe=True, search=False)
     assert kept_text(view) == "300 records; 2 of 2 rules broken (adult: 2, total: 1)"
     assert [" ".join(line.split()[1:3]) for line in text(said_table(view.said)).splitlines()[2:]] == [
         "broken adult",
         "broken total",
     ]
-    good = rules_of_file(str(folder / "people.toml"), str(folder / "good.csv"), recipe=True, search=False)
+    good = evaluate_rules_of_file(str(folder / "people.toml"), str(folder / "good.csv"), recipe=True, search=False)
     assert kept_text(good) == "300 records; none breaks one of 2 rules"
     assert sorted(path.name for path in folder.iterdir()) == ["good.csv", "people.csv", "people.toml"]
 
 
 def test_rules_of_a_file_alone_are_found_and_can_be_put_into_a_recipe(folder: Path) -> None:
-    view = rules_of_file(str(folder / "good.csv"), None, recipe=False, search=True)
+    view = evaluate_rules_of_file(str(folder / "good.csv"), None, recipe=False, search=True)
     assert {"income = wage + rent", "married = 'yes' -> age >= 15"} <= {line.text for line in view.found}
     assert "income = wage + rent" in text(found_table(view.found))
     read = Recipe.from_toml(RECIPE.partition("[constraints]")[0] + plan_text({"constraints": as_recipe(view.found)}))
@@ -72,7 +72,7 @@ def test_rules_of_a_file_alone_are_found_and_can_be_put_into_a_recipe(folder: Pa
 
 
 def test_rules_that_a_recipe_has_are_not_suggested_again_nor_their_names_taken(folder: Path) -> None:
-    view = rules_of_file(str(folder / "people.toml"), str(folder / "good.csv"), recipe=True, search=True)
+    view = evaluate_rules_of_file(str(folder / "people.toml"), str(folder / "good.csv"), recipe=True, search=True)
     assert [line.name for line in view.said] == ["adult", "total"]
     assert view.found
     assert not {line.text for line in view.found} & {line.text for line in view.said}
@@ -82,7 +82,7 @@ def test_rules_that_a_recipe_has_are_not_suggested_again_nor_their_names_taken(f
 def test_a_misspelt_level_is_refused_at_its_place(folder: Path) -> None:
     (folder / "people.toml").write_text(RECIPE.replace("'yes'", "'yse'"))
     with pytest.raises(BadInput, match='"married" has no level "yse"; did you mean "yes"') as refused:
-        rules_of_file(str(folder / "people.toml"), None, recipe=True, search=False)
+        evaluate_rules_of_file(str(folder / "people.toml"), None, recipe=True, search=False)
     assert refused.value.place == "constraints.adult"
 
 

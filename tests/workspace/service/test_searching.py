@@ -17,7 +17,7 @@ from prepared_tables import variables_of
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.rows import Row
-from sfumato.engine.recipe.budget import SEARCHED, accounts_of
+from sfumato.engine.recipe.budget import SEARCHED, privacy_accounts
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import find_source, ingest
 from sfumato.workspace.jobs.queue import request_stop
@@ -26,7 +26,7 @@ from sfumato.workspace.plan.alternatives import ADDED, BINS, COARSENING, JOINT, 
 from sfumato.workspace.plan.drafts import draft_of
 from sfumato.workspace.reporting.searches import conclusion
 from sfumato.workspace.service import searching
-from sfumato.workspace.service.searching import OUT_OF_MINUTES, advance, begin_search, outcome, take_plan
+from sfumato.workspace.service.searching import OUT_OF_MINUTES, adopt_plan, advance_search, begin_search, search_outcome
 from sfumato.workspace.store.artefacts import released_dataset
 from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.searches import looks_of
@@ -94,7 +94,7 @@ def plan(people: Path, **more: Any) -> dict[str, Any]:
 
 
 def to_the_end(workspace: Workspace, search_id: int) -> None:
-    while advance(workspace, search_id):
+    while advance_search(workspace, search_id):
         work(workspace.directory, idle=0)
 
 
@@ -129,7 +129,7 @@ def searched(tmp_path: Path, ended: Path) -> Iterator[Workspace]:
 @pytest.mark.slow
 def test_a_search_ends_with_finalists_whose_plan_can_be_taken(searched: Workspace):
     workspace, search_id = searched, 1
-    found = outcome(workspace, search_id)
+    found = search_outcome(workspace, search_id)
     assert 2 <= len(found.finalists) <= 5
     assert found.looked_at <= 10
     assert found.refused == 0
@@ -140,11 +140,11 @@ def test_a_search_ends_with_finalists_whose_plan_can_be_taken(searched: Workspac
     assert run.recipe.search.looked_at == found.looked_at
     assert run.recipe.data.screen is None
     assert [step.method.key for step in run.recipe.measures][-1] == "risk.attribute_inference"
-    take_plan(workspace, run.id)
+    adopt_plan(workspace, run.id)
     draft = draft_of(workspace, run.project_id)
     assert draft is not None
     assert Recipe.from_toml(draft.toml) == run.recipe
-    assert advance(workspace, search_id) == []
+    assert advance_search(workspace, search_id) == []
 
 
 @pytest.mark.slow
@@ -162,7 +162,7 @@ def test_a_search_makes_a_quasi_identifier_coarser_where_nothing_else_hides_the_
     table["variables"]["number"] = {"kind": "continuous", "role": "quasi_identifier"}
     search_id = begin_search(workspace, table)
     to_the_end(workspace, search_id)
-    found = {one.label: one for one in outcome(workspace, search_id).finalists}
+    found = {one.label: one for one in search_outcome(workspace, search_id).finalists}
     passing = [label for label, one in found.items() if all(verdict.outcome == "met" for verdict in one.verdicts)]
     assert passing
     assert all(label.startswith("coarsening of number ") for label in passing)
@@ -173,7 +173,7 @@ def test_a_search_makes_a_quasi_identifier_coarser_where_nothing_else_hides_the_
     assert released is not None
     assert (released.frame["number"] % width == 0).all()
     assert found[passing[0]].verdicts[0].observed == 0
-    take_plan(workspace, run.id)
+    adopt_plan(workspace, run.id)
     draft = draft_of(workspace, run.project_id)
     assert draft is not None
     assert f"number = {width:g}" in draft.toml
@@ -188,7 +188,7 @@ def test_the_utility_is_that_of_its_own_method(searched: Workspace, monkeypatch:
 
     rows = [row("another", 9.0), row("propensity", 8.0, "confidential"), row("propensity", 7.0, draw=1)]
     monkeypatch.setattr(searching, "result_rows", lambda *_: [*rows, row("propensity", 1.5)])
-    assert {one.fresh for one in outcome(searched, 1).finalists} == {1.5}
+    assert {one.fresh for one in search_outcome(searched, 1).finalists} == {1.5}
 
 
 @pytest.mark.slow
@@ -241,7 +241,7 @@ def test_finalists_are_judged_on_datasets_that_no_look_has_seen(
     assert drawn[True]
     assert drawn[False]
     assert not drawn[True] & drawn[False]
-    found = outcome(workspace, search_id).finalists
+    found = search_outcome(workspace, search_id).finalists
     assert all(one.searched != one.fresh for one in found)
     assert {find_run(workspace, one.run_id).recipe.seed for one in found} == {3}
 
@@ -251,13 +251,13 @@ def test_an_interrupted_search_goes_on_to_the_same_plans_and_bytes(searched: Wor
     workspace, whole = searched, 1
     stopped = begin_search(workspace, plan(people))
     rng = random.Random(4)
-    while runs := advance(workspace, stopped):
-        assert advance(workspace, stopped) == runs, "a look that was entered is not entered again"
+    while runs := advance_search(workspace, stopped):
+        assert advance_search(workspace, stopped) == runs, "a look that was entered is not entered again"
         if rng.random() < 0.7:
             request_stop(workspace, rng.choice(runs), RunState.INTERRUPTED)
         work(workspace.directory, idle=0)
     assert tables_of(workspace, stopped) == tables_of(workspace, whole)
-    first, second = outcome(workspace, whole), outcome(workspace, stopped)
+    first, second = search_outcome(workspace, whole), search_outcome(workspace, stopped)
     assert [(one.label, one.fresh, one.verdicts) for one in first.finalists] == [
         (one.label, one.fresh, one.verdicts) for one in second.finalists
     ]
@@ -277,7 +277,7 @@ def test_a_search_whose_minutes_are_used_up_ends_its_looks_in_hand_and_judges_wh
     to_the_end(workspace, search_id)
     looks = looks_of(workspace, search_id)
     tried = [one for one in looks.values() if one.run_id is not None]
-    found = outcome(workspace, search_id)
+    found = search_outcome(workspace, search_id)
     assert [one.number for one in tried][:2] == [1, 2]
     assert (found.ended, len(found.finalists)) == (True, 1)
     assert found.refused == 0
@@ -286,9 +286,9 @@ def test_a_search_whose_minutes_are_used_up_ends_its_looks_in_hand_and_judges_wh
     assert all(one.reason == OUT_OF_MINUTES for one in looks.values() if one.run_id is None)
     assert "minutes were used up" in conclusion(found)[0]
     monkeypatch.setattr(searching, "seconds_worked", lambda *_: 0.0)
-    assert advance(workspace, search_id) == [], "what was not begun stays so: an ended search has its answer"
+    assert advance_search(workspace, search_id) == [], "what was not begun stays so: an ended search has its answer"
     assert looks_of(workspace, search_id) == looks
-    assert outcome(workspace, search_id) == found
+    assert search_outcome(workspace, search_id) == found
 
 
 @pytest.mark.slow
@@ -329,7 +329,7 @@ def test_a_search_weighs_the_records_of_each_look_by_their_own_risk(
     table["measure"] = table["measure"][:2]
     search_id = begin_search(workspace, table)
     to_the_end(workspace, search_id)
-    found = outcome(workspace, search_id)
+    found = search_outcome(workspace, search_id)
     expected = {"unchanged", f"{WEIGHTS} strength 0.5", f"{WEIGHTS} strength 1"}
     assert {one.label for one in found.finalists} == (expected if not refused else expected - {f"{WEIGHTS} strength 1"})
     assert found.refused == refused
@@ -342,16 +342,16 @@ def test_a_search_that_another_version_began_says_what_its_looks_changed_and_goe
 ):
     """Levers in another order give the same numbers other plans: a label of this version would be a wrong one."""
     workspace, search_id = searched, 1
-    before = outcome(workspace, search_id)
-    searching._planned.cache_clear()
+    before = search_outcome(workspace, search_id)
+    searching._parse_search_plan.cache_clear()
     monkeypatch.setattr(searching, "levers_of", lambda *given: levers_of(*given)[::-1])
-    after = outcome(workspace, search_id)
+    after = search_outcome(workspace, search_id)
     assert [(one.run_id, one.label) for one in after.finalists] == [(one.run_id, one.label) for one in before.finalists]
     assert [one.searched for one in after.finalists] == [one.searched for one in before.finalists]
     assert (after.looked_at, after.missed, after.ended) == (before.looked_at, before.missed, True)
     with pytest.raises(BadInput, match="another order; begin a new one"):
-        advance(workspace, search_id)
-    searching._planned.cache_clear()
+        advance_search(workspace, search_id)
+    searching._parse_search_plan.cache_clear()
 
 
 @pytest.mark.slow
@@ -411,7 +411,7 @@ def test_no_epsilon_is_claimed_of_a_plan_that_a_search_chose(people: Path):
     for searched in (True, False):
         recipe = Recipe.from_table(table if searched else {**table, "search": {"looks": 12}})
         data = ingest(find_source(str(people)), recipe.data, recipe.schema, 1, key=b"")
-        ((_, account),) = accounts_of(recipe, data, secret=True)
+        ((_, account),) = privacy_accounts(recipe, data, secret=True)
         assert (SEARCHED in account.uncovered) is searched
 
 
@@ -437,12 +437,12 @@ def test_what_a_plan_keeps_loses_nothing_and_what_chance_explains_is_no_gain(
     }  # fmt: skip
     table = plan(people)
     table["measure"] = [{"method": "utility.ecdf"}, *table["measure"][:2]]
-    search = searching._Search.of(workspace, begin_search(workspace, table))
-    assert searching.utilities_of(search.recipe) == ("utility.propensity.s_pmse", f"utility.ecdf.{gap}")
+    search = searching._SearchState.from_workspace(workspace, begin_search(workspace, table))
+    assert searching.compared_utilities(search.recipe) == ("utility.propensity.s_pmse", f"utility.ecdf.{gap}")
     monkeypatch.setattr(searching, "result_rows", lambda _, run_id: rows[run_id])
-    assert search.losses(2) == pytest.approx({"utility.propensity.s_pmse": 0.1, f"utility.ecdf.{gap}": 0.075})
+    assert search.utility_losses(2) == pytest.approx({"utility.propensity.s_pmse": 0.1, f"utility.ecdf.{gap}": 0.075})
     found = {
-        (one, other): {gain.key: gain for gain in searching._gains(search, one, other)}
+        (one, other): {gain.key: gain for gain in searching._utility_gains(search, one, other)}
         for one in rows
         for other in rows
     }

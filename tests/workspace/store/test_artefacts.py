@@ -17,7 +17,7 @@ from sfumato.workspace.plots.traces import parts_of, plots_of, trace_figure
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.reporting.diagnostics import ALL, parameter_lines, worst_first
 from sfumato.workspace.reporting.page import WORST
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.artefacts import KIND, read_trace, trace_name, traces_of, write_trace
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
@@ -232,7 +232,7 @@ def test_the_report_has_the_parameters_and_the_traces_of_the_worst(done):
 
 @pytest.mark.slow
 def test_no_trace_enters_a_release(done, tmp_path):
-    files = release(done, 1, tmp_path / "out", reason="simulated data").files
+    files = write_run_release(done, 1, tmp_path / "out", reason="simulated data").files
     names = {parameter for model in traces_of(done, 1) for parameter in getattr(model.trace, "parameters", ())}
     assert "log posterior" in names
     for name in files:

@@ -25,7 +25,7 @@ from sfumato.workspace.store import disk
 from sfumato.workspace.store.disk import NotEnoughDisk, bytes_needed, disk_error
 from sfumato.workspace.store.runs import RunState, find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.upkeep.maintenance import AGE_SECONDS, orphans, remove_orphans
+from sfumato.workspace.upkeep.maintenance import AGE_SECONDS, find_orphans, remove_orphans
 from sfumato.workspace.views.results import result_rows
 
 Enter = Callable[..., int]
@@ -169,7 +169,7 @@ def test_only_old_files_that_no_row_names_are_removed(workspace: Workspace, ente
         orphan(workspace, ".writing-abc", 2 * AGE_SECONDS),
     ]
     young = [orphan(workspace, f"{'1' * 64}.parquet", 60), orphan(workspace, ".writing-def", 60)]
-    assert orphans(workspace) == sorted(lost)
+    assert find_orphans(workspace) == sorted(lost)
     assert remove_orphans(workspace) == 2
     assert sorted(workspace.tables.directory.iterdir()) == sorted([*named, *young])
     last = workspace.connection.execute("SELECT act FROM audit ORDER BY number DESC LIMIT 1").fetchone()[0]
@@ -180,26 +180,26 @@ def test_only_old_files_that_no_row_names_are_removed(workspace: Workspace, ente
 def test_an_old_table_that_is_written_again_counts_as_new(workspace: Workspace, small_data: Microdata) -> None:
     sha256 = workspace.tables.write_microdata(small_data)
     os.utime(workspace.tables.path(sha256), (0, 0))
-    assert orphans(workspace) == [workspace.tables.path(sha256)]
+    assert find_orphans(workspace) == [workspace.tables.path(sha256)]
     assert workspace.tables.write_microdata(small_data) == sha256
-    assert orphans(workspace) == []
+    assert find_orphans(workspace) == []
 
 
 @pytest.mark.slow
 def test_a_flipped_byte_in_any_table_is_found_and_the_table_named(workspace: Workspace, enter: Enter) -> None:
-    from sfumato.workspace.upkeep.maintenance import workspace_checks
+    from sfumato.workspace.upkeep.maintenance import check_workspace_health
 
     enter()
     work(workspace.directory, idle=0)
     assert not [
         finding
-        for finding in workspace_checks(workspace.directory)
+        for finding in check_workspace_health(workspace.directory)
         if finding.what in ("table", "audit log") and finding.state == "problem"
     ]
     for table in sorted(workspace.tables.directory.iterdir()):
         content = table.read_bytes()
         for at in (0, len(content) // 2, len(content) - 1):
             table.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
-            problems = [f.text for f in workspace_checks(workspace.directory) if f.what == "table"]
+            problems = [f.text for f in check_workspace_health(workspace.directory) if f.what == "table"]
             assert problems == [f"the table {table.name} has changed since it was written"]
         table.write_bytes(content)

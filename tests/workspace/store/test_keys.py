@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.execution.tasks import execute
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC as ENGINES_PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import audit_rows
@@ -21,12 +21,12 @@ from sfumato.workspace.jobs.queue import claim, resume
 from sfumato.workspace.jobs.run_task import task_input
 from sfumato.workspace.jobs.runs import enter_again, enter_run
 from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.service.release import release
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store import database
 from sfumato.workspace.store.keys import PUBLIC, NoKey, fingerprint, new_key, read_key, write_key
 from sfumato.workspace.store.runs import RunState, find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace, export_key, key_beforehand
-from sfumato.workspace.upkeep.maintenance import workspace_checks
+from sfumato.workspace.upkeep.maintenance import check_workspace_health
 from sfumato.workspace.views.results import result_rows
 
 SOURCE = Source("simulated.csv", b"simulated")
@@ -107,7 +107,7 @@ def test_a_workspace_without_its_key_is_looked_at_and_computes_nothing(
                 act()
         assert len(list_runs(opened)) == 1
     assert not (own.directory / "key").exists(), "no new key was made"
-    (check,) = [one for one in workspace_checks(own.directory) if one.what == "key"]
+    (check,) = [one for one in check_workspace_health(own.directory) if one.what == "key"]
     assert check.state == "problem"
     with pytest.raises(NoKey, match="another key"):
         Workspace.create(own.directory, new_key())
@@ -181,10 +181,12 @@ def test_a_workspace_of_the_version_before_gets_a_key_and_its_runs_stay_public(
         again = enter_again(migrated, 1)
         assert not find_run(migrated, again).key_public
         work(older, idle=0)
-        plain = list(execute(small_recipe(), small_data, key=PUBLIC).rows)
+        plain = list(execute_run(small_recipe(), small_data, key=PUBLIC).rows)
         assert result_rows(migrated, 1) == plain, "what it began without a key it ends without"
         assert (
-            result_rows(migrated, again) == list(execute(small_recipe(), small_data, key=migrated.key()).rows) != plain
+            result_rows(migrated, again)
+            == list(execute_run(small_recipe(), small_data, key=migrated.key()).rows)
+            != plain
         )
     with Workspace.open(older) as opened:
         assert opened.key() == migrated.key()
@@ -210,10 +212,10 @@ def test_a_shuffled_release_needs_the_key_that_its_run_was_entered_with(
     work(own.directory, idle=0)
     (own.directory / "key").rename(tmp_path / "kept")
     with pytest.raises(NoKey, match="is missing"):
-        release(own, run_id, tmp_path / "out")
+        write_run_release(own, run_id, tmp_path / "out")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "own"]
     (tmp_path / "kept").rename(own.directory / "key")
-    assert release(own, run_id, tmp_path / "out").files
+    assert write_run_release(own, run_id, tmp_path / "out").files
 
 
 @pytest.mark.slow
@@ -224,7 +226,7 @@ def test_workers_read_the_key_and_no_row_or_log_has_it(
     run_id = enter_run(own, small_recipe(), SOURCE, small_data)
     work(own.directory, jobs=jobs, idle=0)
     key = own.key()
-    assert result_rows(own, run_id) == list(execute(small_recipe(), small_data, key=key).rows)
+    assert result_rows(own, run_id) == list(execute_run(small_recipe(), small_data, key=key).rows)
     own.close()
     with contextlib.closing(database.connect(own.directory / database.DATABASE)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from sfumato.engine.execution.record_risk import RecordRisk, record_risk
+from sfumato.engine.execution.record_risk import RecordRisk, average_record_risk
 from sfumato.workspace.errors import DamagedTable
 from sfumato.workspace.store.rankings import Ranking, rank, read_ranking, write_ranking
 from sfumato.workspace.store.tables import Tables
@@ -76,12 +76,12 @@ def test_ranking_row_groups_apart_is_ranking_all_at_once(tables: Tables, asked: 
     draws = [simulated_file(50, 10 * seed + draw, asked=asked) for draw in range(3)]
     own = simulated_file(50, 10 * seed + 9, asked=asked)
     found = rank(tables, KEY, [in_groups(tables, one) for one in draws], in_groups(tables, own), FEW)
-    risk, scored = record_risk(draws), record_risk([own])
+    risk, scored = average_record_risk(draws), average_record_risk([own])
     first = risk.ranking()[:FEW]
     assert found.records.tolist() == first.tolist()
-    assert same(found.risk, risk.of(first))
-    assert same(found.own, scored.of(first))
-    assert (len(found), found.asked, found.total) == (FEW, int(risk.asked.sum()), 50)
+    assert same(found.risk, risk.select(first))
+    assert same(found.own, scored.select(first))
+    assert (len(found), found.asked, found.total) == (FEW, int(risk.is_examined.sum()), 50)
     whole = rank(tables, KEY, [in_groups(tables, one) for one in draws], None, 1_000)
     assert whole.records.tolist() == risk.ranking().tolist()
     assert whole.own is None
@@ -91,7 +91,7 @@ def test_a_ranking_by_another_order_is_another(tables: Tables) -> None:
     """The negative control."""
     draws = [simulated_file(50, 3)]
     found = rank(tables, KEY, [in_groups(tables, one) for one in draws], None, FEW)
-    assert found.records.tolist() != np.argsort(record_risk(draws).probability)[:FEW].tolist()
+    assert found.records.tolist() != np.argsort(average_record_risk(draws).probability)[:FEW].tolist()
 
 
 @pytest.mark.parametrize("confidential", [True, False])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.engine.errors import BadInput
-from sfumato.workspace.audit import Act, audit_rows
+from sfumato.workspace.audit import AuditAct, audit_rows
 from sfumato.workspace.errors import NotFound
 from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.service.deletion import delete_run
@@ -19,7 +19,7 @@ from sfumato.workspace.store import database
 from sfumato.workspace.store.run_names import LONGEST_NAME, LONGEST_NOTE, check_name, name_run
 from sfumato.workspace.store.runs import RunState, find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.upkeep.adopting import adopt
+from sfumato.workspace.upkeep.adopting import adopt_workspace
 from sfumato.workspace.upkeep.integrity import verify_workspace
 
 Enter = Callable[..., int]
@@ -99,8 +99,8 @@ def test_the_audit_log_holds_names_and_never_their_words(workspace: Workspace, e
     run_id, other = enter(), enter()
     name_run(workspace, run_id, "Aachen", "three persons of 44")
     last = audit_rows(workspace.connection)[-1]
-    assert (last.act, last.subject, last.found["name"], last.found["note"]) == (
-        Act.RUN_NAMED,
+    assert (last.act, last.subject, last.details_table["name"], last.details_table["note"]) == (
+        AuditAct.RUN_NAMED,
         "run 1",
         "given",
         "given",
@@ -131,7 +131,7 @@ def test_a_run_that_is_deleted_gives_its_name_back(workspace: Workspace, enter: 
 
 def test_an_adopted_workspace_keeps_the_names_of_its_runs(workspace: Workspace, enter: Enter, tmp_path: Path) -> None:
     name_run(workspace, enter(), "reference", "theirs")
-    adopt(workspace.directory, tmp_path / "mine")
+    adopt_workspace(workspace.directory, tmp_path / "mine")
     with Workspace.open(tmp_path / "mine") as copy:
         assert find_run(copy, "reference").note == "theirs"
         assert verify_workspace(copy).wrong == ()

@@ -18,8 +18,8 @@ from sfumato.workspace.service.deletion import delete_project, delete_run
 from sfumato.workspace.store.run_log import note, run_log
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.upkeep.adopting import adopt
-from sfumato.workspace.upkeep.maintenance import remove_orphans, workspace_checks
+from sfumato.workspace.upkeep.adopting import adopt_workspace
+from sfumato.workspace.upkeep.maintenance import check_workspace_health, remove_orphans
 
 Enter = Callable[..., int]
 
@@ -89,7 +89,7 @@ def test_a_directory_that_is_a_link_is_refused(workspace: Workspace, tmp_path: P
     with pytest.raises(StrangeFile):
         start_worker(workspace.directory) if name == "logs" else workspace.tables.sweep()
     assert any(
-        check.state == "problem" and "is a link" in check.text for check in workspace_checks(workspace.directory)
+        check.state == "problem" and "is a link" in check.text for check in check_workspace_health(workspace.directory)
     )
     assert [path.name for path in elsewhere.iterdir()] == ["thesis.txt"]
 
@@ -157,7 +157,7 @@ def test_a_file_of_the_workspace_that_is_a_link_or_a_pipe_is_refused(
     with pytest.raises(StrangeFile, match="is a named pipe"):
         Workspace.open(workspace.directory)
     assert load_state(workspace.directory) == AppState()
-    assert audit.kept_head(workspace.directory) is None or name != "audit.head"
+    assert audit.read_head_file(workspace.directory) is None or name != "audit.head"
 
 
 def test_the_state_of_the_app_follows_no_link_that_waits_for_it(workspace: Workspace, outside: Path) -> None:
@@ -187,7 +187,7 @@ def test_another_users_workspace_can_be_looked_at(strangers: Path) -> None:
         assert workspace.owner
         assert find_run(workspace, "last").title == "Small study"
         assert len(workspace.read(workspace.dataset(1)).frame) == 80
-    assert any("only looked at" in check.text for check in workspace_checks(strangers))
+    assert any("only looked at" in check.text for check in check_workspace_health(strangers))
     save_state(strangers, AppState(tab="data"))
     assert contents(strangers) == before
 
@@ -221,13 +221,13 @@ def test_an_adopted_workspace_is_a_checked_copy_in_which_nothing_goes_on(
     enter()
     workspace.close()
     before = contents(workspace.directory)
-    done = adopt(workspace.directory, tmp_path / "mine")
+    done = adopt_workspace(workspace.directory, tmp_path / "mine")
     assert (done.runs, done.stopped) == (1, 1)
     assert contents(workspace.directory) == before
     with Workspace.open(tmp_path / "mine") as copy:
         assert find_run(copy, 1).state.value == "interrupted"
         assert len(copy.read(copy.dataset(1)).frame) == 80
-        rows, wrong = audit.verify(copy.connection, copy.directory)
+        rows, wrong = audit.verify_audit_log(copy.connection, copy.directory)
         assert not wrong
         assert [row.act for row in rows[-2:]] == ["workspace adopted", "key made"]
         assert len(copy.key()) == 32
@@ -248,11 +248,11 @@ def test_what_does_not_hold_is_not_adopted(workspace: Workspace, enter: Enter, t
     enter()
     tampered(workspace, statement)
     with pytest.raises(WorkspaceError):
-        adopt(workspace.directory, tmp_path / "mine")
+        adopt_workspace(workspace.directory, tmp_path / "mine")
     assert not (tmp_path / "mine").exists()
 
 
 def test_a_workspace_is_adopted_into_a_new_directory_alone(workspace: Workspace, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     with pytest.raises(NotAWorkspace, match="exists already"):
-        adopt(workspace.directory, tmp_path / "full")
+        adopt_workspace(workspace.directory, tmp_path / "full")

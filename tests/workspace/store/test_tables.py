@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 from prepared_tables import schema_of
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.workspace.errors import DamagedTable
 from sfumato.workspace.store.tables import Tables
@@ -60,7 +60,7 @@ def microdata(draw: st.DrawFn) -> Microdata:
             "d": pd.Series(column(st.dates())).astype("str"),
         }
     )
-    return conform(frame, schema)
+    return conform_to_schema(frame, schema)
 
 
 @pytest.mark.slow

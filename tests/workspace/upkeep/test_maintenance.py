@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.workspace.audit import Act, audit_rows, verify
+from sfumato.workspace.audit import AuditAct, audit_rows, verify_audit_log
 from sfumato.workspace.errors import NotFound, NotReady
 from sfumato.workspace.jobs.queue import claim
 from sfumato.workspace.jobs.runs import enter_again
@@ -56,9 +56,9 @@ def test_a_deleted_run_leaves_the_data_and_an_entry_in_the_audit_log(workspace: 
     assert tables(workspace) == {data.table_sha256}
     assert len(workspace.read(data)) == data.records
     last = audit_rows(workspace.connection)[-1]
-    assert (last.act, last.subject) == (Act.RUN_DELETED, f"run {run_id}")
+    assert (last.act, last.subject) == (AuditAct.RUN_DELETED, f"run {run_id}")
     assert run.recipe_sha256 in last.details
-    assert verify(workspace.connection, workspace.directory)[1] == ""
+    assert verify_audit_log(workspace.connection, workspace.directory)[1] == ""
     with pytest.raises(NotFound):
         find_run(workspace, run_id)
 
@@ -118,8 +118,8 @@ def test_a_project_goes_with_its_data(workspace: Workspace, enter: Enter) -> Non
     assert tables(workspace) == set()
     assert not log.exists()
     acts = [row.act for row in audit_rows(workspace.connection)]
-    assert acts[-2:] == [Act.RUN_DELETED, Act.PROJECT_DELETED]
-    assert verify(workspace.connection, workspace.directory)[1] == ""
+    assert acts[-2:] == [AuditAct.RUN_DELETED, AuditAct.PROJECT_DELETED]
+    assert verify_audit_log(workspace.connection, workspace.directory)[1] == ""
     with pytest.raises(NotFound):
         delete_project(workspace, 1)
 
@@ -127,7 +127,7 @@ def test_a_project_goes_with_its_data(workspace: Workspace, enter: Enter) -> Non
 def test_a_kill_before_the_files_are_gone_leaves_only_orphans(
     workspace: Workspace, enter: Enter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sfumato.workspace.upkeep.maintenance import orphans, remove_orphans
+    from sfumato.workspace.upkeep.maintenance import find_orphans, remove_orphans
 
     class Killed(BaseException):
         pass
@@ -136,11 +136,11 @@ def test_a_kill_before_the_files_are_gone_leaves_only_orphans(
         raise Killed
 
     run_id = done(workspace, enter())
-    monkeypatch.setattr(deletion, "_remove", killed)
+    monkeypatch.setattr(deletion, "_remove_files", killed)
     with pytest.raises(Killed):
         delete_run(workspace, run_id)
     grow_old(workspace)
-    left = orphans(workspace, age=0)
+    left = find_orphans(workspace, age=0)
     assert left
     assert {Path(path).stem for path in left} == tables(workspace) - {workspace.datasets(1)[0].table_sha256}
     assert remove_orphans(workspace, age=0) == len(left)

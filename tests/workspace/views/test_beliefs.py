@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from believed import believed_workspace, survey
 
-from sfumato.engine.execution.record_risk import record_risk
+from sfumato.engine.execution.record_risk import average_record_risk
 from sfumato.workspace.errors import NotFound
 from sfumato.workspace.plots.beliefs import moved_panel
 from sfumato.workspace.reporting.beliefs import belief_object, guesses_object, ranking_table, sure
@@ -65,9 +65,9 @@ def test_a_record_that_nobody_asked_about_is_neither_ranked_nor_shown_as_zero(wo
     ):
         with pytest.raises(NotFound, match="was not asked about"):
             look()
-    risk = record_risk([{"candidates": np.array([1.0, np.nan]), "probability": np.array([0.1, np.nan])}])
+    risk = average_record_risk([{"candidates": np.array([1.0, np.nan]), "probability": np.array([0.1, np.nan])}])
     assert risk.ranking().tolist() == [0]
-    assert risk.asked.tolist() == [True, False]
+    assert risk.is_examined.tolist() == [True, False]
 
 
 def test_a_measure_without_known_variables_has_no_drivers_and_says_what_is_there_instead(workspace: Workspace) -> None:

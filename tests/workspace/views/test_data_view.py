@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import Cancelled
 from sfumato.workspace.errors import WorkspaceError
@@ -41,7 +41,7 @@ def people() -> Microdata:
         "income": rng.lognormal(8, 1, 80),
         "entered": pd.to_datetime("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, 80), unit="D"),
     }
-    return conform(pd.DataFrame(frame), SCHEMA)
+    return conform_to_schema(pd.DataFrame(frame), SCHEMA)
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_only_the_columns_that_are_asked_for_are_read_whatever_they_are_called(t
     schema = Schema(tuple(Variable(name, Kind.CONTINUOUS) for name in names))
     with Workspace.create(tmp_path / "w") as made:
         with made.writing():
-            made.add_dataset(made.ensure_project("p"), "p.csv", "0" * 64, conform(frame, schema))
+            made.add_dataset(made.ensure_project("p"), "p.csv", "0" * 64, conform_to_schema(frame, schema))
         for name in names:
             (column,) = found_columns(made.directory, 1, (schema[name],))
             assert (column.name, column.profile and column.profile.mean) == (name, pytest.approx(frame[name].mean()))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.execution.record_risk import record_risk
+from sfumato.engine.execution.record_risk import average_record_risk
 from sfumato.engine.execution.tasks import draw_dataset, fit_model, measure_dataset
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
@@ -142,7 +142,7 @@ def test_the_records_add_up_to_the_runs_own_numbers(workspace: Workspace, finish
             records = open_records(workspace, finished, measure, draw)
             assert len(records) == 80
             risk, scored = risk_of_records(workspace, measure, draw), own_risk(workspace, measure)
-            by_all_known = record_risk([
+            by_all_known = average_record_risk([
                 {part: array for part, array in record_arrays(workspace.tables, measure.key, sha256).items() if not part.startswith("best_")}
                 for one, sha256 in measure.draws.items() if draw in (None, one)
             ])  # fmt: skip

@@ -4,8 +4,8 @@ import json
 import numpy as np
 import pytest
 
-from sfumato.engine.methods.labels import name_called
-from sfumato.engine.methods.registry import find
+from sfumato.engine.methods.labels import measure_name
+from sfumato.engine.methods.registry import find_method
 from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.workspace.jobs.queue import TaskResult, claim, finish
@@ -151,7 +151,7 @@ def test_words_filter_as_they_do_in_python(workspace, run_id, text):
     def has(row):
         found = (
             row.key,
-            name_called(row.key),
+            measure_name(row.key),
             row.target,
             row.dataset,
             row.status,
@@ -211,10 +211,10 @@ def test_a_release_s_curves_say_what_the_variance_behind_their_intervals_is_made
 
 
 def test_what_is_no_curve_is_called_as_the_method_calls_it():
-    method = find("studies.intruder_uncertainty", "")
+    method = find_method("studies.intruder_uncertainty", "")
     names = {output.name for output in method.outputs}
     assert tuple(output.name for output in method.outputs if output.study.variance_share_of) == BAND_SHARES
-    assert names - {output.name for output in method.curves} == {*BAND_SHARES, "replicates"}
+    assert names - {output.name for output in method.curve_outputs} == {*BAND_SHARES, "replicates"}
 
 
 @pytest.mark.slow

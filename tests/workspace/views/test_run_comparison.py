@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from prepared_workspaces import enter_recipe
 
-from sfumato.engine.data.microdata import Microdata, conform
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import DifferentData, NotFound, NotReady
 from sfumato.workspace.jobs.worker import work
@@ -65,8 +65,8 @@ def test_a_run_compared_with_its_repetition_differs_in_nothing(workspace: Worksp
     one, two, other = enter(), enter(), enter(synthesis=SPARSE, release={"m": 3, "seed": 8})
     work(workspace.directory, idle=0)
     same = compare_runs(workspace, one, two)
-    assert all(row.difference in (0, None) and not row.better for row in same.rows)
-    assert any(row.difference and row.better for row in compare_runs(workspace, one, other).rows)
+    assert all(row.difference in (0, None) and not row.better_run for row in same.rows)
+    assert any(row.difference and row.better_run for row in compare_runs(workspace, one, other).rows)
 
 
 def test_runs_that_are_not_done_or_not_there_are_refused(workspace: Workspace, enter: Enter) -> None:
@@ -84,7 +84,11 @@ def on_data(workspace: Workspace, small_recipe: Callable[..., Recipe], small_dat
     def make(rows: slice = slice(None), content: bytes = b"simulated", **sections: Any) -> int:
         recipe = small_recipe(measure=[{"method": "utility.ecdf"}], threshold=[], **sections)
         frame = small_data.frame.iloc[rows].reset_index(drop=True)
-        data = Microdata(small_data.schema, frame) if "variables" not in sections else conform(frame, recipe.schema)
+        data = (
+            Microdata(small_data.schema, frame)
+            if "variables" not in sections
+            else conform_to_schema(frame, recipe.schema)
+        )
         return enter_recipe(workspace, recipe, data, "simulated.csv", content)
 
     return make

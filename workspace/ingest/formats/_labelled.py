@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.data.missing_codes import range_of
+from sfumato.engine.data.missing_codes import parse_code_range
 from sfumato.engine.data.schema import Kind, Variable
 
 from ...errors import NotReleased
@@ -144,7 +144,7 @@ def declared(variable: Variable, codes: Sequence[str]) -> list[Any]:
     """The missing codes, and ranges of them, that these kinds belong to."""
     found: list[Any] = []
     for code in variable.missing:
-        limits = range_of(code)
+        limits = parse_code_range(code)
         if limits is not None and any(limits[0] <= float(kind) <= limits[1] for kind in codes):
             found.append({"lo": limits[0], "hi": limits[1]})
         elif limits is None and any(is_code(str(code)) and float(code) == float(kind) for kind in codes):
@@ -181,7 +181,7 @@ def is_code(text: str) -> bool:
 
 
 def _is_missing(code: str, variable: Variable) -> bool:
-    limits = [(float(one), float(one)) if range_of(one) is None else range_of(one) for one in variable.missing if range_of(one) or is_code(str(one))]  # fmt: skip
+    limits = [(float(one), float(one)) if parse_code_range(one) is None else parse_code_range(one) for one in variable.missing if parse_code_range(one) or is_code(str(one))]  # fmt: skip
     return any(ends is not None and ends[0] <= float(code) <= ends[1] for ends in limits)
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pyreadstat
 from numpy.typing import NDArray
 
-from sfumato.engine.data.missing_codes import range_code
+from sfumato.engine.data.missing_codes import format_code_range
 
 from ..raw_tables import Description, RawTable
 
@@ -98,7 +98,7 @@ def _missing(about: Any, name: str, tags: pd.Series | None) -> tuple[str | float
     found: list[str | float] = []
     for limits in (about.missing_ranges or {}).get(name, ()):
         low, high = limits["lo"], limits["hi"]
-        found.append(_plain(low) if low == high else range_code(low, high))
+        found.append(_plain(low) if low == high else format_code_range(low, high))
     return tuple(found)
 
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from sfumato.engine.errors import BadInput, suggestion
-from sfumato.engine.wording import counted
+from sfumato.engine.errors import BadInput, near_miss_hint
+from sfumato.engine.wording import count_noun
 
 from ...errors import NotReleased
 from ..file_formats import Asked, Format, Outgoing
@@ -58,7 +58,7 @@ def read(source: Source, asked: Asked) -> RawTable:
         if not names:
             raise BadInput("", "{name} has no sheet with cells")
         if sheet and sheet not in names:
-            near = suggestion(sheet, names) or f"; sheets: {', '.join(names)}"
+            near = near_miss_hint(sheet, names) or f"; sheets: {', '.join(names)}"
             raise BadInput("data.sheet", f'{{name}} has no sheet "{sheet}"{near}')
         chosen = book.worksheets[names.index(sheet) if sheet else 0]
         chosen.reset_dimensions()
@@ -101,10 +101,11 @@ def _table(rows: list[tuple[Any, ...]]) -> tuple[pd.DataFrame, int]:
         raise BadInput("", f"column {place} of {{name}} has no name; the first row must hold one for each column")
     if len(header) > MOST_COLUMNS:
         raise BadInput(
-            "", f"{{name}} has {counted(len(header), 'column')}; at most {MOST_COLUMNS:,} can be read: leave some out"
+            "",
+            f"{{name}} has {count_noun(len(header), 'column')}; at most {MOST_COLUMNS:,} can be read: leave some out",
         )
     if wide := sum(any(cell is not None for cell in row[len(header) :]) for row in body):
-        raise BadInput("", f"{counted(wide, 'row')} of {{name}} have cells beyond the columns that have a name")
+        raise BadInput("", f"{count_noun(wide, 'row')} of {{name}} have cells beyond the columns that have a name")
     errors = 0
     columns: dict[int, pd.Series] = {}
     for j in range(len(header)):

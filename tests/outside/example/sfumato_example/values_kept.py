@@ -48,7 +48,7 @@ def values_kept(confidential: Microdata, released: Microdata, spec: ValuesKeptSp
     """The share of the records whose value is unchanged, column by column, and the least of them."""
     found = []
     for name in spec.variables:
-        ours, theirs = confidential.numbers(name)[released.records], released.numbers(name)
+        ours, theirs = confidential.numbers(name)[released.linked_records], released.numbers(name)
         found.append(
             Estimate("kept", float(np.mean((ours == theirs) | (np.isnan(ours) & np.isnan(theirs)))), name, unit="share")
         )

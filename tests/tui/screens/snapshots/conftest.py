@@ -15,7 +15,7 @@ from believed import believed_workspace
 from prepared_tables import HOUSEHOLD_PLAN, household_survey
 from prepared_workspaces import enter_recipe
 
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs.queue import claim, fail, request_stop
@@ -44,7 +44,7 @@ class Clock(datetime):
 
 def survey():
     recipe = Recipe.from_table(HOUSEHOLD_PLAN)
-    return recipe, conform(household_survey().round({"income": 2}), recipe.schema)
+    return recipe, conform_to_schema(household_survey().round({"income": 2}), recipe.schema)
 
 
 def pin(directory):
