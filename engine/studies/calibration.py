@@ -51,7 +51,7 @@ from ._anonymising import (
     require_present,
     select_schema,
 )
-from ._group_tests import OriginalTests, AgreementCounts
+from ._group_tests import AgreementCounts, OriginalTests
 
 ERRORS_ALLOWED = 0.05
 # Score: the data quality method and its output; §4.2 names the thresholds in use.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sfumato.engine.studies._group_tests import GroupTest, AgreementCounts, count_agreement, g_test, t_test
+from sfumato.engine.studies._group_tests import AgreementCounts, GroupTest, count_agreement, g_test, t_test
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -72,7 +72,7 @@ def test_a_weight_of_large_strata_passes_and_one_of_few_records_is_counted() -> 
         "7 of 200 people (3.5 %) have a survey weight (w) that fewer than 10 people share; 0 of them" in found.message
     )
     calibrated = STRATA + np.arange(N) / 1000
-    assert seen("kept_weight", case(calibrated, calibrated)).held == 1
+    assert seen("kept_weight", case(calibrated, calibrated)).compared_value == 1
     check = next(one for one in CHECKS if one.key == "kept_weight")
     assert check.limits_under_policy(Policy()) == (0, 0.5)
 
