@@ -6,12 +6,15 @@ hold-out people is a look of ``membership_evidence``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from sfumato.engine.adversary.cells import comparable_numbers
 from sfumato.engine.adversary.tails import ReleasedTails, measure_released_tails
 
 from .checks import CheckNotApplicable, CheckResult, ExaminedRelease, PooledDatasets, record_numbers, worst_over_pools
+from .earlier import ReleasedData
 
 NOT_DRAWN = "records of an anonymised table are protected by their classes"
 NO_NUMBERS = "no numbers or dates are replaced"
@@ -26,9 +29,13 @@ def _replaced_numbers(case: ExaminedRelease) -> tuple[str, ...]:
     return case.replaced_numbers
 
 
-def _replaces_column(case: ExaminedRelease, name: str):  # type: ignore[no-untyped-def]
+def _replaces_column(case: ExaminedRelease, name: str) -> Callable[[ReleasedData], bool]:
     schema = case.confidential.schema
-    return lambda one: one.synthetic and one.has_variables((name,), schema) and name in one.replaced
+
+    def replaces(data: ReleasedData) -> bool:
+        return data.is_synthetic and data.has_variables((name,), schema) and name in data.replaced
+
+    return replaces
 
 
 def _column_tails(case: ExaminedRelease, name: str, pool: PooledDatasets) -> ReleasedTails:
