@@ -80,7 +80,7 @@ def test_a_public_key_that_the_account_never_sees_is_noticed(monkeypatch: pytest
     recipe = of("all declared")
     assert neighbour_differences(recipe) == []
     for module in (privacy, tasks):
-        monkeypatch.setattr(module, "accounts_of", old)
+        monkeypatch.setattr(module, "privacy_accounts", old)
     found = neighbour_differences(recipe)
     assert found
     assert all("a public key leaves the claim" in one for one in found)

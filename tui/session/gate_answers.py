@@ -154,7 +154,7 @@ class GateMemory:
             policy = read_policy_of_workspace(directory)
             # Where the policy changed while the gate looked, the examination does not hold: the next who asks examines again.
             stamp = found.stamp if policy.sha256 == found.examination.policy_sha256 else ""
-            blocking = {one.check for one in found.examination.blocking}
+            blocking = {one.check for one in found.examination.blocking_findings}
             waive = {check: reason for check, reason in self.waivers(run_id).items() if check in blocking}
             examined = ExaminedRun(run_id, policy, recipe, found.examination, found.records, stamp, waive=waive)
             self.keep(examined)

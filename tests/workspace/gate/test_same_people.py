@@ -146,7 +146,7 @@ def test_a_budget_is_shared_with_one_person_in_common_by_an_identifier(
 ) -> None:
     """And what cannot be told is to be judged where it would exceed the budget."""
     for module in (earlier, earlier_checks):
-        monkeypatch.setattr(module, "cost_of", lambda *_: earlier.PrivacySpending(4.0, 1, covered=True))
+        monkeypatch.setattr(module, "privacy_cost_of_run", lambda *_: earlier.PrivacySpending(4.0, 1, covered=True))
     columns = ["person", "sex", "income"]
     first, second, third = (people(80, seed)[columns] for seed in (1, 2, 3))
     second.loc[5, "person"] = first.loc[7, "person"]

@@ -104,6 +104,6 @@ def test_promises_that_ignore_the_key_are_noticed(monkeypatch: pytest.MonkeyPatc
         return real(recipe, data, secret=True)
 
     for module in (users, tasks):
-        monkeypatch.setattr(module, "accounts_of", old)
+        monkeypatch.setattr(module, "privacy_accounts", old)
     (text,) = promises(GENERATED["perturbed_gibbs, all declared"], b"")
     assert "differentially private with" in text
