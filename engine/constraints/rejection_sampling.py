@@ -223,7 +223,7 @@ def round_significant(values: Floats) -> Floats:
 class ConstrainedDataset:
     """Dataset while its steps are carried out.
 
-    most: redraws of a record in each step at most
+    most_redraws: redraws of a record in each step at most
     pending: by variable, records whose value of a computed variable waits for its own step
     tally: counts of redraws
     """

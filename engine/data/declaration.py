@@ -56,7 +56,7 @@ class Param:
     always_written: the field is written at its default too
     parse: makes the value of a field, or each item of a list or table, in place of the check of its type; raises ValueError
     fix: end of a message about a wrong value
-    lever: values that a search tries
+    search_values: values that a search tries
 
     A recipe is refused where a field of a synthesis step names a variable that this step or a later one makes: its confidential value
     could enter the

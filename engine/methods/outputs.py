@@ -311,13 +311,14 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class LatticeOutputs:
-    """Outputs with the answers of a study about every subset of some variables, by name.
+    """Names of the outputs of a study about every subset of some variables.
 
-    risk: risk of a subset, which the row parameter ``subset`` lists
-    subset_outputs: other outputs of a subset
+    risk: risk of a subset
+    others: other outputs of a subset
     largest: largest risk of any subset
-    coarsen_first: variable to coarsen first
-    variable_outputs: outputs of every variable, its row's target
+    first: variable to coarsen first
+    each: outputs of every variable, its row's target
+    subset: row parameter that lists the variables of a subset
     """
 
     risk: str

@@ -391,7 +391,7 @@ class _BeliefMatches:
     """Matches by one way to use a belief, in one dataset; each count is made on first use.
 
     sure: matches by what the intruder is sure of
-    matchers: windows that stay, for identification, learning and what is known alone
+    held: windows that stay, for identification, learning and what is known alone
     near: windows beside those that stay, the belief's or none
     """
 

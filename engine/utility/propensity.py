@@ -166,7 +166,7 @@ def logit_pmse(design: SparseDesign, y: Floats, repeated: NDArray[np.bool_]) -> 
 
 
 def tree_pmse(x: Integers, labels: Sequence[Floats], levels: Sequence[int], minbucket: int, cp: float) -> list[float]:
-    """Return the pMSE of a classification tree of each of the ``labels`` y (N,) by codes x (N, P), grown and pruned as ``class_trees`` does.
+    """Return the pMSE of a classification tree of each of the ``labels`` y (N,) by codes x (N, P), grown and pruned as ``grow_class_trees`` does.
 
     ``levels`` (P,) says how many levels a predictor without an order has, 0 for one with. Leaves have at least ``minbucket``
     records, and each split saves the share ``cp`` of the root's misclassified records. Both tables weigh the same: else the

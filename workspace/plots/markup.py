@@ -17,7 +17,7 @@ class Markup(str):
 
 
 def text(value: str) -> Markup:
-    """The text as markup shows it: what is ``visible`` of it, escaped."""
+    """The text as markup shows it: what is ``replace_hidden`` of it, escaped."""
     return value if isinstance(value, Markup) else Markup(escape(replace_hidden(value), quote=True))
 
 
