@@ -23,6 +23,8 @@ LevelsByVariable = Mapping[str, Sequence[str]]
 """By variable the levels that may be named."""
 UNLABELLED_MISSING = "missing"
 """The label of a kind of missing value that has none."""
+LONE_SIGNS = frozenset("+-\u2212")
+"""Signs that begin a formula where more follows."""
 
 
 def released_levels(tables: Iterable[pa.Table], left_out: Collection[str] = ()) -> LevelsByVariable:
@@ -139,9 +141,11 @@ def codebook_csv(
             missing = {
                 kind: variable.labels.get(kind, UNLABELLED_MISSING) for kind in (named or {}).get(variable.name, ())
             }
-            about = (variable.name, variable.title, variable.kind.value)
+            about = (variable.title, variable.kind.value)
             for level in [*names.items(), *missing.items()] or [("", "")]:
-                lines.writerow([plain_cell(cell) for cell in (*about, *level)])
+                # A program that takes another sign for the delimiter sees the whole line behind a name that is a lone sign.
+                name = f"'{variable.name}" if variable.name in LONE_SIGNS else plain_cell(variable.name)
+                lines.writerow([name, *(plain_cell(cell) for cell in (*about, *level))])
     return text.getvalue()
 
 

@@ -57,4 +57,4 @@ def table(benchmark: ModuleType, rng: np.random.Generator):  # type: ignore[no-u
     step, _ = benchmark.MODELS["DM, a = .0001"]
     of = benchmark.recipe(step)
     raw = benchmark.pd.DataFrame(benchmark.CELLS[benchmark.observed(rng)].astype(str), columns=list(benchmark.NAMES))
-    return benchmark.conform(raw, of.schema)
+    return benchmark.conform_to_schema(raw, of.schema)

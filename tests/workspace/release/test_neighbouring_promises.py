@@ -90,7 +90,9 @@ def test_a_shipped_recipe_claims_and_may_release_the_same_of_neighbours(name: st
 def test_promises_that_the_data_decide_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it was: the account reported missing values where these data have some."""
     plan = GENERATED["perturbed_gibbs, missing values not declared"]
-    monkeypatch.setattr(budget, "_missingness_undeclared", lambda recipe, data, name: bool(data.missing_mask(name).any()))
+    monkeypatch.setattr(
+        budget, "_missingness_undeclared", lambda recipe, data, name: bool(data.missing_mask(name).any())
+    )
     found = promises(plan)
     assert len(found) == 2
     assert any("differentially private with" in text and "a table" in whats for text, whats in found.items())
