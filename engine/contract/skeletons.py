@@ -266,11 +266,11 @@ quasi_identifiers = ["region", "sex"]
 }
 TEST = '''"""What the contract cannot know of ``{key}``: values that are known from elsewhere."""
 
-from sfumato.engine.methods.registry import find
+from sfumato.engine.methods.registry import find_method
 
 
 def test_it_is_found_under_its_key() -> None:
-    assert find("{key}", "step").title == "{title}"
+    assert find_method("{key}", "step").title == "{title}"
 '''
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from io import StringIO
@@ -144,8 +145,11 @@ def codebook_csv(
             about = (variable.title, variable.kind.value)
             for level in [*names.items(), *missing.items()] or [("", "")]:
                 # A program that takes another sign for the delimiter sees the whole line behind a name that is a lone sign.
-                name = f"'{variable.name}" if variable.name in LONE_SIGNS else plain_cell(variable.name)
-                lines.writerow([name, *(plain_cell(cell) for cell in (*about, *level))])
+                name = plain_cell(variable.name)
+                sign = unicodedata.normalize("NFKC", name.strip(' "\u00a0'))
+                lines.writerow(
+                    [f"'{name}" if sign in LONE_SIGNS else name, *(plain_cell(cell) for cell in (*about, *level))]
+                )
     return text.getvalue()
 
 

@@ -398,13 +398,13 @@ def test_linking_records_loads_no_database() -> None:
     script = """
 import sys
 import numpy as np
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.risk.record_linkage import RecordLinkageSpec, record_linkage
 from sfumato.engine.methods.run import Run
 from sfumato.engine.data.schema import Kind, Schema, Variable
 import pandas as pd
 rows = pd.DataFrame({"job": list("xyxyz"), "pet": list("xyyxz")})
-table = conform(rows, Schema(tuple(Variable(name, Kind.CATEGORICAL) for name in rows)))
+table = conform_to_schema(rows, Schema(tuple(Variable(name, Kind.CATEGORICAL) for name in rows)))
 record_linkage(table, table, RecordLinkageSpec(keys=("job", "pet")), Run(np.random.default_rng(0)))
 sys.exit(" ".join({"duckdb", "sqlite3", "splink"} & set(sys.modules)) or 0)
 """

@@ -24,10 +24,10 @@ SOURCE = Source("simulated.csv", b"simulated")
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from sfumato.engine.data.microdata import conform
+from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs import runs
-from sfumato.workspace.service.prepare import enter_together
+from sfumato.workspace.service.prepare import enter_with_companions
 from sfumato.workspace.ingest.files import Source, read_frame
 from sfumato.workspace.service.prepare import PreparedRun
 from sfumato.workspace.store.workspace import Workspace
@@ -35,14 +35,14 @@ from sfumato.workspace.store.workspace import Workspace
 directory, data, recipe, dies_at = sys.argv[1:]
 recipe = Recipe.from_toml(Path(recipe).read_text())
 source = Source("simulated.csv", Path(data).read_bytes())
-run = PreparedRun(recipe, source, conform(read_frame(source, recipe.schema), recipe.schema))
+run = PreparedRun(recipe, source, conform_to_schema(read_frame(source, recipe.schema), recipe.schema))
 entered = [runs._enter_tasks]
 def dying(*arguments):
     entered.append(entered[0](*arguments))
     if len(entered) - 1 == int(dies_at):
         os.kill(os.getpid(), signal.SIGKILL)
 runs._enter_tasks = dying
-enter_together(Workspace.open(Path(directory)), run, [run, run])
+enter_with_companions(Workspace.open(Path(directory)), run, [run, run])
 """
 
 
