@@ -57,6 +57,21 @@ atexit.register(shutil.rmtree, STATE, ignore_errors=True)
 os.environ["XDG_STATE_HOME"] = str(STATE / "session")
 os.environ["XDG_DATA_HOME"] = str(STATE / "data")
 
+PICTURES = importlib.import_module("sfumato.workspace.documents.acro")
+DRAWN = functools.lru_cache(512)(vars(PICTURES)["png"])
+LOOKED_AT = ("tests/workspace/documents/", "tests/workspace/release/test_what_leaves.py")
+
+
+def picture(drawing: str, *, note: str) -> bytes | None:
+    """The picture of a drawing in tests that look at what documents show, drawn once; in others an empty one: every release has many."""
+    looked = os.environ.get("PYTEST_CURRENT_TEST", "").startswith(LOOKED_AT)
+    empty = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"/>'
+    found: bytes | None = DRAWN(drawing if looked else empty, note=note)
+    return found
+
+
+vars(PICTURES)["png"] = picture
+
 TOO_LONG = 5.0
 """Seconds of processor time after which a test is no quick one: far above what developers_tests.md allows, so that no test fails on a slow day."""
 FEW_MODULES = 20
@@ -163,28 +178,17 @@ def _own_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(STATE / str(next(NUMBERS))))
 
 
-@pytest.fixture
-def known_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give workspaces that are made without naming a key the same keys each time that the test runs, one after another.
-
-    For tests of commands and of the app, which name none; others give ``Workspace.create`` a key.
+@pytest.fixture(autouse=True)
+def own_keys(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keys that workspaces make for themselves are the same each time that a test runs: the gate stops one in two hundred
+    honest releases by chance, and what a test finds shall not depend on chance. Fixtures of a session name their keys.
     """
-    # The gate stops one in two hundred honest releases by chance: with random keys a test would fail as often.
     numbers = itertools.count()
 
-    def known_key() -> bytes:
-        return hashlib.sha256(f"key {next(numbers)}".encode()).digest()
+    def key() -> bytes:
+        return hashlib.sha256(f"{request.node.nodeid} {next(numbers)}".encode()).digest()
 
-    monkeypatch.setattr("sfumato.workspace.store.workspace.new_key", known_key)
-
-
-@pytest.fixture
-def blank_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the pictures of figures in documents empty: for tests that release often and look at no picture."""
-    empty = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"/>'
-    module = importlib.import_module("sfumato.workspace.documents.acro")  # the package has a function of that name
-    draw = module.png
-    monkeypatch.setattr(module, "png", lambda _, *, note: draw(empty, note=note))
+    monkeypatch.setattr("sfumato.workspace.store.workspace.new_key", key)
 
 
 @pytest.fixture

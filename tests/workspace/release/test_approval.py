@@ -29,7 +29,7 @@ OTHER = 4_000_001
 
 
 @pytest.fixture
-def run_id(workspace: Workspace, finished: Callable[..., int], tmp_path: Path, blank_pictures: None) -> int:
+def run_id(workspace: Workspace, finished: Callable[..., int], tmp_path: Path) -> int:
     made = finished()
     (tmp_path / "requests").mkdir()
     write_policy(workspace, tmp_path)

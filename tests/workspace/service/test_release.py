@@ -56,7 +56,7 @@ ENCLAVE = {"m": 3, "seed": 7, "audience": "enclave"}
 
 
 @pytest.fixture
-def done(finished: Enter, blank_pictures: None) -> int:
+def done(finished: Enter) -> int:
     """A run whose only threshold is met; into an enclave, where its few people may be found by the columns that it keeps."""
     return finished(release=ENCLAVE)
 
