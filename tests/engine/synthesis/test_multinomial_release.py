@@ -198,7 +198,7 @@ def test_what_a_record_s_own_released_values_say_is_that_of_fits_anew(weighted: 
     data = data.with_weights(weight)
     releases = released(of, data)
     chosen = np.array([0, 1, 8])
-    found = np.sum([m.own_record(every_guess(chosen)) for m in models(of, data, releases)], axis=0)  # type: ignore[attr-defined]
+    found = np.sum([m.own_record_log_likelihoods(every_guess(chosen)) for m in models(of, data, releases)], axis=0)  # type: ignore[attr-defined]
     for r, record in enumerate(chosen):
         exact = own_record_anew(of, data, releases, int(record), weight)
         size = np.ptp(exact)
@@ -212,7 +212,7 @@ def test_a_record_of_weight_0_leaves_its_released_values_as_probable_whatever_is
     data = made(of, 120).with_weights(np.where(np.arange(120) == 2, 0.0, 1.0))
     releases = released(of, data)
     (first, _) = models(of, data, releases)
-    said = first.own_record(every_guess(np.array([2, 3])))  # type: ignore[attr-defined]
+    said = first.own_record_log_likelihoods(every_guess(np.array([2, 3])))  # type: ignore[attr-defined]
     assert np.ptp(said[0], axis=0).max() == 0
     assert np.ptp(said[1], axis=0).min() > 0
 

@@ -132,7 +132,7 @@ def test_runs_of_an_earlier_version_are_not_blocked_for_what_is_generally_so(pla
     by_part = record_risk.arrays_by_part
     for module in ("sfumato.engine.execution.record_risk", "sfumato.workspace.store.rankings"):
         monkeypatch.setattr(
-            f"{module}.by_part",
+            f"{module}.arrays_by_part",
             lambda arrays, declared: {
                 k: v for k, v in by_part(arrays, declared).items() if k not in ("prior", "guessed")
             },

@@ -171,7 +171,7 @@ def exact_too(
     def found(plan: Any, rules: Any, rows: Any, *more: Any) -> tuple[PublicFigure, ...]:
         protected = figures(plan, rules, rows, *more)
         row = next(one for one in rows if one.measure == "max_abs_difference" and one.draw is None)
-        bare = replace(row, value=rules.number(row.value), lower=None, upper=None, baseline=None, reason="")
+        bare = replace(row, value=rules.round_number(row.value), lower=None, upper=None, baseline=None, reason="")
         return (*protected, replace(protected[0], row=bare) if checked else PublicFigure(bare))
 
     return found
