@@ -92,7 +92,7 @@ def {name}(confidential: Microdata, released: Microdata, spec: {spec}, run: Run)
         return Measure((Estimate.not_computed("{output}", "no numerical column is released"),))
     found = []
     for column in spec.variables:
-        ours, theirs = confidential.numbers(column)[released.records], released.numbers(column)
+        ours, theirs = confidential.numbers(column)[released.linked_records], released.numbers(column)
         same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
         found.append(Estimate("{output}", float(np.mean(same)), column, unit="share"))
     return Measure(tuple(found))
