@@ -24,8 +24,8 @@ LevelsByVariable = Mapping[str, Sequence[str]]
 """By variable the levels that may be named."""
 UNLABELLED_MISSING = "missing"
 """The label of a kind of missing value that has none."""
-LONE_SIGNS = frozenset("+-\u2212")
-"""Signs that begin a formula where more follows."""
+FORMULA_SIGNS = ("+", "-", "\u2212")
+"""Signs that begin a formula where more than a number follows."""
 
 
 def released_levels(tables: Iterable[pa.Table], left_out: Collection[str] = ()) -> LevelsByVariable:
@@ -144,11 +144,14 @@ def codebook_csv(
             }
             about = (variable.title, variable.kind.value)
             for level in [*names.items(), *missing.items()] or [("", "")]:
-                # A program that takes another sign for the delimiter sees the whole line behind a name that is a lone sign.
+                # A program that takes another sign for the delimiter sees the whole line behind a name that begins with a sign, a number too.
                 name = plain_cell(variable.name)
                 sign = unicodedata.normalize("NFKC", name.strip(' "\u00a0'))
                 lines.writerow(
-                    [f"'{name}" if sign in LONE_SIGNS else name, *(plain_cell(cell) for cell in (*about, *level))]
+                    [
+                        f"'{name}" if sign[:1] in FORMULA_SIGNS else name,
+                        *(plain_cell(cell) for cell in (*about, *level)),
+                    ]
                 )
     return text.getvalue()
 

@@ -223,7 +223,7 @@ def test_no_text_file_of_a_hostile_release_hides_turns_or_computes_anything(make
         assert (tmp_path / "out" / "public" / "privacy.txt").exists()
 
 
-@pytest.mark.parametrize("sign", ["-", "+", "\u2212"])
+@pytest.mark.parametrize("sign", ["-", "+", "\u2212", "-0"])
 def test_a_variable_that_is_called_by_a_lone_sign_begins_no_formula(sign: str) -> None:
     """A reader by semicolons takes the whole line for one cell."""
     schema = Schema((Variable(sign, Kind.CATEGORICAL, levels=("a",)),))
