@@ -63,6 +63,13 @@ def plain_cell(text: str) -> str:
     return _escape_formulas(replace_hidden(_join_lines(text)))
 
 
+def leading_cell(text: str) -> str:
+    """Return ``plain_cell`` for the first cell of a line, with an apostrophe before a number or a sign alone too."""
+    # A program that takes another sign for the delimiter reads the whole line as this cell: more than a number stands behind the sign.
+    cell = plain_cell(text)
+    return f"'{cell}" if _begins_formula(cell) else cell
+
+
 def _join_lines(text: str) -> str:
     return text if text.isprintable() else re.sub(r"\r\n|[\r\n\t]", " ", text)
 

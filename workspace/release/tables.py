@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from io import StringIO
@@ -17,15 +16,13 @@ from sfumato.engine.data.schema import Kind, Schema, Variable
 from ..errors import NotReleased
 from ..ingest.file_formats import Outgoing, format_called
 from ..store.tables import KIND_OF
-from ..visible_text import plain_cell
+from ..visible_text import leading_cell, plain_cell
 from .forms import DatasetForm
 
 LevelsByVariable = Mapping[str, Sequence[str]]
 """By variable the levels that may be named."""
 UNLABELLED_MISSING = "missing"
 """The label of a kind of missing value that has none."""
-FORMULA_SIGNS = ("+", "-", "\u2212")
-"""Signs that begin a formula where more than a number follows."""
 
 
 def released_levels(tables: Iterable[pa.Table], left_out: Collection[str] = ()) -> LevelsByVariable:
@@ -142,17 +139,9 @@ def codebook_csv(
             missing = {
                 kind: variable.labels.get(kind, UNLABELLED_MISSING) for kind in (named or {}).get(variable.name, ())
             }
-            about = (variable.title, variable.kind.value)
+            about = [leading_cell(variable.name), plain_cell(variable.title), variable.kind.value]
             for level in [*names.items(), *missing.items()] or [("", "")]:
-                # A program that takes another sign for the delimiter sees the whole line behind a name that begins with a sign, a number too.
-                name = plain_cell(variable.name)
-                sign = unicodedata.normalize("NFKC", name.strip(' "\u00a0'))
-                lines.writerow(
-                    [
-                        f"'{name}" if sign[:1] in FORMULA_SIGNS else name,
-                        *(plain_cell(cell) for cell in (*about, *level)),
-                    ]
-                )
+                lines.writerow([*about, *map(plain_cell, level)])
     return text.getvalue()
 
 
