@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..constraints.constraints import LevelComparison, bound_terms
-from ..constraints.rejection_sampling import check_redraws, plan_constraints, refuse_redrawn_models
+from ..constraints.rejection_sampling import ConstraintPlan, check_redraws, plan_constraints, refuse_redrawn_models
 from ..data.schema import Schema
 from ..errors import BadInput
 from ..methods.registry import registry
@@ -42,8 +43,13 @@ class RecipeSections:
 
     @property
     def steps_about_release(self) -> tuple[RecipeStep, ...]:
-        """Measures and studies."""
+        """Return the measures and studies."""
         return (*self.measures, *self.studies)
+
+    @cached_property
+    def constraint_plan(self) -> ConstraintPlan:
+        """Return which synthesis step keeps which constraint."""
+        return plan_constraints([step.targets for step in self.synthesis], self.schema)
 
 
 def require_one_way_of_making(sections: RecipeSections) -> None:
@@ -149,7 +155,7 @@ def _replaced(sections: RecipeSections) -> tuple[str, ...]:
 
 def require_makers_of_constraints(sections: RecipeSections) -> None:
     """Raise BadInput where a step that has to keep a constraint cannot."""
-    check_redraws(plan_constraints([step.targets for step in sections.synthesis], sections.schema), sections.synthesis)
+    check_redraws(sections.constraint_plan, sections.synthesis)
 
 
 def require_measures_of_release(sections: RecipeSections) -> None:
@@ -180,7 +186,6 @@ def require_steps_to_refit(sections: RecipeSections) -> None:
 
 def require_release_models(sections: RecipeSections) -> None:
     """Raise BadInput where a measure asks for the models of the release, and a step has none or there are no steps."""
-    keeping = plan_constraints([step.targets for step in sections.synthesis], sections.schema)
     for step in sections.steps_about_release:
         if not step.method.uses_release_models:
             continue
@@ -197,7 +202,7 @@ def require_release_models(sections: RecipeSections) -> None:
                     f"{step.method.key} cannot ask {made.method.key} ({made.place}) how probable the release is; "
                     f"it can ask {', '.join(able)}",
                 )
-        refuse_redrawn_models(keeping, step.place, step.method.key)
+        refuse_redrawn_models(sections.constraint_plan, step.place, step.method.key)
 
 
 def refuse_repeated_settings(sections: RecipeSections) -> None:
@@ -222,8 +227,7 @@ def refuse_repeated_steps(sections: RecipeSections) -> None:
                 )
 
 
-Rule = Callable[[RecipeSections], None]
-RULES_OF_MAKING: Sequence[Rule] = (
+RULES: Sequence[Callable[[RecipeSections], None]] = (
     require_one_way_of_making,
     require_own_number_of_records,
     require_payable_public_figures,
@@ -233,9 +237,6 @@ RULES_OF_MAKING: Sequence[Rule] = (
     require_released_said_once,
     require_recode_of_kept_values,
     require_makers_of_constraints,
-)
-"""Rules of how a release is made."""
-RULES_OF_MEASURING: Sequence[Rule] = (
     require_measures_of_release,
     require_holdout,
     require_steps_to_refit,
@@ -243,8 +244,7 @@ RULES_OF_MEASURING: Sequence[Rule] = (
     refuse_repeated_settings,
     refuse_repeated_steps,
 )
-"""Rules of what is measured of it."""
-RULES = (*RULES_OF_MAKING, *RULES_OF_MEASURING)
+"""Rules of how a release is made, then of what is measured of it."""
 
 
 def check_sections(sections: RecipeSections) -> None:

@@ -20,7 +20,13 @@ AS_A_METHOD = {"synthesis": "cart", "anonymisation": "mondrian", "studies": "stu
 
 @dataclass(frozen=True)
 class RecipeStep:
-    """One use of a method: its place in the recipe, the method, its parameters, and the variables a synthesis makes."""
+    """Use of a method in a recipe.
+
+    place: place in the recipe
+    method: the method
+    spec: its parameters
+    targets: variables that a synthesis makes
+    """
 
     place: str
     method: Method
@@ -29,11 +35,11 @@ class RecipeStep:
 
     @property
     def target(self) -> str:
-        """What a synthesis makes, in words."""
+        """Return the variables that a synthesis makes, as text."""
         return ", ".join(self.targets)
 
     def to_table(self) -> dict[str, Any]:
-        """The recipe's table of this step."""
+        """Return the recipe's table of this step."""
         of: str | list[str] = list(self.targets) if self.method.joint else self.target
         head: dict[str, Any] = {"target": of} if of else {}
         name = self.method.name if self.method.family in MAKERS else self.method.key
