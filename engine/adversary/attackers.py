@@ -79,18 +79,20 @@ class AttackerFamily:
         d = len(levelled)
         whole = np.ones((1, d), dtype=np.bool_)
         kinds = [levelled[None], ~levelled[None]] if 0 < levelled.sum() < d else []
-        said = ["all variables", *(["variables with levels", "numbers"] if kinds else [])]
-        said += [", ".join(n for n, inside in zip(variables, half, strict=True) if inside) for half in variable_halves]
+        distance_sets = ["all variables", *(["variables with levels", "numbers"] if kinds else [])]
+        distance_sets += [
+            ", ".join(n for n, inside in zip(variables, half, strict=True) if inside) for half in variable_halves
+        ]
         but_one = ~np.eye(d, dtype=np.bool_) if 1 < d <= MOST_LEFT_OUT else np.zeros((0, d), dtype=np.bool_)
         alike = np.concatenate([whole, *kinds[:1], but_one])
-        agreeing = ["all variables", *(["variables with levels"] if kinds else [])]
-        agreeing += [f"all but {name}" for name in variables] if len(but_one) else []
+        agreement_sets = ["all variables", *(["variables with levels"] if kinds else [])]
+        agreement_sets += [f"all but {name}" for name in variables] if len(but_one) else []
         names = (
-            *(f"nearest released record by {what}" for what in said),
-            *(f"nearest released record against the reference by {what}" for what in said),
+            *(f"nearest released record by {what}" for what in distance_sets),
+            *(f"nearest released record against the reference by {what}" for what in distance_sets),
             "density ratio",
             "local likelihood",
-            *(f"agreement in {what}" for what in agreeing),
+            *(f"agreement in {what}" for what in agreement_sets),
         )
         return cls(np.concatenate([whole, *kinds, variable_halves]), alike, names)
 

@@ -165,7 +165,7 @@ def run_starts_and_lengths(ascending: Keys) -> tuple[NDArray[np.int64], NDArray[
 
 
 def find_positions(values: Keys, rows: Keys) -> NDArray[np.int64]:
-    """Return where each of the rows (k,) stands among values, ascending (n,); -1 where it is none of them."""
+    """Return the place of each row (k,) among ascending values (n,); -1 for a row that is not among them."""
     if not len(values):
         return np.full(len(rows), -1, dtype=np.int64)
     place = sorted_search(values, rows).clip(max=len(values) - 1)

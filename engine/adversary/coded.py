@@ -71,7 +71,7 @@ class RankedNumbers:
         return np.asarray(places[others.distinct_numbers.codes])
 
     def match_codes(self, others: RankedNumbers) -> Codes:
-        """Return which of the values each of the others (k,) has; ``UNKNOWN_CODE`` where it is none of them."""
+        """Return the code of each of the other values (k,); ``UNKNOWN_CODE`` for one that has no code."""
         place, found = self._locate_values(others.distinct_numbers)
         codes = np.where(found, place, UNKNOWN_CODE).astype(np.int32)
         missing = np.isnan(others.distinct_numbers.values)
@@ -124,7 +124,7 @@ def pool_rare_levels(name: str, own: Keys, released: Sequence[Keys]) -> JointCol
     """Return a column of levels with the rare ones of the joint table (N,) as one level, there and in each dataset (r,).
 
     Every model draws the levels that members have. It cannot draw one that only hold-out people have, so that an honest release too would show members
-    of a rare level more often than hold-out people. A released level that is not in the joint table stays as it is: it may be another name for one that is.
+    of a rare level more often than hold-out people. A released level that is not in the joint table is kept unchanged: it may be another name for one that is.
     """
     levels = distinct_codes(own)
     is_rare = (levels.counts < FEWEST_WITH_LEVEL) & (levels.values != MISSING_KEY)
@@ -145,7 +145,7 @@ class CodedColumn:
 
     name: name of the column
     codes: code of each record of the joint table, (N,)
-    released_codes: codes in each release, (r,) each; -1 for values that nobody has
+    released_codes: codes in each release, (r,) each; -1 for values that no record has
     counts: records of the joint table that have each code, (v,)
     rank_shares: rank of each record, as a share, (N,); None for levels
     released_rank_shares: ranks in each release, (r,) each; empty for levels

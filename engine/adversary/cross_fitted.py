@@ -146,7 +146,7 @@ class TargetEvaluations:
         return float(value[0]), max(0.0, float(value[0]) - Z * spread), min(1.0, float(value[0]) + Z * spread)
 
     def p_value(self, some: Booleans) -> float:
-        """Return the share of permutations, the labels as they are among them, whose largest area of some targets is as large."""
+        """Return the share of permutations, the true labels among them, whose largest area over some targets is as large."""
         most = self.areas[:, some].max(axis=1)
         return float((most >= most[0] - 1e-12).mean())
 

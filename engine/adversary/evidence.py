@@ -9,7 +9,7 @@ COPY_LEVEL = 0.001
 EVIDENCE_LEVEL = 0.009
 """The part of the test of membership, where every column is drawn."""
 BESIDE_KEPT_LEVEL, OWN_ROW_LEVEL = 0.005, 0.004
-"""The parts of the test of membership and of a record's own row, where some columns stay as they are."""
+"""The parts of the test of membership and of a record's own row, where a release keeps some columns."""
 
 
 def holdout_probability(members: int, of_members: int, controls: int, of_controls: int) -> float:
