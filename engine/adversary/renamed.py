@@ -60,11 +60,13 @@ def code_by_cooccurrence(columns: Sequence[JointColumn]) -> list[CodedColumn]:
         seen = [i for i, one in enumerate(coded) if step or one.rank_shares is not None]
         beside = {i: _released_parts(coded[i]) for i in seen}
 
-        def assigned(at: int, coded: list[CodedColumn] = coded, beside: dict[int, list[Parts]] = beside) -> CodedColumn:
+        def column_with_assigned_levels(
+            at: int, coded: list[CodedColumn] = coded, beside: dict[int, list[Parts]] = beside
+        ) -> CodedColumn:
             others = [(profiles[at][i], parts) for i, parts in beside.items() if i != at] if profiles[at] else []
             return _assign_levels(columns[at], coded[at], named[at], others)
 
-        coded = map_on_threads(assigned, range(len(columns)))
+        coded = map_on_threads(column_with_assigned_levels, range(len(columns)))
     return coded
 
 

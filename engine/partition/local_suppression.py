@@ -418,11 +418,11 @@ class _ProgramChoices:
             for p, sets in _helping_patterns(table, plan, near):
                 choices.setdefault(p, {0, *used[p]}).update(sets)
 
-        def most(pattern: int, deleted: int) -> int:
+        def max_assigned(pattern: int, deleted: int) -> int:
             limit = table.counts[pattern] if deleted == 0 or table.is_needy[pattern] else table.k
             return max(int(min(limit, table.counts[pattern])), used[pattern].get(deleted, 0))
 
-        return cls._from_sets(choices, most)
+        return cls._from_sets(choices, max_assigned)
 
 
 def _sets_within_cost_alone(table: _PatternTable, needy: Integers, alone: Integers) -> dict[int, set[int]]:

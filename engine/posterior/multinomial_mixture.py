@@ -460,7 +460,7 @@ def sample_mixture(
     """
     pilot = max(1, int(PILOT * burn_in))
 
-    def begun(number: int, own: np.random.Generator) -> _GibbsChain:
+    def start_chain(number: int, own: np.random.Generator) -> _GibbsChain:
         classes = _count_first_classes(prior, number, split_every)
         if starts == 1:
             return _GibbsChain(_random_start(rows, prior, classes, own), own)
@@ -473,7 +473,7 @@ def sample_mixture(
             report(said)
         return max(tried, key=_GibbsChain.mean_score)
 
-    every = [begun(number, own) for number, own in enumerate(rng.spawn(chains))]
+    every = [start_chain(number, own) for number, own in enumerate(rng.spawn(chains))]
 
     def run_to(length: int) -> ChainDraws:
         before = every[0].n_sweeps

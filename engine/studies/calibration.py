@@ -360,10 +360,10 @@ def _area_rows(like: Row, score: str, rows: Sequence[Row]) -> Iterator[Row]:
     each = [labels.select_groups(places, [one]).score_curve for one in range(len(generators))]
     for name, area in (("auc", _auc_of), ("average_precision", _average_precision_of)):
 
-        def whole(some: Sequence[int], area: Callable[[ScoreCurve], float] = area) -> float:
+        def area_over_originals(some: Sequence[int], area: Callable[[ScoreCurve], float] = area) -> float:
             return area(labels.select_groups(places, some).score_curve)
 
-        yield _jackknife_row(like, name, whole, len(generators), score=score, generators="all")
+        yield _jackknife_row(like, name, area_over_originals, len(generators), score=score, generators="all")
         values = [value for value in map(_none_if_not_computable(area), each) if value is not None]
         if len(values) > 1:
             yield _summary_row(like, name, max(values), score=score, generators="best")

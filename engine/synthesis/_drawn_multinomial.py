@@ -127,11 +127,11 @@ def likelihood_change_by_columns(
     k = len(mode.offset)
     unit = np.eye(2 * k)
 
-    def seen(b: Floats) -> Floats:
+    def predictors_of_parameters(b: Floats) -> Floats:
         there = x[0] @ b.T
         return np.concatenate([there, np.broadcast_to(b @ x[1], there.shape)], axis=1)
 
-    offset, moved = seen(mode.offset), seen(mode.moved)
+    offset, moved = predictors_of_parameters(mode.offset), predictors_of_parameters(mode.moved)
     turned = np.einsum("dab,db->da", weight, offset)
     before, after = unit + gram @ weight, unit + settled @ weight
     rest = pull - turned[of]

@@ -389,10 +389,10 @@ class ExaminedRelease:
         """
         data, cells = self.confidential, self._cells
 
-        def of(name: str) -> Keys:
+        def compute_cells(name: str) -> Keys:
             return cells.get_or_compute(name, len(data), lambda: cell_keys(data, (name,))[name])
 
-        return LazyCells((*self.plan.kept, *self.plan.replaced), of)
+        return LazyCells((*self.plan.kept, *self.plan.replaced), compute_cells)
 
     @cached_property
     def _confidential_people(self) -> ConfidentialPeople:
@@ -469,11 +469,11 @@ class PooledDatasets:
 
     @property
     def cells_by_dataset(self) -> tuple[Cells, ...]:
-        def of(release: ReleasedData, place: int) -> Cells:
+        def cells_of_dataset(release: ReleasedData, place: int) -> Cells:
             names = (*release.kept, *release.replaced)
             return LazyCells(names, partial(self.case.released_cells, release, place))
 
-        return tuple(of(release, place) for release, place in self.datasets)
+        return tuple(cells_of_dataset(release, place) for release, place in self.datasets)
 
     @property
     def tables(self) -> Sequence[Microdata]:

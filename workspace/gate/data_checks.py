@@ -207,7 +207,7 @@ def _check_agreed_values(case: ExaminedRelease) -> CheckResult:
     held: dict[int, Integers] = {}
     paired: dict[tuple[int, ...], NeighbourPairs] = {}
 
-    def nearest(pool: PooledDatasets, linked: Integers) -> NeighbourPairs:
+    def pairs_of_linked_records(pool: PooledDatasets, linked: Integers) -> NeighbourPairs:
         if len(linked) == len(case.confidential):
             return case.nearest_record_pairs(case.plan.kept, case.plan.replaced)
         key = tuple(release.run_id for release, _ in pool.datasets)
@@ -220,7 +220,7 @@ def _check_agreed_values(case: ExaminedRelease) -> CheckResult:
             held[release.run_id] = _rows_of_records(case, release)
         return held[release.run_id]
 
-    def of(name: str) -> CheckResult:
+    def check_variable(name: str) -> CheckResult:
         def look(pool: PooledDatasets) -> CheckResult:
             told = [rows(release) for release, _ in pool.datasets]
             linked = np.flatnonzero(np.sum([one >= 0 for one in told], axis=0) >= 2)
@@ -228,7 +228,12 @@ def _check_agreed_values(case: ExaminedRelease) -> CheckResult:
                 return CheckResult("rows of different datasets cannot be told to be of the same record")
             window = _hit_window(case, name, radii.get(name))
             found = measure_agreed_values(
-                case.confidential, pool.tables_with_variable(name), name, nearest(pool, linked), window, told
+                case.confidential,
+                pool.tables_with_variable(name),
+                name,
+                pairs_of_linked_records(pool, linked),
+                window,
+                told,
             )
             said = (
                 f"{name}: the {count_noun(len(told), 'value')} together give away {percent_text(found.value)} of the {count_noun(len(linked), 'record')} whose rows can be "
@@ -243,7 +248,7 @@ def _check_agreed_values(case: ExaminedRelease) -> CheckResult:
 
         return worst_over_pools(case, fits, look, together=True)
 
-    return _require_measured(_worst_of_variables(map(of, case.plan.replaced), "nothing is replaced"))
+    return _require_measured(_worst_of_variables(map(check_variable, case.plan.replaced), "nothing is replaced"))
 
 
 def _hit_window(case: ExaminedRelease, name: str, radius: Radius | None) -> tuple[Floats, Floats]:
@@ -272,7 +277,7 @@ def _check_kept_weight(case: ExaminedRelease) -> CheckResult:
 
 
 def _check_identifying_columns(case: ExaminedRelease) -> CheckResult:
-    def of(name: str) -> CheckResult:
+    def check_variable(name: str) -> CheckResult:
         rows = case.confidential_cells[name]
         alone = count_occurrences(rows, rows) == 1
         said = f"{name} is released unchanged, and {_people_share_text(case, int(alone.sum()), len(rows))} share their value with nobody"
@@ -289,7 +294,7 @@ def _check_identifying_columns(case: ExaminedRelease) -> CheckResult:
 
     if not case.plan.kept:
         return CheckResult("no variable leaves as it is", 0)
-    return _worst_of_variables(map(of, case.plan.kept), "")
+    return _worst_of_variables(map(check_variable, case.plan.kept), "")
 
 
 def _check_small_classes(case: ExaminedRelease) -> CheckResult:

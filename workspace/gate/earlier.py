@@ -291,7 +291,7 @@ def released_data_of_run(workspace: Workspace, run: Run, tables: Sequence[str]) 
     recipe = run.recipe
     kept, replaced, out = variables_by_treatment(recipe)
 
-    def read(place: int, names: Sequence[str] | None) -> Microdata:
+    def read_one_dataset(place: int, names: Sequence[str] | None) -> Microdata:
         found = released_dataset(workspace, run.id, recipe, place + 1, names)
         if found is None:
             raise NotReady(f"run {run.id} has no dataset {place + 1}")
@@ -301,7 +301,7 @@ def released_data_of_run(workspace: Workspace, run: Run, tables: Sequence[str]) 
         run.id, recipe.origin == "synthetic", recipe.released_schema.select_variables((*kept, *replaced)), kept, replaced, recipe.generalised,
         recipe.linked, recipe.form.order == "shuffled", recipe.origin != "synthetic" or bool(kept or out),
         workspace.dataset(run.dataset_id).records, tuple(tables), tuple(workspace.tables.records(one) for one in tables),
-        _model_hash(workspace.sealer, recipe), read, recipe.form.recode,
+        _model_hash(workspace.sealer, recipe), read_one_dataset, recipe.form.recode,
     )  # fmt: skip
 
 
@@ -377,7 +377,7 @@ class _StoredPeople:
         rows = own.n_records + len(data)
         tried = common_column_sets(columns, of_role(Role.SENSITIVE), of_role(Role.QUASI_IDENTIFIER), rows)
 
-        def of(names: tuple[str, ...], *, identifies: bool = False) -> _ComparedColumns:
+        def columns_to_compare(names: tuple[str, ...], *, identifies: bool = False) -> _ComparedColumns:
             return _ComparedColumns(
                 names,
                 lambda: row_keys(own.cells, names, own.n_records),
@@ -385,7 +385,9 @@ class _StoredPeople:
                 identifies,
             )
 
-        sets = chain((of((name,), identifies=True) for name in identifiers), map(of, tried))
+        sets = chain(
+            (columns_to_compare((name,), identifies=True) for name in identifiers), map(columns_to_compare, tried)
+        )
         return _compare_columns(sets, self._common_columns(own))
 
     def compare_same_file(self, own: ConfidentialPeople) -> PeopleOverlap | None:
@@ -523,14 +525,14 @@ def _earlier_release_of_tombstone(
     tables, schema = workspace.tables, schema_from_json(tombstone.schema)
     generalised, origin = frozenset(tombstone.generalised), _parse_origin(tombstone.origin)
 
-    def read(place: int, names: Sequence[str] | None) -> Microdata:
+    def read_one_dataset(place: int, names: Sequence[str] | None) -> Microdata:
         some = schema if names is None else schema.select_variables(names)
         found = tables.read_microdata(tombstone.datasets[place], some, origin)
         return replace(found, generalised=generalised, linked=tombstone.linked)
 
     release = ReleasedData(
         tombstone.run_id, origin == "synthetic", schema, tombstone.kept, tombstone.replaced, generalised, tombstone.linked, tombstone.shuffled, tombstone.exact,
-        tombstone.records, tombstone.tables, tuple(tables.records(one) for one in tombstone.datasets), tombstone.model, read,
+        tombstone.records, tombstone.tables, tuple(tables.records(one) for one in tombstone.datasets), tombstone.model, read_one_dataset,
         {name: RecodeRule.parse(rule) for name, rule in tombstone.recode.items()},
     )  # fmt: skip
     return EarlierRelease(
