@@ -261,7 +261,7 @@ def field_texts(value: object, place: str) -> Iterator[tuple[str, str]]:
 
 
 def to_plain_value(value: object) -> Any:
-    """Return a field's value as TOML and JSON write it; types of our own have a ``to_plain_value`` property."""
+    """Return a field's value as TOML and JSON write it; types of our own have a ``written`` property."""
     if hasattr(value, "written"):
         return value.written
     if isinstance(value, Section):

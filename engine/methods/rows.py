@@ -154,7 +154,7 @@ def average_series(rows: Sequence[Row], records: int | None = None, bounds: Rang
 
 
 def average_with_intervals(rows: Sequence[Row], records: int | None = None) -> list[Row]:
-    """Average every series, and the intervals of its datasets where each has one and not all are ``is_exact``.
+    """Average every series, and the intervals of its datasets where each has one and not all are exact.
 
     This is right where all datasets are examined by the same sample, and too wide where each has its own. Other series have the
     interval of ``average_series``.
@@ -176,7 +176,7 @@ def is_exact(row: Row) -> bool:
 
 
 def exact_series(rows: Iterable[Row]) -> set[tuple[Any, ...]]:
-    """Return the series, each with its dataset, of which every single row is ``is_exact``; an average is as exact as its datasets."""
+    """Return the series, each with its dataset, of which every single row is exact; an average is as exact as its datasets."""
     found: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         found.setdefault((row.series, row.dataset), []).append(row)

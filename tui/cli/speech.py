@@ -12,7 +12,7 @@ from sfumato.workspace.visible_text import replace_unprintable, replace_unprinta
 
 
 class Drawn(str):
-    """Text that the application has laid out and coloured itself; every foreign text in it was made ``replace_unprintable`` when it was drawn."""
+    """Text that the application has laid out and coloured itself; every foreign text in it went through ``replace_unprintable``."""
 
     __slots__ = ()
 

@@ -109,7 +109,7 @@ class ReleasedData:
         return self.linked and all(size == self.n_confidential for size in self.sizes)
 
     def recode_by(self, rules: RecodeRules, exact: Microdata) -> ReleasedData:
-        """Return the same datasets with values as coarse as ``rules`` make those of the ``has_exact_values`` records.
+        """Return the same datasets with values as coarse as ``rules`` make those of the exact records.
 
         A variable that this release recodes more coarsely, or with other steps and groups, cannot be recoded so: it counts as labels,
         which nothing is compared with.

@@ -17,7 +17,7 @@ class Markup(str):
 
 
 def text(value: str) -> Markup:
-    """The text as markup shows it: what is ``replace_hidden`` of it, escaped."""
+    """Return the text as markup shows it: passed through ``replace_hidden``, escaped."""
     return value if isinstance(value, Markup) else Markup(escape(replace_hidden(value), quote=True))
 
 
