@@ -8,7 +8,6 @@ from sfumato.workspace.reporting.words import duration, thresholds_text
 from sfumato.workspace.store.runs import Run, RunState, find_run, run_lines
 from sfumato.workspace.views.results import verdicts_of
 
-from ..session.run_progress import Progress
 from .run_words import run_text
 from .session import Entry, Menu, Session
 from .talk import NotPossible
@@ -42,7 +41,7 @@ def start(session: Session) -> None:
 
 def carry_on(session: Session) -> None:
     """Follow the open run to its end, and say how it ended. Raises EngineError where it failed, KeyboardInterrupt after Ctrl-C."""
-    from ..session.run_progress import wait_for
+    from ..session.run_progress import Progress, wait_for
 
     assert session.run_id is not None
     run_id = session.run_id

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs.following import OneWorker, until_ended
 from sfumato.workspace.jobs.queue import request_stop
 from sfumato.workspace.reporting.words import duration
@@ -17,7 +16,7 @@ from sfumato.workspace.store.runs import Run, RunState, tasks_of
 from sfumato.workspace.store.workspace import Workspace
 
 if TYPE_CHECKING:
-    pass
+    from sfumato.engine.recipe.recipe import Recipe
 
 PROGRESS_SECONDS = 5.0
 
