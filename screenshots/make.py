@@ -115,7 +115,7 @@ STUDY: dict[str, Any] = {
 
 def finished_workspace(directory: Path, table: dict[str, Any]) -> None:
     """A finished run of one of the recipes above."""
-    from sfumato.workspace.jobs.worker import work
+    from sfumato.workspace.jobs.worker import run_worker
     from sfumato.workspace.recipes import find_recipe
     from sfumato.workspace.service.prepare import prepare_run
 
@@ -124,7 +124,7 @@ def finished_workspace(directory: Path, table: dict[str, Any]) -> None:
     workspace = Workspace.create(directory)
     prepare_run(find_recipe(str(recipe)), key=PUBLIC).enter(workspace)
     workspace.close()
-    work(directory, jobs=1, idle=0)
+    run_worker(directory, jobs=1, idle=0)
     with Workspace.open(directory, read_only=True) as reader:
         print(f"{directory.name} run: {find_run(reader, 'last').state}")
 
@@ -136,7 +136,7 @@ def empty_workspace(directory: Path) -> None:
 
 def demo_workspace(directory: Path) -> None:
     """Two finished runs of the recipe that ships with data: with the demo's leaves and with fine ones."""
-    from sfumato.workspace.jobs.worker import work
+    from sfumato.workspace.jobs.worker import run_worker
     from sfumato.workspace.recipes import find_recipe
     from sfumato.workspace.service.prepare import prepare_run
 
@@ -144,7 +144,7 @@ def demo_workspace(directory: Path) -> None:
     for settings in (["synthesis[1].minbucket=5"], []):
         prepare_run(find_recipe("randhie"), settings=settings, key=PUBLIC).enter(workspace)
     workspace.close()
-    work(directory, jobs=1, idle=0)
+    run_worker(directory, jobs=1, idle=0)
     with Workspace.open(directory, read_only=True) as reader:
         print(f"demo run: {find_run(reader, 'last').state}")
 

@@ -36,12 +36,12 @@ from sfumato.engine.methods.registry import discover_methods
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import audit_rows, read_head, seal_rows_after, write_head_file
-from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.store.database import MIGRATIONS, transaction
-from sfumato.workspace.store.heads import StateDirectory, keep_outside
+from sfumato.workspace.jobs.worker import run_worker
+from sfumato.workspace.store.database import MIGRATIONS, immediate_transaction
+from sfumato.workspace.store.heads import HeadsFolder, store_head_outside
 from sfumato.workspace.store.places import state_directory
 from sfumato.workspace.store.runs import list_runs
-from sfumato.workspace.store.seals import found_parts, keep, seal_run
+from sfumato.workspace.store.seals import result_part_seals, seal_run, store_part_seals
 from sfumato.workspace.store.workspace import Workspace
 
 pytest_plugins = ["sfumato.engine.contract.plugin"]
@@ -272,12 +272,12 @@ def reseal() -> Callable[[Workspace], None]:
     def seal(workspace: Workspace) -> None:
         connection, previous = workspace.connection, ""
         guards = connection.execute("SELECT name, sql FROM sqlite_schema WHERE name LIKE 'audit_keeps_%'").fetchall()
-        with transaction(connection):
+        with immediate_transaction(connection):
             connection.execute("DELETE FROM seal")
             for name, _ in guards:
                 connection.execute(f"DROP TRIGGER {name}")
             for run in list_runs(workspace):
-                keep(connection, run.id, found_parts(connection, workspace.sealer, run.id))
+                store_part_seals(connection, run.id, result_part_seals(connection, workspace.sealer, run.id))
                 seals = seal_run(connection, workspace.sealer, run.id)
                 connection.execute(
                     """UPDATE audit SET act = ?1, details = json_set(details, '$.seal', ?2)
@@ -296,7 +296,7 @@ def reseal() -> Callable[[Workspace], None]:
             for _, sql in guards:
                 connection.execute(sql)
         write_head_file(workspace.directory, read_head(connection))
-        keep_outside(workspace.directory, connection, read_head(connection), [StateDirectory()], replace=True)
+        store_head_outside(workspace.directory, connection, read_head(connection), [HeadsFolder()], replace=True)
 
     return seal
 
@@ -309,7 +309,7 @@ def before_seals() -> Callable[[Workspace], None]:
         connection, previous = workspace.connection, ""
         at = [step.__name__ for step in MIGRATIONS].index("seals")
         guards = connection.execute("SELECT name, sql FROM sqlite_schema WHERE name LIKE 'audit_keeps_%'").fetchall()
-        with transaction(connection):
+        with immediate_transaction(connection):
             for name, _ in guards:
                 connection.execute(f"DROP TRIGGER {name}")
             for row in audit_rows(connection):
@@ -349,7 +349,7 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
             with Workspace.create(found[asked], key) as made:
                 recipe = Recipe.from_table({**SMALL, **sections})
                 enter_recipe(made, recipe, _small_data())
-            work(found[asked], idle=0)
+            run_worker(found[asked], idle=0)
         return found[asked]
 
     return make
@@ -360,7 +360,7 @@ def finished(workspace: Workspace, computed: Callable[..., Path]) -> Callable[..
     """Put a copy of one with a finished run of the small recipe in place of the empty workspace; returns the run's number."""
 
     def put(**sections: object) -> int:
-        found = computed(key=workspace.key(), **sections)
+        found = computed(key=workspace.read_workspace_key(), **sections)
         workspace.close()
         for replaced in (workspace.directory, state_directory()):
             shutil.rmtree(replaced, ignore_errors=True)

@@ -22,14 +22,14 @@ from sfumato.engine.recipe.recipe import Recipe
 
 from .errors import WorkspaceError
 from .gate.contents import plan_release
-from .ingest.sources import Source
-from .jobs.worker import work
+from .ingest.sources import SourceFile
+from .jobs.worker import run_worker
 from .release.tables import dataset_bytes, released_levels
 from .service.prepare import PreparedRun, prepare_on_source, prepare_scoring
 from .store.runs import find_run
 from .store.workspace import Workspace
-from .views.inference_data import arviz_library, chains_of, inference_data
-from .views.results import result_rows
+from .views.inference_data import import_arviz, read_target_chains, to_inference_data
+from .views.results import read_result_rows
 
 if TYPE_CHECKING:
     import arviz
@@ -51,7 +51,9 @@ def synthesise(frame: pd.DataFrame, recipe: Plan, workspace: str | Path) -> int:
                 "synthesis",
                 "the recipe makes no release; add [[synthesis]] or [[anonymisation]], or score frames with score",
             )
-        return _run_to_end(opened, prepare_on_source(plan, _source_of_frame(frame, "frame"), key=opened.key()))
+        return _run_to_end(
+            opened, prepare_on_source(plan, _source_of_frame(frame, "frame"), key=opened.read_workspace_key())
+        )
 
 
 def score(original: pd.DataFrame, released: Sequence[pd.DataFrame], recipe: Plan, workspace: str | Path) -> int:
@@ -64,7 +66,7 @@ def score(original: pd.DataFrame, released: Sequence[pd.DataFrame], recipe: Plan
     own = partial(_source_of_frame, original, "original")
     others = [partial(_source_of_frame, frame, f"released-{draw}") for draw, frame in enumerate(released, start=1)]
     with Workspace.create(Path(workspace)) as opened:
-        return _run_to_end(opened, prepare_scoring(_plan_table(recipe), own, others, key=opened.key()))
+        return _run_to_end(opened, prepare_scoring(_plan_table(recipe), own, others, key=opened.read_workspace_key()))
 
 
 def results(workspace: str | Path, run: int | str = NEWEST) -> pd.DataFrame:
@@ -73,7 +75,7 @@ def results(workspace: str | Path, run: int | str = NEWEST) -> pd.DataFrame:
     Raises NotAWorkspace and NotFound.
     """
     with Workspace.open(Path(workspace), read_only=True) as opened:
-        return pd.DataFrame([row.to_dict() for row in result_rows(opened, find_run(opened, run).id)])
+        return pd.DataFrame([row.to_dict() for row in read_result_rows(opened, find_run(opened, run).id)])
 
 
 def datasets(workspace: str | Path, run: int | str = NEWEST) -> list[pd.DataFrame]:
@@ -84,7 +86,7 @@ def datasets(workspace: str | Path, run: int | str = NEWEST) -> list[pd.DataFram
     """
     with Workspace.open(Path(workspace), read_only=True) as opened:
         plan = plan_release(opened, find_run(opened, run).id)
-        tables = [opened.tables.read(sha256) for sha256 in plan.tables]
+        tables = [opened.tables.read_stored_table(sha256) for sha256 in plan.tables]
         levels = released_levels(tables, plan.left_out)
         schema, rng = plan.run.recipe.released_schema, np.random.default_rng() if plan.is_shuffled else None
         files = [dataset_bytes(table, schema, plan.left_out, "parquet", rng, levels) for table in tables]
@@ -98,16 +100,16 @@ def chains(workspace: str | Path, run: int | str = NEWEST, target: str = "") -> 
     kept, and
     WorkspaceError without ArviZ.
     """
-    arviz_library()
+    import_arviz()
     with Workspace.open(Path(workspace), read_only=True) as opened:
         found = find_run(opened, run)
-        step, drawn = chains_of(opened, found, target)
-        return inference_data(drawn, found.id, step.target)
+        step, drawn = read_target_chains(opened, found, target)
+        return to_inference_data(drawn, found.id, step.target)
 
 
 def _run_to_end(workspace: Workspace, prepared: PreparedRun) -> int:
     number = prepared.enter(workspace)
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     run = find_run(workspace, number)
     if run.state != "done":
         raise WorkspaceError(f"run {number} is {run.state}: {run.error or 'see sfumato runs'}")
@@ -118,10 +120,10 @@ def _plan_table(recipe: Plan) -> Mapping[str, Any]:
     return read_toml(recipe) if isinstance(recipe, str) else recipe
 
 
-def _source_of_frame(frame: pd.DataFrame, name: str) -> Source:
+def _source_of_frame(frame: pd.DataFrame, name: str) -> SourceFile:
     """Return the frame as a file that is read once, without its index."""
     try:
-        return Source(f"{name}.parquet", frame.to_parquet(index=False))
+        return SourceFile(f"{name}.parquet", frame.to_parquet(index=False))
     except (pa.ArrowException, ValueError) as error:
         raise BadInput(
             name, f"cannot be stored as a table: {type(error).__name__}; give each column values of one type"

@@ -22,8 +22,8 @@ from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import FOUR_DIGIT_YEARS, Microdata
 from ..data.schema import Kind, Schema, Variable
 from ..errors import BadInput
-from ..margins.private_domain import Ends, kept_levels, noisy_cells
-from ..margins.zcdp import sigma_of
+from ..margins.private_domain import DeclaredRange, count_noisy_cells, select_levels
+from ..margins.zcdp import sigma_of_rho
 from .binning import BinningRule
 from .categories import Codes, Inside, VariableCategories, categories_of_variable, edges_between
 
@@ -68,12 +68,12 @@ def undeclared_variables(schema: Schema, names: tuple[str, ...], bins: Mapping[s
         name
         for name in names
         if needs_levels(schema, name)
-        or (name in bins and (not _declared_ends(schema[name]).known or bins[name].kind == "equal count"))
+        or (name in bins and (not _declared_ends(schema[name]).is_complete or bins[name].kind == "equal count"))
     )
 
 
-def _declared_ends(variable: Variable) -> Ends:
-    return Ends(variable.lower, variable.upper, variable.kind in (Kind.COUNT, Kind.DATE))
+def _declared_ends(variable: Variable) -> DeclaredRange:
+    return DeclaredRange(variable.lower, variable.upper, variable.kind in (Kind.COUNT, Kind.DATE))
 
 
 def noisy_categories(
@@ -96,7 +96,7 @@ def noisy_categories(
     gaps = data.may_have_missing(name)
     if variable.kind.has_levels:
         counts = np.bincount(values.astype(np.int64), minlength=len(data.column(name).cat.categories))
-        kept = kept_levels(counts.astype(np.float64), sigma_of(rho), delta, rng, person_records)
+        kept = select_levels(counts.astype(np.float64), sigma_of_rho(rho), delta, rng, person_records)
         if not len(kept):
             raise BadInput(
                 f"variables.{name}",
@@ -104,7 +104,7 @@ def noisy_categories(
             )
         return KeptLevelCategories(variable, len(kept) + 1 + gaps, gaps, np.empty(0), (), kept)
     assert rule is not None
-    cells = noisy_cells(values, _declared_ends(variable), rho, rng)
+    cells = count_noisy_cells(values, _declared_ends(variable), rho, rng)
     if cells is None:
         raise BadInput(
             f"variables.{name}", f'noise hides how far "{name}" reaches; give it bounds, or allow more epsilon'
@@ -112,7 +112,9 @@ def noisy_categories(
     low, high = float(cells.edges[0]), float(cells.edges[-1])
     if variable.kind is Kind.DATE:
         low, high = (float(np.clip(end, *FOUR_DIGIT_YEARS)) for end in (low, high))
-    cuts = cells.cuts(int(rule.amount)) if rule.kind == "equal count" else rule.fit_bins(np.array([low, high])).cuts
+    cuts = (
+        cells.cut_points(int(rule.amount)) if rule.kind == "equal count" else rule.fit_bins(np.array([low, high])).cuts
+    )
     return _categories_of_edges(variable, gaps, edges_between(variable, low, high, cuts))
 
 

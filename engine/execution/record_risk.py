@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ..data.blocks import row_blocks
 from ..data.microdata import Microdata
 from ..errors import NotComputable
-from ..matching.intruder import Knowledge, Nearness
-from ..matching.matching import Exact, Within
+from ..matching.intruder import IntruderKnowledge, MatchTolerance
+from ..matching.matching import ExactKey, WindowKey
 from ..methods.outputs import RecordArray
 from ..partition.grouping import Values
 from ..recipe.recipe import Recipe
@@ -23,7 +23,7 @@ Arrays = Mapping[str, NDArray[Any]]
 _NEEDED = ({"candidates", "hit"}, {"probability"})
 
 
-def count_candidates_without(keys: Sequence[Exact | Within], records: Sequence[int]) -> NDArray[np.int64]:
+def count_candidates_without(keys: Sequence[ExactKey | WindowKey], records: Sequence[int]) -> NDArray[np.int64]:
     """Count the released records that match each chosen confidential record when one variable is ignored.
 
     Ignoring variable v adds the released records that differ in v alone, so one pass over the released records
@@ -47,7 +47,7 @@ def count_candidates_without(keys: Sequence[Exact | Within], records: Sequence[i
     return counts
 
 
-def _key_blocks(keys: Sequence[Exact | Within]) -> Iterator[tuple[int, list[Exact | Within]]]:
+def _key_blocks(keys: Sequence[ExactKey | WindowKey]) -> Iterator[tuple[int, list[ExactKey | WindowKey]]]:
     """Yield the keys against some released records at a time, with the first row of each block."""
     for rows in row_blocks(keys[0].shape[1], len(keys)):
         yield rows.start, [replace(key, released=_slice_values(key.released, rows)) for key in keys]
@@ -57,13 +57,15 @@ def _slice_values(values: Values, rows: slice) -> Any:
     return values.iloc[rows] if isinstance(values, pd.Series) else values[rows]
 
 
-def _agreement_by_key(keys: Sequence[Exact | Within], records: Sequence[int]) -> Iterator[list[NDArray[np.bool_]]]:
+def _agreement_by_key(
+    keys: Sequence[ExactKey | WindowKey], records: Sequence[int]
+) -> Iterator[list[NDArray[np.bool_]]]:
     """Yield, for each chosen confidential record, which released records agree on each key, (n_r,)."""
-    codes = {v: key.codes() for v, key in enumerate(keys) if isinstance(key, Exact)}
+    codes = {v: key.equal_codes() for v, key in enumerate(keys) if isinstance(key, ExactKey)}
     for i in records:
         yield [
             (key.lower[i] <= key.released) & (key.released <= key.upper[i])
-            if isinstance(key, Within)
+            if isinstance(key, WindowKey)
             else codes[v][1] == codes[v][0][i]
             for v, key in enumerate(keys)
         ]
@@ -196,14 +198,14 @@ def arrays_by_part(arrays: Arrays, declared: Sequence[RecordArray]) -> Arrays:
     return {**arrays, **parts}
 
 
-def matched_variables(recipe: Recipe, item: int) -> tuple[tuple[str, ...], Mapping[str, Nearness]]:
+def matched_variables(recipe: Recipe, item: int) -> tuple[tuple[str, ...], Mapping[str, MatchTolerance]]:
     """Return the variables that measure ``item`` of a recipe matches on, and their radii or bins. Raises NotComputable."""
     step = recipe.measures[item]
     spec = step.spec.for_release(recipe.schema, recipe.released)
     names = dict.fromkeys((*getattr(spec, "known", ()), *getattr(spec, "synthesised", ())))
     if not names:
         raise NotComputable(f"{step.method.key} does not match on known variables")
-    radius: Mapping[str, Nearness] = {**getattr(spec, "radius", {}), **getattr(spec, "bins", {})}
+    radius: Mapping[str, MatchTolerance] = {**getattr(spec, "radius", {}), **getattr(spec, "bins", {})}
     return tuple(names), {name: radius[name] for name in names if name in radius}
 
 
@@ -235,7 +237,7 @@ def leave_one_out_candidates(
     confidential: Microdata,
     releases: Iterable[Microdata],
     names: Sequence[str],
-    radius: Mapping[str, Nearness],
+    radius: Mapping[str, MatchTolerance],
     records: Sequence[int],
 ) -> LeaveOneOutCandidates:
     """Average the candidates of the chosen records over released datasets, with all variables known and without each.
@@ -247,10 +249,10 @@ def leave_one_out_candidates(
         radius: how near is a match, by variable; equal without one.
         records: R row numbers from 0.
     """
-    knowledge = Knowledge.of(confidential.select_rows(list(records)), names, radius)
+    knowledge = IntruderKnowledge.from_variables(confidential.select_rows(list(records)), names, radius)
     total, datasets = np.zeros((len(records), len(names) + 1)), 0
     for released in releases:
-        exact, within = knowledge.agreeing(released)
+        exact, within = knowledge.unlinked_keys_and_windows(released)
         total += count_candidates_without([*exact, *within], range(len(records)))
         datasets += 1
     mean = total / datasets
@@ -260,10 +262,16 @@ def leave_one_out_candidates(
 
 
 def find_matching_records(
-    confidential: Microdata, released: Microdata, names: Sequence[str], radius: Mapping[str, Nearness], record: int
+    confidential: Microdata,
+    released: Microdata,
+    names: Sequence[str],
+    radius: Mapping[str, MatchTolerance],
+    record: int,
 ) -> NDArray[np.intp]:
     """Return the rows of a released dataset that match one confidential record, ascending."""
-    exact, within = Knowledge.of(confidential.select_rows([record]), names, radius).agreeing(released)
+    exact, within = IntruderKnowledge.from_variables(
+        confidential.select_rows([record]), names, radius
+    ).unlinked_keys_and_windows(released)
     found = [
         first + np.flatnonzero(_count_agreeing_keys(agrees) == len(names))
         for first, block in _key_blocks([*exact, *within])

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..errors import NotComputable
-from ..matching.intruder import Knowledge, Nearness
-from ..matching.matching import Exact, Within
-from ..matching.strategies import MatchTargets, best_matches
+from ..matching.intruder import IntruderKnowledge, MatchTolerance
+from ..matching.matching import ExactKey, WindowKey
+from ..matching.strategies import MatchTargets, find_best_matches
 from ..statistics.comparing import is_above
 
 MOST = 5
@@ -50,7 +50,7 @@ def count_wrong_matches(
     confidential: Microdata,
     releases: Iterable[Microdata],
     names: Sequence[str],
-    radius: Mapping[str, Nearness],
+    radius: Mapping[str, MatchTolerance],
     *,
     groups: NDArray[np.generic],
     order: NDArray[np.generic],
@@ -85,10 +85,12 @@ def count_wrong_matches(
     people = np.flatnonzero(is_above(at_most, beyond) & (others[:, 1] >= 0))
     rows = others[people]
     found = np.zeros(rows.shape)
-    knowledge = Knowledge.of(confidential.select_rows(list(people)), names, radius)
-    everybody = Knowledge.of(confidential, names, radius) if any(one is not None for one in best) else None
+    knowledge = IntruderKnowledge.from_variables(confidential.select_rows(list(people)), names, radius)
+    everybody = (
+        IntruderKnowledge.from_variables(confidential, names, radius) if any(one is not None for one in best) else None
+    )
     for released, c, other in zip(releases, candidates, best, strict=True):
-        agrees = {name: _agreement_with_rows(key, rows) for name, key in knowledge.keys_against(released).items()}
+        agrees = {name: _agreement_with_rows(key, rows) for name, key in knowledge.keys_by_variable(released).items()}
         share = _find_probability(agrees, names, c[people], rows.shape)
         if other is not None and everybody is not None:
             share = np.maximum(
@@ -117,11 +119,15 @@ def _find_probability(
     return every * _pick_probability(candidates)[:, None]
 
 
-def _best_known_variables(known: Knowledge, released: Microdata, candidates: Floats, best: Floats) -> tuple[str, ...]:
+def _best_known_variables(
+    known: IntruderKnowledge, released: Microdata, candidates: Floats, best: Floats
+) -> tuple[str, ...]:
     """Return the variables by which most examined people are expected to be found, with ``best`` candidates, (n,)."""
     asked = np.flatnonzero(~np.isnan(candidates))
     own = np.where(asked < len(released), asked, -1)
-    found, _ = best_matches(known.keys_against(released), (len(candidates), len(released)), MatchTargets(asked, own))
+    found, _ = find_best_matches(
+        known.keys_by_variable(released), (len(candidates), len(released)), MatchTargets(asked, own)
+    )
     if not np.array_equal(found.result.candidates, best[asked]):
         raise NotComputable("the records were matched by another choice of variables")
     return found.strategy.used
@@ -151,12 +157,12 @@ def _exchange_blocks(groups: NDArray[np.generic], by: NDArray[np.generic]) -> tu
     return blocks, rows
 
 
-def _agreement_with_rows(key: Exact | Within, rows: Integers) -> NDArray[np.bool_]:
+def _agreement_with_rows(key: ExactKey | WindowKey, rows: Integers) -> NDArray[np.bool_]:
     """Return whether what is known of each person agrees with each of some rows, (k, s)."""
-    if isinstance(key, Within):
+    if isinstance(key, WindowKey):
         values = key.released[rows]
         return np.asarray((key.lower[:, None] <= values) & (values <= key.upper[:, None]))
-    ours, theirs = key.codes()
+    ours, theirs = key.equal_codes()
     return np.asarray(ours[:, None] == theirs[rows])
 
 

@@ -1,7 +1,9 @@
-"""Margins that disagree made to agree: least squares in closed form, by residuals (Mullins et al. 2024, GReM-MLE; arXiv 2410.01091).
+"""Consistency of margins that disagree: least squares in closed form, by residuals (Mullins et al. 2024, GReM-MLE; arXiv 2410.01091).
 
-The residual of a set t of variables is what a margin says of t beyond all of its subsets: along the axes of t the table less its means, along all
-others its sums. It is the same from every margin that contains t. Where margins carry independent noise of variance s^2 a cell, residuals of
+The residual of a set t of variables is what a margin says of t beyond all of its subsets: along the axes of t the table less its means,
+along all
+others its sums. It is the same from every margin that contains t. Where margins carry independent noise of variance s^2 a cell,
+residuals of
 different sets are independent, and that of t from margin g has the variance s^2 times the product of the sizes of g without t. Those of
 one t are averaged by inverse variance; residuals that no margin measures are 0. The paper takes differences of adjacent categories;
 deviations from means span the same space, and need no inverse.
@@ -16,12 +18,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.arrays import Floats
-from .domain import Clique, Domain, subsets
+from .domain import Clique, Domain, subsets_of
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
-    """A table of counts of the variables of ``clique``, with independent noise of standard deviation ``sigma`` in each cell."""
+class MeasuredMargin:
+    """Table of counts of the variables of ``clique``, with independent noise of standard deviation ``sigma`` in each cell."""
 
     clique: Clique
     table: Floats
@@ -29,23 +31,28 @@ class Measured:
 
 
 @dataclass(frozen=True, eq=False)
-class Residuals:
-    """What margins say of each set of variables beyond its subsets: ``values`` by set, ``variances`` of one cell before centring."""
+class MarginResiduals:
+    """Residuals of each set of variables: what margins say of it beyond its subsets.
+
+    domain: categories of each variable
+    values: residuals by set of variables
+    variances: variance of one cell before centring, by set of variables
+    """
 
     domain: Domain
     values: Mapping[Clique, Floats]
     variances: Mapping[Clique, float]
 
     @classmethod
-    def of(cls, domain: Domain, measured: Sequence[Measured]) -> Residuals:
-        """The residuals of all margins together."""
+    def from_margins(cls, domain: Domain, measured: Sequence[MeasuredMargin]) -> MarginResiduals:
+        """Compute the residuals of all margins together."""
         sums: dict[Clique, Floats] = {}
         precision: dict[Clique, float] = {}
         for one in measured:
-            for part in subsets(one.clique):
+            for part in subsets_of(one.clique):
                 rest = math.prod(domain.sizes[at] for at in one.clique if at not in part)
                 weight = 1 / (one.sigma**2 * rest)
-                found = _residual(one.table, one.clique, part) * weight
+                found = _margin_residual(one.table, one.clique, part) * weight
                 sums[part] = sums[part] + found if part in sums else found
                 precision[part] = precision.get(part, 0.0) + weight
         return cls(
@@ -55,46 +62,46 @@ class Residuals:
         )
 
     @property
-    def total(self) -> float:
-        """How many records there are, by all margins."""
+    def record_count(self) -> float:
+        """Return how many records there are, by all margins."""
         return float(self.values[()])
 
-    def table(self, clique: Clique) -> Floats:
-        """The margin of these variables: consistent with every other one that is rebuilt, and possibly negative."""
+    def margin_table(self, clique: Clique) -> Floats:
+        """Return the margin of these variables: consistent with every other one that is rebuilt, and possibly negative."""
         found = np.zeros(self.domain.shape(clique))
-        for part in subsets(clique):
+        for part in subsets_of(clique):
             if part in self.values:
                 rest = math.prod(self.domain.sizes[at] for at in clique if at not in part)
-                found += _broadcast(self.values[part], clique, part) / rest
+                found += _broadcast_over(self.values[part], clique, part) / rest
         return found
 
-    def variance(self, clique: Clique, weights: Floats) -> float:
-        """Variance, by the noise, of the sum of ``weights`` times the cells of a rebuilt margin.
+    def weighted_sum_variance(self, clique: Clique, weights: Floats) -> float:
+        """Return the variance, by the noise, of the sum of ``weights`` times the cells of a rebuilt margin.
 
         Residuals that no margin measures are taken as they are, 0: they add bias and no variance.
         """
         found = 0.0
-        for part in subsets(clique):
+        for part in subsets_of(clique):
             if part in self.variances:
                 rest = math.prod(self.domain.sizes[at] for at in clique if at not in part)
-                own = _residual(weights, clique, part) / rest
+                own = _margin_residual(weights, clique, part) / rest
                 found += self.variances[part] * float((own**2).sum())
         return found
 
 
-def _residual(table: Floats, clique: Clique, part: Clique) -> Floats:
+def _margin_residual(table: Floats, clique: Clique, part: Clique) -> Floats:
     found = table.sum(axis=tuple(axis for axis, at in enumerate(clique) if at not in part))
     for axis in range(len(part)):
         found = found - found.mean(axis=axis, keepdims=True)
     return np.asarray(found)
 
 
-def _broadcast(table: Floats, clique: Clique, part: Clique) -> Floats:
+def _broadcast_over(table: Floats, clique: Clique, part: Clique) -> Floats:
     return table.reshape([table.shape[part.index(at)] if at in part else 1 for at in clique])
 
 
 def nearest_shares(table: Floats) -> Floats:
-    """The nearest table of shares to one that may have negative cells or another sum: least squares (Duchi et al. 2008)."""
+    """Return the nearest table of shares to one that may have negative cells or another sum: least squares (Duchi et al. 2008)."""
     flat = np.sort(table.ravel())[::-1]
     above = np.cumsum(flat) - 1
     places = np.arange(1, len(flat) + 1)
@@ -102,12 +109,12 @@ def nearest_shares(table: Floats) -> Floats:
     return np.asarray(np.maximum(table - above[last] / (last + 1), 0.0))
 
 
-def agreeing(domain: Domain, measured: Sequence[Measured]) -> dict[Clique, Floats]:
-    """Shares of the cells of every margin, which agree but for cells that would be negative: those are 0 and the rest rescaled."""
-    residuals = Residuals.of(domain, measured)
-    total = max(residuals.total, 1.0)
+def consistent_shares(domain: Domain, measured: Sequence[MeasuredMargin]) -> dict[Clique, Floats]:
+    """Return shares of the cells of every margin, which agree but for cells that would be negative: those are 0 and the rest rescaled."""
+    residuals = MarginResiduals.from_margins(domain, measured)
+    total = max(residuals.record_count, 1.0)
     found = {}
     for clique in dict.fromkeys(one.clique for one in measured):
-        table = np.maximum(residuals.table(clique), 0.0) / total
+        table = np.maximum(residuals.margin_table(clique), 0.0) / total
         found[clique] = table / table.sum() if table.sum() > 0 else np.full(table.shape, 1 / table.size)
     return found

@@ -1,4 +1,4 @@
-"""The table that margins are of: how many categories each variable has, and sums of records and tables over it.
+"""Domain of a table of categories: how many categories each variable has, and sums of records and tables over it.
 
 A margin is named by the positions of its variables, ascending: ``(0, 3)``. Its table has an axis for each of them.
 """
@@ -20,7 +20,7 @@ Clique = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The number of categories of each variable."""
+    """Number of categories of each variable."""
 
     sizes: tuple[int, ...]
 
@@ -30,16 +30,16 @@ class Domain:
     def shape(self, clique: Clique) -> tuple[int, ...]:
         return tuple(self.sizes[at] for at in clique)
 
-    def cells(self, clique: Clique | None = None) -> int:
-        """How many cells a margin has; of the whole table without one."""
+    def cell_count(self, clique: Clique | None = None) -> int:
+        """Return how many cells a margin has; of the whole table without one."""
         return math.prod(self.sizes if clique is None else self.shape(clique))
 
     @property
-    def pairs(self) -> tuple[Clique, ...]:
+    def variable_pairs(self) -> tuple[Clique, ...]:
         return tuple(combinations(range(len(self)), 2))
 
-    def count(self, codes: Integers, clique: Clique, weights: Floats | None = None) -> Floats:
-        """The margin of records whose categories are ``codes`` (n, variables): how many, or their weights in all."""
+    def count_records(self, codes: Integers, clique: Clique, weights: Floats | None = None) -> Floats:
+        """Count the records of each cell of a margin, or sum their weights, from their categories ``codes`` (n, variables)."""
         shape = self.shape(clique)
         cell = np.zeros(len(codes), dtype=np.int64)
         for at, size in zip(clique, shape, strict=True):
@@ -48,44 +48,46 @@ class Domain:
         return np.bincount(cell, weights, math.prod(shape)).astype(np.float64).reshape(shape)
 
 
-def subsets(clique: Clique) -> Iterator[Clique]:
-    """Every subset of a margin's variables, the empty one first."""
+def subsets_of(clique: Clique) -> Iterator[Clique]:
+    """Yield every subset of a margin's variables, the empty one first."""
     for size in range(len(clique) + 1):
         yield from combinations(clique, size)
 
 
 def margin_of(table: Floats, clique: Clique, wanted: Clique) -> Floats:
-    """The margin of ``wanted`` variables from the table of a larger ``clique``."""
+    """Return the margin of ``wanted`` variables from the table of a larger ``clique``."""
     others = tuple(axis for axis, at in enumerate(clique) if at not in wanted)
     return np.asarray(table.sum(axis=others), dtype=table.dtype) if others else table
 
 
-def spread_over(table: Floats, own: Clique, clique: Clique) -> Floats:
-    """A margin's table with an axis of length 1 for each other variable of a larger ``clique``: it broadcasts against that table."""
+def broadcast_margin(table: Floats, own: Clique, clique: Clique) -> Floats:
+    """Return a margin's table with an axis of length 1 for each other variable of a larger ``clique``: it broadcasts against that table."""
     return table.reshape([table.shape[own.index(at)] if at in own else 1 for at in clique])
 
 
-def scale_to(table: Floats, clique: Clique, own: Clique, wanted: Floats) -> float:
-    """Scale the table of a clique in place so that a margin of it is ``wanted``, where it is not 0; how far the margin was from that (total variation)."""
+def scale_to_margin(table: Floats, clique: Clique, own: Clique, wanted: Floats) -> float:
+    """Scale the table of a clique in place so that a margin of it is ``wanted``, where it is not 0; return how far the margin was from
+    that (total variation).
+    """
     found = margin_of(table, clique, own)
     ratio = np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
-    table *= spread_over(ratio, own, clique)
+    table *= broadcast_margin(ratio, own, clique)
     return total_variation(found, wanted)
 
 
-def without_contained(cliques: Collection[Clique]) -> tuple[Clique, ...]:
-    """The margins that lie in no other one, in their order."""
+def drop_contained(cliques: Collection[Clique]) -> tuple[Clique, ...]:
+    """Return the margins that lie in no other one, in their order."""
     kept = tuple(dict.fromkeys(cliques))
     return tuple(one for one in kept if not any(set(one) < set(other) for other in kept))
 
 
 def total_variation(a: Floats, b: Floats) -> float:
-    """Half the summed differences of two tables of shares."""
+    """Return half the summed differences of two tables of shares."""
     return float(np.abs(a - b).sum() / 2)
 
 
-def shares(table: Floats) -> Floats:
-    """A table of counts divided by its sum; uniform where that is 0."""
+def to_shares(table: Floats) -> Floats:
+    """Return a table of counts divided by its sum; uniform where that is 0."""
     total = float(table.sum())
     return np.asarray(table / total if total > 0 else np.full(table.shape, 1 / table.size))
 

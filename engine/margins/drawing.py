@@ -1,4 +1,4 @@
-"""Records drawn from tables of shares within rounding: of every cell the expected number of records, or one more or less.
+"""Drawing of records from tables of shares within rounding: of every cell the expected number of records, or one more or less.
 
 A draw of independent records would add their own chance to what was fitted. Systematic rounding (Madow 1949) does not: cumulated shares are
 multiplied by the number of records, moved by one random number, and rounded down; the differences are the counts.
@@ -12,9 +12,10 @@ from ..data.arrays import Floats, Integers
 
 
 def draw_given(shares: Floats, groups: Integers, rng: np.random.Generator) -> Integers:
-    """A category (n,) of each record by its group's row of ``shares`` (groups, categories), in random order within the group.
+    """Draw a category (n,) of each record by its group's row of ``shares`` (groups, categories), in random order within the group.
 
-    Of n records of a group, category k has floor or ceil of n times its share. Rows need not sum to 1; those of groups with records must be above 0 somewhere.
+    Of n records of a group, category k has floor or ceil of n times its share. Rows need not sum to 1; those of groups with records
+    must be above 0 somewhere.
     """
     count = np.bincount(groups, minlength=len(shares)).astype(np.float64)
     upto = np.cumsum(shares, axis=1)
@@ -33,6 +34,6 @@ def draw_given(shares: Floats, groups: Integers, rng: np.random.Generator) -> In
 
 
 def draw_cells(shares: Floats, records: int, rng: np.random.Generator) -> tuple[Integers, ...]:
-    """The categories of ``records`` records along each axis of a table, each (records,)."""
+    """Draw the categories of ``records`` records along each axis of a table, each (records,)."""
     cells = draw_given(shares.reshape(1, -1), np.zeros(records, dtype=np.int64), rng)
     return tuple(np.asarray(found, dtype=np.int64) for found in np.unravel_index(cells, shares.shape))

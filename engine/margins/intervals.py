@@ -1,8 +1,10 @@
-"""Shares and means by noisy margins, with intervals that include the noise: analyses of a private release that know what it cannot know.
+"""Shares and means by noisy margins, with intervals that include the noise.
 
 The estimate is a ratio of two sums over the least-squares margin, the wanted one and the number of records. Its variance is that of the
-linearised ratio (delta method): the noise by ``Residuals.variance``, and beside it what a sample of so many records would vary by, where the
-population is asked about and not the confidential table. Margins that were chosen by earlier ones are taken as if they had been given.
+linearised ratio (delta method): the noise by ``MarginResiduals.weighted_sum_variance``, and what a sample of so many records would vary
+    by, where the
+estimate is about the population and not the confidential table. Margins that were chosen by earlier ones are taken as if they had been
+given.
 """
 
 from __future__ import annotations
@@ -15,47 +17,54 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..data.arrays import Floats
-from .consistency import Measured, Residuals
+from .consistency import MarginResiduals, MeasuredMargin
 from .domain import Clique, Domain
 
-LEVEL = 0.95
+CONFIDENCE_LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class NoisyEstimate:
-    """A share or a mean, its interval, and the standard errors that it has from the noise and from sampling (0 where not asked for)."""
+    """Share or mean, its interval, and its standard errors.
+
+    value: the estimate
+    lower, upper: ends of its interval
+    noise: standard error from the noise
+    sampling: standard error from sampling, 0 where it is not included
+    """
 
     value: float
     lower: float
     upper: float
-    noise: float
-    sampling: float
+    noise_error: float
+    sampling_error: float
 
 
-def estimate(
+def estimate_noisy_mean(
     domain: Domain,
-    measured: Sequence[Measured],
+    measured: Sequence[MeasuredMargin],
     clique: Clique,
     values: Floats,
     *,
-    among: Floats | None = None,
+    included_cells: Floats | None = None,
     population: bool = True,
-    level: float = LEVEL,
+    level: float = CONFIDENCE_LEVEL,
 ) -> NoisyEstimate:
-    """The mean of ``values`` (in the shape of the margin) over the records: 1 and 0 for a share, the middles of bins for a mean.
+    """Estimate the mean of ``values`` (in the shape of the margin) over the records: 1 and 0 for a share, the middles of bins for a mean.
 
-    ``among`` is 1 for the cells of the records that are meant and 0 for others, such as those without a value; of all records without it.
-    ``population``: of the population that the records are a simple random sample of, else of the records themselves. Values inside a bin are
+    ``included_cells`` is 1 for the cells of the records that are meant and 0 for others, such as those without a value; of all records without it.
+    ``population``: of the population that the records are a simple random sample of, else of the records themselves. Values inside a
+        bin are
     taken as its one value; that is no part of the interval. Raises ZeroDivisionError where noise leaves no records.
     """
-    residuals = Residuals.of(domain, measured)
-    meant = np.ones(domain.shape(clique)) if among is None else among
-    table = residuals.table(clique) * meant
+    residuals = MarginResiduals.from_margins(domain, measured)
+    meant = np.ones(domain.shape(clique)) if included_cells is None else included_cells
+    table = residuals.margin_table(clique) * meant
     total = float(table.sum())
     if total <= 0:
         raise ZeroDivisionError("the noise is larger than the number of records")
     found = float((values * table).sum()) / total
-    noise = residuals.variance(clique, meant * (values - found)) / total**2
+    noise = residuals.weighted_sum_variance(clique, meant * (values - found)) / total**2
     spread = float((np.maximum(table, 0) * (values - found) ** 2).sum()) / total
     sampling = spread / total if population else 0.0
     half = float(ndtri((1 + level) / 2)) * math.sqrt(noise + sampling)

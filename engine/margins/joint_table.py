@@ -1,4 +1,4 @@
-"""The joint table that has given margins and nothing else: iterative proportional fitting from a uniform start (Deming & Stephan 1940).
+"""Joint table that has given margins and nothing else: iterative proportional fitting from a uniform start (Deming & Stephan 1940).
 
 It starts where all cells are alike, structural zeros at 0, and never at the data: an interaction that no margin lists could not be kept out
 otherwise. Margins that contradict each other have no such table; the sweeps then stop at the smallest largest distance.
@@ -12,46 +12,51 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.arrays import Booleans, Floats
-from .domain import Clique, Domain, margin_of, scale_to, total_variation, without_contained
+from .domain import Clique, Domain, drop_contained, margin_of, scale_to_margin, total_variation
 
 LARGEST_TABLE = 10_000_000
 """Cells of a joint table that is fitted as one."""
-SWEEPS = 200
-NEAR = 1e-5
-SLOW = 0.995
+MAX_SWEEPS = 200
+FIT_TOLERANCE = 1e-5
+STALLED_RATIO = 0.995
 """A sweep that leaves more than this share of the largest distance is one of few more."""
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
-    """Shares of the cells, how many sweeps it took, and the largest total variation of a margin from the one that was asked for."""
+class FittedTable:
+    """Fitted joint table.
+
+    table: shares of the cells
+    sweeps: number of sweeps that it took
+    distance: largest total variation of a margin from the one that was requested
+    """
 
     table: Floats
     sweeps: int
     distance: float
 
 
-def fit_joint(
+def fit_joint_table(
     domain: Domain,
     margins: Mapping[Clique, Floats],
     impossible: Booleans | None = None,
-    sweeps: int = SWEEPS,
-    near: float = NEAR,
+    sweeps: int = MAX_SWEEPS,
+    near: float = FIT_TOLERANCE,
     note: Callable[[int], None] = lambda _: None,
-) -> Fitted:
-    """The table with these margins, each of shares; ``impossible`` marks cells that stay 0, in the shape of the table."""
+) -> FittedTable:
+    """Fit the table with these margins, each of shares; ``impossible`` marks cells that stay 0, in the shape of the table."""
     everything = tuple(range(len(domain)))
-    table = np.full(domain.sizes, 1 / domain.cells())
+    table = np.full(domain.sizes, 1 / domain.cell_count())
     if impossible is not None:
         table[impossible] = 0.0
-    wanted = {clique: margins[clique] for clique in without_contained(tuple(margins))}
+    wanted = {clique: margins[clique] for clique in drop_contained(tuple(margins))}
     distance, stalled, done = np.inf, 0, 0
     for done in range(1, sweeps + 1):
         farthest = 0.0
         for clique, margin in wanted.items():
-            farthest = max(farthest, scale_to(table, everything, clique, margin))
+            farthest = max(farthest, scale_to_margin(table, everything, clique, margin))
         note(done)
-        stalled = stalled + 1 if farthest > SLOW * distance else 0
+        stalled = stalled + 1 if farthest > STALLED_RATIO * distance else 0
         distance = min(distance, farthest)
         if farthest < near or stalled >= 3 or len(wanted) == 1:
             break
@@ -61,4 +66,4 @@ def fit_joint(
     distance = max(
         (total_variation(margin_of(table, everything, c), margin) for c, margin in wanted.items()), default=0.0
     )
-    return Fitted(table, done, distance)
+    return FittedTable(table, done, distance)

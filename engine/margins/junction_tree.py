@@ -1,7 +1,9 @@
-"""A table too large to hold, by the tables of its cliques: proportional fitting on a junction tree, and records drawn along it.
+"""Junction tree of a table too large to hold: proportional fitting by the tables of its cliques, and records drawn along it.
 
-Variables that share a margin are joined; the graph is made chordal by greedy elimination, and its cliques form a tree in which each variable's
-cliques are connected (Lauritzen & Spiegelhalter 1988). A sweep walks the tree and back. A clique fits its own margins when the walk is at it, and the
+Variables that share a margin are joined; the graph is made chordal by greedy elimination, and its cliques form a tree in which each
+variable's
+cliques are connected (Lauritzen & Spiegelhalter 1988). A sweep walks the tree and back. A clique fits its own margins when the walk is
+at it, and the
 walk carries what changed across the separators (Jirousek & Preucil 1995), so that the result is that of the joint table.
 """
 
@@ -15,14 +17,20 @@ from itertools import combinations
 import numpy as np
 
 from ..data.arrays import Floats, Integers
-from .domain import Clique, Domain, as_clique, margin_of, scale_to, without_contained
+from .domain import Clique, Domain, as_clique, drop_contained, margin_of, scale_to_margin
 from .drawing import draw_given
-from .joint_table import NEAR, SWEEPS
+from .joint_table import FIT_TOLERANCE, MAX_SWEEPS
 
 
 @dataclass(frozen=True, eq=False)
 class JunctionTree:
-    """Cliques in an order in which each comes after its ``parents`` entry, -1 of a root; ``separators`` are what it shares with that one."""
+    """Cliques of a chordal graph, connected as a tree.
+
+    domain: categories of each variable
+    cliques: cliques in an order in which each comes after its parent
+    parents: position of each clique's parent, -1 of a root
+    separators: variables that each clique shares with its parent
+    """
 
     domain: Domain
     cliques: tuple[Clique, ...]
@@ -30,8 +38,8 @@ class JunctionTree:
     separators: tuple[Clique, ...]
 
     @classmethod
-    def of(cls, domain: Domain, margins: Sequence[Clique]) -> JunctionTree:
-        """The tree in which every margin lies in a clique. Every variable has one, joined to nothing where no margin has it."""
+    def from_margins(cls, domain: Domain, margins: Sequence[Clique]) -> JunctionTree:
+        """Build the tree in which every margin lies in a clique. Every variable has one, joined to nothing where no margin has it."""
         neighbours: dict[int, set[int]] = {at: set() for at in range(len(domain))}
         for margin in margins:
             for a, b in combinations(margin, 2):
@@ -47,69 +55,73 @@ class JunctionTree:
                 neighbours[b].add(a)
             for other in around:
                 neighbours[other].discard(at)
-        return cls(domain, *_tree(without_contained(found)))
+        return cls(domain, *_tree_of_cliques(drop_contained(found)))
 
     @property
-    def cells(self) -> int:
-        """How many cells all cliques have together."""
-        return sum(self.domain.cells(clique) for clique in self.cliques)
+    def cell_count(self) -> int:
+        """Return how many cells all cliques have together."""
+        return sum(self.domain.cell_count(clique) for clique in self.cliques)
 
-    def fitted(self, margins: Mapping[Clique, Floats], sweeps: int = SWEEPS, near: float = NEAR) -> FittedTree:
-        """The tables of all cliques, whose margins are the given ones of shares."""
-        tables = [np.full(self.domain.shape(clique), 1 / self.domain.cells(clique)) for clique in self.cliques]
+    def fit_margins(
+        self, margins: Mapping[Clique, Floats], sweeps: int = MAX_SWEEPS, near: float = FIT_TOLERANCE
+    ) -> FittedTree:
+        """Fit the tables of all cliques to the given margins of shares."""
+        tables = [np.full(self.domain.shape(clique), 1 / self.domain.cell_count(clique)) for clique in self.cliques]
         own: list[list[tuple[Clique, Floats]]] = [[] for _ in self.cliques]
-        for margin in without_contained(tuple(margins)):
+        for margin in drop_contained(tuple(margins)):
             home = next(i for i, clique in enumerate(self.cliques) if set(margin) <= set(clique))
             own[home].append((margin, margins[margin]))
         distance, done = math.inf, 0
         for _ in range(sweeps):
             done += 1
             farthest = 0.0
-            for at, came_from in self._walk():
+            for at, came_from in self._walk_tree():
                 if came_from is not None:
-                    self._carry(tables, came_from, at)
+                    self._carry_margin(tables, came_from, at)
                 for margin, wanted in own[at]:
-                    farthest = max(farthest, scale_to(tables[at], self.cliques[at], margin, wanted))
+                    farthest = max(farthest, scale_to_margin(tables[at], self.cliques[at], margin, wanted))
             distance, before = farthest, distance
             if distance < near or distance > before * 0.995:
                 break
-        for at, came_from in self._walk():
+        for at, came_from in self._walk_tree():
             if came_from is not None:
-                self._carry(tables, came_from, at)
+                self._carry_margin(tables, came_from, at)
         return FittedTree(self, tuple(tables), done, distance)
 
-    def _walk(self) -> Iterator[tuple[int, int | None]]:
-        """Every clique in the order of a walk from the roots and back, each with the clique that the walk came from."""
+    def _walk_tree(self) -> Iterator[tuple[int, int | None]]:
+        """Yield every clique in the order of a walk from the roots and back, each with the clique that the walk came from."""
         children: dict[int, list[int]] = {}
         for at, parent in enumerate(self.parents):
             children.setdefault(parent, []).append(at)
 
-        def visit(at: int, came_from: int | None) -> Iterator[tuple[int, int | None]]:
+        def visit_subtree(at: int, came_from: int | None) -> Iterator[tuple[int, int | None]]:
             yield at, came_from
             for child in children.get(at, ()):
-                yield from visit(child, at)
+                yield from visit_subtree(child, at)
                 yield at, child
 
         for root in children[-1]:
-            yield from visit(root, None)
+            yield from visit_subtree(root, None)
 
-    def _carry(self, tables: list[Floats], start: int, end: int) -> None:
+    def _carry_margin(self, tables: list[Floats], start: int, end: int) -> None:
         """Give a clique the margin that its neighbour has of what they share."""
         separator = self.separators[max(start, end)]
-        scale_to(tables[end], self.cliques[end], separator, margin_of(tables[start], self.cliques[start], separator))
+        scale_to_margin(
+            tables[end], self.cliques[end], separator, margin_of(tables[start], self.cliques[start], separator)
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class FittedTree:
-    """Shares of the cells of each clique, which agree on what cliques share; ``distance`` as of a joint table."""
+    """Junction tree with the shares of the cells of each clique, which agree on what cliques share; ``distance`` as of a joint table."""
 
     tree: JunctionTree
     tables: tuple[Floats, ...]
     sweeps: int
     distance: float
 
-    def drawn(self, records: int, rng: np.random.Generator) -> Integers:
-        """Categories (records, variables) of records drawn along the tree, within rounding of each table given what it shares."""
+    def draw_records(self, records: int, rng: np.random.Generator) -> Integers:
+        """Draw categories (records, variables) of records along the tree, within rounding of each table given what it shares."""
         sizes = self.tree.domain.sizes
         codes = np.zeros((records, len(sizes)), dtype=np.int64)
         for clique, separator, table in zip(self.tree.cliques, self.tree.separators, self.tables, strict=True):
@@ -127,12 +139,15 @@ class FittedTree:
 
 
 def _elimination_cost(at: int, neighbours: Mapping[int, set[int]], domain: Domain) -> tuple[int, int]:
-    """How many cells the clique has that eliminating a variable makes, then its place."""
-    return domain.cells(as_clique([at, *neighbours[at]])), at
+    """Return how many cells the clique has that eliminating a variable makes, then its place."""
+    return domain.cell_count(as_clique([at, *neighbours[at]])), at
 
 
-def _tree(cliques: tuple[Clique, ...]) -> tuple[tuple[Clique, ...], tuple[int, ...], tuple[Clique, ...]]:
-    """The cliques in the order of Prim's algorithm by the size of what they share, which makes a junction tree of a chordal graph's cliques."""
+def _tree_of_cliques(cliques: tuple[Clique, ...]) -> tuple[tuple[Clique, ...], tuple[int, ...], tuple[Clique, ...]]:
+    """Return the cliques in the order of Prim's algorithm by the size of what they share, their parents and separators.
+
+    That makes a junction tree of a chordal graph's cliques.
+    """
     left = list(range(len(cliques)))
     order, parents = [left.pop(0)], [-1]
     separators: list[Clique] = [()]

@@ -1,22 +1,27 @@
-"""What follows from published margins: which counts of few records a reader can work out exactly.
+"""Disclosure audit of published margins: which counts of few records a reader can work out exactly.
 
-A released count of a coarsened margin says that the confidential one lies in an interval: a multiple k of the limit L that it was rounded to the
+A released count of a coarsened margin says that the confidential one lies in an interval: a multiple k of the limit L that it was
+rounded to the
 nearest one, from kL - L/2 on and below kL + L/2. Together with the number of records, where that is known, and with all other margins, the
-intervals leave a set of tables of whole numbers. The confidential table is in it. A count follows exactly where all these tables have the same one.
+intervals leave a set of tables of whole numbers. The confidential table is in it. A count follows exactly where all these tables have
+the same one.
 
-Margins that share variables are **one system** and are looked at together, however many there are. Every count of some of its variables is looked at, of any
-number of them. Three readers take turns; each leaves less to the next, and none calls a count safe without a table of whole numbers in which it is another one:
+Margins that share variables are **one system** and are looked at together. Every count of any number of its variables is looked at.
+Three methods take
+turns; each leaves less to the next, and none calls a count safe without a table of whole numbers in which it is another one:
 
 1. Moves of single records (``record_moves``). They need no table of all variables, and mostly show that nothing follows.
-2. Where the table of all variables is small enough: programs for many counts at once, whose solutions are tables in which many counts differ.
-3. The smallest and the largest value of each count that is left, by HiGHS: linear programs first, whole-number ones where these leave a count open.
-   That only whole numbers pin a count down happens (Dobra & Fienberg 2000); a linear program alone misses it.
+2. Where the table of all variables is small enough: programs for many counts at once, whose solutions are tables in which many counts
+differ.
+3. The smallest and the largest value of each count that is left, by HiGHS: linear programs first, whole-number ones where these leave a
+count open.
+   That only whole numbers determine a count happens (Dobra & Fienberg 2000); a linear program alone misses it.
 
-A system whose table of all variables is too large, and that moves do not clear, is searched in parts: the variables of one margin, and of every two that share
-some. What follows from a part follows from the whole. That nothing follows from parts proves nothing, so the system counts as not looked at.
-
-Tables of several releases of the same records are looked at together over categories fine enough for all of them; the categories of each
-table are then sums of cells, and so are the counts that may follow.
+A system whose table of all variables is too large, and that moves do not clear, is searched in parts: the variables of one margin, and
+of every two that share
+some. What follows from a part follows from the whole. That nothing follows from parts proves nothing, so the system counts as not
+looked at.
+Tables of several releases of the same records are looked at together over categories fine enough for all of them.
 """
 
 from __future__ import annotations
@@ -31,33 +36,33 @@ from typing import Any, cast
 import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
-from .domain import Clique, Domain, as_clique, without_contained
-from .record_moves import STARTS, Grouping, Released, closed_variables, groupings_of
+from .domain import Clique, Domain, as_clique, drop_contained
+from .record_moves import MAX_WALKS, PublishedBounds, VariableGrouping, find_closed_groupings, list_groupings
 
-__all__ = ["Audit", "Released", "audit", "known_records"]
+__all__ = ["MarginAudit", "PublishedBounds", "audit_margins", "known_record_range"]
 
-LARGEST_AUDIT = 20_000
-"""Cells of all variables of a system that is looked at as a whole."""
-MOST_COUNTS = 2_000_000
+MAX_AUDITED_CELLS = 20_000
+"""Number of cells of all variables of a system that is looked at as a whole, at most."""
+MAX_COUNTS = 2_000_000
 """Counts of all sets of variables of such a system."""
-MOST_CELLS = 200
-"""Small counts of one system that get programs of their own."""
-BULK = 6
+MAX_COUNT_PROGRAMS = 200
+"""Number of small counts of one system that get programs of their own, at most."""
+BULK_PROGRAMS = 6
 """Programs that are tried for all small counts of a system together."""
 FEW_WALKS = 1
 """Walks of records where programs can decide what these leave."""
-MOST_PARTS = 40
+MAX_PARTS = 40
 """Parts that are searched of a system that is too large."""
-MOST_NODES = 2_000
-"""Nodes of the search tree of one whole-number program: a number and no time, so that results are the same on any machine."""
-APART = 1 - 1e-6
-Count = tuple[tuple[int, tuple[int, ...]], ...]
+MAX_SEARCH_NODES = 2_000
+"""Number of nodes of the search tree of one whole-number program: a number and no time, so that results are the same on any machine."""
+MIN_DIFFERENCE = 1 - 1e-6
+CountOfCategories = tuple[tuple[int, tuple[int, ...]], ...]
 """A count by the variables that it is of and the categories of each that it sums over."""
 
 
 @dataclass(frozen=True, slots=True)
-class Audit:
-    """How many small counts follow from published tables.
+class MarginAudit:
+    """Numbers of small counts that follow from published tables.
 
     exact: small counts that follow
     looked_at: small counts that were looked at one by one
@@ -77,10 +82,11 @@ class Audit:
     names: tuple[str, ...] = ()
 
 
-def known_records(records: int, released: Iterable[int | None]) -> tuple[float, float]:
+def known_record_range(records: int, released: Iterable[int | None]) -> tuple[float, float]:
     """Return the smallest and the largest number of confidential records that released numbers of rows leave.
 
-    A dataset of as many rows as there are records shows the number. A number that ends in zeros may be rounded to these: it leaves the numbers
+    A dataset of as many rows as there are records shows the number. A number that ends in zeros may be rounded to these: it leaves the
+    numbers
     that are rounded to it, if the true one is among them. Another number says nothing.
 
     Args:
@@ -99,65 +105,66 @@ def known_records(records: int, released: Iterable[int | None]) -> tuple[float, 
     return low, high
 
 
-def audit(
+def audit_margins(
     domain: Domain,
-    released: Sequence[Released],
+    released: Sequence[PublishedBounds],
     codes: Integers,
     limit: int,
     records: tuple[float, float] = (0.0, math.inf),
-    largest: int = LARGEST_AUDIT,
-    most: int = MOST_CELLS,
-) -> Audit:
-    """Return whether counts of 1 to ``limit`` - 1 records follow from margins, of any set of variables.
+    max_cells: int = MAX_AUDITED_CELLS,
+    max_programs: int = MAX_COUNT_PROGRAMS,
+) -> MarginAudit:
+    """Audit which counts of 1 to ``limit`` - 1 records follow from margins, of any set of variables.
 
     Args:
         domain: categories of each variable.
         released: published margins; the counts of ``codes`` lie within their bounds.
-        codes: category of each confidential record in each variable, (n, d). They say which counts are small, and are one of the tables that are left.
+        codes: category of each confidential record in each variable, (n, d). They say which counts are small, and are one of the tables
+            that are left.
         limit: smallest count that is not small.
-        records: smallest and largest number of records that is known beside the margins.
+        records: smallest and largest number of records that is known in addition to the margins.
         largest: cells of all variables of a system that is looked at as a whole.
         most: small counts of a system that get programs of their own.
     """
-    records = _total(released, records)
-    exact, left = set[Count](), 0
+    records = _record_count_bounds(released, records)
+    exact, left = set[CountOfCategories](), 0
     looked = too_large = 0
-    systems = _systems([one.clique for one in released])
+    systems = _connected_variables([one.clique for one in released])
     for variables in systems:
         tables = [one for one in released if set(one.clique) <= set(variables)]
-        groupings = groupings_of(variables, domain.sizes, tables)
+        groupings = list_groupings(variables, domain.sizes, tables)
         rng = np.random.default_rng(0)  # which tables are tried decides how fast it is, and nothing else
-        small_enough = _small_enough(domain, variables, groupings, largest)
-        walks = FEW_WALKS if small_enough else STARTS  # where programs can decide, they take what is left
-        closed = closed_variables(domain.sizes, tables, codes, groupings, limit, rng, records, walks)
+        small_enough = _is_small_enough(domain, variables, groupings, max_cells)
+        walks = FEW_WALKS if small_enough else MAX_WALKS  # where programs can decide, they take what is left
+        closed = find_closed_groupings(domain.sizes, tables, codes, groupings, limit, rng, records, walks)
         if small_enough:
-            part = _Part.of(domain, variables, tables, codes, groupings, closed, limit, records)
-            outcome = part.searched(most)
+            part = _MarginSystem.from_margins(domain, variables, tables, codes, groupings, closed, limit, records)
+            outcome = part.search_counts(max_programs)
             exact |= outcome.exact
             looked, left = looked + outcome.looked_at, left + outcome.undecided
             continue
-        own, small = _closed_counts(codes, groupings, closed, limit)
-        looked += _small_counts(variables, tables, codes, limit)
+        own, small = _closed_patterns(codes, groupings, closed, limit)
+        looked += _count_small_counts(variables, tables, codes, limit)
         if not len(own):
             continue
         too_large += 1
         left += small
-        for union in islice(_parts(domain, tables, own, groupings, largest), MOST_PARTS):
+        for union in islice(_parts_of_system(domain, tables, own, groupings, max_cells), MAX_PARTS):
             inside = [one for one in tables if set(one.clique) <= set(union)]
             of_union = [at for at, grouping in enumerate(groupings) if grouping.variable in union]
-            if not _small_enough(domain, union, [groupings[at] for at in of_union], largest):
+            if not _is_small_enough(domain, union, [groupings[at] for at in of_union], max_cells):
                 continue
-            part = _Part.of(
+            part = _MarginSystem.from_margins(
                 domain, union, inside, codes, [groupings[at] for at in of_union], closed[:, of_union], limit, records
             )
-            exact |= part.searched(most).exact
+            exact |= part.search_counts(max_programs).exact
     by_variables = Counter(tuple(variable for variable, _ in count) for count in exact)
     ordered = sorted(by_variables.items(), key=lambda one: (len(one[0]), one[0]))
-    return Audit(len(exact), max(looked, len(exact)), left, len(systems), too_large, tuple(ordered))
+    return MarginAudit(len(exact), max(looked, len(exact)), left, len(systems), too_large, tuple(ordered))
 
 
-def _systems(cliques: Sequence[Clique]) -> list[Clique]:
-    """Sets of variables that margins connect, in the order of their first variable."""
+def _connected_variables(cliques: Sequence[Clique]) -> list[Clique]:
+    """Return the sets of variables that margins connect, in the order of their first variable."""
     found: list[set[int]] = []
     for clique in cliques:
         touching = [one for one in found if one & set(clique)]
@@ -165,25 +172,25 @@ def _systems(cliques: Sequence[Clique]) -> list[Clique]:
     return sorted(as_clique(tuple(one)) for one in found)
 
 
-def _total(released: Sequence[Released], records: tuple[float, float]) -> tuple[float, float]:
-    """What all margins say of the number of records: each is a table of all of them, so systems share it."""
+def _record_count_bounds(released: Sequence[PublishedBounds], records: tuple[float, float]) -> tuple[float, float]:
+    """Return what all margins say of the number of records: each is a table of all of them, so systems share it."""
     return (
         max([records[0], *(float(one.low.sum()) for one in released)]),
         min([records[1], *(float(one.high.sum()) for one in released)]),
     )
 
 
-def _small_enough(domain: Domain, variables: Clique, groupings: Sequence[Grouping], largest: int) -> bool:
+def _is_small_enough(domain: Domain, variables: Clique, groupings: Sequence[VariableGrouping], largest: int) -> bool:
     counts = math.prod(
         1 + sum(int(g.groups.max()) + 1 for g in groupings if g.variable == variable) for variable in variables
     )
-    return domain.cells(variables) <= largest and counts <= MOST_COUNTS
+    return domain.cell_count(variables) <= largest and counts <= MAX_COUNTS
 
 
-def _closed_counts(
-    codes: Integers, groupings: Sequence[Grouping], closed: Booleans, limit: int
+def _closed_patterns(
+    codes: Integers, groupings: Sequence[VariableGrouping], closed: Booleans, limit: int
 ) -> tuple[Booleans, int]:
-    """The sets of groupings that some record with a small count is closed in, (p, groupings), and how many small counts these are of.
+    """Return the sets of groupings that some record with a small count is closed in, (p, groupings), and how many small counts these are of.
 
     A count of all closed groupings of a record is the smallest of those that are not proven to be open. Where it is not small, none is.
     """
@@ -204,37 +211,43 @@ def _closed_counts(
     return np.array(kept, dtype=np.bool_).reshape(-1, len(groupings)), number
 
 
-def _small_counts(variables: Clique, tables: Sequence[Released], codes: Integers, limit: int) -> int:
-    """The small counts of the margins of a system and of all its variables together."""
+def _count_small_counts(variables: Clique, tables: Sequence[PublishedBounds], codes: Integers, limit: int) -> int:
+    """Count the small counts of the margins of a system and of all its variables together."""
     of_margins = [
-        np.bincount(one.cells(codes)) for one in tables if np.isfinite(one.high).all()
+        np.bincount(one.cells_of_records(codes)) for one in tables if np.isfinite(one.high).all()
     ]  # conditions are no margins
     of_everything = np.unique(codes[:, list(variables)], axis=0, return_counts=True)[1]
     return sum(int(((counts > 0) & (counts < limit)).sum()) for counts in [*of_margins, of_everything])
 
 
-def _parts(
-    domain: Domain, tables: Sequence[Released], closed: Booleans, groupings: Sequence[Grouping], largest: int
+def _parts_of_system(
+    domain: Domain,
+    tables: Sequence[PublishedBounds],
+    closed: Booleans,
+    groupings: Sequence[VariableGrouping],
+    largest: int,
 ) -> Iterator[Clique]:
-    """Variables of one margin, and of every two that share some, in which a count may follow, the most probable first; no large ones."""
-    outer = without_contained([one.clique for one in tables])
+    """Yield the variables of one margin, and of every two that share some, in which a count may follow, the most probable first; no large
+    ones.
+    """
+    outer = drop_contained([one.clique for one in tables])
     unions = [as_clique([*a, *b]) for a, b in combinations(outer, 2) if set(a) & set(b)]
     often = Counter(groupings[at].variable for pattern in closed for at in np.flatnonzero(pattern).tolist())
     inside = {union: sum(often[variable] for variable in union) for union in dict.fromkeys([*outer, *unions])}
     for union in sorted(inside, key=lambda union: -inside[union]):
-        if domain.cells(union) <= largest and inside[union]:
+        if domain.cell_count(union) <= largest and inside[union]:
             yield union
 
 
 @dataclass(frozen=True, eq=False)
-class _Outcome:
-    exact: frozenset[Count]
+class _SearchOutcome:
+    exact: frozenset[CountOfCategories]
     looked_at: int
     undecided: int
 
 
 @dataclass(frozen=True, eq=False)
-class _Axis:
+class _CountAxis:
     """Everything that counts can sum over of one variable: each category, each coarser one, and all.
 
     rows: categories of each, 1 or 0, (k, size); the last row is all
@@ -245,7 +258,7 @@ class _Axis:
     grouping: Integers
 
     @classmethod
-    def of(cls, variable: int, size: int, groupings: Sequence[Grouping]) -> _Axis:
+    def from_groupings(cls, variable: int, size: int, groupings: Sequence[VariableGrouping]) -> _CountAxis:
         rows, owner = list[Floats](), list[int]()
         for at, grouping in enumerate(groupings):
             if grouping.variable == variable:
@@ -256,62 +269,71 @@ class _Axis:
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _MarginSystem:
     """Some variables, the margins of them, and all counts of sets of them.
 
-    An array of counts has an axis for each variable, whose places are those of ``axes``.
-    ``small`` are the places of small counts, as flat indices, that moves of records do not show to be open; of equal counts one.
+    axes: what counts can sum over, for each variable; an array of counts has an axis for each, whose places are those of ``axes``
+    variables: the variables
+    shape: number of categories of each
+    truth: confidential counts of the cells
+    program: bounds that the margins set
+    small: places of small counts, as flat indices, that moves of records do not show to be open; of equal counts one
+    looked_at: number of small counts
     """
 
-    axes: tuple[_Axis, ...]
+    axes: tuple[_CountAxis, ...]
     variables: Clique
     shape: tuple[int, ...]
-    truth: Floats
-    program: _Program
-    small: Integers
+    confidential_table: Floats
+    program: _CellProgram
+    small_counts: Integers
     looked_at: int
 
     @classmethod
-    def of(
+    def from_margins(
         cls,
         domain: Domain,
         variables: Clique,
-        tables: Sequence[Released],
+        tables: Sequence[PublishedBounds],
         codes: Integers,
-        groupings: Sequence[Grouping],
+        groupings: Sequence[VariableGrouping],
         closed: Booleans,
         limit: int,
         records: tuple[float, float],
-    ) -> _Part:
-        axes = tuple(_Axis.of(variable, domain.sizes[variable], groupings) for variable in variables)
+    ) -> _MarginSystem:
+        axes = tuple(_CountAxis.from_groupings(variable, domain.sizes[variable], groupings) for variable in variables)
         shape = domain.shape(variables)
-        truth = domain.count(codes, variables)
-        counts = _counts(axes, truth)
+        truth = domain.count_records(codes, variables)
+        counts = _all_counts(axes, truth)
         few = (counts > 0) & (counts < limit)
         few.ravel()[-1] = False  # the number of records itself is no count of a combination
-        program = _Program.of(domain, variables, tables, records)
+        program = _CellProgram.from_bounds(domain, variables, tables, records)
         names = np.zeros(truth.size)
         names[program.atoms] = np.random.default_rng(1).integers(1, 2**31, len(program.atoms))
         number = np.flatnonzero(few)
         # Counts over the same cells that can hold records are one count, which the fewest variables name.
-        width = _counts_of_variables(axes).ravel()[number]
+        width = _variables_of_counts(axes).ravel()[number]
         by_width = number[np.argsort(width, kind="stable")]
-        _, first = np.unique(_counts(axes, names.reshape(shape)).ravel()[by_width], return_index=True)
+        _, first = np.unique(_all_counts(axes, names.reshape(shape)).ravel()[by_width], return_index=True)
         number = np.sort(by_width[first])
-        open_ = _shown_open(domain, variables, axes, codes, closed).ravel()
+        open_ = _is_shown_open(domain, variables, axes, codes, closed).ravel()
         return cls(axes, variables, shape, truth, program, number[~open_[number]], len(number))
 
-    def searched(self, most: int) -> _Outcome:
+    def search_counts(self, most: int) -> _SearchOutcome:
         """Return which small counts have one value in every table of whole numbers."""
-        left = self._without_differing(self.small, None)
+        left = self._drop_differing(self.small_counts, None)
         rng = np.random.default_rng(0)  # as above
-        for attempt in range(BULK):  # tables far from the truth in many counts at once leave few to look at one by one
+        for attempt in range(
+            BULK_PROGRAMS
+        ):  # tables far from the truth in many counts at once leave few to look at one by one
             if not len(left):
                 break
             signs = np.ones(len(left)) if attempt < 2 else rng.choice([-1.0, 1.0], len(left))
-            left = self._without_differing(left, self.program.table((-1.0) ** attempt * self._cost(left, signs)))
+            left = self._drop_differing(
+                left, self.program.find_table((-1.0) ** attempt * self._cell_weights(left, signs))
+            )
         exact, undecided = list[int](), 0
-        confidential = _counts(self.axes, self.truth).ravel()
+        confidential = _all_counts(self.axes, self.confidential_table).ravel()
         programs = 0
         while len(left):
             place, left = int(left[0]), left[1:]
@@ -319,33 +341,37 @@ class _Part:
                 undecided += 1
                 continue
             programs += 1
-            cells = self._cost(np.array([place]), np.ones(1))
-            above = self.program.extreme(cells, 1, confidential[place])
-            below = above if isinstance(above, np.ndarray) else self.program.extreme(cells, -1, confidential[place])
+            cells = self._cell_weights(np.array([place]), np.ones(1))
+            above = self.program.find_table_beyond(cells, 1, confidential[place])
+            below = (
+                above
+                if isinstance(above, np.ndarray)
+                else self.program.find_table_beyond(cells, -1, confidential[place])
+            )
             if isinstance(below, np.ndarray):
-                left = self._without_differing(left, below)
+                left = self._drop_differing(left, below)
             elif above and below:
                 exact.append(place)
             else:
                 undecided += 1
-        return _Outcome(frozenset(map(self._count, exact)), self.looked_at, undecided)
+        return _SearchOutcome(frozenset(map(self._count_at, exact)), self.looked_at, undecided)
 
-    def _without_differing(self, places: Integers, table: Floats | None) -> Integers:
-        """The places whose counts are the confidential ones in a table too."""
+    def _drop_differing(self, places: Integers, table: Floats | None) -> Integers:
+        """Return the places whose counts are the confidential ones in a table too."""
         if table is None:
             return places
-        difference = _counts(self.axes, (table - self.truth.ravel()).reshape(self.shape)).ravel()
+        difference = _all_counts(self.axes, (table - self.confidential_table.ravel()).reshape(self.shape)).ravel()
         return places[np.abs(difference[places]) < 0.5]
 
-    def _cost(self, places: Integers, weights: Floats) -> Floats:
-        """The weighted sum of some counts, as weights of the cells, flat."""
+    def _cell_weights(self, places: Integers, weights: Floats) -> Floats:
+        """Return the weighted sum of some counts, as weights of the cells, flat."""
         found = np.zeros(tuple(len(axis.rows) for axis in self.axes))
         found.ravel()[places] = weights
         for at, axis in enumerate(self.axes):
             found = np.moveaxis(np.tensordot(axis.rows.T, found, (1, at)), 0, at)
         return np.asarray(found.ravel())
 
-    def _count(self, place: int) -> Count:
+    def _count_at(self, place: int) -> CountOfCategories:
         at = np.unravel_index(place, tuple(len(axis.rows) for axis in self.axes))
         return tuple(
             (variable, tuple(np.flatnonzero(axis.rows[one]).tolist()))
@@ -354,25 +380,25 @@ class _Part:
         )
 
 
-def _counts(axes: Sequence[_Axis], table: Floats) -> Floats:
-    """All counts of all sets of variables of a table."""
+def _all_counts(axes: Sequence[_CountAxis], table: Floats) -> Floats:
+    """Return all counts of all sets of variables of a table."""
     for at, axis in enumerate(axes):
         table = np.moveaxis(np.tensordot(axis.rows, table, (1, at)), 0, at)
     return np.ascontiguousarray(table)
 
 
-def _counts_of_variables(axes: Sequence[_Axis]) -> Integers:
-    """How many variables each count is of."""
+def _variables_of_counts(axes: Sequence[_CountAxis]) -> Integers:
+    """Return how many variables each count is of."""
     found = np.zeros(tuple(len(axis.rows) for axis in axes), dtype=np.int64)
     for at, axis in enumerate(axes):
         found += (axis.grouping >= 0).reshape([-1 if other == at else 1 for other in range(len(axes))])
     return found
 
 
-def _shown_open(
-    domain: Domain, variables: Clique, axes: Sequence[_Axis], codes: Integers, closed: Booleans
+def _is_shown_open(
+    domain: Domain, variables: Clique, axes: Sequence[_CountAxis], codes: Integers, closed: Booleans
 ) -> Booleans:
-    """Which counts have a record that is open in one of their groupings."""
+    """Mark the counts that have a record that is open in one of their groupings."""
     shape = tuple(len(axis.rows) for axis in axes)
     found = np.zeros(shape, dtype=np.bool_)
     patterns, of = np.unique(closed, axis=0, return_inverse=True)
@@ -382,17 +408,19 @@ def _shown_open(
             own = np.append(pattern, True)[axis.grouping]  # the last one, -1, stands for all categories
             inside &= own.reshape([-1 if other == at else 1 for other in range(len(axes))])
         if not inside.all():
-            held = _counts(axes, domain.count(codes[of.ravel() == number], variables)) > 0.5
+            held = _all_counts(axes, domain.count_records(codes[of.ravel() == number], variables)) > 0.5
             found |= held & ~inside
     return found
 
 
 @dataclass(frozen=True, eq=False)
-class _Program:
-    """Bounds of sums of cells that a table of whole numbers keeps to.
+class _CellProgram:
+    """Bounds of sums of cells within which a table of whole numbers lies.
 
     rows: cells of each sum, 1 or 0, (sums, atoms), sparse
-    atoms: the cells that can hold records, as flat indices; no other one is in the program
+    low, high: bounds of each sum, (sums,)
+    atoms: cells that can hold records, as flat indices; no other one is in the program
+    size: number of cells
     """
 
     rows: Any
@@ -402,15 +430,15 @@ class _Program:
     size: int
 
     @classmethod
-    def of(
-        cls, domain: Domain, variables: Clique, tables: Sequence[Released], records: tuple[float, float]
-    ) -> _Program:
+    def from_bounds(
+        cls, domain: Domain, variables: Clique, tables: Sequence[PublishedBounds], records: tuple[float, float]
+    ) -> _CellProgram:
         from scipy import sparse
 
-        shape, size = domain.shape(variables), domain.cells(variables)
+        shape, size = domain.shape(variables), domain.cell_count(variables)
         codes = np.zeros((size, len(domain)), dtype=np.int64)
         codes[:, list(variables)] = np.indices(shape).reshape(len(variables), -1).T
-        cells = [one.cells(codes) for one in tables]
+        cells = [one.cells_of_records(codes) for one in tables]
         possible = np.ones(size, dtype=np.bool_)
         for one, own in zip(tables, cells, strict=True):
             possible &= one.high.ravel()[own] > 0
@@ -426,46 +454,46 @@ class _Program:
         says = (np.diff(rows.indptr) > 0) & ((low > 0) | np.isfinite(high))
         return cls(rows[says], low[says], high[says], atoms, size)
 
-    def table(self, cost: Floats) -> Floats | None:
+    def find_table(self, cost: Floats) -> Floats | None:
         """Return a table of whole numbers with a small cost of its cells (size,); None where none is found."""
         solved = self._solve(cost, whole=False)
         if solved.x is None:
             return None
         rounded = np.round(solved.x)
-        if self._fits(rounded):
-            return self._spread(rounded)
-        return self._whole(self._solve(cost, whole=True))
+        if self._is_feasible(rounded):
+            return self._spread_over_cells(rounded)
+        return self._rounded_table(self._solve(cost, whole=True))
 
-    def extreme(self, cells: Floats, sign: int, value: float) -> Floats | bool:
+    def find_table_beyond(self, cells: Floats, sign: int, value: float) -> Floats | bool:
         """Return a table whose sum of cells lies beyond a value, above by ``sign`` 1, below by -1.
 
         True where there is none, False where it was not found out.
         """
         solved = self._solve(-sign * cells, whole=False)
-        if solved.status == 0 and sign * (-sign * solved.fun - value) < APART:
+        if solved.status == 0 and sign * (-sign * solved.fun - value) < MIN_DIFFERENCE:
             return True
         if solved.x is not None:
             rounded = np.round(solved.x)
-            if self._fits(rounded) and sign * (cells[self.atoms] @ rounded - value) > 0.5:
-                return self._spread(rounded)
+            if self._is_feasible(rounded) and sign * (cells[self.atoms] @ rounded - value) > 0.5:
+                return self._spread_over_cells(rounded)
         solved = self._solve(-sign * cells, whole=True)
-        other = self._whole(solved)
+        other = self._rounded_table(solved)
         if other is not None and sign * (cells @ other - value) > 0.5:
             return other
         bound = solved.mip_dual_bound
-        return bool(bound is not None and sign * (-sign * bound - value) < APART)
+        return bool(bound is not None and sign * (-sign * bound - value) < MIN_DIFFERENCE)
 
-    def _whole(self, solved: Any) -> Floats | None:
+    def _rounded_table(self, solved: Any) -> Floats | None:
         if solved.x is None:
             return None
         rounded = np.round(solved.x)
-        return self._spread(rounded) if self._fits(rounded) else None
+        return self._spread_over_cells(rounded) if self._is_feasible(rounded) else None
 
-    def _fits(self, table: Floats) -> bool:
+    def _is_feasible(self, table: Floats) -> bool:
         sums = self.rows @ table
         return bool((table >= 0).all() and (sums >= self.low).all() and (sums <= self.high).all())
 
-    def _spread(self, table: Floats) -> Floats:
+    def _spread_over_cells(self, table: Floats) -> Floats:
         found = np.zeros(self.size)
         found[self.atoms] = table
         return found
@@ -478,5 +506,5 @@ class _Program:
             integrality=np.full(len(self.atoms), int(whole)),
             bounds=Bounds(0, np.inf),
             constraints=LinearConstraint(self.rows, self.low, self.high),
-            options=cast(Any, {"node_limit": MOST_NODES, "mip_rel_gap": 0.0}),
+            options=cast(Any, {"node_limit": MAX_SEARCH_NODES, "mip_rel_gap": 0.0}),
         )

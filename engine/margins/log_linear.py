@@ -1,9 +1,10 @@
 """Log-linear models of a contingency table by its margins: Poisson means that keep all margins of some number of variables.
 
-The most likely means are those of the joint table that has these margins and nothing else (Bishop, Fienberg & Holland 1975, §3.5), products of shares where
-they are of single variables. No design matrix is made: what is asked of its columns
-are margins of tables, so that cost grows with the cells and not with the parameters. SciPy has no such fit; statsmodels needs the
-design, and fails where fitted means are 0.
+The most likely means are those of the joint table that has these margins and nothing else (Bishop, Fienberg & Holland 1975, §3.5),
+products of
+shares where they are of single variables. No design matrix is made: what is needed of its columns are margins of tables, so that cost
+grows with the cells
+and not with the parameters. SciPy has no such fit; statsmodels needs the design, and fails where fitted means are 0.
 """
 
 from __future__ import annotations
@@ -17,69 +18,78 @@ import numpy as np
 from ..data.arrays import Floats
 from ..errors import NotComputable
 from .domain import Domain, margin_of
-from .joint_table import fit_joint
+from .joint_table import fit_joint_table
 
 Order = Literal[1, 2]
 
-SWEEPS = 2_000
-NEAR = 1e-10
-NEAR_ENOUGH = 1e-5
+MAX_SWEEPS = 2_000
+FIT_TOLERANCE = 1e-10
+MAX_MARGIN_DISTANCE = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class LogLinear:
-    """Poisson means ``fitted`` of a table's cells, in its shape, whose margins of ``order`` variables are the table's."""
+class LogLinearModel:
+    """Poisson means of a table's cells whose margins of ``order`` variables are the table's.
+
+    order: number of variables of the margins
+    fitted: the means, in the shape of the table
+    """
 
     order: Order
-    fitted: Floats
+    fitted_means: Floats
 
     @classmethod
-    def of(cls, table: Floats, order: Order) -> Self:
-        """The most likely means, of main effects alone (1) or of all two-way interactions too (2); counts may be weighted.
+    def from_table(cls, table: Floats, order: Order) -> Self:
+        """Fit the most likely means, of main effects alone (1) or of all two-way interactions too (2); counts may be weighted.
 
         Raises:
-            NotComputable: when margins still differ by more than ``NEAR_ENOUGH`` of the records after ``SWEEPS`` sweeps.
+            NotComputable: when margins still differ by more than ``MAX_MARGIN_DISTANCE`` of the records after ``MAX_SWEEPS`` sweeps.
         """
         total, every = float(table.sum()), tuple(range(table.ndim))
         cliques = combinations(every, min(order, table.ndim))
         wanted = {clique: margin_of(table, every, clique) / total for clique in cliques}
-        found = fit_joint(Domain(table.shape), wanted, sweeps=SWEEPS, near=NEAR)
-        if found.distance > NEAR_ENOUGH:
+        found = fit_joint_table(Domain(table.shape), wanted, sweeps=MAX_SWEEPS, near=FIT_TOLERANCE)
+        if found.distance > MAX_MARGIN_DISTANCE:
             raise NotComputable(f"two-way interactions did not fit their margins after {found.sweeps:,} sweeps")
         return cls(order, found.table * total)
 
-    def projection(self, values: Floats) -> Floats:
-        """The combination of the model's terms that is nearest to ``values`` of the cells, squares weighed by the means.
+    def project(self, values: Floats) -> Floats:
+        """Return the combination of the model's terms that is nearest to ``values`` of the cells, squares weighed by the means.
 
         Its weighed sum of squares is the variance, by the delta method, of an estimate whose derivatives by the cells' log means
         are ``values`` times the means; of residuals times ``values`` only what it leaves varies.
         """
         from scipy.sparse.linalg import LinearOperator, lsqr
 
-        root = np.sqrt(self.fitted)
+        root = np.sqrt(self.fitted_means)
         margins = list(combinations(range(root.ndim), min(self.order, root.ndim)))
-        scales = [_inverse_root(_margin(self.fitted, axes)) for axes in margins]
+        scales = [_inverse_root(_margin_with_axes(self.fitted_means, axes)) for axes in margins]
         sizes = np.cumsum([0, *(scale.size for scale in scales)])
 
-        def forward(coefficients: Floats) -> Floats:
+        def multiply_by_terms(coefficients: Floats) -> Floats:
             total = np.zeros(root.shape)
             for scale, first, last in zip(scales, sizes[:-1], sizes[1:], strict=True):
                 total += coefficients[first:last].reshape(scale.shape) * scale
             return np.asarray((total * root).ravel())
 
-        def adjoint(residuals: Floats) -> Floats:
+        def multiply_by_transpose(residuals: Floats) -> Floats:
             weighed = residuals.reshape(root.shape) * root
             return np.concatenate(
-                [(_margin(weighed, axes) * scale).ravel() for axes, scale in zip(margins, scales, strict=True)]
+                [
+                    (_margin_with_axes(weighed, axes) * scale).ravel()
+                    for axes, scale in zip(margins, scales, strict=True)
+                ]
             )
 
-        terms = LinearOperator((root.size, int(sizes[-1])), matvec=forward, rmatvec=adjoint, dtype=np.float64)
+        terms = LinearOperator(
+            (root.size, int(sizes[-1])), matvec=multiply_by_terms, rmatvec=multiply_by_transpose, dtype=np.float64
+        )
         found = lsqr(terms, (values * root).ravel(), atol=1e-12, btol=1e-12, iter_lim=1_000)[0]
-        return np.divide(forward(found).reshape(root.shape), root, out=np.zeros(root.shape), where=root > 0)
+        return np.divide(multiply_by_terms(found).reshape(root.shape), root, out=np.zeros(root.shape), where=root > 0)
 
 
-def _margin(table: Floats, axes: tuple[int, ...]) -> Floats:
-    """Sums over all other axes, which are kept with length 1."""
+def _margin_with_axes(table: Floats, axes: tuple[int, ...]) -> Floats:
+    """Return sums over all other axes, which are kept with length 1."""
     others = tuple(axis for axis in range(table.ndim) if axis not in axes)
     return np.asarray(table.sum(axis=others, keepdims=True), dtype=np.float64)
 

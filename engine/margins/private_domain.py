@@ -1,14 +1,19 @@
-"""Levels, ranges and cut points that noisy counts of the records say, where a recipe declares none: a domain that is paid for.
+"""Levels, ranges and cut points from noisy counts of the records, where a recipe declares none: a domain at a privacy cost.
 
-Levels: only those that occur are counted, and a level is kept whose noisy count is above a threshold (Korolova et al. 2009; Bun, Nissim & Stemmer
-2016, stability-based histograms). A level that a single person brings passes it with a chance of at most ``delta``: the counts of levels that both of
+Levels: only those that occur are counted, and a level is kept whose noisy count is above a threshold (Korolova et al. 2009; Bun, Nissim
+    & Stemmer
+2016, stability-based histograms). A level that a single person brings passes it with a chance of at most ``delta``: the counts of
+levels that both of
 two neighbours have are Gaussian noise as elsewhere, so that the whole is delta-approximately rho-zCDP (Bun & Steinke 2016, Definition 8.1).
 
-Ranges and cuts: the cells that are counted are the same for every table (eighths of powers of two, and equal parts of a range that was found so),
-so that noise alone is their cost. The first counts say from which power of two to which the numbers reach; the second, within that, where they
+Ranges and cuts: the cells that are counted are the same for every table (eighths of powers of two, and equal parts of a range that was
+    found so),
+so that noise alone is their cost. The first counts say from which power of two to which the numbers reach; the second, within that,
+where they
 end and where equally many lie. Numbers beyond are taken for the nearest end.
 
-Whoever counts c records of a person hands in noise for c of them (``sigma``), and says so (``person_records``): they may be c new levels.
+Whoever counts c records of a person passes in noise for c of them (``sigma``), and their number (``person_records``): they may be c new
+levels.
 """
 
 from __future__ import annotations
@@ -19,57 +24,64 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..data.arrays import Booleans, Floats, Integers
-from .zcdp import sigma_of
+from .zcdp import sigma_of_rho
 
 SMALLEST_POWER, LARGEST_POWER = -20, 60
 """Powers of two that are told apart: numbers nearer to 0 count as 0, larger ones as the largest."""
-PARTS = 8
+PARTS_OF_POWER = 8
 """Cells of a power of two, of equal width."""
-FINEST = 2.0**-10
+FINEST_PART = 2.0**-10
 """Of the range, the part below which powers of two are not told apart."""
 EQUAL_PARTS = 128
 """Cells of the whole range besides: dates and the like lie within one power of two."""
-CHANCE = 0.01
+FALSE_ALARM_CHANCE = 0.01
 """How often noise alone makes one of all empty cells look full."""
 
 
 def level_threshold(sigma: float, delta: float, person_records: int = 1) -> float:
-    """The noisy count above which a level may be kept: one person's new levels pass it with a chance of at most ``delta``, all together.
+    """Return the noisy count above which a level may be kept: one person's new levels pass it with a chance of at most ``delta``, all
+    together.
 
     Of c records of a person that make k levels new, each count is at most c and there are at most c of them.
     """
     return person_records + sigma * float(-ndtri(delta / person_records))
 
 
-def kept_levels(
+def select_levels(
     counts: Floats, sigma: float, delta: float, rng: np.random.Generator, person_records: int = 1
 ) -> Integers:
-    """The places of the levels that are kept, of (levels,) counts; those that do not occur get no noise and are never kept."""
+    """Return the places of the levels that are kept, of (levels,) counts; those that do not occur get no noise and are never kept."""
     occur = np.flatnonzero(counts > 0)
     noisy = counts[occur] + rng.normal(0.0, sigma, len(occur))
     return occur[noisy > level_threshold(sigma, delta, person_records)].astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
-    """What a recipe says of the numbers of a variable: ends that it declares, and whether they are whole."""
+class DeclaredRange:
+    """What a recipe declares of the numbers of a variable.
+
+    low, high: ends; None where they are not declared
+    whole: whether the numbers are whole
+    """
 
     low: float | None
     high: float | None
-    whole: bool
+    is_whole: bool
 
     @property
-    def known(self) -> bool:
+    def is_complete(self) -> bool:
         return self.low is not None and self.high is not None
 
 
-def noisy_cells(values: Floats, ends: Ends, rho: float, rng: np.random.Generator) -> NoisyCells | None:
-    """Cells of the range of ``values`` (n,) with noisy counts, at a cost of ``rho``; None where noise hides the range."""
-    low, high = ends.low, ends.high
-    if not ends.known:
+def count_noisy_cells(
+    values: Floats, declared: DeclaredRange, rho: float, rng: np.random.Generator
+) -> NoisyCells | None:
+    """Return cells of the range of ``values`` (n,) with noisy counts, at a cost of ``rho``; None where noise hides the range."""
+    low, high = declared.low, declared.high
+    if not declared.is_complete:
         rho = rho / 2
-        edges = _powers(ends.whole)
-        found = _reach(_counted(values, edges), sigma_of(rho), rng)
+        edges = _power_edges(declared.is_whole)
+        found = _full_cell_range(_count_in_cells(values, edges), sigma_of_rho(rho), rng)
         if found is None:
             return None
         low = float(edges[found[0]]) if low is None else low
@@ -78,72 +90,80 @@ def noisy_cells(values: Floats, ends: Ends, rho: float, rng: np.random.Generator
     assert high is not None
     if high <= low:
         return NoisyCells(np.array([low, np.nextafter(low, np.inf)]), np.ones(1))
-    edges = _cells(low, high, ends.whole)
-    sigma = sigma_of(rho)
-    noisy = np.rint(_counted(values, edges) + rng.normal(0.0, sigma, len(edges) - 1))
-    first = 0 if ends.low is not None else _beginning(noisy, sigma)
-    last = len(noisy) if ends.high is not None else len(noisy) - _beginning(noisy[::-1], sigma)
+    edges = _cell_edges(low, high, declared.is_whole)
+    sigma = sigma_of_rho(rho)
+    noisy = np.rint(_count_in_cells(values, edges) + rng.normal(0.0, sigma, len(edges) - 1))
+    first = 0 if declared.low is not None else _first_full_cell(noisy, sigma)
+    last = len(noisy) if declared.high is not None else len(noisy) - _first_full_cell(noisy[::-1], sigma)
     if first >= last:
         first, last = 0, len(noisy)
-    return NoisyCells(edges[first : last + 1], _ascending(np.cumsum(noisy[first:last])))
+    return NoisyCells(edges[first : last + 1], _make_ascending(np.cumsum(noisy[first:last])))
 
 
 @dataclass(frozen=True, eq=False)
 class NoisyCells:
-    """Cells between ``edges`` (cells + 1,), ascending, and how many records lie up to the end of each (cells,), by noisy counts."""
+    """Cells of a range with cumulated noisy counts.
+
+    edges: edges of the cells, ascending, (cells + 1,)
+    upto: records up to the end of each cell, (cells,)
+    """
 
     edges: Floats
-    upto: Floats
+    cumulated_counts: Floats
 
-    def cuts(self, pieces: int) -> Floats:
-        """Edges nearest to where the records are cut into so many equal parts, (at most pieces - 1,), none of them twice or at an end."""
-        if len(self.upto) < 2 or self.upto[-1] <= 0:
+    def cut_points(self, pieces: int) -> Floats:
+        """Return the edges nearest to where the records are cut into so many equal parts, (at most pieces - 1,), none of them twice or at
+        an end.
+        """
+        if len(self.cumulated_counts) < 2 or self.cumulated_counts[-1] <= 0:
             return np.empty(0)
-        wanted = np.arange(1, pieces) / pieces * self.upto[-1]
-        places = np.abs(self.upto[None, :-1] - wanted[:, None]).argmin(axis=1)
+        wanted = np.arange(1, pieces) / pieces * self.cumulated_counts[-1]
+        places = np.abs(self.cumulated_counts[None, :-1] - wanted[:, None]).argmin(axis=1)
         return np.unique(self.edges[1:-1][places])
 
 
-def _powers(whole: bool) -> Floats:
-    """Edges at 0 and at the powers of two on both sides of it, the outermost open to both sides in counting."""
+def _power_edges(whole: bool) -> Floats:
+    """Return edges at 0 and at the powers of two on both sides of it, the outermost open to both sides in counting."""
     start = 0 if whole else SMALLEST_POWER
     up = 2.0 ** np.arange(start, LARGEST_POWER + 1)
     return np.concatenate([-up[::-1], [0.0], up])
 
 
-def _cells(low: float, high: float, whole: bool) -> Floats:
-    """Edges of eighths of the powers of two between two numbers, but for tiny ones, and of equal parts."""
-    powers = _powers(whole)
-    eighths = (powers[:-1, None] + np.diff(powers)[:, None] * np.arange(PARTS) / PARTS).ravel()
+def _cell_edges(low: float, high: float, whole: bool) -> Floats:
+    """Return edges of eighths of the powers of two between two numbers, but for tiny ones, and of equal parts."""
+    powers = _power_edges(whole)
+    eighths = (powers[:-1, None] + np.diff(powers)[:, None] * np.arange(PARTS_OF_POWER) / PARTS_OF_POWER).ravel()
     equal = low + (high - low) * np.arange(1, EQUAL_PARTS) / EQUAL_PARTS
     inside = np.concatenate([eighths, equal])
     if whole:
         inside = np.ceil(inside)
-    inside = np.unique(np.append(inside[np.abs(inside) >= (high - low) * FINEST], 0.0))
+    inside = np.unique(np.append(inside[np.abs(inside) >= (high - low) * FINEST_PART], 0.0))
     return np.array([low, *inside[(inside > low) & (inside < high)], high])
 
 
-def _counted(values: Floats, edges: Floats) -> Floats:
-    """How many values each cell has, (cells,): closed below, those beyond an end in the outermost cells."""
+def _count_in_cells(values: Floats, edges: Floats) -> Floats:
+    """Count the values of each cell, (cells,): closed below, those beyond an end in the outermost cells."""
     places = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
     return np.bincount(places, minlength=len(edges) - 1).astype(np.float64)
 
 
-def _reach(counts: Floats, sigma: float, rng: np.random.Generator) -> tuple[int, int] | None:
-    """The first and the last cell whose noisy count is more than noise."""
-    full: Booleans = counts + rng.normal(0.0, sigma, len(counts)) > -sigma * float(ndtri(CHANCE / len(counts)))
+def _full_cell_range(counts: Floats, sigma: float, rng: np.random.Generator) -> tuple[int, int] | None:
+    """Return the first and the last cell whose noisy count is more than noise; None without any."""
+    full: Booleans = counts + rng.normal(0.0, sigma, len(counts)) > -sigma * float(
+        ndtri(FALSE_ALARM_CHANCE / len(counts))
+    )
     places = np.flatnonzero(full)
     return (int(places[0]), int(places[-1])) if len(places) else None
 
 
-def _ascending(upto: Floats) -> Floats:
-    """Sums that ascend, half way between the largest before and the smallest after: noise makes them go up and down."""
+def _make_ascending(upto: Floats) -> Floats:
+    """Return sums that ascend, half way between the largest before and the smallest after: noise makes them go up and down."""
     return np.asarray((np.maximum.accumulate(upto) + np.minimum.accumulate(upto[::-1])[::-1]) / 2)
 
 
-def _beginning(noisy: Floats, sigma: float) -> int:
-    """The first cell at which the counts up to it are more than their noise."""
+def _first_full_cell(noisy: Floats, sigma: float) -> int:
+    """Return the first cell at which the counts up to it are more than their noise."""
     upto = np.cumsum(noisy)
-    far = -float(ndtri(CHANCE / len(noisy))) * sigma * np.sqrt(np.arange(1, len(noisy) + 1))
+    far = -float(ndtri(FALSE_ALARM_CHANCE / len(noisy))) * sigma * np.sqrt(np.arange(1, len(noisy) + 1))
     over = np.flatnonzero(upto > far)
     return int(over[0]) if len(over) else len(noisy)

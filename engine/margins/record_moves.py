@@ -1,11 +1,15 @@
-"""Which published counts stay open because single records can take other values: a proof that works for any number of variables.
+"""Moves of single records that prove published counts open, for any number of variables.
 
-Take records that have all published counts, and move one of them to another value of variable i so that all published counts stay as they were
-printed. Both tables could be the confidential one, and every count of a combination that has variable i and held the record differs by one
-between them. So no such count follows, of any set of variables that contains i, whatever other variables it has. The same holds where a record
+Take records that have all published counts, and move one of them to another value of variable i so that all published counts stay as
+they were
+printed. Both tables could be the confidential one, and every count of a combination that has variable i and contained the record
+differs by one
+between them. So no such count follows, of any set of variables that contains i, whatever other variables it has. The same holds where a
+record
 goes to the values of another one: for every set of variables in which the two differ.
 
-The moves are tried from the confidential records, and from records that were moved at random before, with all published counts kept. A variable of
+The moves are tried from the confidential records, and from records that were moved at random before, with all published counts kept. A
+variable of
 a record that has moved is *open*. A count can follow only where no record that it counts is open in one of its variables. Nothing is
 searched in the table of all variables, so its size does not matter, and every table is one of whole numbers.
 
@@ -23,29 +27,31 @@ import numpy as np
 from ..data.arrays import Booleans, Floats, Integers
 from .domain import Clique
 
-STARTS, ROUNDS = 20, 10
+MAX_WALKS, ROUNDS = 20, 10
 """Most times that a walk starts from the confidential records, and tables on its way from which moves are tried."""
 PATIENCE = 3
 """Walks without a new open variable after which the search ends."""
-SHARES = (0.25, 0.5, 0.1)
+MOVED_SHARES = (0.25, 0.5, 0.1)
 """Shares of the records that a walk moves at random; moves of the others are tried."""
-MOST_MOVED = 3_000
+MAX_MOVED = 3_000
 """Records that are moved between two tables of a walk."""
-MOST_HELPED, HELPERS = 2_000, 4
+MAX_HELPED, HELPERS = 2_000, 4
 """Closed records for which room is made in a table of a walk, and the records that are moved for each of them."""
-MOST_PATTERNS = 300
+MAX_NARROWED_PATTERNS = 300
 """Sets of closed variables that are narrowed after a walk, the most frequent first."""
-MOST_VALUES = 12
+MAX_VALUES_TRIED = 12
 """Other categories of a variable that are tried in one table."""
-PARTNERS = 8
+EXCHANGE_PARTNERS = 8
 """Records whose values others are moved to in a round, and whose place others take."""
 
 
 @dataclass(frozen=True, eq=False)
-class Released:
-    """The smallest and the largest count that each cell of a published table can have had.
+class PublishedBounds:
+    """Smallest and largest count that each cell of a published table can have had.
 
-    ``groups`` give for each axis the category of the table that each category of the domain lies in; its own where there are none.
+    clique: variables of the table
+    low, high: bounds of the cells, in the shape of the table
+    groups: for each axis the category of the table that each category of the domain lies in; its own where there are none
     """
 
     clique: Clique
@@ -54,7 +60,7 @@ class Released:
     groups: tuple[Integers, ...] = ()
 
     @classmethod
-    def coarsened(cls, clique: Clique, table: Floats, limit: int, impossible: Booleans | None = None) -> Self:
+    def from_coarsened(cls, clique: Clique, table: Floats, limit: int, impossible: Booleans | None = None) -> Self:
         """Return the bounds of counts that were rounded to multiples of ``limit``; cells that cannot be are 0."""
         low = np.maximum(np.ceil(table - limit / 2), 0.0)
         high = np.ceil(table + limit / 2) - 1
@@ -63,16 +69,16 @@ class Released:
         return cls(clique, low, high)
 
     @classmethod
-    def exact(cls, clique: Clique, table: Floats) -> Self:
-        """Return the bounds of counts that are published as they are."""
+    def from_exact(cls, clique: Clique, table: Floats) -> Self:
+        """Return the bounds of counts that are published unchanged."""
         return cls(clique, table, table)
 
     @classmethod
-    def impossible(cls, clique: Clique, cells: Booleans) -> Self:
+    def from_structural_zeros(cls, clique: Clique, cells: Booleans) -> Self:
         """Return the bounds of a condition that everybody knows: no record lies in these cells."""
         return cls(clique, np.zeros(cells.shape), np.where(cells, 0.0, np.inf))
 
-    def offsets(self, variable: int, size: int) -> Integers:
+    def cell_offsets(self, variable: int, size: int) -> Integers:
         """Return what each of ``size`` categories of a variable adds to the number of a cell, (size,)."""
         if variable not in self.clique:
             return np.zeros(size, dtype=np.int64)
@@ -81,7 +87,7 @@ class Released:
         groups = self.groups[axis] if self.groups else np.arange(size)
         return np.asarray(groups, dtype=np.int64) * stride
 
-    def cells(self, codes: Integers) -> Integers:
+    def cells_of_records(self, codes: Integers) -> Integers:
         """Return the number of the cell of each record, (n,), from the categories of all variables ``codes`` (n, d)."""
         found = np.zeros(len(codes), dtype=np.int64)
         for axis, variable in enumerate(self.clique):
@@ -92,9 +98,10 @@ class Released:
 
 
 @dataclass(frozen=True)
-class Grouping:
+class VariableGrouping:
     """Categories of a variable by which counts are formed: its own, or coarser ones that a published table has.
 
+    variable: position of the variable
     groups: number of the coarser category of each category, (size,)
     """
 
@@ -102,12 +109,14 @@ class Grouping:
     groups: Integers
 
 
-def groupings_of(variables: Sequence[int], sizes: Sequence[int], tables: Sequence[Released]) -> tuple[Grouping, ...]:
+def list_groupings(
+    variables: Sequence[int], sizes: Sequence[int], tables: Sequence[PublishedBounds]
+) -> tuple[VariableGrouping, ...]:
     """Return the groupings of each variable: its own categories first, then those of published tables with coarser ones.
 
     One category says nothing: a count of it is that of the other variables.
     """
-    found: list[Grouping] = []
+    found: list[VariableGrouping] = []
     for variable in variables:
         own = {tuple(range(sizes[variable]))}
         for table in tables:
@@ -116,17 +125,17 @@ def groupings_of(variables: Sequence[int], sizes: Sequence[int], tables: Sequenc
         several = sorted(
             (groups for groups in own if len(set(groups)) > 1), key=lambda groups: (-len(set(groups)), groups)
         )
-        found += [Grouping(variable, np.array(groups)) for groups in several]
+        found += [VariableGrouping(variable, np.array(groups)) for groups in several]
     return tuple(found)
 
 
-class _Fibre:
+class _MovableRecords:
     """Records that have all published counts, which are kept by every move."""
 
-    def __init__(self, sizes: Sequence[int], tables: Sequence[Released], codes: Integers) -> None:
+    def __init__(self, sizes: Sequence[int], tables: Sequence[PublishedBounds], codes: Integers) -> None:
         self.sizes, self.tables = sizes, tables
         self.codes = codes.copy()
-        self.cell = [table.cells(codes) for table in tables]
+        self.cell = [table.cells_of_records(codes) for table in tables]
         self.counts = [
             np.bincount(own, minlength=table.low.size).astype(np.float64)
             for own, table in zip(self.cell, tables, strict=True)
@@ -134,20 +143,22 @@ class _Fibre:
         self.low, self.high = [one.low.ravel() for one in tables], [one.high.ravel() for one in tables]
         self.offsets = {
             variable: [
-                (at, one.offsets(variable, sizes[variable])) for at, one in enumerate(tables) if variable in one.clique
+                (at, one.cell_offsets(variable, sizes[variable]))
+                for at, one in enumerate(tables)
+                if variable in one.clique
             ]
             for variable in range(len(sizes))
         }
 
-    def copy(self) -> _Fibre:
+    def copy_records(self) -> _MovableRecords:
         """Return the same records, to be moved on."""
-        other = object.__new__(_Fibre)
+        other = object.__new__(_MovableRecords)
         other.__dict__ |= self.__dict__
         other.codes, other.cell = self.codes.copy(), [own.copy() for own in self.cell]
         other.counts = [own.copy() for own in self.counts]
         return other
 
-    def room(self, at: int) -> tuple[Floats, Floats]:
+    def room_in_cells(self, at: int) -> tuple[Floats, Floats]:
         """Return how many records may leave each cell of a table, and how many may enter it."""
         return self.counts[at] - self.low[at], self.high[at] - self.counts[at]
 
@@ -156,17 +167,17 @@ class _Fibre:
         found = np.ones(len(rows), dtype=np.bool_)
         for at, _ in self.offsets[variable]:
             if not self.tables[at].groups:  # in coarser categories a record may stay in its cell
-                found &= (self.room(at)[0] >= 1)[self.cell[at][rows]]
+                found &= (self.room_in_cells(at)[0] >= 1)[self.cell[at][rows]]
         return found
 
-    def movable(self, variable: int, rows: Integers, to: Integers) -> Booleans:
+    def may_move_to(self, variable: int, rows: Integers, to: Integers) -> Booleans:
         """Return which records may go to these categories of a variable, each alone, (r,)."""
         left = np.arange(len(rows))  # a table that keeps a record spares the next ones a look
         here = self.codes[rows, variable]
         for at, offset in self.offsets[variable]:
             own = self.cell[at][rows[left]]
             new = own - offset[here[left]] + offset[to[left]]
-            leave, enter = self.room(at)
+            leave, enter = self.room_in_cells(at)
             left = left[(new == own) | ((leave[own] >= 1) & (enter[new] >= 1))]
         found = np.zeros(len(rows), dtype=np.bool_)
         found[left] = True
@@ -174,29 +185,29 @@ class _Fibre:
 
     def may_leave(self, rows: Integers) -> Booleans:
         """Return which records may be taken away if another one comes anywhere else, (r,)."""
-        return self._roomy(rows, 0)
+        return self._has_room(rows, 0)
 
     def may_enter(self, rows: Integers) -> Booleans:
         """Return beside which records one more with their values has room, (r,)."""
-        return self._roomy(rows, 1)
+        return self._has_room(rows, 1)
 
-    def _roomy(self, rows: Integers, side: int) -> Booleans:
+    def _has_room(self, rows: Integers, side: int) -> Booleans:
         left = np.arange(len(rows))
         for at, own in enumerate(self.cell):
-            left = left[self.room(at)[side][own[rows[left]]] >= 1]
+            left = left[self.room_in_cells(at)[side][own[rows[left]]] >= 1]
         found = np.zeros(len(rows), dtype=np.bool_)
         found[left] = True
         return found
 
-    def move(self, variable: int, rows: Integers, to: Integers) -> None:
+    def move_records(self, variable: int, rows: Integers, to: Integers) -> None:
         """Move as many of these different records as have room, in any order, without counting on each other's leaving."""
-        able = self.movable(variable, rows, to)
+        able = self.may_move_to(variable, rows, to)
         rows, to = rows[able], to[able]
         for at, offset in self.offsets[variable]:
             own = self.cell[at][rows]
             new = own - offset[self.codes[rows, variable]] + offset[to]
-            leave, enter = self.room(at)
-            kept = (new == own) | (_first_ones(own, leave) & _first_ones(new, enter))
+            leave, enter = self.room_in_cells(at)
+            kept = (new == own) | (_is_within_room(own, leave) & _is_within_room(new, enter))
             rows, to = rows[kept], to[kept]
         if not len(rows):
             return
@@ -209,7 +220,7 @@ class _Fibre:
         self.codes[rows, variable] = to
 
 
-def _first_ones(cells: Integers, room: Floats) -> Booleans:
+def _is_within_room(cells: Integers, room: Floats) -> Booleans:
     """Return which of some records, each in its cell (r,), are among the first that each cell has room for."""
     found = np.ones(len(cells), dtype=np.bool_)
     crowded = np.flatnonzero((np.bincount(cells, minlength=len(room)) > room)[cells])
@@ -222,15 +233,15 @@ def _first_ones(cells: Integers, room: Floats) -> Booleans:
     return found
 
 
-def closed_variables(
+def find_closed_groupings(
     sizes: Sequence[int],
-    tables: Sequence[Released],
+    tables: Sequence[PublishedBounds],
     codes: Integers,
-    groupings: Sequence[Grouping],
+    groupings: Sequence[VariableGrouping],
     limit: int,
     rng: np.random.Generator,
     records: tuple[float, float] = (0.0, np.inf),
-    walks: int = STARTS,
+    walks: int = MAX_WALKS,
 ) -> Booleans:
     """Return which groupings of which records no move opens, (n, groupings).
 
@@ -240,7 +251,7 @@ def closed_variables(
         sizes: categories of each variable, (d,).
         tables: published counts; the counts of ``codes`` must lie within their bounds.
         codes: category of each record in each variable, (n, d).
-        groupings: the categories by which counts are formed, as ``groupings_of`` lists them.
+        groupings: the categories by which counts are formed, as ``list_groupings`` lists them.
         limit: counts of as many records are not small; records that so many others are equal to are open.
         rng: decides which moves are tried.
         records: smallest and largest number of records that a reader can know of.
@@ -252,36 +263,36 @@ def closed_variables(
     closed[counts >= limit] = False  # every count that has these records is at least as large
     by_atom = np.argsort(of, kind="stable")
     first = np.cumsum(counts) - counts
-    start = _Fibre(sizes, tables, codes)
+    start = _MovableRecords(sizes, tables, codes)
     spare = records[0] <= len(codes) - 1, len(codes) + 1 <= records[1]
-    _open_all(start, closed, by_atom[first], groupings, rng, spare)
+    _open_by_moves(start, closed, by_atom[first], groupings, rng, spare)
     without_news = 0
     for walk in range(walks):
         if not closed.any() or without_news >= PATIENCE:
             break
         before = int(closed.sum())
-        share = SHARES[walk % len(SHARES)]
-        fibre, unmoved = start.copy(), np.ones(len(codes), dtype=np.bool_)
+        share = MOVED_SHARES[walk % len(MOVED_SHARES)]
+        fibre, unmoved = start.copy_records(), np.ones(len(codes), dtype=np.bool_)
         moving = rng.choice(len(codes), max(1, round(share * len(codes))), replace=False)
         unmoved[moving] = False
         shown = np.full(len(atoms), -1)
         shown[of[unmoved]] = np.flatnonzero(unmoved)  # a record of each atom that stays; any will do
         for _ in range(ROUNDS):
-            _scramble(fibre, rng.permutation(moving)[:MOST_MOVED], rng)
+            _move_at_random(fibre, rng.permutation(moving)[:MAX_MOVED], rng)
             _make_room(fibre, closed, shown, moving, groupings, rng)
-            _open_all(fibre, closed, shown, groupings, rng, spare)
+            _open_by_moves(fibre, closed, shown, groupings, rng, spare)
             if not closed.any():
                 break
-        _narrow(atoms, counts, closed, groupings, limit, rng)
+        _narrow_closed(atoms, counts, closed, groupings, limit, rng)
         without_news = without_news + 1 if int(closed.sum()) == before else 0
     return closed[of]
 
 
-def _narrow(
+def _narrow_closed(
     atoms: Integers,
     counts: Integers,
     closed: Booleans,
-    groupings: Sequence[Grouping],
+    groupings: Sequence[VariableGrouping],
     limit: int,
     rng: np.random.Generator,
 ) -> None:
@@ -296,7 +307,7 @@ def _narrow(
     )
     patterns, of, often = np.unique(closed, axis=0, return_inverse=True, return_counts=True)
     of = of.ravel()
-    for number in np.argsort(-often, kind="stable")[:MOST_PATTERNS]:
+    for number in np.argsort(-often, kind="stable")[:MAX_NARROWED_PATTERNS]:
         if not patterns[number].any():
             continue
         rows = np.flatnonzero(of == number)
@@ -314,11 +325,11 @@ def _narrow(
         closed[rows] = patterns[number] & everywhere[place[rows]]
 
 
-def _open_all(
-    fibre: _Fibre,
+def _open_by_moves(
+    fibre: _MovableRecords,
     closed: Booleans,
     rows: Integers,
-    groupings: Sequence[Grouping],
+    groupings: Sequence[VariableGrouping],
     rng: np.random.Generator,
     spare: tuple[bool, bool],
 ) -> None:
@@ -330,28 +341,28 @@ def _open_all(
     closed[some] = own
 
 
-def _scramble(fibre: _Fibre, rows: Integers, rng: np.random.Generator) -> None:
+def _move_at_random(fibre: _MovableRecords, rows: Integers, rng: np.random.Generator) -> None:
     """Move these records at random, a variable at a time."""
     for variable in rng.permutation(len(fibre.sizes)):
         size = fibre.sizes[variable]
         if size > 1 and fibre.offsets[int(variable)]:
             shift = rng.integers(1, size, len(rows))
-            fibre.move(int(variable), rows, (fibre.codes[rows, variable] + shift) % size)
+            fibre.move_records(int(variable), rows, (fibre.codes[rows, variable] + shift) % size)
 
 
 def _make_room(
-    fibre: _Fibre,
+    fibre: _MovableRecords,
     closed: Booleans,
     rows: Integers,
     moving: Integers,
-    groupings: Sequence[Grouping],
+    groupings: Sequence[VariableGrouping],
     rng: np.random.Generator,
 ) -> None:
     """Move other records into cells of two variables that closed records cannot leave, since no fewer may be there."""
     for at, grouping in enumerate(groupings):
         variable = grouping.variable
         records = rows[closed[:, at] & (rows >= 0)]
-        records = records[rng.permutation(len(records))[:MOST_HELPED]]
+        records = records[rng.permutation(len(records))[:MAX_HELPED]]
         if not len(records):
             continue
         by_value = moving[np.argsort(fibre.codes[moving, variable], kind="stable")]
@@ -359,7 +370,7 @@ def _make_room(
         first, last = (np.searchsorted(values, fibre.codes[records, variable], side) for side in ("left", "right"))
         for number, _ in fibre.offsets[variable]:
             clique = fibre.tables[number].clique
-            full = (fibre.room(number)[0] < 1)[fibre.cell[number][records]] & (last > first)
+            full = (fibre.room_in_cells(number)[0] < 1)[fibre.cell[number][records]] & (last > first)
             if len(clique) != 2 or not full.any():
                 continue
             (other,) = set(clique) - {variable}
@@ -367,18 +378,22 @@ def _make_room(
             helpers = by_value[rng.integers(first[wanted], last[wanted])]
             helpers, chosen = np.unique(helpers, return_index=True)
             # a helper that has moved away since has another value, and only helps less
-            fibre.move(other, helpers, fibre.codes[records[wanted[chosen]], other])
+            fibre.move_records(other, helpers, fibre.codes[records[wanted[chosen]], other])
 
 
 def _open_by_single_moves(
-    fibre: _Fibre, closed: Booleans, records: Integers, groupings: Sequence[Grouping], rng: np.random.Generator
+    fibre: _MovableRecords,
+    closed: Booleans,
+    records: Integers,
+    groupings: Sequence[VariableGrouping],
+    rng: np.random.Generator,
 ) -> None:
     """Open the groupings of records that can go to another category of one variable: ``closed`` (r, groupings) of ``records`` (r,)."""
     for at, grouping in enumerate(groupings):
         size = fibre.sizes[grouping.variable]
         able = np.flatnonzero(closed[:, at])
         able = able[fibre.may_change(grouping.variable, records[able])]
-        for shift in rng.permutation(np.arange(1, size))[:MOST_VALUES]:
+        for shift in rng.permutation(np.arange(1, size))[:MAX_VALUES_TRIED]:
             rows = able = able[closed[able, at]]
             if not len(rows):
                 break
@@ -386,19 +401,19 @@ def _open_by_single_moves(
             to = (here + shift) % size
             apart = grouping.groups[here] != grouping.groups[to]
             rows, to = rows[apart], to[apart]
-            closed[rows[fibre.movable(grouping.variable, records[rows], to)], at] = False
+            closed[rows[fibre.may_move_to(grouping.variable, records[rows], to)], at] = False
 
 
 def _open_by_exchanges(
-    fibre: _Fibre,
+    fibre: _MovableRecords,
     closed: Booleans,
     records: Integers,
-    groupings: Sequence[Grouping],
+    groupings: Sequence[VariableGrouping],
     rng: np.random.Generator,
     spare: tuple[bool, bool],
 ) -> None:
     """Open what records differ in, one of which can go to the values of the other; everything where there may be one record more or fewer."""
-    everybody = rng.permutation(len(fibre.codes))[: 50 * PARTNERS]
+    everybody = rng.permutation(len(fibre.codes))[: 50 * EXCHANGE_PARTNERS]
     for one_way, other_way, alone in (
         (fibre.may_leave, fibre.may_enter, spare[0]),
         (fibre.may_enter, fibre.may_leave, spare[1]),
@@ -408,7 +423,7 @@ def _open_by_exchanges(
         if alone:
             closed[rows] = False
             continue
-        for partner in everybody[other_way(everybody)][:PARTNERS]:
+        for partner in everybody[other_way(everybody)][:EXCHANGE_PARTNERS]:
             for at, grouping in enumerate(groupings):
                 own = fibre.codes[records[rows], grouping.variable]
                 theirs = fibre.codes[partner, grouping.variable]

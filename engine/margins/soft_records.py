@@ -1,10 +1,13 @@
-"""Margins of any number of variables fitted by soft records: a mixture of products, each component as likely as any other.
+"""Soft records: margins of any number of variables fitted by a mixture of products, each component as likely as any other.
 
-A soft record has for every variable a distribution over its categories (the relaxed records of Aydore et al. 2021, RAP, with a softmax as in Liu,
+A soft record has for every variable a distribution over its categories (the relaxed records of Aydore et al. 2021, RAP, with a softmax
+as in Liu,
 Vietri & Wu 2021, GEM). The margin of two variables is an average of outer products, so that all pairs of a table are one product of
-matrices, whatever the number of cells of the joint table. Least squares, weighted by the precision of each margin, are found by Adam (Kingma & Ba 2015).
+matrices, whatever the number of cells of the joint table. Least squares, weighted by the precision of each margin, are found by Adam
+(Kingma & Ba 2015).
 
-Equal weights of the components keep all of them in use; with free weights a fifth of them carries the fit, and margins of three variables that
+Equal weights of the components keep all of them in use; with free weights a fifth of them carries the fit, and margins of three
+variables that
 nobody measured are half again as far off. Nothing of the data enters but the margins.
 """
 
@@ -21,38 +24,48 @@ from ..data.arrays import Floats, Integers
 from .domain import Clique, Domain
 from .drawing import draw_given
 
-Singles = NDArray[np.float32]
+Float32Array = NDArray[np.float32]
 SPREAD = 0.5
 """Standard deviation of the log odds at the start: without any, all components would stay alike."""
-SMALLEST = 1e-7
+SMALLEST_SHARE = 1e-7
 FIRST_DECAY, SECOND_DECAY = 0.9, 0.99
 
 
 @dataclass(frozen=True, eq=False)
-class Target:
-    """A margin to be fitted: shares of the cells, and the ``precision`` of one cell (1 / variance).
+class TargetMargin:
+    """Margin to be fitted.
 
-    ``grouped``: its categories are those of ``SoftRecords.groups`` in place of the variables' own.
+    clique: its variables
+    table: shares of the cells
+    precision: precision of one cell (1 / variance)
+    grouped: whether its categories are those of ``SoftRecords.groups`` in place of the variables' own
     """
 
     clique: Clique
     table: Floats
     precision: float
-    grouped: bool = False
+    is_grouped: bool = False
 
 
 @dataclass(eq=False)
 class SoftRecords:
-    """``count`` components of a domain. ``groups`` gives for every variable the group of each category: what grouped targets are counted by."""
+    """Components of a mixture over a domain, with the state of their fit.
+
+    domain: categories of each variable
+    groups: group of each category, for every variable: what grouped targets are counted by
+    logits: log odds of the categories of all variables, (count, categories)
+    moments: first and second moments of Adam
+    steps: steps of Adam that were taken
+    """
 
     domain: Domain
     groups: Sequence[Integers]
-    logits: Singles
-    moments: list[Singles] = field(default_factory=list)
+    logits: Float32Array
+    moments: list[Float32Array] = field(default_factory=list)
     steps: int = 0
 
     @classmethod
-    def start(
+    def initialise(
         cls,
         domain: Domain,
         count: int,
@@ -60,41 +73,41 @@ class SoftRecords:
         singles: Sequence[Floats] | None = None,
         groups: Sequence[Integers] | None = None,
     ) -> SoftRecords:
-        """Components around the distribution of each variable alone, or around the uniform one."""
+        """Draw components around the distribution of each variable alone, or around the uniform one."""
         logits = rng.standard_normal((count, sum(domain.sizes)), dtype=np.float32) * np.float32(SPREAD)
         if singles is not None:
-            logits += np.log(np.maximum(np.concatenate(singles), SMALLEST)).astype(np.float32)
+            logits += np.log(np.maximum(np.concatenate(singles), SMALLEST_SHARE)).astype(np.float32)
         own = [np.arange(size) for size in domain.sizes] if groups is None else list(groups)
         return cls(domain, own, logits, [np.zeros_like(logits), np.zeros_like(logits)])
 
     @property
-    def _places(self) -> list[slice]:
+    def _variable_slices(self) -> list[slice]:
         ends = np.cumsum(self.domain.sizes)
         return [slice(int(end - size), int(end)) for end, size in zip(ends, self.domain.sizes, strict=True)]
 
-    def probabilities(self) -> Singles:
-        """The distributions of all components, (count, categories of all variables side by side)."""
+    def component_shares(self) -> Float32Array:
+        """Return the distributions of all components, (count, categories of all variables side by side)."""
         found = np.empty_like(self.logits)
-        for place in self._places:
+        for place in self._variable_slices:
             own = self.logits[:, place]
             own = np.exp(own - own.max(axis=1, keepdims=True))
             found[:, place] = own / own.sum(axis=1, keepdims=True)
         return found
 
-    def margin(self, clique: Clique) -> Floats:
-        """Shares of the cells of a margin."""
-        found = self.probabilities()
-        parts = [found[:, self._places[at]] for at in clique]
-        return _average(parts).astype(np.float64).reshape(self.domain.shape(clique))
+    def margin_shares(self, clique: Clique) -> Floats:
+        """Return the shares of the cells of a margin."""
+        found = self.component_shares()
+        parts = [found[:, self._variable_slices[at]] for at in clique]
+        return _average_product(parts).astype(np.float64).reshape(self.domain.shape(clique))
 
-    def pairs(self, merge: Singles) -> Floats:
-        """All margins of two variables side by side, by the groups that ``merge`` (categories, groups) makes: (groups, groups)."""
-        found = self.probabilities() @ merge
+    def pair_margins(self, merge: Float32Array) -> Floats:
+        """Return all margins of two variables side by side, by the groups that ``group_indicators`` (categories, groups) makes: (groups, groups)."""
+        found = self.component_shares() @ merge
         return np.asarray(found.T @ found / len(found), dtype=np.float64)
 
     @property
-    def merge(self) -> Singles:
-        """Which category is in which group, (categories of all variables, groups of all variables), 1 or 0."""
+    def group_indicators(self) -> Float32Array:
+        """Return which category is in which group, (categories of all variables, groups of all variables), 1 or 0."""
         sizes = [int(own.max()) + 1 for own in self.groups]
         found = np.zeros((sum(self.domain.sizes), sum(sizes)), dtype=np.float32)
         row = column = 0
@@ -103,15 +116,15 @@ class SoftRecords:
             row, column = row + len(own), column + size
         return found
 
-    def fit(
+    def fit_targets(
         self,
-        targets: Sequence[Target],
+        targets: Sequence[TargetMargin],
         steps: int,
         rate: float = 0.1,
         enough: float = 0.0,
         note: Callable[[int], None] = lambda _: None,
     ) -> float:
-        """Go on for ``steps`` of Adam towards the targets, the last third at a smaller rate; the weighted sum of squares that is left.
+        """Take ``steps`` more of Adam towards the targets, the last third at a smaller rate; return the weighted sum of squares that is left.
 
         It ends where that is at most ``enough``. For noise of known precision that is the number of cells (the discrepancy principle of
         Morozov 1966): a closer fit would be one to the noise.
@@ -119,9 +132,9 @@ class SoftRecords:
         left = 0.0
         if not targets:
             return left
-        loss = _Loss.of(self, targets)
+        loss = _MarginLoss.from_targets(self, targets)
         for step in range(steps):
-            gradient, left = loss.gradient(self.probabilities())
+            gradient, left = loss.loss_gradient(self.component_shares())
             if left <= enough:
                 break
             self.steps += 1
@@ -136,16 +149,20 @@ class SoftRecords:
             note(step)
         return left
 
-    def smoothed(self, floor: Sequence[float]) -> Singles:
-        """The distributions with a share ``floor`` (variables,) of each variable's spread evenly over its categories."""
-        found = self.probabilities()
-        for place, share, size in zip(self._places, floor, self.domain.sizes, strict=True):
+    def smoothed_shares(self, floor: Sequence[float]) -> Float32Array:
+        """Return the distributions with a share ``floor`` (variables,) of each variable's spread evenly over its categories."""
+        found = self.component_shares()
+        for place, share, size in zip(self._variable_slices, floor, self.domain.sizes, strict=True):
             found[:, place] = (1 - np.float32(share)) * found[:, place] + np.float32(share / size)
         return found
 
 
-def drawn_softly(domain: Domain, probabilities: Singles, records: int, rng: np.random.Generator) -> Integers:
-    """Categories (records, variables) of records that are spread evenly over components (count, categories), within rounding in each of them."""
+def draw_from_components(
+    domain: Domain, probabilities: Float32Array, records: int, rng: np.random.Generator
+) -> Integers:
+    """Draw categories (records, variables) of records that are spread evenly over components (count, categories), within rounding in each
+    of them.
+    """
     count = len(probabilities)
     times = np.full(count, records // count)
     times[rng.permutation(count)[: records % count]] += 1
@@ -159,48 +176,56 @@ def drawn_softly(domain: Domain, probabilities: Singles, records: int, rng: np.r
 
 
 @dataclass(eq=False)
-class _Loss:
-    """The weighted sum of squared distances from the targets, halved; precisions are divided by the largest."""
+class _MarginLoss:
+    """Weighted sum of squared distances from the targets, halved; precisions are divided by the largest.
+
+    places: slice of each variable
+    merge: indicators of the groups; None without groups
+    single: shares and weights of margins of one variable
+    pair: shares and weights of margins of two variables
+    larger: other margins: slices, shares, weight, whether by groups
+    largest: largest precision
+    """
 
     places: list[slice]
-    merge: Singles | None
-    single: tuple[Singles, Singles]
-    pair: tuple[Singles, Singles]
-    larger: list[tuple[list[slice], Singles, np.float32, bool]]
-    largest: float
+    merge: Float32Array | None
+    single: tuple[Float32Array, Float32Array]
+    pair: tuple[Float32Array, Float32Array]
+    larger: list[tuple[list[slice], Float32Array, np.float32, bool]]
+    largest_precision: float
 
     @classmethod
-    def of(cls, model: SoftRecords, targets: Sequence[Target]) -> _Loss:
+    def from_targets(cls, model: SoftRecords, targets: Sequence[TargetMargin]) -> _MarginLoss:
         largest = max(target.precision for target in targets)
-        grouped = any(target.grouped for target in targets)
+        grouped = any(target.is_grouped for target in targets)
         sizes = [int(own.max()) + 1 for own in model.groups]
         trivial = sizes == list(model.domain.sizes)
-        merge = None if trivial or not grouped else model.merge
+        merge = None if trivial or not grouped else model.group_indicators
         ends = np.cumsum(sizes)
         group_places = [slice(int(end - size), int(end)) for end, size in zip(ends, sizes, strict=True)]
-        own_places = model._places
+        own_places = model._variable_slices
         places = own_places if merge is None else group_places
         width = places[-1].stop
         single = (np.zeros(sum(model.domain.sizes), np.float32), np.zeros(sum(model.domain.sizes), np.float32))
         pair = (np.zeros((width, width), np.float32), np.zeros((width, width), np.float32))
-        larger: list[tuple[list[slice], Singles, np.float32, bool]] = []
+        larger: list[tuple[list[slice], Float32Array, np.float32, bool]] = []
         for target in targets:
             weight, table = np.float32(target.precision / largest), target.table.astype(np.float32)
-            if len(target.clique) == 1 and not target.grouped:
+            if len(target.clique) == 1 and not target.is_grouped:
                 (at,) = target.clique
                 single[0][own_places[at]], single[1][own_places[at]] = table, weight
-            elif len(target.clique) == 2 and (target.grouped or merge is None):
+            elif len(target.clique) == 2 and (target.is_grouped or merge is None):
                 a, b = (places[at] for at in target.clique)
                 pair[0][a, b], pair[0][b, a] = table, table.T
                 pair[1][a, b] = pair[1][b, a] = weight
             else:
-                at_groups = target.grouped and merge is not None
+                at_groups = target.is_grouped and merge is not None
                 own = [(places if at_groups else own_places)[at] for at in target.clique]
                 larger.append((own, table, weight, at_groups))
         return cls(own_places, merge, single, pair, larger, largest)
 
-    def gradient(self, probabilities: Singles) -> tuple[Singles, float]:
-        """By the logits, (count, categories), times the number of components; and the sum of squares by precision."""
+    def loss_gradient(self, probabilities: Float32Array) -> tuple[Float32Array, float]:
+        """Return the gradient by the logits, (count, categories), times the number of components; and the sum of squares by precision."""
         count = np.float32(len(probabilities))
         merged = probabilities if self.merge is None else probabilities @ self.merge
         off = merged.T @ merged / count - self.pair[0]
@@ -222,34 +247,36 @@ class _Loss:
         slope *= probabilities
         for place in self.places:
             slope[:, place] -= probabilities[:, place] * slope[:, place].sum(axis=1, keepdims=True)
-        return slope, left * self.largest
+        return slope, left * self.largest_precision
 
 
-def _outer(parts: Sequence[Singles]) -> Singles:
+def _outer_products(parts: Sequence[Float32Array]) -> Float32Array:
     found = parts[0]
     for part in parts[1:]:
         found = (found[:, :, None] * part[:, None, :]).reshape(len(found), -1)
     return found
 
 
-def _average(parts: Sequence[Singles]) -> Singles:
+def _average_product(parts: Sequence[Float32Array]) -> Float32Array:
     if len(parts) == 1:
         return np.asarray(parts[0].mean(axis=0))
-    return np.asarray(_outer(parts[:-1]).T @ parts[-1] / np.float32(len(parts[0])))
+    return np.asarray(_outer_products(parts[:-1]).T @ parts[-1] / np.float32(len(parts[0])))
 
 
-def _add_gradient(source: Singles, sink: Singles, places: list[slice], table: Singles, weight: np.float32) -> float:
-    """Of one margin of any number of variables, by the probabilities of each; and its weighted sum of squares."""
+def _add_gradient(
+    source: Float32Array, sink: Float32Array, places: list[slice], table: Float32Array, weight: np.float32
+) -> float:
+    """Add the gradient of one margin of any number of variables, by the probabilities of each; return its weighted sum of squares."""
     parts = [source[:, place] for place in places]
-    off = _average(parts).reshape(table.shape) - table
+    off = _average_product(parts).reshape(table.shape) - table
     apart = weight * off
     for axis, place in enumerate(places):
         others = [part for at, part in enumerate(parts) if at != axis]
         moved = np.moveaxis(apart, axis, -1).reshape(-1, table.shape[axis])
-        sink[:, place] += (_outer(others) @ moved) if others else moved
+        sink[:, place] += (_outer_products(others) @ moved) if others else moved
     return float((apart * off).sum(dtype=np.float64))
 
 
-def components_for(domain: Domain, cells: int) -> int:
-    """How many components: enough for the categories and the cells that are fitted, within what a machine fits in seconds."""
+def component_count(domain: Domain, cells: int) -> int:
+    """Return how many components: enough for the categories and the cells that are fitted, within what a machine fits in seconds."""
     return int(np.clip(2 * max(sum(domain.sizes), math.isqrt(max(cells, 1))), 200, 800))

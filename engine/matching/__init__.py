@@ -1,1 +1,1 @@
-"""The intruder: radii, windows, range counting, knowledge and its noise. Arrays in, arrays out."""
+"""Matching of released records with confidential ones: what an intruder knows, candidates, record linkage."""

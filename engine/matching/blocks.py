@@ -1,4 +1,4 @@
-"""Blocks: which pairs of a confidential and a released record are compared at all, and in which order records are taken."""
+"""Blocks of records that are compared in a linkage, and the order in which records are taken."""
 
 from __future__ import annotations
 
@@ -8,85 +8,102 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.arrays import Integers
-from .comparisons import Comparison, classes
+from .comparisons import VariableComparison, agreement_classes
 
 AT_ONCE = 1 << 20
-"""Pairs that are held in memory together, or those of one record."""
+"""Pairs that are in memory together, or those of one record."""
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
-    """Which records are compared: ``ours`` (n,) and ``theirs`` (m,) are the block of each record, from 0."""
+class ComparisonBlocks:
+    """Blocks of records: only records of one block are compared.
 
-    ours: Integers
-    theirs: Integers
+    ours: block of each confidential record, from 0, (n,)
+    theirs: block of each released record, (m,)
+    """
+
+    confidential_blocks: Integers
+    released_blocks: Integers
 
     @classmethod
-    def of(cls, keys: Sequence[Comparison], records: tuple[int, int]) -> Blocks:
-        """Records that agree on all keys; all of them where there is none. ``records`` are n and m."""
-        both = [np.concatenate([key.ours, key.theirs]) for key in keys]
-        joint = classes(both, sum(records))
+    def from_keys(cls, keys: Sequence[VariableComparison], records: tuple[int, int]) -> ComparisonBlocks:
+        """Form blocks of records that agree on all keys; one of all where there is none. ``records`` are n and m."""
+        both = [np.concatenate([key.confidential_codes, key.released_codes]) for key in keys]
+        joint = agreement_classes(both, sum(records))
         return cls(joint[: records[0]], joint[records[0] :])
 
     @property
-    def sizes(self) -> Integers:
-        """Released records in each block."""
-        width = int(max(self.ours.max(initial=0), self.theirs.max(initial=0))) + 1
-        return np.bincount(self.theirs, minlength=width).astype(np.int64)
+    def released_counts(self) -> Integers:
+        """Return the number of released records in each block."""
+        width = int(max(self.confidential_blocks.max(initial=0), self.released_blocks.max(initial=0))) + 1
+        return np.bincount(self.released_blocks, minlength=width).astype(np.int64)
 
 
-def in_order(blocks: Blocks, comparisons: Sequence[Comparison]) -> Integers:
-    """The confidential records in an order that hangs on values alone, (n,)."""
-    columns = [blocks.ours, *(column for one in comparisons for column in one.of_ours)]
-    if len(blocks.theirs) == len(blocks.ours):
-        columns += [one.theirs for one in comparisons]
+def order_by_values(blocks: ComparisonBlocks, comparisons: Sequence[VariableComparison]) -> Integers:
+    """Return the confidential records in an order that depends on values alone, (n,)."""
+    columns = [blocks.confidential_blocks, *(column for one in comparisons for column in one.confidential_columns)]
+    if len(blocks.released_blocks) == len(blocks.confidential_blocks):
+        columns += [one.released_codes for one in comparisons]
     return np.lexsort(columns[::-1]).astype(np.int64)
 
 
-def evenly(ordered: Integers, count: int) -> Integers:
-    """So many of the records, evenly through their order; all where they are no more."""
+def take_evenly(ordered: Integers, count: int) -> Integers:
+    """Return ``count`` of the records, evenly through their order; all where they are no more."""
     if count >= len(ordered):
         return ordered
     return ordered[np.arange(count) * len(ordered) // count]
 
 
 @dataclass(frozen=True, eq=False)
-class Alike:
+class RecordGroups:
     """Records grouped by kind: records of one kind share a block and all values that are compared.
 
-    ``which`` (n,) is the kind of each record. ``first`` and ``count`` (kinds,) are a record of each kind and how many there are.
-    Kinds are ordered by block; those of block b begin at ``start[b]``.
+    which: kind of each record, (n,)
+    first: a record of each kind, (kinds,)
+    count: number of records of each kind, (kinds,)
+    start: beginning of the kinds of each block, by which kinds are ordered, (blocks + 1,)
     """
 
-    which: Integers
-    first: Integers
+    kind_of_record: Integers
+    first_record: Integers
     count: Integers
     start: Integers
 
     @classmethod
-    def of(cls, records: Integers, block: Integers, columns: Sequence[Integers], width: int) -> Alike:
-        """Kinds of some ``records`` by their ``block`` and ``columns``, with ``width`` blocks in all."""
-        kind = classes([block[records], *(column[records] for column in columns)], len(records))
+    def from_columns(cls, records: Integers, block: Integers, columns: Sequence[Integers], width: int) -> RecordGroups:
+        """Group some ``records`` by their ``block`` and ``columns``, with ``width`` blocks in all."""
+        kind = agreement_classes([block[records], *(column[records] for column in columns)], len(records))
         _, first, count = np.unique(kind, return_index=True, return_counts=True)
         start = np.searchsorted(block[records[first]], np.arange(width + 1))
         return cls(kind, records[first], count.astype(np.int64), start.astype(np.int64))
 
 
-def alike(comparisons: Sequence[Comparison], blocks: Blocks, targets: Integers) -> tuple[Alike, Alike]:
-    """Kinds of the confidential records ``targets`` (t,) and of all released records."""
-    width = len(blocks.sizes)
-    ours = Alike.of(targets, blocks.ours, [column for one in comparisons for column in one.of_ours], width)
-    everyone = np.arange(len(blocks.theirs))
-    return ours, Alike.of(everyone, blocks.theirs, [one.theirs for one in comparisons], width)
+def group_alike_records(
+    comparisons: Sequence[VariableComparison], blocks: ComparisonBlocks, targets: Integers
+) -> tuple[RecordGroups, RecordGroups]:
+    """Return the kinds of the confidential records ``targets`` (t,) and of all released records."""
+    width = len(blocks.released_counts)
+    ours = RecordGroups.from_columns(
+        targets,
+        blocks.confidential_blocks,
+        [column for one in comparisons for column in one.confidential_columns],
+        width,
+    )
+    everyone = np.arange(len(blocks.released_blocks))
+    return ours, RecordGroups.from_columns(
+        everyone, blocks.released_blocks, [one.released_codes for one in comparisons], width
+    )
 
 
-def pairs_of(ours: Alike, theirs: Alike) -> Iterator[tuple[Integers, Integers]]:
-    """All pairs of kinds within the blocks, in parts: the kinds of each pair, (pairs,) and (pairs,)."""
-    sizes = np.diff(theirs.start)
-    block = np.repeat(np.arange(len(sizes)), np.diff(ours.start))
+def pairs_of_kinds(
+    confidential_groups: RecordGroups, released_groups: RecordGroups
+) -> Iterator[tuple[Integers, Integers]]:
+    """Yield all pairs of kinds within the blocks, in parts: the kinds of each pair, (pairs,) and (pairs,)."""
+    sizes = np.diff(released_groups.start)
+    block = np.repeat(np.arange(len(sizes)), np.diff(confidential_groups.start))
     ends = np.cumsum(sizes[block])
     for part in np.split(np.arange(len(block)), np.flatnonzero(np.diff(ends // AT_ONCE)) + 1):
         size = sizes[block[part]]
         i = np.repeat(part, size)
         within = np.arange(len(i)) - np.repeat(np.cumsum(size) - size, size)
-        yield i, np.repeat(theirs.start[block[part]], size) + within
+        yield i, np.repeat(released_groups.start[block[part]], size) + within

@@ -1,4 +1,4 @@
-"""Pairs of a confidential and a released record, compared variable by variable: equal, within a radius, near, or apart.
+"""Comparison of a confidential and a released record variable by variable: equal, within a radius, near, or apart.
 
     level 0          the values are equal, or both are missing
     level 1, 2       of a number or date with a radius: within it; within so many times it, ``near``
@@ -22,62 +22,69 @@ from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from .radius import Radius
 
-PATTERNS = 4096
+MAX_PATTERNS = 4096
 """The most patterns of one group of variables."""
 
-Levels = NDArray[np.int8]
-Codes = list[NDArray[Any]]
+AgreementLevels = NDArray[np.int8]
+PatternCodes = list[NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
-    """One variable of n confidential and m released records.
+class VariableComparison:
+    """One variable of n confidential and m released records, ready to be compared.
 
-    ``ours`` (n,) and ``theirs`` (m,) are codes, equal where the values are, in the order of the values. ``place`` (m,) ranks the released numbers, -1
-    where one is missing; ``windows`` are the first and last ranks inside each window, (n,) and (n,), the narrowest first.
+    name: name of the variable
+    ours: codes of the confidential values, equal where the values are, in the order of the values, (n,)
+    theirs: codes of the released values, (m,)
+    place: rank of each released number, -1 where it is missing, (m,)
+    windows: first and last rank inside each window, (n,) each, the narrowest window first
     """
 
     name: str
-    ours: Integers
-    theirs: Integers
-    place: Integers
+    confidential_codes: Integers
+    released_codes: Integers
+    released_rank: Integers
     windows: tuple[tuple[Integers, Integers], ...] = ()
 
     @classmethod
-    def of(
+    def from_tables(
         cls, confidential: Microdata, released: Microdata, name: str, radius: Radius | None, near: float
-    ) -> Comparison:
-        """Of a variable, with the window of its radius and one ``near`` times as wide. Raises NotComputable where it is released as labels."""
-        ours, theirs = _codes(confidential, released, name)
+    ) -> VariableComparison:
+        """Compare a variable, with the window of its radius and one ``near`` times as wide. Raises NotComputable where it is released as
+        labels.
+        """
+        ours, theirs = _value_codes(confidential, released, name)
         if radius is None:
             return cls(name, ours, theirs, np.zeros(len(theirs), dtype=np.int64))
         centre, numbers = confidential.numbers(name), released.numbers(name)
         distinct = np.unique(numbers[~np.isnan(numbers)])
         place = np.where(np.isnan(numbers), -1, np.searchsorted(distinct, numbers)).astype(np.int64)
         wide = replace(radius, amount=radius.amount * near)
-        return cls(name, ours, theirs, place, tuple(_ranks(one.window(centre), distinct) for one in (radius, wide)))
+        return cls(
+            name, ours, theirs, place, tuple(_window_ranks(one.window(centre), distinct) for one in (radius, wide))
+        )
 
     @property
-    def levels(self) -> int:
+    def level_count(self) -> int:
         return 2 + len(self.windows)
 
-    def level(self, i: Integers, j: Integers) -> Levels:
-        """The levels of pairs of confidential records ``i`` and released records ``j``, of the shape that both have together."""
-        found = np.full(np.broadcast_shapes(i.shape, j.shape), self.levels - 1, dtype=np.int8)
-        place = self.place[j]
+    def agreement_levels(self, i: Integers, j: Integers) -> AgreementLevels:
+        """Return the levels of pairs of confidential records ``i`` and released records ``j``, of the shape that both have together."""
+        found = np.full(np.broadcast_shapes(i.shape, j.shape), self.level_count - 1, dtype=np.int8)
+        place = self.released_rank[j]
         for level, (first, last) in reversed(tuple(enumerate(self.windows, start=1))):
             found[(first[i] <= place) & (place <= last[i])] = level
-        found[self.ours[i] == self.theirs[j]] = 0
+        found[self.confidential_codes[i] == self.released_codes[j]] = 0
         return found
 
     @property
-    def of_ours(self) -> tuple[Integers, ...]:
-        """What tells confidential records apart that are compared differently, (n,) each."""
-        return (self.ours, *(end for window in self.windows for end in window))
+    def confidential_columns(self) -> tuple[Integers, ...]:
+        """Return what distinguishes confidential records that are compared differently, (n,) each."""
+        return (self.confidential_codes, *(end for window in self.windows for end in window))
 
 
-def _codes(confidential: Microdata, released: Microdata, name: str) -> tuple[Integers, Integers]:
-    """Codes of both tables' values, (n,) and (m,), in the order of the values; a missing value is a value."""
+def _value_codes(confidential: Microdata, released: Microdata, name: str) -> tuple[Integers, Integers]:
+    """Return codes of both tables' values, (n,) and (m,), in the order of the values; a missing value is a value."""
     ours, theirs = confidential.column(name), released.column(name)
     if confidential.schema[name].kind.has_levels:
         known = {str(level): code for code, level in enumerate(confidential.frame[name].cat.categories)}
@@ -92,8 +99,8 @@ def _codes(confidential: Microdata, released: Microdata, name: str) -> tuple[Int
     return codes[: len(ours)], codes[len(ours) :]
 
 
-def _ranks(window: tuple[Floats, Floats], distinct: Floats) -> tuple[Integers, Integers]:
-    """The first and last of the ``distinct`` numbers inside each window; first after last where there is none."""
+def _window_ranks(window: tuple[Floats, Floats], distinct: Floats) -> tuple[Integers, Integers]:
+    """Return the first and last of the ``distinct`` numbers inside each window; first after last where there is none."""
     lower, upper = window
     missing = np.isnan(lower)
     first = np.searchsorted(distinct, np.where(missing, 0.0, lower), side="left")
@@ -102,19 +109,19 @@ def _ranks(window: tuple[Floats, Floats], distinct: Floats) -> tuple[Integers, I
     return np.where(nowhere, 0, first).astype(np.int64), np.where(nowhere, -1, last).astype(np.int64)
 
 
-def compared(
+def compare_variables(
     confidential: Microdata,
     released: Microdata,
     names: Sequence[str],
     radius: Mapping[str, Radius],
     near: float,
-) -> tuple[Comparison, ...]:
-    """The comparison of each variable."""
-    return tuple(Comparison.of(confidential, released, name, radius.get(name), near) for name in names)
+) -> tuple[VariableComparison, ...]:
+    """Return the comparison of each variable."""
+    return tuple(VariableComparison.from_tables(confidential, released, name, radius.get(name), near) for name in names)
 
 
-def classes(columns: Sequence[Integers], records: int) -> Integers:
-    """Classes of records that agree on all these codes, (records,), numbered in the order of the codes."""
+def agreement_classes(columns: Sequence[Integers], records: int) -> Integers:
+    """Return classes of records that agree on all these codes, (records,), numbered in the order of the codes."""
     found = np.zeros(records, dtype=np.int64)
     for column in columns:
         low = int(column.min(initial=0))
@@ -124,42 +131,42 @@ def classes(columns: Sequence[Integers], records: int) -> Integers:
 
 
 @dataclass(frozen=True)
-class Patterns:
+class AgreementPatterns:
     """Agreement patterns as few numbers: one for each group of ``groups``."""
 
-    groups: tuple[tuple[Comparison, ...], ...]
+    groups: tuple[tuple[VariableComparison, ...], ...]
 
     @classmethod
-    def among(cls, comparisons: Sequence[Comparison]) -> Patterns:
-        """Groups of as many variables as a small table has patterns for."""
-        groups: list[list[Comparison]] = [[]]
+    def from_comparisons(cls, comparisons: Sequence[VariableComparison]) -> AgreementPatterns:
+        """Group the variables, as many together as a small table has patterns for."""
+        groups: list[list[VariableComparison]] = [[]]
         for one in comparisons:
-            if math.prod(other.levels for other in groups[-1]) * one.levels > PATTERNS:
+            if math.prod(other.level_count for other in groups[-1]) * one.level_count > MAX_PATTERNS:
                 groups.append([])
             groups[-1].append(one)
         return cls(tuple(map(tuple, groups)))
 
-    def of(self, i: Integers, j: Integers) -> Codes:
-        """The patterns of pairs of confidential records ``i`` and released records ``j``, of the shape that both have together."""
-        found: Codes = []
+    def pattern_codes(self, i: Integers, j: Integers) -> PatternCodes:
+        """Return the patterns of pairs of confidential records ``i`` and released records ``j``, of the shape that both have together."""
+        found: PatternCodes = []
         for group in self.groups:
             codes = np.zeros(np.broadcast_shapes(i.shape, j.shape), dtype=np.int16)
             for one in group:
-                codes *= np.int16(one.levels)
-                codes += one.level(i, j)
+                codes *= np.int16(one.level_count)
+                codes += one.agreement_levels(i, j)
             found.append(codes)
         return found
 
-    def levels(self, codes: Codes) -> Integers:
-        """The level of every variable in each of p patterns, (p, variables)."""
+    def levels_of_patterns(self, codes: PatternCodes) -> Integers:
+        """Return the level of every variable in each of p patterns, (p, variables)."""
         columns: list[Any] = []
         for group, numbers in zip(self.groups, codes, strict=True):
-            columns += np.unravel_index(numbers, [one.levels for one in group]) if group else []
+            columns += np.unravel_index(numbers, [one.level_count for one in group]) if group else []
         return np.column_stack(columns) if columns else np.zeros((len(codes[0]), 0), dtype=np.int64)
 
-    def weights(self, weights: Sequence[Floats]) -> list[Floats]:
-        """The match weight of each pattern of each group, (patterns,), by the weights of each variable's levels."""
-        left, tables = iter(weights), []
+    def pattern_weights(self, level_weights: Sequence[Floats]) -> list[Floats]:
+        """Return the match weight of each pattern of each group, (patterns,), by the weights of each variable's levels."""
+        left, tables = iter(level_weights), []
         for group in self.groups:
             total = np.zeros(1)
             for _ in group:

@@ -1,7 +1,9 @@
-"""What an intruder knows of each confidential record, as keys and windows of the matching join.
+"""Knowledge of an intruder about each confidential record, as keys and windows of the matching.
 
-Models of noise say what is believed where the knowledge is uncertain (Guo & Hu §4.3). Each takes confidential values R (n,), a level S of at least 0 and a generator, and returns what the intruder
-believes, R*. At S = 0 that is R itself, bit for bit. A missing value stays missing. Each draws the same numbers
+Models of noise say what is believed where the knowledge is uncertain (Guo & Hu §4.3). Each takes confidential values R (n,), a level S
+of at least 0 and
+a generator, and returns what the intruder believes, R*. At S = 0 that is R itself, bit for bit. A missing value stays missing. Each
+draws the same numbers
 whatever the level, so that the same generator gives comparable answers at every level.
 """
 
@@ -21,34 +23,34 @@ from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
 from ..errors import BadInput, NotComputable
 from ..wording import agreeing_word, count_noun
-from .matching import Exact, Within
+from .matching import ExactKey, WindowKey
 from .radius import Radius
 
 NoiseModel = Literal["log_normal", "log_relative", "log_normal_constant", "relative", "misclassification", "unknown"]
 NoiseOnNumbers = Callable[[Floats, float, np.random.Generator, bool], Floats]
 
 _LARGEST_EXPONENT = 700.0
-LARGEST = np.finfo(np.float64).max
-WINDOWS = (0.5, 1.0, 2.0, 3.0)
-"""How many standard deviations of the uncertainty an intruder looks around a belief; 0, the belief alone, is the papers' exact match."""
+LARGEST_FLOAT = np.finfo(np.float64).max
+BELIEF_WINDOWS = (0.5, 1.0, 2.0, 3.0)
+"""Window widths around a belief, in standard deviations of the uncertainty; 0, the belief alone, is the papers' exact match."""
 
 
-def log_normal(values: Floats, level: float, rng: np.random.Generator, whole: bool) -> Floats:
-    """Eq. 11 to the letter: log R* ~ Normal(log R, S R), R* = 0 where R = 0.
+def log_normal_noise(values: Floats, level: float, rng: np.random.Generator, whole: bool) -> Floats:
+    """Draw beliefs by eq. 11 to the letter: log R* ~ Normal(log R, S R), R* = 0 where R = 0.
 
     The standard deviation is S times R itself, not log R: 100 reviews at S = 0.01 are known to a factor of e.
     ``whole`` rounds to whole numbers, as counts need. Raises ValueError for a negative value.
     """
-    return _on_log_scale(values, level, values, rng, whole)
+    return _noise_on_log_scale(values, level, values, rng, whole)
 
 
-def log_normal_constant(values: Floats, level: float, rng: np.random.Generator, whole: bool) -> Floats:
-    """Log R* ~ Normal(log R, S): the same spread of factors for all values; otherwise as ``log_normal``."""
-    return _on_log_scale(values, level, np.ones_like(values), rng, whole)
+def constant_log_normal_noise(values: Floats, level: float, rng: np.random.Generator, whole: bool) -> Floats:
+    """Draw beliefs log R* ~ Normal(log R, S): the same spread of factors for all values; otherwise as ``log_normal_noise``."""
+    return _noise_on_log_scale(values, level, np.ones_like(values), rng, whole)
 
 
-def log_relative(values: Floats, level: float, rng: np.random.Generator, whole: bool = False) -> Floats:
-    """Log(1 + R*) ~ Normal(log(1 + R), S log(1 + R)), R* at least 0, to be matched within a radius on the log scale.
+def log_relative_noise(values: Floats, level: float, rng: np.random.Generator, whole: bool = False) -> Floats:
+    """Draw beliefs log(1 + R*) ~ Normal(log(1 + R), S log(1 + R)), R* at least 0, to be matched within a radius on the log scale.
 
     The reading of eq. 11 that reproduces the published Table 6. The belief is a place on the scale, not a value of
     the variable, so it is never rounded. Raises ValueError for a negative value.
@@ -61,8 +63,8 @@ def log_relative(values: Floats, level: float, rng: np.random.Generator, whole: 
     return np.expm1(np.clip(logs * (1 + level * noise), 0.0, _LARGEST_EXPONENT))
 
 
-def relative(values: Floats, level: float, rng: np.random.Generator, whole: bool) -> Floats:
-    """R* ~ Normal(R, S |R|). A draw beyond 0 is 0: the intruder knows the sign."""
+def relative_noise(values: Floats, level: float, rng: np.random.Generator, whole: bool) -> Floats:
+    """Draw beliefs R* ~ Normal(R, S |R|). A draw beyond 0 is 0: the intruder knows the sign."""
     noise = rng.standard_normal(len(values))
     if level == 0:
         return values.copy()
@@ -70,8 +72,8 @@ def relative(values: Floats, level: float, rng: np.random.Generator, whole: bool
     return np.round(believed) if whole else believed
 
 
-def misclassification(values: NDArray[Any] | pd.Series, level: float, rng: np.random.Generator) -> NDArray[Any]:
-    """With probability S another of the values that occur, each equally likely. S is at most 1."""
+def misclassify(values: NDArray[Any] | pd.Series, level: float, rng: np.random.Generator) -> NDArray[Any]:
+    """Draw with probability S another of the values that occur, each equally likely. S is at most 1."""
     _refuse_above_one(level)
     wrong = rng.random(len(values)) < level
     shift = rng.random(len(values))
@@ -83,39 +85,39 @@ def misclassification(values: NDArray[Any] | pd.Series, level: float, rng: np.ra
     return np.where(wrong & (codes >= 0), distinct[moved], np.asarray(values))
 
 
-def unknown(values: NDArray[Any] | pd.Series, level: float, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """True for the records, each with probability S, whose value the intruder does not know at all. S is at most 1."""
+def draw_unknown(values: NDArray[Any] | pd.Series, level: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Draw the records, each with probability S, whose value the intruder does not know at all. S is at most 1."""
     _refuse_above_one(level)
     return rng.random(len(values)) < level
 
 
 NOISE_ON_NUMBERS: Mapping[str, NoiseOnNumbers] = MappingProxyType(
     {
-        "log_normal": log_normal,
-        "log_relative": log_relative,
-        "log_normal_constant": log_normal_constant,
-        "relative": relative,
+        "log_normal": log_normal_noise,
+        "log_relative": log_relative_noise,
+        "log_normal_constant": constant_log_normal_noise,
+        "relative": relative_noise,
     }
 )
 
 
-def _on_log_scale(values: Floats, level: float, scale: Floats, rng: np.random.Generator, whole: bool) -> Floats:
-    """Positive values times the exponential of Normal(0, level scale); the others as they are."""
+def _noise_on_log_scale(values: Floats, level: float, scale: Floats, rng: np.random.Generator, whole: bool) -> Floats:
+    """Multiply positive values by the exponential of Normal(0, level scale); leave the others unchanged."""
     noise = rng.standard_normal(len(values))
     _refuse_negative(values)
     if level == 0:
         return values.copy()
     positive = values > 0
     if positive.all():
-        believed = _moved(values, level * scale, noise)
+        believed = _multiply_by_noise(values, level * scale, noise)
     else:
         believed = values.copy()
-        believed[positive] = _moved(values[positive], level * scale[positive], noise[positive])
+        believed[positive] = _multiply_by_noise(values[positive], level * scale[positive], noise[positive])
     return np.round(believed, out=believed) if whole else believed
 
 
-def _moved(values: Floats, spread: Floats, noise: Floats) -> Floats:
-    """Positive values times the exponential of the spread's share of the noise, which is written over: all (k,)."""
+def _multiply_by_noise(values: Floats, spread: Floats, noise: Floats) -> Floats:
+    """Multiply positive values by the exponential of the spread's share of the noise, which is written over: all (k,)."""
     logs = np.log(values)
     noise *= spread
     logs += noise
@@ -132,28 +134,28 @@ def _refuse_above_one(level: float) -> None:
         raise ValueError(f"the level of this model is a probability, at most 1, not {level:g}")
 
 
-class Nearness(Protocol):
-    """How near a released value must be to a confidential one: a radius, or the bins that both must be in."""
+class MatchTolerance(Protocol):
+    """Distance within which a released value matches a confidential one: a radius, or the bins that both must be in."""
 
     @property
     def written(self) -> int | float | str:
-        """The form that a recipe carries."""
+        """Return the form that a recipe carries."""
         ...
 
     def window(self, centre: Floats, /) -> tuple[Floats, Floats]:
-        """The closed windows around all confidential values (n,), (n,) and (n,); NaN where one is missing."""
+        """Return the closed windows around all confidential values (n,), (n,) and (n,); NaN where one is missing."""
         ...
 
 
 def known_by_default(schema: Schema, released: Sequence[str]) -> tuple[str, ...]:
-    """The variables of role known whose values are not synthesised."""
+    """Return the quasi-identifiers whose values are not synthesised."""
     return tuple(name for name in schema.names_by_role(Role.QUASI_IDENTIFIER) if name not in released)
 
 
 def check_radii(
     schema: Schema, released: Sequence[str], matched: Sequence[str], radius: Mapping[str, Radius], place: str
 ) -> None:
-    """BadInput unless the matched variables and their radii fit each other.
+    """Raise BadInput unless the matched variables and their radii fit each other.
 
     A continuous variable with synthetic values needs a radius, since they never agree exactly.
     """
@@ -176,7 +178,7 @@ def check_radii(
 
 
 def check_log_scale(data: Microdata, radius: Mapping[str, Radius], place: str) -> None:
-    """BadInput where a radius on the log scale meets a variable with negative values."""
+    """Raise BadInput where a radius on the log scale meets a variable with negative values."""
     for name, given in radius.items():
         if given.kind == "log_relative" and (below := int((data.numbers(name) < 0).sum())):
             raise BadInput(
@@ -186,10 +188,14 @@ def check_log_scale(data: Microdata, radius: Mapping[str, Radius], place: str) -
 
 
 @dataclass(frozen=True, eq=False)
-class Knowledge:
-    """Confidential values that the intruder knows, and the windows of those that have a radius: (n,) each.
+class IntruderKnowledge:
+    """Confidential values that the intruder knows, to be matched with any number of released datasets.
 
-    Prepared once, held against any number of released datasets. A missing value matches a missing value and nothing else.
+    A missing value matches a missing value and nothing else.
+
+    confidential: confidential table of n records
+    names: known variables
+    windows: ends of the windows of those that have a radius, (n,) each
     """
 
     confidential: Microdata
@@ -197,48 +203,50 @@ class Knowledge:
     windows: Mapping[str, tuple[Floats, Floats]]
 
     @classmethod
-    def of(cls, confidential: Microdata, names: Iterable[str], radius: Mapping[str, Nearness]) -> Knowledge:
-        """Knowledge of these variables, each within its radius or bin, or exactly without one."""
+    def from_variables(
+        cls, confidential: Microdata, names: Iterable[str], radius: Mapping[str, MatchTolerance]
+    ) -> IntruderKnowledge:
+        """Build the knowledge of these variables, each within its radius or bin, or exactly without one."""
         chosen = tuple(names)
-        windows = {name: _window(radius[name], confidential.numbers(name)) for name in chosen if name in radius}
+        windows = {name: _finite_window(radius[name], confidential.numbers(name)) for name in chosen if name in radius}
         return cls(confidential, chosen, windows)
 
-    def against(self, released: Microdata) -> tuple[list[Exact], list[Within]]:
-        """The keys that must agree and the windows that must hold for a released record to match, its own one row i.
+    def keys_and_windows(self, released: Microdata) -> tuple[list[ExactKey], list[WindowKey]]:
+        """Return the keys that must agree and the windows that must hold for a released record to match, record i's own one being row i.
 
         NotComputable where records are not linked or were suppressed, released record i then being no longer that of
-        confidential record i, and like ``agreeing``.
+        confidential record i, and like ``unlinked_keys_and_windows``.
         """
         require_own_records(released)
-        return self.agreeing(released)
+        return self.unlinked_keys_and_windows(released)
 
-    def keys_against(self, released: Microdata) -> dict[str, Exact | Within]:
-        """Return the key or the window of each variable by its name, as ``against`` has them. Raises NotComputable like it."""
-        exact, windows = self.against(released)
+    def keys_by_variable(self, released: Microdata) -> dict[str, ExactKey | WindowKey]:
+        """Return the key or the window of each variable by its name, as ``keys_and_windows`` has them. Raises NotComputable like it."""
+        exact, windows = self.keys_and_windows(released)
         by_equality = [name for name in self.names if name not in self.windows]
-        found: dict[str, Exact | Within] = dict(zip(by_equality, exact, strict=True))
+        found: dict[str, ExactKey | WindowKey] = dict(zip(by_equality, exact, strict=True))
         found.update(zip(self.windows, windows, strict=True))
         return {name: found[name] for name in self.names}
 
-    def agreeing(self, released: Microdata) -> tuple[list[Exact], list[Within]]:
-        """The same keys and windows, whosever the released records are.
+    def unlinked_keys_and_windows(self, released: Microdata) -> tuple[list[ExactKey], list[WindowKey]]:
+        """Return the same keys and windows, whosever the released records are.
 
         NotComputable where what was released agrees with no confidential value: class means of counts or binary variables,
         and dates without their times of day, unless there is a window.
         """
-        exact = [Exact(self.confidential.column(n), released.column(n)) for n in self.names if n not in self.windows]
+        exact = [ExactKey(self.confidential.column(n), released.column(n)) for n in self.names if n not in self.windows]
         for name in self.names:
             if name not in self.windows:
                 require_equal_values(self.confidential, released, name)
         windows = [
-            Within.among_missing(*ends, self.confidential.missing_mask(name), released.numbers(name))
+            WindowKey.from_windows(*ends, self.confidential.missing_mask(name), released.numbers(name))
             for name, ends in self.windows.items()
         ]
         return exact, windows
 
 
 def require_own_records(released: Microdata) -> None:
-    """Raises NotComputable unless released record i is that of confidential record i, as far as there is one."""
+    """Raise NotComputable unless released record i is that of confidential record i, as far as there is one."""
     released.require_linked()
     if suppressed := 0 if released.classes is None else int((released.classes < 0).sum()):
         raise NotComputable(
@@ -247,41 +255,41 @@ def require_own_records(released: Microdata) -> None:
 
 
 def require_equal_values(confidential: Microdata, released: Microdata, name: str) -> None:
-    """Raises NotComputable where a variable was released so that no value equals a confidential one.
+    """Raise NotComputable where a variable was released so that no value equals a confidential one.
 
     Class means of counts or binary variables do not, nor dates without their times of day.
     """
     if released.origin == "anonymised" and confidential.schema[name].kind is not released.schema[name].kind:
         reason = f'"{name}" is released as class means, which equal no value: give it a radius or bins, or measure risk.anonymity'
         raise NotComputable(reason)
-    if _lost_its_times(confidential, released, name):
+    if _lost_times_of_day(confidential, released, name):
         reason = f'"{name}" is released without its time of day, so that it equals no value: give it a radius or bins in days'
         raise NotComputable(reason)
 
 
-def _lost_its_times(confidential: Microdata, released: Microdata, name: str) -> bool:
-    """Whether a date has times of day in the confidential data and none in the release."""
+def _lost_times_of_day(confidential: Microdata, released: Microdata, name: str) -> bool:
+    """Return whether a date has times of day in the confidential data and none in the release."""
     if confidential.schema[name].kind is not Kind.DATE:
         return False
     ours, theirs = (data.column(name).dropna() for data in (confidential, released))
     return bool((ours != ours.dt.normalize()).any() and (theirs == theirs.dt.normalize()).all())
 
 
-def _window(radius: Nearness, centre: Floats) -> tuple[Floats, Floats]:
-    """The window around each value, (n,) and (n,), of finite numbers; NaN where the value is missing."""
+def _finite_window(radius: MatchTolerance, centre: Floats) -> tuple[Floats, Floats]:
+    """Return the window around each value, (n,) and (n,), of finite numbers; NaN where the value is missing."""
     lower, upper = radius.window(centre)
-    return lower, np.minimum(upper, LARGEST)
+    return lower, np.minimum(upper, LARGEST_FLOAT)
 
 
-def belief(
+def draw_belief(
     confidential: Microdata,
     name: str,
     radius: Radius | None,
     model: NoiseModel,
     level: float,
     rng: np.random.Generator,
-) -> Callable[[Microdata], Exact | Within]:
-    """What the intruder believes about one variable, drawn once, to be held against any released dataset.
+) -> Callable[[Microdata], ExactKey | WindowKey]:
+    """Draw what the intruder believes about one variable, once, to be matched with any released dataset.
 
     A missing value is believed to be missing, unless the intruder does not know it at all.
 
@@ -293,43 +301,44 @@ def belief(
         level: S of the model; at 0 the belief is the confidential value.
         rng: the belief's randomness.
     """
-    return belief_windows(confidential, name, radius, model, level, rng)[0]
+    return draw_belief_windows(confidential, name, radius, model, level, rng)[0]
 
 
-def belief_windows(
+def draw_belief_windows(
     confidential: Microdata,
     name: str,
     radius: Radius | None,
     model: NoiseModel,
     level: float,
     rng: np.random.Generator,
-) -> list[Callable[[Microdata], Exact | Within]]:
-    """Return the ways to match on one ``belief``: by the belief alone, then within each of ``WINDOWS`` around it, ever wider.
+) -> list[Callable[[Microdata], ExactKey | WindowKey]]:
+    """Return the ways to match on one belief (``draw_belief``): by the belief alone, then within each of ``BELIEF_WINDOWS`` around it,
+    ever wider.
 
     A window ends at the radius around its own ends. Levels, and values that are known or unknown, have no window.
     """
     if model == "misclassification":
-        return [_misclassified(confidential.column(name), level, rng)]
+        return [_misclassified_key(confidential.column(name), level, rng)]
     if model == "unknown":
-        return [partly_unknown(confidential, name, radius, unknown(confidential.column(name), level, rng))]
+        return [window_with_unknown(confidential, name, radius, draw_unknown(confidential.column(name), level, rng))]
     whole = confidential.schema[name].kind is Kind.COUNT
     believed = NOISE_ON_NUMBERS[model](confidential.numbers(name), level, rng, whole)
-    believed = np.minimum(believed, LARGEST)
+    believed = np.minimum(believed, LARGEST_FLOAT)
     missing = confidential.missing_mask(name)
 
-    def around(times: float) -> Callable[[Microdata], Within]:
-        low, high = (believed, believed) if times == 0 else _around_belief(believed, model, level, times)
+    def window_around(times: float) -> Callable[[Microdata], WindowKey]:
+        low, high = (believed, believed) if times == 0 else _belief_window_ends(believed, model, level, times)
         lower, upper = low, high
         if radius:
             # An open radius has no window around 0; the end of the belief's own window then stands.
-            ends = _window(radius, low)[0], _window(radius, high)[1]
+            ends = _finite_window(radius, low)[0], _finite_window(radius, high)[1]
             lower, upper = ends if times == 0 else (np.fmin(ends[0], low), np.fmax(ends[1], high))
-        return lambda released: Within.among_missing(lower, upper, missing, released.numbers(name))
+        return lambda released: WindowKey.from_windows(lower, upper, missing, released.numbers(name))
 
-    return [around(times) for times in (0.0, *(WINDOWS if level else ()))]
+    return [window_around(times) for times in (0.0, *(BELIEF_WINDOWS if level else ()))]
 
 
-def _around_belief(believed: Floats, model: NoiseModel, level: float, times: float) -> tuple[Floats, Floats]:
+def _belief_window_ends(believed: Floats, model: NoiseModel, level: float, times: float) -> tuple[Floats, Floats]:
     """Return the ends of the windows of so many standard deviations around each belief, (n,) and (n,), on the scale of the model.
 
     The intruder knows the model and its level and not the true value, so the belief stands in for it in the standard deviation.
@@ -337,7 +346,7 @@ def _around_belief(believed: Floats, model: NoiseModel, level: float, times: flo
     if model == "relative":
         # The intruder knows the sign, as the model has it.
         ends = believed * max(1 - times * level, 0.0), believed * (1 + times * level)
-        return np.maximum(np.minimum(*ends), -LARGEST), np.minimum(np.maximum(*ends), LARGEST)
+        return np.maximum(np.minimum(*ends), -LARGEST_FLOAT), np.minimum(np.maximum(*ends), LARGEST_FLOAT)
     if model == "log_relative":
         logs = np.log1p(believed)
         reach = times * level * logs
@@ -346,29 +355,31 @@ def _around_belief(believed: Floats, model: NoiseModel, level: float, times: flo
     spread = level * (believed if model == "log_normal" else 1.0)
     factor = np.exp(np.clip(times * spread, 0.0, _LARGEST_EXPONENT))
     with np.errstate(over="ignore"):
-        return believed / factor, np.minimum(believed * factor, LARGEST)
+        return believed / factor, np.minimum(believed * factor, LARGEST_FLOAT)
 
 
-def _misclassified(column: pd.Series, level: float, rng: np.random.Generator) -> Callable[[Microdata], Exact | Within]:
-    drawn = misclassification(np.where(column.isna(), np.nan, column.cat.codes), level, rng)
+def _misclassified_key(
+    column: pd.Series, level: float, rng: np.random.Generator
+) -> Callable[[Microdata], ExactKey | WindowKey]:
+    drawn = misclassify(np.where(column.isna(), np.nan, column.cat.codes), level, rng)
     codes = np.where(np.isnan(drawn), -1, drawn).astype(np.int64)
     believed = pd.Series(pd.Categorical.from_codes(codes, column.cat.categories, column.cat.ordered), name=column.name)
-    return lambda released: Exact(believed, released.column(str(column.name)))
+    return lambda released: ExactKey(believed, released.column(str(column.name)))
 
 
-def partly_unknown(
-    confidential: Microdata, name: str, radius: Nearness | None, lacking: NDArray[np.bool_]
-) -> Callable[[Microdata], Within]:
-    """The window of each record against a release: any value for those ``lacking`` (n,) theirs, else as it is known."""
+def window_with_unknown(
+    confidential: Microdata, name: str, radius: MatchTolerance | None, lacking: NDArray[np.bool_]
+) -> Callable[[Microdata], WindowKey]:
+    """Return the window of each record against a release: any value for those ``lacking`` (n,) theirs, else as it is known."""
 
-    def window(released: Microdata) -> Within:
+    def match_window(released: Microdata) -> WindowKey:
         if radius:
-            ends = _window(radius, confidential.numbers(name))
-            known = Within.among_missing(*ends, confidential.missing_mask(name), released.numbers(name))
+            ends = _finite_window(radius, confidential.numbers(name))
+            known = WindowKey.from_windows(*ends, confidential.missing_mask(name), released.numbers(name))
         else:
-            codes, released_codes = Exact(confidential.column(name), released.column(name)).codes()
-            known = Within(codes.astype(np.float64), codes.astype(np.float64), released_codes.astype(np.float64))
+            codes, released_codes = ExactKey(confidential.column(name), released.column(name)).equal_codes()
+            known = WindowKey(codes.astype(np.float64), codes.astype(np.float64), released_codes.astype(np.float64))
         lower, upper = np.where(lacking, -np.inf, known.lower), np.where(lacking, np.inf, known.upper)
-        return Within(lower, upper, known.released)
+        return WindowKey(lower, upper, known.released)
 
-    return window
+    return match_window

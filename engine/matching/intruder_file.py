@@ -1,14 +1,16 @@
-"""An intruder whose knowledge is a file: with errors, with gaps, of some of the people and of others who are not in the data.
+"""Intruder whose knowledge is a file: with errors, with gaps, of some of the people and of others who are not in the data.
 
-    external = "register.csv"          # a CSV table beside the recipe, with a column for each variable that it tells
+    external = "register.csv"          # a CSV table beside the recipe, with a column for each variable that it has
     key = "person"                     # the identifier that says whose record of the data is whose of the file
 
     coverage = 0.6                     # or a file that is made up: so many of the people,
     errors = { MAR = 0.05 }            # and a share of the values of a variable replaced by another record's
 
-The key pairs the file with the data to tell right matches from wrong; nothing is ever matched by it. What the file lacks of a record (an
+The key pairs the file with the data to distinguish right matches from wrong; nothing is ever matched by it. What the file lacks of a
+record (an
 empty cell) the intruder does not know, and any value agrees with it. A record of the file that is not in the data has no right match:
-whatever it matches is wrong. A made-up file has nobody in it who is not in the data, which an intruder's own would have: it errs on the safe side.
+whatever it matches is wrong. A made-up file has nobody in it who is not in the data, which an intruder's own would have: it errs on the
+safe side.
 """
 
 from __future__ import annotations
@@ -29,22 +31,22 @@ from ..data.spelling import spell_as_whole
 from ..errors import BadInput
 from ..statistics.csv_lines import cells_of, check_cells, check_size, lines_of, sha256_of
 from ..wording import agreeing_word, count_noun
-from .intruder import Knowledge, Nearness, partly_unknown, require_equal_values
-from .matching import Exact, Matcher, Matches, Within
-from .targets import by_value
+from .intruder import IntruderKnowledge, MatchTolerance, require_equal_values, window_with_unknown
+from .matching import ExactKey, MatchResults, RecordMatcher, WindowKey
+from .targets import sort_rows_by_value
 
-WHAT = "the intruder's file"
+FILE_NOUN = "the intruder's file"
 
 
 @dataclass(frozen=True)
 class IntruderFile:
-    """The lines of a CSV table, the first of them the names of its columns."""
+    """Lines of a CSV table, the first of them the names of its columns."""
 
     lines: tuple[str, ...]
 
     @classmethod
     def parse(cls, value: object) -> IntruderFile:
-        """From a recipe: the lines of a CSV table. Raises ValueError."""
+        """Read the lines of a CSV table from a recipe. Raises ValueError."""
         if isinstance(value, IntruderFile):
             return value
         if isinstance(value, str):
@@ -52,98 +54,110 @@ class IntruderFile:
         if not isinstance(value, (list, tuple)) or not all(isinstance(line, str) for line in value):
             raise ValueError("must be a CSV file beside the recipe, or the lines of one")
         found = cls(tuple(value))
-        check_size(found.lines, WHAT)
-        check_cells(found._cells, WHAT)
+        check_size(found.lines, FILE_NOUN)
+        check_cells(found._table_cells, FILE_NOUN)
         return found
 
     @classmethod
-    def of_text(cls, text: str) -> IntruderFile:
-        """From the text of a CSV file. Raises ValueError."""
+    def from_text(cls, text: str) -> IntruderFile:
+        """Read the text of a CSV file. Raises ValueError."""
         return cls.parse(lines_of(text))
 
     @property
     def written(self) -> list[str]:
-        """What ``parse`` reads back to an equal file."""
+        """Return what ``parse`` reads back to an equal file."""
         return list(self.lines)
 
     @property
     def told(self) -> str:
-        """What the rows of a result say of it: no more than its size and the start of its hash, enough to tell it from another."""
+        """Return what the rows of a result report of it: no more than its size and the start of its hash, enough to distinguish it from
+        another.
+        """
         return f"{count_noun(len(self.lines) - 1, 'record')}, SHA-256 {self.sha256[:16]}"
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return tuple(self._cells[0])
+        return tuple(self._table_cells[0])
 
     @cached_property
     def sha256(self) -> str:
-        """The hash of the file, where every line of it ends with a line feed."""
+        """Return the hash of the file, where every line of it ends with a line feed."""
         return sha256_of(self.lines)
 
     @cached_property
-    def _cells(self) -> list[list[str]]:
-        return cells_of(self.lines, WHAT)
+    def _table_cells(self) -> list[list[str]]:
+        return cells_of(self.lines, FILE_NOUN)
 
-    def held_against(self, data: Microdata, names: Sequence[str], key: str, place: str) -> IntruderRecords:
-        """Its records with these variables, each with its own record of the data by the key. Raises BadInput at ``place.external`` or ``place.key``."""
-        heads, *rows = self._cells
+    def link_to_data(self, data: Microdata, names: Sequence[str], key: str, place: str) -> IntruderRecords:
+        """Return its records with these variables, each with its own record of the data by the key. Raises BadInput at ``place.external``
+        or ``place.key``.
+        """
+        heads, *rows = self._table_cells
         frame = pd.DataFrame(rows, columns=heads, dtype=object).replace(r"^\s*$", None, regex=True)
-        found = {name: _column(frame, data, name, f"{place}.external") for name in names}
+        found = {name: _file_column(frame, data, name, f"{place}.external") for name in names}
         schema = Schema(tuple(one.schema[name] for name, one in found.items()))
         file = Microdata(schema, pd.DataFrame({name: one.frame[name] for name, one in found.items()}))
-        return IntruderRecords(file, _own(frame, data, key, place), gaps_unknown=True)
+        return IntruderRecords(file, _own_records_by_key(frame, data, key, place), gaps_unknown=True)
 
 
 @dataclass(frozen=True, eq=False)
 class IntruderRecords:
-    """``file``: E records as the intruder has them. ``own`` (E,): the record of the data that each is, -1 where it is none of them.
+    """E records as the intruder has them, with the record of the data that each is.
 
-    ``gaps_unknown`` says that a missing value is one the intruder does not know; else that the intruder knows it to be missing.
+    file: the records as a table
+    own: record of the data that each is, -1 where it is none of them, (E,)
+    gaps_unknown: whether a missing value is one the intruder does not know; else the intruder knows it to be missing
     """
 
     file: Microdata
-    own: Integers
+    own_record: Integers
     gaps_unknown: bool = False
 
     def __len__(self) -> int:
         return len(self.file)
 
-    def against(self, released: Microdata, names: Sequence[str], radius: Mapping[str, Nearness]) -> Matches:
-        """Which released records match each record of the file by these variables, (E,). NotComputable like ``Knowledge.against``."""
-        keys = self.keys_against(released, names, radius).values()
-        exact = [key for key in keys if isinstance(key, Exact)]
-        within = [key for key in keys if isinstance(key, Within)]
-        return Matcher.of(exact, (len(self.file), len(released))).match(within, self.own)
+    def match_released(
+        self, released: Microdata, names: Sequence[str], radius: Mapping[str, MatchTolerance]
+    ) -> MatchResults:
+        """Return which released records match each record of the file by these variables, (E,). NotComputable like
+        ``IntruderKnowledge.keys_and_windows``.
+        """
+        keys = self.keys_by_variable(released, names, radius).values()
+        exact = [key for key in keys if isinstance(key, ExactKey)]
+        within = [key for key in keys if isinstance(key, WindowKey)]
+        return RecordMatcher.from_keys(exact, (len(self.file), len(released))).match_windows(within, self.own_record)
 
-    def keys_against(
-        self, released: Microdata, names: Sequence[str], radius: Mapping[str, Nearness]
-    ) -> dict[str, Exact | Within]:
-        """Return the key or the window of each variable by its name. Raises NotComputable like ``Knowledge.against``."""
+    def keys_by_variable(
+        self, released: Microdata, names: Sequence[str], radius: Mapping[str, MatchTolerance]
+    ) -> dict[str, ExactKey | WindowKey]:
+        """Return the key or the window of each variable by its name. Raises NotComputable like ``IntruderKnowledge.keys_and_windows``."""
         gaps = [name for name in names if self.gaps_unknown and self.file.missing_mask(name).any()]
-        keys = Knowledge.of(self.file, (name for name in names if name not in gaps), radius).keys_against(released)
+        keys = IntruderKnowledge.from_variables(
+            self.file, (name for name in names if name not in gaps), radius
+        ).keys_by_variable(released)
         for name in gaps:
             near = radius.get(name)
             if near is None:
                 require_equal_values(self.file, released, name)
-            keys[name] = partly_unknown(self.file, name, near, self.file.missing_mask(name))(released)
+            keys[name] = window_with_unknown(self.file, name, near, self.file.missing_mask(name))(released)
         return {name: keys[name] for name in names}
 
 
-def simulated_file(
+def simulate_file(
     data: Microdata,
     targets: NDArray[np.intp],
     coverage: float,
     errors: Mapping[str, float],
     rng: np.random.Generator,
 ) -> IntruderRecords:
-    """A file of a share of the targets (N,), a share of the values of some variables replaced by those of another record.
+    """Make up a file of a share of the targets (N,), a share of the values of some variables replaced by those of another record.
 
-    At least one record; whom it has, and what is wrong, hangs on the values of the data and not on their order.
+    At least one record; whom it has, and what is wrong, depends on the values of the data and not on their order.
     """
     size = max(1, round(coverage * len(targets)))
-    ordered = by_value(data, targets)
+    ordered = sort_rows_by_value(data, targets)
     own = ordered[np.sort(rng.choice(len(ordered), size, replace=False))]
-    everyone = by_value(data, np.arange(len(data)))
+    everyone = sort_rows_by_value(data, np.arange(len(data)))
     place = np.empty(len(data), dtype=np.int64)
     place[everyone] = np.arange(len(data))
     columns = {}
@@ -158,26 +172,29 @@ def simulated_file(
     return IntruderRecords(Microdata(data.schema, frame), own.astype(np.int64))
 
 
-def _column(frame: pd.DataFrame, data: Microdata, name: str, place: str) -> Microdata:
-    """A variable alone as the file has it, its levels those of the data and others that the file has beside; as coarse as the data are. Raises BadInput."""
+def _file_column(frame: pd.DataFrame, data: Microdata, name: str, place: str) -> Microdata:
+    """Return a variable alone as the file has it, as coarse as the data are. Raises BadInput.
+
+    Its levels are those of the data and others that the file has in addition.
+    """
     variable = replace(data.schema[name], bounds=None)
     if name not in frame:
-        raise BadInput(place, f'{WHAT} has no column "{name}", which the intruder is to know')
+        raise BadInput(place, f'{FILE_NOUN} has no column "{name}", which the intruder is to know')
     texts, rule = frame[name], data.recoding.get(name)
     if variable.kind.has_levels:
         if rule is not None:
             shown = {spell_as_whole(level): group for level, group in rule.group_by_level.items()}
             texts = texts.map(lambda text: None if text is None else shown.get(spell_as_whole(text.strip()), text))
-        variable, texts = _with_levels(texts, data, variable, place)
+        variable, texts = _add_file_levels(texts, data, variable, place)
     try:
         found = conform_to_schema(pd.DataFrame({name: texts}), Schema((variable,)), MissingPolicy.KEEP, place=place)
         return found if rule is None or rule.width is None else recode_data(found, {name: rule})
     except BadInput as error:
-        raise BadInput(error.place, f"of {WHAT}: {error.message}") from None
+        raise BadInput(error.place, f"of {FILE_NOUN}: {error.message}") from None
 
 
-def _with_levels(texts: pd.Series, data: Microdata, variable: Variable, place: str) -> tuple[Variable, pd.Series]:
-    """The variable with the file's own levels after those of the data, and the texts spelt as these."""
+def _add_file_levels(texts: pd.Series, data: Microdata, variable: Variable, place: str) -> tuple[Variable, pd.Series]:
+    """Return the variable with the file's own levels after those of the data, and the texts spelt as these."""
     levels = [str(level) for level in data.column(variable.name).cat.categories]
     spelt = {spell_as_whole(level): level for level in levels}
     known = texts.map(lambda text: None if text is None else spelt.get(spell_as_whole(text.strip()), text.strip()))
@@ -187,23 +204,26 @@ def _with_levels(texts: pd.Series, data: Microdata, variable: Variable, place: s
     if 2 * wrong > len(present):
         raise BadInput(
             f"{place}.{variable.name}",
-            f"{wrong:,} of {len(present):,} values of {WHAT} are no level of the data, so that they match nobody; write them as the data do",
+            f"{wrong:,} of {len(present):,} values of {FILE_NOUN} are no level of the data, so that they match nobody; write them as the data do",
         )
     kind = Kind.CATEGORICAL if strange and variable.kind is Kind.BINARY else variable.kind
     return replace(variable, kind=kind, levels=(*levels, *strange)), known
 
 
-def _own(frame: pd.DataFrame, data: Microdata, key: str, place: str) -> Integers:
-    """The record of the data that has each record's key, -1 where none has. Raises BadInput where a key is missing or not unique, or none is in both."""
+def _own_records_by_key(frame: pd.DataFrame, data: Microdata, key: str, place: str) -> Integers:
+    """Return the record of the data that has each record's key, -1 where none has.
+
+    Raises BadInput where a key is missing or not unique, or none is in both.
+    """
     if key not in frame:
-        raise BadInput(f"{place}.key", f'{WHAT} has no column "{key}"')
+        raise BadInput(f"{place}.key", f'{FILE_NOUN} has no column "{key}"')
     numeric = not data.schema[key].kind.has_levels
     ours = pd.Index(data.numbers(key) if numeric else data.column(key).astype(object).map(spell_as_whole, "ignore"))
     if numeric:
-        theirs = pd.Index(_column(frame, data, key, f"{place}.key").numbers(key))
+        theirs = pd.Index(_file_column(frame, data, key, f"{place}.key").numbers(key))
     else:
         theirs = pd.Index(frame[key].map(lambda text: None if text is None else spell_as_whole(text.strip())))
-    for index, whose in ((ours, "the data"), (theirs, WHAT)):
+    for index, whose in ((ours, "the data"), (theirs, FILE_NOUN)):
         if lacking := int(np.count_nonzero(index.isna())):
             raise BadInput(
                 f"{place}.key",
@@ -217,6 +237,6 @@ def _own(frame: pd.DataFrame, data: Microdata, key: str, place: str) -> Integers
     found = ours.get_indexer(theirs)
     if (found < 0).all():
         raise BadInput(
-            f"{place}.key", f'no record of {WHAT} has a "{key}" of the data, so that no match could be right'
+            f"{place}.key", f'no record of {FILE_NOUN} has a "{key}" of the data, so that no match could be right'
         )
     return np.asarray(found, dtype=np.int64)

@@ -1,7 +1,9 @@
 """Probabilistic record linkage: which released record is most likely a confidential one's (Fellegi & Sunter 1969).
 
-The best link of a record is the released record of its block with the largest match weight w (``match_weights``), one of several by chance. The
-model gives it the probability 2^w / sum 2^w, over all released records of the block, of being the record's own. ``calibration`` corrects that.
+The best link of a record is the released record of its block with the largest match weight w (``match_weights``), one of several by
+chance. The
+model gives it the probability 2^w / sum 2^w, over all released records of the block, of being the record's own. ``_link_calibration``
+corrects that.
 """
 
 from __future__ import annotations
@@ -13,21 +15,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
-from .blocks import AT_ONCE, Blocks, alike
-from .comparisons import Codes, Comparison, Patterns
-from .match_weights import Weights
+from .blocks import AT_ONCE, ComparisonBlocks, group_alike_records
+from .comparisons import AgreementPatterns, PatternCodes, VariableComparison
+from .match_weights import LevelWeights
 
-WIDEST = 500.0
+MAX_WEIGHT_SPREAD = 500.0
 """Weights further apart than so many bits would leave the range of floating-point numbers as powers of two."""
 
 
 @dataclass(frozen=True, eq=False)
-class Links:
-    """The best links of t targets, (t,) each.
+class RecordLinks:
+    """Best links of t targets, (t,) each.
 
-    ``candidates`` released records are compared with the target, ``ties`` of them have the largest weight, each of which is the right one
-    with ``probability`` by the model; ``hit`` says whether the target's own is among them. ``variance`` is that of sum hit / ties where the released
-    records of each block are dealt anew.
+    candidates: released records that are compared with the target
+    ties: number of them that have the largest weight
+    probability: that by the model each of these is the right one
+    hit: whether the target's own is among them
+    variance: that of sum hit / ties where the released records of each block are shuffled, a number
     """
 
     candidates: Integers
@@ -37,49 +41,57 @@ class Links:
     variance: float
 
     @property
-    def found(self) -> Floats:
-        """The probability that the target's link is its own record, one of the ties picked at random."""
+    def link_chance(self) -> Floats:
+        """Return the probability that the target's link is its own record, one of the ties picked at random."""
         return np.asarray(np.where(self.hit, 1 / np.maximum(self.ties, 1), 0.0))
 
     @property
-    def by_chance(self) -> Floats:
-        """The same of a released record of the block picked at random."""
+    def random_link_chance(self) -> Floats:
+        """Return the probability that a released record of the block, picked at random, is the target's own."""
         return np.asarray(np.where(self.candidates > 0, 1 / np.maximum(self.candidates, 1), 0.0))
 
 
-def pairs_compared(comparisons: Sequence[Comparison], blocks: Blocks) -> int:
-    """Pairs of records that are not alike which all best links take."""
-    ours, theirs = alike(comparisons, blocks, np.arange(len(blocks.ours)))
+def count_compared_pairs(comparisons: Sequence[VariableComparison], blocks: ComparisonBlocks) -> int:
+    """Count the pairs of kinds of records that all best links take."""
+    ours, theirs = group_alike_records(comparisons, blocks, np.arange(len(blocks.confidential_blocks)))
     return int(np.sum(np.diff(ours.start) * np.diff(theirs.start)))
 
 
-def best_links(
-    comparisons: Sequence[Comparison], blocks: Blocks, targets: Integers, weights: Sequence[Weights]
-) -> list[Links]:
-    """The best links of the targets, (t,), by each of these weights; the confidential and the released record i are one person's."""
-    ours, theirs = alike(comparisons, blocks, targets)
-    patterns = Patterns.among(comparisons)
-    found = [_Best.of(patterns.weights(own), len(ours.first), len(theirs.first)) for own in weights]
+def find_best_links(
+    comparisons: Sequence[VariableComparison],
+    blocks: ComparisonBlocks,
+    targets: Integers,
+    weights: Sequence[LevelWeights],
+) -> list[RecordLinks]:
+    """Find the best links of the targets, (t,), by each of these weights; the confidential and the released record i are one person's."""
+    ours, theirs = group_alike_records(comparisons, blocks, targets)
+    patterns = AgreementPatterns.from_comparisons(comparisons)
+    found = [
+        _BestLinkSearch.from_sizes(patterns.pattern_weights(own), len(ours.first_record), len(theirs.first_record))
+        for own in weights
+    ]
     for block in np.flatnonzero((np.diff(ours.start) > 0) & (np.diff(theirs.start) > 0)):
         j = np.arange(theirs.start[block], theirs.start[block + 1])
         step = max(AT_ONCE // len(j), 1)
         for low in range(ours.start[block], ours.start[block + 1], step):
             i = np.arange(low, min(low + step, ours.start[block + 1]))
-            codes = patterns.of(ours.first[i][:, None], theirs.first[j][None, :])
+            codes = patterns.pattern_codes(ours.first_record[i][:, None], theirs.first_record[j][None, :])
             for best in found:
-                best.see(i, j, codes, ours.count[i], theirs.count[j])
-    same = blocks.ours[targets] == blocks.theirs[targets]
-    codes, size = patterns.of(targets, targets), blocks.sizes
+                best.add_pairs(i, j, codes, ours.count[i], theirs.count[j])
+    same = blocks.confidential_blocks[targets] == blocks.released_blocks[targets]
+    codes, size = patterns.pattern_codes(targets, targets), blocks.released_counts
     links = []
     for best in found:
-        hit = same & (best.weight_of(codes) == best.weight[ours.which])
-        block_of = blocks.theirs[theirs.first]
-        variance = best.variance(blocks.ours[ours.first], ours.count, block_of, theirs.count, size)
+        hit = same & (best.pair_weights(codes) == best.best_weight[ours.kind_of_record])
+        block_of = blocks.released_blocks[theirs.first_record]
+        variance = best.link_variance(
+            blocks.confidential_blocks[ours.first_record], ours.count, block_of, theirs.count, size
+        )
         links.append(
-            Links(
-                size[blocks.ours[targets]],
-                best.ties[ours.which],
-                1 / np.maximum(best.total, 1.0)[ours.which],
+            RecordLinks(
+                size[blocks.confidential_blocks[targets]],
+                best.ties[ours.kind_of_record],
+                1 / np.maximum(best.total_odds, 1.0)[ours.kind_of_record],
                 hit,
                 variance,
             )
@@ -88,53 +100,60 @@ def best_links(
 
 
 @dataclass(frozen=True, eq=False)
-class _Best:
-    """The largest weights of D kinds of targets so far, and what falls to each of R kinds of released records.
+class _BestLinkSearch:
+    """Largest weights of D kinds of targets so far, and what links go to each of R kinds of released records.
 
-    ``tables`` have the weight of each pattern. Of each target the ``weight`` of its best links, their ``ties``, and
-    ``total``, the sum of 2^w over its candidates by that of one best link, (D,) each.
+    tables: weight of each pattern
+    weight: weight of the best links of each target, (D,)
+    ties: number of its best links, (D,)
+    total: sum of 2^w over its candidates by that of one best link, (D,)
+    falls: links that go to each kind of released records, (R,)
     """
 
     tables: list[Floats]
-    weight: Floats
+    best_weight: Floats
     ties: Integers
-    total: Floats
-    falls: Floats
+    total_odds: Floats
+    received_links: Floats
 
     @classmethod
-    def of(cls, tables: list[Floats], targets: int, released: int) -> _Best:
+    def from_sizes(cls, tables: list[Floats], targets: int, released: int) -> _BestLinkSearch:
         nobody = np.zeros(targets)
         return cls(tables, nobody - np.inf, nobody.astype(np.int64), nobody.copy(), np.zeros(released))
 
-    def weight_of(self, patterns: Codes) -> Floats:
-        """The weights of pairs, of the shape of their patterns."""
+    def pair_weights(self, patterns: PatternCodes) -> Floats:
+        """Return the weights of pairs, of the shape of their patterns."""
         total: Floats = np.take(self.tables[0], patterns[0])
         for table, codes in zip(self.tables[1:], patterns[1:], strict=True):
             total += np.take(table, codes)
         return total
 
-    def see(self, i: Integers, j: Integers, patterns: Codes, ours: Integers, theirs: Integers) -> None:
-        """All pairs of some targets, (a, b); ``ours`` (a,) and ``theirs`` (b,) are how many records are alike."""
-        weight = self.weight_of(patterns)
+    def add_pairs(self, i: Integers, j: Integers, patterns: PatternCodes, ours: Integers, theirs: Integers) -> None:
+        """Compare all pairs of some targets, (a, b); ``ours`` (a,) and ``theirs`` (b,) are how many records are alike."""
+        weight = self.pair_weights(patterns)
         largest = weight.max(axis=1)
         row, column = np.divmod(np.flatnonzero(weight == largest[:, None]), len(j))
         ties = np.bincount(row, weights=theirs[column], minlength=len(i))
-        self.weight[i], self.ties[i] = largest, ties
-        self.total[i] = self._odds(weight, largest, patterns) @ theirs.astype(np.float64)
-        self.falls[j] += np.bincount(column, weights=(ours / ties)[row], minlength=len(j))
+        self.best_weight[i], self.ties[i] = largest, ties
+        self.total_odds[i] = self._odds_to_best(weight, largest, patterns) @ theirs.astype(np.float64)
+        self.received_links[j] += np.bincount(column, weights=(ours / ties)[row], minlength=len(j))
 
-    def _odds(self, weight: Floats, largest: Floats, patterns: Codes) -> Floats:
-        """2^w over that of the best link, (a, b)."""
+    def _odds_to_best(self, weight: Floats, largest: Floats, patterns: PatternCodes) -> Floats:
+        """Return 2^w over that of the best link, (a, b)."""
         table = self.tables[0]
-        if len(patterns) > 1 or table.max() - table.min() > WIDEST:
+        if len(patterns) > 1 or table.max() - table.min() > MAX_WEIGHT_SPREAD:
             return np.asarray(np.exp2(weight - largest[:, None]))
         return np.asarray(np.take(np.exp2(table - table.max()), patterns[0]) * np.exp2(table.max() - largest)[:, None])
 
-    def variance(self, ours: Integers, targets: Integers, theirs: Integers, alike: Integers, sizes: Integers) -> float:
-        """Of sum_i a_i,p(i) over random orders p of each block, a_ij = 1 / ties for the best links (Hoeffding 1951, theorem 2)."""
+    def link_variance(
+        self, ours: Integers, targets: Integers, theirs: Integers, alike: Integers, sizes: Integers
+    ) -> float:
+        """Return the variance of sum_i a_i,p(i) over random orders p of each block, a_ij = 1 / ties for the best links (Hoeffding 1951,
+        theorem 2).
+        """
         width, size = len(sizes), np.maximum(sizes, 1)
         of = np.bincount(ours, weights=targets, minlength=width)
         square = np.bincount(ours, weights=targets / np.maximum(self.ties, 1), minlength=width)
-        column = np.bincount(theirs, weights=alike * self.falls**2, minlength=width)
+        column = np.bincount(theirs, weights=alike * self.received_links**2, minlength=width)
         spread = square - of / size - column / size + (of / size) ** 2
         return float(np.sum(np.where(sizes > 1, spread / np.maximum(sizes - 1, 1), 0.0)))

@@ -1,4 +1,4 @@
-"""How far a released value may lie from a confidential one and still count as a match.
+"""Radius within which a released value counts as a match of a confidential one.
 
 Guo & Hu §4.1-4.2 use 5 days (absolute), 5 % of the price (relative) and 5 % of its logarithm (log).
 
@@ -23,21 +23,21 @@ from ..data.blocks import row_blocks
 from ..data.schema import Kind
 from ..methods.spec import Param
 
-_EDGE = 1e-9
+_EDGE_TOLERANCE = 1e-9
 """The share of a radius within which a distance counts as exactly at its edge."""
-_UNIT = 2.0**-52
+_ROUNDING_UNIT = 2.0**-52
 """A decimal is read as a binary number at most half of this share away."""
-_LARGEST = np.finfo(np.float64).max
+_LARGEST_FLOAT = np.finfo(np.float64).max
 
 RadiusKind = Literal["absolute", "relative", "log_relative"]
 
-_WRITTEN = re.compile(r"(open\s+)?(log\s+)?([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?|[0-9]+\.)\s*(%)?", re.IGNORECASE)
-_FORMS = 'a number (5), a share ("5%"), a share of log(1 + value) ("log 5%"), or one of these after "open"'
+_RADIUS_PATTERN = re.compile(r"(open\s+)?(log\s+)?([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?|[0-9]+\.)\s*(%)?", re.IGNORECASE)
+_RADIUS_FORMS = 'a number (5), a share ("5%"), a share of log(1 + value) ("log 5%"), or one of these after "open"'
 
 
 @dataclass(frozen=True, slots=True)
 class Radius:
-    """A released value z matches a confidential value c when their distance is at most the radius.
+    """Largest distance at which a released value z matches a confidential value c.
 
     ==============  ==========  =======================================  ==================================
     kind            written     amount                                   z matches c when
@@ -71,7 +71,7 @@ class Radius:
 
     @classmethod
     def parse(cls, value: object) -> Radius:
-        """The radius that a recipe writes as a number or a text.
+        """Read the radius that a recipe writes as a number or a text.
 
         Raises:
             ValueError: when ``value`` is neither; the message lists the forms.
@@ -80,15 +80,15 @@ class Radius:
             return value
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return cls(float(value))
-        found = _WRITTEN.fullmatch(value.strip()) if isinstance(value, str) else None
+        found = _RADIUS_PATTERN.fullmatch(value.strip()) if isinstance(value, str) else None
         if found is None or (found[2] and not found[4]):
-            raise ValueError(f"{value!r} is not a radius: write {_FORMS}")
+            raise ValueError(f"{value!r} is not a radius: write {_RADIUS_FORMS}")
         kind: RadiusKind = "log_relative" if found[2] else "relative" if found[4] else "absolute"
         return cls(float(found[3]), kind, closed=not found[1])
 
     @property
     def written(self) -> int | float | str:
-        """The form that a recipe carries: ``Radius.parse(radius.written) == radius``."""
+        """Return the form that a recipe carries: ``Radius.parse(radius.written) == radius``."""
         number = int(self.amount) if self.amount.is_integer() and self.amount < 1e15 else float(self.amount)
         if self.closed and self.kind == "absolute":
             return number
@@ -96,7 +96,7 @@ class Radius:
         return " ".join([*words, f"{number}{'' if self.kind == 'absolute' else '%'}"])
 
     def window(self, centre: ArrayLike) -> tuple[Floats, Floats]:
-        """The released values that match each confidential one, as closed intervals.
+        """Return the released values that match each confidential one, as closed intervals.
 
         Args:
             centre: confidential values, shape (n,).
@@ -112,10 +112,10 @@ class Radius:
         lower, upper = np.empty((2, len(centres)))
         for rows in row_blocks(len(centres), 4):
             row, distinct = pd.factorize(centres[rows] + 0.0, use_na_sentinel=False)
-            lower[rows], upper[rows] = (end[row] for end in self._distinct_windows(distinct))
+            lower[rows], upper[rows] = (end[row] for end in self._windows_of_distinct(distinct))
         return lower, upper
 
-    def _distinct_windows(self, values: Floats) -> tuple[Floats, Floats]:
+    def _windows_of_distinct(self, values: Floats) -> tuple[Floats, Floats]:
         usable = np.isfinite(values)
         if self.kind == "log_relative" and np.any(values[usable] < 0):
             raise ValueError("a radius on the log scale needs values of at least 0")
@@ -123,17 +123,17 @@ class Radius:
         with np.errstate(all="ignore"):
             if not self.closed and self.kind != "absolute":
                 usable &= values != 0
-            lower[usable], upper[usable] = self._ends(values[usable])
+            lower[usable], upper[usable] = self._window_ends(values[usable])
         return lower, upper
 
-    def _ends(self, centre: Floats) -> tuple[Floats, Floats]:
-        """Of finite values (k,) that match themselves, with the allowance at the edge."""
+    def _window_ends(self, centre: Floats) -> tuple[Floats, Floats]:
+        """Return the window ends of finite values (k,) that match themselves, with the allowance at the edge."""
         logs = self.kind == "log_relative"
         scaled = np.log1p(centre) if logs else centre
         limit = np.full_like(scaled, self.amount) if self.kind == "absolute" else self.amount * np.abs(scaled) / 100
         whole = (scaled == np.rint(scaled)) & (limit == np.rint(limit))
-        rounding = np.where(whole, 0.0, (4 if logs else 1) * _UNIT * (np.abs(scaled) + limit))
-        allowance = np.where(limit > 0, _EDGE * limit + rounding, 0.0)
+        rounding = np.where(whole, 0.0, (4 if logs else 1) * _ROUNDING_UNIT * (np.abs(scaled) + limit))
+        allowance = np.where(limit > 0, _EDGE_TOLERANCE * limit + rounding, 0.0)
         reach = limit + allowance if self.closed else np.maximum(limit - allowance, 0.0)
         lower, upper = scaled - reach, scaled + reach
         if not self.closed:
@@ -143,7 +143,9 @@ class Radius:
             lower, upper = np.maximum(np.expm1(lower), np.nextafter(-1.0, 0.0)), np.expm1(upper)
             exact = limit == 0
             lower[exact], upper[exact] = centre[exact], centre[exact]
-        return np.maximum(np.minimum(lower, centre), -_LARGEST), np.minimum(np.maximum(upper, centre), _LARGEST)
+        return np.maximum(np.minimum(lower, centre), -_LARGEST_FLOAT), np.minimum(
+            np.maximum(upper, centre), _LARGEST_FLOAT
+        )
 
 
 Radii = Annotated[

@@ -1,11 +1,12 @@
-"""The intruder who chooses best: which of the known variables to match on.
+"""Strategies of an intruder who chooses which of the known variables to match on.
 
 A released value that was replaced can lead away from the own record, so an intruder who uses all that is known may find fewer people
 than one who ignores some of it. One strategy is used against everybody: the intruder cannot know for whom it works.
 
-A variable whose released value agrees with the intruder's for every target with a released record can only narrow the candidates and never loses
+A variable whose released value agrees with the intruder's for every target with a released record can only narrow the candidates and
+never loses
 the right one. All strategies use it: what the release keeps, and what it recodes by a public rule. The others may be ignored, each by
-itself: of k of them there are 2^k strategies. Up to ``MOST_CHOSEN`` all are tried, beyond it those of ``search_subsets``.
+itself: of k of them there are 2^k strategies. Up to ``MAX_EXHAUSTIVE`` all are tried, beyond it those of ``search_subsets``.
 """
 
 from __future__ import annotations
@@ -19,56 +20,62 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Booleans, Floats, Integers
-from .matching import Exact, Held, Matcher, Matches, Within
+from .matching import CachedMatcher, ExactKey, MatchResults, RecordMatcher, WindowKey
 
-MOST_CHOSEN = 12
-"""Up to so many variables every subset is tried."""
-BETTER = 1e-12
-"""A value that is larger by a smaller share is the same value, summed in another order."""
+MAX_EXHAUSTIVE = 12
+"""Number of variables up to which every subset is tried."""
+VALUE_TOLERANCE = 1e-12
+"""Share of a value by which another may be larger and still be the same, summed in another order."""
 
 Subset = frozenset[str]
-Key = Exact | Within
+MatchKey = ExactKey | WindowKey
 T = TypeVar("T")
-PAIRS_COMPARED = 1 << 22
-"""Up to so many pairs of a target and a released record of its group are compared one by one."""
-Found = tuple[tuple[float, Subset], tuple[float, Subset]]
+MAX_PAIRS_COMPARED = 1 << 22
+"""Number of pairs of a target and a released record of its group up to which all are compared one by one."""
+BestOfBoth = tuple[tuple[float, Subset], tuple[float, Subset]]
 
 
 @dataclass(frozen=True, slots=True)
-class Strategy:
-    """Variables that an intruder ``used`` and those that the intruder ignored, in the order of what is known."""
+class IntruderStrategy:
+    """Variables that an intruder uses and ignores, in the order of what is known.
+
+    used: variables that are used
+    ignored: variables that are ignored
+    searched: whether there were too many subsets to try all of them
+    most: number of variables up to which all subsets are tried
+    """
 
     used: tuple[str, ...]
     ignored: tuple[str, ...]
-    searched: bool = False
+    is_searched: bool = False
     """Whether there were too many subsets to try all of them."""
-    most: int = MOST_CHOSEN
+    max_exhaustive: int = MAX_EXHAUSTIVE
     """Up to so many variables all subsets are tried."""
 
     @property
-    def words(self) -> str:
-        """The strategy for a row's reason: ``best strategy: sex, age; ignores income``."""
+    def description(self) -> str:
+        """Return the strategy for a row's reason: ``best strategy: sex, age; ignores income``."""
         what = ", ".join(self.used) or "no variable"
         without = f"; ignores {', '.join(self.ignored)}" if self.ignored else ""
-        how = f" (of more than {self.most} variables not all subsets are tried)" if self.searched else ""
+        how = f" (of more than {self.max_exhaustive} variables not all subsets are tried)" if self.is_searched else ""
         return f"best strategy: {what}{without}{how}"
 
 
 @dataclass(frozen=True, slots=True)
-class Best(Generic[T]):
-    """The largest ``value`` over strategies, the ``strategy`` that has it, and what it gave (``result``)."""
+class BestStrategy(Generic[T]):
+    """Largest ``value`` over strategies, the ``strategy`` that has it, and its ``result``."""
 
     value: float
-    strategy: Strategy
+    strategy: IntruderStrategy
     result: T
 
 
-def strategy_of(
-    known: Sequence[str], used: Iterable[str], *, searched: bool = False, most: int = MOST_CHOSEN
-) -> Strategy:
+def make_strategy(
+    known: Sequence[str], used: Iterable[str], *, searched: bool = False, most: int = MAX_EXHAUSTIVE
+) -> IntruderStrategy:
     """Return the strategy that uses some of the known variables and ignores the others."""
     chosen = frozenset(used)
-    return Strategy(
+    return IntruderStrategy(
         tuple(name for name in known if name in chosen),
         tuple(name for name in known if name not in chosen),
         searched,
@@ -76,7 +83,7 @@ def strategy_of(
     )
 
 
-def subsets(names: Sequence[str]) -> Iterator[Subset]:
+def all_subsets(names: Sequence[str]) -> Iterator[Subset]:
     """Yield every subset of the variables, larger ones first, so that of equals the one with most variables is met first."""
     for size in range(len(names), -1, -1):
         for chosen in combinations(names, size):
@@ -88,7 +95,7 @@ def search_subsets(
 ) -> dict[Subset, float]:
     """Return the values of the subsets that are tried where there are too many for all.
 
-    These are all variables, none, every single one, every pair, those ``also`` asked for, all but each one, and from the best of these on,
+    These are all variables, none, every single one, every pair, those in ``also``, all but each one, and from the best of these on,
     step by step, what one variable more or one less gives, until nothing is better.
     """
     first: list[Iterable[str]] = [names, (), *([name] for name in names), *combinations(names, 2)]
@@ -102,60 +109,64 @@ def search_subsets(
             if chosen not in values:
                 values[chosen] = value_of(chosen)
         found = max(near, key=lambda one: values[one])
-        if values[found] <= values[best] * (1 + BETTER):
+        if values[found] <= values[best] * (1 + VALUE_TOLERANCE):
             return values
         best = found
 
 
-def best_subset(
-    names: Sequence[str], result_of: Callable[[Subset], Mapping[str, float]], most: int = MOST_CHOSEN
-) -> dict[str, tuple[float, Strategy]]:
+def find_best_subsets(
+    names: Sequence[str], result_of: Callable[[Subset], Mapping[str, float]], most: int = MAX_EXHAUSTIVE
+) -> dict[str, tuple[float, IntruderStrategy]]:
     """Return for each output that a subset of the variables has the largest value and the strategy that has it.
 
     ``result_of`` gives the outputs of one subset by name. It is called once for each subset. Up to ``most`` variables all subsets are tried.
     """
     found: dict[Subset, Mapping[str, float]] = {}
 
-    def results(chosen: Subset) -> Mapping[str, float]:
+    def cached_results(chosen: Subset) -> Mapping[str, float]:
         if chosen not in found:
             found[chosen] = result_of(chosen)
         return found[chosen]
 
     searched = len(names) > most
     if not searched:
-        for chosen in subsets(names):
-            results(chosen)
+        for chosen in all_subsets(names):
+            cached_results(chosen)
     else:
-        outputs = list(results(frozenset(names)))
+        outputs = list(cached_results(frozenset(names)))
         for output in outputs:
             # Each output has a best strategy of its own, so each is searched from where it is largest.
-            search_subsets(names, lambda chosen, output=output: results(chosen).get(output, -np.inf))  # type: ignore[misc]
+            search_subsets(names, lambda chosen, output=output: cached_results(chosen).get(output, -np.inf))  # type: ignore[misc]
     best: dict[str, tuple[float, Subset]] = {}
     for chosen, values in found.items():
         for output, value in values.items():
             if output not in best or _is_better(value, best[output][0]):
                 best[output] = value, chosen
     return {
-        output: (value, strategy_of(names, chosen, searched=searched, most=most))
+        output: (value, make_strategy(names, chosen, searched=searched, most=most))
         for output, (value, chosen) in best.items()
     }
 
 
 def _is_better(value: float, best: float) -> bool:
-    return value > best + BETTER * abs(best)
+    return value > best + VALUE_TOLERANCE * abs(best)
 
 
 @dataclass(frozen=True, eq=False)
 class MatchTargets:
-    """Whom an intruder looks for: ``rows`` (q,) among the records known, and the released record of each, ``own`` (q,), -1 for none."""
+    """Records that an intruder looks for.
+
+    rows: rows of the q targets among the known records, (q,)
+    own: released record of each, -1 for none, (q,)
+    """
 
     rows: Integers
-    own: Integers
+    own_released: Integers
 
 
-def best_matches(
-    keys: Mapping[str, Key], shape: tuple[int, int], targets: MatchTargets
-) -> tuple[Best[Matches], Best[Matches]]:
+def find_best_matches(
+    keys: Mapping[str, MatchKey], shape: tuple[int, int], targets: MatchTargets
+) -> tuple[BestStrategy[MatchResults], BestStrategy[MatchResults]]:
     """Return the strategies with the most expected finds and with the largest true match rate, with the targets' matches.
 
     Args:
@@ -167,27 +178,27 @@ def best_matches(
     With hits(S) the targets whose own record agrees on S: neither can be larger than hits(S), and both can be bounded by any larger set
     S' that is counted, since candidates only grow from S' to S: sum over the hits of S of 1 / c_i(S').
     """
-    agreement = {name: _own_agreement(key, targets) for name, key in keys.items()}
-    present = targets.own >= 0
+    agreement = {name: _own_record_agrees(key, targets) for name, key in keys.items()}
+    present = targets.own_released >= 0
     always = [name for name in keys if agreement[name][present].all()]
     chosen = [name for name in keys if name not in always]
     counter = _SubsetCounter(keys, shape, targets, agreement, always)
-    searched = len(chosen) > MOST_CHOSEN
-    search = _search_some if searched else _search_all
+    searched = len(chosen) > MAX_EXHAUSTIVE
+    search = _search_some_subsets if searched else _search_all_subsets
     found = search(counter, chosen)
     return tuple(  # type: ignore[return-value]
-        Best(value, strategy_of(list(keys), [*always, *used], searched=searched), counter.matches(used))
+        BestStrategy(value, make_strategy(list(keys), [*always, *used], searched=searched), counter.match_targets(used))
         for value, used in found
     )
 
 
-def _own_agreement(key: Key, targets: MatchTargets) -> Booleans:
+def _own_record_agrees(key: MatchKey, targets: MatchTargets) -> Booleans:
     """Return whether each target's own released record agrees on one variable, (q,)."""
     agrees = np.zeros(len(targets.rows), dtype=np.bool_)
-    present = targets.own >= 0
-    rows, own = targets.rows[present], targets.own[present]
-    if isinstance(key, Exact):
-        codes, released = key.codes()
+    present = targets.own_released >= 0
+    rows, own = targets.rows[present], targets.own_released[present]
+    if isinstance(key, ExactKey):
+        codes, released = key.equal_codes()
         agrees[present] = codes[rows] == released[own]
     else:
         values = key.released[own]
@@ -196,50 +207,50 @@ def _own_agreement(key: Key, targets: MatchTargets) -> Booleans:
 
 
 class _SubsetCounter:
-    """Candidates of the targets by subsets of variables, beside those that are always used; groups are split once."""
+    """Counter of the targets' candidates by subsets of variables, in addition to those that are always used; groups are split once."""
 
     def __init__(
         self,
-        keys: Mapping[str, Key],
+        keys: Mapping[str, MatchKey],
         shape: tuple[int, int],
         targets: MatchTargets,
         agreement: Mapping[str, Booleans],
         always: Sequence[str],
     ) -> None:
         self.keys, self.targets, self.agreement = keys, targets, agreement
-        exact, self.windows = split_keys([keys[name] for name in always])
-        self._held: dict[Subset, Held] = {}
-        self._base = Matcher.of(exact, shape)
+        exact, self.windows = split_by_kind([keys[name] for name in always])
+        self._held: dict[Subset, CachedMatcher] = {}
+        self._base = RecordMatcher.from_keys(exact, shape)
 
-    def matches(self, chosen: Subset) -> Matches:
+    def match_targets(self, chosen: Subset) -> MatchResults:
         """Return candidates and hits of the targets, (q,) each, where these variables are used too."""
-        exact = frozenset(name for name in chosen if isinstance(self.keys[name], Exact))
+        exact = frozenset(name for name in chosen if isinstance(self.keys[name], ExactKey))
         if exact not in self._held:
-            keys, _ = split_keys([self.keys[name] for name in sorted(exact)])
+            keys, _ = split_by_kind([self.keys[name] for name in sorted(exact)])
             # Only the last few are asked for again: a group takes 16 bytes a record.
             if len(self._held) >= 64:
                 self._held.pop(next(iter(self._held)))
-            self._held[exact] = Held(self._base.refined(*keys), self.windows)
-        _, windows = split_keys([self.keys[name] for name in sorted(chosen - exact)])
-        return Matches(count_candidates(self._held[exact], windows, self.targets.rows), self.hits(chosen))
+            self._held[exact] = CachedMatcher(self._base.split_groups(*keys), self.windows)
+        _, windows = split_by_kind([self.keys[name] for name in sorted(chosen - exact)])
+        return MatchResults(count_candidates(self._held[exact], windows, self.targets.rows), self.own_is_match(chosen))
 
-    def hits(self, chosen: Iterable[str]) -> Booleans:
+    def own_is_match(self, chosen: Iterable[str]) -> Booleans:
         """Return whether the own record of each target agrees on these and on what is always used, (q,)."""
-        hit = self.targets.own >= 0
+        hit = self.targets.own_released >= 0
         for name in chosen:
             hit = hit & self.agreement[name]
         return hit
 
 
-def count_candidates(held: Held, windows: Sequence[Within], rows: Integers) -> Integers:
-    """Return how many released records match each of some records, (q,), by what is held and more windows."""
-    every = [*held.windows, *windows]
+def count_candidates(matcher: CachedMatcher, windows: Sequence[WindowKey], rows: Integers) -> Integers:
+    """Count the released records that match each of some records, (q,), by a cached matcher and more windows."""
+    every = [*matcher.windows, *windows]
     if len(every) > 2:
         # Three windows or more cost a logarithm each in the range tree; in small groups comparing all pairs is faster.
-        pairs = _PairsInGroups.of(held.matcher, rows)
+        pairs = _PairsInGroups.from_matcher(matcher.matcher, rows)
         if pairs is not None:
-            return pairs.count(every)
-    return np.asarray(held.candidates(windows)[rows], dtype=np.int64)
+            return pairs.count_in_windows(every)
+    return np.asarray(matcher.candidate_counts(windows)[rows], dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,14 +265,14 @@ class _PairsInGroups:
     target: Integers
     row: Integers
     column: Integers
-    targets: int
+    target_count: int
 
     @classmethod
-    def of(cls, matcher: Matcher, rows: Integers) -> _PairsInGroups | None:
+    def from_matcher(cls, matcher: RecordMatcher, rows: Integers) -> _PairsInGroups | None:
         """Return the pairs of these targets, (q,); None where there are too many."""
-        sizes = np.bincount(matcher.released_group, minlength=matcher.groups)
+        sizes = np.bincount(matcher.released_group, minlength=matcher.group_count)
         own = sizes[matcher.group[rows]]
-        if int(own.sum()) > PAIRS_COMPARED:
+        if int(own.sum()) > MAX_PAIRS_COMPARED:
             return None
         order = np.argsort(matcher.released_group, kind="stable")
         start = (np.cumsum(sizes) - sizes)[matcher.group[rows]]
@@ -269,42 +280,42 @@ class _PairsInGroups:
         place = np.arange(len(target)) - np.repeat(np.cumsum(own) - own, own)
         return cls(target, rows[target], order[start[target] + place], len(rows))
 
-    def count(self, windows: Iterable[Within]) -> Integers:
-        """Return how many pairs of each target lie in all windows, (q,)."""
+    def count_in_windows(self, windows: Iterable[WindowKey]) -> Integers:
+        """Count the pairs of each target that lie in all windows, (q,)."""
         target, row, column = self.target, self.row, self.column
         for window in windows:
             values = window.released[column]
             inside = (window.lower[row] <= values) & (values <= window.upper[row])
             target, row, column = target[inside], row[inside], column[inside]
-        return np.bincount(target, minlength=self.targets)
+        return np.bincount(target, minlength=self.target_count)
 
 
-def split_keys(keys: Iterable[Key]) -> tuple[list[Exact], list[Within]]:
+def split_by_kind(keys: Iterable[MatchKey]) -> tuple[list[ExactKey], list[WindowKey]]:
     """Return the keys that must agree and the windows that must hold."""
-    exact: list[Exact] = []
-    within: list[Within] = []
+    exact: list[ExactKey] = []
+    within: list[WindowKey] = []
     for key in keys:
-        if isinstance(key, Exact):
+        if isinstance(key, ExactKey):
             exact.append(key)
         else:
             within.append(key)
     return exact, within
 
 
-def _summaries(matches: Matches) -> tuple[float, float]:
+def _finds_and_true_rate(matches: MatchResults) -> tuple[float, float]:
     """Return expected finds and the share found with certainty of q targets; 0 where there are none."""
     expected = float(np.sum(1.0 / matches.candidates[matches.hit]))
     certain = np.count_nonzero((matches.candidates == 1) & matches.hit)
     return expected, certain / max(len(matches.hit), 1)
 
 
-def _search_all(counter: _SubsetCounter, names: Sequence[str]) -> Found:
+def _search_all_subsets(counter: _SubsetCounter, names: Sequence[str]) -> BestOfBoth:
     """Return the best of all 2^k subsets of the variables by expected finds and by true match rate, each with its subset.
 
     The subset with the largest bound that is not counted yet is counted next, until no bound is above the best.
     """
     k, q = len(names), max(len(counter.targets.rows), 1)
-    masks = np.where(counter.targets.own >= 0, 0, -1)
+    masks = np.where(counter.targets.own_released >= 0, 0, -1)
     for bit, name in enumerate(names):
         masks[masks >= 0] |= counter.agreement[name][masks >= 0].astype(np.int64) << bit
     there = masks >= 0
@@ -317,13 +328,15 @@ def _search_all(counter: _SubsetCounter, names: Sequence[str]) -> Found:
     subset_sizes = np.bitwise_count(every.astype(np.uint64))
     while True:
         # Of equal bounds the largest set is counted first: of equal values it is the one that is named.
-        open_ = ~done & ((bounds[0] > best[0][0] * (1 + BETTER)) | (bounds[1] > best[1][0] * (1 + BETTER)))
+        open_ = ~done & (
+            (bounds[0] > best[0][0] * (1 + VALUE_TOLERANCE)) | (bounds[1] > best[1][0] * (1 + VALUE_TOLERANCE))
+        )
         if not open_.any():
             break
         at = _next_subset(open_, bounds, best, subset_sizes)
         done[at] = True
-        matches = counter.matches(_members(at, names))
-        for place, value in enumerate(_summaries(matches)):
+        matches = counter.match_targets(_subset_of_mask(at, names))
+        for place, value in enumerate(_finds_and_true_rate(matches)):
             if _is_better(value, best[place][0]):
                 best[place] = value, at
         lower = (every & at) == every  # the subsets of this one
@@ -331,8 +344,8 @@ def _search_all(counter: _SubsetCounter, names: Sequence[str]) -> Found:
         for place, weights in enumerate((least, (matches.candidates[there] <= 1) / q)):
             weighted = np.asarray(np.bincount(own, weights=weights, minlength=1 << k), dtype=np.float64)
             sums = _superset_sums(weighted, k)
-            bounds[place][lower] = np.minimum(bounds[place][lower], sums[lower] * (1 + BETTER))
-    return tuple((value, _members(at, names)) for value, at in best)  # type: ignore[return-value]
+            bounds[place][lower] = np.minimum(bounds[place][lower], sums[lower] * (1 + VALUE_TOLERANCE))
+    return tuple((value, _subset_of_mask(at, names)) for value, at in best)  # type: ignore[return-value]
 
 
 def _next_subset(open_: Booleans, bounds: Floats, best: Sequence[tuple[float, int]], sizes: NDArray[np.uint8]) -> int:
@@ -344,7 +357,7 @@ def _next_subset(open_: Booleans, bounds: Floats, best: Sequence[tuple[float, in
     return int(np.lexsort((-np.arange(len(sizes)), sizes, promise))[-1])
 
 
-def _members(mask: int, names: Sequence[str]) -> Subset:
+def _subset_of_mask(mask: int, names: Sequence[str]) -> Subset:
     return frozenset(name for bit, name in enumerate(names) if mask >> bit & 1)
 
 
@@ -357,17 +370,17 @@ def _superset_sums(values: Floats, k: int) -> Floats:
     return sums
 
 
-def _search_some(counter: _SubsetCounter, names: Sequence[str]) -> Found:
+def _search_some_subsets(counter: _SubsetCounter, names: Sequence[str]) -> BestOfBoth:
     """Return the best of the subsets that ``search_subsets`` tries."""
     values: dict[Subset, tuple[float, float]] = {}
 
-    def value_of(chosen: Subset, place: int) -> float:
+    def cached_value(chosen: Subset, place: int) -> float:
         if chosen not in values:
-            values[chosen] = _summaries(counter.matches(chosen))
+            values[chosen] = _finds_and_true_rate(counter.match_targets(chosen))
         return values[chosen][place]
 
     for place in (0, 1):
-        search_subsets(names, lambda chosen, place=place: value_of(chosen, place))  # type: ignore[misc]
+        search_subsets(names, lambda chosen, place=place: cached_value(chosen, place))  # type: ignore[misc]
     order = sorted(values, key=lambda one: (-len(one), sorted(one)))
     found = []
     for place in (0, 1):

@@ -1,9 +1,9 @@
-"""Whom an intruder looks for: all records, those that a condition describes, or some of them at random.
+"""Targets of an intruder: all records, those that a condition describes, or some of them at random.
 
     among = { RACE = ["3", "4"], age = ["[60, 80)", "90+"] }    # levels, and intervals of numbers or of days
     targets = 500                                               # so many of them, at random
 
-Of what a record is asked for, every risk by matching speaks of the targets alone: N of Reiter & Mitra (2009) is how many they are.
+Every risk by matching is about the targets alone: N of Reiter & Mitra (2009) is how many they are.
 """
 
 from __future__ import annotations
@@ -20,41 +20,43 @@ from ..errors import BadInput
 from ..partition.hierarchies import Interval, parse_interval
 from ..wording import count_noun
 
-Among = Mapping[str, tuple[str, ...]]
-FORMS = {
+TargetConditions = Mapping[str, tuple[str, ...]]
+INTERVAL_FORMS = {
     Kind.DATE: '"[2020-01-01, 2020-06-30]" or ">= 2020-01-01"',
 }
 
 
-def check_among(schema: Schema, among: Among, place: str) -> None:
-    """BadInput at ``place.among.age`` where a condition is empty, or writes no interval of a number or a date."""
+def check_conditions(schema: Schema, among: TargetConditions, place: str) -> None:
+    """Raise BadInput at ``place.among.age`` where a condition is empty, or writes no interval of a number or a date."""
     for name, texts in among.items():
         where = f"{place}.among.{name}"
         if not texts:
             raise BadInput(where, "names no value; leave it out for any")
         if not schema[name].kind.has_levels:
             for i, text in enumerate(texts):
-                _interval(schema[name], text, f"{where}[{i}]")
+                _parse_interval(schema[name], text, f"{where}[{i}]")
 
 
-def described(data: Microdata, among: Among, place: str) -> NDArray[np.bool_]:
-    """Which records (n,) agree with every condition; a record without the value does not. Raises BadInput where none does, or a level is none."""
+def meets_conditions(data: Microdata, among: TargetConditions, place: str) -> NDArray[np.bool_]:
+    """Return which records (n,) agree with every condition; a record without the value does not. Raises BadInput where none does, or a
+    level is none.
+    """
     found = np.ones(len(data), dtype=np.bool_)
     for name, texts in among.items():
-        found &= _one(data, name, texts, f"{place}.among.{name}")
+        found &= _meets_condition(data, name, texts, f"{place}.among.{name}")
     if not found.any():
         raise BadInput(f"{place}.among", "no record is so; there is nobody to look for")
     return found
 
 
-def chosen(
-    data: Microdata, among: Among, number: int | None, rng: np.random.Generator, place: str = "among"
+def target_rows(
+    data: Microdata, among: TargetConditions, number: int | None, rng: np.random.Generator, place: str = "among"
 ) -> NDArray[np.intp]:
-    """The target records, ascending: (N,). ``number`` of them are drawn from the records in the order of their values, not of the file.
+    """Return the target records, ascending: (N,). ``number`` of them are drawn from the records in the order of their values, not of the file.
 
     Raises BadInput where there are fewer.
     """
-    rows = np.flatnonzero(described(data, among, place))
+    rows = np.flatnonzero(meets_conditions(data, among, place))
     if number is None:
         return rows
     if number > len(rows):
@@ -62,20 +64,20 @@ def chosen(
             f"{place}.targets",
             f"{number:,} are more than the {count_noun(len(rows), 'record')} there are to choose from",
         )
-    return np.sort(by_value(data, rows)[rng.choice(len(rows), number, replace=False)])
+    return np.sort(sort_rows_by_value(data, rows)[rng.choice(len(rows), number, replace=False)])
 
 
-def by_value(data: Microdata, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The same rows in the order of their values, so that nothing drawn from them hangs on the order of the file."""
+def sort_rows_by_value(data: Microdata, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the same rows in the order of their values, so that nothing drawn from them depends on the order of the file."""
     columns = [np.nan_to_num(data.numbers(name)[rows], nan=np.inf) for name in data.schema.names]
     return np.asarray(rows[np.lexsort(tuple(columns[::-1]))])
 
 
-def _one(data: Microdata, name: str, texts: Sequence[str], where: str) -> NDArray[np.bool_]:
+def _meets_condition(data: Microdata, name: str, texts: Sequence[str], where: str) -> NDArray[np.bool_]:
     variable = data.schema[name]
     if not variable.kind.has_levels:
         numbers = data.numbers(name)
-        parts = [_interval(variable, text, f"{where}[{i}]").contains(numbers) for i, text in enumerate(texts)]
+        parts = [_parse_interval(variable, text, f"{where}[{i}]").contains(numbers) for i, text in enumerate(texts)]
         return np.asarray(np.logical_or.reduce(parts))
     levels = [str(level) for level in data.column(name).cat.categories]
     spelt = {spell_as_whole(level): level for level in levels}
@@ -86,9 +88,9 @@ def _one(data: Microdata, name: str, texts: Sequence[str], where: str) -> NDArra
     return data.column(name).isin(list(wanted)).to_numpy(dtype=np.bool_)
 
 
-def _interval(variable: Variable, text: str, where: str) -> Interval:
+def _parse_interval(variable: Variable, text: str, where: str) -> Interval:
     found = parse_interval(text, variable.kind) or parse_interval(f"[{text}, {text}]", variable.kind)
     if found is None:
-        forms = FORMS.get(variable.kind, '"[20, 30)", "20-29", ">=65" or "65+"')
+        forms = INTERVAL_FORMS.get(variable.kind, '"[20, 30)", "20-29", ">=65" or "65+"')
         raise BadInput(where, f'"{text}" is no interval of "{variable.name}"; write one value, {forms}')
     return found

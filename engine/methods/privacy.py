@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ..data.intervals import Range
-from ..margins.zcdp import epsilon_at, pure_rho
+from ..margins.zcdp import epsilon_of_rho, rho_of_epsilon
 from .levers import LESS_EPSILON
 from .outputs import Label, Output
 from .results import Estimate
@@ -186,12 +186,12 @@ class ConcentratedCost:
     @property
     def epsilon(self) -> float:
         """Return the epsilon for one record more or less, at its delta."""
-        return epsilon_at(self.rho, self.delta - self.failure_delta)
+        return epsilon_of_rho(self.rho, self.delta - self.failure_delta)
 
     @property
     def epsilon_substitution(self) -> float:
         """Return the epsilon for a record that is changed, at its delta: in either table one record alone can be what fails."""
-        return epsilon_at(self.substitution, self.delta - self.failure_delta)
+        return epsilon_of_rho(self.substitution, self.delta - self.failure_delta)
 
 
 class NoiseGuarantee(NamedTuple):
@@ -332,8 +332,8 @@ def sum_accounts(accounts: Sequence[PrivacyAccount]) -> PrivacyAccount:
     own = ConcentratedCost(rho, substitution, delta, failed, gaussian=gaussian)
     every = replace(
         own,
-        rho=own.rho + math.fsum(map(pure_rho, pure)),
-        substitution=own.substitution + math.fsum(pure_rho(2 * one) for one in pure),
+        rho=own.rho + math.fsum(map(rho_of_epsilon, pure)),
+        substitution=own.substitution + math.fsum(rho_of_epsilon(2 * one) for one in pure),
     )
     added = math.fsum([*pure, own.epsilon])
     return PrivacyAccount(min(added, every.epsilon), 1, 1, uncovered, concentrated=every, figures=figures)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..data.microdata import Microdata
-    from ..margins.linear_bounds import Audit
+    from ..margins.linear_bounds import MarginAudit
     from .approved_tables import ApprovedTable
     from .privacy import NoAccount, PrivacyAccount
     from .refits import ShadowReleases
@@ -168,7 +168,7 @@ class ImpliedCounts(Protocol[S_contra]):
         data: Microdata,
         records: tuple[float, float],
         /,
-    ) -> Audit | None: ...
+    ) -> MarginAudit | None: ...
 
 
 class MakeReleaseModel(Protocol[S_contra]):

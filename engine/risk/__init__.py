@@ -1,1 +1,1 @@
-"""Disclosure risk: what the release gives away. One method a file."""
+"""Measures of disclosure risk: what a release reveals of people. One method a file."""

@@ -1,30 +1,31 @@
-"""The result of an attack on a release, beside what the same attack gets without the release and against control records.
+"""Results of an attack on a release, compared with the same attack without the release and against control records.
 
-An attack makes guesses, each right or wrong. How often they are right of the records that a release was made of says little by itself: much can
-be guessed of anybody by what is generally so. Control records are of the same population, and no release was made of them: what an
-attack gets right of them is no disclosure. The residual risk is what is left of the way to certainty (Giomi, Boenisch, Wehmeyer & Tasnádi
-2022, arXiv 2211.10459, §3.1):
+An attack makes guesses, each right or wrong. How often they are right of the records that a release was made of says little by itself:
+much can
+be guessed of anybody by what is generally so. Control records are of the same population, and no release was made of them. The residual
+risk is what
+is left of the way to certainty (Giomi, Boenisch, Wehmeyer & Tasnádi 2022, arXiv 2211.10459, §3.1):
 
-    R = (a - c) / (1 - c)
+    R = (a - c) / (1 - c)        a the success rate against the records of the release, c that against controls
 
-with a the success rate against the records of the release, c that against controls. It is 0 where both are the same, 1 where every guess
-about the release's own records is right, and below 0 where chance favoured the controls.
-
-R compares people: where members of the data are guessed better than controls by anything else, such as a hold-out of other people or of
-others that are as vulnerable, R finds that too. The **added risk** is a difference of differences: of the people of the data and of the controls it takes
-what the same attack gets right with the release less what it gets right without,
+The **added risk** takes off what the same attack gets right without the release, a0 and c0, where records of other people stand in its
+place:
 
     A = ((a - a0) - (c - c0)) / (1 - c)
 
-with a0 and c0 of the same attack where records of other people stand in place of the release. It is R where a0 and c0 are equal. Its interval is that of a
-difference of two means, of each person's guesses with and without the release; it does not exclude 0 from above where the exact p-value of these differences finds
-nothing. This is what drafts set their limits on and what the gate compares.
+R finds whatever makes members easier to guess than controls, such as a hold-out of other people; A is R where a0 and c0 are equal.
+Drafts set their
+limits on A and the gate compares it. Its interval is that of a difference of two means, of each person's guesses with and without the
+release; it does
+not exclude 0 from above where the exact p-value of these differences finds nothing.
 
-a, c and the baseline have Wilson's interval (Brown, Cai & DasGupta 2001), for guesses that are independent of each other. 1 - R = (1 - a) / (1 - c)
-is a ratio of two shares, and its limits follow from Wilson's limits of both (MOVER: Donner & Zou 2012, Statistical Methods in Medical Research
-21(4), eq. 9). An attack whose guesses are not independent brings limits of its own.
+a, c and the baseline have Wilson's interval (Brown, Cai & DasGupta 2001). The limits of 1 - R = (1 - a) / (1 - c) follow from Wilson's
+limits of both
+(MOVER: Donner & Zou 2012, Statistical Methods in Medical Research 21(4), eq. 9). An attack whose guesses are not independent brings
+    limits of its own.
 
-A method declares ``controls=True``, ``outputs=attack_outputs(...)`` and ``combine=combined``, and returns ``AttackResult.estimates``.
+A method declares ``controls=True``, ``outputs=attack_outputs(...)`` and ``combine=combine_attacks``, and returns
+``AttackResult.estimates``.
 """
 
 from __future__ import annotations
@@ -50,20 +51,20 @@ from ..statistics.score_interval import Z, score_interval
 LEVEL = 0.95
 NOTHING_LEFT = "every guess about a control record is right too: there is nothing left that the release could add"
 NO_GUESS = "the attack makes no guess"
-NO_GAIN = "there are no guesses without the release to compare with"
+NO_ADDED_SUCCESS = "there are no guesses without the release to compare with"
 LARGEST_EXCESS, LARGEST_ADDED = "largest_excess_risk", "largest_added_risk"
 """The outputs of the intruder who ignores what misleads (``_best_strategy``)."""
-ADDED, DETECTABLE_ADDED = "added_risk", "detectable_added_risk"
-"""The excess with the release less the excess without it, and the smallest that would have been found."""
+ADDED_RISK, DETECTABLE_ADDED = "added_risk", "detectable_added_risk"
+"""Names of the outputs for the excess with the release less that without it, and for the smallest that would have been found."""
 
 
-OF_RANDOM_PEOPLE = (("people", "random"), ("guesses", "all"))
-"""What a row of an attack is about that does not say it."""
+ROW_OF_RANDOM_PEOPLE = (("people", "random"), ("guesses", "all"))
+"""Parameters of a row of an attack that does not state them."""
 WITHOUT_CONTROLS = (
     "an attack is compared with what it finds of people who are not in the data, and no records are held out"
 )
-MOST_EXCESS = 0.05
-MOST_ATTACKED = 2000
+EXCESS_LIMIT = 0.05
+MAX_ATTACKED = 2000
 """People that an attack asks about by default, and controls."""
 
 
@@ -77,7 +78,7 @@ def residual_output(name: str, meaning: str, *, short: str, detectable: str, ris
         short=short,
         estimated=True,
         detectable=detectable,
-        row_defaults=OF_RANDOM_PEOPLE,
+        row_defaults=ROW_OF_RANDOM_PEOPLE,
         risk=risk,
         statbarn="CalculatedRatios",
         label=label,
@@ -87,8 +88,9 @@ def residual_output(name: str, meaning: str, *, short: str, detectable: str, ris
 def attack_outputs(
     attack: str, guesses: str, right: str, questions: tuple[Question, ...], levers: tuple[str, ...], exact: bool = True
 ) -> tuple[Output, ...]:
-    """The outputs of an ``attack`` (``ATTACK_PARTS``): ``guesses`` names its guesses (``predicates``), ``right`` says when one is right; ``exact``
-    where it has a p-value.
+    """Return the outputs of an ``attack`` (``ATTACK_PARTS``).
+
+    ``guesses`` names its guesses (``predicates``), ``right`` says when one is right; ``exact`` where it has a p-value.
     """
     title = attack.capitalize()
     about = "about people in the data"
@@ -190,7 +192,7 @@ def attack_outputs(
             label=Label(f"{title}: number of guesses", f"The {attack} attack makes {{value}} {about}."),
         ),
         residual_output(
-            ADDED,
+            ADDED_RISK,
             "success beyond the control with the release less the same without it, as a share of the remaining risk: "
             "((attack - attack without) - (control - control without)) / (1 - control)",
             short="added",
@@ -223,37 +225,48 @@ def attack_outputs(
     )
 
 
-def whole_limits(
-    question: Question, case: Case, right: float, scored: float = 1.0, output: str = ADDED
+def limits_for_all_variables(
+    question: Question, case: Case, right: float, scored: float = 1.0, output: str = ADDED_RISK
 ) -> tuple[OfferedLimit, ...]:
-    """The threshold of a draft for an attack through all variables; none where some are released unchanged, which it finds whatever is drawn."""
-    return () if case.kept else (replace(excess_limit(question, case, right, scored), output=output),)
+    """Return the threshold of a draft for an attack through all variables; none where some are released unchanged, which it finds whatever
+    is drawn.
+    """
+    return () if case.kept else (replace(added_risk_limit(question, case, right, scored), output=output),)
 
 
-def asked_about(case: Case, scored: float = 1.0) -> tuple[int, int] | None:
-    """The people and the controls that an attack of a draft asks about, ``scored`` the share of the controls; None where their number is not known."""
+def planned_sizes(case: Case, scored: float = 1.0) -> tuple[int, int] | None:
+    """Return how many people and controls an attack of a draft asks about, ``scored`` the share of the controls; None where their number
+    is not known.
+    """
     if case.controls is None:
         return None
     people, controls = case.table.records - case.controls, scored * case.controls
-    return max(1, min(MOST_ATTACKED, people)), max(1, min(MOST_ATTACKED, round(controls)))
+    return max(1, min(MAX_ATTACKED, people)), max(1, min(MAX_ATTACKED, round(controls)))
 
 
-def excess_limit(question: Question, case: Case, right: float, scored: float = 1.0, series: int = 1) -> OfferedLimit:
-    """The threshold of a draft for the added risk of an attack on people at random, all of its guesses.
+def added_risk_limit(
+    question: Question, case: Case, right: float, scored: float = 1.0, series: int = 1
+) -> OfferedLimit:
+    """Return the threshold of a draft for the added risk of an attack on people at random, all of its guesses.
 
-    ``right`` is the share of controls of whom a guess is planned to be right, ``scored`` the share of the controls that are asked about; ``series`` intervals
+    ``right`` is the share of controls of whom a guess is planned to be right, ``scored`` the share of the controls that are asked
+    about; ``series`` intervals
     are to cover at once.
     """
-    sizes = asked_about(case, scored)
+    sizes = planned_sizes(case, scored)
     detectable = None if sizes is None else detectable_excess(right, *sizes, 1 - LEVEL ** (1 / series))
-    return OfferedLimit(ADDED, "max", MOST_EXCESS, OURS, question, params=dict(OF_RANDOM_PEOPLE), detectable=detectable)
+    return OfferedLimit(
+        ADDED_RISK, "max", EXCESS_LIMIT, OURS, question, params=dict(ROW_OF_RANDOM_PEOPLE), detectable=detectable
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
-    """How often guesses are right: ``successes`` of ``guesses``, which may be no whole number where parts of guesses are counted.
+class SuccessRate:
+    """How often guesses are right: ``successes`` of ``guesses``.
 
-    ``scale`` is what the share is multiplied by, where only one in so many successes could be seen.
+    successes: number of right guesses, not whole where parts of guesses are counted
+    guesses: number of guesses
+    scale: factor of the share, where only one in so many successes could be seen
     """
 
     successes: float
@@ -262,23 +275,23 @@ class Rate:
 
     @property
     def value(self) -> float:
-        """The success rate, at most 1. ZeroDivisionError without guesses."""
+        """Return the success rate, at most 1. ZeroDivisionError without guesses."""
         return min(1.0, self.scale * self.successes / self.guesses)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Wilson's 95 % interval of it."""
+        """Return Wilson's 95 % interval of the success rate."""
         low, high = score_interval(self.successes / self.guesses, self.guesses)
         return min(self.value, max(0.0, self.scale * low)), max(self.value, min(1.0, self.scale * high))
 
 
 def residual_risk(attack: float, control: float) -> float:
-    """R = (a - c) / (1 - c), at most 1. ZeroDivisionError where c is 1."""
+    """Return R = (a - c) / (1 - c), at most 1. ZeroDivisionError where c is 1."""
     return (attack - control) / (1 - control)
 
 
-def residual_interval(attack: Rate, control: Rate) -> tuple[float, float]:
-    """The 95 % limits of R for guesses that are independent of each other (MOVER). ZeroDivisionError where c is 1."""
+def residual_interval(attack: SuccessRate, control: SuccessRate) -> tuple[float, float]:
+    """Return the 95 % limits of R for guesses that are independent of each other (MOVER). ZeroDivisionError where c is 1."""
     p, q = 1 - attack.value, 1 - control.value
     (p_low, p_high), (q_low, q_high) = (tuple(1 - end for end in reversed(rate.interval)) for rate in (attack, control))
     # A scaled rate's interval can reach 1, which would leave the ratio without a limit: one failure more than all guesses is the least that is taken.
@@ -291,7 +304,7 @@ def residual_interval(attack: Rate, control: Rate) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Gain:
+class AddedSuccess:
     """What the release adds to guesses about each group: the mean difference with the release less without it, and its variance.
 
     members, controls: mean differences
@@ -307,8 +320,10 @@ class Gain:
     reach: tuple[float, float] | None = None
 
     @classmethod
-    def from_differences(cls, own: Floats, others: Floats, rng: np.random.Generator) -> Gain | None:
-        """Return the gain from each person's chance to be guessed right with the release less without: (n,) and (c,); None without people or controls."""
+    def from_differences(cls, own: Floats, others: Floats, rng: np.random.Generator) -> AddedSuccess | None:
+        """Return the added success from each person's chance to be guessed right with the release less without: (n,) and (c,); None
+        without people or controls.
+        """
         if not len(own) or not len(others):
             return None
         means = [float(np.mean(np.sort(one))) for one in (own, others)]
@@ -322,59 +337,62 @@ class Gain:
 
 @dataclass(frozen=True, slots=True)
 class AttackResult:
-    """An attack's success rates on the release's own records, without the release, and on control records.
+    """Success rates of an attack on the release's own records, without the release, and on control records.
 
-    ``limits`` are those of the residual risk where the guesses are not independent of each other; None for ``residual_interval``.
-    ``baseline`` is None where there is none. ``p_value`` is that of ``sfumato.engine.adversary.permuted``; an attack that is not ``exact`` has none.
-    ``gain`` is what the release adds for both groups; None where it is not known.
-    An interval does not exclude 0 from above where the exact p-value finds nothing.
+    attack: on the records that the release was made of
+    baseline: without the release; None where there is none
+    control: on control records
+    limits: of the residual risk where the guesses are not independent of each other; None for ``residual_interval``
+    p_value: that of ``sfumato.engine.adversary.permuted``; an interval does not exclude 0 from above where it finds nothing
+    exact: whether the attack has a p-value
+    gain: what the release adds for both groups; None where it is not known
     """
 
-    attack: Rate
-    baseline: Rate | None
-    control: Rate
+    attack: SuccessRate
+    baseline: SuccessRate | None
+    control: SuccessRate
     limits: tuple[float, float] | None = None
     p_value: float | None = None
     exact: bool = True
-    gain: Gain | None = None
+    added_success: AddedSuccess | None = None
 
     def estimates(self, target: str = "", reason: str = "", **params: Any) -> tuple[Estimate, ...]:
-        """The estimates that ``attack_outputs`` declares, of one ``target`` and with these ``params``, in one ``reason``.
+        """Return the estimates that ``attack_outputs`` declares, of one ``target`` and with these ``params``, with one ``reason``.
 
         The baseline of the attack's success is the one without the release; that of the excess is 0.
         """
         base = None if self.baseline is None or not self.baseline.guesses else self.baseline.value
 
-        def said(name: str, value: float, ends: Range, baseline: float | None = None) -> Estimate:
+        def estimate(name: str, value: float, ends: Range, baseline: float | None = None) -> Estimate:
             return Estimate(name, value, target, ends[0], ends[1], baseline, reason=reason, params=params)
 
-        def share(name: str, rate: Rate | None, why: str, baseline: float | None = None) -> Estimate:
+        def rate_estimate(name: str, rate: SuccessRate | None, why: str, baseline: float | None = None) -> Estimate:
             if rate is None or not rate.guesses:
                 return Estimate.not_computed(name, why, target, **params)
-            return said(name, rate.value, rate.interval, baseline)
+            return estimate(name, rate.value, rate.interval, baseline)
 
-        count = said("guesses", float(self.attack.guesses), (None, None))
+        count = estimate("guesses", float(self.attack.guesses), (None, None))
         return (
-            share("attack_success", self.attack, reason or NO_GUESS, base),
-            share("baseline_success", self.baseline, "there is no guess to make without the release"),
-            share("control_success", self.control, reason or NO_GUESS),
-            self.excess(target, reason, params),
-            self._detectable(target, reason, params),
+            rate_estimate("attack_success", self.attack, reason or NO_GUESS, base),
+            rate_estimate("baseline_success", self.baseline, "there is no guess to make without the release"),
+            rate_estimate("control_success", self.control, reason or NO_GUESS),
+            self.excess_estimate(target, reason, params),
+            self._detectable_excess_estimate(target, reason, params),
             count,
-            self.added(target, reason, params),
-            self._detectable_added(target, reason, params),
-            *((self._p_value(target, reason, params),) if self.exact else ()),
+            self.added_risk_estimate(target, reason, params),
+            self._detectable_added_estimate(target, reason, params),
+            *((self._p_value_estimate(target, reason, params),) if self.exact else ()),
         )
 
-    def _p_value(self, target: str, reason: str, params: dict[str, Any]) -> Estimate:
+    def _p_value_estimate(self, target: str, reason: str, params: dict[str, Any]) -> Estimate:
         if not self.attack.guesses or not self.control.guesses:
             return Estimate.not_computed("excess_p_value", reason or NO_GUESS, target, **params)
         if self.p_value is None:
             return Estimate.not_computed("excess_p_value", reason or NOTHING_LEFT, target, **params)
         return Estimate("excess_p_value", self.p_value, target, reason=reason, params=params)
 
-    def _detectable(self, target: str, reason: str, params: dict[str, Any]) -> Estimate:
-        """The smallest excess that stands out: by the spread of the limits where there are some, else of independent guesses."""
+    def _detectable_excess_estimate(self, target: str, reason: str, params: dict[str, Any]) -> Estimate:
+        """Return the smallest excess that stands out: by the spread of the limits where there are some, else of independent guesses."""
         if not self.attack.guesses or not self.control.guesses or self.control.value >= 1:
             why = reason or (NO_GUESS if not self.attack.guesses or not self.control.guesses else NOTHING_LEFT)
             return Estimate.not_computed("detectable_excess", why, target, **params)
@@ -385,7 +403,7 @@ class AttackResult:
         )
         return Estimate("detectable_excess", value, target, reason=reason, params=params)
 
-    def excess(self, target: str, reason: str, params: dict[str, Any]) -> Estimate:
+    def excess_estimate(self, target: str, reason: str, params: dict[str, Any]) -> Estimate:
         """Return the residual risk with its limits and the baseline 0, as the output ``excess_risk``."""
         if not self.attack.guesses or not self.control.guesses:
             return Estimate.not_computed("excess_risk", reason or NO_GUESS, target, **params)
@@ -398,38 +416,39 @@ class AttackResult:
         low, high = min(low, value), min(1.0, max(high, value))
         return Estimate("excess_risk", value, target, low, high, 0.0, reason=reason, params=params)
 
-    def _why_no_gain(self, reason: str) -> str:
+    def _reason_without_added_risk(self, reason: str) -> str:
         """Return why no added risk can be computed; empty where it can."""
         if not self.attack.guesses or not self.control.guesses:
             return reason or NO_GUESS
         if self.control.value >= 1:
             return NOTHING_LEFT
-        return "" if self.gain is not None else NO_GAIN
+        return "" if self.added_success is not None else NO_ADDED_SUCCESS
 
-    def added(self, target: str, reason: str, params: dict[str, Any]) -> Estimate:
+    def added_risk_estimate(self, target: str, reason: str, params: dict[str, Any]) -> Estimate:
         """Return the difference of differences with its limits and the baseline 0, as the output ``added_risk``."""
-        if why := self._why_no_gain(reason):
-            return Estimate.not_computed(ADDED, why, target, **params)
-        assert self.gain is not None
+        if why := self._reason_without_added_risk(reason):
+            return Estimate.not_computed(ADDED_RISK, why, target, **params)
+        assert self.added_success is not None
         left = 1 - self.control.value
-        value = min(1.0, (self.gain.members - self.gain.controls) / left)
-        below, above = self.gain.reach or (Z * self.gain.spread / left,) * 2
+        value = min(1.0, (self.added_success.members - self.added_success.controls) / left)
+        below, above = self.added_success.reach or (Z * self.added_success.spread / left,) * 2
         low, high = value - below, min(1.0, value + above)
-        if self.gain.p_value is not None and self.gain.p_value > (1 - LEVEL) / 2:
+        if self.added_success.p_value is not None and self.added_success.p_value > (1 - LEVEL) / 2:
             low = min(low, 0.0)
-        return Estimate(ADDED, value, target, low, max(high, value), 0.0, reason=reason, params=params)
+        return Estimate(ADDED_RISK, value, target, low, max(high, value), 0.0, reason=reason, params=params)
 
-    def _detectable_added(self, target: str, reason: str, params: dict[str, Any]) -> Estimate:
-        """The smallest added risk that stands out of the spread of the differences."""
-        if why := self._why_no_gain(reason):
+    def _detectable_added_estimate(self, target: str, reason: str, params: dict[str, Any]) -> Estimate:
+        """Return the smallest added risk that stands out of the spread of the differences."""
+        if why := self._reason_without_added_risk(reason):
             return Estimate.not_computed(DETECTABLE_ADDED, why, target, **params)
-        assert self.gain is not None
-        value = detectable_excess_from_error(self.gain.spread / (1 - self.control.value))
+        assert self.added_success is not None
+        value = detectable_excess_from_error(self.added_success.spread / (1 - self.control.value))
         return Estimate(DETECTABLE_ADDED, value, target, reason=reason, params=params)
 
 
-def combined(rows: Sequence[Row], records: int | None = None) -> list[Row]:
-    """All datasets are attacked with the same records, and what these records are by chance does not become less with more datasets.
+def combine_attacks(rows: Sequence[Row], records: int | None = None) -> list[Row]:
+    """Average the rows of all datasets: all are attacked with the same records, so that what these are by chance does not become less with
+        more datasets.
 
     Of several p-values twice the mean is one, however they depend on each other (Rüschendorf 1982; Vovk & Wang 2020, Biometrika 107(4)).
     """

@@ -1,4 +1,4 @@
-"""The records that an attack is tried on: a random sample of a table that does not depend on the order of its records."""
+"""Records that an attack is tried on: a random sample of a table that does not depend on the order of its records."""
 
 from __future__ import annotations
 
@@ -12,37 +12,40 @@ from ..data.arrays import Booleans, Integers
 from ..data.microdata import Microdata
 
 
-def drawn(data: Microdata, most: int, rng: np.random.Generator) -> Integers:
-    """Rows of ``most`` records at random, or of all where there are no more: ascending by their values, which do not tell where they stand."""
+def draw_rows(data: Microdata, most: int, rng: np.random.Generator) -> Integers:
+    """Draw the rows of ``most`` records at random, or of all where there are no more, ascending by the records' values, not by their
+    position in the file.
+    """
     order = np.lexsort([data.numbers(name) for name in data.schema.names])
     if len(order) <= most:
         return np.asarray(order, dtype=np.int64)
     return np.asarray(order[np.sort(rng.choice(len(order), most, replace=False))], dtype=np.int64)
 
 
-def of_rows(data: Microdata, rows: Integers) -> Microdata:
+def select_rows(data: Microdata, rows: Integers) -> Microdata:
+    """Return the table of some of the rows, without weights and controls."""
     return replace(data.without_controls, frame=data.frame.iloc[rows].reset_index(drop=True), weights=None)
 
 
-def stream_aside(rng: np.random.Generator, number: int = 0) -> np.random.Generator:
-    """Return a stream of its own, by its ``number``, which leaves what ``rng`` and its children draw as it is."""
+def independent_stream(rng: np.random.Generator, number: int = 0) -> np.random.Generator:
+    """Return a random stream of its own, by its ``number``, that leaves what ``rng`` and its children draw unchanged."""
     # a hash: nobody comes from this stream back to the one that it stands beside
     words = rng.bit_generator.seed_seq.generate_state(8).tobytes()
     said = hashlib.sha256(words + f"aside {number}".encode()).digest()
     return np.random.Generator(type(rng.bit_generator)(np.random.SeedSequence(int.from_bytes(said, "big"))))
 
 
-def half_by_values(data: Microdata, rng: np.random.Generator) -> Booleans:
-    """Return who of a table is in one half of it, drawn at random, (n,), whatever the order of its records and columns is."""
+def draw_half_by_values(data: Microdata, rng: np.random.Generator) -> Booleans:
+    """Draw half of a table's records at random, whatever the order of its records and columns is; return who is in it, (n,)."""
     names = data.schema.names
     order = np.argsort(row_keys(cell_keys(data, names), names), kind="stable")
     inside = np.zeros(len(data), dtype=np.bool_)
-    inside[order] = first_half(len(data), rng)
+    inside[order] = draw_half(len(data), rng)
     return inside
 
 
-def first_half(number: int, rng: np.random.Generator) -> Booleans:
-    """Return who of so many is in one half of them, drawn at random, (number,)."""
+def draw_half(number: int, rng: np.random.Generator) -> Booleans:
+    """Draw half of ``number`` items at random; return who is in it, (number,)."""
     inside = np.zeros(number, dtype=np.bool_)
     inside[rng.permutation(number)[: number // 2]] = True
     return inside

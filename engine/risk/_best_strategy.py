@@ -1,6 +1,7 @@
-"""The strategy of an attack that works best, chosen on one half of the people and judged on the other.
+"""Best strategy of an attack, chosen on one half of the people and judged on the other.
 
-An intruder who may ignore some of what is known has several strategies, and the largest success of many is large by chance. So people and controls
+An intruder who may ignore some of what is known has several strategies, and the largest success of many is large by chance. So people
+and controls
 are divided into halves at random. The strategy with the largest excess on one half is judged on the other half, and the reverse. No guess
 counts that had a part in its own choice, so that the excess is without bias, and its interval is that of a single attack.
 """
@@ -17,27 +18,27 @@ import pandas as pd
 from ..adversary.permuted import exact_p_value
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
-from ..matching.comparisons import classes
-from ..matching.strategies import BETTER, Strategy, Subset
+from ..matching.comparisons import agreement_classes
+from ..matching.strategies import VALUE_TOLERANCE, IntruderStrategy, Subset
 from ..methods.outputs import Label, Output, Question, RiskOutput
 from ..methods.results import Estimate
 from ._attack import (
     DETECTABLE_ADDED,
     LARGEST_ADDED,
     LARGEST_EXCESS,
+    AddedSuccess,
     AttackResult,
-    Gain,
-    Rate,
+    SuccessRate,
     residual_output,
     residual_risk,
 )
-from ._attacked_records import first_half
+from ._attacked_records import draw_half
 
-MOST_TRIED = 16
+MAX_STRATEGIES = 16
 """Strategies that are tried, at most."""
 
 
-def largest_excess_output(attack: str, questions: tuple[Question, ...], levers: tuple[str, ...]) -> tuple[Output, ...]:
+def largest_excess_outputs(attack: str, questions: tuple[Question, ...], levers: tuple[str, ...]) -> tuple[Output, ...]:
     """Return the outputs of the intruder who ignores what misleads, beside the ``attack_outputs`` of an ``attack``."""
     return (
         residual_output(
@@ -77,13 +78,14 @@ def largest_excess_output(attack: str, questions: tuple[Question, ...], levers: 
 
 def is_every_subset_tried(variables: int) -> bool:
     """Return whether an intruder who may ignore any of so many variables has few enough choices to try them all."""
-    return 1 << variables <= MOST_TRIED
+    return 1 << variables <= MAX_STRATEGIES
 
 
-def tried_subsets(sides: Sequence[Sequence[str]]) -> list[Subset]:
-    """Return which of the variables that the intruder may ignore are used: at most ``MOST_TRIED`` subsets, all of the variables first.
+def subsets_to_try(sides: Sequence[Sequence[str]]) -> list[Subset]:
+    """Return which of the variables that the intruder may ignore are used: at most ``MAX_STRATEGIES`` subsets, all of the variables first.
 
-    ``sides`` are these variables by the place that they are known from. Up to 4 of them every subset is tried. Of more these are tried: all, none, all of
+    ``sides`` are these variables by the place that they are known from. Up to 4 of them every subset is tried. Of more these are tried:
+    all, none, all of
     one side, all but one, and single ones.
     """
     names = [name for side in sides for name in side]
@@ -92,24 +94,25 @@ def tried_subsets(sides: Sequence[Sequence[str]]) -> list[Subset]:
         return [frozenset(name for bit, name in enumerate(names) if mask >> bit & 1) for mask in masks]
     every = frozenset(names)
     some = [every, frozenset[str](), *map(frozenset, sides), *(every - {name} for name in names)]
-    return list(dict.fromkeys([*some, *(frozenset((name,)) for name in names)]))[:MOST_TRIED]
+    return list(dict.fromkeys([*some, *(frozenset((name,)) for name in names)]))[:MAX_STRATEGIES]
 
 
 def kept_variables(confidential: Microdata, released: Microdata, names: Sequence[str]) -> Subset:
     """Return the variables whose values together are the same in both tables, in whatever order their records are: what the release keeps.
 
-    A variable that was dealt anew has the same values by itself, so the largest set is taken of those that start at one variable and add others.
+    A variable that was shuffled has the same values by itself, so the largest set is taken of those that start at one variable and add
+    others.
     """
     if len(confidential) != len(released):
         return frozenset()
-    codes = {name: codes for name in names if (codes := _equal_values(confidential, released, name)) is not None}
+    codes = {name: codes for name in names if (codes := _codes_if_equal(confidential, released, name)) is not None}
     best: list[str] = []
     for first in codes:
         chosen = list[str]()
         both = np.zeros(2 * len(released), dtype=np.int64)
         for name in (first, *(one for one in codes if one != first)):
-            joint = classes([both, codes[name]], len(both))
-            if _same_counts(joint):
+            joint = agreement_classes([both, codes[name]], len(both))
+            if _has_equal_halves(joint):
                 chosen, both = [*chosen, name], joint
         best = max(best, chosen, key=len)
         if len(best) == len(codes):
@@ -117,24 +120,26 @@ def kept_variables(confidential: Microdata, released: Microdata, names: Sequence
     return frozenset(best)
 
 
-def _equal_values(confidential: Microdata, released: Microdata, name: str) -> Integers | None:
+def _codes_if_equal(confidential: Microdata, released: Microdata, name: str) -> Integers | None:
     """Return codes of a variable in both tables, one after the other, (2n,); None where their values are not the same."""
     columns = [data.frame[name].astype("str" if data.schema[name].kind.has_levels else "object") for data in (confidential, released)]  # fmt: skip
     codes = pd.factorize(pd.concat(columns, ignore_index=True), use_na_sentinel=False)[0].astype(np.int64)
-    return codes if _same_counts(codes) else None
+    return codes if _has_equal_halves(codes) else None
 
 
-def _same_counts(codes: Integers) -> bool:
-    """Return whether each code, (2n,), is as often in the first half as in the second."""
+def _has_equal_halves(codes: Integers) -> bool:
+    """Return whether each code, (2n,), is as frequent in the first half as in the second."""
     width, n = int(codes.max(initial=0)) + 1, len(codes) // 2
     return bool((np.bincount(codes[:n], minlength=width) == np.bincount(codes[n:], minlength=width)).all())
 
 
 @dataclass(frozen=True, eq=False)
-class BestChances:
-    """The chances of people (q,) and of controls (c,) by the strategy that is best for the other half.
+class CrossFittedChances:
+    """Chances of people (q,) and of controls (c,) by the strategy that is best for the other half.
 
-    chosen: which strategy the first half of the people meets, and the second one.
+    own: chance that the guess about each person is right, (q,)
+    controls: the same of controls, (c,)
+    chosen: strategy that is used for the first half of the people, and for the second one
     first_half: who of the people (q,) and of the controls (c,) is in the first half
     """
 
@@ -144,7 +149,7 @@ class BestChances:
     first_half: tuple[Booleans, Booleans]
 
 
-def cross_fitted(own: Floats, controls: Floats, rng: np.random.Generator) -> BestChances:
+def cross_fit_strategies(own: Floats, controls: Floats, rng: np.random.Generator) -> CrossFittedChances:
     """Return each person's chance by the strategy that is best on the half without that person.
 
     Args:
@@ -156,15 +161,17 @@ def cross_fitted(own: Floats, controls: Floats, rng: np.random.Generator) -> Bes
     """
     if len(own) == 1 or min(own.shape[1], controls.shape[1]) < 2:
         everybody = np.ones(own.shape[1], dtype=np.bool_), np.ones(controls.shape[1], dtype=np.bool_)
-        return BestChances(own[0], controls[0], (0, 0), everybody)
-    parts = [first_half(values.shape[1], rng) for values in (own, controls)]
-    chosen = tuple(_best(own[:, inside[0]], controls[:, inside[1]]) for inside in (parts, [~one for one in parts]))
+        return CrossFittedChances(own[0], controls[0], (0, 0), everybody)
+    parts = [draw_half(values.shape[1], rng) for values in (own, controls)]
+    chosen = tuple(
+        _best_strategy_index(own[:, inside[0]], controls[:, inside[1]]) for inside in (parts, [~one for one in parts])
+    )
     met = (chosen[1], chosen[0])  # whoever is in the first half meets the strategy that the second half chose
     halves = parts[0], parts[1]
-    return BestChances(*_chances_of_halves(own, controls, halves, met), met, halves)
+    return CrossFittedChances(*_chances_by_half(own, controls, halves, met), met, halves)
 
 
-def _chances_of_halves(
+def _chances_by_half(
     own: Floats, controls: Floats, first_half: tuple[Booleans, Booleans], chosen: tuple[int, int]
 ) -> tuple[Floats, Floats]:
     """Return the chances of people (q,) and of controls (c,) by the strategy that each half meets, of those by every strategy, (s, q) and (s, c)."""
@@ -173,25 +180,25 @@ def _chances_of_halves(
     return people, others
 
 
-def _best(own: Floats, controls: Floats) -> int:
+def _best_strategy_index(own: Floats, controls: Floats) -> int:
     """Return the strategy with the largest excess; of those with the same excess the first."""
     success, control = own.mean(axis=1), np.minimum(controls.mean(axis=1), 1.0)
     excess = [residual_risk(a, c) if c < 1 else -np.inf for a, c in zip(success, control, strict=True)]
-    return int(np.flatnonzero(np.asarray(excess) >= max(excess) - BETTER)[0])
+    return int(np.flatnonzero(np.asarray(excess) >= max(excess) - VALUE_TOLERANCE)[0])
 
 
-def largest_excess(
+def largest_excess_estimates(
     own: Floats,
     controls: Floats,
-    strategies: Sequence[Strategy],
+    strategies: Sequence[IntruderStrategy],
     rng: np.random.Generator,
     *,
-    choices: int,
+    n_strategies: int,
     without: tuple[Floats, Floats],
     target: str = "",
     params: Mapping[str, Any],
 ) -> tuple[Estimate, Estimate]:
-    """Return the outputs of ``largest_excess_output`` from the chances of people, (s, q), and of controls, (s, c), by ``strategies``.
+    """Return the outputs of ``largest_excess_outputs`` from the chances of people, (s, q), and of controls, (s, c), by ``strategies``.
 
     Args:
         own: chances of people to be guessed right with the release.
@@ -199,32 +206,33 @@ def largest_excess(
         strategies: what is used by each of the s strategies.
         rng: divides people and controls into halves.
         choices: how many strategies there are, tried or not: the reason says when they are more.
-        without: the chances of people (q,) and of controls (c,) without the release, by all that is known: how easy each is to guess anyway.
+        without: the chances of people (q,) and of controls (c,) without the release, by all that is known: how easy each is to guess
+            anyway.
         target: the variable that the estimates are about; empty for none.
-        params: what tells the estimates from others.
+        params: what distinguishes the estimates from others.
     """
-    best = cross_fitted(own, controls, rng)
+    best = cross_fit_strategies(own, controls, rng)
     result = AttackResult(
-        Rate(float(np.sum(best.own)), len(best.own)),
+        SuccessRate(float(np.sum(best.own)), len(best.own)),
         None,
-        Rate(float(np.sum(best.controls)), len(best.controls)),
+        SuccessRate(float(np.sum(best.controls)), len(best.controls)),
         p_value=exact_p_value(best.own, best.controls, rng),
     )
-    tried = f" ({len(own)} of {choices:,} choices are tried)" if len(own) < choices else ""
-    excess = result.excess(target, _chosen_words(strategies, best) + tried, dict(params))
+    tried = f" ({len(own)} of {n_strategies:,} choices are tried)" if len(own) < n_strategies else ""
+    excess = result.excess_estimate(target, _strategies_text(strategies, best) + tried, dict(params))
     # the strategy of which the release adds most may be another one than that of the largest excess
     stream = rng.spawn(1)[0]
-    gained = cross_fitted(own - without[0], controls - without[1], stream)
-    met = _chances_of_halves(own, controls, gained.first_half, gained.chosen)
+    gained = cross_fit_strategies(own - without[0], controls - without[1], stream)
+    met = _chances_by_half(own, controls, gained.first_half, gained.chosen)
     added = AttackResult(
-        Rate(float(np.sum(met[0])), len(met[0])),
+        SuccessRate(float(np.sum(met[0])), len(met[0])),
         None,
-        Rate(float(np.sum(met[1])), len(met[1])),
-        gain=Gain.from_differences(gained.own, gained.controls, stream),
-    ).added(target, _chosen_words(strategies, gained) + tried, dict(params))
+        SuccessRate(float(np.sum(met[1])), len(met[1])),
+        added_success=AddedSuccess.from_differences(gained.own, gained.controls, stream),
+    ).added_risk_estimate(target, _strategies_text(strategies, gained) + tried, dict(params))
     return replace(excess, measure=LARGEST_EXCESS), replace(added, measure=LARGEST_ADDED)
 
 
-def _chosen_words(strategies: Sequence[Strategy], best: BestChances) -> str:
+def _strategies_text(strategies: Sequence[IntruderStrategy], best: CrossFittedChances) -> str:
     one, two = (strategies[at] for at in best.chosen)
-    return one.words if one == two else f"{one.words}; of the other half {two.words}"
+    return one.description if one == two else f"{one.description}; of the other half {two.description}"

@@ -1,4 +1,4 @@
-"""Variables of two tables as codes that are equal where the tables agree, and whether a row still has its person's values."""
+"""Codes by which two tables are compared on some variables, and whether a released row still has its person's values."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..matching.intruder import require_equal_values
 from ..partition.equivalence_classes import joint_classes
 
 
-def compared(
+def comparison_codes(
     confidential: Microdata, released: Microdata, names: Sequence[str], bins: Mapping[str, BinningRule]
 ) -> tuple[Integers, Integers]:
-    """Codes of both tables' records, (n,) and (m,), equal for those that agree on all these variables, or are in their bins.
+    """Return codes of both tables' records, (n,) and (m,), equal for those that agree on all these variables, or are in their bins.
 
     A missing value is a value of its own. Raises NotComputable where a variable is released so that nothing of it can agree.
     """
@@ -30,14 +30,14 @@ def compared(
     return joint_classes([ours for ours, _ in pairs], [theirs for _, theirs in pairs])
 
 
-def keeps_keys(
+def has_own_keys(
     confidential: Microdata, released: Microdata, keys: Sequence[str], bins: Mapping[str, BinningRule]
 ) -> NDArray[np.bool_]:
-    """Whether each row of a linked table, (m,), leads to its person: a drawn row with other keys than the person's own does not.
+    """Return whether each row of a linked table leads to its person, (m,): a synthetic row with other keys than the person's own does not.
 
-    Rows of an anonymised table stay their people's, whatever was changed. Raises NotComputable like ``compared``.
+    Rows of an anonymised table stay their people's, whatever was changed. Raises NotComputable like ``comparison_codes``.
     """
     if released.origin != "synthetic":
         return np.ones(len(released), dtype=np.bool_)
-    own, drawn = compared(confidential, released, keys, bins)
+    own, drawn = comparison_codes(confidential, released, keys, bins)
     return np.asarray(own[released.linked_records] == drawn)

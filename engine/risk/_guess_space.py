@@ -1,8 +1,10 @@
-"""What an intruder may think of a record: the guesses at the variables that a release makes anew (Reiter, Wang & Zhang §2, §4, §5).
+"""Guesses of an intruder at the synthesised variables of a record (Reiter, Wang & Zhang §2, §4, §5).
 
 Numbers and dates are guessed on a grid of confidential values, in which a record's own value stands for its
-cell: a guess is right when it falls into that cell. Half of the grid follows the quantiles, half the inverse hyperbolic sine of the distance from the median in
-interquartile ranges, so that the cells of a long tail are narrow beside what varies there: the density at one of its values, times
+cell: a guess is right when it falls into that cell. Half of the grid follows the quantiles, half the inverse hyperbolic sine of the
+    distance from
+the median in interquartile ranges, so that the cells of a long tail are narrow compared with what varies there: the density at one of
+its values, times
 its width, is near the probability of the cell. Missing is a value too.
 
 ``observed`` guesses are the combinations that records have, within the strata; those that no record has are left out, which makes
@@ -31,20 +33,25 @@ Space = Literal["observed", "all", "neighbours"]
 
 
 @dataclass(frozen=True, eq=False)
-class Guessable:
-    """One variable: its ``values`` (k,), such as ``Microdata.numbers`` gives, how many values each stands for as a logarithm, ``log_width``
-    (k,), and the place of every record's own among them, ``codes`` (n,).
+class GuessableVariable:
+    """Variable that is guessed, with the grid of its possible values.
+
+    name: name of the variable
+    is_number: whether it has numbers or dates, not levels
+    values: possible values, such as ``Microdata.numbers`` gives, (k,)
+    log_width: logarithm of how many values each stands for, (k,)
+    codes: place of each record's own value among them, (n,)
     """
 
     name: str
-    number: bool
+    is_number: bool
     values: Floats
     log_width: Floats
     codes: Integers
 
     @classmethod
-    def of(cls, data: Microdata, name: str, grid: int) -> Guessable:
-        """Every level; at most ``grid`` numbers; and missing where a record is."""
+    def from_column(cls, data: Microdata, name: str, grid: int) -> GuessableVariable:
+        """Build the variable: every level, or at most ``grid`` numbers, and missing where a record is."""
         variable, numbers, missing = data.schema[name], data.numbers(name), data.missing_mask(name)
         if variable.kind.has_levels:
             points = np.arange(len(data.column(name).cat.categories), dtype=np.float64)
@@ -52,7 +59,7 @@ class Guessable:
         elif missing.all():
             points, edges, widths = np.zeros(1), np.array([np.inf]), np.ones(1)
         else:
-            points, edges = _grid(numbers[~missing], grid)
+            points, edges = _number_grid(numbers[~missing], grid)
             ends = [numbers[~missing].min(), *edges, numbers[~missing].max()]
             if variable.kind in (Kind.COUNT, Kind.DATE):
                 widths = np.diff(np.floor(ends)) + (np.arange(len(points)) == 0)
@@ -67,8 +74,8 @@ class Guessable:
         return cls(name, not variable.kind.has_levels, points, np.log(widths), codes.astype(np.int64))
 
 
-def _grid(numbers: Floats, most: int) -> tuple[Floats, Floats]:
-    """Values (k,), at most so many, that stand for cells, and the edges (k - 1,) between these."""
+def _number_grid(numbers: Floats, most: int) -> tuple[Floats, Floats]:
+    """Return at most ``most`` values that stand for cells, (k,), and the edges between the cells, (k - 1,)."""
     values, counts = np.unique(numbers, return_counts=True)
     cell = np.arange(len(values))
     if len(values) > most:
@@ -86,24 +93,33 @@ def _grid(numbers: Floats, most: int) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class GuessSpace:
-    """The guesses at every record. ``stratum`` (n,) numbers the strata; ``combinations`` has those of each, (g, V) places of values.
+    """Guesses at the records of a table: which variables, and the combinations of their values in each stratum.
 
-    ``counts`` are how many records have each combination.
+    data: confidential table of n records
+    variables: V variables that are guessed
+    space: which combinations are guessed
+    stratum: stratum of each record, (n,)
+    combinations: guesses of each stratum as places among the variables' values, (g, V)
+    counts: number of records with each combination, of each stratum (g,)
     """
 
     data: Microdata
-    variables: tuple[Guessable, ...]
+    variables: tuple[GuessableVariable, ...]
     space: Space
     stratum: Integers
     combinations: tuple[Integers, ...]
     counts: tuple[Integers, ...]
 
     @classmethod
-    def of(
-        cls, data: Microdata, names: Sequence[str], space: Space, grid: int, strata: Sequence[str], largest: int
+    def from_variables(
+        cls, data: Microdata, names: Sequence[str], space: Space, grid: int, strata: Sequence[str], max_guesses: int
     ) -> GuessSpace:
-        """Raises NotComputable where a record would have more than ``largest`` guesses."""
-        variables = tuple(Guessable.of(data, name, grid) for name in names)
+        """Build the space of guesses at the variables ``names``.
+
+        Raises:
+            NotComputable: where a record would have more than ``max_guesses`` guesses.
+        """
+        variables = tuple(GuessableVariable.from_column(data, name, grid) for name in names)
         sizes = [len(one.values) for one in variables]
         stratum = (
             equivalence_classes([data.frame[name] for name in strata], len(data))
@@ -115,41 +131,45 @@ class GuessSpace:
         for s in range(int(stratum.max()) + 1):
             own, count = np.unique(codes[stratum == s], axis=0, return_counts=True)
             if space == "all":
-                if np.prod([float(size) for size in sizes]) > largest:
-                    raise NotComputable(_too_many(float(np.prod([float(size) for size in sizes])), largest))
+                if np.prod([float(size) for size in sizes]) > max_guesses:
+                    raise NotComputable(
+                        _too_many_guesses_reason(float(np.prod([float(size) for size in sizes])), max_guesses)
+                    )
                 every = np.indices(sizes).reshape(len(sizes), -1).T
                 place = np.ravel_multi_index(tuple(own.T), sizes)
                 full = np.zeros(len(every), dtype=np.int64)
                 full[place] = count
                 own, count = every, full
-            if space == "observed" and len(own) > largest:
-                raise NotComputable(_too_many(len(own), largest))
+            if space == "observed" and len(own) > max_guesses:
+                raise NotComputable(_too_many_guesses_reason(len(own), max_guesses))
             combinations.append(own.astype(np.int64))
             counts.append(count.astype(np.int64))
-        if space == "neighbours" and (found := 1 + sum(sizes) - len(sizes)) > largest:
-            raise NotComputable(_too_many(found, largest))
+        if space == "neighbours" and (found := 1 + sum(sizes) - len(sizes)) > max_guesses:
+            raise NotComputable(_too_many_guesses_reason(found, max_guesses))
         return cls(data, variables, space, stratum.astype(np.int64), tuple(combinations), tuple(counts))
 
-    def groups(self, records: NDArray[np.intp], most: int) -> Iterator[NDArray[np.intp]]:
-        """The records in groups whose guesses can be weighed together: of one stratum, with at most ``most`` guesses in all."""
+    def blocks_of_stratum(self, records: NDArray[np.intp], most: int) -> Iterator[NDArray[np.intp]]:
+        """Yield the records in groups whose guesses can be weighed together: of one stratum, with at most ``most`` guesses in all."""
         for s in np.unique(self.stratum[records]):
             own = records[self.stratum[records] == s]
-            size = max(1, most // self.guesses_in(int(s)))
+            size = max(1, most // self.guess_count(int(s)))
             for start in range(0, len(own), size):
                 yield own[start : start + size]
 
-    def guesses_in(self, stratum: int) -> int:
-        """How many guesses each record of a stratum has."""
+    def guess_count(self, stratum: int) -> int:
+        """Return how many guesses each record of a stratum has."""
         if self.space == "neighbours":
             return 1 + sum(len(one.values) - 1 for one in self.variables)
         return len(self.combinations[stratum])
 
-    def at(self, records: NDArray[np.intp]) -> OpenGuesses:
-        """The guesses at records (t,) of one stratum."""
+    def guesses_at(self, records: NDArray[np.intp]) -> CandidateGuesses:
+        """Return the guesses at records (t,) of one stratum."""
         s = int(self.stratum[records[0]])
         truth = np.column_stack([one.codes[records] for one in self.variables])
         if self.space == "neighbours":
-            places = np.stack([_neighbours(own, [len(one.values) for one in self.variables]) for own in truth])
+            places = np.stack(
+                [_neighbour_combinations(own, [len(one.values) for one in self.variables]) for own in truth]
+            )
             counts = np.zeros(places.shape[:2], dtype=np.int64)
         else:
             places = np.broadcast_to(self.combinations[s], (len(records), *self.combinations[s].shape))
@@ -160,15 +180,20 @@ class GuessSpace:
             own = self.data.numbers(one.name)[records]
             values[one.name] = np.where(places[..., v] == truth[:, None, v], own[:, None], one.values[places[..., v]])
             log_width += one.log_width[places[..., v]]
-        return OpenGuesses(
+        return CandidateGuesses(
             IntruderGuesses(records, values), np.argmax(right, axis=1), counts - right, log_width, places.shape[1]
         )
 
 
 @dataclass(frozen=True, eq=False)
-class OpenGuesses:
-    """Guesses (t, g), the place of the truth among each record's, (t,), -1 where it is not there; the ``others`` (t, g) that have each
-    combination, the logarithm of how many values each guess stands for, (t, g), and how many guesses there are in all.
+class CandidateGuesses:
+    """Guesses at t records of one stratum, g each.
+
+    guesses: the guessed values, (t, g)
+    truth: place of the truth among each record's guesses, (t,), -1 where it is not among them
+    others: other records that have each combination, (t, g)
+    log_width: logarithm of how many values each guess stands for, (t, g)
+    size: number of guesses at each record, those left out of ``guesses`` too
     """
 
     guesses: IntruderGuesses
@@ -177,23 +202,23 @@ class OpenGuesses:
     log_width: Floats
     size: int
 
-    def take(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> OpenGuesses:
-        """Of some records (r,) the guesses in some columns, (r, c) or the same (c,) for all."""
+    def select(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> CandidateGuesses:
+        """Return the guesses at some records (r,), in some columns, (r, c) or the same (c,) for all."""
         columns = np.broadcast_to(columns, (len(rows), columns.shape[-1]))
 
-        def taken(values: NDArray[Value]) -> NDArray[Value]:
+        def select_cells(values: NDArray[Value]) -> NDArray[Value]:
             return np.take_along_axis(values[rows], columns, axis=1)
 
         guesses = IntruderGuesses(
-            self.guesses.records[rows], {name: taken(v) for name, v in self.guesses.values.items()}
+            self.guesses.records[rows], {name: select_cells(v) for name, v in self.guesses.values.items()}
         )
         right = columns == self.truth[rows, None]
         truth = np.where(right.any(axis=1), np.argmax(right, axis=1), -1)
-        return OpenGuesses(guesses, truth, taken(self.others), taken(self.log_width), self.size)
+        return CandidateGuesses(guesses, truth, select_cells(self.others), select_cells(self.log_width), self.size)
 
 
-def _neighbours(truth: Integers, sizes: Sequence[int]) -> Integers:
-    """The truth first, and what differs from it in one variable, (1 + sum of sizes - V, V)."""
+def _neighbour_combinations(truth: Integers, sizes: Sequence[int]) -> Integers:
+    """Return the truth and all combinations that differ from it in one variable, the truth first, (1 + sum of sizes - V, V)."""
     found = [truth]
     for v, size in enumerate(sizes):
         for place in range(size):
@@ -204,15 +229,15 @@ def _neighbours(truth: Integers, sizes: Sequence[int]) -> Integers:
     return np.stack(found)
 
 
-def _too_many(found: float, largest: int) -> str:
+def _too_many_guesses_reason(found: float, largest: int) -> str:
     return (
         f'a record has {found:,.0f} guesses, more than {largest:,}: use guesses = "observed" or "neighbours", fewer points, strata, '
         "or a larger largest"
     )
 
 
-def expected(values: Mapping[str, Floats], weights: Floats, names: Sequence[str]) -> Floats:
-    """The mean of each number by weights (t, g) that sum to 1, (t, V); missing guesses are left out."""
+def expected_values(values: Mapping[str, Floats], weights: Floats, names: Sequence[str]) -> Floats:
+    """Return the mean of each number by weights (t, g) that sum to 1, (t, V); missing guesses are left out."""
     found = []
     for name in names:
         known = ~np.isnan(values[name])

@@ -1,12 +1,14 @@
-"""How sure an intruder may be of a link: probabilities calibrated with records whose own released record is known (Belin & Rubin 1995).
+"""Calibration of link probabilities with records whose own released record is known (Belin & Rubin 1995).
 
-The model's own probability trusts its weights. Weights learned from pairs alone are too large where the variables depend on each other or where few
+The model's own probability trusts its weights. Weights learned from pairs alone are too large where the variables depend on each other
+or where few
 true pairs agree, and no likelihood of the pairs shows that: independent people who resemble each other look like true pairs. So an intruder
 is given what one gets who can check some links. A logistic regression predicts whether a record's own is among its best links, from
 
     log odds of the model's probability of that,  and  log odds of the same for a released record of the block picked at random.
 
-Every fifth record in the order of their values makes one of five parts. The fit to four parts predicts the fifth: no record's answer enters its own
+Every fifth record in the order of their values makes one of five parts. The fit to four parts predicts the fifth: no record's answer
+enters its own
 probability. The probability is shared equally among tied links, so those of one record sum to at most 1.
 """
 
@@ -18,38 +20,40 @@ from scipy.special import expit, logit
 
 from ..data.arrays import Floats
 from ..design.logistic import logistic_regression
-from ..matching.linkage import Links
+from ..matching.linkage import RecordLinks
 from ..statistics.columns import independent_columns
 
-LEAST = 1e-6
-"""Probabilities are cut to [LEAST, 1 - LEAST] before their log odds are taken."""
-PARTS = 5
+LEAST_PROBABILITY = 1e-6
+"""Probabilities are cut to [LEAST_PROBABILITY, 1 - LEAST_PROBABILITY] before their log odds are taken."""
+CALIBRATION_PARTS = 5
 """Parts of the records: the links of each have probabilities by those of all others."""
-TRUST = 1.0
-"""How many records the model's own probabilities count for beside those that are checked, so that few records or links without any error have a fit."""
+CLAIM_WEIGHT = 1.0
+"""Number of records that the model's own probabilities count for, so that few checked records, or links without any error, have a fit."""
 
 
-def calibrated(links: Links) -> Floats:
-    """The probability that each best link is right, (t,), of targets in the order of their values; 0 of a record without candidates."""
+def calibrate_links(links: RecordLinks) -> Floats:
+    """Return the calibrated probability that each best link is right, (t,), of targets in the order of their values; 0 of a record without
+    candidates.
+    """
     some = links.candidates > 0
     ties, candidates = np.maximum(links.ties, 1), np.maximum(links.candidates, 1)
-    claimed = np.clip(links.probability * ties, LEAST, 1 - LEAST)
-    chance = np.clip(ties / candidates, LEAST, 1 - LEAST)
+    claimed = np.clip(links.probability * ties, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+    chance = np.clip(ties / candidates, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
     columns = np.column_stack([np.ones(len(some)), logit(claimed), logit(chance)])
     found = np.zeros(len(some))
     linked = np.flatnonzero(some)
-    for part in range(min(PARTS, len(linked))):
-        asked, checked = linked[part::PARTS], np.delete(linked, slice(part, None, PARTS))
+    for part in range(min(CALIBRATION_PARTS, len(linked))):
+        asked, checked = linked[part::CALIBRATION_PARTS], np.delete(linked, slice(part, None, CALIBRATION_PARTS))
         if len(checked):
-            found[asked] = _predicted(columns[checked], links.hit[checked], claimed[checked], columns[asked])
+            found[asked] = _predict_hits(columns[checked], links.hit[checked], claimed[checked], columns[asked])
         else:
             found[asked] = claimed[asked]
     return np.asarray(found / ties)
 
 
-def _predicted(columns: Floats, hit: NDArray[np.bool_], claimed: Floats, asked: Floats) -> Floats:
-    """Fitted to the records that are checked, (c, 3), and used for those that are asked about, (a, 3)."""
+def _predict_hits(columns: Floats, hit: NDArray[np.bool_], claimed: Floats, predicted_columns: Floats) -> Floats:
+    """Fit the logistic regression to the checked records, (c, 3), and predict the probabilities of a hit of others, (a, 3)."""
     kept = independent_columns(columns)
-    right = (len(hit) * hit + TRUST * claimed) / (len(hit) + TRUST)
+    right = (len(hit) * hit + CLAIM_WEIGHT * claimed) / (len(hit) + CLAIM_WEIGHT)
     fit = logistic_regression(columns[:, kept], right)
-    return np.asarray(expit(asked[:, kept] @ fit.coefficients))
+    return np.asarray(expit(predicted_columns[:, kept] @ fit.coefficients))

@@ -1,4 +1,4 @@
-"""Guesses that are as likely as one another: which of them an intruder takes, and how many there are."""
+"""Ties among guesses: which of equally likely ones an intruder takes, and how many there are."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats
 
-SAME = 1e-7
+LOG_TOLERANCE = 1e-7
 """Two logarithms of probabilities that differ by less are the same: what rounding leaves."""
 
 
-def share_right(logs: Floats, truth: NDArray[np.intp]) -> Floats:
-    """1 / q where the truth is one of the q most likely guesses, (t, k) of logarithms (t, g, k)."""
-    most = logs >= logs.max(axis=1, keepdims=True) - SAME
+def chance_of_truth(logs: Floats, truth: NDArray[np.intp]) -> Floats:
+    """Return the chance that the most likely guess is the truth, (t, k): 1 / q where the truth is one of the q most likely.
+
+    ``logs`` are the guesses' log probabilities, (t, g, k), ``truth`` the place of the truth among them, (t,).
+    """
+    most = logs >= logs.max(axis=1, keepdims=True) - LOG_TOLERANCE
     own = np.take_along_axis(most, truth[:, None, None], 1)[:, 0]
     return np.asarray(own / most.sum(axis=1))
 
 
-def as_likely(logs: Floats, truth: NDArray[np.intp]) -> NDArray[np.intp]:
-    """How many guesses are at least as likely as the truth, itself among them, (t, k) of logarithms (t, g, k)."""
+def count_guesses_as_likely(logs: Floats, truth: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Count the guesses that are at least as likely as the truth, itself among them, (t, k), by log probabilities (t, g, k)."""
     own = np.take_along_axis(logs, truth[:, None, None], 1)
-    return np.asarray((logs >= own - SAME).sum(axis=1))
+    return np.asarray((logs >= own - LOG_TOLERANCE).sum(axis=1))

@@ -1,4 +1,4 @@
-"""The anonymity of a table, whoever made it: k, l, p and t of its equivalence classes.
+"""Anonymity of a table, whoever made it: k, l, p and t of its equivalence classes.
 
 The classes are the records of the released table that agree on all quasi-identifiers, as an intruder sees them: k, the
 size of the smallest (Sweeney 2002); l, the least number of different sensitive values in a class, or the least exponential
@@ -35,8 +35,10 @@ from ..partition.equivalence_classes import ClassComposition, SensitiveColumn, c
 from ..partition.partial_matches import class_patterns, composition_of_matches, match_counts
 
 
-def _by_record(confidential: Microdata, released: Microdata, sizes: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-    """The class size of each confidential record, where it is known which released record is its own."""
+def _class_size_by_record(
+    confidential: Microdata, released: Microdata, sizes: NDArray[np.int64]
+) -> dict[str, NDArray[np.int64]]:
+    """Return the class size of each confidential record, where it is known which released record is its own."""
     if not released.linked or len(released.linked_records) != len(released) or len(released) > len(confidential):
         return {}
     per_record = np.zeros(len(confidential), dtype=np.int64)
@@ -44,18 +46,19 @@ def _by_record(confidential: Microdata, released: Microdata, sizes: NDArray[np.i
     return {"class_size": per_record}
 
 
-def _of_variable(
+def _diversity_estimates(
     variable: SensitiveColumn,
     found: ClassComposition,
     l: int,  # noqa: E741
 ) -> Iterator[Estimate]:
+    """Yield the estimates of one sensitive variable."""
     yield Estimate("l_distinct", float(found.distinct_counts().min()), variable.name)
     yield Estimate("l_entropy", float(found.effective_values().min()), variable.name)
-    yield _recursive(found, variable.name, l)
+    yield _recursive_estimate(found, variable.name, l)
     yield Estimate("t", float(variable.distance_from_table(found).max()), variable.name)
 
 
-def _recursive(found: ClassComposition, name: str, l: int) -> Estimate:  # noqa: E741
+def _recursive_estimate(found: ClassComposition, name: str, l: int) -> Estimate:  # noqa: E741
     if few := int(np.sum(found.distinct_counts() < l)):
         reason = f"{few:,} of {len(found.sizes):,} classes have fewer than l = {l} different values: no c holds"
         return Estimate("c_recursive", None, name, reason=reason)
@@ -64,7 +67,7 @@ def _recursive(found: ClassComposition, name: str, l: int) -> Estimate:  # noqa:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnonymitySpec(Spec):
-    """What makes a class, and what must vary in it."""
+    """Quasi-identifiers that make the classes, and sensitive variables that must vary in each."""
 
     quasi_identifiers: Annotated[
         KeyVariables,
@@ -79,13 +82,13 @@ class AnonymitySpec(Spec):
     missing: MissingKeys = "value"
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Quasi-identifiers and sensitive variables filled in."""
+        """Return these settings with quasi-identifiers and sensitive variables filled in."""
         keys = self.quasi_identifiers or schema.names_by_role(Role.QUASI_IDENTIFIER) or released
         rest = tuple(name for name in schema.names_by_role(Role.SENSITIVE) if name not in keys)
         return replace(self, quasi_identifiers=keys, sensitive=self.sensitive or rest)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when nothing makes a class, or a variable is on both sides."""
+        """Raise BadInput when nothing makes a class, or a variable is both a quasi-identifier and sensitive."""
         full = self.for_release(schema, released)
         if not full.quasi_identifiers:
             raise BadInput(
@@ -97,8 +100,8 @@ class AnonymitySpec(Spec):
                 raise BadInput(f"{place}.sensitive", f'"{name}" is among the quasi-identifiers')
 
 
-def _offer(case: Case) -> Offer | None:
-    """The classes that an anonymised table has."""
+def _draft_offer(case: Case) -> Offer | None:
+    """Offer to measure the classes of an anonymised table, with limits from what was asked of the anonymisation."""
     if case.want != "anonymisation" or not case.known:
         return None
     asked = "as asked of the anonymisation"
@@ -237,9 +240,9 @@ def _offer(case: Case) -> Offer | None:
         ),
     ),
 )
-@drafts(_offer)
+@drafts(_draft_offer)
 def anonymity(confidential: Microdata, released: Microdata, spec: AnonymitySpec, run: Run) -> Measure:
-    """All of them for the released table, whoever made it.
+    """Measure k, l, p, t and the number of classes of the released table, whoever made it.
 
     ``per_record``: ``class_size`` (n,), 0 for suppressed records, where the records are linked.
     """
@@ -267,5 +270,5 @@ def anonymity(confidential: Microdata, released: Microdata, spec: AnonymitySpec,
     else:
         estimates.append(Estimate.not_computed("p", "no variable is sensitive"))
     for variable, composition in found:
-        estimates.extend(_of_variable(variable, composition, spec.l))
-    return Measure(tuple(estimates), _by_record(confidential, released, sizes[classes]))
+        estimates.extend(_diversity_estimates(variable, composition, spec.l))
+    return Measure(tuple(estimates), _class_size_by_record(confidential, released, sizes[classes]))

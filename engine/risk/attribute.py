@@ -1,4 +1,4 @@
-"""Attribute disclosure by matching: do the records like the target give its sensitive values away?"""
+"""Attribute disclosure by matching: how often the records that match a target reveal its sensitive values."""
 
 from __future__ import annotations
 
@@ -12,10 +12,17 @@ from ..data.intervals import NON_NEGATIVE
 from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
-from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_by_default
-from ..matching.matching import Exact, Held, Matcher, Within, attribute_probabilities
+from ..matching.intruder import IntruderKnowledge, check_log_scale, check_radii, known_by_default
+from ..matching.matching import CachedMatcher, ExactKey, RecordMatcher, WindowKey, attribute_probabilities
 from ..matching.radius import Radii
-from ..matching.strategies import BETTER, Strategy, Subset, best_subset, count_candidates, split_keys
+from ..matching.strategies import (
+    VALUE_TOLERANCE,
+    IntruderStrategy,
+    Subset,
+    count_candidates,
+    find_best_subsets,
+    split_by_kind,
+)
 from ..methods.drafting import Case, Offer, drafts, suggest_radii
 from ..methods.intruder import KnownUnlessSynthesised, SensitiveVariables
 from ..methods.levers import INFERENCE
@@ -27,46 +34,48 @@ from ..methods.spec import Spec, Variant
 from ..wording import format_number
 
 
-def check(data: Microdata, target: str, spec: AttributeSpec, place: str) -> None:
-    """BadInput where the confidential values do not suit a radius."""
+def check_data(data: Microdata, target: str, spec: AttributeSpec, place: str) -> None:
+    """Raise BadInput where the confidential values do not suit a radius."""
     check_log_scale(data, spec.radius, place)
 
 
-def _learnt(spec: AttributeSpec) -> tuple[str, ...]:
+def _learned_variables(spec: AttributeSpec) -> tuple[str, ...]:
     """Return the variables that the intruder learns one by one, then an empty name for all together where there are several."""
     return (*spec.sensitive, "") if len(spec.sensitive) > 1 else spec.sensitive
 
 
-def _grouped(keys: Iterable[Exact | Within], shape: tuple[int, int]) -> tuple[Matcher, list[Within]]:
-    exact, within = split_keys(keys)
-    return Matcher.of(exact, shape), within
+def _matcher_and_windows(
+    keys: Iterable[ExactKey | WindowKey], shape: tuple[int, int]
+) -> tuple[RecordMatcher, list[WindowKey]]:
+    exact, within = split_by_kind(keys)
+    return RecordMatcher.from_keys(exact, shape), within
 
 
 def _best_strategies(
-    known: Mapping[str, Exact | Within],
-    sensitive: Mapping[str, Exact | Within],
+    known: Mapping[str, ExactKey | WindowKey],
+    sensitive: Mapping[str, ExactKey | WindowKey],
     spec: AttributeSpec,
     shape: tuple[int, int],
-) -> dict[str, tuple[float, Strategy]]:
-    """Return the largest risk over the subsets of the known variables and its strategy, of each of ``_learnt`` in its order."""
+) -> dict[str, tuple[float, IntruderStrategy]]:
+    """Return the largest risk over the subsets of the known variables and its strategy, of each of ``_learned_variables`` in its order."""
     rows = np.arange(shape[0])
 
-    def risks(chosen: Subset) -> dict[str, float]:
-        matcher, within = _grouped((known[name] for name in known if name in chosen), shape)
-        members = np.maximum(count_candidates(Held(matcher, within), (), rows), 1)
+    def risks_by_variable(chosen: Subset) -> dict[str, float]:
+        matcher, within = _matcher_and_windows((known[name] for name in known if name in chosen), shape)
+        members = np.maximum(count_candidates(CachedMatcher(matcher, within), (), rows), 1)
         found = {}
-        for name in _learnt(spec):
-            exact, near = split_keys([sensitive[name]] if name else sensitive.values())
-            held = Held(matcher.refined(*exact), within)
+        for name in _learned_variables(spec):
+            exact, near = split_by_kind([sensitive[name]] if name else sensitive.values())
+            held = CachedMatcher(matcher.split_groups(*exact), within)
             found[name] = float(np.sum(count_candidates(held, near, rows) / members))
         return found
 
-    return best_subset(list(known), risks)
+    return find_best_subsets(list(known), risks_by_variable)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttributeSpec(Spec):
-    """What the intruder knows, what the intruder wants to learn, and how near counts as learnt."""
+    """Variables that the intruder knows and wants to learn, and how near counts as learnt."""
 
     known: KnownUnlessSynthesised = ()
     sensitive: Annotated[
@@ -76,13 +85,13 @@ class AttributeSpec(Spec):
     radius: Radii = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Known and sensitive variables filled in."""
+        """Return these settings with known and sensitive variables filled in."""
         known = self.known or known_by_default(schema, released)
         rest = tuple(name for name in released if name not in known)
         return replace(self, known=known, sensitive=self.sensitive or rest)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when nothing is known or sensitive, a variable is both, or a radius is missing or out of place."""
+        """Raise BadInput when nothing is known or sensitive, a variable is both, or a radius is missing or out of place."""
         full = self.for_release(schema, released)
         if not full.known:
             raise BadInput(f"{place}.known", 'the intruder knows no variable; give some the role "quasi_identifier"')
@@ -96,8 +105,8 @@ class AttributeSpec(Spec):
         check_radii(schema, released, (*full.known, *full.sensitive), self.radius, place)
 
 
-def _offer(case: Case) -> Offer | None:
-    """Whether those who are alike in what is kept give a person's synthesised values away."""
+def _draft_offer(case: Case) -> Offer | None:
+    """Offer to measure whether those who are alike in the kept variables reveal a person's synthesised values."""
     kept = [name for name in case.known if name not in case.released]
     guessed = [name for name in case.guessed if name in case.released and name not in kept]
     if case.want == "anonymisation" or not kept or not guessed:
@@ -165,7 +174,7 @@ def _offer(case: Case) -> Offer | None:
         ),
     ),
     confidential=True,
-    check=check,
+    check=check_data,
     per_record=(
         RecordArray("matched", "released records that match the record", "records", "low", "candidates"),
         RecordArray(
@@ -177,9 +186,9 @@ def _offer(case: Case) -> Offer | None:
         ),
     ),
 )
-@drafts(_offer)
+@drafts(_draft_offer)
 def attribute(confidential: Microdata, released: Microdata, spec: AttributeSpec, run: Run) -> Measure:
-    """Sum over the records of p_i, the share of the matched set with similar sensitive values.
+    """Sum over the records p_i, the share of the matched set with similar sensitive values.
 
     The confidential data are scored like any release, the record itself among its candidates: releasing them unchanged
     gives the same ``risk``, and a ratio to it compares like with like. Their ``risk_excluding_self`` leaves record i out of
@@ -187,26 +196,28 @@ def attribute(confidential: Microdata, released: Microdata, spec: AttributeSpec,
     |M_i| and ``probability`` p_i, each (n,).
     """
     try:
-        known = Knowledge.of(confidential, spec.known, spec.radius).keys_against(released)
-        sensitive = Knowledge.of(confidential, spec.sensitive, spec.radius).keys_against(released)
+        known = IntruderKnowledge.from_variables(confidential, spec.known, spec.radius).keys_by_variable(released)
+        sensitive = IntruderKnowledge.from_variables(confidential, spec.sensitive, spec.radius).keys_by_variable(
+            released
+        )
     except NotComputable as error:
-        largest = [Estimate("largest_risk", None, name, reason=error.reason) for name in _learnt(spec)]
+        largest = [Estimate("largest_risk", None, name, reason=error.reason) for name in _learned_variables(spec)]
         return Measure((Estimate("risk", None, reason=error.reason), *largest))
     shape = len(confidential), len(released)
-    matcher, within = _grouped(known.values(), shape)
-    alike, near = split_keys(sensitive.values())
-    matched = matcher.match(within)
-    similar = matcher.refined(*alike).match([*within, *near])
+    matcher, within = _matcher_and_windows(known.values(), shape)
+    alike, near = split_by_kind(sensitive.values())
+    matched = matcher.match_windows(within)
+    similar = matcher.split_groups(*alike).match_windows([*within, *near])
     probability = attribute_probabilities(matched, similar)
     estimates = [Estimate("risk", float(probability.sum()))]
     if released.origin == "confidential":
         others = attribute_probabilities(matched, similar, exclude_self=True)
         estimates.append(Estimate("risk_excluding_self", float(others.sum())))
     best = _best_strategies(known, sensitive, spec, shape)
-    value, strategy = best[_learnt(spec)[-1]]
-    if value > float(probability.sum()) * (1 + BETTER):
+    value, strategy = best[_learned_variables(spec)[-1]]
+    if value > float(probability.sum()) * (1 + VALUE_TOLERANCE):
         words = f"an intruder who ignores {', '.join(strategy.ignored)} learns those of {format_number(value)} records"
         estimates[0] = replace(estimates[0], reason=words)
     for name, (value, strategy) in best.items():
-        estimates.append(Estimate("largest_risk", value, name, reason=strategy.words))
+        estimates.append(Estimate("largest_risk", value, name, reason=strategy.description))
     return Measure(tuple(estimates), {"matched": matched.candidates, "probability": probability})

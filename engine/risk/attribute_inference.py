@@ -1,36 +1,31 @@
-"""Attribute inference: what is guessed of the people in a release from it, beside what is guessed of people who are not.
+"""Attribute inference: how much better sensitive values are guessed of people in a release than of people who are not in it.
 
-The intruder knows some variables of a person, takes the released records that are nearest in them, and guesses the person's sensitive value from
-theirs: the most frequent level, or the number that is near most of them (``_nearest_guess``). The same guesses are made of control
-records, of which no release was made. What is right of them follows from what is generally so, and is no disclosure; what is right of
-the release's own records beyond that is (Francis & Wagner 2025; Giomi et al. 2022, §3.1).
+The intruder knows some variables of a person, takes the released records that are nearest in them, and guesses the person's sensitive
+value from
+theirs. The same guesses are made of control records, of which no release was made: what is right of the release's own records beyond
+these is a
+disclosure (Francis & Wagner 2025; Giomi et al. 2022, §3.1). The baseline is the one best guess for everybody, learned from the controls.
+``from_controls`` is what the same attack gets right of the same people with the control records in place of the release.
 
-**Why nearest records.** A model that smooths, such as boosted trees, learns what holds for many, which is right of controls as well, and averages
-away what a release gives away of one. The nearest record is where a value stands that was copied or nearly so; with it a release
-that copies the data gives every value away, unless people with the same known values differ. Distances are Gower's by ranks, in which no variable
-counts more than 1. ``neighbours`` asks more records than one.
+**Why nearest records.** A model that smooths, such as boosted trees, learns what holds for many, which is right of controls as well,
+and averages
+away what a release reveals of one. With the nearest record a release that copies the data reveals every value, unless people with the
+same known
+values differ. Distances are Gower's by ranks, in which no variable counts more than 1. The nearest records are the k nearest and all
+that lie as near as
+the k-th. A level is guessed as the most frequent of theirs, a number or a date as that of their values that lies within the radius of
+most of theirs.
+Of equally good guesses one is picked at random, and its chance to be right counts. A missing value of a known variable is near a
+missing one alone; of
+levels it is a value that can be guessed; of numbers such records are not attacked, and not learned from.
 
-**Besides.** The baseline is the one best guess for everybody, the most frequent level or the number that is near most values, learned from
-the controls. ``from_controls`` is what the same attack gets right of the same people with the control records in place of the
-release: who has data of other people and no release. The most confident guesses, the share ``confident`` of each side, are reported separately
-(``guesses``: confident): an intruder need not speak of everybody. More confident are guesses from nearer records.
+**Without the release.** Members may be easier to guess than controls whatever is released. So both are guessed from controls alone too,
+each from a
+half of the controls that is drawn at random and does not have them: ``added_risk`` takes what is so guessed off (``_attack``).
 
-**Without the release.** Members of the data may be easier to guess than controls whatever is released. So both are guessed from controls alone too, each
-from a half of the controls that is drawn at random and does not have them: ``added_risk`` takes what is so guessed off (``_attack``).
-
-**The best choice of variables.** A replaced value can lead to the records of others, so an intruder does better to ignore some known variables.
-Up to 4 known variables, every set of them is tried. From 5 on these sets are tried: all of them, those that the release keeps, and all but one
-of those that it replaces. ``largest_excess_risk`` is the excess by the set that works best, chosen on one half of the people and judged on the
-other (``_best_strategy``).
-
-A missing value of a known variable is near a missing one alone; of levels it is a value that can be guessed; of numbers such records are not
-attacked, and not learned from.
-
-What is guessed of a record from those that are nearest to it in what is known, and whether it is right.
-
-The nearest records are the k nearest and all that lie as near as the k-th of them. A level is guessed as the most frequent of theirs. A number or a date
-is guessed as that of their values that lies within the radius of most of theirs. Of several guesses that are equally good one is picked
-at random, and its chance to be right counts: 0, 1, or a fraction. Records to learn from that are alike in what is known are looked at together.
+**The best choice of variables.** An intruder does better to ignore replaced values that mislead. Up to 4 known variables every set of
+them is tried; from
+5 on all of them, those that the release keeps, and all but one of those that it replaces (``_best_strategy``).
 """
 
 from __future__ import annotations
@@ -52,7 +47,7 @@ from ..data.schema import Kind, Role, Schema
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import check_log_scale
 from ..matching.radius import Radii, Radius
-from ..matching.strategies import Strategy, strategy_of
+from ..matching.strategies import IntruderStrategy, make_strategy
 from ..methods.drafting import Case, DeclinedOffer, Offer, OfferedLimit, drafts, suggest_radii
 from ..methods.intruder import Known, SensitiveVariables
 from ..methods.levers import INFERENCE
@@ -64,16 +59,30 @@ from ..methods.spec import Param, Spec, Variant
 from ..partition.equivalence_classes import class_sizes, equivalence_classes
 from ..statistics.columns import left_out
 from ..statistics.gower import Gower
-from ._attack import WITHOUT_CONTROLS, AttackResult, Gain, Rate, attack_outputs, combined, excess_limit
-from ._attacked_records import drawn, half_by_values, of_rows, stream_aside
-from ._best_strategy import is_every_subset_tried, kept_variables, largest_excess, largest_excess_output, tried_subsets
+from ._attack import (
+    WITHOUT_CONTROLS,
+    AddedSuccess,
+    AttackResult,
+    SuccessRate,
+    added_risk_limit,
+    attack_outputs,
+    combine_attacks,
+)
+from ._attacked_records import draw_half_by_values, draw_rows, independent_stream, select_rows
+from ._best_strategy import (
+    is_every_subset_tried,
+    kept_variables,
+    largest_excess_estimates,
+    largest_excess_outputs,
+    subsets_to_try,
+)
 
 MOST_ASKED = 1_000_000
-"""Records that are asked at once, by all groups together; a group that asks more is looked at by itself."""
+"""Donor records that are looked at together, for all groups; a group with more is looked at by itself."""
 
 
-class Sought(Protocol):
-    """A variable that is guessed: its values of r records to learn from, and of q records that are attacked."""
+class TargetVariable(Protocol):
+    """Variable that is guessed: its values of r records to learn from, and of q records that are attacked."""
 
     def judge_guesses(
         self, nearest: Integers, group: Integers, attacked: Integers, group_of: Integers
@@ -92,8 +101,12 @@ class Sought(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
-    """Levels as codes, equal for equal ones: ``offered`` (r,) to learn from, ``own`` (q,). A missing one is a level."""
+class TargetLevels:
+    """Levels of the guessed variable as codes, equal for equal ones; a missing value is a level.
+
+    offered: codes of the records to learn from, (r,)
+    own: codes of the attacked records, (q,)
+    """
 
     offered: Floats
     own: Floats
@@ -106,14 +119,20 @@ class Levels:
         offered, own = ((codes - lowest).astype(np.int64) for codes in (self.offered, self.own))
         width = 1 + max(int(offered.max(initial=0)), int(own.max(initial=0)))
         levels, counts = np.unique(group * width + offered[nearest], return_counts=True)
-        most, best = _most_by_group(counts, levels // width)
+        most, best = _largest_count_by_group(counts, levels // width)
         right = np.isin(group_of * width + own[attacked], levels[best])
         return right / np.bincount(levels[best] // width)[group_of], most.astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
-    """Numbers without missing ones: ``offered`` (r,) to learn from, ``own`` (q,); what is near them is between ``lower`` and ``upper``, NaN nothing."""
+class TargetNumbers:
+    """Numbers of the guessed variable, without missing ones.
+
+    offered: of the records to learn from, (r,)
+    around: lower and upper ends of what is near each of these, (r,) each; NaN where nothing is
+    own: of the attacked records, (q,)
+    window: lower and upper ends of what is near each of these, (q,) each; NaN where nothing is
+    """
 
     offered: Floats
     around: tuple[Floats, Floats]
@@ -121,8 +140,8 @@ class Numbers:
     window: tuple[Floats, Floats]
 
     @cached_property
-    def _ranks(self) -> tuple[int, Integers, tuple[Integers, Integers], tuple[Integers, Integers]]:
-        """How many different numbers there are, and the ranks of the offered ones, of the ends of their windows, and of those of the attacked ones."""
+    def _ranks_of_numbers(self) -> tuple[int, Integers, tuple[Integers, Integers], tuple[Integers, Integers]]:
+        """Return how many different numbers there are, the ranks of the offered ones, and those of the ends of both kinds of windows."""
         ends = [end[~np.isnan(end)] for end in (*self.around, *self.window)]
         known = np.unique(np.concatenate([self.offered, *ends]))
         offered, *ranks = (np.searchsorted(known, one) for one in (self.offered, *self.around, *self.window))
@@ -133,13 +152,13 @@ class Numbers:
     ) -> tuple[Floats, Floats]:
         """Return the share of the best values that lie in the record's window, and in how many windows the best lie."""
         # ranks instead of numbers, so that a group and a number make one key without rounding
-        width, offered, around, window = self._ranks
+        width, offered, around, window = self._ranks_of_numbers
         values = np.unique(group * width + offered[nearest])
         there = ~np.isnan(self.around[0][nearest])
         lower, upper = (np.sort((group * width + ends[nearest])[there]) for ends in around)
         # windows of earlier groups are counted as opened and as closed
         counts = np.searchsorted(lower, values, "right") - np.searchsorted(upper, values, "left")
-        most, best = _most_by_group(counts, values // width)
+        most, best = _largest_count_by_group(counts, values // width)
         guesses = values[best]
         first, last = (group_of * width + ends[attacked] for ends in window)
         inside = np.searchsorted(guesses, last, "right") - np.searchsorted(guesses, first, "left")
@@ -147,14 +166,14 @@ class Numbers:
         return np.where(np.isnan(self.window[0][attacked]), 0.0, right), most.astype(np.float64)
 
 
-def _most_by_group(counts: Integers, group: Integers) -> tuple[Integers, Booleans]:
+def _largest_count_by_group(counts: Integers, group: Integers) -> tuple[Integers, Booleans]:
     """Return the largest count of each group, groups ascending, (g,), and which of the counts are as large, (m,)."""
     most = np.maximum.reduceat(counts, np.flatnonzero(np.diff(group, prepend=-1)))
     return most, counts == most[group]
 
 
-def windows(values: Floats, radius: Radius | None) -> tuple[Floats, Floats]:
-    """What counts as near each value (n,): (n,) and (n,), NaN nothing; without a radius the value alone."""
+def windows_around(values: Floats, radius: Radius | None) -> tuple[Floats, Floats]:
+    """Return the ends of what counts as near each value (n,), (n,) and (n,), NaN where nothing is; without a radius the value alone."""
     if radius is None:
         return values, values
     unfit = radius.kind == "log_relative"
@@ -162,9 +181,14 @@ def windows(values: Floats, radius: Radius | None) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True, eq=False)
-class Guessed:
-    """Of q records the chance that the guess is right, how far the k-th nearest lies, how many are asked, how many of these
-    agree with the guess, and how many records agree in all that is known: (q,) each.
+class GuessAccuracy:
+    """Accuracy of the guesses at q attacked records, (q,) each.
+
+    right: chance that the guess is right
+    distance: distance of the k-th nearest record
+    asked: number of donor records that the guess is made from
+    agreeing: number of these that agree with the guess
+    candidates: number of records that agree in all that is known
     """
 
     right: Floats
@@ -173,10 +197,10 @@ class Guessed:
     agreeing: Floats
     candidates: Integers
 
-    def confident(self, share: float) -> Booleans:
-        """The records (q,) whose guess is among this share of the most confident, and all that are as confident as the last of them.
+    def is_most_confident(self, share: float) -> Booleans:
+        """Mark the records (q,) whose guess is among this share of the most confident, and all that are as confident as the last of them.
 
-        More confident is a guess from nearer records; of equally near ones, that with which more of those asked agree, one
+        More confident is a guess from nearer records; of equally near ones, that with which more of the donors agree, one
         more being counted against it.
         """
         if not len(self.right):
@@ -189,8 +213,14 @@ class Guessed:
 
 
 @dataclass(frozen=True, eq=False)
-class _Alike:
-    """Records at K different ``places`` (K, d): ``count`` (K,) of them at each, those at place k being ``order[start[k] : start[k + 1]]``."""
+class _RecordsByPlace:
+    """Records grouped by their place: K different places in d variables.
+
+    places: the different places, (K, d)
+    count: number of records at each, (K,)
+    order: rows of the records, place after place; those at place k are ``order[start[k] : start[k + 1]]``
+    start: beginning of each place in ``order``, (K + 1,)
+    """
 
     places: Floats
     count: Integers
@@ -198,16 +228,16 @@ class _Alike:
     start: Integers
 
     @classmethod
-    def of(cls, places: Floats) -> _Alike:
-        """Of records at these places (r, d), which are never missing."""
+    def from_places(cls, places: Floats) -> _RecordsByPlace:
+        """Group records at these places (r, d), which are never missing."""
         kind = equivalence_classes(list(places.T), len(places))
         count = class_sizes(kind)
         start = np.concatenate([[0], np.cumsum(count)])
         order = np.argsort(kind, kind="stable")
         return cls(places[order[start[:-1]]], count, order, start)
 
-    def reach(self, apart: Floats, neighbours: int) -> Floats:
-        """How far the record lies that is the so manieth from each of q places, by the distances (q, K) of the different places: (q,)."""
+    def distance_to_nearest(self, apart: Floats, neighbours: int) -> Floats:
+        """Return the distance of the k-th nearest record, k being ``neighbours``, by the distances (q, K) to the different places: (q,)."""
         if neighbours == 1:
             return np.asarray(apart.min(axis=1))
         some = np.argpartition(apart, min(neighbours, apart.shape[1]) - 1, axis=1)[:, :neighbours]
@@ -217,42 +247,42 @@ class _Alike:
         last = np.argmax(counts >= neighbours, axis=1)
         return np.asarray(np.take_along_axis(near, order, axis=1)[np.arange(len(near)), last])
 
-    def records(self, kinds: Integers) -> Integers:
+    def records_at(self, place_numbers: Integers) -> Integers:
         """Return the records at some of the places, place after place."""
-        counts = self.count[kinds]
+        counts = self.count[place_numbers]
         first = np.cumsum(counts) - counts
-        return self.order[np.repeat(self.start[kinds] - first, counts) + np.arange(int(counts.sum()))]
+        return self.order[np.repeat(self.start[place_numbers] - first, counts) + np.arange(int(counts.sum()))]
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """Whom each of q attacked records asks, by g groups of records that agree in what is known.
+class NeighbourGroups:
+    """Donor records of each of q attacked records, by g groups of attacked records that agree in what is known.
 
     alike: records to learn from
     group_of: the group of each attacked record, (q,)
-    kinds: places in ``alike`` of the nearest records to learn from, group after group, (m,)
+    kinds: places in ``records_by_place`` of the nearest records to learn from, group after group, (m,)
     group: the group that these are nearest to, (m,)
     distance: how far the k-th nearest record lies, (g,)
     equal: how many records to learn from agree in all that is known, (g,)
     """
 
-    alike: _Alike
+    records_by_place: _RecordsByPlace
     group_of: Integers
     kinds: Integers
     group: Integers
     distance: Floats
-    equal: Integers
+    n_equal: Integers
 
     @classmethod
-    def of(cls, gower: Gower, offered: Floats, own: Floats, neighbours: int) -> Asked:
-        """Of records at places ``own`` (q, d) from the nearest at ``offered`` (r, d), r at least 1."""
+    def from_places(cls, gower: Gower, offered: Floats, own: Floats, neighbours: int) -> NeighbourGroups:
+        """Find the nearest records at ``offered`` (r, d), r at least 1, of the attacked records at places ``own`` (q, d)."""
         neighbours = min(neighbours, len(offered))
-        alike = _Alike.of(offered)
+        alike = _RecordsByPlace.from_places(offered)
         places, group_of = np.unique(own, axis=0, return_inverse=True)
         kinds, group = list[Integers](), list[Integers]()
         distance, equal = np.zeros(len(places)), np.zeros(len(places), dtype=np.int64)
         for rows, apart in gower.blocks(places, alike.places):
-            distance[rows] = alike.reach(apart, neighbours)
+            distance[rows] = alike.distance_to_nearest(apart, neighbours)
             line, kind = np.nonzero(apart <= distance[rows][:, None])
             kinds.append(kind)
             group.append(line + rows.start)
@@ -261,32 +291,32 @@ class Asked:
             kinds = group = [np.zeros(0, dtype=np.int64)]
         return cls(alike, group_of.ravel(), np.concatenate(kinds), np.concatenate(group), distance, equal)
 
-    def guessed(self, sought: Sought) -> Guessed:
-        """What they guess from the answers."""
+    def guess_values(self, target: TargetVariable) -> GuessAccuracy:
+        """Guess the values of a variable from the donors and return how accurate the guesses are."""
         right, agreeing = np.zeros(len(self.group_of)), np.zeros(len(self.distance))
-        sizes = self.alike.count[self.kinds]
+        sizes = self.records_by_place.count[self.kinds]
         asked = np.bincount(self.group, sizes, len(self.distance)).astype(np.int64)
         order = np.argsort(self.group_of, kind="stable")
         for first, last in _blocks_of_groups(asked):
             kind = slice(*np.searchsorted(self.group, [first, last]))
             those = order[slice(*np.searchsorted(self.group_of[order], [first, last]))]
-            right[those], agreeing[first:last] = sought.judge_guesses(
-                self.alike.records(self.kinds[kind]),
+            right[those], agreeing[first:last] = target.judge_guesses(
+                self.records_by_place.records_at(self.kinds[kind]),
                 np.repeat(self.group[kind] - first, sizes[kind]),
                 those,
                 self.group_of[those] - first,
             )
-        return Guessed(
+        return GuessAccuracy(
             right,
             self.distance[self.group_of],
             asked[self.group_of],
             agreeing[self.group_of],
-            self.equal[self.group_of],
+            self.n_equal[self.group_of],
         )
 
 
 def _blocks_of_groups(asked: Integers) -> Iterator[tuple[int, int]]:
-    """Yield the first group and the one after the last of every block of groups that ask few enough records to be looked at together."""
+    """Yield the first group and the one after the last of every block of groups with few enough donors to be looked at together."""
     block = (np.cumsum(asked) - 1) // MOST_ASKED
     ends = [*np.flatnonzero(np.diff(block)).tolist(), len(asked) - 1]
     first = 0
@@ -296,47 +326,52 @@ def _blocks_of_groups(asked: Integers) -> Iterator[tuple[int, int]]:
         first = end + 1
 
 
-def alone(sought: Sought, offered: Integers, attacked: int) -> Floats:
-    """The chance to be right of the one best guess for everybody, (attacked,), from all ``offered`` records."""
+def chance_of_constant_guess(target: TargetVariable, offered: Integers, attacked: int) -> Floats:
+    """Return the chance that the one best guess for everybody is right, (attacked,), from all ``offered`` records."""
     one_group = np.zeros(len(offered), dtype=np.int64), np.zeros(attacked, dtype=np.int64)
-    return sought.judge_guesses(np.arange(len(offered)), one_group[0], np.arange(attacked), one_group[1])[0]
+    return target.judge_guesses(np.arange(len(offered)), one_group[0], np.arange(attacked), one_group[1])[0]
 
 
-def sought(
+def target_variable(
     learned: Microdata, attacked: Microdata, name: str, radius: Radius | None
-) -> tuple[Sought, Integers, Integers]:
-    """A variable as what is guessed of the records of ``attacked`` that have a value of it, and its rows in both tables.
+) -> tuple[TargetVariable, Integers, Integers]:
+    """Return a variable as what is guessed of the records of ``attacked`` that have a value of it, and its rows in both tables.
 
-    Raises NotComputable where the records to learn from have none, or show it as no values.
+    Raises NotComputable where the records to learn from have no value, or labels or means in place of values.
     """
     if attacked.schema[name].kind.has_levels:
         alone = Gower.of([learned], [name])
         codes = alone.places(learned)[:, 0], alone.places(attacked)[:, 0]
-        return Levels(*codes), np.arange(len(learned)), np.arange(len(attacked))
+        return TargetLevels(*codes), np.arange(len(learned)), np.arange(len(attacked))
     values = learned.numbers(name), attacked.numbers(name)
     rows = tuple(np.flatnonzero(~np.isnan(one)) for one in values)
     if not len(rows[0]):
         raise NotComputable(f'no released record has a value of "{name}"')
     offered, own = (one[some] for one, some in zip(values, rows, strict=True))
-    return Numbers(offered, windows(offered, radius), own, windows(own, radius)), rows[0], rows[1]
+    return TargetNumbers(offered, windows_around(offered, radius), own, windows_around(own, radius)), rows[0], rows[1]
 
 
-def check(data: Microdata, target: str, spec: AttributeInferenceSpec, place: str) -> None:
-    """BadInput where the confidential values do not suit a radius."""
+def check_data(data: Microdata, target: str, spec: AttributeInferenceSpec, place: str) -> None:
+    """Raise BadInput where the confidential values do not suit a radius."""
     check_log_scale(data, spec.radius, place)
 
 
-def _limits(case: Case, guessed: Sequence[str]) -> tuple[OfferedLimit, ...]:
-    """One limit for all variables where their intervals can decide it together, else one for each. The baseline is the share of the commonest value."""
+def _draft_limits(case: Case, guessed: Sequence[str]) -> tuple[OfferedLimit, ...]:
+    """Return one limit for all variables where their intervals can decide it together, else one for each. The baseline is the share of the
+    commonest value.
+    """
     found = [
-        excess_limit("inference", case, max(0.5, case.table[name].commonest), series=len(guessed)) for name in guessed
+        added_risk_limit("inference", case, max(0.5, case.table[name].commonest), series=len(guessed))
+        for name in guessed
     ]
     if len(guessed) == 1 or all(one.detectable is None or one.detectable <= one.limit for one in found):
         return (max(found, key=lambda one: one.detectable or 0.0),)
     return tuple(replace(one, target=name) for name, one in zip(guessed, found, strict=True))
 
 
-def _choices(confidential: Microdata, released: Microdata, known: Sequence[str]) -> tuple[Strategy, ...]:
+def _known_variable_sets(
+    confidential: Microdata, released: Microdata, known: Sequence[str]
+) -> tuple[IntruderStrategy, ...]:
     """Return the sets of known variables that the intruder may use, the set of all first.
 
     From 5 known variables on these are all of them, those that the release keeps, and all but one of those that it replaces.
@@ -344,83 +379,97 @@ def _choices(confidential: Microdata, released: Microdata, known: Sequence[str])
     names = sorted(known)
     if is_every_subset_tried(len(names)):
         # Who knows one variable more can still ignore it, so that the risk does not fall.
-        return tuple(strategy_of(names, used) for used in tried_subsets([names]) if used)
+        return tuple(make_strategy(names, used) for used in subsets_to_try([names]) if used)
     kept = kept_variables(confidential, released, names)
     replaced = frozenset(names) - kept
     chosen = dict.fromkeys([frozenset(names), kept, *(frozenset(names) - {name} for name in sorted(replaced))])
-    return tuple(strategy_of(names, used) for used in chosen if used)
+    return tuple(make_strategy(names, used) for used in chosen if used)
 
 
-def _targets(
+def _attacked_rows(
     data: Microdata, controls: Microdata, spec: AttributeInferenceSpec, rng: np.random.Generator
 ) -> dict[TargetKind, tuple[Integers, Integers]]:
-    """Rows of the records and of the controls that are attacked, by the kind of target; the random ones are drawn first, asked for or not."""
+    """Return the rows of the records and of the controls that are attacked, by the kind of target; the random ones are drawn first, asked
+    for or not.
+    """
     found: dict[TargetKind, tuple[Integers, Integers]] = {
-        "random": (drawn(data, spec.records, rng), drawn(controls, spec.records, rng))
+        "random": (draw_rows(data, spec.records, rng), draw_rows(controls, spec.records, rng))
     }
     if "vulnerable" in spec.people:
         found["vulnerable"] = draw_vulnerable_rows(data, controls, spec.vulnerable, spec.records, rng)
     return {kind: rows for kind, rows in found.items() if kind in spec.people}
 
 
-def _sampled(what: str, rows: Integers, data: Microdata) -> str:
+def _sample_text(what: str, rows: Integers, data: Microdata) -> str:
     return f"{len(rows):,} of {len(data):,} {what}, at random" if len(rows) < len(data) else ""
 
 
 @dataclass(frozen=True, eq=False)
-class _Attacked:
-    """Guesses of one variable: of the q attacked records that have a value, numbered by ``rows`` (q,), and of controls.
+class _VariableAttack:
+    """Attack on one variable: guesses about q people and c controls that have a value.
 
-    ``constant`` (q,) and ``from_controls`` (q,) are the chances to be right without the release. ``by_choice`` has the chances of both by each of the ``choices``,
-    (s, q) and (s, c); ``without`` has those without the release by all that is known, (q,) and (c,).
+    rows: rows of the attacked people, (q,)
+    training: accuracy of the guesses about people
+    control: accuracy of those about controls
+    constant: chance of the one best guess for everybody to be right, (q,)
+    from_controls: chance of the attack from the control records to be right, (q,)
+    choices: strategies that were tried, all that is known first
+    by_choice: chances of people, (s, q), and of controls, (s, c), by each strategy
+    without: chances without the release by all that is known, (q,) and (c,)
     """
 
     rows: Integers
-    training: Guessed
-    control: Guessed
+    training: GuessAccuracy
+    control: GuessAccuracy
     constant: Floats
     from_controls: Floats
-    choices: tuple[Strategy, ...]
-    by_choice: tuple[Floats, Floats]
-    without: tuple[Floats, Floats]
+    strategies: tuple[IntruderStrategy, ...]
+    by_strategy: tuple[Floats, Floats]
+    without_release: tuple[Floats, Floats]
 
     def estimates(
-        self, name: str, share: float | None, said: list[str], params: Mapping[str, str], rng: np.random.Generator
+        self, name: str, share: float | None, remarks: list[str], params: Mapping[str, str], rng: np.random.Generator
     ) -> Iterator[Estimate]:
-        """Those of all guesses, and those of the most confident where a ``share`` is asked for."""
-        words = "; ".join(filter(None, said))
+        """Yield the estimates of all guesses, and of the most confident where a ``share`` is asked for."""
+        words = "; ".join(filter(None, remarks))
         every = np.ones(len(self.rows), dtype=np.bool_), np.ones(len(self.control.right), dtype=np.bool_)
-        yield from self._of(*every, rng).estimates(name, words, **params)
-        yield from largest_excess(
-            *self.by_choice, self.choices, rng.spawn(1)[0],
-            choices=len(self.choices), without=self.without, target=name, params=params,
+        yield from self._result_of(*every, rng).estimates(name, words, **params)
+        yield from largest_excess_estimates(
+            *self.by_strategy, self.strategies, rng.spawn(1)[0],
+            n_strategies=len(self.strategies), without=self.without_release, target=name, params=params,
         )  # fmt: skip
-        learned = _rate(self.from_controls, every[0])
+        learned = _success_rate(self.from_controls, every[0])
         yield Estimate("from_controls", learned.value, name, *learned.interval, reason=words, params=params)
         if share is None:
             return
-        sure = self.training.confident(share), self.control.confident(share)
-        yield from self._of(*sure, rng).estimates(name, words, guesses="confident", **params)
+        sure = self.training.is_most_confident(share), self.control.is_most_confident(share)
+        yield from self._result_of(*sure, rng).estimates(name, words, guesses="confident", **params)
 
-    def _of(self, own: Booleans, others: Booleans, rng: np.random.Generator) -> AttackResult:
+    def _result_of(self, own: Booleans, others: Booleans, rng: np.random.Generator) -> AttackResult:
+        """Return the attack's result by some of the people, (q,), and some of the controls, (c,)."""
         right, of_controls = self.training.right, self.control.right
-        rates = (_rate(right, own), _rate(self.constant, own), _rate(of_controls, others))
-        added = right - self.without[0], of_controls - self.without[1]
-        gain = Gain.from_differences(added[0][own], added[1][others], stream_aside(rng))
-        return AttackResult(*rates, p_value=exact_p_value(right[own], of_controls[others], rng), gain=gain)
+        rates = (_success_rate(right, own), _success_rate(self.constant, own), _success_rate(of_controls, others))
+        added = right - self.without_release[0], of_controls - self.without_release[1]
+        gain = AddedSuccess.from_differences(added[0][own], added[1][others], independent_stream(rng))
+        return AttackResult(*rates, p_value=exact_p_value(right[own], of_controls[others], rng), added_success=gain)
 
 
-def _rate(right: Floats, chosen: Booleans) -> Rate:
-    return Rate(math.fsum(right[chosen]), int(np.count_nonzero(chosen)))
+def _success_rate(right: Floats, chosen: Booleans) -> SuccessRate:
+    return SuccessRate(math.fsum(right[chosen]), int(np.count_nonzero(chosen)))
 
 
 @dataclass(frozen=True, eq=False)
-class _Sides:
-    """The ``training`` records and the ``control`` records that are attacked, all ``controls``, and the ``released`` ones.
+class _AttackTables:
+    """Tables of an attack: who is attacked, and whose values are learned from.
 
-    ``halves`` are the controls in two tables. ``of_half`` says for each training record, and for each control record that is attacked, by 0 and 1 from which
-    of these it is guessed without the release: one that does not have it. ``places`` keeps where the records of each attacker lie by all that is known, and ``asked``
-    the records that each compares by some of it, for the next variable without missing values.
+    training: attacked records of the data
+    control: attacked control records
+    controls: all control records
+    released: released records
+    halves: the controls in two tables
+    of_half: from which half, 0 or 1, each training record and each control record is guessed without the release: one that does not have it
+    places: where the records of each attacker lie by all that is known
+    asked: donors by some of what is known, kept for the next variable without missing values
     """
 
     training: Microdata
@@ -430,7 +479,7 @@ class _Sides:
     halves: tuple[Microdata, Microdata]
     of_half: tuple[Integers, Integers]
     places: dict[str, tuple[Gower, Floats, Floats]] = field(default_factory=dict)
-    asked: dict[tuple[str, tuple[str, ...]], Asked] = field(default_factory=dict)
+    neighbour_groups: dict[tuple[str, tuple[str, ...]], NeighbourGroups] = field(default_factory=dict)
 
     @classmethod
     def from_rows(
@@ -441,61 +490,65 @@ class _Sides:
         controls: Microdata,
         released: Microdata,
         rng: np.random.Generator,
-    ) -> _Sides:
-        """Return the sides of an attack on some rows of the data and of the controls; ``rng`` divides the controls."""
-        first, members = half_by_values(controls, rng), of_rows(data, own)
-        halves = (of_rows(controls, np.flatnonzero(first)), of_rows(controls, np.flatnonzero(~first)))
-        of_half = (half_by_values(members, rng).astype(np.int64), first[others].astype(np.int64))
-        return cls(members, of_rows(controls, others), controls, released, halves, of_half)
+    ) -> _AttackTables:
+        """Return the tables of an attack on some rows of the data and of the controls; ``rng`` divides the controls."""
+        first, members = draw_half_by_values(controls, rng), select_rows(data, own)
+        halves = (select_rows(controls, np.flatnonzero(first)), select_rows(controls, np.flatnonzero(~first)))
+        of_half = (draw_half_by_values(members, rng).astype(np.int64), first[others].astype(np.int64))
+        return cls(members, select_rows(controls, others), controls, released, halves, of_half)
 
-    def attacked(self, name: str, spec: AttributeInferenceSpec, choices: tuple[Strategy, ...]) -> _Attacked:
-        """The attack on one variable, by all that is known and by other ``choices`` of it. Raises NotComputable where it cannot be made."""
+    def attack_variable(
+        self, name: str, spec: AttributeInferenceSpec, strategies: tuple[IntruderStrategy, ...]
+    ) -> _VariableAttack:
+        """Attack one variable, by all that is known and by other ``strategies`` of it. Raises NotComputable where it cannot be attacked."""
         radius = spec.radius.get(name)
 
         known = sorted(spec.known)
 
-        def tried(
+        def guess_from(
             which: str, learned: Microdata, attacked: Microdata, subsets: Sequence[Sequence[str]] = (known,)
-        ) -> tuple[Integers, list[Guessed]]:
+        ) -> tuple[Integers, list[GuessAccuracy]]:
             """Return the attacked records that have a value, and the guesses by each of these subsets of what is known."""
-            what, offered, rows = sought(learned, attacked, name, radius)
+            what, offered, rows = target_variable(learned, attacked, name, radius)
             every = len(offered) == len(learned) and len(rows) == len(attacked)
             if which not in self.places:
                 whole = Gower.of([learned], known)
                 self.places[which] = whole, whole.places(learned), whole.places(attacked)
             gower, learned_places, attacked_places = self.places[which]
-            guesses = list[Guessed]()
+            guesses = list[GuessAccuracy]()
             for used in map(tuple, subsets):
-                asked = self.asked.get((which, used)) if every else None
+                asked = self.neighbour_groups.get((which, used)) if every else None
                 if asked is None:
                     at = [known.index(one) for one in used]
                     sides = learned_places[offered][:, at], attacked_places[rows][:, at]
-                    asked = Asked.of(gower.of_some(used), *sides, spec.neighbours)
+                    asked = NeighbourGroups.from_places(gower.of_some(used), *sides, spec.neighbours)
                 if every:
-                    self.asked[which, used] = asked
-                guesses.append(asked.guessed(what))
+                    self.neighbour_groups[which, used] = asked
+                guesses.append(asked.guess_values(what))
             return rows, guesses
 
-        subsets = [choice.used for choice in choices]  # all that is known first
-        rows, by_training = tried("training", self.released, self.training, subsets)
-        by_control = tried("control", self.released, self.control, subsets)[1]
+        subsets = [choice.used for choice in strategies]  # all that is known first
+        rows, by_training = guess_from("training", self.released, self.training, subsets)
+        by_control = guess_from("control", self.released, self.control, subsets)[1]
         training, control = by_training[0], by_control[0]
         for found, whose in ((training, "record"), (control, "control record")):
             if not len(found.right):
                 raise NotComputable(f'no attacked {whose} has a value of "{name}"')
-        what, offered, _ = sought(self.controls, self.training, name, radius)
-        without = tried("without", self.controls, self.training)[1][0].right
+        what, offered, _ = target_variable(self.controls, self.training, name, radius)
+        without = guess_from("without", self.controls, self.training)[1][0].right
         by_choice = [np.stack([one.right for one in guesses]) for guesses in (by_training, by_control)]
-        constant = alone(what, offered, len(rows))
+        constant = chance_of_constant_guess(what, offered, len(rows))
 
-        def guessed_without(side: int, attacked: Microdata) -> Floats:
-            """Each record's chance to be guessed by all that is known from the half of the controls without it, (records that have a value,)."""
+        def chance_without_release(side: int, attacked: Microdata) -> Floats:
+            """Return each record's chance to be guessed by all that is known from the half of the controls without it, (records that have
+            a value,).
+            """
             found = np.full(len(attacked), np.nan)
             for half, learned in enumerate(self.halves):
                 at = np.flatnonzero(self.of_half[side] == half)
                 if not len(at) or not len(learned):
                     continue
-                kept, (guesses,) = tried(f"half {half} of side {side}", learned, of_rows(attacked, at))
+                kept, (guesses,) = guess_from(f"half {half} of side {side}", learned, select_rows(attacked, at))
                 found[at[kept]] = guesses.right
             there = (
                 np.arange(len(attacked))
@@ -506,15 +559,15 @@ class _Sides:
             return np.asarray(np.nan_to_num(found[there]), dtype=np.float64)
 
         try:
-            without_release = guessed_without(0, self.training), guessed_without(1, self.control)
+            without_release = chance_without_release(0, self.training), chance_without_release(1, self.control)
         except NotComputable:  # a half of few controls has no value of the variable
             without_release = np.zeros(len(rows)), np.zeros(len(control.right))
-        return _Attacked(
-            rows, training, control, constant, without, choices, (by_choice[0], by_choice[1]), without_release
+        return _VariableAttack(
+            rows, training, control, constant, without, strategies, (by_choice[0], by_choice[1]), without_release
         )
 
-    def left_out(self, name: str) -> Iterator[str]:
-        """How many records of each side lack a number that is to be guessed, in words."""
+    def missing_value_remarks(self, name: str) -> Iterator[str]:
+        """Yield how many records of each table lack a number that is to be guessed, in words."""
         if self.training.schema[name].kind.has_levels:
             return
         sides = (("training", self.training), ("controls", self.control), ("released", self.released))
@@ -525,7 +578,7 @@ class _Sides:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttributeInferenceSpec(Spec):
-    """What the intruder knows and guesses, how near a guess is right, and from how many records it is made."""
+    """Variables that the intruder knows and guesses, how near a right guess is, and from how many records it is made."""
 
     known: Annotated[
         Known, Variant("variables the intruder knows; default: the quasi-identifiers that are not guessed")
@@ -552,7 +605,7 @@ class AttributeInferenceSpec(Spec):
     vulnerable: VulnerableTargets = None
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Known and sensitive variables filled in by role."""
+        """Return these settings with known and sensitive variables filled in by role."""
         known = self.known or tuple(
             name for name in schema.names_by_role(Role.QUASI_IDENTIFIER) if name not in self.sensitive
         )
@@ -560,7 +613,7 @@ class AttributeInferenceSpec(Spec):
         return replace(self, known=known, sensitive=sensitive)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when nothing is known or guessed, a variable is both, or a radius is missing or out of place."""
+        """Raise BadInput when nothing is known or guessed, a variable is both, or a radius is missing or out of place."""
         full = self.for_release(schema, released)
         if not full.known:
             raise BadInput(
@@ -586,7 +639,7 @@ class AttributeInferenceSpec(Spec):
 
 OUTPUTS = (
     *attack_outputs("attribute inference", "guesses", "are right", ("inference",), INFERENCE),
-    *largest_excess_output("attribute inference", ("inference",), INFERENCE),
+    *largest_excess_outputs("attribute inference", ("inference",), INFERENCE),
     Output(
         "from_controls",
         "share of the records that the release was made of whose value the same attack guesses rightly from the control records "
@@ -604,8 +657,8 @@ OUTPUTS = (
 )
 
 
-def _offer(case: Case) -> Offer | DeclinedOffer | None:
-    """Whether sensitive values are guessed better of those in the data than of others."""
+def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
+    """Offer to measure whether sensitive values are guessed better of those in the data than of others."""
     guessed = [name for name in case.guessed if name not in case.known]
     if case.want != "synthesis":
         return None
@@ -620,7 +673,7 @@ def _offer(case: Case) -> Offer | DeclinedOffer | None:
     why = (
         f"whether {', '.join(guessed)} can be guessed better of people whose records were used than of others. {alike}"
     )
-    return Offer(why.strip(), settings, limits=_limits(case, guessed))
+    return Offer(why.strip(), settings, limits=_draft_limits(case, guessed))
 
 
 @measure_method(
@@ -630,8 +683,8 @@ def _offer(case: Case) -> Offer | DeclinedOffer | None:
     outputs=OUTPUTS,
     confidential=True,
     controls=True,
-    check=check,
-    combine=combined,
+    check=check_data,
+    combine=combine_attacks,
     per_record=(
         RecordArray(
             "candidates",
@@ -656,11 +709,11 @@ def _offer(case: Case) -> Offer | DeclinedOffer | None:
         ),
     ),
 )
-@drafts(_offer)
+@drafts(_draft_offer)
 def attribute_inference(
     confidential: Microdata, released: Microdata, spec: AttributeInferenceSpec, run: Run
 ) -> Measure:
-    """The attack on each sensitive variable, of all guesses and of the most confident ones (``guesses`` in the parameters).
+    """Measure the attack on each sensitive variable, of all guesses and of the most confident ones (``guesses`` in the parameters).
 
     ``per_record``: ``candidates``, ``right`` and ``from_controls``, (n,) each, NaN of records that are not attacked; of the variable whose
     guess is the most probably right, of equal ones that of which the controls say least.
@@ -669,11 +722,11 @@ def attribute_inference(
     rng = run.for_all
     estimates, (right, before, candidates) = list[Estimate](), np.full((3, len(confidential)), np.nan)
     tables = confidential.controls, released
-    choices = _choices(confidential, released, spec.known)
+    choices = _known_variable_sets(confidential, released, spec.known)
     attacks = [
         (kind, rows, sides, name)
-        for kind, rows in _targets(confidential, confidential.controls, spec, rng).items()
-        for sides in [_Sides.from_rows(confidential, *rows, *tables, stream_aside(rng))]
+        for kind, rows in _attacked_rows(confidential, confidential.controls, spec, rng).items()
+        for sides in [_AttackTables.from_rows(confidential, *rows, *tables, independent_stream(rng))]
         for name in spec.sensitive
     ]
     for kind, (own, others), sides, name in attacks:
@@ -681,18 +734,18 @@ def attribute_inference(
         try:
             if not len(others):
                 raise NotComputable("no control record is as vulnerable as the people who are attacked")
-            found = sides.attacked(name, spec, choices)
+            found = sides.attack_variable(name, spec, choices)
         except NotComputable as error:
             estimates += [Estimate.not_computed(output.name, error.reason, name, **params) for output in OUTPUTS]
             continue
         if kind == "random":
-            said = [_sampled("records", own, confidential), _sampled("controls", others, confidential.controls)]
+            said = [_sample_text("records", own, confidential), _sample_text("controls", others, confidential.controls)]
         else:
             said = [
                 f"the {len(own):,} most vulnerable of {len(confidential):,} records, and {len(others):,} controls as vulnerable"
             ]
         share = spec.confident if kind == "random" else None
-        estimates += found.estimates(name, share, [*said, *sides.left_out(name)], params, rng.spawn(1)[0])
+        estimates += found.estimates(name, share, [*said, *sides.missing_value_remarks(name)], params, rng.spawn(1)[0])
         at = own[found.rows]
         chance = found.training.right
         worse = ~(right[at] > chance) & ~((right[at] == chance) & (before[at] <= found.from_controls))

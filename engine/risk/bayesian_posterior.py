@@ -1,22 +1,18 @@
-"""What the strongest intruder learns: the posterior of a record's values, given the release and all other records.
+"""Strongest intruder: the posterior of a record's values, given the release and all other records.
 
 Reiter, Wang & Zhang, eq. 1: p(Y_i | Z, X, D_-i) is proportional to p(Z | Y_i, X, D_-i) p(Y_i | X, D_-i). The intruder knows every
 record but one, its values that are released unchanged, and the models of the release with their settings; each guess at the rest is weighed
-by how well the release bears it out. R (eq. 2) is the share of the records whose most likely guess is the truth, where q guesses are
-equally likely 1/q of a record; PR (eq. 13) is the same by the prior alone. Against the paper's open problem nothing is fitted anew for a
+by how well the release supports it. R (eq. 2) is the share of the records whose most likely guess is the truth, where q guesses are
+equally likely 1/q of a record; PR (eq. 13) is the same by the prior alone. Against the paper's open problem nothing is fitted again for a
 guess: ``sfumato.engine.methods.release_models`` asks each model for all guesses of a record at once.
 
 An intruder who lacks several records averages over what they may be: p(Z | D_-S, Y_i) is the mean over draws of the other lacking records
-from what is known.
+from what is known. ``own_record_risk`` is of an intruder who knows all other records and looks at what was released of the record
+itself alone. That one
+is weaker than one who weighs the whole release: every other released record tells of the fit too, which the record has moved.
 
-What is wrong with a low R: an intruder with another prior, or who asks about a guess that ``observed`` leaves out, is not weighed here, and
+A low R may mislead: an intruder with another prior, or a guess that ``observed`` leaves out, is not weighed here, and
 R says nothing of a record alone: ``posterior_of_truth`` and the records do.
-
-An intruder who knows all other records and looks at what was released of the one asked about alone.
-
-Weaker than one who weighs the whole release: every other released record tells of the fit too, which the record asked about has moved.
-
-What the posteriors of single records come to: R and PR, how beliefs moved, and R over the datasets of a release.
 """
 
 from __future__ import annotations
@@ -54,15 +50,15 @@ from ..methods.spec import Param, Spec
 from ..statistics.combining import monte_carlo_mean
 from ..statistics.score_interval import score_interval
 from ..wording import agreeing_word, count_noun
-from ._guess_space import GuessSpace, OpenGuesses, Space, expected
-from ._ties import SAME, as_likely, share_right
+from ._guess_space import CandidateGuesses, GuessSpace, Space, expected_values
+from ._ties import LOG_TOLERANCE, chance_of_truth, count_guesses_as_likely
 
-Arrays = Mapping[str, NDArray[Any]]
-NEARLY = 0.95
-BEFORE = "before the release"
-NEAR = 0.05
-MOST_HEAVY = 0.5
-"""Of the records, above which nothing is said of any."""
+ArraysByName = Mapping[str, NDArray[Any]]
+NEARLY_CERTAIN = 0.95
+WITHOUT_RELEASE = "before the release"
+SMALL_STEP_ERROR = 0.05
+MAX_HEAVY_SHARE = 0.5
+"""Share of the records with too few supporting draws above which nothing is reported of any."""
 
 
 BELIEFS = Beliefs(
@@ -74,38 +70,39 @@ BELIEFS = Beliefs(
     neither="wrong_both",
     of_first="posterior_risk_of_first",
     datasets="datasets",
-    certain=NEARLY,
+    certain=NEARLY_CERTAIN,
     prior="prior",
     unknowing="uniform",
 )
-OWN = ("step_error", "remarks")
+ARRAYS_OF_BLOCKS = ("step_error", "remarks")
 CELLS = 200_000
 """Guesses times datasets that are weighed at a time."""
-SHOWN = 5
-"""The guesses of a record that are kept."""
-FIRST_LOOK = 32
-NEGLIGIBLE = 5.0
+KEPT_GUESSES = 5
+"""Number of the most likely guesses of a record that are kept."""
+FIRST_GUESSES = 32
+NEGLIGIBLE_LOG_DIFFERENCE = 5.0
 """A guess whose logarithm lies so far below the most likely one has a posterior below a hundredth of its."""
 
 
-def summarised(
+def summarise_posteriors(
     data: Microdata,
-    parts: Sequence[Arrays],
+    parts: Sequence[ArraysByName],
     numbers: Sequence[str],
     groups: tuple[str, NDArray[Any]] | None,
-    drawn: bool,
-    guessed: bool = False,
+    is_sample: bool,
+    has_drawn_records: bool = False,
 ) -> WholeReleaseMeasure:
-    """All records together, and by ``groups``, a name and the group (n,) of each.
+    """Summarise the posteriors of all records together, and by ``groups``, a name and the group (n,) of each.
 
-    ``drawn``: the records asked about are a random part of all. ``guessed``: what the intruder lacks besides was drawn, for each block by itself.
+    ``is_sample``: the targets are a random part of all records. ``has_drawn_records``: the other records that the intruder lacks were drawn, for each
+        block by itself.
     """
     whole = [part for part in parts if "record" in part]
-    found = {name: np.concatenate([part[name] for part in whole]) for name in whole[0] if name not in OWN}
+    found = {name: np.concatenate([part[name] for part in whole]) for name in whole[0] if name not in ARRAYS_OF_BLOCKS}
     blocks = np.repeat(np.arange(len(whole)), [len(part["record"]) for part in whole])
 
-    def limits(own: NDArray[np.bool_]) -> Limits:
-        return Limits(drawn, blocks[own] if guessed else None)
+    def uncertainty(own: NDArray[np.bool_]) -> MeanUncertainty:
+        return MeanUncertainty(is_sample, blocks[own] if has_drawn_records else None)
 
     remark = "; ".join(dict.fromkeys(str(text) for part in parts for text in part["remarks"]))
     if found["bounded"].any():
@@ -113,38 +110,44 @@ def summarised(
             filter(None, [remark, f"of {int(found['bounded'].sum()):,} records the posterior is an upper bound"])
         )
     heavy = int(found["heavy"].sum())
-    if heavy > MOST_HEAVY * len(found["heavy"]):
+    if heavy > MAX_HEAVY_SHARE * len(found["heavy"]):
         raise NotComputable(
             f"of {heavy:,} of {len(found['heavy']):,} records so few draws of the posterior bear what would be said that nothing is"
         )
     if heavy:
         remark = "; ".join(filter(None, [remark, f"of {heavy:,} records few draws of the posterior bear what is said"]))
-    uses = [({}, np.ones(len(found["record"]), dtype=np.bool_)), *_groups(groups, found["record"])]
+    uses = [({}, np.ones(len(found["record"]), dtype=np.bool_)), *_records_by_group(groups, found["record"])]
     estimates: list[Estimate] = []
     for told, own in uses:
-        estimates += _of({name: array[own] for name, array in found.items()}, limits(own), remark, told)
-    estimates += _numbers(found, numbers, limits(np.ones(len(blocks), dtype=np.bool_)), remark)
+        estimates += _belief_estimates(
+            {name: array[own] for name, array in found.items()}, uncertainty(own), remark, told
+        )
+    estimates += _distance_estimates(found, numbers, uncertainty(np.ones(len(blocks), dtype=np.bool_)), remark)
     for told, own in uses:
         for first, right in enumerate(found["first_right"][own].T, start=1):
             params, before = {**told, "datasets": first}, found["prior_right"][own]
-            estimates.append(_share("posterior_risk_of_first", right, limits(own), remark, params, before))
+            estimates.append(
+                _share_estimate("posterior_risk_of_first", right, uncertainty(own), remark, params, before)
+            )
         if "own_first_right" in found:
             for first, right in enumerate(found["own_first_right"][own].T, start=1):
                 params, before = {**told, "datasets": first}, found["prior_right"][own]
-                estimates.append(_share("own_record_risk", right, limits(own), remark, params, before))
-    estimates += _computing(parts, found)
+                estimates.append(_share_estimate("own_record_risk", right, uncertainty(own), remark, params, before))
+    estimates += _computation_estimates(parts, found)
     datasets = tuple(
         Measure(
             (
                 *(
-                    _share("posterior_risk", right[inside], limits(inside), remark, told, found["prior_right"][inside])
+                    _share_estimate(
+                        "posterior_risk", right[inside], uncertainty(inside), remark, told, found["prior_right"][inside]
+                    )
                     for told, inside in uses
                 ),
                 *(
-                    _share(
+                    _share_estimate(
                         "own_record_risk",
                         alone[inside, draw],
-                        limits(inside),
+                        uncertainty(inside),
                         remark,
                         told,
                         found["prior_right"][inside],
@@ -152,11 +155,16 @@ def summarised(
                     for alone in (found[name] for name in found if name == "own_alone_right")
                     for told, inside in uses
                 ),
-                _share(
-                    "posterior_of_truth", own, limits(np.ones(len(own), dtype=np.bool_)), remark, {}, found["prior"]
+                _share_estimate(
+                    "posterior_of_truth",
+                    own,
+                    uncertainty(np.ones(len(own), dtype=np.bool_)),
+                    remark,
+                    {},
+                    found["prior"],
                 ),
             ),
-            _per_record(data, found, own, candidates),
+            _arrays_by_record(data, found, own, candidates),
         )
         for draw, (right, own, candidates) in enumerate(
             zip(found["alone_right"].T, found["alone_probability"].T, found["alone_candidates"].T, strict=True)
@@ -168,11 +176,15 @@ def summarised(
         if name.startswith("top") or name in ("record", "probability", "prior")
     }
     return WholeReleaseMeasure(
-        Measure(tuple(estimates), _per_record(data, found, found["probability"], found["candidates"])), datasets, kept
+        Measure(tuple(estimates), _arrays_by_record(data, found, found["probability"], found["candidates"])),
+        datasets,
+        kept,
     )
 
 
-def _per_record(data: Microdata, found: Arrays, probability: Floats, candidates: NDArray[Any]) -> Arrays:
+def _arrays_by_record(
+    data: Microdata, found: ArraysByName, probability: Floats, candidates: NDArray[Any]
+) -> ArraysByName:
     arrays = {"probability": probability, "candidates": candidates.astype(np.float64), "prior": found["prior"]}
     spread = {name: np.full(len(data), np.nan) for name in arrays}
     for name, values in arrays.items():
@@ -180,10 +192,10 @@ def _per_record(data: Microdata, found: Arrays, probability: Floats, candidates:
     return spread
 
 
-def _groups(
+def _records_by_group(
     groups: tuple[str, NDArray[Any]] | None, records: NDArray[np.intp]
 ) -> Iterator[tuple[dict[str, str], NDArray[np.bool_]]]:
-    """What the rows of each group say beside, and which of the records (t,) are in it."""
+    """Yield the parameters of each group's rows, and which of the records (t,) are in it."""
     if groups is not None:
         name, values = groups
         for value in sorted(set(values[records])):
@@ -191,30 +203,34 @@ def _groups(
 
 
 @dataclass(frozen=True, eq=False)
-class Limits:
-    """What the mean over the t records asked about is uncertain by: that they were ``drawn`` from all, or that each of their ``blocks`` (t,) has draws of its own."""
+class MeanUncertainty:
+    """Sources of uncertainty of a mean over the t targets.
 
-    drawn: bool
+    drawn: whether the targets were drawn from all records
+    blocks: block of each target, (t,), where each block has draws of its own; None where there are none
+    """
+
+    is_sample: bool
     blocks: NDArray[np.intp] | None
 
     @property
-    def exact(self) -> bool:
-        """Whether nothing was drawn."""
-        return not self.drawn and self.blocks is None
+    def is_exact(self) -> bool:
+        """Return whether nothing was drawn."""
+        return not self.is_sample and self.blocks is None
 
-    def some(self, own: NDArray[np.bool_]) -> Limits:
-        """Those of some of the records (t,)."""
+    def select(self, own: NDArray[np.bool_]) -> MeanUncertainty:
+        """Return the uncertainty of some of the records (t,)."""
         return self if self.blocks is None else replace(self, blocks=self.blocks[own])
 
-    def of(self, values: Floats, within: Range = UNBOUNDED) -> Range:
-        """The 95 % limits of the mean of values (t,): the mean itself where nothing was drawn, none where one block was.
+    def mean_limits(self, values: Floats, within: Range = UNBOUNDED) -> Range:
+        """Return the 95 % limits of the mean of values (t,): the mean itself where nothing was drawn, none where one block was.
 
         By blocks their means count as independent. Values of drawn records in [0, 1] have Wilson's, others those of Student.
         """
         mean = float(values.mean())
         if self.blocks is not None:
             values = np.array([values[self.blocks == one].mean() for one in np.unique(self.blocks)])
-        elif not self.drawn:
+        elif not self.is_sample:
             return mean, mean
         elif within == SHARE:
             return score_interval(mean, len(values))
@@ -222,23 +238,31 @@ class Limits:
         return (None, None) if low is None or high is None else (min(low, mean), max(high, mean))
 
 
-def _share(
-    name: str, right: Floats, limits: Limits, remark: str, params: Mapping[str, Any], before: Floats | None = None
+def _share_estimate(
+    name: str,
+    right: Floats,
+    limits: MeanUncertainty,
+    remark: str,
+    params: Mapping[str, Any],
+    before: Floats | None = None,
 ) -> Estimate:
-    """A mean over the records of values in [0, 1], with its limits."""
+    """Return a mean over the records of values in [0, 1], with its limits."""
     value = float(right.mean())
     baseline = None if before is None else float(before.mean())
-    return Estimate(name, value, "", *limits.of(right, SHARE), baseline=baseline, reason=remark, params=params)
+    return Estimate(name, value, "", *limits.mean_limits(right, SHARE), baseline=baseline, reason=remark, params=params)
 
 
-def _of(found: Arrays, limits: Limits, remark: str, params: Mapping[str, Any]) -> Iterator[Estimate]:
+def _belief_estimates(
+    found: ArraysByName, limits: MeanUncertainty, remark: str, params: Mapping[str, Any]
+) -> Iterator[Estimate]:
+    """Yield the estimates of all records, or of a group."""
     after, before = found["right"], found["prior_right"]
-    yield _share("posterior_risk", after, limits, remark, params, before)
-    yield _share("prior_risk", before, limits, remark, params)
+    yield _share_estimate("posterior_risk", after, limits, remark, params, before)
+    yield _share_estimate("prior_risk", before, limits, remark, params)
     own, prior = found["probability"], found["prior"]
-    yield _share("posterior_of_truth", own, limits, remark, params, prior)
-    sure, sure_before = ((one >= NEARLY).astype(np.float64) for one in (own, prior))
-    yield _share("nearly_certain", sure, limits, remark, params, sure_before)
+    yield _share_estimate("posterior_of_truth", own, limits, remark, params, prior)
+    sure, sure_before = ((one >= NEARLY_CERTAIN).astype(np.float64) for one in (own, prior))
+    yield _share_estimate("nearly_certain", sure, limits, remark, params, sure_before)
     for name, share in (
         ("right_both", before * after),
         ("gained", (1 - before) * after),
@@ -246,53 +270,62 @@ def _of(found: Arrays, limits: Limits, remark: str, params: Mapping[str, Any]) -
         ("wrong_both", (1 - before) * (1 - after)),
     ):
         value = float(share.sum())
-        lower, upper = (None if end is None else len(share) * end for end in limits.of(share, SHARE))
-        ends = (value, value) if limits.exact else (lower, upper)
+        lower, upper = (None if end is None else len(share) * end for end in limits.mean_limits(share, SHARE))
+        ends = (value, value) if limits.is_exact else (lower, upper)
         yield Estimate(name, value, "", *ends, reason=remark, params=params)
     ratio = own / np.maximum(prior, np.finfo(float).tiny)
     guessed = after > 0
     if guessed.any():
         weight = np.log(np.maximum(ratio[guessed], np.finfo(float).tiny))
         value = float(np.exp(weight.mean()))
-        lower, upper = (None if end is None else math.exp(end) for end in limits.some(guessed).of(weight))
-        ends = (value, value) if limits.exact else (lower, upper)
+        lower, upper = (None if end is None else math.exp(end) for end in limits.select(guessed).mean_limits(weight))
+        ends = (value, value) if limits.is_exact else (lower, upper)
         yield Estimate("risk_ratio", value, "", *ends, baseline=1.0, reason=remark, params=params)
     else:
         yield Estimate.not_computed("risk_ratio", "no record is guessed right", **params)
     largest = float(ratio.max())
-    known = largest if limits.exact else None
+    known = largest if limits.is_exact else None
     yield Estimate("largest_risk_ratio", largest, "", known, known, baseline=1.0, reason=remark, params=params)
 
 
-def _numbers(found: Arrays, numbers: Sequence[str], limits: Limits, remark: str) -> Iterator[Estimate]:
+def _distance_estimates(
+    found: ArraysByName, numbers: Sequence[str], limits: MeanUncertainty, remark: str
+) -> Iterator[Estimate]:
+    """Yield how far the posterior mean of each number is from the truth."""
     for v, name in enumerate(numbers):
         if not name:
             continue
         after, before = (np.abs(found[which][:, v]) for which in ("difference", "prior_difference"))
         known = ~np.isnan(after)
         value = float(np.nanmean(after))
-        lower, upper = (value, value) if limits.exact else limits.some(known).of(after[known], NON_NEGATIVE)
+        lower, upper = (
+            (value, value) if limits.is_exact else limits.select(known).mean_limits(after[known], NON_NEGATIVE)
+        )
         prior = float(np.nanmean(before))
         yield Estimate("expected_difference", value, name, lower, upper, baseline=prior, reason=remark)
 
 
-def _computing(parts: Sequence[Arrays], found: Arrays) -> Iterator[Estimate]:
+def _computation_estimates(parts: Sequence[ArraysByName], found: ArraysByName) -> Iterator[Estimate]:
+    """Yield the error of the steps from the fit, and the draws that support the posterior."""
     errors = np.concatenate([part["step_error"] for part in parts])
     if len(errors):
-        near = int((errors < NEAR).sum())
+        near = int((errors < SMALL_STEP_ERROR).sum())
         yield Estimate(
             "step_error",
             float(errors.max()),
-            reason=f"of {len(errors)} records; {near} below {NEAR}, median {np.median(errors):.2g}",
+            reason=f"of {len(errors)} records; {near} below {SMALL_STEP_ERROR}, median {np.median(errors):.2g}",
         )
     if found["effective"].max() > 1:
         yield Estimate("effective_draws", float(found["effective"].mean()))
 
 
-def own_record_right(models: Sequence[ReleaseModel], opened: OpenGuesses, prior: Floats) -> dict[str, NDArray[Any]]:
-    """Whether the truth is the most likely guess by the first 1 to m datasets, and by each alone, (t, m), with a log ``prior`` (t, g).
+def own_record_chances(
+    models: Sequence[ReleaseModel], opened: CandidateGuesses, prior: Floats
+) -> dict[str, NDArray[Any]]:
+    """Return the chance that the most likely guess is the truth by the own released record alone, of the first 1 to m datasets and of
+    each, (t, m).
 
-    Raises NotComputable where a model cannot tell it.
+    ``prior`` is logarithmic, (t, g). Raises NotComputable where a model cannot give it.
     """
     found = []
     for model in models:
@@ -304,123 +337,152 @@ def own_record_right(models: Sequence[ReleaseModel], opened: OpenGuesses, prior:
         found.append(model.own_record_log_likelihoods(opened.guesses))
     likelihood = np.sum(found, axis=0)
     return {
-        "own_first_right": share_right(prior[..., None] + likelihood.cumsum(axis=2), opened.truth),
-        "own_alone_right": share_right(prior[..., None] + likelihood, opened.truth),
+        "own_first_right": chance_of_truth(prior[..., None] + likelihood.cumsum(axis=2), opened.truth),
+        "own_alone_right": chance_of_truth(prior[..., None] + likelihood, opened.truth),
     }
 
 
-def check(data: Microdata, targets: tuple[str, ...], spec: BayesianPosteriorSpec, place: str) -> None:
-    """BadInput where a record would have too many guesses at the ``targets`` whose models can be asked."""
+def check_data(data: Microdata, targets: tuple[str, ...], spec: BayesianPosteriorSpec, place: str) -> None:
+    """Raise BadInput where a record would have too many guesses at the ``targets`` whose models can be asked."""
     if not targets:
         return
     try:
-        GuessSpace.of(data, targets, spec.guesses, spec.points, spec.strata, spec.largest)
+        GuessSpace.from_variables(data, targets, spec.guesses, spec.points, spec.strata, spec.largest)
     except NotComputable as error:
         raise BadInput(f"{place}.guesses", error.reason) from None
 
 
 @dataclass(frozen=True, eq=False)
-class Kernels:
-    """Logarithms of what posteriors are proportional to, of t records with g guesses: ``prior`` (t, g), and with the release ``alone`` (t, g, m),
-    by each dataset, and ``first`` (t, g, m), by the first 1 to m of them. ``effective`` (t,) is how many draws of the other lacking
-    records bear the last of them at the truth, 1 for an intruder who lacks one; ``heavy`` (t,) as ``Plausibility`` says it.
+class LogKernels:
+    """Logarithms of what posteriors are proportional to, of t records with g guesses.
+
+    prior: before the release, (t, g)
+    alone: with each dataset alone, (t, g, m)
+    first: with the first 1 to m datasets, (t, g, m)
+    effective: number of draws of the other lacking records that support the last of them at the truth, 1 for an intruder who lacks one,
+        (t,)
+    heavy: records of which too few draws support the posterior, as ``Plausibility`` says it, (t,)
     """
 
     prior: Floats
-    alone: Floats
-    first: Floats
-    effective: Floats
+    by_dataset: Floats
+    by_first_datasets: Floats
+    effective_draws: Floats
     heavy: NDArray[np.bool_]
 
-    def join(self, other: Kernels) -> Kernels:
-        """With more guesses at the same records."""
-        return Kernels(
+    def append_guesses(self, other: LogKernels) -> LogKernels:
+        """Return the kernels with more guesses at the same records."""
+        return LogKernels(
             np.concatenate([self.prior, other.prior], axis=1),
-            np.concatenate([self.alone, other.alone], axis=1),
-            np.concatenate([self.first, other.first], axis=1),
-            self.effective,
+            np.concatenate([self.by_dataset, other.by_dataset], axis=1),
+            np.concatenate([self.by_first_datasets, other.by_first_datasets], axis=1),
+            self.effective_draws,
             self.heavy | other.heavy,
         )
 
-    def of(self, rows: NDArray[np.bool_]) -> Kernels:
-        return Kernels(self.prior[rows], self.alone[rows], self.first[rows], self.effective[rows], self.heavy[rows])
+    def select(self, rows: NDArray[np.bool_]) -> LogKernels:
+        """Keep the records that ``rows`` marks."""
+        return LogKernels(
+            self.prior[rows],
+            self.by_dataset[rows],
+            self.by_first_datasets[rows],
+            self.effective_draws[rows],
+            self.heavy[rows],
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class _Intruder:
-    """``models`` are fitted to the data or, where several records are lacking, to each draw of what the others may be."""
+class _StrongestIntruder:
+    """Intruder with the fitted models of the release.
+
+    spec: settings
+    models: models fitted to the data or, where several records are lacking, to each draw of what the others may be
+    """
 
     spec: BayesianPosteriorSpec
     models: tuple[tuple[ReleaseModel, ...], ...]
 
-    def kernels(self, opened: OpenGuesses) -> Kernels:
-        """Of the guesses at some records."""
+    def log_kernels(self, opened: CandidateGuesses) -> LogKernels:
+        """Return the kernels of the guesses at some records."""
         found = [total_plausibility(models, opened.guesses) for models in self.models]
-        priors = [self._prior(one, opened) for one in found]
+        priors = [self._log_prior(one, opened) for one in found]
         alone = [prior[..., None] + one.likelihood for prior, one in zip(priors, found, strict=True)]
         first = [prior[..., None] + one.likelihood.cumsum(axis=2) for prior, one in zip(priors, found, strict=True)]
         told = [one.heavy for one in found if one.heavy is not None]
         heavy = np.logical_or.reduce(told) if told else np.zeros(len(opened.truth), dtype=np.bool_)
-        return Kernels(_mean(priors), _mean(alone), _mean(first), _effective(first, opened.truth), heavy)
+        return LogKernels(
+            _log_mean(priors), _log_mean(alone), _log_mean(first), _effective_draws(first, opened.truth), heavy
+        )
 
-    def _prior(self, found: Plausibility, opened: OpenGuesses) -> Floats:
+    def _log_prior(self, found: Plausibility, opened: CandidateGuesses) -> Floats:
         if self.spec.prior == "model":
             return found.prior + opened.log_width
         flat = np.zeros(found.prior.shape) if self.spec.prior == "uniform" else np.log(opened.others + 1 / opened.size)
         return np.asarray(np.where(np.isneginf(found.prior), -np.inf, flat))  # what cannot be is no guess
 
-    def scored(self, opened: OpenGuesses) -> dict[str, NDArray[Any]]:
-        """What becomes of t records: arrays of first axis t."""
+    def posterior_arrays(self, opened: CandidateGuesses) -> dict[str, NDArray[Any]]:
+        """Return the posteriors of t records: arrays of first axis t."""
         if self.spec.stop_after is None:
-            kernels = self.with_leaders(opened, self.kernels(opened))
-            own = own_record_right(self.models[0], opened, kernels.prior) if self.spec.own_record else {}
-            return {**_scored(opened, kernels), **own}
+            kernels = self.refine_leading_guesses(opened, self.log_kernels(opened))
+            own = own_record_chances(self.models[0], opened, kernels.prior) if self.spec.own_record else {}
+            return {**_posterior_arrays(opened, kernels), **own}
         t, g = opened.others.shape
         order = np.argsort(np.arange(g)[None, :] != opened.truth[:, None], axis=1, kind="stable")  # the truth first
         rows, upto = np.arange(t), 1
-        kernels = self.kernels(opened.take(rows, order[:, :1]))
+        kernels = self.log_kernels(opened.select(rows, order[:, :1]))
         parts: list[tuple[NDArray[np.intp], dict[str, NDArray[Any]]]] = []
         while len(rows):
-            more = order[rows, upto : 2 * upto + FIRST_LOOK]
-            kernels = kernels.join(self.kernels(opened.take(rows, more))) if more.shape[1] else kernels
+            more = order[rows, upto : 2 * upto + FIRST_GUESSES]
+            kernels = kernels.append_guesses(self.log_kernels(opened.select(rows, more))) if more.shape[1] else kernels
             upto += more.shape[1]
-            done = self._beaten(kernels) if upto < g else np.ones(len(rows), dtype=np.bool_)
+            done = self._is_truth_outranked(kernels) if upto < g else np.ones(len(rows), dtype=np.bool_)
             if done.any():
-                parts.append((rows[done], _scored(opened.take(rows[done], order[rows[done], :upto]), kernels.of(done))))
-            rows, kernels = rows[~done], kernels.of(~done)
+                parts.append(
+                    (
+                        rows[done],
+                        _posterior_arrays(opened.select(rows[done], order[rows[done], :upto]), kernels.select(done)),
+                    )
+                )
+            rows, kernels = rows[~done], kernels.select(~done)
         where = np.argsort(np.concatenate([rows for rows, _ in parts]))
         return {name: np.concatenate([part[name] for _, part in parts])[where] for name in parts[0][1]}
 
-    def with_leaders(self, opened: OpenGuesses, kernels: Kernels) -> Kernels:
-        """With the most likely guesses of each record but the truth weighed nearer, where a model takes a step from its fit."""
+    def refine_leading_guesses(self, opened: CandidateGuesses, kernels: LogKernels) -> LogKernels:
+        """Return the kernels with the most likely guesses of each record but the truth weighed more exactly, where a model takes a step
+        from its fit.
+        """
         models = self.models[0]
         if len(self.models) > 1 or not any(model.approximate for model in models):
             return kernels
-        alone, first = kernels.alone.copy(), kernels.first.copy()
+        alone, first = kernels.by_dataset.copy(), kernels.by_first_datasets.copy()
         every = np.arange(len(opened.truth))
         open_ = np.arange(first.shape[1])[None, :] != opened.truth[:, None]
         for _ in range(self.spec.leaders):
             last = np.where(open_, first[..., -1], -np.inf)
             leader = last.argmax(axis=1)
-            rows = every[last[every, leader] > first[..., -1].max(axis=1) - NEGLIGIBLE]
+            rows = every[last[every, leader] > first[..., -1].max(axis=1) - NEGLIGIBLE_LOG_DIFFERENCE]
             if not len(rows):
                 break
             columns = leader[rows]
-            found = total_refined_log_likelihoods(models, opened.take(rows, columns[:, None]).guesses)[:, 0]
+            found = total_refined_log_likelihoods(models, opened.select(rows, columns[:, None]).guesses)[:, 0]
             prior = kernels.prior[rows, columns][:, None]
             alone[rows, columns], first[rows, columns] = prior + found, prior + found.cumsum(axis=1)
             open_[rows, columns] = False
-        return replace(kernels, alone=alone, first=first)
+        return replace(kernels, by_dataset=alone, by_first_datasets=first)
 
-    def _beaten(self, kernels: Kernels) -> NDArray[np.bool_]:
-        """Which records have so many guesses above the truth, in the first column, whatever of the release is asked."""
-        asked = [kernels.alone, kernels.first, *([kernels.prior[..., None]] if self.spec.prior != "uniform" else [])]
-        above = [(one > one[:, :1] + SAME).sum(axis=1).min(axis=1) for one in asked]
+    def _is_truth_outranked(self, kernels: LogKernels) -> NDArray[np.bool_]:
+        """Mark the records that have so many guesses above the truth, in the first column, whichever part of the release is used."""
+        asked = [
+            kernels.by_dataset,
+            kernels.by_first_datasets,
+            *([kernels.prior[..., None]] if self.spec.prior != "uniform" else []),
+        ]
+        above = [(one > one[:, :1] + LOG_TOLERANCE).sum(axis=1).min(axis=1) for one in asked]
         return np.asarray(np.min(above, axis=0) >= (self.spec.stop_after or np.inf))
 
 
-def _effective(first: Sequence[Floats], truth: NDArray[np.intp]) -> Floats:
-    """How many draws of the other lacking records bear the release at the truth, (t,)."""
+def _effective_draws(first: Sequence[Floats], truth: NDArray[np.intp]) -> Floats:
+    """Return how many draws of the other lacking records support the release at the truth, (t,)."""
     if len(first) == 1 or (truth < 0).any():
         return np.ones(len(truth))
     own = np.stack([np.take_along_axis(one[..., -1], truth[:, None], 1)[:, 0] for one in first])
@@ -428,69 +490,69 @@ def _effective(first: Sequence[Floats], truth: NDArray[np.intp]) -> Floats:
     return np.asarray(weight.sum(axis=0) ** 2 / (weight**2).sum(axis=0))
 
 
-def _scored(opened: OpenGuesses, kernels: Kernels) -> dict[str, NDArray[Any]]:
-    """The posterior of the truth, whether it is the most likely guess, and the most likely guesses."""
+def _posterior_arrays(opened: CandidateGuesses, kernels: LogKernels) -> dict[str, NDArray[Any]]:
+    """Return the posterior of the truth, whether it is the most likely guess, and the most likely guesses."""
     truth = opened.truth
-    last = kernels.first[..., -1]
-    posterior, prior = _normalised(last), _normalised(kernels.prior)
-    top = np.argsort(-posterior, axis=1, kind="stable")[:, :SHOWN]
+    last = kernels.by_first_datasets[..., -1]
+    posterior, prior = _normalise_logs(last), _normalise_logs(kernels.prior)
+    top = np.argsort(-posterior, axis=1, kind="stable")[:, :KEPT_GUESSES]
     numbers = list(opened.guesses.values)
-    after, before = (expected(opened.guesses.values, weight, numbers) for weight in (posterior, prior))
+    after, before = (expected_values(opened.guesses.values, weight, numbers) for weight in (posterior, prior))
     own = np.column_stack([np.take_along_axis(v, truth[:, None], 1)[:, 0] for v in opened.guesses.values.values()])
     whole = opened.size
-    uniform = np.ptp(kernels.prior, axis=1) < SAME  # of what has not been looked at too
-    right = np.where(uniform, 1 / whole, share_right(kernels.prior[..., None], truth)[:, 0])
+    uniform = np.ptp(kernels.prior, axis=1) < LOG_TOLERANCE  # of what has not been looked at too
+    right = np.where(uniform, 1 / whole, chance_of_truth(kernels.prior[..., None], truth)[:, 0])
     found = {
         "record": opened.guesses.records,
-        "probability": _at(posterior, truth),
-        "prior": np.where(uniform, 1 / whole, _at(prior, truth)),
-        "right": share_right(last[..., None], truth)[:, 0],
+        "probability": _value_of_truth(posterior, truth),
+        "prior": np.where(uniform, 1 / whole, _value_of_truth(prior, truth)),
+        "right": chance_of_truth(last[..., None], truth)[:, 0],
         "prior_right": right,
-        "candidates": as_likely(last[..., None], truth)[:, 0],
-        "alone_right": share_right(kernels.alone, truth),
-        "alone_candidates": as_likely(kernels.alone, truth),
+        "candidates": count_guesses_as_likely(last[..., None], truth)[:, 0],
+        "alone_right": chance_of_truth(kernels.by_dataset, truth),
+        "alone_candidates": count_guesses_as_likely(kernels.by_dataset, truth),
         "alone_probability": np.stack(
-            [_at(_normalised(one), truth) for one in np.moveaxis(kernels.alone, 2, 0)], axis=1
+            [_value_of_truth(_normalise_logs(one), truth) for one in np.moveaxis(kernels.by_dataset, 2, 0)], axis=1
         ),
-        "first_right": share_right(kernels.first, truth),
-        "effective": kernels.effective,
+        "first_right": chance_of_truth(kernels.by_first_datasets, truth),
+        "effective": kernels.effective_draws,
         "heavy": kernels.heavy,
         "difference": after - own,
         "prior_difference": before - own,
         "bounded": np.full(len(truth), last.shape[1] < whole),
-        "top_probability": _padded(np.take_along_axis(posterior, top, 1)),
-        "top_prior": _padded(np.take_along_axis(prior, top, 1)),
+        "top_probability": _pad_guesses(np.take_along_axis(posterior, top, 1)),
+        "top_prior": _pad_guesses(np.take_along_axis(prior, top, 1)),
     }
     for name, values in opened.guesses.values.items():
-        found[f"top.{name}"] = _padded(np.take_along_axis(values, top, 1))
+        found[f"top.{name}"] = _pad_guesses(np.take_along_axis(values, top, 1))
     return found
 
 
-def _normalised(logs: Floats) -> Floats:
+def _normalise_logs(logs: Floats) -> Floats:
     return np.asarray(np.exp(logs - logsumexp(logs, axis=1, keepdims=True)))
 
 
-def _at(values: Floats, truth: NDArray[np.intp]) -> Floats:
+def _value_of_truth(values: Floats, truth: NDArray[np.intp]) -> Floats:
     return np.take_along_axis(values, truth[:, None], 1)[:, 0]
 
 
-def _padded(values: Floats) -> Floats:
-    """With SHOWN columns, NaN where there are fewer guesses."""
-    return np.pad(values, ((0, 0), (0, SHOWN - values.shape[1])), constant_values=np.nan)
+def _pad_guesses(values: Floats) -> Floats:
+    """Pad to KEPT_GUESSES columns, NaN where there are fewer guesses."""
+    return np.pad(values, ((0, 0), (0, KEPT_GUESSES - values.shape[1])), constant_values=np.nan)
 
 
-def _mean(logs: Sequence[Floats]) -> Floats:
-    """The logarithm of the mean of what these are the logarithms of."""
+def _log_mean(logs: Sequence[Floats]) -> Floats:
+    """Return the logarithm of the mean of what these are the logarithms of."""
     return logs[0] if len(logs) == 1 else np.asarray(logsumexp(np.stack(logs), axis=0) - np.log(len(logs)))
 
 
-def gather(
+def gather_blocks(
     confidential: Microdata,
     releases: Sequence[Microdata],
     spec: BayesianPosteriorSpec,
     parts: Sequence[Mapping[str, NDArray[Any]]],
 ) -> WholeReleaseMeasure:
-    """R and PR of all blocks, how beliefs moved, R of each dataset alone and of the first of them."""
+    """Measure R and PR of all blocks, how beliefs moved, R of each dataset alone and of the first of them."""
     names = [
         name.removeprefix("top.") for name in next(one for one in parts if "record" in one) if name.startswith("top.")
     ]
@@ -501,17 +563,19 @@ def gather(
         values = confidential.frame[spec.by].astype(str).to_numpy()
         of = {level: name for name, levels in spec.groups.items() for level in levels}
         groups = spec.by, np.array([of.get(value, "others") if of else value for value in values])
-    return summarised(confidential, parts, numbers, groups, drawn, guessed=spec.lacks > 1)
+    return summarise_posteriors(confidential, parts, numbers, groups, drawn, has_drawn_records=spec.lacks > 1)
 
 
-def _backgrounds(
+def _fits_to_backgrounds(
     fitted: tuple[ReleaseModel, ...],
     space: GuessSpace,
     records: NDArray[np.intp],
     spec: BayesianPosteriorSpec,
     rng: np.random.Generator,
 ) -> Iterator[tuple[ReleaseModel, ...]]:
-    """The models fitted to the data or, where the intruder lacks several records, to draws of the others from known ones of their strata."""
+    """Yield the models fitted to the data or, where the intruder lacks several records, to draws of the others from known ones of their
+    strata.
+    """
     if spec.lacks == 1:
         yield fitted
         return
@@ -539,29 +603,31 @@ def _backgrounds(
 
 
 def _step_errors(
-    intruder: _Intruder, space: GuessSpace, records: NDArray[np.intp], spec: BayesianPosteriorSpec
+    intruder: _StrongestIntruder, space: GuessSpace, records: NDArray[np.intp], spec: BayesianPosteriorSpec
 ) -> Floats:
-    """By how much the log posterior of the truth, among it and the two most likely other guesses, differs from fits anew, (r,)."""
+    """Return by how much the log posterior of the truth, among it and the two most likely other guesses, differs from models that are
+    fitted again, (r,).
+    """
     fitted, data = intruder.models[0], space.data
     if len(intruder.models) > 1 or not any(model.approximate for model in fitted):
         return np.empty(0)
     found = []
     for record in records[: -(-spec.refits // spec.blocks)]:
-        opened = space.at(np.array([record]))
-        kernels = intruder.with_leaders(opened, intruder.kernels(opened))
-        last, truth = kernels.first[0, :, -1], int(opened.truth[0])
+        opened = space.guesses_at(np.array([record]))
+        kernels = intruder.refine_leading_guesses(opened, intruder.log_kernels(opened))
+        last, truth = kernels.by_first_datasets[0, :, -1], int(opened.truth[0])
         others = [int(g) for g in np.argsort(-last) if g != truth and np.isfinite(last[g])][:2]
         if not others or not np.isfinite(last[truth]):
             continue
-        asked = opened.take(np.array([0]), np.array([truth, *others]))
+        asked = opened.select(np.array([0]), np.array([truth, *others]))
         steps = last[[truth, *others]]
-        exact = kernels.prior[0, [truth, *others]] + _anew(fitted, data, asked.guesses)
+        exact = kernels.prior[0, [truth, *others]] + _refitted_log_likelihoods(fitted, data, asked.guesses)
         found.append(abs(float((steps - logsumexp(steps))[0] - (exact - logsumexp(exact))[0])))
     return np.array(found)
 
 
-def _anew(fitted: tuple[ReleaseModel, ...], data: Microdata, guesses: IntruderGuesses) -> Floats:
-    """Log p(Z | D_y) of one record's guesses, (g,), the first of them the truth, by models fitted anew."""
+def _refitted_log_likelihoods(fitted: tuple[ReleaseModel, ...], data: Microdata, guesses: IntruderGuesses) -> Floats:
+    """Return log p(Z | D_y) of one record's guesses, (g,), the first of them the truth, by models that are fitted again."""
     found = [float(total_plausibility(fitted, guesses).likelihood[0, 0].sum())]
     for g in range(1, guesses.shape[1]):
         values = {name: own[:, g] for name, own in guesses.values.items()}
@@ -585,7 +651,7 @@ OUTPUTS = (
         "share",
         range=SHARE,
         short="R",
-        risk=RiskOutput(questions=("inference",), ratio_to=BEFORE),
+        risk=RiskOutput(questions=("inference",), ratio_to=WITHOUT_RELEASE),
         estimated=True,
         label=Label(
             "Guessed right from the release",
@@ -616,7 +682,7 @@ OUTPUTS = (
         "probability of the truth once the release is known, mean of the records",
         "low",
         range=SHARE,
-        risk=RiskOutput(questions=("inference",), ratio_to=BEFORE),
+        risk=RiskOutput(questions=("inference",), ratio_to=WITHOUT_RELEASE),
         estimated=True,
         label=Label(
             "Mean probability of the true values",
@@ -630,11 +696,11 @@ OUTPUTS = (
     ),
     Output(
         "nearly_certain",
-        f"share of the records whose truth has a posterior probability of {NEARLY} or more",
+        f"share of the records whose truth has a posterior probability of {NEARLY_CERTAIN} or more",
         "low",
         "share",
         range=SHARE,
-        risk=RiskOutput(questions=("inference",), ratio_to=BEFORE),
+        risk=RiskOutput(questions=("inference",), ratio_to=WITHOUT_RELEASE),
         estimated=True,
         label=Label(
             "True values nearly certain",
@@ -752,7 +818,7 @@ OUTPUTS = (
         "share",
         range=SHARE,
         short="R of first",
-        risk=RiskOutput(ratio_to=BEFORE),
+        risk=RiskOutput(ratio_to=WITHOUT_RELEASE),
         estimated=True,
         label=Label(
             "Guessed right from the first datasets",
@@ -808,7 +874,7 @@ OUTPUTS = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BayesianPosteriorSpec(Spec):
-    """The intruder's prior and guesses, whose records are asked about, and how many the intruder lacks."""
+    """The intruder's prior and guesses, the target records, and how many records the intruder lacks."""
 
     prior: Annotated[
         Literal["model", "marginal", "uniform"],
@@ -869,7 +935,7 @@ class BayesianPosteriorSpec(Spec):
         return tuple(map(float, range(self.blocks)))
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when strata are not kept, or settings contradict each other."""
+        """Raise BadInput when strata are not kept, or settings contradict each other."""
         for i, name in enumerate(self.strata):
             if name in released:
                 raise BadInput(f"{place}.strata[{i}]", f'"{name}" is made anew; name kept variables')
@@ -888,8 +954,8 @@ class BayesianPosteriorSpec(Spec):
     spec=BayesianPosteriorSpec,
     source="Reiter, Wang & Zhang, eq. 1-15",
     outputs=OUTPUTS,
-    gather=gather,
-    check=check,
+    gather=gather_blocks,
+    check=check_data,
     per_record=(
         RecordArray("probability", "posterior probability of the truth", worse="high", part="probability"),
         RecordArray("candidates", "guesses that are at least as likely as the truth", "guesses", "low", "candidates"),
@@ -905,7 +971,7 @@ def bayesian_posterior(
     block: int,
     run: Run,
 ) -> Mapping[str, NDArray[Any]]:
-    """The records of one block: arrays with one row a record, and ``step_error`` (r,) of those at which models were fitted anew."""
+    """Compute one block of records: arrays with one row a record, and ``step_error`` (r,) of those at which models were fitted again."""
     choosing, *own = run.rng.spawn(1 + spec.blocks)
     rng = own[block]
     n = len(confidential)
@@ -915,12 +981,12 @@ def bayesian_posterior(
     records = np.array_split(chosen, spec.blocks)[block]
     fitted = models(confidential)
     names = tuple(name for model in fitted for name in model.targets)
-    space = GuessSpace.of(confidential, names, spec.guesses, spec.points, spec.strata, spec.largest)
-    intruder = _Intruder(spec, tuple(_backgrounds(fitted, space, records, spec, rng)))
+    space = GuessSpace.from_variables(confidential, names, spec.guesses, spec.points, spec.strata, spec.largest)
+    intruder = _StrongestIntruder(spec, tuple(_fits_to_backgrounds(fitted, space, records, spec, rng)))
     cells = CELLS // (len(releases) * len(intruder.models))
     found, done = [], 0
-    for group in space.groups(records, cells):
-        found.append(intruder.scored(space.at(group)))
+    for group in space.blocks_of_stratum(records, cells):
+        found.append(intruder.posterior_arrays(space.guesses_at(group)))
         run.report(Progress(done := done + len(group), len(records), "records"))
     errors = _step_errors(intruder, space, records[rng.permutation(len(records))], spec)
     remarks = np.array(tuple(dict.fromkeys(remark for model in fitted for remark in model.remarks)), dtype=str)

@@ -3,31 +3,25 @@
 The intruder takes the released records with the person's keys q and picks the target value t of one of them at random. With d_tq
 and s_tq the confidential and the released records of keys q and value t, d_q and s_q those of keys q, N the confidential records:
 
-    cap             sum s_tq^2 / s_q / m: the m released records attributed by the release itself       (Elliot 2014)
-    dcap            sum d_tq s_tq / s_q / N, a record whose keys nobody has counting 0                  (Taub, Elliot, Pampaka & Smith 2018)
-    tcap            mean of d_tq / d_q over the released records whose keys have one value t alone (a WEAP of 1) and are some
-                    confidential record's: how often an intruder who speaks only when certain is right  (Taub & Elliot 2019)
-    disco           sum of d_tq with s_tq = s_q > 0, / N: certain and right                            (Raab, Nowok & Dibben 2024, Appendix 1)
-    disco_beyond    of these, what was not to be known anyway                                            (the same, 1-way and 2-way relationships)
-    shared_keys     sum of d_q with s_q > 0, / N: iS                                                     (the same, Appendix 1)
+    cap           sum s_tq^2 / s_q / m: the m released records attributed by the release itself       (Elliot 2014)
+    dcap          sum d_tq s_tq / s_q / N, a record whose keys nobody has counting 0                  (Taub, Elliot, Pampaka & Smith 2018)
+    tcap          mean of d_tq / d_q over the released records whose keys have one value t alone (a WEAP of 1) and are some
+                  confidential record's: how often an intruder who attributes only when certain is right        (Taub & Elliot 2019)
+    disco         sum of d_tq with s_tq = s_q > 0, / N: certain and right                            (Raab, Nowok & Dibben 2024, Appendix 1)
+    disco_beyond  of these, what was not to be known anyway: margins and single keys (``_is_known_anyway``)           (the same)
+    shared_keys   sum of d_q with s_q > 0, / N: iS                                                     (the same, Appendix 1)
 
-Of the confidential data ``dcap`` is their own CAP (CAPd of synthpop) and ``disco`` its Dorig. ``tcap`` is the definition of Taub & Elliot,
-an average over released records; synthpop's TCAP is ``disco`` / ``shared_keys``, a share of the confidential records whose keys are released. Where few
-keys are unanimous the first is far larger (17.2 against 1.55 %).
+Of the confidential data ``dcap`` is their own CAP (CAPd of synthpop) and ``disco`` its Dorig. ``tcap`` averages over released records;
+synthpop's TCAP is
+``disco`` / ``shared_keys``. Where few keys are unanimous the first is far larger (17.2 against 1.55 %). The baselines are what a
+release would have whose
+keys are these and whose target is drawn from the confidential margin (``_attribution_rates``); the interval is 1.96 of its exact
+standard deviations about
+the value, cut to [0, 1]. Where it holds the baseline, nothing speaks against a release that reveals no more than the margin.
 
-**What would be known anyway.** Raab, Nowok & Dibben advise to leave out what margins or a single key give away, and to name it by
-hand. Here a rule does: the pair of q and t is left out where more than ``obvious`` of all confidential records have t, or of those that
-agree with q in one of the keys, if these are ``obvious_records`` or more. Fewer records prove no rule: a lone one would excuse itself.
-
-**Baselines.** Of ``dcap``, ``tcap``, ``disco`` and ``disco_beyond`` what a release would have whose keys are these and whose target is
-drawn from the confidential margin p_t, whatever the keys: sum d_tq p_t [s_q > 0] / N, which is sum p_t^2 (the univariate baseline)
-where all keys are shared; the mean over t, by p_t^s, of d_tq / d_q; and sum d_tq p_t^s / N with s = s_q. The interval says how far
-chance moves such a release: 1.96 of its exact standard deviations about the value, cut to [0, 1]. Where it holds the baseline, nothing speaks
-against a release that gives away no more than the margin.
-
-All records are attacked and nothing is linked. A missing value is a value. Numbers and dates are compared as they are, or by ``bins``.
-A continuous number without bins is attributed where values repeat, as heaped incomes do: a row says how many records have a value that nobody
-else has. It is not computed where no released value equals a confidential one.
+All records are attacked and nothing is linked. A missing value is a value. Numbers and dates are compared exactly, or by ``bins``. A
+continuous
+number without bins is attributed where values repeat; it is not computed where no released value equals a confidential one.
 """
 
 from __future__ import annotations
@@ -46,7 +40,7 @@ from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
 from ..design.binning import BINNED, BinsToAgree, check_binning_rules, learned_bins_text
 from ..errors import BadInput, NotComputable
-from ..matching.strategies import best_subset
+from ..matching.strategies import find_best_subsets
 from ..methods.drafting import Case, Offer, drafts
 from ..methods.intruder import Known, SensitiveVariables
 from ..methods.levers import INFERENCE
@@ -57,27 +51,29 @@ from ..methods.run import Run
 from ..methods.spec import Param, Spec, Variant
 from ..partition.equivalence_classes import joint_classes
 from ..wording import agreeing_word, count_noun
-from ._compared import compared
+from ._compared import comparison_codes
 
-LARGEST = ("dcap", "disco", "disco_beyond")
-"""What an intruder who chooses which keys to use is judged by. ``tcap`` is no such risk: of a subset of keys that one released record
-has alone it is 0 or 1, whoever else is found."""
-GROUPED = 20
+OUTPUTS_WITH_LARGEST = ("dcap", "disco", "disco_beyond")
+"""Outputs by which an intruder who chooses the keys is judged.
+
+``tcap`` is no such risk: of a subset of keys that one released record has alone it is 0 or 1, whoever else is found.
+"""
+MAX_UNBINNED_VALUES = 20
 """A number with more different values is drafted in ten groups."""
 _BASELINE = "its baseline is that of values drawn from the confidential margin"
 MARGINS = "values drawn from the confidential margins"
-FEWER = "Good is no more than values drawn from the margins would give."
+NO_MORE_THAN_MARGINS = "Good is no more than values drawn from the margins would give."
 
 
-OF_TARGETS = ("cap", "dcap", "tcap", "disco", "disco_beyond", *(f"largest_{name}" for name in LARGEST))
-"""The outputs of each target; ``shared_keys`` speaks of the keys alone."""
+TARGET_OUTPUTS = ("cap", "dcap", "tcap", "disco", "disco_beyond", *(f"largest_{name}" for name in OUTPUTS_WITH_LARGEST))
+"""Outputs of each target; ``shared_keys`` is about the keys alone."""
 
 
 LABELS = {
     "dcap": Label(
         "Right attributions from equal keys (DCAP)",
         "A released record with the same keys, picked at random, has the right {variable} for {value}.",
-        FEWER,
+        NO_MORE_THAN_MARGINS,
         "Equal keys disclose the sensitive value of too many people.",
         INFERENCE,
         "people",
@@ -86,7 +82,7 @@ LABELS = {
     "tcap": Label(
         "Right attributions where keys agree (TCAP)",
         "Where all released records with the same keys agree on {variable}, they are right for {value} of the people with these keys.",
-        FEWER,
+        NO_MORE_THAN_MARGINS,
         "Where released records agree, they disclose too many sensitive values.",
         INFERENCE,
         baseline=MARGINS,
@@ -94,7 +90,7 @@ LABELS = {
     "disco": Label(
         "Disclosed by released records that agree",
         "All released records with the same keys have the right {variable} for {value}.",
-        FEWER,
+        NO_MORE_THAN_MARGINS,
         "Released records that agree disclose the sensitive value of too many people.",
         INFERENCE,
         "people",
@@ -103,7 +99,7 @@ LABELS = {
     "disco_beyond": Label(
         "Disclosed beyond what is obvious",
         "Released records that agree disclose the {variable} of {value}, where margins and single keys do not.",
-        FEWER,
+        NO_MORE_THAN_MARGINS,
         "The release discloses values that were not obvious for too many people.",
         INFERENCE,
         "people",
@@ -112,7 +108,7 @@ LABELS = {
     "largest_dcap": Label(
         "Right attributions, best intruder (DCAP)",
         "By the best choice of keys, a released record picked at random has the right {variable} for {value}.",
-        FEWER,
+        NO_MORE_THAN_MARGINS,
         "The best choice of keys discloses the sensitive value of too many people.",
         INFERENCE,
         "people",
@@ -121,7 +117,7 @@ LABELS = {
     "largest_disco": Label(
         "Disclosed where records agree, best intruder",
         "By the best choice of keys, all released records with equal keys have the right {variable} for {value}.",
-        FEWER,
+        NO_MORE_THAN_MARGINS,
         "The best choice of keys discloses the sensitive value of too many people.",
         INFERENCE,
         "people",
@@ -130,7 +126,7 @@ LABELS = {
     "largest_disco_beyond": Label(
         "Disclosed beyond the obvious, best intruder",
         "By the best choice of keys, the {variable} of {value} is disclosed, where margins and single keys do not disclose it.",
-        FEWER,
+        NO_MORE_THAN_MARGINS,
         "The best choice of keys discloses values that were not obvious for too many people.",
         INFERENCE,
         "people",
@@ -162,7 +158,7 @@ def _output(name: str, meaning: str, goal: Goal = "low") -> Output:
     )
 
 
-def _largest(
+def _largest_estimates(
     pairs: Mapping[str, tuple[Integers, Integers]],
     values: tuple[Integers, Integers],
     spec: CorrectAttributionSpec,
@@ -173,31 +169,35 @@ def _largest(
 ) -> Iterator[Estimate]:
     """Yield what the best choice of keys attributes rightly, by the codes of each key and of the target in both tables."""
 
-    def attacks(chosen: Iterable[str]) -> dict[str, _Attack]:
+    def rates_by_output(chosen: Iterable[str]) -> dict[str, _AttributionRate]:
         nothing = (np.zeros_like(values[0]), np.zeros_like(values[1]))
         used = [pairs[name] for name in sorted(chosen)] or [nothing]
         keys = joint_classes([ours for ours, _ in used], [theirs for _, theirs in used])
-        table = _Table.of(keys, values)
+        table = _KeyValuePairs.from_codes(keys, values)
         # Only the keys that are used can give a value away anyway; one more that is known does not excuse more.
-        known = _known_anyway(table, [ours for ours, _ in used], values[0], spec)
-        return {found.measure: found for found in _attacks(table, known) if found.measure in LARGEST}
+        known = _is_known_anyway(table, [ours for ours, _ in used], values[0], spec)
+        return {
+            found.measure: found for found in _attribution_rates(table, known) if found.measure in OUTPUTS_WITH_LARGEST
+        }
 
-    best = best_subset(
-        list(pairs), lambda chosen: {name: found.value or 0.0 for name, found in attacks(chosen).items()}
+    best = find_best_subsets(
+        list(pairs), lambda chosen: {name: found.value or 0.0 for name, found in rates_by_output(chosen).items()}
     )
     for name, (_, strategy) in best.items():
-        found = replace(attacks(strategy.used)[name], measure=f"largest_{name}")
-        words = "; ".join(filter(None, (strategy.words, remark)))
+        found = replace(rates_by_output(strategy.used)[name], measure=f"largest_{name}")
+        words = "; ".join(filter(None, (strategy.description, remark)))
         yield found.estimate(target, words, interval=interval)
 
 
-def _unbinned(data: Microdata, name: str, spec: CorrectAttributionSpec) -> bool:
+def _is_unbinned_number(data: Microdata, name: str, spec: CorrectAttributionSpec) -> bool:
     return data.schema[name].kind is Kind.CONTINUOUS and name not in spec.bins
 
 
-def _never_repeated(confidential: Microdata, released: Microdata, name: str, spec: CorrectAttributionSpec) -> str:
-    """Why equal values say nothing of a continuous variable without bins: no released value equals a confidential one."""
-    if not _unbinned(confidential, name, spec) or released.schema[name].kind is not Kind.CONTINUOUS:
+def _reason_without_equal_values(
+    confidential: Microdata, released: Microdata, name: str, spec: CorrectAttributionSpec
+) -> str:
+    """Return why equal values say nothing of a continuous variable without bins: no released value equals a confidential one; empty otherwise."""
+    if not _is_unbinned_number(confidential, name, spec) or released.schema[name].kind is not Kind.CONTINUOUS:
         return ""
     ours, theirs = confidential.present_numbers(name), released.present_numbers(name)
     if not len(ours) or not len(theirs) or np.isin(theirs, ours).any():
@@ -205,9 +205,9 @@ def _never_repeated(confidential: Microdata, released: Microdata, name: str, spe
     return f'no released value of "{name}" equals a confidential one; give it bins: {name} = "10 equal count"'
 
 
-def _unrepeated(confidential: Microdata, name: str, spec: CorrectAttributionSpec) -> str:
-    """How many records have a value of a continuous variable without bins that nobody else has."""
-    if not _unbinned(confidential, name, spec):
+def _unique_values_remark(confidential: Microdata, name: str, spec: CorrectAttributionSpec) -> str:
+    """Return how many records have a value of a continuous variable without bins that nobody else has, in words; empty without any."""
+    if not _is_unbinned_number(confidential, name, spec):
         return ""
     alone = int(np.count_nonzero(np.unique(confidential.present_numbers(name), return_counts=True)[1] == 1))
     if not alone:
@@ -216,14 +216,21 @@ def _unrepeated(confidential: Microdata, name: str, spec: CorrectAttributionSpec
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
-    """The C pairs of keys and value that confidential records have, (C,) each.
+class _KeyValuePairs:
+    """Pairs of keys q and value t that confidential records have, C of them, of Q different keys.
 
-    ``key`` numbers q from 0 to Q - 1, ``count`` is d_tq, ``total`` d_q, ``released`` s_q, ``share`` s_tq / s_q, 0 where s_q is 0, ``certain``
-    whether all s_q released records have t, ``margin`` p_t. ``place`` (n,) is the pair of each record. ``sizes`` (Q,) is s_q by
-    keys, ``unanimous`` (Q,) is s_q of keys
-    whose released records have one value and that are some confidential record's, else 0. ``margins`` are all p_t; ``cap`` is CAP of
-    the release.
+    key: number of q, from 0 to Q - 1, (C,)
+    count: d_tq, (C,)
+    total: d_q, (C,)
+    released: s_q, (C,)
+    share: s_tq / s_q, 0 where s_q is 0, (C,)
+    certain: whether all s_q released records have t, (C,)
+    margin: p_t, (C,)
+    place: the pair of each record, (n,)
+    sizes: s_q by keys, (Q,)
+    unanimous: s_q of keys whose released records have one value and that are some confidential record's, else 0, (Q,)
+    margins: all p_t
+    cap: CAP of the release
     """
 
     key: Integers
@@ -233,15 +240,15 @@ class _Table:
     share: Floats
     certain: NDArray[np.bool_]
     margin: Floats
-    place: Integers
+    pair_of_record: Integers
     sizes: Integers
     unanimous: Integers
     margins: Floats
     cap: float
 
     @classmethod
-    def of(cls, keys: tuple[Integers, Integers], values: tuple[Integers, Integers]) -> _Table:
-        """From the codes of both tables' records, (n,) and (m,), of the keys and of the target."""
+    def from_codes(cls, keys: tuple[Integers, Integers], values: tuple[Integers, Integers]) -> _KeyValuePairs:
+        """Count the pairs, from the codes of both tables' records, (n,) and (m,), of the keys and of the target."""
         width = int(max(map(np.max, values))) + 1
         groups = int(max(map(np.max, keys))) + 1
         own, place, count = np.unique(keys[0] * width + values[0], return_inverse=True, return_counts=True)
@@ -258,17 +265,23 @@ class _Table:
         return cls(key, count, d[key], s[key], share, certain, margins[own % width], place, s, unanimous, margins, cap)
 
     @property
-    def records(self) -> int:
-        return len(self.place)
+    def n_records(self) -> int:
+        return len(self.pair_of_record)
 
-    def by_key(self, terms: Floats | Integers) -> Floats:
-        """Sums over the values of each key, (Q,)."""
+    def sum_by_key(self, terms: Floats | Integers) -> Floats:
+        """Sum terms over the values of each key, (Q,)."""
         return np.asarray(np.bincount(self.key, weights=terms, minlength=len(self.unanimous)), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
-class _Attack:
-    """A share that an attack finds, and mean and variance that it has where targets are drawn from the margin."""
+class _AttributionRate:
+    """Share that is attributed rightly, with the mean and the variance that it has where targets are drawn from the margin.
+
+    measure: name of the output
+    value: the share; None where it is not computed
+    mean, variance: those of the margin's draws
+    reason: why it is not computed, or a remark
+    """
 
     measure: str
     value: float | None
@@ -286,17 +299,24 @@ class _Attack:
         return Estimate(self.measure, value, target, lower, upper, min(max(self.mean, 0.0), 1.0), reason=words)
 
 
-def _attacks(table: _Table, known: NDArray[np.bool_]) -> Iterator[_Attack]:
-    n, there = table.records, table.released > 0
+def _attribution_rates(table: _KeyValuePairs, known: NDArray[np.bool_]) -> Iterator[_AttributionRate]:
+    """Yield dcap, tcap, disco and disco_beyond with mean and variance where targets are drawn from the margin p_t, whatever the keys.
+
+    The means are sum d_tq p_t [s_q > 0] / N for dcap, which is sum p_t^2 (the univariate baseline) where all keys are shared; the mean
+    over t, by
+    p_t^s, of d_tq / d_q for tcap; and sum d_tq p_t^s / N with s = s_q for the others. ``known`` (C,) are the pairs that would be known
+    anyway.
+    """
+    n, there = table.n_records, table.released > 0
     weight = np.where(there, table.margin, 0.0)
-    mean, square = table.by_key(table.count * weight), table.by_key(table.count**2 * weight)
+    mean, square = table.sum_by_key(table.count * weight), table.sum_by_key(table.count**2 * weight)
     variance = math.fsum((square - mean**2) / np.maximum(table.sizes, 1)) / n**2
-    yield _Attack("dcap", math.fsum(table.count * table.share) / n, math.fsum(mean) / n, variance)
-    yield _targeted(table)
+    yield _AttributionRate("dcap", math.fsum(table.count * table.share) / n, math.fsum(mean) / n, variance)
+    yield _tcap_rate(table)
     alone: Floats = np.where(there, np.exp(np.maximum(table.released, 1) * np.log(table.margin)), 0.0)
     for measure, kept in (("disco", np.ones(len(known), dtype=np.bool_)), ("disco_beyond", ~known)):
         count = table.count * kept
-        mean, square = table.by_key(count * alone), table.by_key(count**2 * alone)
+        mean, square = table.sum_by_key(count * alone), table.sum_by_key(count**2 * alone)
         excused = int(table.count[table.certain & ~kept].sum())
         said = (
             f"{count_noun(excused, 'record')} {agreeing_word(excused, 'is', 'are')} left out: the margin or a single key gives their value away"
@@ -304,14 +324,14 @@ def _attacks(table: _Table, known: NDArray[np.bool_]) -> Iterator[_Attack]:
             else ""
         )
         value = math.fsum(count * table.certain) / n
-        yield _Attack(measure, value, math.fsum(mean) / n, math.fsum(square - mean**2) / n**2, said)
+        yield _AttributionRate(measure, value, math.fsum(mean) / n, math.fsum(square - mean**2) / n**2, said)
 
 
-def _targeted(table: _Table) -> _Attack:
-    """TCAP: released records whose keys have one value, against the confidential records with those keys."""
+def _tcap_rate(table: _KeyValuePairs) -> _AttributionRate:
+    """Return TCAP: released records whose keys have one value, against the confidential records with those keys."""
     total = int(table.unanimous.sum())
     if not total:
-        return _Attack("tcap", None, reason="no keys that both tables have are released with one value alone")
+        return _AttributionRate("tcap", None, reason="no keys that both tables have are released with one value alone")
     s = table.unanimous[table.key]
     right: Floats = table.count / table.total
     p = table.margins[table.margins > 0]
@@ -320,16 +340,23 @@ def _targeted(table: _Table) -> _Attack:
     norm = np.array([math.fsum((p / top) ** size) for size in sizes])[which]
     chance: Floats = np.exp(np.maximum(s, 1) * np.log(table.margin / top)) / norm
     weight = table.unanimous / total
-    mean, square = table.by_key(right * chance), table.by_key(right**2 * chance)
+    mean, square = table.sum_by_key(right * chance), table.sum_by_key(right**2 * chance)
     value = math.fsum((s / total * right)[table.certain])
-    return _Attack("tcap", value, math.fsum(weight * mean), math.fsum(weight**2 * (square - mean**2)))
+    return _AttributionRate("tcap", value, math.fsum(weight * mean), math.fsum(weight**2 * (square - mean**2)))
 
 
-def _known_anyway(
-    table: _Table, single: list[Integers], values: Integers, spec: CorrectAttributionSpec
+def _is_known_anyway(
+    table: _KeyValuePairs, single: list[Integers], values: Integers, spec: CorrectAttributionSpec
 ) -> NDArray[np.bool_]:
-    """Which pairs of keys and value, (C,), the margin or one key alone would give away."""
-    first = np.unique(table.place, return_index=True)[1]
+    """Mark the pairs of keys and value, (C,), that the margin or one key alone would reveal.
+
+    Raab, Nowok & Dibben advise to leave these out, and to name them by hand. Here a rule does: the pair of q and t is left out where
+    more than ``obvious``
+    of all confidential records have t, or of those that agree with q in one of the keys, if these are ``obvious_records`` or more.
+    Fewer records
+    prove no rule: a unique one would excuse itself.
+    """
+    first = np.unique(table.pair_of_record, return_index=True)[1]
     known = (table.margin > spec.obvious) & (len(values) >= spec.obvious_records)
     width = int(values.max()) + 1
     for codes in single:
@@ -342,7 +369,7 @@ def _known_anyway(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CorrectAttributionSpec(Spec):
-    """What the intruder knows, what is attributed, and what would be known anyway."""
+    """Variables that the intruder knows, variables that are attributed, and what would be known anyway."""
 
     keys: Known = ()
     sensitive: Annotated[
@@ -364,7 +391,7 @@ class CorrectAttributionSpec(Spec):
     ] = 5
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Keys and sensitive variables filled in by role."""
+        """Return these settings with keys and sensitive variables filled in by role."""
         keys = self.keys or tuple(
             name for name in schema.names_by_role(Role.QUASI_IDENTIFIER) if name not in self.sensitive
         )
@@ -372,7 +399,7 @@ class CorrectAttributionSpec(Spec):
         return replace(self, keys=keys, sensitive=sensitive)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when nothing is known or attributed, a variable is both, or a bin is out of place."""
+        """Raise BadInput when nothing is known or attributed, a variable is both, or a bin is out of place."""
         full = self.for_release(schema, released)
         if not full.keys:
             raise BadInput(
@@ -389,15 +416,15 @@ class CorrectAttributionSpec(Spec):
         check_binning_rules(self.bins, {n: schema[n].kind for n in used if schema[n].kind in BINNED}, f"{place}.bins")
 
 
-def _offer(case: Case) -> Offer | None:
-    """What a release gives away of sensitive values by equal keys, where no records are held out to attack it with."""
+def _draft_offer(case: Case) -> Offer | None:
+    """Offer to measure what a release reveals of sensitive values by equal keys, where no records are held out to attack it with."""
     guessed = [name for name in case.guessed if name not in case.known]
     if case.want == "anonymisation" or case.holdout or not case.known or not guessed:
         return None
     numbers = [
         name
         for name in (*case.known, *guessed)
-        if case.table[name].variable.kind in BINNED and case.table[name].distinct > GROUPED
+        if case.table[name].variable.kind in BINNED and case.table[name].distinct > MAX_UNBINNED_VALUES
     ]
     settings: dict[str, object] = {"keys": list(case.known), "sensitive": guessed}
     if numbers:
@@ -434,7 +461,7 @@ def _offer(case: Case) -> Offer | None:
                 f"largest_{name}",
                 f"largest {name} over the keys that the intruder may choose to use; {_BASELINE}, for the same keys",
             )
-            for name in LARGEST
+            for name in OUTPUTS_WITH_LARGEST
         ),
         _output(
             "cap",
@@ -456,39 +483,39 @@ def _offer(case: Case) -> Offer | None:
         ),
     ),
 )
-@drafts(_offer)
+@drafts(_draft_offer)
 def correct_attribution(
     confidential: Microdata, released: Microdata, spec: CorrectAttributionSpec, run: Run
 ) -> Measure:
-    """All of them for each target.
+    """Measure all of these shares for each target.
 
     ``per_record``, whosever the released records are: ``matched`` s_q and ``attributed`` s_tq / s_q, 0 where s_q is 0, of the
     target where it is largest: (n,) each. Raises NotComputable where a release shows labels or means in place of values, or no
     released value of a key equals a confidential one. Rows of a target of which that holds are not computed.
     """
     for name in spec.keys:
-        if reason := _never_repeated(confidential, released, name, spec):
+        if reason := _reason_without_equal_values(confidential, released, name, spec):
             raise NotComputable(reason)
-    keys = compared(confidential, released, sorted(spec.keys), spec.bins)
-    pairs = {name: compared(confidential, released, [name], spec.bins) for name in spec.keys}
+    keys = comparison_codes(confidential, released, sorted(spec.keys), spec.bins)
+    pairs = {name: comparison_codes(confidential, released, [name], spec.bins) for name in spec.keys}
     single = [ours for ours, _ in pairs.values()]
     remark = learned_bins_text(spec.bins)
     itself = released.origin == "confidential"
     attributed, estimates = np.zeros(len(confidential)), list[Estimate]()
     for name in spec.sensitive:
-        if reason := _never_repeated(confidential, released, name, spec):
-            estimates += [Estimate.not_computed(measure, reason, name) for measure in OF_TARGETS]
+        if reason := _reason_without_equal_values(confidential, released, name, spec):
+            estimates += [Estimate.not_computed(measure, reason, name) for measure in TARGET_OUTPUTS]
             continue
-        words = "; ".join(filter(None, (remark, _unrepeated(confidential, name, spec))))
-        values = compared(confidential, released, [name], spec.bins)
-        table = _Table.of(keys, values)
-        known = _known_anyway(table, single, values[0], spec)
-        own = table.share[table.place]
+        words = "; ".join(filter(None, (remark, _unique_values_remark(confidential, name, spec))))
+        values = comparison_codes(confidential, released, [name], spec.bins)
+        table = _KeyValuePairs.from_codes(keys, values)
+        known = _is_known_anyway(table, single, values[0], spec)
+        own = table.share[table.pair_of_record]
         attributed = np.maximum(attributed, own)
         estimates.append(Estimate("cap", table.cap, name, reason=words))
-        for found in _attacks(table, known):
+        for found in _attribution_rates(table, known):
             estimates.append(found.estimate(name, words, interval=not itself))
-        estimates += _largest(pairs, values, spec, name, words, interval=not itself)
+        estimates += _largest_estimates(pairs, values, spec, name, words, interval=not itself)
     _, first = keys
     matched = np.bincount(first, minlength=int(max(map(np.max, keys))) + 1)[keys[0]]
     estimates.append(Estimate("shared_keys", float(np.mean(matched > 0)), reason=remark))

@@ -3,10 +3,11 @@
 ``copies`` are the released records that some confidential record equals, ``lone_copies`` those that exactly one does. A copy shows that
 somebody like that is among the confidential records, not that anybody was copied: an independent sample of the same population repeats
 records too. How many is seen in the confidential data by leaving one out (Good 1953): a record that another one equals would have been
-repeated, and one whose only equal is left alone would have been a lone copy. These are the baselines. They are there where the released
-records are nobody's; where variables leave as they are, a record equals itself in those, and nothing so simple says what chance would do.
+repeated, and one whose only equal is left alone would have been a lone copy. These are the baselines. They are given where the released
+records are not linked to people; where variables are released unchanged, a record equals itself in those, and nothing so simple says
+what chance would do.
 
-Numbers and dates are compared as they are, or by ``bins``. A missing value equals a missing one.
+Numbers and dates are compared exactly, or by ``bins``. A missing value equals a missing one.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
-from ._compared import compared
+from ._compared import comparison_codes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExactCopiesSpec(Spec):
-    """The variables that a copy agrees in, and bins."""
+    """Variables that a copy agrees in, and bins."""
 
     variables: Annotated[
         tuple[str, ...],
@@ -45,12 +46,14 @@ class ExactCopiesSpec(Spec):
     bins: BinsToAgree = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """With all variables but identifiers, when none is named, and but the survey weight: a row is a person's own whatever it stands for."""
+        """Return these settings with all variables but identifiers and the survey weight, when none is named: a row is a person's own
+        whatever it stands for.
+        """
         out = (Role.IDENTIFIER, Role.WEIGHT)
         return replace(self, variables=self.variables or tuple(v.name for v in schema if v.role not in out))
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when there is nothing to compare, or a bin is of no variable that is compared."""
+        """Raise BadInput when there is nothing to compare, or a bin is of no variable that is compared."""
         names = self.for_release(schema, released).variables
         if not names:
             raise BadInput(f"{place}.variables", "there is no variable to compare; name some")
@@ -97,8 +100,8 @@ class ExactCopiesSpec(Spec):
     ),
 )
 def exact_copies(confidential: Microdata, released: Microdata, spec: ExactCopiesSpec, run: Run) -> Measure:
-    """Both shares of a released dataset. Raises NotComputable where it shows labels or means in place of values."""
-    own, drawn = compared(confidential, released, spec.variables, spec.bins)
+    """Measure both shares of a released dataset. Raises NotComputable where it shows labels or means in place of values."""
+    own, drawn = comparison_codes(confidential, released, spec.variables, spec.bins)
     size = np.bincount(own, minlength=int(max(own.max(), drawn.max())) + 1)
     of_own, of_drawn, remark = size[own], size[drawn], learned_bins_text(spec.bins)
     shares = (

@@ -1,4 +1,4 @@
-"""Identification disclosure by matching: can the intruder tell which released record is the target's?"""
+"""Identification disclosure by matching: how often an intruder can tell which released record is the target's."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..data.intervals import NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..errors import BadInput, NotComputable
-from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_by_default
-from ..matching.intruder_file import IntruderFile, IntruderRecords, simulated_file
-from ..matching.matching import IDENTIFICATION_SUMMARIES, Exact, Matcher, Matches, Within
+from ..matching.intruder import IntruderKnowledge, check_log_scale, check_radii, known_by_default
+from ..matching.intruder_file import IntruderFile, IntruderRecords, simulate_file
+from ..matching.matching import IDENTIFICATION_SUMMARIES, ExactKey, MatchResults, RecordMatcher, WindowKey
 from ..matching.radius import Radii
-from ..matching.strategies import BETTER, Best, MatchTargets, best_matches
-from ..matching.targets import check_among, chosen, described
+from ..matching.strategies import VALUE_TOLERANCE, BestStrategy, MatchTargets, find_best_matches
+from ..matching.targets import check_conditions, meets_conditions, target_rows
 from ..methods.drafting import OURS, Case, DeclinedOffer, Offer, OfferedLimit, drafts, suggest_radii
 from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised
 from ..methods.levers import IDENTITY
@@ -33,48 +33,52 @@ from ..methods.spec import Param, Spec
 from ..statistics.score_interval import score_interval
 from ..wording import format_number, format_percent
 
-BEST_INTRUDER = {
+SUMMARY_OF_LARGEST = {
     "largest_expected_match_risk": "expected_match_risk",
     "largest_true_match_rate": "true_match_rate",
 }
-"""The outputs of the intruder who chooses what to match on, and what each is the largest of."""
+"""Outputs of the intruder who chooses what to match on, and the summary that each is the largest of."""
 
-MOST_FOUND = 0.05
+MAX_SHARE_FOUND = 0.05
 
 
-def check(data: Microdata, target: str, spec: IdentificationSpec, place: str) -> None:
-    """BadInput where the confidential values do not suit a radius, nobody is a target, or the intruder's file is not of these data."""
+def check_data(data: Microdata, target: str, spec: IdentificationSpec, place: str) -> None:
+    """Raise BadInput where the confidential values do not suit a radius, nobody is a target, or the intruder's file is not of these data."""
     check_log_scale(data, spec.radius, place)
-    chosen(data, spec.among, spec.targets, np.random.default_rng(0), place)
+    target_rows(data, spec.among, spec.targets, np.random.default_rng(0), place)
     if spec.external is not None and spec.key is not None:
         names = [name for name in spec.external.columns if name in data.schema.names and name != spec.key]
-        check_log_scale(spec.external.held_against(data, names, spec.key, place).file, spec.radius, f"{place}.external")
+        check_log_scale(spec.external.link_to_data(data, names, spec.key, place).file, spec.radius, f"{place}.external")
 
 
-def _matched(keys: Mapping[str, Exact | Within], shape: tuple[int, int], own: Integers | None = None) -> Matches:
-    """Return candidates and hits of all records by all keys; ``own`` as ``Matcher.match`` has it."""
-    exact = [key for key in keys.values() if isinstance(key, Exact)]
-    return Matcher.of(exact, shape).match([key for key in keys.values() if isinstance(key, Within)], own)
+def _match_all(
+    keys: Mapping[str, ExactKey | WindowKey], shape: tuple[int, int], own: Integers | None = None
+) -> MatchResults:
+    """Return candidates and hits of all records by all keys; ``own`` as ``RecordMatcher.match`` has it."""
+    exact = [key for key in keys.values() if isinstance(key, ExactKey)]
+    return RecordMatcher.from_keys(exact, shape).match_windows(
+        [key for key in keys.values() if isinstance(key, WindowKey)], own
+    )
 
 
-def _cases(drawn: int, sought: int) -> float:
-    """As many independent records as ``drawn`` of those ``sought``, without replacement, are worth; infinite where all are."""
-    return math.inf if drawn >= sought else drawn * (sought - 1) / (sought - drawn)
+def _effective_cases(n_drawn: int, n_eligible: int) -> float:
+    """Return how many independent records ``n_drawn`` of those ``n_eligible``, without replacement, are worth; infinite where all are drawn."""
+    return math.inf if n_drawn >= n_eligible else n_drawn * (n_eligible - 1) / (n_eligible - n_drawn)
 
 
-WITHOUT, WITH = "knows the confidential values", "has the file"
+KNOWS_VALUES, HAS_FILE = "knows the confidential values", "has the file"
 
 
-def _held(
+def _intruder_records(
     confidential: Microdata, targets: NDArray[np.intp], spec: IdentificationSpec, rng: np.random.Generator
 ) -> IntruderRecords:
     if spec.external is not None and spec.key is not None:
-        return spec.external.held_against(confidential, spec.matched, spec.key, "measure")
-    return simulated_file(confidential, targets, spec.coverage, spec.errors, rng)
+        return spec.external.link_to_data(confidential, spec.matched_variables, spec.key, "measure")
+    return simulate_file(confidential, targets, spec.coverage, spec.errors, rng)
 
 
-def _by_record(data: Microdata, records: NDArray[np.intp], matches: Matches) -> dict[str, NDArray[Any]]:
-    """Candidates and hits of some records at their places, NaN at those of the others, (n,)."""
+def _matches_by_record(data: Microdata, records: NDArray[np.intp], matches: MatchResults) -> dict[str, NDArray[Any]]:
+    """Return candidates and hits of some records at their places, NaN at those of the others, (n,)."""
     found: dict[str, NDArray[Any]] = {}
     for name, values in zip(("candidates", "hit"), matches, strict=True):
         found[name] = np.full(len(data), np.nan)
@@ -82,50 +86,56 @@ def _by_record(data: Microdata, records: NDArray[np.intp], matches: Matches) -> 
     return found
 
 
-def _estimates(
-    matches: Matches, best: tuple[Best[Matches], Best[Matches]], said: str, cases: float, intruder: str = ""
+def _summary_estimates(
+    matches: MatchResults,
+    best: tuple[BestStrategy[MatchResults], BestStrategy[MatchResults]],
+    remark: str,
+    cases: float,
+    intruder: str = "",
 ) -> Iterator[Estimate]:
-    """Yield the papers' four summaries and the largest over strategies, with what is ``said`` of how many they speak of.
+    """Yield the papers' four summaries and the largest over strategies, with a remark on how many targets they rest on.
 
     They rest on so many independent ``cases``, infinite where on all. The reason of a summary says what a better strategy finds.
     """
     params = {"intruder": intruder} if intruder else {}
-    largest = dict(zip(BEST_INTRUDER.values(), best, strict=True))
+    largest = dict(zip(SUMMARY_OF_LARGEST.values(), best, strict=True))
     for name in IDENTIFICATION_SUMMARIES:
-        estimate = _estimate(name, name, matches, said, cases, params)
+        estimate = _summary_estimate(name, name, matches, remark, cases, params)
         better = largest.get(name)
-        if better is not None and estimate.value is not None and better.value > estimate.value * (1 + BETTER):
-            reason = "; ".join(filter(None, (what_ignoring_finds(name, better), said)))
+        if better is not None and estimate.value is not None and better.value > estimate.value * (1 + VALUE_TOLERANCE):
+            reason = "; ".join(filter(None, (better_strategy_text(name, better), remark)))
             estimate = replace(estimate, reason=reason)
         yield estimate
-    for name, summary in BEST_INTRUDER.items():
+    for name, summary in SUMMARY_OF_LARGEST.items():
         found = largest[summary]
-        words = "; ".join(filter(None, (found.strategy.words, said)))
-        yield _estimate(name, summary, found.result, words, cases, params)
+        words = "; ".join(filter(None, (found.strategy.description, remark)))
+        yield _summary_estimate(name, summary, found.result, words, cases, params)
 
 
-def what_ignoring_finds(summary: str, best: Best[Any]) -> str:
+def better_strategy_text(summary: str, best: BestStrategy[Any]) -> str:
     """Return in words what the best strategy finds: ``an intruder who ignores income finds 11.1 %``."""
     value = format_percent(best.value) if summary == "true_match_rate" else f"{format_number(best.value)} on average"
     return f"an intruder who ignores {', '.join(best.strategy.ignored)} finds {value}"
 
 
-def _estimate(
-    name: str, summary: str, matches: Matches, said: str, cases: float, params: Mapping[str, str]
+def _summary_estimate(
+    name: str, summary: str, matches: MatchResults, remark: str, cases: float, params: Mapping[str, str]
 ) -> Estimate:
     """Return a summary of some matches as the output ``name``."""
     try:
         value = IDENTIFICATION_SUMMARIES[summary](matches)
     except NotComputable as error:
-        return Estimate.not_computed(name, "; ".join(filter(None, (error.reason, said))), **params)
-    lower, upper = sampled_limits(summary, value, matches, cases)
-    return Estimate(name, value, "", lower, upper, reason=said, params=params)
+        return Estimate.not_computed(name, "; ".join(filter(None, (error.reason, remark))), **params)
+    lower, upper = summary_limits(summary, value, matches, cases)
+    return Estimate(name, value, "", lower, upper, reason=remark, params=params)
 
 
-def sampled_limits(name: str, value: float, matches: Matches, cases: float) -> tuple[float, float]:
-    """The 95 % limits of a summary of so many targets, as an estimate of what it is of all who are sought; the value itself where all are.
+def summary_limits(name: str, value: float, matches: MatchResults, cases: float) -> tuple[float, float]:
+    """Return the 95 % limits of a summary of some targets, as an estimate of what it is of all eligible ones; the value itself where all
+    are targets.
 
-    Each target adds between 0 and 1, so a share has a variance of p (1 - p) at most: Wilson's limits, by ``cases`` in place of the number of targets.
+    Each target adds between 0 and 1, so a share has a variance of p (1 - p) at most: Wilson's limits, by ``cases`` in place of the
+    number of targets.
     """
     targets = len(matches.candidates)
     if math.isinf(cases) or not targets:
@@ -138,12 +148,14 @@ def sampled_limits(name: str, value: float, matches: Matches, cases: float) -> t
     return scale * low, scale * high
 
 
-def candidates_of(
+def candidate_rows(
     confidential: Microdata, released: Microdata, spec: IdentificationSpec, records: Sequence[int]
 ) -> list[NDArray[np.intp]]:
-    """For each chosen confidential record the rows of the released ones that match it; ``spec`` as ``for_release`` gives it."""
-    exact, within = Knowledge.of(confidential, spec.matched, spec.radius).against(released)
-    return Matcher.of(exact, (len(confidential), len(released))).members(within, records)
+    """Return for each chosen confidential record the rows of the released ones that match it; ``spec`` as ``for_release`` gives it."""
+    exact, within = IntruderKnowledge.from_variables(
+        confidential, spec.matched_variables, spec.radius
+    ).keys_and_windows(released)
+    return RecordMatcher.from_keys(exact, (len(confidential), len(released))).matching_rows(within, records)
 
 
 OUTPUTS = (
@@ -218,7 +230,7 @@ OUTPUTS = (
 )
 
 
-"""What the papers compute: the intruder uses all that is known."""
+"""Summaries of the papers: the intruder uses all that is known."""
 
 
 LARGEST_OUTPUTS = (
@@ -263,7 +275,7 @@ LARGEST_OUTPUTS = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IdentificationSpec(Spec):
-    """What the intruder knows, and how near a released value has to be."""
+    """Variables that the intruder knows, and how near a released value has to be."""
 
     known: KnownUnlessSynthesised = ()
     synthesised: KnownThoughSynthesised = ()
@@ -299,29 +311,29 @@ class IdentificationSpec(Spec):
     ] = field(default_factory=dict)
 
     @property
-    def matched(self) -> tuple[str, ...]:
-        """The variables that a match has to agree on."""
+    def matched_variables(self) -> tuple[str, ...]:
+        """Return the variables that a match has to agree on."""
         return tuple(dict.fromkeys((*self.known, *self.synthesised)))
 
     @property
     def has_file(self) -> bool:
-        """Whether the intruder has a file, given or made up, and not the confidential values themselves."""
+        """Return whether the intruder has a file, given or made up, and not the confidential values themselves."""
         return self.external is not None or self.coverage < 1 or any(self.errors.values())
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Known and synthesised variables filled in: of a given file those that it has."""
+        """Return these settings with known and synthesised variables filled in: of a given file those that it has."""
         told = None if self.external is None else self.external.columns
         known = self.known or tuple(n for n in known_by_default(schema, released) if told is None or n in told)
         rest = tuple(name for name in released if name not in known and (told is None or name in told))
         return replace(self, known=known, synthesised=self.synthesised or (() if self.kept_only else rest))
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when nothing is matched, a radius is missing or out of place, or targets and file do not fit."""
-        matched = self.for_release(schema, released).matched
+        """Raise BadInput when nothing is matched, a radius is missing or out of place, or targets and file do not fit."""
+        matched = self.for_release(schema, released).matched_variables
         if self.kept_only and (made := [name for name in matched if name in released]):
             raise BadInput(f"{place}.kept_only", f'"{made[0]}" is synthesised; leave it out of what the intruder knows')
         check_radii(schema, released, matched, self.radius, place)
-        check_among(schema, self.among, place)
+        check_conditions(schema, self.among, place)
         for name in self.errors:
             if name not in matched:
                 raise BadInput(f"{place}.errors.{name}", f'"{name}" is not matched here; matched: {", ".join(matched)}')
@@ -357,8 +369,10 @@ class IdentificationSpec(Spec):
                 )
 
 
-def _offer(case: Case) -> Offer | DeclinedOffer | None:
-    """Whether whoever knows the quasi-identifiers, and of kept ones the synthesised values too, finds a person's record."""
+def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
+    """Offer to measure whether an intruder who knows the quasi-identifiers, or of kept ones the synthesised values too, finds a person's
+    record.
+    """
     if case.want == "anonymisation":
         return None
     if not case.known:
@@ -370,7 +384,7 @@ def _offer(case: Case) -> Offer | DeclinedOffer | None:
     radius, alike = suggest_radii(case, tuple(made))
     settings = {"known": kept, "synthesised": made, "radius": radius}
     why = f"whether an intruder who knows {', '.join([*kept, *made])} of a person finds the record. {alike}"
-    limit = OfferedLimit("largest_true_match_rate", "max", MOST_FOUND, OURS, question="linkability")
+    limit = OfferedLimit("largest_true_match_rate", "max", MAX_SHARE_FOUND, OURS, question="linkability")
     return Offer(why.strip(), {key: value for key, value in settings.items() if value}, limits=(limit,))
 
 
@@ -380,7 +394,7 @@ def _offer(case: Case) -> Offer | DeclinedOffer | None:
     source="Reiter & Mitra (2009), J. Privacy and Confidentiality 1(1); Guo & Hu §4.2; radii as in Hornby & Hu (2021)",
     outputs=(*OUTPUTS, *LARGEST_OUTPUTS),
     confidential=True,
-    check=check,
+    check=check_data,
     per_record=(
         RecordArray("candidates", "released records that match the record", "records", "low", "candidates"),
         RecordArray(
@@ -404,53 +418,60 @@ def _offer(case: Case) -> Offer | DeclinedOffer | None:
     ),
     combine=average_with_intervals,
 )
-@drafts(_offer)
+@drafts(_draft_offer)
 def identification(confidential: Microdata, released: Microdata, spec: IdentificationSpec, run: Run) -> Measure:
     """Match the targets among the confidential records, N of n, against the released ones.
 
     ``per_record``: ``candidates`` c_i and ``hit`` T_i, each (n,), NaN of a record that is no target;
-    ``best_candidates`` and ``best_hit`` those by the variables with the most expected finds, left out where these are all. Where the intruder has a file,
-    each number is told twice: of an intruder who knows the values themselves, by whom single records are told too, and of the
+    ``best_candidates`` and ``best_hit`` those by the variables with the most expected finds, left out where these are all. Where the
+    intruder has a file,
+    each number is reported twice: of an intruder who knows the values themselves, by whom single records are reported too, and of the
     one with the file, whose targets are the records of the file; then ``file_candidates`` and ``file_hit`` say what the file finds.
     """
     draws = run.for_all.spawn(2)
-    keys = Knowledge.of(confidential, spec.matched, spec.radius).keys_against(released)
+    keys = IntruderKnowledge.from_variables(confidential, spec.matched_variables, spec.radius).keys_by_variable(
+        released
+    )
     shape = len(confidential), len(released)
-    matches = _matched(keys, shape)
+    matches = _match_all(keys, shape)
     arrays: dict[str, NDArray[Any]] = {"candidates": matches.candidates, "hit": matches.hit}
     records = np.arange(len(confidential))
     said, sought = "", len(confidential)
     if spec.among or spec.targets is not None:
-        sought = int(np.count_nonzero(described(confidential, spec.among, "measure")))
-        records = chosen(confidential, spec.among, spec.targets, draws[0])
-        matches = Matches(matches.candidates[records], matches.hit[records])
-        arrays = _by_record(confidential, records, matches)
+        sought = int(np.count_nonzero(meets_conditions(confidential, spec.among, "measure")))
+        records = target_rows(confidential, spec.among, spec.targets, draws[0])
+        matches = MatchResults(matches.candidates[records], matches.hit[records])
+        arrays = _matches_by_record(confidential, records, matches)
         said = f"of {len(records):,} target records"
-    alone = _cases(len(records), sought)
+    alone = _effective_cases(len(records), sought)
     targets = MatchTargets(records, np.where(records < len(released), records, -1))
-    best = best_matches(keys, shape, targets)
+    best = find_best_matches(keys, shape, targets)
     if best[0].strategy.ignored:
         found = best[0].result
         some = len(records) < len(confidential)
         by_best = (
-            _by_record(confidential, records, found) if some else {"candidates": found.candidates, "hit": found.hit}
+            _matches_by_record(confidential, records, found)
+            if some
+            else {"candidates": found.candidates, "hit": found.hit}
         )
         arrays |= {f"best_{name}": array for name, array in by_best.items()}
     if not spec.has_file:
-        return Measure(tuple(_estimates(matches, best, said, alone)), arrays)
-    held = _held(confidential, records, spec, draws[1])
-    of_file_keys = held.keys_against(released, spec.matched, spec.radius)
+        return Measure(tuple(_summary_estimates(matches, best, said, alone)), arrays)
+    held = _intruder_records(confidential, records, spec, draws[1])
+    of_file_keys = held.keys_by_variable(released, spec.matched_variables, spec.radius)
     of_file_shape = len(held), len(released)
-    found = _matched(of_file_keys, of_file_shape, held.own)
-    best_found = best_matches(of_file_keys, of_file_shape, MatchTargets(np.arange(len(held)), held.own))
-    own = held.own >= 0
-    by_file = Matches(found.candidates[own], found.hit[own])
-    arrays |= {f"file_{name}": array for name, array in _by_record(confidential, held.own[own], by_file).items()}
+    found = _match_all(of_file_keys, of_file_shape, held.own_record)
+    best_found = find_best_matches(of_file_keys, of_file_shape, MatchTargets(np.arange(len(held)), held.own_record))
+    own = held.own_record >= 0
+    by_file = MatchResults(found.candidates[own], found.hit[own])
+    arrays |= {
+        f"file_{name}": array for name, array in _matches_by_record(confidential, held.own_record[own], by_file).items()
+    }
     of_file = f"of {len(held):,} records of the file, {int(own.sum()):,} of them in the data"
     wrong = any(spec.errors.values())
-    looked_at = math.inf if spec.external is not None else len(held) if wrong else _cases(len(held), sought)
+    looked_at = math.inf if spec.external is not None else len(held) if wrong else _effective_cases(len(held), sought)
     known, by_the_file = (
-        _estimates(matches, best, said, alone, WITHOUT),
-        _estimates(found, best_found, of_file, looked_at, WITH),
+        _summary_estimates(matches, best, said, alone, KNOWS_VALUES),
+        _summary_estimates(found, best_found, of_file, looked_at, HAS_FILE),
     )
     return Measure((*known, *by_the_file), arrays)

@@ -1,34 +1,28 @@
 """Inference attacks (Park & Ghosh §4.4): an intruder who knows some values of a person infers another from the release.
 
 The intruder takes the released records that agree with the person on the known variables, and infers the most frequent of
-their values, where the sensitive variable has levels, or their mean, where it is a number or a date. Every confidential
-record is attacked:
+their values, where the sensitive variable has levels, or their mean, where it is a number or a date. Every confidential record is attacked:
 
     misclassification    the share of the records whose value is inferred wrongly
     mean_absolute_error  mean |inferred - true|, in the unit of the variable, of a date in days
 
-Of equally frequent values one is picked at random, and its chance to be right counts. The paper does not say what is
-inferred where no released record agrees. By default the nearest are asked, those that agree on as many of the known variables
-as any does; with ``fallback = "all"`` all records are.
+Of equally frequent values one is picked at random, and its chance to be right counts. Where no released record agrees on all known
+variables, the nearest
+are taken by default, those that agree on as many of the known variables as any does; with ``fallback = "all"`` all records are.
 
-Both stand between two others. The baseline is what the same attack gets from data without protection: from bootstrap samples of
-the confidential records, of as many records as the release has, on average over ``resamples`` of them. ``guess_misclassification``
-and ``guess_mean_absolute_error`` are what an intruder gets from the release who knows nothing of the person, the same guess for
-everybody. A release whose attack is no better than that guess gives nothing away by the known variables; one as good as the baseline
+The baseline is what the same attack gets from bootstrap samples of the confidential records, of as many records as the release has, on
+average
+over ``resamples`` of them. ``guess_misclassification`` and ``guess_mean_absolute_error`` are what an intruder gets from the release who
+knows nothing
+of the person. A release whose attack is no better than that guess reveals nothing by the known variables; one as good as the baseline
 protects nothing. Errors have no interval of their own, since all records are attacked; that of an average is over the datasets.
 
-**The best choice of variables.** A replaced value can lead to the wrong records, so ``least_misclassification`` and ``least_mean_absolute_error`` are the
-least errors of the attack over the known variables that the intruder may use; with none of them it is the guess. All subsets of up to 6 variables are
-tried, of up to 12 where all records are asked (``sfumato.engine.matching.strategies``).
-
-A missing value of a known variable agrees with a missing one alone; of levels it is a value that can be inferred; of numbers such
-records are not attacked, and not inferred from.
-
-What an intruder infers of a record from the released ones that agree with it on what is known (Park & Ghosh §4.4).
-
-Where no released record agrees on all known variables, the nearest are asked: those that agree on as many as any does.
-They fall apart into those that agree on each set of so many variables, and no record is in two of these, so counts and
-sums over the sets add up: time and memory grow with the records, not with their product.
+**The best choice of variables.** ``least_misclassification`` and ``least_mean_absolute_error`` are the least errors over the known
+variables that the
+intruder may use; with none of them it is the guess. All subsets of up to 6 variables are tried, of up to 12 where all records are used.
+A missing value of
+a known variable agrees with a missing one alone; of levels it is a value that can be inferred; of numbers such records are not attacked
+or learned from.
 """
 
 from __future__ import annotations
@@ -50,7 +44,7 @@ from ..design.binning import BINNED, BinningRule, check_binning_rules, comparabl
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import check_log_scale
 from ..matching.radius import Radius
-from ..matching.strategies import Strategy, Subset, best_subset
+from ..matching.strategies import IntruderStrategy, Subset, find_best_subsets
 from ..methods.intruder import Known
 from ..methods.levers import INFERENCE
 from ..methods.outputs import Label, Output, RecordArray, RiskOutput
@@ -60,23 +54,24 @@ from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import equivalence_classes, joint_classes
 from ..statistics.columns import column_scales, left_out
-from ._compared import compared
+from ._compared import comparison_codes
 
-Codes = Sequence[Integers]
-"""A code a record for each known variable, equal for equal values of either table."""
+KeyCodes = Sequence[Integers]
+"""Codes of the records for each known variable, equal for equal values of either table."""
 ATTACK = "inference attack"
 LEAST = "least_"
-MOST_SUBSETS = {"nearest": 6, "all": 12}
-"""Up to so many known variables all subsets are tried: to ask the nearest by k variables takes up to 2^k groupings, so all subsets take 3^k."""
+MAX_VARIABLES_ALL_SUBSETS = {"nearest": 6, "all": 12}
+"""Number of known variables up to which all subsets are tried: the nearest by k variables take up to 2^k groupings, so all subsets take 3^k."""
 _GUESS = "an intruder infers who has the release and knows nothing of a person"
 
 
 @dataclass(frozen=True, eq=False)
-class Agreeing:
-    """The released records that each of n records is inferred from.
+class DonorRecords:
+    """Released records that each of n records is inferred from, summed by combination of known values.
 
-    ``query`` (n,) numbers the combinations of known values; ``sums`` (queries, 1 + F) hold of each how many released
-    records it is inferred from and the sums of their F features. ``candidates`` (n,) are those that agree on all.
+    query: number of the combination of known values of each record, (n,)
+    sums: of each combination the number of donor records and the sums of their F features, (queries, 1 + F)
+    candidates: number of released records that agree on all known variables, (n,)
     """
 
     query: Integers
@@ -84,23 +79,26 @@ class Agreeing:
     candidates: Integers
 
     @classmethod
-    def of(cls, ours: Codes, theirs: Codes, features: sparse.csr_array, *, nearest: bool) -> Agreeing:
-        """Sums of features (m, F) for n records; where none agrees on all d variables, of the nearest, or else of all.
+    def from_codes(cls, ours: KeyCodes, theirs: KeyCodes, features: sparse.csr_array, *, nearest: bool) -> DonorRecords:
+        """Sum features (m, F) for n records; where none agrees on all d variables, of the nearest, or else of all.
+
+        The nearest fall apart into those that agree on each set of so many variables, and no record is in two of these, so counts and
+        sums over the sets add up: time and memory grow with the records, not with their product.
 
         Args:
             ours: d codes (n,) each.
             theirs: d codes (m,) each, m at least 1.
             features: a row of F numbers a released record.
-            nearest: what is asked where no record agrees on all: those that agree on most variables, or all.
+            nearest: what is used where no record agrees on all: those that agree on most variables, or all.
         """
-        query, asked = _distinct(ours, len(ours[0]))
-        cell, offered = _distinct(theirs, features.shape[0])
+        query, asked = _distinct_combinations(ours, len(ours[0]))
+        cell, offered = _distinct_combinations(theirs, features.shape[0])
         counted = sparse.hstack([np.ones((features.shape[0], 1)), features], format="csr")
-        table = sparse.csr_array(_membership(cell, len(offered[0])) @ counted)
+        table = sparse.csr_array(_group_indicators(cell, len(offered[0])) @ counted)
         blocks, rows, left = [], [], np.arange(len(asked[0]))
         candidates = np.zeros(len(asked[0]), dtype=np.int64)
         for size in range(len(ours), -1, -1) if nearest else (len(ours), 0):
-            found = _agreeing_on(size, [codes[left] for codes in asked], offered, table)
+            found = _sums_agreeing_on(size, [codes[left] for codes in asked], offered, table)
             there = found[:, [0]].toarray().ravel()
             if size == len(ours):
                 candidates[left] = there.astype(np.int64)
@@ -114,13 +112,13 @@ class Agreeing:
         sums.sort_indices()
         return cls(query, sums, candidates[query])
 
-    def means(self) -> Floats:
-        """The mean of the one feature that there is, for each record (n,)."""
+    def mean_features(self) -> Floats:
+        """Return the mean of the one feature that there is, for each record (n,)."""
         dense = self.sums.toarray()
         return np.asarray((dense[:, 1] / dense[:, 0])[self.query])
 
     def probability_of_mode(self, values: Integers) -> Floats:
-        """How probable it is that the most frequent feature is number ``values`` (n,), features being indicators.
+        """Return the probability that the most frequent feature is number ``values`` (n,), features being indicators.
 
         One of several equally frequent ones is picked at random: 0, 1, or a fraction.
         """
@@ -138,123 +136,136 @@ class Agreeing:
         return np.asarray(np.where(keys[place] == wanted, 1 / ties[self.query], 0.0))
 
 
-def indicators(values: Integers, width: int) -> sparse.csr_array:
-    """Features (m, width): 1 in the column of each value (m,)."""
+def indicator_features(values: Integers, width: int) -> sparse.csr_array:
+    """Return features (m, width): 1 in the column of each value (m,)."""
     return sparse.csr_array((np.ones(len(values)), (np.arange(len(values)), values)), shape=(len(values), width))
 
 
-def number(values: Floats) -> sparse.csr_array:
-    """One feature, the value itself: (m, 1)."""
+def number_feature(values: Floats) -> sparse.csr_array:
+    """Return one feature, the value itself: (m, 1)."""
     return sparse.csr_array(values[:, None])
 
 
-def _distinct(codes: Codes, records: int) -> tuple[Integers, list[Integers]]:
-    """The combination of each record, and the codes of each combination."""
+def _distinct_combinations(codes: KeyCodes, records: int) -> tuple[Integers, list[Integers]]:
+    """Return the combination of each record, and the codes of each combination."""
     combination = equivalence_classes(codes, records)
     first = np.unique(combination, return_index=True)[1]
     return combination, [column[first] for column in codes]
 
 
-def _membership(group: Integers, groups: int) -> sparse.csr_array:
-    """(groups, n): 1 where a record is of the group."""
+def _group_indicators(group: Integers, groups: int) -> sparse.csr_array:
+    """Return a matrix (groups, n) that is 1 where a record is of the group."""
     return sparse.csr_array((np.ones(len(group)), (group, np.arange(len(group)))), shape=(groups, len(group)))
 
 
-def _agreeing_on(size: int, asked: Codes, offered: Codes, table: sparse.csr_array) -> sparse.csr_array:
-    """Sums over the offered combinations that agree on some ``size`` of the variables, each set of them by itself."""
+def _sums_agreeing_on(size: int, asked: KeyCodes, offered: KeyCodes, table: sparse.csr_array) -> sparse.csr_array:
+    """Sum the table over the offered combinations that agree on some ``size`` of the variables, each set of them by itself."""
     queries: int = len(asked[0])
     total = sparse.csr_array((queries, table.shape[1]))
     for chosen in combinations(range(len(asked)), size):
         both = [np.concatenate([asked[j], offered[j]]) for j in chosen]
         group: NDArray[np.int64] = equivalence_classes(both, queries + table.shape[0])
-        sums = sparse.csr_array(_membership(group[queries:], int(group.max()) + 1) @ table)
+        sums = sparse.csr_array(_group_indicators(group[queries:], int(group.max()) + 1) @ table)
         total = total + sums[group[:queries]]
     return sparse.csr_array(total)
 
 
-UNEQUAL = BinningRule.parse("10 equal count")
-"""Of continuous values that are synthesised none is met again, so that they are known in bins."""
+CONTINUOUS_BINS = BinningRule.parse("10 equal count")
+"""Bins of continuous known variables that are synthesised, of which no value is met again."""
 
 
-def check(data: Microdata, target: str, spec: InferenceAttackSpec, place: str) -> None:
-    """BadInput where the confidential values do not suit a radius on the log scale."""
+def check_data(data: Microdata, target: str, spec: InferenceAttackSpec, place: str) -> None:
+    """Raise BadInput where the confidential values do not suit a radius on the log scale."""
     if spec.within is not None:
         check_log_scale(data, {spec.sensitive: spec.within}, place)
 
 
 def _least_errors(
-    target: _Levels | _Numbers, known: _Known, names: Sequence[str], guessed: _Attack
-) -> dict[str, tuple[float, Strategy]]:
+    target: _SensitiveLevels | _SensitiveNumbers, known: _KnownCodes, names: Sequence[str], guessed: _InferenceErrors
+) -> dict[str, tuple[float, IntruderStrategy]]:
     """Return the least error of each measure over subsets of the known variables ``names``, and the strategy that has it."""
 
-    def results(chosen: Subset) -> dict[str, float]:
+    def negative_errors(chosen: Subset) -> dict[str, float]:
         at = [place for place, name in enumerate(names) if name in chosen]
-        some = _Known([known.ours[k] for k in at], [known.theirs[k] for k in at], nearest=known.nearest)
-        attack = target.attacked(some) if at else guessed
+        some = _KnownCodes([known.ours[k] for k in at], [known.theirs[k] for k in at], nearest=known.nearest)
+        attack = target.attack(some) if at else guessed
         return {measure: -error for measure, error in attack.errors.items()}
 
-    found = best_subset(names, results, MOST_SUBSETS["nearest" if known.nearest else "all"])
+    found = find_best_subsets(names, negative_errors, MAX_VARIABLES_ALL_SUBSETS["nearest" if known.nearest else "all"])
     return {measure: (max(0.0, -value), strategy) for measure, (value, strategy) in found.items()}
 
 
 @dataclass(frozen=True, eq=False)
-class _Known:
-    """The known variables of both tables as codes, and whether the nearest are asked where no record agrees on all."""
+class _KnownCodes:
+    """Known variables of both tables as codes, and whether the nearest are used where no record agrees on all.
 
-    ours: Codes
-    theirs: Codes
+    ours: codes of the confidential records, (n,) each
+    theirs: codes of the released records, (m,) each
+    nearest: whether the nearest are used, else all
+    """
+
+    ours: KeyCodes
+    theirs: KeyCodes
     nearest: bool = True
 
-    def offered(self, rows: Integers | None) -> Codes:
-        """Those of the released records, or of a sample that has these confidential ``rows`` (m,)."""
+    def donor_codes(self, rows: Integers | None) -> KeyCodes:
+        """Return the codes of the released records, or of a sample that has these confidential ``rows`` (m,)."""
         return self.theirs if rows is None else [codes[rows] for codes in self.ours]
 
 
 @dataclass(frozen=True, eq=False)
-class _Attack:
-    """What an attack comes to: its errors by measure, and arrays (n,) by name of what it is record by record."""
+class _InferenceErrors:
+    """Errors of an attack by measure, and arrays (n,) by name of what it is record by record."""
 
     errors: Mapping[str, float]
     per_record: Mapping[str, Floats | Integers]
 
 
 @dataclass(frozen=True, eq=False)
-class _Levels:
+class _SensitiveLevels:
     """Values that have levels as codes, equal for equal ones of both tables: (n,) and (m,). A missing one is a level."""
 
     ours: Integers
     theirs: Integers
     remark: str = ""
 
-    def attacked(self, known: _Known, rows: Integers | None = None) -> _Attack:
-        """The attack on all confidential records by the release, or by a sample that has these of them."""
+    def attack(self, known: _KnownCodes, rows: Integers | None = None) -> _InferenceErrors:
+        """Attack all confidential records by the release, or by a sample that has these rows of them."""
         values = self.theirs if rows is None else self.ours[rows]
-        features = indicators(values, int(max(self.ours.max(), self.theirs.max())) + 1)
-        agreeing = Agreeing.of(known.ours, known.offered(rows), features, nearest=known.nearest)
+        features = indicator_features(values, int(max(self.ours.max(), self.theirs.max())) + 1)
+        agreeing = DonorRecords.from_codes(known.ours, known.donor_codes(rows), features, nearest=known.nearest)
         right = agreeing.probability_of_mode(self.ours)
         wrong = max(0.0, 1 - float(np.mean(np.sort(right))))
-        return _Attack({"misclassification": wrong}, {"candidates": agreeing.candidates, "right": right})
+        return _InferenceErrors({"misclassification": wrong}, {"candidates": agreeing.candidates, "right": right})
 
 
 @dataclass(frozen=True, eq=False)
-class _Numbers:
-    """Numbers of both tables, (n,) and (m,), NaN where they are missing; ``window``, if asked, what is near enough: (n,), (n,)."""
+class _SensitiveNumbers:
+    """Numbers of both tables, (n,) and (m,), NaN where they are missing.
+
+    ours: numbers of the confidential records, (n,)
+    theirs: numbers of the released records, (m,)
+    window: ends of what is near enough, (n,) each; None where that is not asked for
+    remark: records without a number, in words
+    """
 
     ours: Floats
     theirs: Floats
     window: tuple[Floats, Floats] | None
     remark: str = ""
 
-    def attacked(self, known: _Known, rows: Integers | None = None) -> _Attack:
-        """As of levels; nothing where no record has a number to infer from."""
+    def attack(self, known: _KnownCodes, rows: Integers | None = None) -> _InferenceErrors:
+        """Attack all confidential records that have a number; nothing where no record has a number to infer from."""
         values = self.theirs if rows is None else self.ours[rows]
         there, attacked = ~np.isnan(values), ~np.isnan(self.ours)
         if not there.any():
-            return _Attack({}, {})
+            return _InferenceErrors({}, {})
         scale = float(column_scales(np.concatenate([self.ours[attacked], values[there]])))
-        offered = [codes[there] for codes in known.offered(rows)]
-        agreeing = Agreeing.of(known.ours, offered, number(values[there] / scale), nearest=known.nearest)
-        inferred = agreeing.means()
+        offered = [codes[there] for codes in known.donor_codes(rows)]
+        agreeing = DonorRecords.from_codes(
+            known.ours, offered, number_feature(values[there] / scale), nearest=known.nearest
+        )
+        inferred = agreeing.mean_features()
         error = np.abs(inferred - self.ours / scale)
         errors = {"mean_absolute_error": float(np.mean(np.sort(error[attacked]))) * scale}
         arrays: dict[str, Floats | Integers] = {"candidates": agreeing.candidates, "error": error * scale}
@@ -262,14 +273,16 @@ class _Numbers:
             right = (self.window[0] <= inferred * scale) & (inferred * scale <= self.window[1])
             errors["misclassification"] = 1 - float(np.mean(right[attacked]))
             arrays["right"] = right.astype(np.float64)
-        return _Attack(errors, arrays)
+        return _InferenceErrors(errors, arrays)
 
 
-def _target(confidential: Microdata, released: Microdata, spec: InferenceAttackSpec) -> _Levels | _Numbers:
+def _target_values(
+    confidential: Microdata, released: Microdata, spec: InferenceAttackSpec
+) -> _SensitiveLevels | _SensitiveNumbers:
     name = spec.sensitive
     if confidential.schema[name].kind.has_levels:
         ours, theirs = comparable_categories(confidential, released, name, None)
-        return _Levels(*joint_classes([ours], [theirs]))
+        return _SensitiveLevels(*joint_classes([ours], [theirs]))
     own, drawn = confidential.numbers(name), released.numbers(name)
     if np.isnan(drawn).all():
         raise NotComputable(f'no released record has a value of "{name}"')
@@ -279,12 +292,12 @@ def _target(confidential: Microdata, released: Microdata, spec: InferenceAttackS
         if (words := left_out(int(np.isnan(values).sum()), len(values)))
     ]
     window = None if spec.within is None else spec.within.window(own)
-    return _Numbers(own, drawn, window, "; ".join(said))
+    return _SensitiveNumbers(own, drawn, window, "; ".join(said))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InferenceAttackSpec(Spec):
-    """What the intruder knows, wants to learn, and does where nobody agrees."""
+    """Variables that the intruder knows and wants to learn, and what is done where nobody agrees."""
 
     sensitive: Annotated[str, Param("the variable that the intruder infers", names="variables")]
     known: Known = ()
@@ -311,15 +324,17 @@ class InferenceAttackSpec(Spec):
     resamples: Annotated[int, Param("bootstrap samples of the baseline", ge=1)] = 5
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """With the other variables of role known as known, when none is named, and bins for continuous ones that are synthesised."""
+        """Return these settings with the other quasi-identifiers as known, when none is named, and bins for continuous ones that are
+        synthesised.
+        """
         known = self.known or tuple(
             name for name in schema.names_by_role(Role.QUASI_IDENTIFIER) if name != self.sensitive
         )
         unequal = [name for name in known if schema[name].kind is Kind.CONTINUOUS and name in released]
-        return replace(self, known=known, bins={**dict.fromkeys(unequal, UNEQUAL), **self.bins})
+        return replace(self, known=known, bins={**dict.fromkeys(unequal, CONTINUOUS_BINS), **self.bins})
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when nothing is known, what is inferred is known, or a variable needs bins or may have none."""
+        """Raise BadInput when nothing is known, what is inferred is known, or a variable needs bins or may have none."""
         known = self.for_release(schema, released).known
         if not known:
             raise BadInput(
@@ -430,7 +445,7 @@ class InferenceAttackSpec(Spec):
         ),
     ),
     confidential=True,
-    check=check,
+    check=check_data,
     per_record=(
         RecordArray(
             "candidates",
@@ -445,20 +460,20 @@ class InferenceAttackSpec(Spec):
     ),
 )
 def inference_attack(confidential: Microdata, released: Microdata, spec: InferenceAttackSpec, run: Run) -> Measure:
-    """The error of the attack, beside that of a bootstrap sample and of a guess.
+    """Measure the error of the attack, that from bootstrap samples, and that of a guess.
 
     ``per_record``, whosever the released records are: ``candidates`` (n,), ``right`` (n,) the probability that the value is inferred,
     ``guessed`` (n,) that it is what would be guessed of everybody, ``error`` (n,), NaN where the number is missing.
     """
     names = sorted(spec.known)
-    pairs = [compared(confidential, released, [name], spec.bins) for name in names]
-    known = _Known([pair[0] for pair in pairs], [pair[1] for pair in pairs], nearest=spec.fallback == "nearest")
-    nothing = _Known([np.zeros(len(confidential), dtype=np.int64)], [np.zeros(len(released), dtype=np.int64)])
-    target = _target(confidential, released, spec)
-    found, guessed = target.attacked(known), target.attacked(nothing)
+    pairs = [comparison_codes(confidential, released, [name], spec.bins) for name in names]
+    known = _KnownCodes([pair[0] for pair in pairs], [pair[1] for pair in pairs], nearest=spec.fallback == "nearest")
+    nothing = _KnownCodes([np.zeros(len(confidential), dtype=np.int64)], [np.zeros(len(released), dtype=np.int64)])
+    target = _target_values(confidential, released, spec)
+    found, guessed = target.attack(known), target.attack(nothing)
     order = np.lexsort([confidential.numbers(name) for name in (*names, spec.sensitive)])
     drawn = (order[run.rng.integers(0, len(order), len(released))] for _ in range(spec.resamples))
-    samples = [target.attacked(known, rows) for rows in drawn]
+    samples = [target.attack(known, rows) for rows in drawn]
     remark = "; ".join(filter(None, (learned_bins_text(spec.bins), target.remark)))
     estimates = []
     for measure, value in found.errors.items():
@@ -467,7 +482,7 @@ def inference_attack(confidential: Microdata, released: Microdata, spec: Inferen
         estimates.append(Estimate(measure, value, spec.sensitive, baseline=baseline, reason=remark))
         estimates.append(Estimate(f"guess_{measure}", guessed.errors[measure], spec.sensitive, reason=target.remark))
     for measure, (error, strategy) in _least_errors(target, known, names, guessed).items():
-        said = "; ".join(filter(None, (strategy.words, remark)))
+        said = "; ".join(filter(None, (strategy.description, remark)))
         estimates.append(Estimate(f"{LEAST}{measure}", error, spec.sensitive, reason=said))
     anyway = {"guessed": guessed.per_record["right"]} if "right" in guessed.per_record else {}
     return Measure(tuple(estimates), {**found.per_record, **anyway})

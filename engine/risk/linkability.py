@@ -1,24 +1,26 @@
-"""Linkability: whether a release tells that what is known of a person from two places belongs to one person.
+"""Linkability: how well a release links what is known of a person from two places.
 
-An intruder has two disjoint sets of variables of one person, such as demographic ones and others, each from another source, and does not know that
+An intruder has two disjoint sets of variables of one person, such as demographic ones and others, each from another source, and does
+not know that
 they belong together. For each set the k released records are sought that are nearest in its variables. Where a released record is
-among both, the intruder links the two (Giomi, Boenisch, Wehmeyer & Tasnádi 2022, §4.3 and Appendix). No released record has to be that of a person:
+among both, the intruder links the two (Giomi, Boenisch, Wehmeyer & Tasnádi 2022, §4.3 and Appendix). No released record has to be that
+of a person:
 the attack needs no pairing of rows, so it answers for shuffled and for fully synthetic releases too.
 
-What is linked of control records, of which no release was made, follows from how the variables go together in general and is no disclosure; what is
-linked of the release's own people beyond that is. The baseline links k records picked at random on either side.
+What is linked of control records, of which no release was made, follows from how the variables go together in general and is no
+disclosure; what is
+linked of the release's own people beyond that is. The baseline links k records picked at random on either side. Distances are Gower's
+by ranks. Among
+records tied with the k-th nearest the missing ones are picked at random; the probability of a link counts (``link_probability``).
 
-Distances are Gower's by ranks. Among records tied with the k-th nearest the missing ones are picked at random; the probability of a link counts.
-With S and T the records that are certainly and perhaps among the nearest by the first set, a of T being picked, and S', T' and b those by the
-second: where S and S' share a record the link is certain; else, with y of T in S', x of T' in S, and w in T and T',
-
-    P(no link) = sum over j of  C(w, j) C(|T| - y - w, a - j) / C(|T|, a)  *  C(|T'| - x - j, b) / C(|T'|, b)
-
-**Without the release.** People of the data may be easier to link than controls through any table. So both are linked through controls too, each
+**Without the release.** People of the data may be easier to link than controls through any table. So both are linked through controls
+too, each
 through a half of them that is drawn at random and does not have the person: ``added_risk`` takes what is so linked off (``_attack``).
 
-**The best choice of variables.** A released value that was replaced can lead away from the person, so an intruder may ignore some, on both sides.
-What the release keeps is always used. ``largest_excess_risk`` is the excess by the choice that works best, chosen on one half of the people and
+**The best choice of variables.** A released value that was replaced can lead away from the person, so an intruder may ignore some, on
+both sides.
+What the release keeps is always used. ``largest_excess_risk`` is the excess by the choice that works best, chosen on one half of the
+people and
 judged on the other (``_best_strategy``).
 """
 
@@ -38,7 +40,7 @@ from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..errors import BadInput
-from ..matching.strategies import Strategy, strategy_of
+from ..matching.strategies import IntruderStrategy, make_strategy
 from ..methods.drafting import Case, DeclinedOffer, Offer, drafts
 from ..methods.intruder import Known
 from ..methods.levers import IDENTITY
@@ -48,15 +50,24 @@ from ..methods.run import Run
 from ..methods.spec import Param, Spec, Variant
 from ..statistics.gower import Gower
 from ..wording import count_noun
-from ._attack import LARGEST_ADDED, WITHOUT_CONTROLS, AttackResult, Gain, Rate, attack_outputs, combined, whole_limits
-from ._attacked_records import drawn, half_by_values, of_rows, stream_aside
-from ._best_strategy import kept_variables, largest_excess, largest_excess_output, tried_subsets
+from ._attack import (
+    LARGEST_ADDED,
+    WITHOUT_CONTROLS,
+    AddedSuccess,
+    AttackResult,
+    SuccessRate,
+    attack_outputs,
+    combine_attacks,
+    limits_for_all_variables,
+)
+from ._attacked_records import draw_half_by_values, draw_rows, independent_stream, select_rows
+from ._best_strategy import kept_variables, largest_excess_estimates, largest_excess_outputs, subsets_to_try
 
-TOO_FEW_LINKED = 0.01
-"""Variables that so many people have in common that at most this share of the people is linked by chance are not tried: their excess is no larger."""
+MAX_LINKED_BY_CHANCE = 0.01
+"""Share of the people linked at most below which a choice of variables is not tried: its excess is no larger."""
 
 
-def _linked_through(
+def _linked_through_controls(
     controls: Microdata,
     first: Booleans,
     sides: tuple[tuple[str, ...], tuple[str, ...]],
@@ -74,81 +85,98 @@ def _linked_through(
         at, half = np.flatnonzero(through_second == second), np.flatnonzero(first != second)
         if not len(at) or not len(half):
             continue
-        learned, some = of_rows(controls, half), of_rows(attacked, rows[at])
+        learned, some = select_rows(controls, half), select_rows(attacked, rows[at])
         k = min(neighbours, len(learned))
         near = []
         for names in sides:
             gower = Gower.of([learned], names)
-            near.append(_Neighbours.of(gower, gower.places(some), gower.places(learned), k).of_people())
-        found[at] = linked(*near)
+            near.append(
+                _NearestOfPlaces.from_places(gower, gower.places(some), gower.places(learned), k).expand_to_people()
+            )
+        found[at] = link_probability(*near)
     return found
 
 
 @dataclass(frozen=True)
-class _Choices:
-    """Which variables the intruder uses: by each strategy the ``pairs`` of both sides' variables, each sorted, all variables first.
+class _VariableChoices:
+    """Sets of variables that the intruder uses by each strategy.
 
-    ``possible`` is how many strategies there are, tried or not.
+    pairs: both sides' variables, each sorted, all variables first
+    strategies: the same as strategies
+    possible: how many strategies there are, tried or not
     """
 
     pairs: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
-    strategies: tuple[Strategy, ...]
-    possible: int
+    strategies: tuple[IntruderStrategy, ...]
+    n_possible: int
 
     @classmethod
-    def of(cls, confidential: Microdata, released: Microdata, spec: LinkabilitySpec) -> _Choices:
+    def from_tables(cls, confidential: Microdata, released: Microdata, spec: LinkabilitySpec) -> _VariableChoices:
         kept = kept_variables(confidential, released, sorted((*spec.known, *spec.other)))
         known, other = sorted(spec.known), sorted(spec.other)
         replaced = [[name for name in side if name not in kept] for side in (known, other)]
         pairs: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
-        strategies: list[Strategy] = []
-        for chosen in tried_subsets(replaced):
+        strategies: list[IntruderStrategy] = []
+        for chosen in subsets_to_try(replaced):
             used = kept | chosen
             pair = tuple(name for name in known if name in used), tuple(name for name in other if name in used)
             if all(pair):  # without any variable on a side whoever is linked is linked by chance
                 pairs.append(pair)
-                strategies.append(strategy_of([*known, *other], used))
+                strategies.append(make_strategy([*known, *other], used))
         possible = int(np.prod([(1 << len(side)) - (len(side) == len(names)) for side, names in zip(replaced, (known, other), strict=True)]))  # fmt: skip
         return cls(tuple(pairs), tuple(strategies), possible)
 
     @property
-    def sides(self) -> list[tuple[str, ...]]:
-        """The different sets of variables that a side has by some strategy."""
+    def variable_sets(self) -> list[tuple[str, ...]]:
+        """Return the different sets of variables that a side has by some strategy."""
         return list(dict.fromkeys(side for pair in self.pairs for side in pair))
 
 
 @dataclass(frozen=True, eq=False)
-class _Nearest:
-    """Who may be among the k nearest of q people: pairs of a person ``row`` (p,) and a released record ``column`` (p,), ascending by both.
+class _NearestOfPeople:
+    """Released records that may be among the k nearest of q people: pairs of a person and a released record, ascending by both.
 
-    ``certain`` (p,) says of whom it is sure. ``picked`` (q,) is how many of the other pairs of a person are picked at random.
+    row: the person of each pair, (p,)
+    column: its released record, (p,)
+    certain: whether it certainly is among the nearest, (p,)
+    picked: how many of the other pairs of a person are picked at random, (q,)
+    records: number of released records
     """
 
     row: Integers
     column: Integers
     certain: Booleans
-    picked: Integers
-    records: int
+    n_picked: Integers
+    n_released: int
 
     @classmethod
-    def of(cls, gower: Gower, own: Floats, table: Floats, k: int) -> _Nearest:
-        return _Neighbours.of(gower, own, table, k).of_people()
+    def from_places(cls, gower: Gower, own: Floats, table: Floats, k: int) -> _NearestOfPeople:
+        return _NearestOfPlaces.from_places(gower, own, table, k).expand_to_people()
 
 
 @dataclass(frozen=True, eq=False)
-class _Neighbours:
-    """The same of the different places that people have: pairs of a place ``row`` and a released record, and the place of each person ``which`` (q,)."""
+class _NearestOfPlaces:
+    """Released records that may be among the k nearest of the different places that people have.
+
+    row: the place of each pair, (p,)
+    column: its released record, (p,)
+    certain: whether it certainly is among the nearest, (p,)
+    which: the place of each person, (q,)
+    places: number of places
+    k: number of nearest records
+    records: number of released records
+    """
 
     row: Integers
     column: Integers
     certain: Booleans
-    which: Integers
-    places: int
+    place_of_person: Integers
+    n_places: int
     k: int
-    records: int
+    n_released: int
 
     @classmethod
-    def of(cls, gower: Gower, own: Floats, table: Floats, k: int) -> _Neighbours:
+    def from_places(cls, gower: Gower, own: Floats, table: Floats, k: int) -> _NearestOfPlaces:
         places, which = np.unique(own, axis=0, return_inverse=True)  # people who are alike have the same nearest
         row, column, apart, reach = nearest_candidate_pairs(gower, places, table, k)
         inside = np.flatnonzero(apart <= reach[row])
@@ -157,46 +185,54 @@ class _Neighbours:
         return cls(row[at], column[at], certain, which.ravel(), len(places), k, len(table))
 
     @property
-    def most_linked(self) -> float:
-        """The share of the people that can be linked at most, by whatever is nearest on the other side.
+    def max_share_linked(self) -> float:
+        """Return the share of the people that can be linked at most, whatever is nearest on the other side.
 
         That shares k records; each is among the nearest of this side with probability picked / ties at most, or certainly.
         """
-        sure = np.bincount(self.row[self.certain], minlength=self.places)
-        ties = np.bincount(self.row[~self.certain], minlength=self.places)
+        sure = np.bincount(self.row[self.certain], minlength=self.n_places)
+        ties = np.bincount(self.row[~self.certain], minlength=self.n_places)
         each = np.where(sure > 0, 1.0, (self.k - sure) / np.maximum(ties, 1))
-        return float(np.mean(np.minimum(1.0, self.k * each)[self.which]))
+        return float(np.mean(np.minimum(1.0, self.k * each)[self.place_of_person]))
 
-    def of_people(self) -> _Nearest:
-        start = np.searchsorted(self.row, np.arange(self.places + 1))
-        sizes = np.diff(start)[self.which]
-        person = np.repeat(np.arange(len(self.which)), sizes)
-        at = np.arange(len(person)) + np.repeat(start[self.which] - np.cumsum(sizes) + sizes, sizes)
+    def expand_to_people(self) -> _NearestOfPeople:
+        """Return the pairs of people in place of those of their places."""
+        start = np.searchsorted(self.row, np.arange(self.n_places + 1))
+        sizes = np.diff(start)[self.place_of_person]
+        person = np.repeat(np.arange(len(self.place_of_person)), sizes)
+        at = np.arange(len(person)) + np.repeat(start[self.place_of_person] - np.cumsum(sizes) + sizes, sizes)
         certain = self.certain[at]
-        picked = self.k - np.bincount(person[certain], minlength=len(self.which))
-        return _Nearest(person, self.column[at], certain, picked, self.records)
+        picked = self.k - np.bincount(person[certain], minlength=len(self.place_of_person))
+        return _NearestOfPeople(person, self.column[at], certain, picked, self.n_released)
 
 
-def linked(first: _Nearest, second: _Nearest) -> Floats:
-    """The probability that a released record is among the nearest of a person by both sets of variables, (q,)."""
-    q = len(first.picked)
+def link_probability(first: _NearestOfPeople, second: _NearestOfPeople) -> Floats:
+    """Return the probability that a released record is among the nearest of a person by both sets of variables, (q,).
+
+    With S and T the records that are certainly and perhaps among the nearest by the first set, a of T being picked, and S', T' and b
+    those by the
+    second: where S and S' share a record the link is certain; else, with y of T in S', x of T' in S, and w in T and T',
+
+        P(no link) = sum over j of  C(w, j) C(|T| - y - w, a - j) / C(|T|, a)  *  C(|T'| - x - j, b) / C(|T'|, b)
+    """
+    q = len(first.n_picked)
     sizes = [np.bincount(one.row[~one.certain], minlength=q) for one in (first, second)]
-    mine, others = (one.row * one.records + one.column for one in (first, second))
+    mine, others = (one.row * one.n_released + one.column for one in (first, second))
     _, ours, theirs = np.intersect1d(mine, others, assume_unique=True, return_indices=True)
     sure, also = first.certain[ours], second.certain[theirs]
     both, y, x, w = (
         np.bincount(first.row[ours[some]], minlength=q)
         for some in (sure & also, ~sure & also, sure & ~also, ~(sure | also))
     )
-    cases = np.stack([*sizes, first.picked, second.picked, y, x, w], axis=1)
+    cases = np.stack([*sizes, first.n_picked, second.n_picked, y, x, w], axis=1)
     cases[both > 0] = 0  # nothing is left to pick
     different, which = np.unique(cases, axis=0, return_inverse=True)
-    found = np.array([min(1.0, max(0.0, 1 - sum(_chances(*map(int, case))))) for case in different])
+    found = np.array([min(1.0, max(0.0, 1 - sum(_no_link_terms(*map(int, case))))) for case in different])
     return np.where(both > 0, 1.0, found[which.ravel()])
 
 
-def _chances(t: int, u: int, a: int, b: int, y: int, x: int, w: int) -> Iterator[float]:
-    """The terms of P(no link) that are not 0."""
+def _no_link_terms(t: int, u: int, a: int, b: int, y: int, x: int, w: int) -> Iterator[float]:
+    """Yield the terms of P(no link) that are not 0."""
     for j in range(max(0, a - (t - y - w)), min(w, a) + 1):
         if t - y - w >= a - j >= 0 and u - x - j >= b:
             yield float(np.exp(_log_choose(w, j) + _log_choose(t - y - w, a - j) - _log_choose(t, a)
@@ -207,8 +243,8 @@ def _log_choose(n: int, k: int) -> float:
     return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
 
 
-def _at_random(k: int, records: int) -> float:
-    """The probability that two random samples of k of all ``records`` share one."""
+def _chance_link(k: int, records: int) -> float:
+    """Return the probability that two random samples of k of all ``records`` share one."""
     if 2 * k > records:
         return 1.0
     return float(1 - np.exp(_log_choose(records - k, k) - _log_choose(records, k)))
@@ -216,7 +252,7 @@ def _at_random(k: int, records: int) -> float:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LinkabilitySpec(Spec):
-    """The two sets of variables, and how many released records are nearest."""
+    """Two sets of variables, and how many released records are nearest."""
 
     known: Annotated[
         Known,
@@ -236,13 +272,13 @@ class LinkabilitySpec(Spec):
     vulnerable: VulnerableTargets = None
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Quasi-identifiers on one side and all others but identifiers on the other, where none are named."""
+        """Return these settings with quasi-identifiers on one side and all others but identifiers on the other, where none are named."""
         known = self.known or tuple(n for n in schema.names_by_role(Role.QUASI_IDENTIFIER) if n not in self.other)
         other = self.other or tuple(name for name in schema.non_identifiers if name not in known)
         return replace(self, known=known, other=other)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when a side has no variable, or a variable is on both."""
+        """Raise BadInput when a side has no variable, or a variable is on both."""
         full = self.for_release(schema, released)
         if not full.known:
             raise BadInput(
@@ -256,8 +292,8 @@ class LinkabilitySpec(Spec):
                 raise BadInput(f"{place}.other", f'"{name}" is among the known variables')
 
 
-def _offer(case: Case) -> Offer | DeclinedOffer | None:
-    """Whether people in the data can be linked through the release more often than others."""
+def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
+    """Offer to measure whether people in the data can be linked through the release more often than others."""
     if case.want != "synthesis":
         return None
     if not case.holdout:
@@ -270,13 +306,13 @@ def _offer(case: Case) -> Offer | DeclinedOffer | None:
     return Offer(
         "whether quasi-identifiers and other variables of people in the data can be linked through the release more often than those of others",
         {"known": list(case.known)},
-        limits=whole_limits("linkability", case, 0.05, output=LARGEST_ADDED),
+        limits=limits_for_all_variables("linkability", case, 0.05, output=LARGEST_ADDED),
     )
 
 
 OUTPUTS = (
     *attack_outputs("linkage", "guesses", "are linked rightly", ("linkability",), IDENTITY),
-    *largest_excess_output("linkage", ("linkability",), IDENTITY),
+    *largest_excess_outputs("linkage", ("linkability",), IDENTITY),
 )
 
 
@@ -287,21 +323,21 @@ OUTPUTS = (
     outputs=OUTPUTS,
     confidential=True,
     controls=True,
-    combine=combined,
+    combine=combine_attacks,
 )
-@drafts(_offer)
+@drafts(_draft_offer)
 def linkability(confidential: Microdata, released: Microdata, spec: LinkabilitySpec, run: Run) -> Measure:
-    """The attack on people at random and on the most vulnerable. Raises NotComputable where a variable is generalised."""
+    """Measure the attack on people at random and on the most vulnerable. Raises NotComputable where a variable is generalised."""
     assert confidential.controls is not None
     rng, controls = run.for_all, confidential.controls
     kinds: dict[TargetKind, tuple[Integers, Integers]] = {
-        "random": (drawn(confidential, spec.records, rng), drawn(controls, spec.records, rng))
+        "random": (draw_rows(confidential, spec.records, rng), draw_rows(controls, spec.records, rng))
     }
     if "vulnerable" in spec.people:
         kinds["vulnerable"] = draw_vulnerable_rows(confidential, controls, spec.vulnerable, spec.records, rng)
     k = min(spec.neighbours, len(released))
-    choices = _Choices.of(confidential, released, spec)
-    shown = {names: (gower := Gower.of([released], names), gower.places(released)) for names in choices.sides}
+    choices = _VariableChoices.from_tables(confidential, released, spec)
+    shown = {names: (gower := Gower.of([released], names), gower.places(released)) for names in choices.variable_sets}
     found: list[Estimate] = []
     for kind, (own, others) in kinds.items():
         if kind not in spec.people:
@@ -311,40 +347,44 @@ def linkability(confidential: Microdata, released: Microdata, spec: LinkabilityS
             why = "no control record is as vulnerable as the people who are attacked"
             found += [Estimate.not_computed(output.name, why, **params) for output in OUTPUTS]
             continue
-        near: list[dict[tuple[str, ...], _Neighbours]] = []
+        near: list[dict[tuple[str, ...], _NearestOfPlaces]] = []
         for data, rows in ((confidential, own), (controls, others)):
-            some = of_rows(data, rows)
-            near.append({n: _Neighbours.of(g, g.places(some), table, k) for n, (g, table) in shown.items()})
+            some = select_rows(data, rows)
+            near.append(
+                {n: _NearestOfPlaces.from_places(g, g.places(some), table, k) for n, (g, table) in shown.items()}
+            )
         tried = [
             at
             for at, pair in enumerate(choices.pairs)
-            if not at or min(near[0][side].most_linked for side in pair) > TOO_FEW_LINKED
+            if not at or min(near[0][side].max_share_linked for side in pair) > MAX_LINKED_BY_CHANCE
         ]
         chances = [
-            np.stack([linked(*(nearest[side].of_people() for side in choices.pairs[at])) for at in tried])
+            np.stack(
+                [link_probability(*(nearest[side].expand_to_people() for side in choices.pairs[at])) for at in tried]
+            )
             for nearest in near
         ]
-        rates = [Rate(float(np.sum(of_group[0])), of_group.shape[1]) for of_group in chances]
-        side = stream_aside(rng)
-        first = half_by_values(controls, side)
-        of_half = half_by_values(of_rows(confidential, own), side), first[others]
+        rates = [SuccessRate(float(np.sum(of_group[0])), of_group.shape[1]) for of_group in chances]
+        side = independent_stream(rng)
+        first = draw_half_by_values(controls, side)
+        of_half = draw_half_by_values(select_rows(confidential, own), side), first[others]
         without = [
-            _linked_through(controls, first, choices.pairs[0], spec.neighbours, data, rows, second)
+            _linked_through_controls(controls, first, choices.pairs[0], spec.neighbours, data, rows, second)
             for data, rows, second in ((confidential, own, of_half[0]), (controls, others, of_half[1]))
         ]
-        by_chance = Rate(len(own) * _at_random(k, len(released)), len(own))
+        by_chance = SuccessRate(len(own) * _chance_link(k, len(released)), len(own))
         words = f"{count_noun(len(own), 'record')} and {len(others):,} controls are attacked"
         chance = rng.spawn(1)[0]
         p_value = exact_p_value(chances[0][0], chances[1][0], chance)
-        gain = Gain.from_differences(chances[0][0] - without[0], chances[1][0] - without[1], side)
-        result = AttackResult(rates[0], by_chance, rates[1], p_value=p_value, gain=gain)
+        gain = AddedSuccess.from_differences(chances[0][0] - without[0], chances[1][0] - without[1], side)
+        result = AttackResult(rates[0], by_chance, rates[1], p_value=p_value, added_success=gain)
         found += result.estimates(reason=words, **params)
         strategies = [choices.strategies[at] for at in tried]
         # those that are left out as too coarse cannot be the best
-        possible = choices.possible if choices.possible > len(choices.pairs) else len(tried)
+        possible = choices.n_possible if choices.n_possible > len(choices.pairs) else len(tried)
         stream = chance.spawn(1)[0]
-        found += largest_excess(
+        found += largest_excess_estimates(
             chances[0], chances[1], strategies, stream,
-            choices=possible, without=(without[0], without[1]), params=params,
+            n_strategies=possible, without=(without[0], without[1]), params=params,
         )  # fmt: skip
     return Measure(tuple(found))

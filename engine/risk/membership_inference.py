@@ -1,22 +1,23 @@
-"""Membership inference: whether a release tells who is among the people it was made of.
+"""Membership inference: whether a release reveals who is among the people it was made of.
 
 The intruder has a person's values, the release, and records of other people, the reference. A person is the more likely among the data
-the denser the release is at their place, against the reference (``_density_ratio``; DOMIAS, van Breugel, Sun, Qian & van der Schaar 2023).
+the denser the release is at their place, against the reference (``density_scores``; DOMIAS, van Breugel, Sun, Qian & van der Schaar 2023).
 The distance of the closest released record alone is no such measure: it is small for whoever is like many (Yao et al. 2025).
 
 The controls are divided at random: a share of them is the reference, the others are scored like the records of the data, none of them
 being in the reference. Where the release owes nothing to single people, records and scored controls have scores of one distribution:
 
-    auc             chance that a record of the data scores above a control, equal ones counting half; 1/2 where nothing is told
+    auc             chance that a record of the data scores above a control, equal ones counting half; 1/2 where nothing is revealed
     attack_success  the share of the records of the data that score as high as few controls do: at most ``false_positives`` of these
 
-The second speaks of the people of whom the release tells most, whom an average hides (Carlini et al. 2022). Its limit is the score of a
-control, the lowest that so few controls reach; where too many share the highest score, what is above that. Of fewer than
-1 / ``false_positives`` scored controls one may reach it, which is a larger share, and the reason says so. ``added_risk`` takes off what is reached without the release. The baseline is the same attack without the release, by how far a person is
-from the reference alone: where it is off 1/2, the controls are other people than the data, and the attack says less than it seems to.
-
-All m datasets are scored together, as one release of m times as many records, and each alone. Values that a release keeps unchanged are among
-those that the intruder looks at: a partly synthetic release tells of membership by them, unless ``known`` leaves them out.
+The second is about the people of whom the release reveals most, whom an average hides (Carlini et al. 2022). Of fewer than
+1 / ``false_positives`` scored controls one may reach its limit, which is a larger share, and the reason says so. ``added_risk`` takes
+off what is reached
+without the release. The baseline is the same attack by how far a person is from the reference alone: where it is off 1/2, the controls
+are other people than
+the data, and the attack says less than it seems to. All m datasets are scored together, as one release of m times as many records, and
+each alone. Values
+that a release keeps unchanged are among those that the intruder looks at, unless ``known`` leaves them out.
 """
 
 from __future__ import annotations
@@ -57,45 +58,61 @@ from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec, Variant
 from ..statistics.gower import Gower
 from ..wording import count_noun
-from ._attack import MOST_EXCESS, WITHOUT_CONTROLS, AttackResult, Gain, Rate, asked_about, attack_outputs, whole_limits
-from ._attacked_records import drawn, of_rows, stream_aside
+from ._attack import (
+    EXCESS_LIMIT,
+    WITHOUT_CONTROLS,
+    AddedSuccess,
+    AttackResult,
+    SuccessRate,
+    attack_outputs,
+    limits_for_all_variables,
+    planned_sizes,
+)
+from ._attacked_records import draw_rows, independent_stream, select_rows
 
-REFERENCE, FALSE_POSITIVES = 0.5, 0.01
+REFERENCE_SHARE, FALSE_POSITIVES = 0.5, 0.01
 """The share of the controls that are the reference, and the share of those scored that may be taken for records of the data."""
-LEAST_SCORED = 2 * FEWEST_OF_HALF
+MIN_SCORED_CONTROLS = 2 * FEWEST_OF_HALF
 """The fewest scored controls of which one may be taken for a record of the data; the family of attackers needs as many."""
 NO_LEAK = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class _Scored:
-    """Scores of q records as ``log_ratio`` gives them: ``score`` (1 + m, q, 2), first by all datasets together, and ``alone`` (q,) without any.
+class _MembershipScores:
+    """Density scores of q records of the data and of controls.
 
-    ``row`` (q,) numbers each record, in the data where ``training`` (q,), else among the controls.
+    row: row of each record, in the data or among the controls, (q,)
+    training: whether it is a record of the data, (q,)
+    score: scores as ``log_ratio`` gives them, by all datasets together and by each, (1 + m, q, 2)
+    alone: scores without the release, (q,)
     """
 
     row: Integers
-    training: Booleans
+    is_member: Booleans
     score: Floats
-    alone: Floats
+    score_without_release: Floats
 
     @classmethod
-    def of(cls, parts: Sequence[Mapping[str, NDArray[Any]]]) -> _Scored:
+    def from_blocks(cls, parts: Sequence[Mapping[str, NDArray[Any]]]) -> _MembershipScores:
         row, training, alone = (np.concatenate([part[name] for part in parts]) for name in ("row", "training", "alone"))
         return cls(row, training, np.concatenate([part["score"] for part in parts], axis=1), alone)
 
-    def ranks(self, dataset: int) -> Integers:
-        """The order of the scores, (q,), equal ones equal: by all datasets (0), or by one of them."""
+    def score_ranks(self, dataset: int) -> Integers:
+        """Return the order of the scores, (q,), equal ones equal: by all datasets (0), or by one of them."""
         return np.asarray(np.unique(self.score[dataset], axis=0, return_inverse=True)[1].ravel(), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class _FalsePositives(Rate):
-    """How many of the scored controls reach the limit: it is the score of one of them, so that their number is no chance, but the limit is."""
+class _FalsePositives(SuccessRate):
+    """Share of the scored controls that reach the limit: it is the score of one of them, so that their number is no chance, but the limit is."""
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Of K independent people without a release of theirs a share beta(j, K + 1 - j) reaches the j-th highest score of K others: its 95 % limits."""
+        """Return the 95 % limits of the share of K independent people without a release of theirs that reaches the j-th highest score of K
+        others.
+
+        That share is beta(j, K + 1 - j).
+        """
         from scipy.stats import beta
 
         j, k = int(self.successes), self.guesses
@@ -103,21 +120,21 @@ class _FalsePositives(Rate):
         return min(self.value, low), max(self.value, float(beta.ppf(0.975, max(j, 1), k + 1 - max(j, 1))))
 
 
-def gather(
+def gather_blocks(
     confidential: Microdata,
     releases: Sequence[Microdata],
     spec: MembershipInferenceSpec,
     parts: Sequence[Mapping[str, NDArray[Any]]],
 ) -> WholeReleaseMeasure:
-    """Areas and success rates of all datasets together, and of each alone.
+    """Measure areas and success rates of all datasets together, and of each alone.
 
     ``per_record`` of the whole: ``above_controls`` (n,), NaN of records that are not scored.
     """
-    scored = _Scored.of(parts)
-    ranks = [scored.ranks(k) for k in range(len(scored.score))]
+    scored = _MembershipScores.from_blocks(parts)
+    ranks = [scored.score_ranks(k) for k in range(len(scored.score))]
     rng = np.random.default_rng(int(parts[0]["seed"]))
-    found = [list(_estimates(scored, own, spec, rng)) for own in ranks]
-    family = _family(confidential.schema, sorted(spec.known), parts[0]["halves"])
+    found = [list(_attack_estimates(scored, own, spec, rng)) for own in ranks]
+    family = _attacker_family(confidential.schema, sorted(spec.known), parts[0]["halves"])
     for kind, prefix in (("random", ""), ("vulnerable", "vulnerable_")):
         if kind in spec.people:
             order = np.argsort(np.concatenate([part[f"{prefix}which"] for part in parts]))
@@ -128,28 +145,36 @@ def gather(
             first = draw_first_half(training, rng)
             base = area_without_release(unreleased, training, first)
             for at, estimates in enumerate(found):
-                estimates.extend(_of_family(family, scores[at : at + 1], training, first, spec, params, rng, base))
+                estimates.extend(
+                    _family_estimates(family, scores[at : at + 1], training, first, spec, params, rng, base)
+                )
     whole, *alone = (Measure(tuple(estimates)) for estimates in found)
     above = np.full(len(confidential), np.nan)
-    controls, own = np.sort(ranks[0][~scored.training]), ranks[0][scored.training]
+    controls, own = np.sort(ranks[0][~scored.is_member]), ranks[0][scored.is_member]
     lower, upper = (np.searchsorted(controls, own, side) for side in ("left", "right"))
-    above[scored.row[scored.training]] = (lower + upper) / (2 * len(controls))
+    above[scored.row[scored.is_member]] = (lower + upper) / (2 * len(controls))
     return WholeReleaseMeasure(replace(whole, per_record={"above_controls": above}), tuple(alone))
 
 
 @dataclass(frozen=True, eq=False)
-class _Side:
-    """Records of the data where ``training`` (q,), else controls, by their rows, with their ``places`` (q, d), and which of all blocks' records they are (q,)."""
+class _AttackedBlock:
+    """One block of attacked records and controls.
 
-    which: Integers
+    which: number of each among the records of all blocks, (q,)
+    row: its row in the data or among the controls, (q,)
+    training: whether it is a record of the data, (q,)
+    places: its place by the known variables, (q, d)
+    """
+
+    number: Integers
     row: Integers
-    training: Booleans
+    is_member: Booleans
     places: Floats
 
 
 @dataclass(frozen=True, eq=False)
-class _Attack:
-    """The data with their controls, and the places of each dataset and of the reference."""
+class _MembershipAttack:
+    """Data with their controls, and the places of each dataset and of the reference."""
 
     data: Microdata
     controls: Microdata
@@ -158,130 +183,138 @@ class _Attack:
     reference: Floats
 
     @classmethod
-    def of(
+    def from_tables(
         cls, data: Microdata, releases: Sequence[Microdata], reference: Integers, spec: MembershipInferenceSpec
-    ) -> _Attack:
+    ) -> _MembershipAttack:
         assert data.controls is not None
-        outside = of_rows(data.controls, reference)
+        outside = select_rows(data.controls, reference)
         gower = Gower.of([*releases, outside], sorted(spec.known))
         return cls(data, data.controls, gower, tuple(map(gower.places, releases)), gower.places(outside))
 
-    def side(self, own: Integers, controls: Integers, block: int, blocks: int) -> _Side:
-        """One block of some records and controls, records first."""
+    def attacked_block(self, own: Integers, controls: Integers, block: int, blocks: int) -> _AttackedBlock:
+        """Return one block of some records and controls, records first."""
         rows, training = np.concatenate([own, controls]), np.arange(len(own) + len(controls)) < len(own)
         mine = slice(block, None, blocks)
         rows, training = rows[mine], training[mine]
         parts = ((self.data, rows[training]), (self.controls, rows[~training]))
-        places = np.concatenate([self.gower.places(of_rows(table, some)) for table, some in parts])
+        places = np.concatenate([self.gower.places(select_rows(table, some)) for table, some in parts])
         order = np.argsort(~training, kind="stable")
         which = np.arange(len(own) + len(controls))[mine]
-        return _Side(which[order], rows[order], training[order], places)
+        return _AttackedBlock(which[order], rows[order], training[order], places)
 
-    def family(self, drawn_halves: Booleans) -> AttackerFamily:
-        return _family(self.data.schema, self.gower.names, drawn_halves)
+    def attacker_family(self, drawn_halves: Booleans) -> AttackerFamily:
+        return _attacker_family(self.data.schema, self.gower.names, drawn_halves)
 
-    def vulnerable(
+    def score_vulnerable(
         self, spec: MembershipInferenceSpec, block: int, drawn_halves: Booleans, rng: np.random.Generator
     ) -> dict[str, NDArray[Any]]:
-        """The scores of one block of the most vulnerable records and of controls as vulnerable; the reference are all other controls."""
+        """Score one block of the most vulnerable records and of controls as vulnerable; the reference are all other controls."""
         own, others = draw_vulnerable_rows(self.data, self.controls, spec.vulnerable, spec.records, rng)
-        side = self.side(own, others, block, spec.blocks)
+        side = self.attacked_block(own, others, block, spec.blocks)
         left = np.setdiff1d(np.arange(len(self.controls)), others)
         if not len(left):
             return {
-                "vulnerable_which": side.which,
-                "vulnerable_training": side.training,
+                "vulnerable_which": side.number,
+                "vulnerable_training": side.is_member,
                 "vulnerable_family": np.zeros((0, len(side.row), 0)),
                 "vulnerable_unreleased": np.zeros((len(side.row), 0)),
             }
-        reference = self.gower.places(of_rows(self.controls, left))
+        reference = self.gower.places(select_rows(self.controls, left))
         inside = [
             NeighbourDistances.from_places(self.gower, side.places, places, spec.neighbours) for places in self.released
         ]
         elsewhere = NeighbourDistances.from_places(self.gower, side.places, reference, spec.neighbours)
         density = density_scores(inside, elsewhere, len(self.gower.names), spec.neighbours)
-        family = self.family(drawn_halves)
+        family = self.attacker_family(drawn_halves)
         scores = family.membership_scores(self.gower, side.places, self.released, reference, density)
         return {
-            "vulnerable_which": side.which,
-            "vulnerable_training": side.training,
+            "vulnerable_which": side.number,
+            "vulnerable_training": side.is_member,
             "vulnerable_family": scores,
             "vulnerable_unreleased": family.scores_without_release(self.gower, side.places, reference),
         }
 
 
-def _family(schema: Schema, names: Sequence[str], drawn_halves: Booleans) -> AttackerFamily:
+def _attacker_family(schema: Schema, names: Sequence[str], drawn_halves: Booleans) -> AttackerFamily:
     levelled = np.array([schema[name].kind.has_levels for name in names], dtype=np.bool_)
     return AttackerFamily.from_halves(levelled, names, drawn_halves)
 
 
-def _divided(controls: Microdata, spec: MembershipInferenceSpec, rng: np.random.Generator) -> tuple[Integers, Integers]:
-    """Rows of the controls that are the reference, and of those that are scored."""
+def _divide_controls(
+    controls: Microdata, spec: MembershipInferenceSpec, rng: np.random.Generator
+) -> tuple[Integers, Integers]:
+    """Return the rows of the controls that are the reference, and of those that are scored."""
     if len(controls) < 2:
         raise NotComputable("there is one control record; the reference and what is scored need one each")
-    order = drawn(controls, len(controls), rng)
+    order = draw_rows(controls, len(controls), rng)
     shuffled = order[rng.permutation(len(order))]
-    size = _of_reference(len(order), spec.reference)
+    size = _reference_size(len(order), spec.reference)
     return shuffled[:size], shuffled[size : size + spec.records]
 
 
-def _of_reference(controls: int, share: float) -> int:
-    """How many of the controls are the reference: one at least, and one at least is left."""
+def _reference_size(controls: int, share: float) -> int:
+    """Return how many of the controls are the reference: one at least, and one at least is left."""
     return min(max(round(share * controls), 1), controls - 1)
 
 
-def _estimates(
-    scored: _Scored, ranks: Integers, spec: MembershipInferenceSpec, rng: np.random.Generator
+def _attack_estimates(
+    scored: _MembershipScores, ranks: Integers, spec: MembershipInferenceSpec, rng: np.random.Generator
 ) -> Iterator[Estimate]:
-    own, others = ranks[scored.training], ranks[~scored.training]
-    without = scored.alone[scored.training], scored.alone[~scored.training]
+    """Yield the estimates of the attack by the ranks of the scores, (q,)."""
+    own, others = ranks[scored.is_member], ranks[~scored.is_member]
+    without = scored.score_without_release[scored.is_member], scored.score_without_release[~scored.is_member]
     value = roc_area(own, others)
     words = f"{count_noun(len(own), 'record')} and {len(others):,} controls are scored"
     yield Estimate("auc", value, "", *area_interval(value, len(own), len(others)), roc_area(*without), reason=words)
-    if (allowed := _allowed(spec.false_positives, len(others))) < 1:
+    if (allowed := _allowed_false_positives(spec.false_positives, len(others))) < 1:
         needed = math.ceil(1 / spec.false_positives - 1e-9)
         lacking = f"{spec.false_positives:.3g} false positives need {needed:,} scored controls or more, and there are {len(others):,}: "
         lacking += f"hold out {count_noun(math.ceil(needed / (1 - spec.reference)), 'record')} or more"
-        if len(others) < min(needed, LEAST_SCORED):
-            yield from AttackResult(Rate(0, 0), None, Rate(0, 0), exact=False).estimates(reason=lacking)
+        if len(others) < min(needed, MIN_SCORED_CONTROLS):
+            yield from AttackResult(SuccessRate(0, 0), None, SuccessRate(0, 0), exact=False).estimates(reason=lacking)
             return
         # One control is a larger share than was asked for. Its limits are as wide as so few controls make them.
         allowed, words = 1, f"{words}; one control is taken for a record of the data. {lacking}"
-    (told, false), (by_chance, _) = _above(own, others, allowed), _above(*without, allowed)
+    (told, false), (by_chance, _) = (
+        _count_reaching_limit(own, others, allowed),
+        _count_reaching_limit(*without, allowed),
+    )
     controls = _FalsePositives(false, len(others))
-    limits = _lowest_reached(others, allowed), _lowest_reached(without[1], allowed)
+    limits = _score_limit(others, allowed), _score_limit(without[1], allowed)
     added = [
         (of_release >= limits[0]).astype(np.float64) - (of_reference >= limits[1])
         for of_release, of_reference in zip((own, others), without, strict=True)
     ]
-    gain = Gain.from_differences(added[0], added[1], stream_aside(rng))
-    result = AttackResult(Rate(told, len(own)), Rate(by_chance, len(own)), controls, exact=False, gain=gain)
+    gain = AddedSuccess.from_differences(added[0], added[1], independent_stream(rng))
+    result = AttackResult(
+        SuccessRate(told, len(own)), SuccessRate(by_chance, len(own)), controls, exact=False, added_success=gain
+    )
     yield from result.estimates(reason=words)
 
 
-def _allowed(share: float, controls: int) -> int:
-    """How many of the scored controls may be taken for records of the data."""
+def _allowed_false_positives(share: float, controls: int) -> int:
+    """Return how many of the scored controls may be taken for records of the data."""
     return math.floor(share * controls * (1 + 1e-12))
 
 
-def _above(own: Integers | Floats, others: Integers | Floats, allowed: int) -> tuple[int, int]:
-    """How many records of the data, and how many controls, reach the lowest score of a control that at most ``allowed`` controls reach.
+def _count_reaching_limit(own: Integers | Floats, others: Integers | Floats, allowed: int) -> tuple[int, int]:
+    """Count the records of the data and the controls that reach the lowest score of a control that at most ``allowed`` controls reach.
 
     Where more share the highest score, those that are above it.
     """
-    limit = _lowest_reached(others, allowed)
+    limit = _score_limit(others, allowed)
     return int(np.count_nonzero(own >= limit)), int(np.count_nonzero(others >= limit))
 
 
-def _lowest_reached(others: Integers | Floats, allowed: int) -> float:
-    """The lowest score of a control that at most ``allowed`` controls reach; above the highest, where more share that."""
+def _score_limit(others: Integers | Floats, allowed: int) -> float:
+    """Return the lowest score of a control that at most ``allowed`` controls reach; above the highest, where more share that."""
     scores, counts = np.unique(others, return_counts=True)
     reaching = np.cumsum(counts[::-1])[::-1]
     fit = np.flatnonzero(reaching <= allowed)
     return float(scores[fit[0]]) if len(fit) else float(np.nextafter(float(scores[-1]), np.inf))
 
 
-def _of_family(
+def _family_estimates(
     family: AttackerFamily,
     scores: Floats,
     training: Booleans,
@@ -291,7 +324,7 @@ def _of_family(
     rng: np.random.Generator,
     without: float,
 ) -> Iterator[Estimate]:
-    """What the family of attackers reaches by scores (1, q, K), or (0, q, K) where there is no reference."""
+    """Yield what the family of attackers reaches by scores (1, q, K), or (0, q, K) where there is no reference."""
     people, controls = int(training.sum()), int((~training).sum())
     if not len(scores) or not has_enough_people(training):
         reason = (
@@ -300,7 +333,7 @@ def _of_family(
             if len(scores)
             else "every control is as vulnerable as the targets: none is left as a reference"
         )
-        for output in FAMILY:
+        for output in FAMILY_OUTPUTS:
             yield Estimate.not_computed(output.name, reason, **params)
         return
     found = evaluate_best_attacker(scores[0], training, first, spec.false_positives, rng)
@@ -308,7 +341,7 @@ def _of_family(
     words = f"{count_noun(people, 'record')} and {controls:,} controls; chosen: {chosen}"
     yield Estimate("family_auc", found.area, "", found.lower, found.upper, without, reason=words, params=params)
     positives = found.true_positives
-    rate = Rate(positives * people, people)
+    rate = SuccessRate(positives * people, people)
     yield Estimate(
         "family_tpr", positives, "", *rate.interval, found.false_positives,
         reason=f"at {found.false_positives:.3g} false positives; {words}", params=params,
@@ -325,7 +358,7 @@ class MembershipInferenceSpec(Spec):
     neighbours: Annotated[int, Param("which nearest record tells how dense a table is", ge=1)] = 1
     reference: Annotated[
         float, Param("share of the controls that the intruder has; the others are scored", gt=0, lt=1)
-    ] = REFERENCE
+    ] = REFERENCE_SHARE
     false_positives: Annotated[
         float, Param("share of the scored controls that may be taken for records of the data", gt=0, lt=1)
     ] = FALSE_POSITIVES
@@ -338,17 +371,17 @@ class MembershipInferenceSpec(Spec):
         return tuple(map(float, range(self.blocks)))
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """With all variables but identifiers where none is named."""
+        """Return these settings with all variables but identifiers where none is named."""
         return replace(self, known=self.known or schema.non_identifiers)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when the intruder has nothing of a person."""
+        """Raise BadInput when the intruder has nothing of a person."""
         known = self.for_release(schema, released).known
         if not known:
             raise BadInput(f"{place}.known", "all variables are identifiers; name what the intruder has of a person")
 
 
-FAMILY = (
+FAMILY_OUTPUTS = (
     Output(
         "family_auc",
         "chance that the best of a family of attackers takes a record of the data for one rather than a control record; 0.5 where nothing is told. "
@@ -446,26 +479,30 @@ OUTPUTS = (
         MEMBERSHIP,
         exact=False,
     ),
-    *FAMILY,
+    *FAMILY_OUTPUTS,
 )
 
 
-def _offer(case: Case) -> Offer | DeclinedOffer | None:
-    """Whether the release says who is in the data."""
+def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
+    """Offer to measure whether the release reveals who is in the data."""
     if case.want != "synthesis":
         return None
     if not case.holdout:
         return DeclinedOffer(WITHOUT_CONTROLS)
     # The measure takes one control where there are fewer, but a draft holds out enough for the false positives that it asks for.
-    limits, sizes = whole_limits("membership", case, FALSE_POSITIVES, scored=REFERENCE), asked_about(case, REFERENCE)
+    limits, sizes = (
+        limits_for_all_variables("membership", case, FALSE_POSITIVES, scored=REFERENCE_SHARE),
+        planned_sizes(case, REFERENCE_SHARE),
+    )
     if (
         case.controls is not None
-        and _allowed(FALSE_POSITIVES, case.controls - _of_reference(case.controls, REFERENCE)) < 1
+        and _allowed_false_positives(FALSE_POSITIVES, case.controls - _reference_size(case.controls, REFERENCE_SHARE))
+        < 1
     ):
         limits = tuple(replace(limit, detectable=1.0) for limit in limits)
     if limits and sizes is not None:
         family = OfferedLimit(
-            "family_auc", "max", NO_LEAK + (1 - NO_LEAK) * MOST_EXCESS, OURS, "membership", params={"people": "random"},
+            "family_auc", "max", NO_LEAK + (1 - NO_LEAK) * EXCESS_LIMIT, OURS, "membership", params={"people": "random"},
             detectable=detectable_family_area(*sizes), baseline=NO_LEAK, extra=True,
         )  # fmt: skip
         limits = (*limits, family)
@@ -477,7 +514,7 @@ def _offer(case: Case) -> Offer | DeclinedOffer | None:
     spec=MembershipInferenceSpec,
     source="van Breugel, Sun, Qian & van der Schaar (2023); Carlini et al. (2022); Newcombe (2006)",
     outputs=OUTPUTS,
-    gather=gather,
+    gather=gather_blocks,
     controls=True,
     per_record=(
         RecordArray(
@@ -488,7 +525,7 @@ def _offer(case: Case) -> Offer | DeclinedOffer | None:
         ),
     ),
 )
-@drafts(_offer)
+@drafts(_draft_offer)
 def membership_inference(
     confidential: Microdata,
     releases: Sequence[Microdata],
@@ -497,14 +534,14 @@ def membership_inference(
     block: int,
     run: Run,
 ) -> dict[str, NDArray[Any]]:
-    """The scores of one block of records and controls, as ``_Scored`` has them. Raises NotComputable where there are too few controls."""
+    """Score one block of records and controls, as ``_MembershipScores`` has them. Raises NotComputable where there are too few controls."""
     assert confidential.controls is not None
-    reference, controls = _divided(confidential.controls, spec, run.rng)
-    own = drawn(confidential, spec.records, run.rng)
-    attack = _Attack.of(confidential, releases, reference, spec)
+    reference, controls = _divide_controls(confidential.controls, spec, run.rng)
+    own = draw_rows(confidential, spec.records, run.rng)
+    attack = _MembershipAttack.from_tables(confidential, releases, reference, spec)
     drawn_halves = draw_variable_halves(len(spec.known), run.rng)
     seed = run.rng.integers(2**63)
-    sides = attack.side(own, controls, block, spec.blocks)
+    sides = attack.attacked_block(own, controls, block, spec.blocks)
     inside = []
     for done, places in enumerate(attack.released, start=1):
         inside.append(NeighbourDistances.from_places(attack.gower, sides.places, places, spec.neighbours))
@@ -512,16 +549,16 @@ def membership_inference(
     elsewhere = NeighbourDistances.from_places(attack.gower, sides.places, attack.reference, spec.neighbours)
     score = density_scores(inside, elsewhere, len(attack.gower.names), spec.neighbours)
     found = {
-        "which": sides.which,
+        "which": sides.number,
         "row": sides.row,
-        "training": sides.training,
+        "training": sides.is_member,
         "score": score,
         "alone": elsewhere.kth_distance,
     }
     if "random" in spec.people:
-        family = attack.family(drawn_halves)
+        family = attack.attacker_family(drawn_halves)
         found["family"] = family.membership_scores(attack.gower, sides.places, attack.released, attack.reference, score)
         found["unreleased"] = family.scores_without_release(attack.gower, sides.places, attack.reference)
     if "vulnerable" in spec.people:
-        found |= attack.vulnerable(spec, block, drawn_halves, run.rng)
+        found |= attack.score_vulnerable(spec, block, drawn_halves, run.rng)
     return {**found, "halves": drawn_halves, "seed": np.asarray(seed)}

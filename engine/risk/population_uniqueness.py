@@ -5,55 +5,23 @@ The records are a sample: a ``fraction`` of the population, or each stands for a
 picks one of the people with their key at random, by a Poisson log-linear model of the key's cells with all main effects or all
 two-way interactions (Skinner & Shlomo 2008; Elamir & Skinner 2006). The model is chosen by its specification test: main
 effects unless the test rejects them, else the model of the smaller statistics. Where the test rejects every model that is fitted, the
-estimate of the least rejected one is a point without an interval and its reason says *rejected*: it may be off either way. It stands
-next to ``pitman_uniques``, ``zayatz_uniques`` and ``expected_matches``. Models with few records a parameter are not fitted:
-they follow single records. In a tenth of Adult, 8 records a parameter of a two-way model, it found 118 population uniques of
-152 and main effects 172; with 24 in three tenths, 403 of 425.
+estimate of the least rejected one is a point without an interval and its reason says *rejected*: it may be off either way. Models with
+few records
+a parameter are not fitted: they follow single records. In a tenth of Adult, 8 records a parameter of a two-way model, it found 118
+    population uniques
+of 152 and main effects 172; with 24 in three tenths, 403 of 425.
 
-With weights (after the same, for complex designs) the means are fitted to the sums of weights F̂_k and π_k = f_k / F̂_k; the test holds the unweighted
+With weights (after the same, for complex designs) the means are fitted to the sums of weights F̂_k and π_k = f_k / F̂_k; the test uses
+the unweighted
 counts against the same margins; there is no interval. Intervals are of 95 % if the model holds. Datasets of one release rest on
-one sample, so the interval of their average is the average of their intervals; it has none where one dataset has none.
-
-``pitman_uniques`` and ``zayatz_uniques`` look at the sizes of the classes alone, and take the sample as drawn with equal chances.
+one sample, so the interval of their average is the average of their intervals. ``pitman_uniques`` and ``zayatz_uniques`` look at the
+sizes of the classes
+alone, and take the sample as drawn with equal chances.
 
 A release is looked at as if its values were true, in the population that the confidential data were drawn from: of synthesised
-values the figures say how rare the keys are that are shown, not whose they are. A person's own probabilities are 0 where the row that stands for the
-person was drawn with other keys.
-
-Population uniques from how large the classes of a sample are, whatever its variables: the Pitman model and Zayatz's estimate.
-
-s_j classes of the sample have j records; n records in u classes. Both say how many of the s_1 sample uniques are population
-uniques, and nothing of which.
-
-Pitman (1995): a further record joins a class of j with chance (j - α) / (n + θ), else makes a new one. The likelihood is
-
-    ∏_{i=1}^{u-1} (θ + iα) / ∏_{i=1}^{n-1} (θ + i) · ∏_j [∏_{i=1}^{j-1} (i - α)]^{s_j}
-
-(Hoshino 2001), and a class of 1 is still one of 1 in the population of N with probability
-
-    ∏_{i=n}^{N-1} (θ + α + i - 1) / (θ + i) = Γ(θ+α+N-1) Γ(θ+n) / (Γ(θ+α+n-1) Γ(θ+N)).
-
-Zayatz (1991): the population's classes have sizes distributed as the sample's, so that of sample uniques the share
-
-    s_1 H(1) / Σ_j s_j H(j),    H(j) = j C(N-j, n-1) / C(N, n)
-
-are population uniques. Population classes are larger than the sample's, so it finds too many where the fraction is small.
-
-What Poisson means say of sample uniques: how many are unique in the population, and how many matches would be right.
-
-Cell k of the key has F_k ~ Poisson(λ_k) people, of whom each is in the sample with probability π_k, so that f_k ~
-Poisson(π_k λ_k) and F_k - f_k ~ Poisson(x_k), x_k = (1 - π_k) λ_k, apart from f_k (Skinner & Shlomo 2008):
-
-    h_1 = P(F_k = 1 | f_k = 1) = exp(-x_k)              τ_1 = Σ_{f_k = 1} h_1
-    h_2 = E(1 / F_k | f_k = 1) = (1 - exp(-x_k)) / x_k   τ_2 = Σ_{f_k = 1} h_2
-
-The specification test (the same; the variance without the part of the residuals that the fit takes away) is
-of the bias that means off by little would bring,
-
-    B_j = Σ_k λ_k exp(-π_k λ_k) {-h_j'(λ_k) (f_k - π_k λ_k) + h_j''(λ_k) [(f_k - π_k λ_k)² - f_k] / (2 π_k)}
-
-over all cells, and B_j over its standard error is about standard normal where the model holds. Above 0 cells differ more than
-the model says, as where interactions are left out; below 0 less, as where it has a term for every few records.
+values the figures say how rare the keys are that are shown, not whose they are. A person's own probabilities are 0 where the person's
+row was drawn
+with other keys.
 """
 
 from __future__ import annotations
@@ -74,7 +42,7 @@ from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
 from ..design.binning import BINNED, BinsOfKey, check_binning_rules, comparable_categories, learned_bins_text
 from ..errors import BadInput, NotComputable
-from ..margins.log_linear import LogLinear, Order
+from ..margins.log_linear import LogLinearModel, Order
 from ..methods.intruder import KeyVariables
 from ..methods.levers import POPULATION
 from ..methods.outputs import Label, Output, RecordArray, RiskOutput
@@ -85,45 +53,49 @@ from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import class_sizes, equivalence_classes
 from ..wording import agreeing_word, count_noun
-from ._compared import keeps_keys
+from ._compared import has_own_keys
 
-Sides = tuple[Floats, Floats, Floats]
-"""h of some x, and its first and second derivative by x."""
-STARTS = (0.05, 0.35, 0.65, 0.95)
-LARGEST = 1e6
-"""How many times the records θ may be: beyond, the classes say nothing of their sizes in the population."""
+ValueAndDerivatives = tuple[Floats, Floats, Floats]
+"""Value of h at some x, and its first and second derivative by x."""
+ALPHA_STARTS = (0.05, 0.35, 0.65, 0.95)
+MAX_THETA_RATIO = 1e6
+"""Largest θ as a multiple of the number of records: beyond, the classes say nothing of their sizes in the population."""
 MOST_CELLS = 1_000_000
-REJECTED = 1.96
+REJECTION_LIMIT = 1.96
 MAIN_EFFECTS_RECORDS = 5
 """Records that a model of main effects must have for each parameter."""
-MODELS: dict[Order, str] = {1: "main effects", 2: "two-way"}
+MODEL_NAMES: dict[Order, str] = {1: "main effects", 2: "two-way"}
 
 
-def still_unique(x: Floats) -> Sides:
-    """P(F = 1 | f = 1), with x more people expected in the cell."""
+def chance_still_unique(x: Floats) -> ValueAndDerivatives:
+    """Return h_1 = P(F = 1 | f = 1) = exp(-x), with x more people expected in the cell, and its derivatives.
+
+    Cell k of the key has F_k ~ Poisson(λ_k) people, of whom each is in the sample with probability π_k, so that f_k ~ Poisson(π_k λ_k) and
+    F_k - f_k ~ Poisson(x_k), x_k = (1 - π_k) λ_k, independent of f_k (Skinner & Shlomo 2008). τ_1 = Σ_{f_k = 1} h_1.
+    """
     value = np.exp(-x)
     return value, -value, value
 
 
-def right_match(x: Floats) -> Sides:
-    """E(1 / F | f = 1), with x more people expected in the cell."""
-    return _moment(1, x), -_moment(2, x), _moment(3, x)
+def chance_of_right_match(x: Floats) -> ValueAndDerivatives:
+    """Return h_2 = E(1 / F | f = 1) = (1 - exp(-x)) / x, with x more people expected in the cell, and its derivatives. τ_2 = Σ_{f_k = 1} h_2."""
+    return _exponential_moment(1, x), -_exponential_moment(2, x), _exponential_moment(3, x)
 
 
-def _moment(a: int, x: Floats) -> Floats:
-    """∫ t^(a-1) exp(-x t) dt over t from 0 to 1."""
+def _exponential_moment(a: int, x: Floats) -> Floats:
+    """Return ∫ t^(a-1) exp(-x t) dt over t from 0 to 1."""
     small = x < 1e-5
     safe = np.where(small, 1.0, x)
     return np.asarray(np.where(small, 1 / a - x / (a + 1), gamma(a) * gammainc(a, safe) / safe**a))
 
 
-def expected_inverse(f: Floats, x: Floats) -> Floats:
-    """E(1 / F | f) where F - f ~ Poisson(x), f at least 1."""
+def expected_inverse_frequency(f: Floats, x: Floats) -> Floats:
+    """Return E(1 / F | f) where F - f ~ Poisson(x), f at least 1."""
     return np.asarray(hyp1f1(1.0, f + 1.0, -np.where(x < 1e-12, 0.0, x)) / f)
 
 
 def expected_inverse_square(x: Floats) -> Floats:
-    """E(1 / F² | f = 1) where F - 1 ~ Poisson(x): Σ_k exp(-x) x^k / (k! (k + 1)²)."""
+    """Return E(1 / F² | f = 1) where F - 1 ~ Poisson(x): Σ_k exp(-x) x^k / (k! (k + 1)²)."""
     series, term = np.zeros_like(x), np.exp(-np.minimum(x, 1.0))
     for k in range(20):
         series += term / (k + 1) ** 2
@@ -135,67 +107,95 @@ def expected_inverse_square(x: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Expectation:
-    """An expected number of records of some sample, by ``sides`` of x; ``spread`` is the variance of what one record adds."""
+class ExpectedCount:
+    """Expected number of records of some sample that are unique, or matched rightly.
+
+    name: name of the output
+    sides: chance of one record by x, with its derivatives
+    spread: variance of what one record adds, by x
+    """
 
     name: str
-    sides: Callable[[Floats], Sides]
-    spread: Callable[[Floats], Floats]
+    chance: Callable[[Floats], ValueAndDerivatives]
+    variance: Callable[[Floats], Floats]
 
 
-UNIQUES = Expectation("expected_uniques", still_unique, lambda x: np.exp(-x) * -np.expm1(-x))
-MATCHES = Expectation(
-    "expected_matches", right_match, lambda x: np.maximum(expected_inverse_square(x) - _moment(1, x) ** 2, 0.0)
+EXPECTED_UNIQUES = ExpectedCount("expected_uniques", chance_still_unique, lambda x: np.exp(-x) * -np.expm1(-x))
+EXPECTED_MATCHES = ExpectedCount(
+    "expected_matches",
+    chance_of_right_match,
+    lambda x: np.maximum(expected_inverse_square(x) - _exponential_moment(1, x) ** 2, 0.0),
 )
-EXPECTATIONS = (UNIQUES, MATCHES)
+EXPECTED_COUNTS = (EXPECTED_UNIQUES, EXPECTED_MATCHES)
 
 
 @dataclass(frozen=True, eq=False)
 class KeyModel:
-    """A fitted model of a key's cells, arrays of one shape: counts f, their means ``sample.fitted`` = πλ, people expected λ.
+    """Fitted log-linear model of a key's cells, arrays of one shape.
 
-    ``present`` holds π of the cells that have records, elsewhere nothing: Σ of sampling weights says it of those alone.
+    counts: records f of each cell
+    sample: fitted means πλ of the counts (``sample.fitted``)
+    people: people λ expected in each cell
+    present: π of the cells that have records, elsewhere nothing: sums of sampling weights give it of those alone
     """
 
     counts: Floats
-    sample: LogLinear
+    sample: LogLinearModel
     people: Floats
-    present: Floats
+    sampling_fraction: Floats
 
     @property
-    def others(self) -> Floats:
-        """Of each cell x = (1 - π) λ, people expected beside those in the sample."""
-        return np.asarray((1 - self.present) * self.people)
+    def expected_others(self) -> Floats:
+        """Return of each cell x = (1 - π) λ, people expected besides those in the sample."""
+        return np.asarray((1 - self.sampling_fraction) * self.people)
 
-    def expected(self, of: Expectation) -> float:
-        return float(of.sides(self.others[self.counts == 1])[0].sum())
+    def expected_count(self, count: ExpectedCount) -> float:
+        return float(count.chance(self.expected_others[self.counts == 1])[0].sum())
 
-    def half_width(self, of: Expectation) -> float:
-        """1.96 standard errors of τ less what is true of this sample: who else is in the cells, and the means being fitted."""
+    def half_width(self, count: ExpectedCount) -> float:
+        """Return 1.96 standard errors of τ less what is true of this sample: who else is in the cells, and the means being fitted."""
         unique = self.counts == 1
-        x = self.others[unique]
+        x = self.expected_others[unique]
         slope = np.zeros(self.counts.shape)
-        slope[unique] = of.sides(x)[1] * x / self.sample.fitted[unique]
-        fitting = np.sum(self.sample.fitted * self.sample.projection(slope) ** 2)
-        return 1.96 * math.sqrt(float(of.spread(x).sum() + fitting))
+        slope[unique] = count.chance(x)[1] * x / self.sample.fitted_means[unique]
+        fitting = np.sum(self.sample.fitted_means * self.sample.project(slope) ** 2)
+        return 1.96 * math.sqrt(float(count.variance(x).sum() + fitting))
 
-    def specification(self, of: Expectation) -> float | None:
-        """B over its standard error; None where nothing varies, as where the sample is the population."""
-        f, mean = self.counts, self.sample.fitted
+    def specification_statistic(self, count: ExpectedCount) -> float | None:
+        """Return B over its standard error; None where nothing varies, as where the sample is the population.
+
+        B is the bias that means off by little would bring, over all cells (Skinner & Shlomo 2008; the variance without the part of the
+        residuals that
+        the fit takes away):
+
+            B_j = Σ_k λ_k exp(-π_k λ_k) {-h_j'(λ_k) (f_k - π_k λ_k) + h_j''(λ_k) [(f_k - π_k λ_k)² - f_k] / (2 π_k)}
+
+        The statistic is about standard normal where the model holds. Above 0 cells differ more than the model says, as where
+        interactions are left
+        out; below 0 less, as where it has a term for every few records.
+        """
+        f, mean = self.counts, self.sample.fitted_means
         share = np.minimum(np.divide(mean, self.people, out=np.ones_like(mean), where=self.people > 0), 1.0)
-        _, slope, curve = of.sides((1 - share) * self.people)
+        _, slope, curve = count.chance((1 - share) * self.people)
         weight = self.people * np.exp(-mean)
         first = -weight * slope * (1 - share)
         second = weight * curve * (1 - share) ** 2 / (2 * share)
         bias = np.sum(first * (f - mean) + second * ((f - mean) ** 2 - f))
-        left = first - self.sample.projection(first)
+        left = first - self.sample.project(first)
         variance = float(np.sum(left**2 * mean) + 2 * np.sum(second**2 * mean**2))
         scale = float(np.sum(first**2 * mean) + 2 * np.sum(second**2 * mean**2))
         return float(bias) / math.sqrt(variance) if variance > 1e-16 * scale and scale > 0 else None
 
 
 def pitman_log_likelihood(alpha: float, theta: float, sizes: Integers) -> tuple[float, float, float]:
-    """Log likelihood of class sizes (u,), and its derivatives by α and θ; 0 <= α < 1, θ > -α."""
+    """Return the log likelihood of class sizes (u,) by the Pitman model, and its derivatives by α and θ; 0 <= α < 1, θ > -α.
+
+    A further record joins a class of j with chance (j - α) / (n + θ), else makes a new one (Pitman 1995). The likelihood is (Hoshino 2001)
+
+        ∏_{i=1}^{u-1} (θ + iα) / ∏_{i=1}^{n-1} (θ + i) · ∏_j [∏_{i=1}^{j-1} (i - α)]^{s_j}
+
+    with s_j classes of j records in the sample; n records in u classes.
+    """
     n, i = int(sizes.sum()), np.arange(1, len(sizes))
     j, s = np.unique(sizes, return_counts=True)
     steps = theta + i * alpha
@@ -206,8 +206,8 @@ def pitman_log_likelihood(alpha: float, theta: float, sizes: Integers) -> tuple[
     return float(value), float(by_alpha), float(by_theta)
 
 
-def pitman_fit(sizes: Integers) -> tuple[float, float]:
-    """The most likely α and θ of class sizes (u,).
+def fit_pitman(sizes: Integers) -> tuple[float, float]:
+    """Return the most likely α and θ of class sizes (u,).
 
     Raises:
         NotComputable: where all records are unique or all alike, or the likelihood has no largest value.
@@ -223,30 +223,42 @@ def pitman_fit(sizes: Integers) -> tuple[float, float]:
         value, by_alpha, by_theta = pitman_log_likelihood(alpha, apart - alpha, sizes)
         return -value / n, -np.array([by_alpha - by_theta, by_theta * apart]) / n
 
-    bounds = [(0.0, 1 - 1e-9), (np.log(1e-9), np.log(LARGEST * n))]
+    bounds = [(0.0, 1 - 1e-9), (np.log(1e-9), np.log(MAX_THETA_RATIO * n))]
     tried = [
         minimize(
             cost, [alpha, np.log(max(len(sizes) * (1 - alpha), 1e-3))], jac=True, bounds=bounds, method="L-BFGS-B",
             options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 500},
         )
-        for alpha in STARTS
+        for alpha in ALPHA_STARTS
     ]  # fmt: skip
     best = min(tried, key=lambda found: float(found.fun))
     alpha, apart = float(best.x[0]), float(np.exp(best.x[1]))
-    if apart > 0.01 * LARGEST * n:
+    if apart > 0.01 * MAX_THETA_RATIO * n:
         raise NotComputable("too few records share a key for the Pitman model")
     return alpha, apart - alpha
 
 
 def pitman_share(alpha: float, theta: float, n: int, population: float) -> float:
-    """Share of the sample's uniques that are unique in a population of so many, at least n."""
+    """Return the share of the sample's uniques that are unique in a population of so many, at least n, by the Pitman model.
+
+    A class of 1 is still one of 1 in the population of N with probability
+
+        ∏_{i=n}^{N-1} (θ + α + i - 1) / (θ + i) = Γ(θ+α+N-1) Γ(θ+n) / (Γ(θ+α+n-1) Γ(θ+N)).
+    """
     logs = gammaln(theta + alpha + population - 1) - gammaln(theta + population)
     logs += gammaln(theta + n) - gammaln(theta + alpha + n - 1)
     return float(min(np.exp(logs), 1.0))
 
 
 def zayatz_share(sizes: Integers, population: float) -> float:
-    """Share of the sample's uniques that are population uniques, from class sizes (u,) of the sample, some of them 1."""
+    """Return the share of the sample's uniques that are population uniques, from class sizes (u,) of the sample, some of them 1.
+
+    Zayatz (1991): the population's classes have sizes distributed as the sample's, so that the share is
+
+        s_1 H(1) / Σ_j s_j H(j),    H(j) = j C(N-j, n-1) / C(N, n)
+
+    Population classes are larger than the sample's, so it finds too many where the fraction is small.
+    """
     from scipy.stats import hypergeom
 
     j, s = np.unique(sizes, return_counts=True)
@@ -254,11 +266,11 @@ def zayatz_share(sizes: Integers, population: float) -> float:
     return float(s[0] * chance[0] / (s * chance).sum())
 
 
-SPECIFICATION = {UNIQUES.name: "specification_uniques", MATCHES.name: "specification_matches"}
+TEST_OF_COUNT = {EXPECTED_UNIQUES.name: "specification_uniques", EXPECTED_MATCHES.name: "specification_matches"}
 
 
-def check(data: Microdata, target: str, spec: PopulationUniquenessSpec, place: str) -> None:
-    """BadInput where a record has no sampling weight, or one that no record can have."""
+def check_data(data: Microdata, target: str, spec: PopulationUniquenessSpec, place: str) -> None:
+    """Raise BadInput where a record has no sampling weight, or one that no record can have."""
     spec = spec.for_release(data.schema, ())
     if spec.weight is None:
         return
@@ -275,13 +287,13 @@ def check(data: Microdata, target: str, spec: PopulationUniquenessSpec, place: s
         )
 
 
-def averages_of_one_sample(rows: Sequence[Row], records: int | None = None) -> list[Row]:
-    """The averages over the datasets, each with the average of their intervals, or without one where one dataset has none."""
+def average_one_sample(rows: Sequence[Row], records: int | None = None) -> list[Row]:
+    """Average the rows over the datasets, each with the average of their intervals, or without one where one dataset has none."""
     return [_with_mean_interval(average_series(group, records), group) for group in group_by_series(rows)]
 
 
 def _with_mean_interval(row: Row, rows: Sequence[Row]) -> Row:
-    if row.measure in SPECIFICATION.values():
+    if row.measure in TEST_OF_COUNT.values():
         return row
     ends = [(one.lower, one.upper) for one in rows if one.value is not None]
     lower, upper = ([one for one in end if one is not None] for end in zip(*ends, strict=True)) if ends else ([], [])
@@ -290,8 +302,10 @@ def _with_mean_interval(row: Row, rows: Sequence[Row]) -> Row:
     return replace(row, lower=float(np.mean(lower)), upper=float(np.mean(upper)))
 
 
-def _sampling(confidential: Microdata, released: Microdata, spec: PopulationUniquenessSpec) -> tuple[Floats, float]:
-    """How many people each released record stands for, (n,), and how many the population has.
+def _weights_and_population(
+    confidential: Microdata, released: Microdata, spec: PopulationUniquenessSpec
+) -> tuple[Floats, float]:
+    """Return how many people each released record stands for, (n,), and how many the population has.
 
     They add up to what the confidential records stand for, whatever a release suppresses or adds.
     """
@@ -310,14 +324,14 @@ def _sampling(confidential: Microdata, released: Microdata, spec: PopulationUniq
     return np.maximum(weights, 1.0), population
 
 
-def _of_sizes(name: str, sizes: Integers, population: float, remark: str) -> Estimate:
-    """The Pitman model's figure, or Zayatz's."""
+def _class_size_estimate(name: str, sizes: Integers, population: float, remark: str) -> Estimate:
+    """Return the estimate by the Pitman model, or Zayatz's."""
     uniques = int(np.sum(sizes == 1))
     try:
         if not uniques:
             share = 0.0
         elif name == "pitman_uniques":
-            share = pitman_share(*pitman_fit(sizes), int(sizes.sum()), population)
+            share = pitman_share(*fit_pitman(sizes), int(sizes.sum()), population)
         else:
             share = zayatz_share(sizes, population)
     except NotComputable as error:
@@ -325,15 +339,15 @@ def _of_sizes(name: str, sizes: Integers, population: float, remark: str) -> Est
     return Estimate(name, uniques * share, reason=remark)
 
 
-def _fitted(codes: list[Integers], weights: Floats, order: Order, least: int) -> KeyModel:
-    """The model of a key whose variables have the codes (n,) each, from at least so many records a parameter.
+def _fit_key_model(codes: list[Integers], weights: Floats, order: Order, least: int) -> KeyModel:
+    """Fit the model of a key whose variables have the codes (n,) each, from at least ``least`` records a parameter.
 
     Raises:
         NotComputable: where the table of the key has too many cells, or the model too many parameters.
     """
     if len(codes) <= order:
         need = "two variables" if order == 1 else "three variables"
-        raise NotComputable(f"the model ({MODELS[order]}) needs {need} in the key that are not constant")
+        raise NotComputable(f"the model ({MODEL_NAMES[order]}) needs {need} in the key that are not constant")
     shape = tuple(int(code.max()) + 1 for code in codes)
     if (count := math.prod(shape)) > MOST_CELLS:
         raise NotComputable(
@@ -345,76 +359,76 @@ def _fitted(codes: list[Integers], weights: Floats, order: Order, least: int) ->
     )
     if least * parameters > len(weights):
         raise NotComputable(
-            f"the model ({MODELS[order]}) has {parameters:,} parameters and needs {count_noun(least, 'record')} for each, of {len(weights):,}; "
+            f"the model ({MODEL_NAMES[order]}) has {parameters:,} parameters and needs {count_noun(least, 'record')} for each, of {len(weights):,}; "
             "put numbers in wider bins, or name fewer keys"
         )
     cell = np.ravel_multi_index(codes, shape)
     counts = np.bincount(cell, minlength=count).astype(np.float64).reshape(shape)
     people = np.bincount(cell, weights, minlength=count).astype(np.float64).reshape(shape)
     present = np.divide(counts, people, out=np.zeros(shape), where=people > 0)
-    sample = LogLinear.of(counts, order)
+    sample = LogLinearModel.from_table(counts, order)
     if np.ptp(weights) == 0:
-        return KeyModel(counts, sample, sample.fitted * weights[0], present)
-    return KeyModel(counts, sample, LogLinear.of(people, order).fitted, present)
+        return KeyModel(counts, sample, sample.fitted_means * weights[0], present)
+    return KeyModel(counts, sample, LogLinearModel.from_table(people, order).fitted_means, present)
 
 
-def _off(found: list[float | None]) -> float:
+def _largest_statistic(found: list[float | None]) -> float:
     return max((abs(one) for one in found if one is not None), default=0.0)
 
 
-def _chosen(found: Mapping[Order, list[float | None]]) -> Order:
-    """Main effects if the test does not reject them, else the model of the smaller statistics."""
-    if 1 in found and _off(found[1]) <= REJECTED:
+def _choose_order(found: Mapping[Order, list[float | None]]) -> Order:
+    """Return main effects if the test does not reject them, else the model of the smaller statistics."""
+    if 1 in found and _largest_statistic(found[1]) <= REJECTION_LIMIT:
         return 1
-    return min(found, key=lambda order: _off(found[order]))
+    return min(found, key=lambda order: _largest_statistic(found[order]))
 
 
-def _rejection(order: Order, found: Mapping[Order, list[float | None]]) -> str:
-    """That the test rejects every fitted model, the chosen one with the smallest statistics; empty where one is not rejected.
+def _rejection_text(order: Order, found: Mapping[Order, list[float | None]]) -> str:
+    """Return that the test rejects every fitted model, the chosen one with the smallest statistics; empty where one is not rejected.
 
     It stands alone: an average shows the first reason that its datasets have.
     """
-    if _off(found[order]) <= REJECTED:
+    if _largest_statistic(found[order]) <= REJECTION_LIMIT:
         return ""
     largest = max((one for one in found[order] if one is not None), key=abs)
     why = "terms are missing" if largest > 0 else "it has too many terms"
     least = "the least rejected one, " if len(found) > 1 else ""
     return (
-        f"rejected: the specification test rejects every log-linear model that is fitted; {least}of {MODELS[order]}, gives this "
-        f"point without an interval (statistic {largest:.1f}, limit {REJECTED:g}: {why})"
+        f"rejected: the specification test rejects every log-linear model that is fitted; {least}of {MODEL_NAMES[order]}, gives this "
+        f"point without an interval (statistic {largest:.1f}, limit {REJECTION_LIMIT:g}: {why})"
     )
 
 
-def _tested(of: Expectation, order: Order, value: float | None, why: str, remark: str) -> Estimate:
+def _test_estimate(count: ExpectedCount, order: Order, value: float | None, why: str, remark: str) -> Estimate:
     reason = why or (remark if value is not None else "no residual of the model varies")
-    return Estimate(SPECIFICATION[of.name], value, reason=reason, params={"fitted": MODELS[order]})
+    return Estimate(TEST_OF_COUNT[count.name], value, reason=reason, params={"fitted": MODEL_NAMES[order]})
 
 
-def _estimate(model: KeyModel, of: Expectation, words: str, *, interval: bool) -> Estimate:
-    value, uniques = model.expected(of), float(np.sum(model.counts == 1))
+def _count_estimate(model: KeyModel, count: ExpectedCount, words: str, *, interval: bool) -> Estimate:
+    value, uniques = model.expected_count(count), float(np.sum(model.counts == 1))
     if not interval or uniques == 0:
-        return Estimate(of.name, value, reason=words)
-    lower, upper = bounded_interval(value, model.half_width(of), (0.0, uniques))
-    return Estimate(of.name, value, lower=lower, upper=upper, reason=words)
+        return Estimate(count.name, value, reason=words)
+    lower, upper = bounded_interval(value, model.half_width(count), (0.0, uniques))
+    return Estimate(count.name, value, lower=lower, upper=upper, reason=words)
 
 
-def _per_record(
+def _chances_by_record(
     confidential: Microdata,
     released: Microdata,
     spec: PopulationUniquenessSpec,
     model: KeyModel,
     codes: list[Integers],
 ) -> dict[str, Floats]:
-    """What the model says of each confidential record's released version, (n,) each."""
+    """Return what the model says of each confidential record's released version, (n,) each."""
     if not released.linked or (released.classes is None and len(released) != len(confidential)):
         return {}
     cell = np.ravel_multi_index(codes, model.counts.shape)
-    counts, others = model.counts.ravel()[cell], model.others.ravel()[cell]
+    counts, others = model.counts.ravel()[cell], model.expected_others.ravel()[cell]
     _, first, which = np.unique(cell, return_index=True, return_inverse=True)
-    own = keeps_keys(confidential, released, spec.keys, spec.bins)
+    own = has_own_keys(confidential, released, spec.keys, spec.bins)
     values = {
         "frequency": counts,
-        "right_match": np.where(own, expected_inverse(counts[first], others[first])[which], 0.0),
+        "right_match": np.where(own, expected_inverse_frequency(counts[first], others[first])[which], 0.0),
         "population_unique": np.where(own & (counts == 1), np.exp(-others), 0.0),
     }
     found = {name: np.full(len(confidential), np.nan) for name in values}
@@ -425,7 +439,7 @@ def _per_record(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PopulationUniquenessSpec(Spec):
-    """The key, how the sample was drawn, and the model."""
+    """Key of the records, how the sample was drawn, and the model."""
 
     keys: KeyVariables = ()
     fraction: Annotated[
@@ -454,19 +468,23 @@ class PopulationUniquenessSpec(Spec):
     bins: BinsOfKey = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """With the quasi-identifiers as key, when none is named, never the weight; and with the survey weight where nothing says how the sample was drawn."""
+        """Return these settings with a key and a weight filled in.
+
+        The quasi-identifiers are the key when none is named, never the weight; the survey weight counts where nothing says how the
+        sample was drawn.
+        """
         weight = self.weight or next(iter(schema.names_by_role(Role.WEIGHT) if self.fraction is None else ()), None)
         out = (weight, *schema.names_by_role(Role.WEIGHT))
         keys = self.keys or tuple(n for n in schema.names_by_role(Role.QUASI_IDENTIFIER) or released if n not in out)
         return replace(self, keys=keys, weight=weight)
 
     def settings(self, schema: Schema, released: tuple[str, ...]) -> dict[str, Any]:
-        """Those of any measure, and the survey weight where it is what says how the sample was drawn."""
+        """Return the settings of any measure, and the survey weight where it is what says how the sample was drawn."""
         weight = self.for_release(schema, released).weight
         return {**Spec.settings(self, schema, released), **({"weight": weight} if weight else {})}
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when there is no key, not one of fraction and weight, or a bin is of no variable of the key."""
+        """Raise BadInput when there is no key, not one of fraction and weight, or a bin is of no variable of the key."""
         full = self.for_release(schema, released)
         keys, weight = full.keys, full.weight
         if not keys:
@@ -484,7 +502,7 @@ class PopulationUniquenessSpec(Spec):
         check_binning_rules(self.bins, {n: schema[n].kind for n in keys if schema[n].kind in BINNED}, f"{place}.bins")
 
     @property
-    def orders(self) -> tuple[Order, ...]:
+    def model_orders(self) -> tuple[Order, ...]:
         both: dict[str, tuple[Order, ...]] = {"main_effects": (1,), "two_way": (2,)}
         return both.get(self.model, (1, 2))
 
@@ -495,7 +513,7 @@ class PopulationUniquenessSpec(Spec):
     source="Skinner & Shlomo (2008); Elamir & Skinner (2006); Pitman (1995), Hoshino (2001); Zayatz (1991)",
     outputs=(
         Output(
-            UNIQUES.name,
+            EXPECTED_UNIQUES.name,
             "records unique on the key that are expected to be unique in the population too, by a log-linear model",
             "low",
             "records",
@@ -512,7 +530,7 @@ class PopulationUniquenessSpec(Spec):
             ),
         ),
         Output(
-            MATCHES.name,
+            EXPECTED_MATCHES.name,
             "records unique on the key that would be matched rightly by picking one of the people with their key",
             "low",
             "records",
@@ -600,16 +618,17 @@ class PopulationUniquenessSpec(Spec):
         ),
     ),
     confidential=True,
-    check=check,
-    combine=averages_of_one_sample,
+    check=check_data,
+    combine=average_one_sample,
 )
 def population_uniqueness(
     confidential: Microdata, released: Microdata, spec: PopulationUniquenessSpec, run: Run
 ) -> Measure:
-    """Uniques of the released table that are expected to be population uniques.
+    """Measure the uniques of the released table that are expected to be population uniques.
 
-    ``per_record``: ``frequency`` f, ``right_match`` E(1/F | f) and ``population_unique`` P(F = 1 | f), each (n,), NaN of records
-    that are suppressed; none where nothing says whose a released record is, or the log-linear model is not computed. The last two are 0 of a
+    ``per_record``: ``frequency`` f, ``chance_of_right_match`` E(1/F | f) and ``population_unique`` P(F = 1 | f), each (n,), NaN of records
+    that are suppressed; none where nothing says whose a released record is, or the log-linear model is not computed. The last two are 0
+    of a
     person whose drawn row has other keys.
     """
     remark = learned_bins_text(spec.bins)
@@ -619,31 +638,35 @@ def population_uniqueness(
         else released.frame[name]
         for name in sorted(spec.keys)
     ]
-    weights, population = _sampling(confidential, released, spec)
+    weights, population = _weights_and_population(confidential, released, spec)
     classes = equivalence_classes(columns, len(released))
     sizes = class_sizes(classes)
-    others = [_of_sizes(name, sizes, population, remark) for name in ("pitman_uniques", "zayatz_uniques")]
+    others = [_class_size_estimate(name, sizes, population, remark) for name in ("pitman_uniques", "zayatz_uniques")]
     models: dict[Order, KeyModel] = {}
     why: dict[Order, str] = {}
     codes = [pd.factorize(column, use_na_sentinel=False)[0] for column in columns]
     cells = [code for code in codes if code.max() > 0]
-    for order in spec.orders:
+    for order in spec.model_orders:
         try:
-            models[order] = _fitted(cells, weights, order, MAIN_EFFECTS_RECORDS if order == 1 else spec.two_way_records)
+            models[order] = _fit_key_model(
+                cells, weights, order, MAIN_EFFECTS_RECORDS if order == 1 else spec.two_way_records
+            )
         except NotComputable as error:
             why[order] = error.reason
-    found = {order: [model.specification(of) for of in EXPECTATIONS] for order, model in models.items()}
+    found = {order: [model.specification_statistic(of) for of in EXPECTED_COUNTS] for order, model in models.items()}
     tests = [
-        _tested(of, order, found[order][place] if order in found else None, why.get(order, ""), remark)
-        for order in spec.orders
-        for place, of in enumerate(EXPECTATIONS)
+        _test_estimate(of, order, found[order][place] if order in found else None, why.get(order, ""), remark)
+        for order in spec.model_orders
+        for place, of in enumerate(EXPECTED_COUNTS)
     ]
     if not models:
         reason = "; ".join(dict.fromkeys(why.values()))
-        lacking = [Estimate.not_computed(of.name, reason) for of in EXPECTATIONS]
+        lacking = [Estimate.not_computed(of.name, reason) for of in EXPECTED_COUNTS]
         return Measure((*lacking, *tests, *others))
-    order = _chosen(found)
+    order = _choose_order(found)
     model = models[order]
-    rejected = _rejection(order, found)
-    estimates = [_estimate(model, of, rejected, interval=spec.weight is None and not rejected) for of in EXPECTATIONS]
-    return Measure((*estimates, *tests, *others), _per_record(confidential, released, spec, model, cells))
+    rejected = _rejection_text(order, found)
+    estimates = [
+        _count_estimate(model, of, rejected, interval=spec.weight is None and not rejected) for of in EXPECTED_COUNTS
+    ]
+    return Measure((*estimates, *tests, *others), _chances_by_record(confidential, released, spec, model, cells))

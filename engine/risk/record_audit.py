@@ -1,32 +1,32 @@
-"""What a release gives away of a person: an audit by shadow releases of the run's own recipe.
+"""Audit of single records by shadow releases of the run's own recipe: what a release reveals of a person.
 
-Whoever owns the recipe can carry it out again. For the most vulnerable people and for people at random, shadow releases are made with and without their record
-(``attacks.shadows``), each is reduced to what an intruder sees of the person (``attacks.shadow_features``), and a cross-fitted classifier tells the two kinds
-apart as well as it can (``attacks.cross_fitted``). Where all models can say how probable a release is and the intruder knows all other records, the
-logarithm of the likelihood ratio stands in place of the classifier: no test is more powerful (Neyman & Pearson 1933).
+For the most vulnerable people and for people at random, shadow releases are made with and without their record (``adversary.shadows``),
+each is reduced to
+what an intruder sees of the person (``adversary.shadow_features``), and a cross-fitted classifier separates the two kinds as well as it can
+(``adversary.cross_fitted``). Where all models can say how probable a release is and the intruder knows all other records, the logarithm
+of the
+likelihood ratio stands in place of the classifier: no test is more powerful (Neyman & Pearson 1933).
 
-    auc              mean over the targets: chance that a shadow with the person looks more like it than one without; 1/2 where nothing is given away
-    largest_auc      that of the target who stands out most, with an interval that holds for all targets at once
-    given_away       how many targets have such an interval above 1/2
-    tpr, advantage   mean share of the shadows with the person found at ``false_positives``; true less false positives at the classifier's own limit,
-                     or at a limit of the target's own that the other half of its shadows chose where scores are counts or likelihood ratios
-    reconstruction   share of a target's sensitive values guessed right from the nearest released records, its record being in the data; baseline: not being there
-    memorisation     the difference of these: what is guessed because the person is in the data, beyond what the population tells
-    epsilon_lower    the largest privacy loss that the attack proves (``attacks.audit_bounds``), mu_lower that of Gaussian differential privacy; the
-                     baseline of the first is what the steps claim for such neighbours. Above it is an error of ours or of the method
-    epsilon_guesses  that which all guesses at canaries prove together, in few shadows (Steinke, Nasr & Jagielski 2023)
+    auc, largest_auc   mean over the targets, and of the target who stands out most, with an interval that holds for all targets at once
+    given_away         how many targets have such an interval above 1/2
+    tpr, advantage     share of the shadows with the person found at ``false_positives``; true less false positives at the classifier's
+    own limit
+    reconstruction     share of a target's sensitive values guessed right with its record in the data; baseline: without it;
+    memorisation: the difference
+    epsilon_lower      the largest privacy loss that the attack proves (``adversary.audit_bounds``; mu_lower: of Gaussian differential
+    privacy)
+    epsilon_guesses    that which all guesses at canaries prove together, in few shadows (Steinke, Nasr & Jagielski 2023)
 
-**How it could mislead.** *False safe*: an attacker with other features may do better, so that the audit bounds the risk from below alone; few shadows or few
-targets miss a leak (``detectable_auc`` says which); shadows of half of the records differ from a release of all, and trees grow with them; a variable
-that the intruder is not given is not looked at. *False alarm*: what is kept unchanged shows who is in the data, whatever is drawn; so of partly
-synthetic tables the ``question`` is about their values by default. The largest of many areas is large by chance: its interval is simultaneous, by permutations.
-Audits that are repeated with other seeds until one passes are caught by nothing but the log of runs.
+**How it could mislead.** *False safe*: an attacker with other features may do better, so that the audit bounds the risk from below
+    alone; few shadows or
+targets miss a leak (``detectable_auc``). *False alarm*: what is kept unchanged shows who is in the data, so of partly synthetic tables
+the ``question`` is
+about their values by default. The largest of many areas is large by chance: its interval is simultaneous, by permutations.
 
-**Abuse.** The result names people by their record numbers and says what gives them away; it stays inside, as confidential as the data. Features, scores and
-weights are functions of confidential records: no report, document or public file holds any.
-
-**Keys and seconds.** Random numbers are those of the measure, bound to data and key, with a stream for each shadow: results are the same for any number of jobs and
-resume block by block. Of background "half" a shadow serves all targets: its cost is ``shadows`` fits, of "all" that times the number of targets.
+The result names people by their record numbers; it stays inside, as confidential as the data. Random numbers are bound to data and key,
+with a
+stream for each shadow. Of background "half" a shadow serves all targets: its cost is ``shadows`` fits, of "all" that times the number
+of targets.
 """
 
 from __future__ import annotations
@@ -72,43 +72,54 @@ from ..methods.spec import Param, Spec, Variant
 from ..statistics.score_interval import Z, score_interval
 from ..wording import count_noun
 
-_TARGETS = 20
-TOGETHER, AT_ONCE = 50, 100_000
+_DEFAULT_TARGETS = 20
+SHADOWS_TOGETHER, AT_ONCE = 50, 100_000
 """Shadows that are made together, and the records of all of them."""
 NO_LEAK = 0.5
-COUNTED = "counts of the published tables"
-LEVERS = (
+COUNTS_FEATURE = "counts of the published tables"
+AUDIT_LEVERS = (
     *MEMBERSHIP[:2],
     "group rare values of the variables that give the person away",
     "give the person's record less weight ([weights])",
     MEMBERSHIP[2],
 )
-ROW = (("people", "random"),)
+ROW_DEFAULTS = (("people", "random"),)
 
 
 @dataclass(frozen=True, eq=False)
-class _Audit:
-    """The records in the order of their values, ``order`` (n,) of the file's rows; the rows of the T targets among them, and of which kind each is."""
+class _AuditSetup:
+    """Audited records and the design of the shadows.
+
+    data: records in the order of their values
+    order: row of each in the file, (n,)
+    targets: rows of the T targets in ``data``
+    kinds: which of the targets are of each kind, (T,) each
+    design: design of the shadows
+    looked: features of a shadow that the intruder sees
+    exact: whether likelihood ratios are exact
+    publishes: whether the release publishes tables of counts
+    datasets: number of datasets of a shadow
+    """
 
     data: Microdata
     order: Integers
     targets: Integers
     kinds: Mapping[str, Booleans]
     design: ShadowDesign
-    looked: TargetFeatures
-    exact: bool
-    publishes: bool
-    datasets: int
+    features: TargetFeatures
+    is_exact: bool
+    publishes_tables: bool
+    n_datasets: int
 
     @classmethod
-    def of(
+    def from_data(
         cls,
         confidential: Microdata,
         datasets: int,
         refits: ShadowReleases,
         spec: RecordAuditSpec,
         rng: np.random.Generator,
-    ) -> _Audit:
+    ) -> _AuditSetup:
         order = np.lexsort([confidential.numbers(name) for name in sorted(confidential.schema.names)])
         data = replace(
             confidential,
@@ -120,7 +131,7 @@ class _Audit:
         if n < 4:
             raise NotComputable(f"{count_noun(n, 'record')} cannot be divided into shadows with and without a person")
         groups: dict[str, Integers] = {
-            kind: _targets(data, kind, min(spec.targets, n // 4), rng) for kind in spec.people
+            kind: _draw_targets(data, kind, min(spec.targets, n // 4), rng) for kind in spec.people
         }
         targets = np.unique(np.concatenate([*groups.values()]))
         question = spec.question or ("values" if refits.kept_variables else "record")
@@ -149,28 +160,36 @@ class _Audit:
             data, order, targets, kinds, design, looked, exact, refits.publishes_tables, spec.datasets or datasets
         )
 
-    def rows(
+    def shadow_rows(
         self, shadow: ShadowSample, shown: ShadowRelease, refits: ShadowReleases
     ) -> Iterator[tuple[int, int, Floats, float]]:
-        """Of one shadow: every target that it is asked about, whether it is there, its features, and the log likelihood ratio (NaN without one)."""
+        """Yield of one shadow every target that it is about, whether it is present, its features, and the log likelihood ratio (NaN
+        without one).
+        """
         asked = np.flatnonzero(shadow.target_present >= 0)
-        looked = self.looked if len(asked) > 1 else self.looked.select_target(int(asked[0]))
+        looked = self.features if len(asked) > 1 else self.features.select_target(int(asked[0]))
         features = looked.extract_features(shown.datasets)
         counts = shown.summed_counts(len(self.targets))[asked]
-        if self.publishes:
+        if self.publishes_tables:
             features = np.column_stack([features, counts])
         known = shown.has_only_noisy_tables and self.design.background != "half"
         for place, target in enumerate(asked):
-            odds = self.odds(int(target), shown.datasets, refits) if self.exact else counts[place] if known else np.nan
+            odds = (
+                self.log_likelihood_ratio(int(target), shown.datasets, refits)
+                if self.is_exact
+                else counts[place]
+                if known
+                else np.nan
+            )
             yield int(target), int(shadow.target_present[target]), features[place], odds
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """What each feature is, in words."""
-        return (*self.looked.feature_names, *((COUNTED,) if self.publishes else ()))
+    def feature_names(self) -> tuple[str, ...]:
+        """Return what each feature is, in words."""
+        return (*self.features.feature_names, *((COUNTS_FEATURE,) if self.publishes_tables else ()))
 
-    def odds(self, target: int, releases: Sequence[Microdata], refits: ShadowReleases) -> float:
-        """The logarithm of p(Z | the record) / p(Z | another record in its place), the other one being any of the pool."""
+    def log_likelihood_ratio(self, target: int, releases: Sequence[Microdata], refits: ShadowReleases) -> float:
+        """Return the logarithm of p(Z | the record) / p(Z | another record in its place), the other one being any of the pool."""
         models = refits.fit_models(self.data, releases)
         row, pool = int(self.targets[target]), list(self.design.pools[target])
         names = [name for model in models for name in model.targets]
@@ -179,59 +198,74 @@ class _Audit:
         return float(found[0] - logsumexp(found[1:]) + np.log(len(pool)))
 
 
-def _targets(data: Microdata, kind: str, number: int, rng: np.random.Generator) -> Integers:
-    """Rows of the targets of a kind."""
+def _draw_targets(data: Microdata, kind: str, number: int, rng: np.random.Generator) -> Integers:
+    """Return the rows of the targets of a kind."""
     if kind == "vulnerable":
         some = score_vulnerability(data, data.select_rows([])).select_most_vulnerable(number)[0]
         return draw_rows(some, data, number, rng)
     return np.sort(rng.choice(len(data), number, replace=False))
 
 
-def gather(
+def gather_blocks(
     confidential: Microdata,
     releases: Sequence[Microdata],
     spec: RecordAuditSpec,
     parts: Sequence[Mapping[str, NDArray[Any]]],
 ) -> WholeReleaseMeasure:
-    """What all shadows say. ``per_record`` of the whole: risk, AUC and simultaneous limits of each target, (n,), NaN of all other records.
+    """Judge all shadows together.
 
-    ``guesses``: of the T targets their ``record``, the ``weight`` (T, F) of each feature in the classifier, and the names of these, ``feature`` (F,).
+    ``per_record`` of the whole: risk, AUC and simultaneous limits of each target, (n,), NaN of all other records.
+    ``guesses``: of the T targets their ``record``, the ``weight`` (T, F) of each feature in the classifier, and the names of these,
+        ``feature`` (F,).
     """
-    found = _Scored.of(parts, spec)
+    found = _ScoredShadows.from_blocks(parts, spec)
     estimates: list[Estimate] = []
     for kind in spec.people:
         estimates.extend(found.estimates(kind, spec))
     arrays = {}
-    low, high = found.judged.area_limits(simultaneous=True)
+    low, high = found.evaluation.area_limits(simultaneous=True)
     named = {
-        "audited_risk": np.maximum(2 * low - 1, 0.0), "audited_auc": found.judged.areas[0], "audited_lower": low, "audited_upper": high,
+        "audited_risk": np.maximum(2 * low - 1, 0.0), "audited_auc": found.evaluation.areas[0], "audited_lower": low, "audited_upper": high,
     }  # fmt: skip
     for name, values in named.items():
         array = np.full(len(confidential), np.nan)
         array[found.records] = values
         arrays[name] = array
-    guesses = {"record": found.records, "weight": found.weights, "feature": np.asarray(found.names)}
+    guesses = {"record": found.records, "weight": found.feature_weights, "feature": np.asarray(found.feature_names)}
     return WholeReleaseMeasure(Measure(tuple(estimates), arrays), (), guesses)
 
 
 @dataclass(frozen=True, eq=False)
-class _Scored:
-    """All shadows of T targets, each of K_t: ``features`` (K_t, F), whether the target is ``present`` (K_t,), ``odds`` (K_t,); judged together."""
+class _ScoredShadows:
+    """All shadows of T targets, K_t of each, judged together.
+
+    features: features of each shadow, (K_t, F) for each target
+    present: whether the target is in it, (K_t,)
+    odds: log likelihood ratios, (K_t,)
+    judged: evaluation of the attack on all targets
+    records: record numbers of the targets, (T,)
+    kinds: which of the targets are of each kind, (T,) each
+    names: names of the features, (F,)
+    guessed: features that say whether sensitive values are guessed right
+    claim: privacy loss that the steps claim; None without one
+    words: how many shadows there are, in words
+    prefix: what the names of the areas begin with
+    """
 
     features: Sequence[Floats]
     present: Sequence[Booleans]
-    odds: Sequence[Floats]
-    judged: TargetEvaluations
+    log_likelihood_ratios: Sequence[Floats]
+    evaluation: TargetEvaluations
     records: Integers
     kinds: Mapping[str, Booleans]
-    names: tuple[str, ...]
-    guessed: slice
+    feature_names: tuple[str, ...]
+    guess_features: slice
     claim: NoiseGuarantee | None
-    words: str
-    prefix: str
+    remark: str
+    output_prefix: str
 
     @classmethod
-    def of(cls, parts: Sequence[Mapping[str, NDArray[Any]]], spec: RecordAuditSpec) -> _Scored:
+    def from_blocks(cls, parts: Sequence[Mapping[str, NDArray[Any]]], spec: RecordAuditSpec) -> _ScoredShadows:
         one = parts[0]
         shadow, target, present, odds, features = (
             np.concatenate([part[name] for part in parts])
@@ -263,41 +297,45 @@ class _Scored:
         )  # fmt: skip
 
     @property
-    def exact(self) -> bool:
-        return not bool(np.isnan(self.odds[0]).any())
+    def is_exact(self) -> bool:
+        return not bool(np.isnan(self.log_likelihood_ratios[0]).any())
 
     @property
-    def claimed(self) -> float | None:
+    def claimed_epsilon(self) -> float | None:
         return None if self.claim is None else self.claim.epsilon
 
     @property
-    def delta(self) -> float:
+    def claimed_delta(self) -> float:
         return 0.0 if self.claim is None else self.claim.delta
 
     @property
-    def weights(self) -> Floats:
-        """The weight of each standardised feature in the fit to all shadows of each target, (T, F)."""
+    def feature_weights(self) -> Floats:
+        """Return the weight of each standardised feature in the fit to all shadows of each target, (T, F)."""
         return np.stack(
             [ridge_coefficients(x, np.where(y, 1.0, -1.0)) for x, y in zip(self.features, self.present, strict=True)]
         )
 
     def estimates(self, kind: str, spec: RecordAuditSpec) -> Iterator[Estimate]:
-        some, found = self.kinds[kind], self.judged
+        some, found = self.kinds[kind], self.evaluation
         params = {} if kind == "random" else {"people": kind}
         number = int(some.sum())
-        words = f"{count_noun(number, 'target')}; {self.words}"
+        words = f"{count_noun(number, 'target')}; {self.remark}"
 
-        def said(
+        def estimate(
             name: str, value: float, low: float | None = None, high: float | None = None, base: float | None = None
         ) -> Estimate:
             return Estimate(name, value, "", low, high, base, reason=words, params=params)
 
-        yield said(f"{self.prefix}auc", *found.mean_area(some), NO_LEAK)
+        yield estimate(f"{self.output_prefix}auc", *found.mean_area(some), NO_LEAK)
         low, high = found.area_limits(simultaneous=True)
         rows = np.flatnonzero(some)
         most = int(rows[np.argmax(low[rows] + 1e-9 * found.areas[0, rows])])
-        yield said(
-            f"{self.prefix}largest_auc", float(found.areas[0, most]), float(low[most]), float(high[most]), NO_LEAK
+        yield estimate(
+            f"{self.output_prefix}largest_auc",
+            float(found.areas[0, most]),
+            float(low[most]),
+            float(high[most]),
+            NO_LEAK,
         )
         away = int((low[rows] > NO_LEAK).sum())
         shares = score_interval(away / number, number)
@@ -314,29 +352,29 @@ class _Scored:
         )
         tpr = float(found.true_positive_rates[rows].mean())
         cases = float(found.n_with_target[rows].mean())
-        yield said("tpr", tpr, *score_interval(tpr, cases), float(found.allowed_false_positive_rates[rows].mean()))
-        yield said("advantage", *found.mean_advantage(some), 0.0)
-        yield from self._guesses(rows, said, params)
-        bounds = [self._bound(int(t), audit_bounds.BOUND_LEVEL / number) for t in rows]
+        yield estimate("tpr", tpr, *score_interval(tpr, cases), float(found.allowed_false_positive_rates[rows].mean()))
+        yield estimate("advantage", *found.mean_advantage(some), 0.0)
+        yield from self._reconstruction_estimates(rows, estimate, params)
+        bounds = [self._privacy_bound(int(t), audit_bounds.BOUND_LEVEL / number) for t in rows]
         epsilon, mu = max(one.epsilon for one in bounds), max(one.mu for one in bounds)
         base = None if self.claim is None or np.isnan(self.claim.mu) else self.claim.mu
         if base is not None:
-            epsilon = max(epsilon, audit_bounds.epsilon_from_mu(mu, self.delta))
-        yield said("epsilon_lower", epsilon, epsilon, None, self.claimed)
-        yield said("mu_lower", mu, mu, None, base)
-        yield from self._of_guesses(rows, spec, said, params)
-        yield said("p_value", found.p_value(some))
-        yield said("detectable_auc", found.detectable_area(some))
+            epsilon = max(epsilon, audit_bounds.epsilon_from_mu(mu, self.claimed_delta))
+        yield estimate("epsilon_lower", epsilon, epsilon, None, self.claimed_epsilon)
+        yield estimate("mu_lower", mu, mu, None, base)
+        yield from self._guess_bound_estimates(rows, spec, estimate, params)
+        yield estimate("p_value", found.p_value(some))
+        yield estimate("detectable_auc", found.detectable_area(some))
 
-    def _guesses(self, rows: Integers, said: Any, params: Mapping[str, Any]) -> Iterator[Estimate]:
-        if self.guessed.start == self.guessed.stop:
+    def _reconstruction_estimates(self, rows: Integers, said: Any, params: Mapping[str, Any]) -> Iterator[Estimate]:
+        if self.guess_features.start == self.guess_features.stop:
             reason = "no sensitive variable, or no quasi-identifier, is among those the intruder looks at"
             for name in ("reconstruction", "memorisation"):
                 yield Estimate.not_computed(name, reason, **params)
             return
         inside, outside, variance = [], [], []
         for t in rows:
-            right, there = self.features[t][:, self.guessed].mean(axis=1), self.present[t]
+            right, there = self.features[t][:, self.guess_features].mean(axis=1), self.present[t]
             inside.append(right[there].mean())
             outside.append(right[~there].mean())
             variance.append(right[there].var(ddof=1) / there.sum() + right[~there].var(ddof=1) / (~there).sum())
@@ -346,14 +384,17 @@ class _Scored:
         more = value - base
         yield said("memorisation", more, max(-1.0, more - half), min(1.0, more + half), 0.0)
 
-    def _of_guesses(
+    def _guess_bound_estimates(
         self, rows: Integers, spec: RecordAuditSpec, said: Any, params: Mapping[str, Any]
     ) -> Iterator[Estimate]:
-        """The bound by all guesses together: classifiers and how certain a guess has to be by the first half of the shadows, counted on the second."""
+        """Yield the bound by all guesses together.
+
+        Classifiers, and how certain a guess has to be, are by the first half of the shadows; guesses are counted on the second.
+        """
         if spec.background != "canaries":
             yield Estimate.not_computed("epsilon_guesses", 'needs background = "canaries"', **params)
             return
-        if self.delta:
+        if self.claimed_delta:
             yield Estimate.not_computed(
                 "epsilon_guesses",
                 "the claim holds but for a chance of delta, which the bound by guesses does not know",
@@ -376,29 +417,32 @@ class _Scored:
         ]
         guessed = counted_on[np.abs(counted_on) >= limits[int(np.argmax(found))]]
         value = audit_bounds.epsilon_bound_from_guesses(int((guessed > 0).sum()), len(guessed))
-        yield said("epsilon_guesses", value, value, None, self.claimed)
+        yield said("epsilon_guesses", value, value, None, self.claimed_epsilon)
 
-    def _bound(self, target: int, level: float) -> audit_bounds.PrivacyLossBound:
-        """The bound of one target: classifier and threshold by the first half of its shadows, counted on the second."""
+    def _privacy_bound(self, target: int, level: float) -> audit_bounds.PrivacyLossBound:
+        """Return the bound of one target: classifier and threshold by the first half of its shadows, counted on the second."""
         present = self.present[target]
         half = len(present) // 2
         first, second = slice(0, half), slice(half, None)
-        if self.exact:
-            chosen_by, counted_on = self.odds[target][first], self.odds[target][second]
+        if self.is_exact:
+            chosen_by, counted_on = (
+                self.log_likelihood_ratios[target][first],
+                self.log_likelihood_ratios[target][second],
+            )
         else:
             x, y = self.features[target], np.where(present, 1.0, -1.0)
             chosen_by = cross_fitted_smoother(x[first], np.arange(half) % 5) @ y[first]
             counted_on = ridge_score_matrix(x[first], x[second]) @ y[first]
-        chosen = audit_bounds.best_bound_thresholds(chosen_by, present[first], level, self.delta)
-        return audit_bounds.bounds_at_thresholds(counted_on, present[second], chosen, level, self.delta)
+        chosen = audit_bounds.best_bound_thresholds(chosen_by, present[first], level, self.claimed_delta)
+        return audit_bounds.bounds_at_thresholds(counted_on, present[second], chosen, level, self.claimed_delta)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecordAuditSpec(Spec):
-    """Who is asked about, how many shadows, and what the intruder knows."""
+    """Targets, number of shadows, and what the intruder knows."""
 
     known: Annotated[Known, Variant("variables the intruder looks at; default: all but identifiers")] = ()
-    targets: Annotated[int, Param("targets of each kind", ge=1, le=1000, reported=True)] = _TARGETS
+    targets: Annotated[int, Param("targets of each kind", ge=1, le=1000, reported=True)] = _DEFAULT_TARGETS
     people: TargetKinds = BOTH_TARGET_KINDS
     shadows: Annotated[
         int, Param("shadow releases of a target, about half of them with its record", ge=40, le=100_000)
@@ -427,16 +471,16 @@ class RecordAuditSpec(Spec):
         return tuple(map(float, range(self.blocks)))
 
     def shadows_a_task(self) -> float:
-        """The shadows of a block."""
+        """Return the shadows of a block."""
         own = self.targets * len(self.people) if self.background == "all" else 1
         return self.shadows * own / self.blocks
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """With all variables but identifiers where none is named."""
+        """Return these settings with all variables but identifiers where none is named."""
         return replace(self, known=self.known or schema.non_identifiers)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when the intruder has nothing of a person, or has none of what the release changes."""
+        """Raise BadInput when the intruder has nothing of a person, or has none of what the release changes."""
         known = self.for_release(schema, released).known
         if not known:
             raise BadInput(f"{place}.known", "all variables are identifiers; name what the intruder has of a person")
@@ -444,7 +488,7 @@ class RecordAuditSpec(Spec):
             raise BadInput(f"{place}.known", "the release changes none of these variables; name one that it changes")
 
 
-AREAS = (
+AREA_OUTPUTS = (
     Output(
         "auc",
         "chance that a shadow release with the record of a target looks more like it than one without; mean over the targets",
@@ -454,7 +498,7 @@ AREAS = (
         short="AUC",
         estimated=True,
         detectable="detectable_auc",
-        row_defaults=ROW,
+        row_defaults=ROW_DEFAULTS,
         risk=RiskOutput(questions=("membership",)),
         statbarn="StatisticalHypothesisTests",
         label=Label(
@@ -462,7 +506,7 @@ AREAS = (
             "Releases with a person are distinguished from releases without in {value} of pairs on average; 50 % is chance.",
             "Good is 50 %: a release looks the same with a person and without.",
             "Releases show whether single people are in the data.",
-            LEVERS,
+            AUDIT_LEVERS,
             counts="share",
         ),
     ),
@@ -475,7 +519,7 @@ AREAS = (
         short="largest AUC",
         estimated=True,
         detectable="detectable_auc",
-        row_defaults=ROW,
+        row_defaults=ROW_DEFAULTS,
         risk=RiskOutput(gate_reference="chance", questions=("membership",), gate_lower=True),
         statbarn="StatisticalHypothesisTests",
         label=Label(
@@ -483,14 +527,14 @@ AREAS = (
             "Of the person who stands out most, releases with and without are distinguished in {value} of pairs; 50 % is chance.",
             "Good is an interval that contains 50 %.",
             "At least one person can be recognised in the release.",
-            LEVERS,
+            AUDIT_LEVERS,
             counts="share",
         ),
     ),
 )
 
 
-OF_VALUES = tuple(
+VALUE_AREA_OUTPUTS = tuple(
     replace(
         output,
         name=f"values_{output.name}",
@@ -501,14 +545,14 @@ OF_VALUES = tuple(
     )
     for output, name, says, good, fails in (
         (
-            AREAS[0],
+            AREA_OUTPUTS[0],
             "Audit: values distinguished (mean AUC)",
             "Releases made of a person's own values are distinguished from others in {value} of pairs on average; 50 % is chance.",
             "Good is 50 %: a release looks the same whatever a person's values are.",
             "Releases show values of single people.",
         ),
         (
-            AREAS[1],
+            AREA_OUTPUTS[1],
             "Audit: most exposed values (AUC)",
             "Of the person who stands out most, releases made of the own values are distinguished in {value} of pairs; 50 % is chance.",
             "Good is an interval that contains 50 %.",
@@ -522,8 +566,8 @@ OF_VALUES = tuple(
 
 
 OUTPUTS = (
-    *AREAS,
-    *OF_VALUES,
+    *AREA_OUTPUTS,
+    *VALUE_AREA_OUTPUTS,
     Output(
         "given_away",
         "targets of whom a release shows beyond chance whether they are in the data",
@@ -532,13 +576,13 @@ OUTPUTS = (
         range=NON_NEGATIVE,
         short="given away",
         estimated=True,
-        row_defaults=ROW,
+        row_defaults=ROW_DEFAULTS,
         label=Label(
             "Audit: people given away",
             "The audit recognises {value} in the releases beyond chance.",
             "Good is 0.",
             "Some people can be recognised in the release.",
-            LEVERS,
+            AUDIT_LEVERS,
             counts="people",
         ),
     ),
@@ -555,7 +599,7 @@ OUTPUTS = (
             "At the allowed rate of false alarms, {value} of the releases with the person are found.",
             "Good is no more than the rate of false alarms.",
             "Releases with a person are found too often.",
-            LEVERS,
+            AUDIT_LEVERS,
         ),
     ),
     Output(
@@ -570,7 +614,7 @@ OUTPUTS = (
             "The attack is right by {value} more often than chance.",
             "Good is 0 %.",
             "The attack knows too often whether a person is in the data.",
-            LEVERS,
+            AUDIT_LEVERS,
             counts="share",
         ),
     ),
@@ -587,7 +631,7 @@ OUTPUTS = (
             "From the nearest released records, {value} of the targets' sensitive values are guessed right.",
             "Good is no more than without the person in the data.",
             "Sensitive values of the targets are guessed too often.",
-            LEVERS,
+            AUDIT_LEVERS,
             baseline="without the person in the data",
         ),
     ),
@@ -603,7 +647,7 @@ OUTPUTS = (
             "Being in the data raises the share of sensitive values guessed right by {value}.",
             "Good is 0 %: values are guessed as well of people outside the data.",
             "The release repeats values of single people.",
-            LEVERS,
+            AUDIT_LEVERS,
             counts="share",
         ),
     ),
@@ -621,7 +665,7 @@ OUTPUTS = (
             "The attack proves a privacy loss of at least {value}.",
             "Good is a bound below the epsilon that is claimed.",
             "The release loses more privacy than is claimed.",
-            LEVERS,
+            AUDIT_LEVERS,
             baseline="claimed epsilon",
         ),
     ),
@@ -638,7 +682,7 @@ OUTPUTS = (
             "All guesses together prove a privacy loss of at least {value}.",
             "Good is a bound below the epsilon that is claimed.",
             "The release loses more privacy than is claimed.",
-            LEVERS,
+            AUDIT_LEVERS,
             baseline="claimed epsilon",
         ),
     ),
@@ -686,15 +730,15 @@ OUTPUTS = (
 )
 
 
-def _offer(case: Case) -> Offer | DeclinedOffer | None:
-    """Where it is asked for, since it takes as long as hundreds of runs; the gate judges what it finds, by the lower limit."""
+def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
+    """Offer the audit where it is requested, since it takes as long as hundreds of runs; the gate judges what it finds, by the lower limit."""
     if not case.audit or case.want == "evaluation":
         return None
     most = (case.table.records - (case.controls or 0)) // 8  # of two kinds: a quarter of the records at most
     if most < 1:
         return DeclinedOffer("too few records to make releases with and without one of them")
     settings = {"datasets": 1} if case.want == "synthesis" and case.m > 1 else {}
-    few = {"targets": most} if most < _TARGETS else {}
+    few = {"targets": most} if most < _DEFAULT_TARGETS else {}
     return Offer(
         "what the release gives away of single people, by releases that the plan makes with them and without", {**few, **settings}
     )  # fmt: skip
@@ -705,7 +749,7 @@ def _offer(case: Case) -> Offer | DeclinedOffer | None:
     spec=RecordAuditSpec,
     source="Stadler, Oprisanu & Troncoso (2022); Meeus et al. (2023), Achilles' heels; Carlini et al. (2022); Jagielski, Ullman & Oprea (2020)",
     outputs=OUTPUTS,
-    gather=gather,
+    gather=gather_blocks,
     refits=True,
     per_record=(
         RecordArray(
@@ -725,7 +769,7 @@ def _offer(case: Case) -> Offer | DeclinedOffer | None:
         RecordArray("audited_upper", "upper limit of the AUC that holds for all targets at once", "share", "high"),
     ),
 )
-@drafts(_offer)
+@drafts(_draft_offer)
 def record_audit(
     confidential: Microdata,
     releases: Sequence[Microdata],
@@ -734,21 +778,21 @@ def record_audit(
     block: int,
     run: Run,
 ) -> dict[str, NDArray[Any]]:
-    """One block of shadows: for each target that one is asked about its features, whether the record is in it, and the log likelihood ratio."""
-    audit = _Audit.of(confidential, len(releases), refits, spec, run.rng)
+    """Compute one block of shadows: of each target its features, whether the record is in the shadow, and the log likelihood ratio."""
+    audit = _AuditSetup.from_data(confidential, len(releases), refits, spec, run.rng)
     seed = run.rng.integers(2**63)
     streams = run.rng.spawn(audit.design.n_releases)
     mine = list(range(block, audit.design.n_releases, spec.blocks))
     shadow, target, present, features, odds = [], [], [], [], []
     people = audit.data.select_rows(list(map(int, audit.targets)))
-    together = max(1, min(TOGETHER, AT_ONCE // len(confidential)))
+    together = max(1, min(SHADOWS_TOGETHER, AT_ONCE // len(confidential)))
     for first in range(0, len(mine), together):
         numbers = mine[first : first + together]
         made = [audit.design.draw_shadow(number, streams[number]) for number in numbers]
         tables = [one.make_data(audit.data, refits.changed_variables) for one in made]
-        every = refits.make_releases(numbers, tables, audit.datasets, people)
+        every = refits.make_releases(numbers, tables, audit.n_datasets, people)
         for number, one, shown in zip(numbers, made, every, strict=True):
-            for of, there, seen, ratio in audit.rows(one, shown, refits):
+            for of, there, seen, ratio in audit.shadow_rows(one, shown, refits):
                 shadow.append(number)
                 target.append(of)
                 present.append(there)
@@ -757,18 +801,18 @@ def record_audit(
         run.report(Progress(first + len(numbers), len(mine), "shadows"))
     claim = refits.noise_guarantee(audit.design.removes_target) or NoiseGuarantee(np.nan)
     known = not np.isnan(odds).any()
-    kind = "likelihood ratios of" if audit.exact else "noisy counts of" if known else ""
-    words = f"{kind} {spec.shadows:,} shadows of {audit.design.shadow_size:,} records and {count_noun(audit.datasets, 'dataset')}".strip()
+    kind = "likelihood ratios of" if audit.is_exact else "noisy counts of" if known else ""
+    words = f"{kind} {spec.shadows:,} shadows of {audit.design.shadow_size:,} records and {count_noun(audit.n_datasets, 'dataset')}".strip()
     return {
         "shadow": np.asarray(shadow, dtype=np.int64),
         "target": np.asarray(target, dtype=np.int64),
         "present": np.asarray(present, dtype=np.int64),
-        "features": np.asarray(features, dtype=np.float32).reshape(len(shadow), len(audit.names)),
+        "features": np.asarray(features, dtype=np.float32).reshape(len(shadow), len(audit.feature_names)),
         "odds": np.asarray(odds, dtype=np.float64),
         "records": audit.order[audit.targets],
         **{f"is {name}": some for name, some in audit.kinds.items()},
-        "names": np.asarray(audit.names),
-        "guessed": np.array([audit.looked.guess_features.start, audit.looked.guess_features.stop]),
+        "names": np.asarray(audit.feature_names),
+        "guessed": np.array([audit.features.guess_features.start, audit.features.guess_features.stop]),
         "exact": np.asarray(known),
         "claimed": np.array(claim),
         "seed": np.asarray(seed),

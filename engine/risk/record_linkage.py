@@ -1,40 +1,35 @@
 """Record linkage: which released record is most likely a person's, and how often that is right.
 
 The intruder has a file with the confidential values of the ``keys`` of every person, knows that each was released, and links
-to each the released record of the largest match weight (``sfumato.engine.matching.linkage``). Only pairs that agree on ``blocks`` are compared: left out, the
-keys that are kept as they are, on which every true pair agrees, so that none is lost (``blocked_away`` is the share that is).
-Levels, counts and dates are equal or not; with a ``radius`` also within it, or within ``near`` times as much.
+to each the released record of the largest match weight (``sfumato.engine.matching.linkage``). Only pairs that agree on ``blocks`` are
+compared: by
+default the keys that are released unchanged. Levels, counts and dates are equal or not; with a ``radius`` also within it, or within
+``near`` times as much.
 
     linked_share            sum over the records of [own record among the best links] / (best links), / N
-    linked_share_informed   the same with weights from the true pairs: the most that weights of this form are likely to find. They are learned from
-                            the pairs they are tried on, and so lie a little above the baseline where nothing leaks. Single
-                            records are told by them
-    largest_linked_share    the largest share linked by an intruder who may leave keys out of the comparison, or knows how often true pairs agree
+    linked_share_informed   the same with weights from the true pairs: the most that weights of this form are likely to find, a little
+    above the
+                            baseline where nothing leaks, since they are tried on the pairs that they are learned from. Single records
+                            are judged by them
+    largest_linked_share    the largest share linked by an intruder who may leave keys out of the comparison, or knows how often true
+    pairs agree
     uniquely_linked         share of the records whose one best link is their own
-    precision, recall       of the links whose probability is ``probabilities`` or more: the share that is right, and right ones of all N
+    precision, recall       of the links with a calibrated probability (``_link_calibration``) of ``probabilities`` or more: share that
+    is right; right ones of N
 
-**How sure a link is.** The probability of a link is calibrated with other records, whose own released record is known
-(``_link_calibration``). The model's own probability is too large where variables depend on each other or little links: of
-independent samples of one population, links of .5 or more were right 1 % of the time. Pairs alone do not show that.
+**Two intruders.** Pairs teach which agreements are telling by those that come together. Where one variable alone is near the truth
+nothing does, so
+``linked_share`` at its baseline says nothing by itself; a release is judged by the larger of the two. Keys that were replaced can
+outvote one that
+tells the truth, so all keys, those of the blocks alone, all but one, and single ones are tried (``_best_strategy``), with weights
+learned each time.
 
-**Two intruders, and why the second counts.** Pairs teach which agreements are telling by those that come together: where one variable alone is
-near the truth, nothing comes together, and an intruder who has pairs alone may link no better than by chance what one who knows which variable that is links
-without error. So ``linked_share`` at its baseline says nothing by itself; a release is judged by the larger of the two.
-
-**The best choice of keys.** Keys that were replaced can outvote one that tells the truth, so an intruder may compare fewer of them. All keys, those of the
-blocks alone, all but one, and single ones are tried (``_best_strategy``); each time weights are learned anew. The choice is made by as many pairs as weights
-are learned from. The interval is that of ``linked_share``, simultaneous for all choices, so that the largest of many is not taken for a disclosure.
-
-**Baseline.** A released record of the block picked at random: mean of 1 / (records of the block). It is also, exactly, what the same
-linkage finds on average where the released records of each block are dealt anew, since no weight of ``linked_share`` hangs on whose record
-is whose. The interval of ``linked_share`` says how far chance moves such a release: 1.96 of its exact standard deviations (Hoeffding 1951) about the
-value, cut to [0, 1], with the error of the sample where only some records are targets. Where it holds the baseline, nothing speaks against a
-release that is no more of a person than of another in the block.
-
-**Who is the true pair.** Released record i is taken for that of confidential record i. Where every variable is drawn there is no such
-record; linking then asks whether the record in the same place is nearer than others, and the row says so.
-
-Past ``pairs`` pairs, those of records that are alike counted once, fewer records are targets, evenly through the order of their values.
+**Baseline.** A released record of the block picked at random: mean of 1 / (records of the block). It is, exactly, what the same linkage
+finds on
+average where the released records of each block are shuffled. The interval of ``linked_share`` (``_share_estimate``) says how far
+chance moves that.
+Released record i is taken for that of confidential record i; where every variable is drawn, the row says so. Past ``pairs`` pairs fewer
+are targets.
 """
 
 from __future__ import annotations
@@ -52,13 +47,13 @@ from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..errors import BadInput
-from ..matching.blocks import Blocks, evenly, in_order
-from ..matching.comparisons import Comparison, compared
+from ..matching.blocks import ComparisonBlocks, order_by_values, take_evenly
+from ..matching.comparisons import VariableComparison, compare_variables
 from ..matching.intruder import check_log_scale, check_radii, require_equal_values, require_own_records
-from ..matching.linkage import Links, best_links, pairs_compared
-from ..matching.match_weights import TRAINED_ON, PatternCounts, Weights, learned_weights, true_pair_weights
+from ..matching.linkage import RecordLinks, count_compared_pairs, find_best_links
+from ..matching.match_weights import MAX_TRAINING_PAIRS, LevelWeights, PatternCounts, learn_weights, true_pair_weights
 from ..matching.radius import Radii
-from ..matching.strategies import Subset, strategy_of
+from ..matching.strategies import Subset, make_strategy
 from ..methods.intruder import Known
 from ..methods.levers import IDENTITY
 from ..methods.outputs import Label, Output, RecordArray, RiskOutput
@@ -66,88 +61,108 @@ from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec, Variant
-from ._best_strategy import tried_subsets
-from ._link_calibration import calibrated
+from ._best_strategy import subsets_to_try
+from ._link_calibration import calibrate_links
 
-NORMAL_FROM = 1e6
-"""From so many links by chance on, in units of their dispersion, their number is as good as normal."""
+NORMAL_FROM_LINKS = 1e6
+"""Number of links by chance, in units of their dispersion, from which it is as good as normal."""
 _BASELINE = "its baseline is a released record of the block picked at random"
 
 
-def check(data: Microdata, target: str, spec: RecordLinkageSpec, place: str) -> None:
-    """BadInput where the confidential values do not suit a radius."""
+def check_data(data: Microdata, target: str, spec: RecordLinkageSpec, place: str) -> None:
+    """Raise BadInput where the confidential values do not suit a radius."""
     check_log_scale(data, spec.radius, place)
 
 
-def _choices(comparisons: Sequence[Comparison], blocks: Blocks, counts: PatternCounts) -> dict[Subset, Weights]:
+def _weights_by_keys(
+    comparisons: Sequence[VariableComparison], blocks: ComparisonBlocks, counts: PatternCounts
+) -> dict[Subset, LevelWeights]:
     """Return the learned weights by which keys the intruder compares, all of them first; a key that is left out has weights of 0."""
-    found: dict[Subset, Weights] = {}
-    for used in tried_subsets([[one.name for one in comparisons]]):
+    found: dict[Subset, LevelWeights] = {}
+    for used in subsets_to_try([[one.name for one in comparisons]]):
         at = [k for k, one in enumerate(comparisons) if one.name in used]
-        learned = iter(learned_weights([comparisons[k] for k in at], blocks, counts.of_variables(at)) if at else ())
-        found[used] = tuple(next(learned) if one.name in used else np.zeros(one.levels) for one in comparisons)
+        learned = iter(learn_weights([comparisons[k] for k in at], blocks, counts.select_variables(at)) if at else ())
+        found[used] = tuple(next(learned) if one.name in used else np.zeros(one.level_count) for one in comparisons)
     return found
 
 
-def _largest(best: Links, informed: Links, remark: str, choices: int, sample: float, *, interval: bool) -> Estimate:
-    """Return the largest share linked, by the best of so many ``choices`` or by who knows how often true pairs agree.
+def _largest_share_estimate(
+    best: RecordLinks, informed: RecordLinks, remark: str, choices: int, sample: float, *, interval: bool
+) -> Estimate:
+    """Return the largest share linked, by the best of ``choices`` strategies or by who knows how often true pairs agree.
 
     The interval is of the first, simultaneous for all choices; its upper end is no smaller than the value.
     """
-    share = _share(best, remark, sample=sample, interval=interval, choices=choices)
-    value = max(share.value or 0.0, _mean(informed.found))
+    share = _share_estimate(best, remark, sample=sample, interval=interval, choices=choices)
+    value = max(share.value or 0.0, _mean_in_any_order(informed.link_chance))
     upper = None if share.upper is None else max(share.upper, value)
     lower = (
-        None if share.lower is None else min(share.lower, max((share.value or 0.0) - _by_chance(best, choices), 0.0))
+        None
+        if share.lower is None
+        else min(share.lower, max((share.value or 0.0) - _chance_excess(best, choices), 0.0))
     )
     return replace(share, measure="largest_linked_share", value=value, lower=lower, upper=upper)
 
 
-def _by_chance(links: Links, choices: int) -> float:
-    """Return how far above its mean the share lies by chance with probability .025 / ``choices``, where records are dealt anew.
+def _chance_excess(links: RecordLinks, choices: int) -> float:
+    """Return how far above its mean the share lies by chance with probability .025 / ``choices``, where records are shuffled.
 
-    Few records are linked by chance, and their number is skewed: its multiple with the same mean and variance is Poisson's. 0 where these are so many that
+    Few records are linked by chance, and their number is skewed: its multiple with the same mean and variance is Poisson's. 0 where
+    these are so many that
     the interval's standard deviations say it.
     """
-    mean, variance = float(links.by_chance.sum()), links.variance
-    if mean <= 0 or mean**2 > NORMAL_FROM * variance:
+    mean, variance = float(links.random_link_chance.sum()), links.variance
+    if mean <= 0 or mean**2 > NORMAL_FROM_LINKS * variance:
         return 0.0
     scale = variance / mean
     rare = mean / scale
     number = np.arange(int(rare + 10 * np.sqrt(rare)) + 50)
     most = int(number[pdtrc(number, rare) <= 0.025 / choices][0])  # more than so many are as improbable as that
-    return (scale * most - mean) / len(links.found)
+    return (scale * most - mean) / len(links.link_chance)
 
 
-def _mean(values: NDArray[Any]) -> float:
-    """Of the targets in whatever order."""
+def _mean_in_any_order(values: NDArray[Any]) -> float:
+    """Return the mean of values of the targets, equal in whatever order these come."""
     return float(np.mean(np.sort(values)))
 
 
-def _share(links: Links, remark: str, *, sample: float, interval: bool, choices: int = 1) -> Estimate:
-    """The share linked, with the interval of a release whose records are dealt anew, simultaneous for so many ``choices``."""
-    value, n = _mean(links.found), len(links.found)
+def _share_estimate(links: RecordLinks, remark: str, *, sample: float, interval: bool, choices: int = 1) -> Estimate:
+    """Return the share linked, with the interval of a release whose records are shuffled, simultaneous for so many ``choices``.
+
+    The interval is 1.96 exact standard deviations (Hoeffding 1951) about the value, cut to [0, 1], with the error of the sample where
+    only some records
+    are targets. Where it holds the baseline, nothing speaks against a release that is no more of a person than of another in the block.
+    """
+    value, n = _mean_in_any_order(links.link_chance), len(links.link_chance)
     spread = links.variance / n**2 + (1 - sample) * value * (1 - value) / n
     quantile = 1.96 if choices == 1 else NormalDist().inv_cdf(1 - 0.025 / choices)
     half = quantile * float(np.sqrt(max(spread, 0.0)))
     lower, upper = (max(value - half, 0.0), min(value + half, 1.0)) if interval else (None, None)
-    return Estimate("linked_share", value, "", lower, upper, _mean(links.by_chance), reason=remark)
+    return Estimate(
+        "linked_share", value, "", lower, upper, _mean_in_any_order(links.random_link_chance), reason=remark
+    )
 
 
-def _at_thresholds(links: Links, probabilities: tuple[float, ...], remark: str) -> Iterator[Estimate]:
-    probability = calibrated(links)
+def _precision_and_recall(links: RecordLinks, probabilities: tuple[float, ...], remark: str) -> Iterator[Estimate]:
+    probability = calibrate_links(links)
     for least in probabilities:
         made = probability >= least - 1e-9
         told: dict[str, Any] = {"probability": least}
         if made.any():
-            value = _mean(links.found[made])
-            yield Estimate("precision", value, baseline=_mean(links.by_chance[made]), reason=remark, params=told)
+            value = _mean_in_any_order(links.link_chance[made])
+            yield Estimate(
+                "precision",
+                value,
+                baseline=_mean_in_any_order(links.random_link_chance[made]),
+                reason=remark,
+                params=told,
+            )
         else:
             yield Estimate.not_computed("precision", f"no link has a probability of {least:g} or more", **told)
-        yield Estimate("recall", _mean(np.where(made, links.found, 0.0)), reason=remark, params=told)
+        yield Estimate("recall", _mean_in_any_order(np.where(made, links.link_chance, 0.0)), reason=remark, params=told)
 
 
-def _remarks(confidential: Microdata, released: Microdata, targets: int) -> Iterator[str]:
+def _linkage_remarks(confidential: Microdata, released: Microdata, targets: int) -> Iterator[str]:
     if targets < len(confidential):
         yield f"{targets:,} of {len(confidential):,} records are targets"
     if not any(released.frame[name].equals(confidential.frame[name]) for name in confidential.schema.names):
@@ -193,7 +208,7 @@ class RecordLinkageSpec(Spec):
         return replace(self, keys=keys, blocks=self.blocks or kept)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when there is no key, a block is none, or a radius is missing or out of place."""
+        """Raise BadInput when there is no key, a block is none, or a radius is missing or out of place."""
         full = self.for_release(schema, released)
         if not full.keys:
             raise BadInput(
@@ -330,7 +345,7 @@ class RecordLinkageSpec(Spec):
         ),
     ),
     confidential=True,
-    check=check,
+    check=check_data,
     per_record=(
         RecordArray(
             "best_links",
@@ -354,28 +369,37 @@ def record_linkage(confidential: Microdata, released: Microdata, spec: RecordLin
         if name not in spec.radius:
             require_equal_values(confidential, released, name)
     both = (len(confidential), len(released))
-    blocks = Blocks.of(compared(confidential, released, spec.blocks, {}, spec.near), both)
+    blocks = ComparisonBlocks.from_keys(compare_variables(confidential, released, spec.blocks, {}, spec.near), both)
     names = [name for name in spec.keys if name not in spec.blocks]
-    comparisons = compared(confidential, released, names, spec.radius, spec.near)
-    ordered = in_order(blocks, comparisons)
+    comparisons = compare_variables(confidential, released, names, spec.radius, spec.near)
+    ordered = order_by_values(blocks, comparisons)
     n = len(ordered)
-    targets = evenly(ordered, max(n * spec.pairs // max(pairs_compared(comparisons, blocks), 1), 1))
-    among = evenly(ordered, max(n * TRAINED_ON // max(int(blocks.sizes[blocks.ours].sum()), 1), 1))
-    counts = PatternCounts.of(comparisons, blocks, among)
+    targets = take_evenly(ordered, max(n * spec.pairs // max(count_compared_pairs(comparisons, blocks), 1), 1))
+    among = take_evenly(
+        ordered, max(n * MAX_TRAINING_PAIRS // max(int(blocks.released_counts[blocks.confidential_blocks].sum()), 1), 1)
+    )
+    counts = PatternCounts.from_records(comparisons, blocks, among)
     informed_weights = true_pair_weights(comparisons, blocks, ordered, counts)
-    choices = _choices(comparisons, blocks, counts)
-    tried = best_links(comparisons, blocks, evenly(targets, len(among)), list(choices.values()))
-    best = max(choices, key=dict(zip(choices, (_mean(one.found) for one in tried), strict=True)).__getitem__)
+    choices = _weights_by_keys(comparisons, blocks, counts)
+    tried = find_best_links(comparisons, blocks, take_evenly(targets, len(among)), list(choices.values()))
+    best = max(
+        choices, key=dict(zip(choices, (_mean_in_any_order(one.link_chance) for one in tried), strict=True)).__getitem__
+    )
     weights = choices[frozenset(names)], informed_weights, choices[best]
-    learned, informed, chosen = best_links(comparisons, blocks, targets, weights)
-    away = float(np.mean(blocks.ours != blocks.theirs))
-    remark = "; ".join(_remarks(confidential, released, len(targets)))
+    learned, informed, chosen = find_best_links(comparisons, blocks, targets, weights)
+    away = float(np.mean(blocks.confidential_blocks != blocks.released_blocks))
+    remark = "; ".join(_linkage_remarks(confidential, released, len(targets)))
     itself = released.origin == "confidential"
-    words = strategy_of(spec.keys, {*spec.blocks, *best}).words
+    words = make_strategy(spec.keys, {*spec.blocks, *best}).description
     estimates = [
-        _share(learned, remark, sample=len(targets) / n, interval=not itself),
-        Estimate("linked_share_informed", _mean(informed.found), baseline=_mean(informed.by_chance), reason=remark),
-        _largest(
+        _share_estimate(learned, remark, sample=len(targets) / n, interval=not itself),
+        Estimate(
+            "linked_share_informed",
+            _mean_in_any_order(informed.link_chance),
+            baseline=_mean_in_any_order(informed.random_link_chance),
+            reason=remark,
+        ),
+        _largest_share_estimate(
             chosen,
             informed,
             "; ".join(filter(None, (words, remark))),
@@ -383,10 +407,10 @@ def record_linkage(confidential: Microdata, released: Microdata, spec: RecordLin
             len(targets) / n,
             interval=not itself,
         ),
-        Estimate("uniquely_linked", _mean(learned.hit & (learned.ties == 1)), reason=remark),
-        *_at_thresholds(learned, spec.probabilities, remark),
+        Estimate("uniquely_linked", _mean_in_any_order(learned.hit & (learned.ties == 1)), reason=remark),
+        *_precision_and_recall(learned, spec.probabilities, remark),
         Estimate("blocked_away", away, reason=remark),
     ]
     ties, linked = np.full(n, np.nan), np.full(n, np.nan)
-    ties[targets], linked[targets] = informed.ties, informed.found
+    ties[targets], linked[targets] = informed.ties, informed.link_chance
     return Measure(tuple(estimates), {"best_links": ties, "linked": linked})

@@ -1,36 +1,26 @@
 """Special uniques (SUDA2): records that are unique already by few of the keys, and which keys and values make them so.
 
-A minimal sample unique (MSU) of a record is a set of keys by which it is unique in its table while it is not by any part of the set (Elliot,
+A minimal sample unique (MSU) of a record is a set of keys by which it is unique in its table while it is not by any part of the set
+(Elliot,
 Manning & Ford 2002; Manning, Haglin & Keane 2008). The smaller the set, the more probable it is that the person is unique in the
 population, too. With A keys and sets of up to M:
 
-    score           of a record: the sum over its MSUs, of size k, of prod_{i=k}^{min(M, A-1)} (A - i)     (Elliot et al. 2005; (A - k)! where M = A)
+    score           of a record: the sum over its MSUs, of size k, of prod_{i=k}^{min(M, A-1)} (A - i)     (Elliot et al. 2005; (A - k)!
+        where M = A)
     dis             U f / (U f + P (1 - f)), f the sampling fraction, U the records unique by all keys, P those that agree with one
                     other: how probable it is that a unique match is the right person               (Skinner & Elliot 2002)
-    dis of a record 1 / (1 + (U / dis - U) / (score^h sum_j score_j^-h)), h = 1 + (8 - A) / 20: ``dis`` dealt by score
+    dis of a record 1 / (1 + (U / dis - U) / (score^h sum_j score_j^-h)), h = 1 + (8 - A) / 20: ``dis`` divided by score
                     (Elliot, Manning, Mayes, Gurd & Bane 2005, as sdcMicro computes it); U here are the records with a score
 
-``attribute_contribution`` is the share of all scores that comes from MSUs with the key in them, ``level_contribution`` the share that comes from
+``attribute_contribution`` is the share of all scores that comes from MSUs with the key in them, ``level_contribution`` the share that
+comes from
 those of records with that value. An MSU of three keys counts in each, so that contributions do not add up to 1.
 
-It speaks of one table: the confidential row of the confidential data, that of a release of the released records. Unique records of a release
-are not people by that: a synthetic one may have many and give nobody away. How many of the confidential ones it repeats, ``risk.uniqueness`` says.
-A person's ``dis`` is 0 where the row that stands for the person was drawn with other keys.
-
-The sampling fraction is 1 where it is not given: everybody of the population is in the table, and a unique match is right.
-A missing value is a value, equal to a missing one. Numbers and dates are compared as they are, or by ``bins``.
-
-Minimal sample uniques: the smallest sets of variables in which a record is unique (Elliot, Manning & Ford 2002).
-
-A record has a minimal sample unique (MSU) on a set of variables where no other record agrees with it on all of them, and on
-every proper subset some other does. The search goes down the subsets of the variables depth first, those with most different values
-first, and leaves behind what can have no more of them, as SUDA2 does for items (Manning, Haglin & Keane 2008):
-
-    a record that is unique on a subset has no MSU on larger sets, and agrees there with nobody;
-    records that agree with no record that is unique on all variables are nobody's rivals;
-    of records that agree on everything one stands for all.
-
-Subsets are bit sets in ascending order, so that all subsets of one come before it.
+The measure is about one table: of a release about the released records. Unique records of a release are not people by that: a synthetic
+    one may have many
+and reveal nobody. A person's ``dis`` is 0 where the person's row was drawn with other keys. The sampling fraction is 1 where it is not
+given: everybody of the
+population is in the table. A missing value is a value, equal to a missing one. Numbers and dates are compared exactly, or by ``bins``.
 """
 
 from __future__ import annotations
@@ -65,20 +55,29 @@ from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import class_sizes, equivalence_classes
-from ._compared import keeps_keys
+from ._compared import has_own_keys
 
-Packed = NDArray[np.uint8]
-Unique = tuple[tuple[int, ...], Integers]
-"""A set of variables, ascending, and the records that have a minimal sample unique on it, ascending."""
+PackedBits = NDArray[np.uint8]
+SetWithRecords = tuple[tuple[int, ...], Integers]
+"""Set of variables, ascending, and the records that have a minimal sample unique on it, ascending."""
 
-MOST_SETS = 2**18
-MOST_BYTES = 2**29
-MOST_KEYS = 20
-MISSING = "missing value"
+MAX_SETS = 2**18
+MAX_SEARCH_BYTES = 2**29
+MAX_KEYS = 20
+MISSING_LABEL = "missing value"
 
 
-def minimal_sample_uniques(codes: Integers, largest: int) -> Iterator[Unique]:
-    """All sets of up to ``largest`` variables on which records have one, with these records.
+def find_minimal_uniques(codes: Integers, largest: int) -> Iterator[SetWithRecords]:
+    """Yield all sets of up to ``largest`` variables on which records have a minimal sample unique, with these records (Elliot, Manning &
+    Ford 2002).
+
+    A record has one on a set of variables where no other record agrees with it on all of them, and on
+    every proper subset some other does. The search goes down the subsets of the variables depth first, those with most different values
+    first, and leaves behind what can have no more of them, as SUDA2 does for items (Manning, Haglin & Keane 2008):
+
+        a record that is unique on a subset has no MSU on larger sets, and agrees there with nobody;
+        records that agree with no record that is unique on all variables are nobody's rivals;
+        of records that agree on everything one stands for all.
 
     Args:
         codes: (n, a), equal where records agree on a variable.
@@ -98,37 +97,41 @@ def minimal_sample_uniques(codes: Integers, largest: int) -> Iterator[Unique]:
         range(codes.shape[1]), key=lambda j: (width[j], j)
     )  # most values last: the highest bit, split first
     sets = sum(math.comb(codes.shape[1], size) for size in range(1, largest + 1))
-    if sets > MOST_SETS or sets * int(single.sum()) > 8 * MOST_BYTES:
+    if sets > MAX_SETS or sets * int(single.sum()) > 8 * MAX_SEARCH_BYTES:
         raise NotComputable(
             f"{codes.shape[1]} keys have {sets:,} sets of up to {largest}, too many to search: name fewer keys or a smaller size"
         )
     ordered = np.stack([pd.factorize(kept[:, j])[0].astype(np.int64) for j in ranked], axis=1)
-    for chosen, rows in _Search(ordered, single, largest).found():
+    for chosen, rows in _SubsetSearch(ordered, single, largest).find_sets():
         yield tuple(sorted(ranked[bit] for bit in chosen)), np.sort(first[rows])
 
 
-class _Search:
-    """The way through the subsets of (n, a) different records' variables; ``single`` (n,) are those that nobody repeats."""
+class _SubsetSearch:
+    """Search through the subsets of the variables of n different records.
+
+    Subsets are bit sets in ascending order, so that all subsets of one come before it. ``codes`` are (n, a), ``single`` (n,) marks
+    those that nobody repeats.
+    """
 
     def __init__(self, codes: Integers, single: NDArray[np.bool_], largest: int) -> None:
         self.codes, self.single, self.largest = codes, single, largest
         self.width = codes.max(axis=0) + 1
-        self.unique: dict[int, Packed] = {}
+        self.unique: dict[int, PackedBits] = {}
         self.everybody = np.packbits(single)
 
-    def found(self) -> Iterator[tuple[list[int], Integers]]:
-        """Sets of bits with the records that are minimally unique on them."""
+    def find_sets(self) -> Iterator[tuple[list[int], Integers]]:
+        """Yield sets of bits with the records that are minimally unique on them."""
         rows = np.arange(len(self.codes))
-        yield from self._below(0, [], self.codes.shape[1], rows, np.zeros(len(rows), dtype=np.int64))
+        yield from self._search_below(0, [], self.codes.shape[1], rows, np.zeros(len(rows), dtype=np.int64))
 
-    def _below(
+    def _search_below(
         self, mask: int, chosen: list[int], lowest: int, rows: Integers, group: Integers
     ) -> Iterator[tuple[list[int], Integers]]:
-        """The sets of a ``mask`` and more bits below its ``lowest``; ``rows`` (r,) agree on it with those of their ``group`` (r,)."""
+        """Yield the sets of a ``mask`` and more bits below its ``lowest``; ``rows`` (r,) agree on it with those of their ``group`` (r,)."""
         for bit in range(lowest):
             bits = [*chosen, bit]
             own = mask | 1 << bit
-            known = self._known(own, bits)
+            known = self._is_unique_on_subset(own, bits)
             left = ~known[rows]
             some = rows[left]
             refined = pd.factorize(group[left] * self.width[bit] + self.codes[some, bit])[0].astype(np.int64)
@@ -139,12 +142,12 @@ class _Search:
             if len(bits) == self.largest:
                 continue
             self.unique[own] = np.packbits(known)
-            stay = ~alone & self._rivals(refined, self.single[some] & ~alone)
+            stay = ~alone & self._has_candidate_in_group(refined, self.single[some] & ~alone)
             if stay.any():
-                yield from self._below(own, bits, bit, some[stay], refined[stay])
+                yield from self._search_below(own, bits, bit, some[stay], refined[stay])
 
-    def _known(self, mask: int, bits: list[int]) -> NDArray[np.bool_]:
-        """The records that are unique on a proper subset, (n,): those unique on a set of one variable less.
+    def _is_unique_on_subset(self, mask: int, bits: list[int]) -> NDArray[np.bool_]:
+        """Mark the records that are unique on a proper subset, (n,): those unique on a set of one variable less.
 
         A set that was not reached is one by which everybody is unique who can be.
         """
@@ -155,37 +158,42 @@ class _Search:
         return np.unpackbits(packed, count=len(self.codes)).astype(np.bool_)
 
     @staticmethod
-    def _rivals(group: Integers, candidates: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """The records, (r,), in whose group somebody may still be found unique."""
+    def _has_candidate_in_group(group: Integers, candidates: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Mark the records, (r,), in whose group somebody may still be found unique."""
         return (np.bincount(group[candidates], minlength=int(group.max(initial=-1)) + 1) > 0)[group]
 
 
-def _codes(confidential: Microdata, released: Microdata, name: str, rule: BinningRule | None) -> Integers:
-    """A key of the released table as codes, (m,): its bins, or its values, labels of a generalisation among them."""
+def _key_codes(confidential: Microdata, released: Microdata, name: str, rule: BinningRule | None) -> Integers:
+    """Return a key of the released table as codes, (m,): its bins, or its values, labels of a generalisation among them."""
     if rule is not None:
         return np.asarray(comparable_categories(confidential, released, name, rule)[1])
     return equivalence_classes([released.frame[name]], len(released))
 
 
-def _words(remark: str, unscored: int, largest: int) -> str:
+def _remark_text(remark: str, unscored: int, largest: int) -> str:
     few = f"{unscored:,} more records are unique, but by no set of {largest} keys or fewer" if unscored else ""
     return "; ".join(filter(None, (remark, few)))
 
 
 @dataclass(frozen=True, eq=False)
-class _Scores:
-    """SUDA ``score`` (m,), what of it comes from sets with each of A keys, ``by_key`` (m, A), and how many sets of each size, ``times``."""
+class _SudaScores:
+    """SUDA scores of m records by A keys.
+
+    score: score of each record, (m,)
+    by_key: part of it that comes from sets with each key, (m, A)
+    times: number of sets of each size
+    """
 
     score: Floats
     by_key: Floats
-    times: list[int]
+    sets_by_size: list[int]
 
     @classmethod
-    def of(cls, codes: Integers, largest: int) -> _Scores:
-        """From codes (m, A), by sets of up to ``largest`` keys."""
+    def from_codes(cls, codes: Integers, largest: int) -> _SudaScores:
+        """Compute the scores from codes (m, A), by sets of up to ``largest`` keys."""
         records, keys = codes.shape
         score, by_key, times = np.zeros(records), np.zeros((records, keys)), [0] * largest
-        for chosen, rows in minimal_sample_uniques(codes, largest):
+        for chosen, rows in find_minimal_uniques(codes, largest):
             points = float(math.prod(keys - i for i in range(len(chosen), min(largest, keys - 1) + 1)))
             score[rows] += points
             by_key[rows[:, None], list(chosen)] += points
@@ -193,14 +201,14 @@ class _Scores:
         return cls(score, by_key, times)
 
 
-def _file_dis(sizes: Integers, fraction: float) -> float | None:
-    """DIS of a table whose classes have these sizes; None where no record is unique."""
+def _table_dis(sizes: Integers, fraction: float) -> float | None:
+    """Return the DIS of a table whose classes have these sizes; None where no record is unique."""
     unique, paired = int(np.sum(sizes == 1)), 2 * int(np.sum(sizes == 2))
     return unique * fraction / (unique * fraction + paired * (1 - fraction)) if unique else None
 
 
-def _record_dis(score: Floats, whole: float | None, keys: int) -> Floats:
-    """DIS of each record, (m,): 0 without a score."""
+def _dis_by_record(score: Floats, whole: float | None, keys: int) -> Floats:
+    """Return the DIS of each record, (m,): 0 without a score."""
     dis = np.zeros(len(score))
     some = score > 0
     if whole is None or not some.any():
@@ -221,11 +229,13 @@ def _dis_estimates(whole: float | None, dis: Floats, remark: str) -> Iterator[Es
     yield Estimate("largest_dis", float(dis.max()), reason=remark)
 
 
-def _contributions(released: Microdata, names: list[str], found: _Scores, remark: str) -> Iterator[Estimate]:
-    """Of every key, and of every level of those that have levels in the table."""
+def _contribution_estimates(
+    released: Microdata, names: list[str], found: _SudaScores, remark: str
+) -> Iterator[Estimate]:
+    """Yield the contribution of every key, and of every level of those that have levels in the table."""
     total = math.fsum(found.score)
     for name, part in zip(names, found.by_key.T, strict=True):
-        levels = _levels(released, name)
+        levels = _records_by_level(released, name)
         if not total:
             why = "no record has a minimal sample unique"
             yield Estimate.not_computed("attribute_contribution", why, name)
@@ -238,8 +248,8 @@ def _contributions(released: Microdata, names: list[str], found: _Scores, remark
             yield Estimate("level_contribution", share, name, reason=remark, params={"level": level})
 
 
-def _levels(released: Microdata, name: str) -> dict[str, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    """The levels of a variable and which records have each, (m,); nothing of numbers and dates."""
+def _records_by_level(released: Microdata, name: str) -> dict[str, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+    """Return the levels of a variable and which records have each, (m,); nothing of numbers and dates."""
     values = released.frame[name]
     if not isinstance(values.dtype, pd.CategoricalDtype) or released.schema[name].kind not in (
         Kind.CATEGORICAL,
@@ -250,12 +260,12 @@ def _levels(released: Microdata, name: str) -> dict[str, np.ndarray[tuple[int], 
     codes = values.cat.codes.to_numpy()
     found = {str(level): codes == code for code, level in enumerate(values.cat.categories)}
     if (missing := codes < 0).any():
-        found[MISSING] = missing
+        found[MISSING_LABEL] = missing
     return found
 
 
-def _by_record(n: int, released: Microdata, agreeing: Integers, score: Floats, dis: Floats) -> dict[str, Floats]:
-    """The arrays by confidential record, (n,)."""
+def _arrays_by_record(n: int, released: Microdata, agreeing: Integers, score: Floats, dis: Floats) -> dict[str, Floats]:
+    """Return the arrays by confidential record, (n,)."""
     found = {}
     for name, values in (("agreeing", agreeing), ("score", score), ("dis", dis)):
         found[name] = np.full(n, np.nan)
@@ -265,7 +275,7 @@ def _by_record(n: int, released: Microdata, agreeing: Integers, score: Floats, d
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SpecialUniquesSpec(Spec):
-    """The keys, how many of them together, and the share of the population that is in the data."""
+    """Keys, how many of them together, and the share of the population that is in the data."""
 
     keys: KeyVariables = ()
     largest: Annotated[int | None, Param("most keys of a set; left out, all of them", ge=1)] = None
@@ -275,16 +285,16 @@ class SpecialUniquesSpec(Spec):
     bins: BinsOfKey = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """With the known variables as keys, when none is named."""
+        """Return these settings with the known variables as keys, when none is named."""
         return replace(self, keys=self.keys or schema.names_by_role(Role.QUASI_IDENTIFIER) or released)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when there are no keys or too many, or a bin is of no key."""
+        """Raise BadInput when there are no keys or too many, or a bin is of no key."""
         keys = self.for_release(schema, released).keys
         if not keys:
             raise BadInput(f"{place}.keys", 'no variable is a key; name some, or give them the role "quasi_identifier"')
-        if len(keys) > MOST_KEYS:
-            raise BadInput(f"{place}.keys", f"{len(keys)} keys have too many sets to search: name at most {MOST_KEYS}")
+        if len(keys) > MAX_KEYS:
+            raise BadInput(f"{place}.keys", f"{len(keys)} keys have too many sets to search: name at most {MAX_KEYS}")
         check_binning_rules(self.bins, {n: schema[n].kind for n in keys if schema[n].kind in BINNED}, f"{place}.bins")
 
 
@@ -427,33 +437,34 @@ class SpecialUniquesSpec(Spec):
     ),
 )
 def special_uniques(confidential: Microdata, released: Microdata, spec: SpecialUniquesSpec, run: Run) -> Measure:
-    """The minimal sample uniques of the released table, their scores, and what keys and levels contribute.
+    """Measure the minimal sample uniques of the released table, their scores, and what keys and levels contribute.
 
-    ``per_record``: ``agreeing``, ``score`` and ``dis`` (n,), NaN of suppressed records; none where the records are not linked. ``dis`` is 0 of a
+    ``per_record``: ``agreeing``, ``score`` and ``dis`` (n,), NaN of suppressed records; none where the records are not linked. ``dis``
+        is 0 of a
     person whose drawn row has other keys.
     """
     names, remark = list(spec.keys), learned_bins_text(spec.bins)
-    codes = np.stack([_codes(confidential, released, name, spec.bins.get(name)) for name in names], axis=1)
+    codes = np.stack([_key_codes(confidential, released, name, spec.bins.get(name)) for name in names], axis=1)
     largest = min(spec.largest or len(names), len(names))
-    found = _Scores.of(codes, largest)
+    found = _SudaScores.from_codes(codes, largest)
     classes = equivalence_classes(list(codes.T), len(codes))
     sizes = class_sizes(classes)
     agreeing = sizes[classes]
-    whole = _file_dis(sizes, spec.sampling_fraction)
-    dis = _record_dis(found.score, whole, len(names))
-    said = _words(remark, int(np.sum((agreeing == 1) & (found.score == 0))), largest)
+    whole = _table_dis(sizes, spec.sampling_fraction)
+    dis = _dis_by_record(found.score, whole, len(names))
+    said = _remark_text(remark, int(np.sum((agreeing == 1) & (found.score == 0))), largest)
     estimates = [
         Estimate("special_uniques", float(np.sum(found.score > 0)), reason=said),
         *(
             Estimate("minimal_uniques", float(times), reason=remark, params={"size": size})
-            for size, times in enumerate(found.times, 1)
+            for size, times in enumerate(found.sets_by_size, 1)
         ),
         Estimate("mean_score", math.fsum(found.score) / len(codes), reason=said),
         Estimate("largest_score", float(found.score.max()), reason=said),
         *_dis_estimates(whole, dis, said),
-        *_contributions(released, names, found, remark),
+        *_contribution_estimates(released, names, found, remark),
     ]
     if not released.linked or len(released.linked_records) != len(released) or len(released) > len(confidential):
         return Measure(tuple(estimates))
-    right = np.where(keeps_keys(confidential, released, names, spec.bins), dis, 0.0)
-    return Measure(tuple(estimates), _by_record(len(confidential), released, agreeing, found.score, right))
+    right = np.where(has_own_keys(confidential, released, names, spec.bins), dis, 0.0)
+    return Measure(tuple(estimates), _arrays_by_record(len(confidential), released, agreeing, found.score, right))

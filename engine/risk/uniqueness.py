@@ -1,4 +1,4 @@
-"""Uniqueness: records that no other shares its key with, and how large the groups of a key are.
+"""Uniqueness: records that no other shares its key with, and how large the equivalence classes of a key are.
 
 ``sample_uniques`` are records of the table whose key no other record has (Dale & Elliot 2001; Park & Ghosh §4.4).
 ``population_uniques`` are released records whose key exactly one confidential record has, the confidential data standing for the
@@ -7,7 +7,7 @@ that somebody is disclosed. ``replicated_uniques`` is repU of synthpop (Raab, No
 key is unique in the confidential data and unique in the release too. ``share_in_small_groups`` gives the distribution of k: the
 share of the records whose key at most ``size`` records have.
 
-Numbers and dates of the key are compared as they are, or by ``bins`` (``sfumato.engine.design.binning``).
+Numbers and dates of the key are compared exactly, or by ``bins`` (``sfumato.engine.design.binning``).
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from ..partition.equivalence_classes import class_sizes, equivalence_classes, jo
 from ..partition.grouping import Values
 
 
-def _keys(
+def _key_columns(
     confidential: Microdata, released: Microdata, spec: UniquenessSpec
 ) -> tuple[list[Values] | NotComputable, list[Values]]:
-    """The key's columns of both tables, the confidential ones unless the release's cannot be compared with them."""
+    """Return the key's columns of both tables, and instead of the confidential ones an error where the release cannot be compared with them."""
     ours, theirs, why = list[Values](), list[Values](), None
     for name in spec.keys:
         if rule := spec.bins.get(name):
@@ -56,13 +56,15 @@ def _keys(
     return why or ours, theirs
 
 
-def _in_both(ours: list[Values] | NotComputable, theirs: list[Values], remark: str) -> Iterator[Estimate]:
-    """What the keys of both tables together say."""
-    if isinstance(ours, NotComputable):
+def _uniques_of_both_tables(
+    confidential_columns: list[Values] | NotComputable, released_columns: list[Values], remark: str
+) -> Iterator[Estimate]:
+    """Yield the estimates that need the keys of both tables."""
+    if isinstance(confidential_columns, NotComputable):
         for name in ("population_uniques", "replicated_uniques"):
-            yield Estimate.not_computed(name, ours.reason)
+            yield Estimate.not_computed(name, confidential_columns.reason)
         return
-    first, second = joint_classes(ours, theirs)
+    first, second = joint_classes(confidential_columns, released_columns)
     groups = int(max(first.max(), second.max())) + 1
     own, other = (np.bincount(classes, minlength=groups) for classes in (first, second))
     yield Estimate("population_uniques", float(np.mean(own[second] == 1)), reason=remark)
@@ -71,7 +73,7 @@ def _in_both(ours: list[Values] | NotComputable, theirs: list[Values], remark: s
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UniquenessSpec(Spec):
-    """The key, and the group sizes to report."""
+    """Key of the equivalence classes, and the class sizes to report."""
 
     keys: KeyVariables = ()
     sizes: Annotated[
@@ -80,11 +82,11 @@ class UniquenessSpec(Spec):
     bins: BinsOfKey = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """With the known variables as key, when none is named."""
+        """Return these settings with the known variables as key, when none is named."""
         return replace(self, keys=self.keys or schema.names_by_role(Role.QUASI_IDENTIFIER) or released)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """BadInput when there is no key, or a bin is of no variable of the key."""
+        """Raise BadInput when there is no key, or a bin is of no variable of the key."""
         keys = self.for_release(schema, released).keys
         if not keys:
             raise BadInput(
@@ -93,8 +95,8 @@ class UniquenessSpec(Spec):
         check_binning_rules(self.bins, {n: schema[n].kind for n in keys if schema[n].kind in BINNED}, f"{place}.bins")
 
 
-def _offer(case: Case) -> Offer | None:
-    """Who is alone with quasi-identifiers that a synthesis keeps."""
+def _draft_offer(case: Case) -> Offer | None:
+    """Offer to count who is unique by the quasi-identifiers that a synthesis keeps; None without any."""
     kept = [name for name in case.known if name not in case.released]
     if case.want == "anonymisation" or not kept:
         return None
@@ -174,10 +176,10 @@ def _offer(case: Case) -> Offer | None:
     ),
     confidential=True,
 )
-@drafts(_offer)
+@drafts(_draft_offer)
 def uniqueness(confidential: Microdata, released: Microdata, spec: UniquenessSpec, run: Run) -> Measure:
-    """Uniques of the released table, those that are or repeat confidential ones, and the distribution of group sizes."""
-    ours, theirs = _keys(confidential, released, spec)
+    """Measure the uniques of the released table, those that are or repeat confidential ones, and the distribution of class sizes."""
+    ours, theirs = _key_columns(confidential, released, spec)
     remark = learned_bins_text(spec.bins)
     classes = equivalence_classes(theirs, len(released))
     group = class_sizes(classes)[classes]
@@ -186,4 +188,4 @@ def uniqueness(confidential: Microdata, released: Microdata, spec: UniquenessSpe
         for size in spec.sizes
     ]
     uniques = Estimate("sample_uniques", float(np.sum(group == 1)), reason=remark)
-    return Measure((uniques, *_in_both(ours, theirs, remark), *shares))
+    return Measure((uniques, *_uniques_of_both_tables(ours, theirs, remark), *shares))

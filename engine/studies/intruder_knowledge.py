@@ -29,8 +29,8 @@ from ..data.intervals import NON_NEGATIVE, SHARE, UNBOUNDED, Range, intersect_ra
 from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
-from ..matching.intruder import Knowledge, check_log_scale, check_radii, known_by_default
-from ..matching.matching import Exact, Matcher, Within, expected_match_risk, true_match_rate
+from ..matching.intruder import IntruderKnowledge, check_log_scale, check_radii, known_by_default
+from ..matching.matching import ExactKey, RecordMatcher, WindowKey, expected_match_risk, true_match_rate
 from ..matching.radius import Radii
 from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised
 from ..methods.levers import IDENTITY
@@ -49,28 +49,28 @@ LOWER = 1e-9
 """A risk that falls by less is the same risk."""
 
 
-def subset_risks(keys: Sequence[Exact | Within], shape: tuple[int, int]) -> tuple[Floats, Floats]:
+def subset_risks(keys: Sequence[ExactKey | WindowKey], shape: tuple[int, int]) -> tuple[Floats, Floats]:
     """Return the expected match risk and the true match rate of each subset of p keys, (2^p,) and (2^p,), of ``shape`` confidential and
     released records.
     """
     expected, rate = np.zeros((2, 1 << len(keys)))
     order = sorted(
-        range(len(keys)), key=lambda i: isinstance(keys[i], Within)
+        range(len(keys)), key=lambda i: isinstance(keys[i], WindowKey)
     )  # groups are split before windows are asked
 
-    def walk(place: int, matcher: Matcher, windows: tuple[Within, ...], mask: int) -> None:
+    def walk(place: int, matcher: RecordMatcher, windows: tuple[WindowKey, ...], mask: int) -> None:
         if place == len(order):
-            matches = matcher.match(windows)
+            matches = matcher.match_windows(windows)
             expected[mask], rate[mask] = expected_match_risk(matches), true_match_rate(matches)
             return
         key, with_it = keys[order[place]], mask | 1 << order[place]
         walk(place + 1, matcher, windows, mask)
-        if isinstance(key, Exact):
-            walk(place + 1, matcher.refined(key), windows, with_it)
+        if isinstance(key, ExactKey):
+            walk(place + 1, matcher.split_groups(key), windows, with_it)
         else:
             walk(place + 1, matcher, (*windows, key), with_it)
 
-    walk(0, Matcher.of((), shape), (), 0)
+    walk(0, RecordMatcher.from_keys((), shape), (), 0)
     return expected, rate
 
 
@@ -223,8 +223,11 @@ class _SubsetRisks:
 
 def _measure_subsets(confidential: Microdata, released: Microdata, spec: IntruderKnowledgeSpec) -> Measure:
     try:
-        found = (Knowledge.of(confidential, [name], spec.radius).against(released) for name in spec.variables)
-        keys: list[Exact | Within] = []
+        found = (
+            IntruderKnowledge.from_variables(confidential, [name], spec.radius).keys_and_windows(released)
+            for name in spec.variables
+        )
+        keys: list[ExactKey | WindowKey] = []
         for exact, within in found:
             keys += [*exact, *within]
         expected, rate = subset_risks(keys, (len(confidential), len(released)))

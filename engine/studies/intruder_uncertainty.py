@@ -24,21 +24,21 @@ from ..data.schema import Kind, Schema
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import (
     NOISE_ON_NUMBERS,
-    Knowledge,
+    IntruderKnowledge,
     NoiseModel,
-    belief_windows,
     check_log_scale,
     check_radii,
+    draw_belief_windows,
     known_by_default,
 )
 from ..matching.matching import (
     IDENTIFICATION_SUMMARIES,
-    Exact,
-    Held,
-    Matcher,
-    Matches,
-    Ranked,
-    Within,
+    CachedMatcher,
+    ExactKey,
+    MatchResults,
+    RankedPoints,
+    RecordMatcher,
+    WindowKey,
     attribute_probabilities,
     expected_match_risk,
     true_match_rate,
@@ -73,7 +73,7 @@ EXACT = "exact: there is no noise at level 0"
 NOTHING_TO_LEARN = "the intruder has nothing to learn: no variable is synthesised or named as sensitive"
 NO_SHARES = "needs two or more datasets and two or more replicates of the noise"
 
-BeliefWindow = Callable[[Microdata], Exact | Within]
+BeliefWindow = Callable[[Microdata], ExactKey | WindowKey]
 BeliefWindows = Sequence[BeliefWindow]
 """The ways to match on one belief (``belief_windows``), the belief alone first."""
 
@@ -279,7 +279,9 @@ def compute_levels(
         sure = _CertainMatches(knowledge, released)
         for point, run, own, measures in zip(points, runs, begun, found, strict=True):
             again = _rewind(own)
-            beliefs = (belief_windows(confidential, spec.variable, radius, spec.model, point, rng) for rng in again)
+            beliefs = (
+                draw_belief_windows(confidential, spec.variable, radius, spec.model, point, rng) for rng in again
+            )
             measures.append(_measure_beliefs(sure, beliefs, exact=point == 0))
             run.report(Progress(done, len(releases) + 1, f"level {point:g}"))
     return [StudyPoint(own[0], tuple(own[1:])) for own in found]
@@ -296,9 +298,9 @@ def _rewind(begun: Iterable[tuple[np.random.Generator, Any]]) -> Iterator[np.ran
 class _CertainKnowledge:
     """Knowledge that the intruder is sure of, and what is added to it for identification and for learning sensitive values."""
 
-    certain: Knowledge
-    synthesised: Knowledge
-    sensitive: Knowledge
+    certain: IntruderKnowledge
+    synthesised: IntruderKnowledge
+    sensitive: IntruderKnowledge
 
     @classmethod
     def from_spec(cls, confidential: Microdata, spec: IntruderUncertaintySpec) -> _CertainKnowledge:
@@ -306,7 +308,10 @@ class _CertainKnowledge:
         synthesised, sensitive = (
             tuple(name for name in names if name not in spec.known) for names in (spec.synthesised, spec.sensitive)
         )
-        found = {names: Knowledge.of(confidential, names, spec.radius) for names in {certain, synthesised, sensitive}}
+        found = {
+            names: IntruderKnowledge.from_variables(confidential, names, spec.radius)
+            for names in {certain, synthesised, sensitive}
+        }
         return cls(found[certain], found[synthesised], found[sensitive])
 
 
@@ -315,17 +320,17 @@ class _CertainMatches:
 
     def __init__(self, knowledge: _CertainKnowledge, released: Microdata) -> None:
         self.knowledge, self.released = knowledge, released
-        exact, self.within = knowledge.certain.against(released)
-        self.matcher = Matcher.of(exact, (len(knowledge.certain.confidential), len(released)))
+        exact, self.within = knowledge.certain.keys_and_windows(released)
+        self.matcher = RecordMatcher.from_keys(exact, (len(knowledge.certain.confidential), len(released)))
         self.synthesised, self.sensitive = (
-            knowledge.synthesised.against(released),
-            knowledge.sensitive.against(released),
+            knowledge.synthesised.keys_and_windows(released),
+            knowledge.sensitive.keys_and_windows(released),
         )
         self.same = knowledge.sensitive.names == knowledge.synthesised.names
-        self._ranked: tuple[Ranked, Floats] | None = None
+        self._ranked: tuple[RankedPoints, Floats] | None = None
 
     @cached_property
-    def cached_matchers(self) -> tuple[Held, Held, Held]:
+    def cached_matchers(self) -> tuple[CachedMatcher, CachedMatcher, CachedMatcher]:
         """Return the windows that stay: to identify, to learn sensitive values, and what is known alone."""
         nothing = ((), ())
         identify, learn, know = (
@@ -339,12 +344,12 @@ class _CertainMatches:
         """Return the match of an intruder who ignores the uncertain variable: the same for all beliefs."""
         return _BeliefMatches(self, self.cached_matchers, [])
 
-    def with_ranks(self, part: Within) -> Within:
+    def with_ranks(self, part: WindowKey) -> WindowKey:
         """Return a window with the ranks of its released values, found once while these are the same."""
         if self._ranked is None:
-            self._ranked = Ranked.of(part.released), part.released
+            self._ranked = RankedPoints.from_points(part.released), part.released
         ranks, values = self._ranked
-        return replace(part, ranked=ranks) if np.array_equal(values, part.released, equal_nan=True) else part
+        return replace(part, ranked_points=ranks) if np.array_equal(values, part.released, equal_nan=True) else part
 
 
 def _measure_beliefs(sure: _CertainMatches, beliefs: Iterable[BeliefWindows], *, exact: bool) -> Measure:
@@ -396,27 +401,27 @@ class _BeliefMatches:
     """
 
     sure: _CertainMatches
-    held: tuple[Held, Held, Held]
-    near: Sequence[Within]
+    held: tuple[CachedMatcher, CachedMatcher, CachedMatcher]
+    near: Sequence[WindowKey]
 
     @classmethod
     def from_window(cls, sure: _CertainMatches, window: BeliefWindow) -> _BeliefMatches:
         believed = window(sure.released)
-        if isinstance(believed, Within):
+        if isinstance(believed, WindowKey):
             return cls(sure, sure.cached_matchers, [sure.with_ranks(believed)])
-        known = sure.matcher.refined(believed)
+        known = sure.matcher.split_groups(believed)
         identify, learn, know = (
             _extend_matcher(known, sure.within, more) for more in (sure.synthesised, sure.sensitive, ((), ()))
         )
         return cls(sure, (identify, learn, know), [])
 
     @cached_property
-    def identified(self) -> Matches:
+    def identified(self) -> MatchResults:
         """Return the matches by all that is known and the replaced values."""
         return self._count_matches(self.held[0])
 
     @cached_property
-    def kept(self) -> Matches:
+    def kept(self) -> MatchResults:
         """Return the matches by what is known, without the replaced values."""
         return self._count_matches(self.held[2])
 
@@ -425,19 +430,19 @@ class _BeliefMatches:
         similar = self.identified if self.sure.same else self._count_matches(self.held[1])
         return float(attribute_probabilities(self.kept, similar).sum())
 
-    def _count_matches(self, held: Held) -> Matches:
-        return Matches(count_candidates(held, self.near, np.arange(len(held.matcher.group))), self.hits(held))
+    def _count_matches(self, held: CachedMatcher) -> MatchResults:
+        return MatchResults(count_candidates(held, self.near, np.arange(len(held.matcher.group))), self.hits(held))
 
-    def hits(self, held: Held) -> NDArray[np.bool_]:
+    def hits(self, held: CachedMatcher) -> NDArray[np.bool_]:
         """Return whose own record is among the matches, (n,), without counting the others."""
-        return held.hits(self.near)
+        return held.own_is_match(self.near)
 
 
 class _BestWindow:
     """Largest risks over ways to match on a belief, from those of ignoring it on; one way is used against everybody."""
 
     def __init__(self, ignoring: _BeliefMatches) -> None:
-        self.values = dict.fromkeys(identification.BEST_INTRUDER.values(), 0.0)
+        self.values = dict.fromkeys(identification.SUMMARY_OF_LARGEST.values(), 0.0)
         self.attribute_risk = 0.0
         self._learns = bool(ignoring.sure.knowledge.sensitive.names)
         self._narrower: dict[int, Integers] = {}
@@ -468,13 +473,15 @@ class _BestWindow:
         return expected <= self.values["expected_match_risk"] and rate <= self.values["true_match_rate"]
 
 
-def _extend_matcher(known: Matcher, within: Sequence[Within], more: tuple[Sequence[Exact], Sequence[Within]]) -> Held:
+def _extend_matcher(
+    known: RecordMatcher, within: Sequence[WindowKey], more: tuple[Sequence[ExactKey], Sequence[WindowKey]]
+) -> CachedMatcher:
     """Return the matcher of what is known already, and more."""
     exact, others = more
-    return Held(known.refined(*exact), [*within, *others])
+    return CachedMatcher(known.split_groups(*exact), [*within, *others])
 
 
-def _value_or_reason(summary: Callable[[Matches], float], matches: Matches) -> float | NotComputable:
+def _value_or_reason(summary: Callable[[MatchResults], float], matches: MatchResults) -> float | NotComputable:
     try:
         return summary(matches)
     except NotComputable as error:

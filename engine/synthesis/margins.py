@@ -44,18 +44,24 @@ from ..design.noisy_categories import (
 )
 from ..design.structural_zeros import StructuralZero
 from ..errors import BadInput, NotComputable
-from ..margins.consistency import Measured, agreeing
-from ..margins.domain import Clique, Domain, as_clique, margin_of, shares, total_variation
+from ..margins.consistency import MeasuredMargin, consistent_shares
+from ..margins.domain import Clique, Domain, as_clique, margin_of, to_shares, total_variation
 from ..margins.drawing import draw_cells
-from ..margins.intervals import LEVEL, estimate
-from ..margins.joint_table import LARGEST_TABLE, SWEEPS, fit_joint
+from ..margins.intervals import CONFIDENCE_LEVEL, estimate_noisy_mean
+from ..margins.joint_table import LARGEST_TABLE, MAX_SWEEPS, fit_joint_table
 from ..margins.junction_tree import FittedTree, JunctionTree
-from ..margins.linear_bounds import Audit, Released, audit, known_records
-from ..margins.private import Budget, Choice, measure, noisy_distance
+from ..margins.linear_bounds import MarginAudit, PublishedBounds, audit_margins, known_record_range
+from ..margins.private import MarginChoice, PrivacyBudget, measure_margins, noisy_distance
 from ..margins.private_domain import level_threshold
-from ..margins.selection import Answer, by_information, information, spanning_tree, with_singles
-from ..margins.soft_records import Singles, SoftRecords, Target, components_for, drawn_softly
-from ..margins.zcdp import DELTA, rho_at, sigma_of
+from ..margins.selection import (
+    CountMargin,
+    add_single_variables,
+    choose_spanning_tree,
+    select_by_information,
+    total_correlation,
+)
+from ..margins.soft_records import Float32Array, SoftRecords, TargetMargin, component_count, draw_from_components
+from ..margins.zcdp import DEFAULT_DELTA, largest_rho, sigma_of_rho
 from ..methods.approved_tables import ApprovedTable
 from ..methods.drafting import ALTERNATIVE, DRAFTED_BINS, Case, DeclinedOffer, Offer, drafts, suggest_bins
 from ..methods.levers import FIDELITY
@@ -177,16 +183,16 @@ class TargetTable:
             found = cell if found is None else found | cell
         return found
 
-    def known_zeros(self) -> Iterator[Released]:
+    def known_zeros(self) -> Iterator[PublishedBounds]:
         """Yield the zero counts that follow from the conditions, each of its own variables: a reader who knows the subject knows them."""
         for levels in self.conditions:
             parts = np.split(levels, np.cumsum(self.domain.sizes)[:-1])
             clique = tuple(at for at, part in enumerate(parts) if not part.all())
-            if clique and self.domain.cells(clique) <= LARGEST_MARGIN:
+            if clique and self.domain.cell_count(clique) <= LARGEST_MARGIN:
                 cells = np.ones(self.domain.shape(clique), dtype=np.bool_)
                 for axis, at in enumerate(clique):
                     cells &= parts[at].reshape([-1 if other == axis else 1 for other in range(len(clique))])
-                yield Released.impossible(clique, cells)
+                yield PublishedBounds.from_structural_zeros(clique, cells)
 
     def has_impossible_values(self, codes: Integers) -> Booleans:
         """Return which records (n, targets) have an impossible combination."""
@@ -239,7 +245,7 @@ def check_data(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, pla
                 raise BadInput(f"{place}.margins[{i}]", f'"{name}" is no target of this step')
     table = TargetTable.from_data(data, targets, spec, place)
     for i, one in enumerate(spec.margins):
-        cells = table.domain.cells(table.clique_of_variables(one.columns))
+        cells = table.domain.cell_count(table.clique_of_variables(one.columns))
         if cells > LARGEST_MARGIN and not set(one.columns) & set(open_to_noise):
             raise BadInput(
                 f"{place}.margins[{i}]",
@@ -265,13 +271,13 @@ def account(
     if spec.effective_protection != "gaussian" or spec.epsilon is None:
         return NoAccount("rounded counts are no differential privacy: they have no epsilon")
     failed = spec.delta - _delta_of_noise(spec, data.schema, targets)
-    rho = rho_at(spec.epsilon, spec.delta - failed)
+    rho = largest_rho(spec.epsilon, spec.delta - failed)
     budget = _privacy_budget(spec, data.schema, targets)
-    share = (2 * budget.noise + 4 * budget.told) / budget.total
+    share = (2 * budget.tables_cost + 4 * budget.distances_cost) / budget.total_cost
     parts = {
-        "single variables": budget.ones,
-        "several variables": budget.several,
-        "choices": budget.chosen,
+        "single variables": budget.single_margins,
+        "several variables": budget.joint_margins,
+        "choices": budget.choices,
         "levels and ranges": budget.domain,
         "public figures": budget.figures,
     }
@@ -280,15 +286,15 @@ def account(
         rho * share,
         spec.delta,
         failed,
-        {what: own / budget.total * rho for what, own in parts.items()},
+        {what: own / budget.total_cost * rho for what, own in parts.items()},
         spec.person_records,
         spec.unit is not None,
-        gaussian=not (budget.chosen or budget.domain or budget.figures),
+        gaussian=not (budget.choices or budget.domain or budget.figures),
     )
     return PrivacyAccount.from_rho(cost, (), spec.epsilon)
 
 
-def _noisy_selection(spec: MarginsSpec) -> Choice:
+def _noisy_selection(spec: MarginsSpec) -> MarginChoice:
     assert spec.effective_selection != "mutual_information"
     return spec.effective_selection
 
@@ -298,12 +304,12 @@ def _delta_of_noise(spec: MarginsSpec, schema: Schema, targets: Sequence[str]) -
     return spec.delta * (1 - LEVELS) if any(needs_levels(schema, name) for name in targets) else spec.delta
 
 
-def _privacy_budget(spec: MarginsSpec, schema: Schema, targets: tuple[str, ...]) -> Budget:
+def _privacy_budget(spec: MarginsSpec, schema: Schema, targets: tuple[str, ...]) -> PrivacyBudget:
     """Return the mechanism's budget: a person of c records moves a count by c, which costs c^2."""
     assert spec.epsilon is not None
-    rho = rho_at(spec.epsilon, _delta_of_noise(spec, schema, targets)) / spec.person_records**2
+    rho = largest_rho(spec.epsilon, _delta_of_noise(spec, schema, targets)) / spec.person_records**2
     domain = bool(undeclared_variables(schema, targets, spec.bins))
-    return Budget.of(rho, len(targets), _noisy_selection(spec), domain, spec.figures)
+    return PrivacyBudget.from_total(rho, len(targets), _noisy_selection(spec), domain, spec.figures)
 
 
 def joint_draw(
@@ -337,12 +343,12 @@ def joint_draw(
 def draw_codes(fit: Fit, table: TargetTable, records: int, rng: np.random.Generator) -> Integers:
     """Draw categories (records, targets) from the fit."""
     if "soft" in fit.arrays:
-        return drawn_softly(table.domain, np.asarray(fit.arrays["soft"]), records, rng)
+        return draw_from_components(table.domain, np.asarray(fit.arrays["soft"]), records, rng)
     if "joint" in fit.arrays:
         return np.column_stack(draw_cells(np.asarray(fit.arrays["joint"], dtype=np.float64), records, rng))
-    tree = JunctionTree.of(table.domain, list(protected_margins(fit)))
+    tree = JunctionTree.from_margins(table.domain, list(protected_margins(fit)))
     tables = tuple(np.asarray(fit.arrays[f"clique/{_clique_key(clique)}"], dtype=np.float64) for clique in tree.cliques)
-    codes = FittedTree(tree, tables, 0, 0.0).drawn(records, rng)
+    codes = FittedTree(tree, tables, 0, 0.0).draw_records(records, rng)
     return codes[rng.permutation(records)]
 
 
@@ -382,7 +388,7 @@ def publishable_tables(
 
 def audit_together(
     fits: Sequence[tuple[Fit, MarginsSpec, tuple[str, ...]]], data: Microdata, records: tuple[float, float]
-) -> Audit | None:
+) -> MarginAudit | None:
     """Audit all rounded tables of some fits to the same records as one system, over categories that are fine enough for each of them.
 
     Counts below the largest of the limits are small, in each release's own categories and in the finer ones. Noisy tables say nothing
@@ -411,7 +417,7 @@ def audit_together(
     released = []
     for table, fit, spec in rounded:
         own = [
-            Released.coarsened(clique, counts, spec.limit, table.impossible_cells(clique))
+            PublishedBounds.from_coarsened(clique, counts, spec.limit, table.impossible_cells(clique))
             for clique, counts in protected_margins(fit).items()
         ]
         for bounds in [*own, *table.known_zeros()]:
@@ -419,9 +425,9 @@ def audit_together(
             order = np.argsort([names.index(name) for name in variables])
             groups = tuple(coarse_category_of(fine[variables[at]], table.categories[variables[at]]) for at in order)
             low, high = np.transpose(bounds.low, order), np.transpose(bounds.high, order)
-            released.append(Released(whole.clique_of_variables(variables), low, high, groups))
+            released.append(PublishedBounds(whole.clique_of_variables(variables), low, high, groups))
     limit = max(spec.limit for _, _, spec in rounded)
-    return replace(audit(whole.domain, released, whole.record_codes(data), limit, records), names=names)
+    return replace(audit_margins(whole.domain, released, whole.record_codes(data), limit, records), names=names)
 
 
 def noisy_estimates(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata) -> tuple[Estimate, ...]:
@@ -434,7 +440,7 @@ def noisy_estimates(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data:
         return ()
     table = TargetTable.from_data(data, targets, spec, arrays=fit.arrays)
     tables = protected_margins(fit)
-    ones = [Measured((at,), tables[(at,)], float(fit.arrays[f"sigma/{at}"][0])) for at in range(len(targets))]
+    ones = [MeasuredMargin((at,), tables[(at,)], float(fit.arrays[f"sigma/{at}"][0])) for at in range(len(targets))]
     found: list[Estimate] = []
     for at, (name, one) in enumerate(table.categories.items()):
         here = np.arange(one.size) < one.value_count
@@ -457,7 +463,7 @@ def noisy_estimates(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data:
             ]
     if "pair_distance" in fit.arrays:
         value, sigma = map(float, fit.arrays["pair_distance"])
-        half = float(ndtri((1 + LEVEL) / 2)) * sigma
+        half = float(ndtri((1 + CONFIDENCE_LEVEL) / 2)) * sigma
         low, high = (min(max(end, 0.0), 1.0) for end in (value - half, value + half))
         found.append(Estimate("noisy_pair_distance", min(max(value, 0.0), 1.0), lower=low, upper=high, unit="share"))
     return tuple(found)
@@ -465,7 +471,7 @@ def noisy_estimates(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data:
 
 def _noisy_mean(
     domain: Domain,
-    ones: Sequence[Measured],
+    ones: Sequence[MeasuredMargin],
     at: int,
     measure: str,
     values: NDArray[np.generic],
@@ -475,7 +481,7 @@ def _noisy_mean(
 ) -> Estimate:
     own = np.asarray(values, dtype=np.float64)
     try:
-        found = estimate(domain, ones, (at,), own, among=here.astype(np.float64))
+        found = estimate_noisy_mean(domain, ones, (at,), own, included_cells=here.astype(np.float64))
     except ZeroDivisionError as error:
         return Estimate.not_computed(measure, str(error), name, **params)
     low, high = own[here].min(), own[here].max()
@@ -531,16 +537,16 @@ def _fit_noisy_margins(data: Microdata, targets: tuple[str, ...], spec: MarginsS
     table = TargetTable.from_data(data, targets, spec, arrays=arrays)
     codes = table.record_codes(data)[counted]
     domain = table.domain
-    cliques = with_singles(domain, [table.clique_of_variables(one.columns) for one in spec.margins])
+    cliques = add_single_variables(domain, [table.clique_of_variables(one.columns) for one in spec.margins])
     for clique in cliques:
-        if domain.cells(clique) > LARGEST_MARGIN:
+        if domain.cell_count(clique) > LARGEST_MARGIN:
             raise BadInput(
                 "bins",
                 f"the margin of {' and '.join(table.variables_of_clique(clique))} has more than {LARGEST_MARGIN:,} cells; use coarser ones",
             )
-    found = measure(
+    found = measure_margins(
         domain,
-        lambda clique: domain.count(codes, clique),
+        lambda clique: domain.count_records(codes, clique),
         budget,
         _noisy_selection(spec),
         run.rng,
@@ -552,13 +558,13 @@ def _fit_noisy_margins(data: Microdata, targets: tuple[str, ...], spec: MarginsS
         arrays[f"margin/{_clique_key(one.clique)}"] = one.table
         arrays[f"sigma/{_clique_key(one.clique)}"] = np.array([one.sigma])
     arrays |= {f"groups/{at}": own for at, own in enumerate(found.groups)}
-    arrays["soft"] = _drop_unkept_levels(found.model.smoothed(found.floor), table)
+    arrays["soft"] = _drop_unkept_levels(found.model.smoothed_shares(found.even_shares), table)
     if budget.figures and len(domain) > 1:
         told = noisy_distance(
             domain,
-            lambda clique: domain.count(codes, clique),
+            lambda clique: domain.count_records(codes, clique),
             np.asarray(arrays["soft"], dtype=np.float32),
-            found.total,
+            found.record_count,
             budget.figures,
             run.rng,
         )
@@ -578,7 +584,7 @@ def _find_noisy_domain(
     data: Microdata,
     targets: tuple[str, ...],
     spec: MarginsSpec,
-    budget: Budget,
+    budget: PrivacyBudget,
     counted: Booleans,
     rng: np.random.Generator,
 ) -> dict[str, NDArray[np.generic]]:
@@ -622,7 +628,7 @@ def _unit_diagnostics(spec: MarginsSpec, counted: Booleans) -> Iterator[Diagnost
         yield Diagnostic("records_of_a_unit_not_checked", "no variable is named as unit", float(spec.person_records))
 
 
-def _drop_unkept_levels(probabilities: Singles, table: TargetTable) -> Singles:
+def _drop_unkept_levels(probabilities: Float32Array, table: TargetTable) -> Float32Array:
     """Return the distributions (components, categories) without the categories of levels that were not kept."""
     start = 0
     for one in table.categories.values():
@@ -645,7 +651,7 @@ def _fit_protected_margins(table: TargetTable, codes: Integers, data: Microdata,
     weights = _survey_weights(data) if spec.survey_weights else None
 
     def answer(clique: Clique) -> Floats:
-        return domain.count(codes, clique, weights)
+        return domain.count_records(codes, clique, weights)
 
     counts = {clique: answer(clique) for clique in select_margins(table, answer, spec)}
     impossible = {clique: table.impossible_cells(clique) for clique in counts}
@@ -658,20 +664,21 @@ def _fit_protected_margins(table: TargetTable, codes: Integers, data: Microdata,
             )
     arrays: dict[str, NDArray[np.generic]] = {f"margin/{_clique_key(clique)}": own for clique, own in protected.items()}
     fitted, distance, how = _fit_model(table, protected, spec, run)
-    kept = [total_variation(shares(counts[clique]), shares(protected[clique])) for clique in counts]
+    kept = [total_variation(to_shares(counts[clique]), to_shares(protected[clique])) for clique in counts]
     said = [
         Diagnostic("margins", "all", float(len(counts))),
         Diagnostic("cells", "all", float(sum(own.size for own in counts.values()))),
-        Diagnostic("cells_of_all_variables", how, float(domain.cells())),
+        Diagnostic("cells_of_all_variables", how, float(domain.cell_count())),
         Diagnostic("largest_change_by_protection", "all", max(kept)),
         Diagnostic("largest_distance_of_the_fit", how, distance),
     ]
     if spec.effective_protection == "coarsened" and spec.audit and weights is None:
         released = [
-            Released.coarsened(clique, own, spec.limit, impossible[clique]) for clique, own in protected.items()
+            PublishedBounds.from_coarsened(clique, own, spec.limit, impossible[clique])
+            for clique, own in protected.items()
         ]
-        known = known_records(len(data), [run.records])
-        looked = audit(domain, [*released, *table.known_zeros()], codes, spec.limit, known)
+        known = known_record_range(len(data), [run.records])
+        looked = audit_margins(domain, [*released, *table.known_zeros()], codes, spec.limit, known)
         arrays["audit"] = np.array([looked.exact + looked.undecided, looked.looked_at])
         said += _audit_diagnostics(looked, table)
     return Fit({**arrays, **fitted}, tuple(said), NoTrace(FITTED))
@@ -684,18 +691,20 @@ def _survey_weights(data: Microdata) -> Floats:
     return np.asarray(found / found.mean())
 
 
-def select_margins(table: TargetTable, answer: Answer, spec: MarginsSpec) -> tuple[Clique, ...]:
+def select_margins(table: TargetTable, answer: CountMargin, spec: MarginsSpec) -> tuple[Clique, ...]:
     """Select the margins of a release without noise, each in no other one."""
     domain = table.domain
     if spec.effective_selection == "given":
-        return with_singles(domain, [table.clique_of_variables(one.columns) for one in spec.margins])
+        return add_single_variables(domain, [table.clique_of_variables(one.columns) for one in spec.margins])
     if spec.effective_selection == "pairs":
-        return with_singles(domain, domain.pairs)
+        return add_single_variables(domain, domain.variable_pairs)
     if spec.effective_selection == "mst":
-        told = {pair: information(answer(pair)) for pair in domain.pairs}
-        return with_singles(domain, spanning_tree(domain, told, lambda pairs: max(pairs, key=told.__getitem__)))
-    chosen = by_information(domain, answer, spec.cells, spec.ways)
-    return with_singles(
+        told = {pair: total_correlation(answer(pair)) for pair in domain.variable_pairs}
+        return add_single_variables(
+            domain, choose_spanning_tree(domain, told, lambda pairs: max(pairs, key=told.__getitem__))
+        )
+    chosen = select_by_information(domain, answer, spec.cells, spec.ways)
+    return add_single_variables(
         domain, [clique for clique in chosen if _share_left_by_protection(table, answer(clique), clique, spec) >= 0.5]
     )
 
@@ -716,10 +725,13 @@ def _fit_model(
 ) -> tuple[dict[str, NDArray[np.generic]], float, str]:
     """Fit what records are drawn from, and return it with the largest distance of its margins from the protected ones, and its name."""
     domain = table.domain
-    if domain.cells() <= LARGEST_TABLE:
+    if domain.cell_count() <= LARGEST_TABLE:
         wanted = _consistent_shares(domain, protected)
-        fitted = fit_joint(
-            domain, wanted, table.impossible_cells(), note=lambda sweep: run.report(Progress(sweep, SWEEPS, "sweeps"))
+        fitted = fit_joint_table(
+            domain,
+            wanted,
+            table.impossible_cells(),
+            note=lambda sweep: run.report(Progress(sweep, MAX_SWEEPS, "sweeps")),
         )
         if not fitted.table.sum():
             raise BadInput("impossible", "the conditions and the margins leave nothing to draw; check the conditions")
@@ -728,30 +740,30 @@ def _fit_model(
             _largest_distance(domain, protected, fitted.table),
             "joint table",
         )
-    tree = JunctionTree.of(domain, list(protected))
-    if tree.cells <= LARGEST_TABLE:
+    tree = JunctionTree.from_margins(domain, list(protected))
+    if tree.cell_count <= LARGEST_TABLE:
         wanted = _consistent_shares(domain, protected)
-        along = tree.fitted(wanted)
+        along = tree.fit_margins(wanted)
         tables: dict[str, NDArray[np.generic]] = {
             f"clique/{_clique_key(c)}": own.astype(np.float32)
             for c, own in zip(tree.cliques, along.tables, strict=True)
         }
         return tables, along.distance, "junction tree"
     cells = sum(own.size for own in protected.values())
-    model = SoftRecords.start(
-        domain, components_for(domain, cells), run.rng, _single_variable_shares(domain, protected)
+    model = SoftRecords.initialise(
+        domain, component_count(domain, cells), run.rng, _single_variable_shares(domain, protected)
     )
-    targets = [Target(clique, shares(own), 1.0) for clique, own in protected.items()]
-    model.fit(targets, SOFT_STEPS, note=lambda step: run.report(Progress(step + 1, SOFT_STEPS, "steps")))
-    distance = max(total_variation(model.margin(target.clique), target.table) for target in targets)
-    found = model.probabilities() * (np.concatenate(_single_variable_shares(domain, protected)) > 0)
+    targets = [TargetMargin(clique, to_shares(own), 1.0) for clique, own in protected.items()]
+    model.fit_targets(targets, SOFT_STEPS, note=lambda step: run.report(Progress(step + 1, SOFT_STEPS, "steps")))
+    distance = max(total_variation(model.margin_shares(target.clique), target.table) for target in targets)
+    found = model.component_shares() * (np.concatenate(_single_variable_shares(domain, protected)) > 0)
     return {"soft": found.astype(np.float32)}, distance, "soft records"
 
 
 def _consistent_shares(domain: Domain, protected: Mapping[Clique, Floats]) -> dict[Clique, Floats]:
     """Return shares of the protected margins, made consistent; a count of 0 stays 0, so that nothing is drawn that no table shows."""
-    found = agreeing(domain, [Measured(clique, own) for clique, own in protected.items()])
-    return {clique: shares(np.where(protected[clique] > 0, own, 0.0)) for clique, own in found.items()}
+    found = consistent_shares(domain, [MeasuredMargin(clique, own) for clique, own in protected.items()])
+    return {clique: to_shares(np.where(protected[clique] > 0, own, 0.0)) for clique, own in found.items()}
 
 
 def _single_variable_shares(domain: Domain, protected: Mapping[Clique, Floats]) -> list[Floats]:
@@ -759,16 +771,18 @@ def _single_variable_shares(domain: Domain, protected: Mapping[Clique, Floats]) 
     found = []
     for at in range(len(domain)):
         clique = next(clique for clique in protected if at in clique)
-        found.append(shares(margin_of(protected[clique], clique, (at,))))
+        found.append(to_shares(margin_of(protected[clique], clique, (at,))))
     return found
 
 
 def _largest_distance(domain: Domain, protected: Mapping[Clique, Floats], table: Floats) -> float:
     everything = tuple(range(len(domain)))
-    return max(total_variation(margin_of(table, everything, clique), shares(own)) for clique, own in protected.items())
+    return max(
+        total_variation(margin_of(table, everything, clique), to_shares(own)) for clique, own in protected.items()
+    )
 
 
-def _audit_diagnostics(found: Audit, table: TargetTable) -> Iterator[Diagnostic]:
+def _audit_diagnostics(found: MarginAudit, table: TargetTable) -> Iterator[Diagnostic]:
     yield Diagnostic("small_counts_that_follow", "linear programs", float(found.exact), "at most 0", found.exact == 0)
     for variables, number in found.variables[:MOST_NAMED]:
         yield Diagnostic("small_counts_that_follow", " and ".join(table.variables_of_clique(variables)), float(number))
@@ -850,7 +864,9 @@ class MarginsSpec(Spec):
             search_values=SearchValues((0.1, 0.3, 1.0, 3.0, 10.0), larger_protects_more=False, is_guarantee=True),
         ),
     ] = None
-    delta: Annotated[float, Param("of gaussian: the chance that the promise does not hold", gt=0, le=1e-5)] = DELTA
+    delta: Annotated[float, Param("of gaussian: the chance that the promise does not hold", gt=0, le=1e-5)] = (
+        DEFAULT_DELTA
+    )
     person_records: Annotated[
         int, Param("of gaussian: most records that one protected person or household has", ge=1, le=1000)
     ] = 1
@@ -956,7 +972,9 @@ def draft_offer(case: Case) -> Offer | DeclinedOffer | None:
     schema = Schema(tuple(case.table[name].variable for name in case.released))
     if open_to_noise := undeclared_variables(schema, case.released, spec.bins):
         rho = _privacy_budget(spec, schema, case.released).domain / len(open_to_noise)
-        if case.table.records < FEWEST_RECORDS_FACTOR * level_threshold(sigma_of(rho), spec.delta / len(open_to_noise)):
+        if case.table.records < FEWEST_RECORDS_FACTOR * level_threshold(
+            sigma_of_rho(rho), spec.delta / len(open_to_noise)
+        ):
             return DeclinedOffer(
                 f"with an epsilon of {case.epsilon:g} noise hides levels and ranges of so few records; declare levels and bounds, or allow more epsilon"
             )

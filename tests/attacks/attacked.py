@@ -20,7 +20,7 @@ from sfumato.engine.methods.run import PUBLIC, Randomness
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.columns_beside import released_draws
+from sfumato.workspace.views.columns_beside import released_dataset_hashes
 
 HOUSEHOLDS = variables_of(
     "UrbanRural: categorical quasi_identifier",
@@ -84,11 +84,11 @@ def released(recipe: Recipe, data: Microdata, key: bytes, folder: Path) -> Relea
     with Workspace.create(folder / "workspace", key) as workspace:
         run_id = run_recipe(workspace, recipe, data, "people.csv", b"people")
         write_run_release(workspace, run_id, folder / "out", reason="a test of attacks")
-        draws = released_draws(workspace, run_id)
+        draws = released_dataset_hashes(workspace, run_id)
         query = "SELECT sha256 FROM artefact WHERE run_id = ? AND name LIKE 'fit/%' ORDER BY name"
         fits = [workspace.tables.read_arrays(row[0]) for row in workspace.connection.execute(query, (run_id,))]
         target = recipe.synthesis[0].target
-        stored = [workspace.tables.read(sha)[target].to_numpy() for sha in draws.values()]
+        stored = [workspace.tables.read_stored_table(sha)[target].to_numpy() for sha in draws.values()]
     files = sorted((folder / "out" / "public").glob("dataset-*.csv"))
     assert len(files) == recipe.m
     outside = Outside(recipe, tuple(pd.read_csv(path) for path in files), register_of(data, recipe))

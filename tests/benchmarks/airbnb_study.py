@@ -61,7 +61,7 @@ def carry_out(file: str, part: Part, jobs: int) -> tuple[float, dict[str, float]
         for name in ("airbnb", "airbnb-cart"):
             prepare_run(varied(name, part), file, key=PUBLIC).enter(workspace)
         worker = start_worker(workspace.directory, jobs)
-        while not all(run.state.ended for run in list_runs(workspace)):
+        while not all(run.state.is_final for run in list_runs(workspace)):
             time.sleep(0.1)
         wall = time.perf_counter() - started
         states = [find_run(workspace, run.id).state for run in list_runs(workspace)]

@@ -13,7 +13,7 @@ from concurrent.futures import BrokenExecutor
 import numpy as np
 
 from sfumato.workspace.jobs.pool import ProcessPool
-from sfumato.workspace.store.process_identity import birth_of
+from sfumato.workspace.store.process_identity import process_start
 
 TIMES = 10
 
@@ -28,18 +28,18 @@ def endless_numpy() -> None:
 
 
 def computing(executor_pids: set[int]) -> bool:
-    return any(birth_of(pid) for pid in executor_pids)
+    return any(process_start(pid) for pid in executor_pids)
 
 
 def seconds_to_kill(func: object) -> float:
     pool = ProcessPool(1)
     try:
-        pool.submit(abs, -1).result()
-        future = pool.submit(func)  # type: ignore[arg-type]
+        pool.submit_task(abs, -1).result()
+        future = pool.submit_task(func)  # type: ignore[arg-type]
         pids = set(pool._busy[future]._executor._processes)  # type: ignore[union-attr]
         time.sleep(0.5)
         asked = time.perf_counter()
-        pool.stop(future)
+        pool.stop_task(future)
         while computing(pids):
             time.sleep(0.001)
         return time.perf_counter() - asked
@@ -57,11 +57,11 @@ def main() -> None:
         print(f"{name:40} killed in {1000 * statistics.median(found):6.1f} ms, at most {1000 * max(found):6.1f} ms")
     started = time.perf_counter()
     pool = ProcessPool(1)
-    pool.submit(abs, -1).result()
+    pool.submit_task(abs, -1).result()
     print(f"{'first answer of a new process':40} after {time.perf_counter() - started:6.2f} s")
     started = time.perf_counter()
     for _ in range(1000):
-        pool.submit(abs, -1).result()
+        pool.submit_task(abs, -1).result()
     print(f"{'answer of a process that is there':40} after {time.perf_counter() - started:6.2f} ms")
     pool.close()
 

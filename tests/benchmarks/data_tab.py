@@ -40,7 +40,7 @@ def main() -> None:
     records = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace.create(Path(folder) / "w")
-        with workspace.writing():
+        with workspace.write_transaction():
             workspace.add_dataset(workspace.ensure_project("large"), "large.csv", "0" * 64, large_data(records))
         workspace.close()
         print(f"{'screen':<28}{'shown s':>9}{'median ms':>11}{'p95 ms':>9}{'worst ms':>10}")

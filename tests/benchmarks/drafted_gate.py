@@ -26,9 +26,9 @@ from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.gate.checks import ExaminedRelease
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import CHECKS, make_finding
-from sfumato.workspace.jobs.queue import TaskResult, claim, finish
-from sfumato.workspace.jobs.run_task import run_task, task_input
-from sfumato.workspace.jobs.settings import MEMORY, NO_LIMIT
+from sfumato.workspace.jobs.queue import TaskResult, claim_task, finish_task
+from sfumato.workspace.jobs.run_task import read_task_input, run_task
+from sfumato.workspace.jobs.settings import MEMORY_VARIABLE, NO_LIMIT
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.prepare import prepare_run
@@ -54,21 +54,21 @@ def main() -> None:
     parser.add_argument("data", nargs="?")
     parser.add_argument("--set", action="append", default=[])
     chosen = parser.parse_args()
-    os.environ[MEMORY] = NO_LIMIT
+    os.environ[MEMORY_VARIABLE] = NO_LIMIT
     with tempfile.TemporaryDirectory() as scratch, Workspace.create(Path(scratch) / "workspace", PUBLIC) as workspace:
         name = chosen.recipe or drafted(Path(scratch))
         prepared = prepare_run(find_recipe(name), chosen.data, None, chosen.set, key=PUBLIC)
         run_id = prepared.enter(workspace)
         recipe, taken = prepared.recipe, defaultdict[str, float](float)
-        while (held := claim(workspace, "me")) is not None:
-            needed = task_input(workspace, held)
+        while (held := claim_task(workspace, "me")) is not None:
+            needed = read_task_input(workspace, held)
             before = time.process_time()
             done = run_task(workspace.directory, needed, database=False)
             steps = {"fit": recipe.synthesis, "measure": recipe.measures, "study": recipe.studies}.get(held.kind, ())
             what = steps[held.item].method.key if held.kind in ("measure", "study") else held.kind
             taken[what] += time.process_time() - before
             assert isinstance(done, TaskResult), done
-            finish(workspace, held, done)
+            finish_task(workspace, held, done)
         for what, seconds in taken.items():
             print(f"{what:32}{seconds:8.1f} s", flush=True)
         risks = sum(seconds for what, seconds in taken.items() if what.startswith("risk."))

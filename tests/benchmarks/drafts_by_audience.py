@@ -33,15 +33,15 @@ from sfumato.engine.methods.audience import AUDIENCES, Audience
 from sfumato.workspace.gate.answer import answer_from_examination
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import examine_release
-from sfumato.workspace.jobs.settings import MEMORY, NO_LIMIT
-from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plan.drafting import Want, Wanted
+from sfumato.workspace.jobs.settings import MEMORY_VARIABLE, NO_LIMIT
+from sfumato.workspace.jobs.worker import run_worker
+from sfumato.workspace.plan.drafting import DraftRequest, Want
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.draft_data import RoleAssignment, draft_file
 from sfumato.workspace.service.prepare import prepare_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import raw_rows
+from sfumato.workspace.views.results import read_raw_rows
 
 KEY = sha256(b"a key of the benchmark").digest()
 
@@ -111,18 +111,18 @@ def drafted_and_examined(table: Table, audience: Audience, want: Want | None) ->
         folder = Path(scratch)
         table.read().to_csv(folder / "table.csv", index=False)
         times = [time.process_time()]
-        text = draft_file(str(folder / "table.csv"), {}, Wanted(want, audience=audience), table.roles)
+        text = draft_file(str(folder / "table.csv"), {}, DraftRequest(want, audience=audience), table.roles)
         (folder / "recipe.toml").write_text(text.toml, "utf-8")
         times.append(time.process_time())
         with Workspace.create(folder / "workspace", KEY) as workspace:
             prepared = prepare_run(find_recipe(str(folder / "recipe.toml")), key=KEY)
             run_id = prepared.enter(workspace)
-            work(workspace.directory, idle=0.1)
+            run_worker(workspace.directory, idle=0.1)
             times.append(time.process_time())
             plan = plan_release(workspace, run_id)
             examination = examine_release(workspace, plan, Policy())
             answer = answer_from_examination(examination, prepared.recipe, Policy(), plan.records)
-            rows = raw_rows(workspace, run_id)
+            rows = read_raw_rows(workspace, run_id)
         times.append(time.process_time())
         utility = {
             key: [row.value for row in rows if row.measure == key and row.value is not None]
@@ -166,7 +166,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if chosen.plan:
         print(f"plan_protection, 30,000 records of 15 columns: {plan_seconds():.2f} s of processor")
         return
-    os.environ[MEMORY] = NO_LIMIT
+    os.environ[MEMORY_VARIABLE] = NO_LIMIT
     for audience in chosen.audiences.split(","):
         for name in chosen.tables.split(","):
             row = drafted_and_examined(TABLES[name], audience, chosen.want)

@@ -43,8 +43,8 @@ from sfumato.engine.methods.results import Fit
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs.pool import THREAD_LIMITS
-from sfumato.workspace.jobs.run_task import forget_peak, peak_bytes
-from sfumato.workspace.store.tables import Tables
+from sfumato.workspace.jobs.run_task import peak_memory_bytes, reset_peak_bytes
+from sfumato.workspace.store.tables import TableStore
 
 ROWS = (100_000, 1_000_000)
 WARMED = 3_000
@@ -150,7 +150,7 @@ def store(directory: Path, rows: int) -> None:
     schema = recipe_for(registry()["utility.ecdf"]).schema
     write(directory / "survey.parquet", rows + rows // 4)
     whole = conform_to_schema(pq.read_table(directory / "survey.parquet").to_pandas(), schema)
-    tables = Tables(directory)
+    tables = TableStore(directory)
     data = Microdata(schema, whole.frame.iloc[:rows].reset_index(drop=True))
     hashes = {"confidential": tables.write_microdata(data)}
     hashes["controls"] = tables.write_microdata(Microdata(schema, whole.frame.iloc[rows:].reset_index(drop=True)))
@@ -172,7 +172,7 @@ class Given:
     """The stored tables of a size, as tasks of a recipe read them."""
 
     def __init__(self, directory: Path, recipe: Recipe, method: Method, rows: int | None = None) -> None:
-        tables, hashes = Tables(directory), json.loads((directory / "hashes.json").read_text())
+        tables, hashes = TableStore(directory), json.loads((directory / "hashes.json").read_text())
         schema, some = recipe.schema, slice(rows)
         self.recipe, self.method = recipe, method
         self.confidential = tables.read_microdata(hashes["confidential"], schema, "confidential").select_rows(some)
@@ -233,8 +233,8 @@ def computed(directory: Path, key: str, seconds: int, gigabytes: float) -> None:
         gc.collect()
         pa.default_memory_pool().release_unused()
         ctypes.CDLL(None).malloc_trim(0)
-        forget_peak()
-        began, before = time.process_time(), peak_bytes()
+        reset_peak_bytes()
+        began, before = time.process_time(), peak_memory_bytes()
         resource.setrlimit(resource.RLIMIT_CPU, (int(began) + seconds + 1, resource.RLIM_INFINITY))
         line: dict[str, Any] = {"task": task}
         try:
@@ -251,7 +251,11 @@ def computed(directory: Path, key: str, seconds: int, gigabytes: float) -> None:
                 flush=True,
             )
             return
-        line |= {"seconds": time.process_time() - began, "bytes": peak_bytes() - before, "not": not_computed(found)}
+        line |= {
+            "seconds": time.process_time() - began,
+            "bytes": peak_memory_bytes() - before,
+            "not": not_computed(found),
+        }
         print(json.dumps(line), flush=True)
         del found
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from pty_app import Terminal, plain
 
 from sfumato.engine.methods.run import PUBLIC
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.prepare import prepare_run
 from sfumato.workspace.store.database import DATABASE
@@ -100,7 +100,7 @@ def build(directory: Path, start: str) -> None:
     settings = ["synthesis[1].minbucket=5"] if start == "not met" else []
     prepare_run(find_recipe("randhie"), settings=settings, key=PUBLIC).enter(workspace)
     workspace.close()
-    work(directory, jobs=1, idle=0)
+    run_worker(directory, jobs=1, idle=0)
     save_state(directory, AppState(project=1, run=1, tab="verdicts" if start == "not met" else "runs"))
 
 

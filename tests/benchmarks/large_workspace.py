@@ -21,11 +21,11 @@ from sfumato.engine.methods.results import Diagnostic
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import judge_thresholds
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.queue import TaskResult, claim, finish
+from sfumato.workspace.ingest.files import SourceFile
+from sfumato.workspace.jobs.queue import TaskResult, claim_task, finish_task
 from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.store.artefacts import write_records
+from sfumato.workspace.jobs.worker import run_worker
+from sfumato.workspace.store.artefacts import write_record_values
 from sfumato.workspace.store.workspace import Workspace
 
 RECORDS, ROWS = 1_000_000, 100_000
@@ -117,7 +117,7 @@ def build(directory: Path, records: int = RECORDS, rows: int = ROWS) -> None:
     age = rng.integers(18, 80, 300)
     people = {"age": age, "hours": rng.poisson(30, 300), "town": rng.choice(["x", "y"], 300)}
     _add_small(workspace, CENSUS, {**people, "status": rng.choice(["a", "b"], 300)})
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     workspace.close()
 
 
@@ -140,7 +140,7 @@ def _add_small(workspace: Workspace, table: dict[str, Any], columns: dict[str, A
     enter_run(
         workspace,
         recipe,
-        Source(f"{recipe.title}.csv", b"simulated"),
+        SourceFile(f"{recipe.title}.csv", b"simulated"),
         conform_to_schema(pd.DataFrame(columns), recipe.schema),
     )
 
@@ -149,9 +149,9 @@ def _add_large(workspace: Workspace, records: int, rows: int) -> None:
     recipe = Recipe.from_table(LARGE)
     data = large_data(records)
     released = Microdata(recipe.released_schema, data.frame[list(recipe.released_schema.names)], "synthetic")
-    enter_run(workspace, recipe, Source("large.csv", b"simulated"), data)
+    enter_run(workspace, recipe, SourceFile("large.csv", b"simulated"), data)
     rng = np.random.default_rng(2)
-    while (held := claim(workspace, "benchmark")) is not None:
+    while (held := claim_task(workspace, "benchmark")) is not None:
         outcome = TaskResult(seconds=1.0)
         if held.kind == TaskKind.FIT:
             outcome = TaskResult(target=f"value_{held.item}", diagnostics=list(_diagnostics(rng)), seconds=1.0)
@@ -159,13 +159,13 @@ def _add_large(workspace: Workspace, records: int, rows: int) -> None:
             candidates = rng.integers(1, 900, records)
             risks = {"candidates": candidates, "hit": rng.random(records) < 0.3}
             name = f"records/1/{held.draw or 'confidential'}"
-            outcome = TaskResult(artefacts={name: write_records(workspace.tables, risks)}, seconds=1.0)
+            outcome = TaskResult(artefacts={name: write_record_values(workspace.tables, risks)}, seconds=1.0)
         elif held.kind == TaskKind.DRAW:
             outcome = TaskResult(artefacts={held.key: workspace.tables.write_microdata(released)}, seconds=1.0)
         elif held.kind == TaskKind.COMBINE:
             found = list(_rows(rows, rng))
             outcome = TaskResult(rows=found, verdicts=judge_thresholds(recipe.thresholds, found), seconds=1.0)
-        finish(workspace, held, outcome)
+        finish_task(workspace, held, outcome)
 
 
 def _diagnostics(rng: np.random.Generator) -> Iterator[Diagnostic]:

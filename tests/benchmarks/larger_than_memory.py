@@ -21,10 +21,10 @@ import pandas as pd
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.workspace.ingest import limits, text_columns
-from sfumato.workspace.ingest.files import find_source, ingest
+from sfumato.workspace.ingest.files import find_source, read_file_microdata
 from sfumato.workspace.service.importing import import_file
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.data_view import found_columns
+from sfumato.workspace.views.data_view import profile_stored_columns
 
 ROWS = (100_000, 1_000_000, 10_000_000)
 TOWNS = ["Bath", "Ayr, Scotland", 'the "Wash"', "York", "Leeds"]
@@ -51,31 +51,31 @@ def sample(path: Path, rows: int) -> str:
     names = [f"{kind}{i}" for kind, count in (("x", 3), ("n", 2), ("c", 5)) for i in range(count)]
     schema = Schema(tuple(Variable(name, kinds[name[0]]) for name in names))
     data = DataSource(where="x1 > 0", sample=rows // 100, missing=MissingPolicy.DROP)
-    return ingest(find_source(str(path)), data, schema, 1, key=KEY).sha256
+    return read_file_microdata(find_source(str(path)), data, schema, 1, key=KEY).sha256
 
 
 def everything(path: Path, directory: Path) -> str:
     """Import the file into a workspace; the hash of the stored table."""
     import_file(directory, str(path), "large")
     with Workspace.open(directory, read_only=True) as workspace:
-        return workspace.dataset(1).table_sha256
+        return workspace.find_dataset(1).table_sha256
 
 
 def profiles(directory: Path) -> str:
     """Find what Data shows of the imported file."""
     with Workspace.open(directory, read_only=True) as workspace:
-        variables = tuple(workspace.dataset(1).schema)
-    return str(len(found_columns(directory, 1, variables)))
+        variables = tuple(workspace.find_dataset(1).schema)
+    return str(len(profile_stored_columns(directory, 1, variables)))
 
 
 def one(step: str, path: Path, rows: int, *, whole: bool) -> None:
     """Do one step; print what it found, peak memory in MB and seconds of processor."""
     if whole:
-        limits.LARGE_BYTES = limits.machine_bytes()
-        limits.LARGE_SHARE = 1.0
-        text_columns.CELLS_AT_ONCE = 1 << 40
+        limits.LARGE_FILE_BYTES = limits.machine_bytes()
+        limits.LARGE_FILE_MEMORY_SHARE = 1.0
+        text_columns.CELLS_PER_BLOCK = 1 << 40
     else:
-        limits.LARGE_BYTES = 0
+        limits.LARGE_FILE_BYTES = 0
     directory = path.parent / f"workspace-{whole}"
     if step == "sample":
         found = sample(path, rows)

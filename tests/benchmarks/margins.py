@@ -22,8 +22,8 @@ from public_data import PUBLIC_DATA
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.engine.margins.domain import Clique, Domain, margin_of, shares, total_variation, without_contained
-from sfumato.engine.margins.joint_table import fit_joint
+from sfumato.engine.margins.domain import Clique, Domain, drop_contained, margin_of, to_shares, total_variation
+from sfumato.engine.margins.joint_table import fit_joint_table
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.methods.run import Run
 from sfumato.engine.synthesis import margins, perturbed_gibbs
@@ -75,7 +75,10 @@ def drawn(data: Microdata, fit: Fit, spec: MarginsSpec, records: int, seed: int 
 
 def apart(domain: Domain, ours: np.ndarray, theirs: np.ndarray, cliques: Sequence[Clique]) -> float:
     """Mean total variation over margins."""
-    found = [total_variation(domain.count(ours, c) / len(ours), domain.count(theirs, c) / len(theirs)) for c in cliques]
+    found = [
+        total_variation(domain.count_records(ours, c) / len(ours), domain.count_records(theirs, c) / len(theirs))
+        for c in cliques
+    ]
     return float(np.mean(found))
 
 
@@ -95,9 +98,9 @@ def joint() -> None:
     records, draw_wall, draw_own = seconds(lambda: drawn(data, fit, spec, 1_000_000))
     domain = Domain(sizes)
     kept = [tuple(names.index(v) for v in one.columns) for one in spec.margins]
-    others = [p for p in domain.pairs if not any(set(p) <= set(k) for k in kept)]
+    others = [p for p in domain.variable_pairs if not any(set(p) <= set(k) for k in kept)]
     print(
-        f"8 variables, {domain.cells():,} cells, {len(kept)} margins of 100,000 records, coarsened to multiples of 10"
+        f"8 variables, {domain.cell_count():,} cells, {len(kept)} margins of 100,000 records, coarsened to multiples of 10"
     )
     print(
         f"  fit {wall:.2f} s ({own:.2f} s of processor), 10^6 records {draw_wall:.2f} s ({draw_own:.2f} s), peak {peak():.2f} GiB"
@@ -138,7 +141,7 @@ def adult() -> tuple[np.ndarray, tuple[int, ...], tuple[str, ...], list[Clique],
 def line(
     what: str, domain: Domain, codes: np.ndarray, records: np.ndarray, triples: Sequence[Clique]
 ) -> tuple[float, float]:
-    pairs, threes = apart(domain, codes, records, domain.pairs), apart(domain, codes, records, triples)
+    pairs, threes = apart(domain, codes, records, domain.variable_pairs), apart(domain, codes, records, triples)
     print(f"  {what:<52} {pairs:.4f} {threes:.4f}", flush=True)
     return pairs, threes
 
@@ -148,7 +151,7 @@ def tree() -> None:
     codes, sizes, names, triples, _ = adult()
     data, domain = microdata(codes, sizes, names), Domain(sizes)
     print(
-        f"Adult, 14 variables, {domain.cells():.2g} cells, 48,842 records, coarsened to multiples of 10: pairs and triples"
+        f"Adult, 14 variables, {domain.cell_count():.2g} cells, 48,842 records, coarsened to multiples of 10: pairs and triples"
     )
     for selection in ("mst", "pairs"):
         spec = MarginsSpec(selection=selection, audit=False)  # type: ignore[arg-type]
@@ -176,7 +179,7 @@ def large() -> None:
         records, draw_wall, draw_own = seconds(lambda fit=fit, spec=spec: drawn(data, fit, spec, 1_000_000))
         print(
             f"30 variables x 10^6 records, {selection}: fit {wall:.1f} s ({own:.1f} s), 10^6 records {draw_wall:.1f} s ({draw_own:.1f} s), "
-            f"{peak():.2f} GiB, pairs {apart(domain, codes, records, domain.pairs):.4f}",
+            f"{peak():.2f} GiB, pairs {apart(domain, codes, records, domain.variable_pairs):.4f}",
             flush=True,
         )
 
@@ -192,7 +195,7 @@ def private(seeds: int) -> None:
         spec = MarginsSpec(epsilon=epsilon, delta=DELTA)
         for seed in range(seeds):
             (fit, records), wall, own = seconds(lambda seed=seed, spec=spec: _released(data, spec, len(codes), seed))
-            found.append((apart(domain, codes, records, domain.pairs), apart(domain, codes, records, triples)))
+            found.append((apart(domain, codes, records, domain.variable_pairs), apart(domain, codes, records, triples)))
             walls.append(wall)
             owns.append(own)
         mean, spread = np.mean(found, axis=0), np.std(found, axis=0)
@@ -269,11 +272,11 @@ def cramer(table: np.ndarray) -> float:
 
 def beyond_pairs(domain: Domain, codes: np.ndarray, triple: Clique) -> float:
     """What a table of three variables says beyond its pairs, in bits: 2 n of it is the likelihood ratio of the log-linear model of all pairs."""
-    table = domain.count(codes, triple)
+    table = domain.count_records(codes, triple)
     own = Domain(domain.shape(triple))
-    pairs = {pair: shares(margin_of(table, (0, 1, 2), pair)) for pair in own.pairs}
-    fitted_table = fit_joint(own, pairs).table
-    observed = shares(table)
+    pairs = {pair: to_shares(margin_of(table, (0, 1, 2), pair)) for pair in own.variable_pairs}
+    fitted_table = fit_joint_table(own, pairs).table
+    observed = to_shares(table)
     some = (observed > 0) & (fitted_table > 0)
     return float((observed[some] * np.log2(observed[some] / fitted_table[some])).sum())
 
@@ -314,11 +317,11 @@ def _relations(
     predictors: tuple[str, ...],
 ) -> None:
     data, domain = microdata(codes, sizes, names), Domain(sizes)
-    small = [t for t in itertools.combinations(range(len(names)), 3) if domain.cells(t) <= 400]
+    small = [t for t in itertools.combinations(range(len(names)), 3) if domain.cell_count(t) <= 400]
     found = {t: beyond_pairs(domain, codes, t) for t in small}
     strongest = sorted(small, key=lambda t: -found[t])[:60]
     chosen = [*protected_margins(fitted(data, MarginsSpec(cells=cells, audit=False))), *strongest[:6:2]]
-    together = tuple(MarginVariables(tuple(names[at] for at in c)) for c in without_contained(chosen))
+    together = tuple(MarginVariables(tuple(names[at] for at in c)) for c in drop_contained(chosen))
     spec = MarginsSpec(margins=together, audit=False)
     fit = fitted(data, spec)
     kept = list(protected_margins(fit))
@@ -341,7 +344,13 @@ def _relations(
             for c in sorted(own, key=lambda c: -own[c][0])[:count]:
                 print(f"      {' x '.join(names[at] for at in c):<44} {own[c][0]:8.4f} -> {own[c][1]:8.4f}")
 
-    shown("Cramer's V", {p: (cramer(domain.count(codes, p)), cramer(domain.count(records, p))) for p in domain.pairs})
+    shown(
+        "Cramer's V",
+        {
+            p: (cramer(domain.count_records(codes, p)), cramer(domain.count_records(records, p)))
+            for p in domain.variable_pairs
+        },
+    )
     shown("bits beyond pairs", {t: (found[t], beyond_pairs(domain, records, t)) for t in strongest}, 3)
     at = names.index(outcome)
     cuts = [(names.index(name), int(np.median(codes[:, names.index(name)])) or 1) for name in predictors]
@@ -382,7 +391,9 @@ def others(seeds: int) -> None:
             found = []
             for seed in range(seeds):
                 _, records = _released(data, spec, len(codes), seed)
-                found.append((apart(domain, codes, records, domain.pairs), apart(domain, codes, records, triples)))
+                found.append(
+                    (apart(domain, codes, records, domain.variable_pairs), apart(domain, codes, records, triples))
+                )
             mean = np.mean(found, axis=0)
             print(f"{what:<24} epsilon {epsilon:<5g} {mean[0]:.4f} / {mean[1]:.4f}", flush=True)
 

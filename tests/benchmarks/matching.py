@@ -18,7 +18,7 @@ from public_data import PUBLIC_DATA
 
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
-from sfumato.engine.matching.matching import Exact
+from sfumato.engine.matching.matching import ExactKey
 from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.attribute import AttributeSpec, attribute
 from sfumato.engine.risk.identification import IdentificationSpec, identification
@@ -101,11 +101,11 @@ def main() -> None:
         print(f"every subset of {variables} variables of levels, one dataset of 10,000: {took:.2f} s")
 
 
-def of_levels(n: int, variables: int) -> list[Exact]:
+def of_levels(n: int, variables: int) -> list[ExactKey]:
     """Variables of 2 to 6 levels, of records that are their own release."""
     rng = np.random.default_rng(1)
     columns = [rng.integers(0, rng.integers(2, 7), n) for _ in range(variables)]
-    return [Exact(column, column) for column in columns]
+    return [ExactKey(column, column) for column in columns]
 
 
 def sweep_seconds(

@@ -25,9 +25,9 @@ from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.session.state import AppState, save_state
-from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.store.workspace import Workspace
 
 DAY_KEYS, TARGET_MB = 4_000, 20.0
@@ -83,8 +83,10 @@ def build(directory: Path, records: int = 2_000) -> None:
     recipe = Recipe.from_table(RECIPE)
     with Workspace.create(directory, PUBLIC) as workspace:
         for _ in range(2):
-            enter_run(workspace, recipe, Source("survey.csv", b"simulated"), conform_to_schema(frame, recipe.schema))
-        work(directory, idle=0)
+            enter_run(
+                workspace, recipe, SourceFile("survey.csv", b"simulated"), conform_to_schema(frame, recipe.schema)
+            )
+        run_worker(directory, idle=0)
 
 
 def growth(workspace: Path, walk: tuple[str, ...], columns: int, lines: int, rounds: int) -> tuple[float, float, float]:

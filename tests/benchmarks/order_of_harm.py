@@ -37,11 +37,11 @@ from sfumato.engine.data.schema import Kind
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import examine_release
-from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.policy import Policy
-from sfumato.workspace.store.artefacts import released_dataset
+from sfumato.workspace.store.artefacts import read_released_dataset
 from sfumato.workspace.store.workspace import Workspace
 
 DATE = "date"
@@ -214,14 +214,14 @@ def judge_table(table: Table, size: tuple[int, int], seed: int, directory: Path,
             if case.rows is not None:
                 shuffled = case.rows.iloc[rng.permutation(len(case.rows))].reset_index(drop=True)
                 made = conform_to_schema(shuffled, recipe.released_schema, origin=recipe.origin)
-                given = [(Source("released.csv", case.name.encode()), made)]
-            source = Source("people.csv", table.name.encode())
-            run_id = enter_run(workspace, recipe, source, data.with_controls(others), given=given)
-            work(workspace.directory, idle=0)
+                given = [(SourceFile("released.csv", case.name.encode()), made)]
+            source = SourceFile("people.csv", table.name.encode())
+            run_id = enter_run(workspace, recipe, source, data.with_controls(others), external_datasets=given)
+            run_worker(workspace.directory, idle=0)
             verdict = gate_verdict(workspace, run_id, recipe)
             found = AttackResult("not attacked", 0, len(data), 0, len(others))
             if attacked:
-                released = released_dataset(workspace, run_id, recipe, 1)
+                released = read_released_dataset(workspace, run_id, recipe, 1)
                 assert released is not None
                 names = list(table.roles)
                 frame = plain_frame(released)[names]
@@ -243,7 +243,7 @@ def gate_verdict(workspace: Workspace, run_id: int, recipe: Recipe) -> dict[str,
     except ImportError:
         verdict = "no" if blocks else ("yes" if examination.status == "pass" else "to be judged")
         return {"verdict": verdict, "blocks": blocks, "people": None, "sentence": ""}
-    records = len(workspace.read(workspace.dataset(plan_release(workspace, run_id).run.dataset_id)))
+    records = len(workspace.read_stored_dataset(workspace.find_dataset(plan_release(workspace, run_id).run.dataset_id)))
     answer = answer_from_examination(examination, recipe, Policy(), records)
     # Witnesses of a leak are not counted again.
     blocks = tuple(one.check for one in examination.blocking_findings if not one.leak and one.check not in MEASURED)

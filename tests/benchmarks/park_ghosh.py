@@ -30,8 +30,8 @@ from sfumato.engine.synthesis.perturbed_gibbs import (
     perturbed_gibbs,
     uniform_draw_shares,
 )
-from sfumato.workspace.reporting.results import together_tables
-from sfumato.workspace.reporting.tables import Table, table, text
+from sfumato.workspace.reporting.results import joint_curve_tables
+from sfumato.workspace.reporting.tables import DisplayTable, format_table, table_from_titles
 from sfumato.workspace.reporting.words import number
 
 KEY = "studies.risk_utility"
@@ -68,7 +68,7 @@ def sampler_of(data: Microdata, epsilon: float) -> PerturbedSampler:
     return PerturbedSampler(features, tables, mixed)
 
 
-def way_of_one_record(sampler: PerturbedSampler, seed: Mapping[str, int], rng: np.random.Generator) -> Table:
+def way_of_one_record(sampler: PerturbedSampler, seed: Mapping[str, int], rng: np.random.Generator) -> DisplayTable:
     """The categories of a record before and after each draw, by number (Table 3)."""
     now = {name: np.array([seed[name]], dtype=np.int64) for name in ORDER}
     lines = [["seed", *(str(now[name][0]) for name in ORDER)]]
@@ -76,7 +76,7 @@ def way_of_one_record(sampler: PerturbedSampler, seed: Mapping[str, int], rng: n
         one = PerturbedSampler(sampler.features, {name: sampler.tables[name]}, {name: sampler.uniform_shares[name]})
         now |= one.draw_sweep(now, 1, rng)
         lines.append([f"{name} given the others", *(str(now[other][0]) for other in ORDER)])
-    return table(
+    return table_from_titles(
         ["sequence", *ORDER], lines, range(1, len(ORDER) + 1), title="Table 3: categories by number, draw by draw"
     )
 
@@ -108,12 +108,12 @@ def places_in_a_block(
     return found
 
 
-def block_table(found: Mapping[tuple[str, str], Sequence[float]]) -> Table:
+def block_table(found: Mapping[tuple[str, str], Sequence[float]]) -> DisplayTable:
     """The distances, a line a variable and sampler."""
     lines = [[name, words, *map(number, values)] for (name, words), values in found.items()]
     heads = ["variable", "sampler", *(f"record {place}" for place in PLACES)]
     title = "Figures 3 and 4: marginal distance of the records of a block, one after another"
-    return table(heads, lines, range(2, len(heads)), title=title)
+    return table_from_titles(heads, lines, range(2, len(heads)), title=title)
 
 
 def along_epsilon(data: Microdata, settings: Mapping[str, object], epsilons: Sequence[float], drawn: int) -> list[Row]:
@@ -138,16 +138,16 @@ def main() -> None:
     data = discharges(records)
     sampler = sampler_of(data, WAY_EPSILON)
     seed = {name: int(sampler.features.categories[name].category_codes(data)[0]) for name in ORDER}
-    print(text(way_of_one_record(sampler, seed, rng)), end="\n\n")
-    print(text(block_table(places_in_a_block(sampler_of(data, BLOCK_EPSILON), data, rng))), end="\n\n")
+    print(format_table(way_of_one_record(sampler, seed, rng)), end="\n\n")
+    print(format_table(block_table(places_in_a_block(sampler_of(data, BLOCK_EPSILON), data, rng))), end="\n\n")
     method = method_by_key(KEY)
     assert method is not None
     for settings in ATTACKS:
         rows = along_epsilon(data, settings, epsilons, drawn)
         if settings is not ATTACKS[0]:
             rows = [row for row in rows if row.measure == "mean_absolute_error"]
-        for one in together_tables(method, rows):
-            print(text(one), end="\n\n")
+        for one in joint_curve_tables(method, rows):
+            print(format_table(one), end="\n\n")
     print(f"{records:,} records, {drawn:,} drawn: {time.perf_counter() - start:.0f} s")
 
 

@@ -27,11 +27,11 @@ from sfumato.engine.execution.refitting import RecipeShadows
 from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import Randomness
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.results import read_result_rows
 
 KEY = b"audit benchmark, public key here"
 KINDS = {
@@ -197,11 +197,11 @@ def whole(sizes: Sequence[int], shadows: Sequence[int], background: str, jobs: i
     for records, number in itertools.product(sizes, shadows):
         recipe = recipe_of(RECIPES[name], {"shadows": number, "background": background, "blocks": 8})
         with tempfile.TemporaryDirectory() as folder, Workspace.create(Path(folder) / "audited", KEY) as workspace:
-            enter_run(workspace, recipe, Source("adult.csv", b"public"), people(records, recipe))
+            enter_run(workspace, recipe, SourceFile("adult.csv", b"public"), people(records, recipe))
             started, used = time.perf_counter(), time.process_time()
-            work(workspace.directory, jobs, idle=0)
+            run_worker(workspace.directory, jobs, idle=0)
             wall, processor = time.perf_counter() - started, time.process_time() - used
-            areas = [row for row in result_rows(workspace, 1) if row.measure == "auc"]
+            areas = [row for row in read_result_rows(workspace, 1) if row.measure == "auc"]
             assert all(row.value is not None for row in areas), areas[0].reason
         made = number * (40 if background == "all" else 1)
         alone = "" if jobs else f"{processor:8.1f} of processor, {1000 * processor / made:.0f} ms a shadow"

@@ -19,9 +19,9 @@ import pandas as pd
 
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
-from sfumato.engine.matching.blocks import Blocks, evenly, in_order
-from sfumato.engine.matching.comparisons import compared
-from sfumato.engine.matching.match_weights import TRAINED_ON, PatternCounts, learned_weights
+from sfumato.engine.matching.blocks import ComparisonBlocks, order_by_values, take_evenly
+from sfumato.engine.matching.comparisons import compare_variables
+from sfumato.engine.matching.match_weights import MAX_TRAINING_PAIRS, PatternCounts, learn_weights
 from sfumato.engine.matching.radius import Radius
 from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.record_linkage import RecordLinkageSpec, record_linkage
@@ -72,14 +72,14 @@ def measured(records: int, blocks: int) -> Times:
     found = record_linkage(ours, theirs, spec, Run(np.random.default_rng(0)))
     whole, memory = time.process_time() - start, (_peak() - before) / records
     both = (records, records)
-    blocked = Blocks.of(compared(ours, theirs, spec.blocks, {}, spec.near), both)
-    comparisons = compared(ours, theirs, CATEGORIES + NUMBERS, spec.radius, spec.near)
-    pairs = int(blocked.sizes[blocked.ours].sum())
-    among = evenly(in_order(blocked, comparisons), max(records * TRAINED_ON // pairs, 1))
+    blocked = ComparisonBlocks.from_keys(compare_variables(ours, theirs, spec.blocks, {}, spec.near), both)
+    comparisons = compare_variables(ours, theirs, CATEGORIES + NUMBERS, spec.radius, spec.near)
+    pairs = int(blocked.released_counts[blocked.confidential_blocks].sum())
+    among = take_evenly(order_by_values(blocked, comparisons), max(records * MAX_TRAINING_PAIRS // pairs, 1))
     start = time.process_time()
-    counts = PatternCounts.of(comparisons, blocked, among)
+    counts = PatternCounts.from_records(comparisons, blocked, among)
     counting, start = time.process_time() - start, time.process_time()
-    learned_weights(comparisons, blocked, counts)
+    learn_weights(comparisons, blocked, counts)
     learning = time.process_time() - start
     if os.environ.get("SFUMATO_SPLINK"):
         sys.path.insert(0, str(Path(__file__).parents[1] / "engine/matching"))

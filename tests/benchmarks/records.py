@@ -19,11 +19,11 @@ import pandas as pd
 from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.app.app import SfumatoApp
-from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.records import candidates, drivers, open_records, record_measures
+from sfumato.workspace.views.records import find_candidates, find_risk_drivers, rank_records, record_measures
 
 TICK, QUIET = 0.002, 0.3
 
@@ -62,16 +62,16 @@ def timed(what: str) -> Iterator[None]:
 
 def on_the_workspace(workspace: Workspace) -> None:
     (measure,) = record_measures(workspace, 1)
-    size = sum(workspace.tables.path(sha256).stat().st_size for sha256 in measure.draws.values())
+    size = sum(workspace.tables.path_of(sha256).stat().st_size for sha256 in measure.draw_hashes.values())
     print(f"{'stored for the measure, all datasets':<50}{size / 2**20:>9.1f} MiB")
     with timed("open and rank, all datasets"):
-        records = open_records(workspace, 1, measure)
+        records = rank_records(workspace, 1, measure)
     with timed("drivers of the first 20"):
-        drivers(workspace, records, [line.record for line in records.lines(0, 20)])
+        find_risk_drivers(workspace, records, [line.record for line in records.lines(0, 20)])
     with timed("drivers of the first 50"):
-        drivers(workspace, records, [line.record for line in records.lines(0, 50)])
+        find_risk_drivers(workspace, records, [line.record for line in records.lines(0, 50)])
     with timed("candidates of one record in one dataset"):
-        candidates(workspace, 1, measure, records.lines(0, 1)[0].record, 1)
+        find_candidates(workspace, 1, measure, records.lines(0, 1)[0].record, 1)
 
 
 async def standstill(app: SfumatoApp, action: Callable[[], Awaitable[object]]) -> tuple[float, float]:
@@ -105,9 +105,9 @@ def main(arguments: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace.create(Path(folder) / "workspace")
         plan = recipe(datasets)
-        enter_run(workspace, plan, Source("large.csv", b""), conform_to_schema(frame(records), plan.schema))
+        enter_run(workspace, plan, SourceFile("large.csv", b""), conform_to_schema(frame(records), plan.schema))
         with timed(f"the run: {records:,} records, {datasets} datasets"):
-            work(workspace.directory, idle=0)
+            run_worker(workspace.directory, idle=0)
         on_the_workspace(workspace)
         workspace.close()
         asyncio.run(in_the_app(workspace.directory))

@@ -40,11 +40,11 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.search.space import apply_choice, canonical_choice, describe_choice
 from sfumato.workspace.ingest.files import find_source
-from sfumato.workspace.jobs.pool import Pool, pool
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.pool import TaskPool, open_pool
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.library import datasets
-from sfumato.workspace.plan.alternatives import levers_of, offered_steps
-from sfumato.workspace.plan.drafting import Wanted
+from sfumato.workspace.plan.alternatives import build_levers, offered_steps
+from sfumato.workspace.plan.drafting import DraftRequest
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.draft_data import RoleAssignment, draft_file
 from sfumato.workspace.service.prepare import prepare_on_source
@@ -57,7 +57,7 @@ from sfumato.workspace.service.searching import (
 )
 from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import result_rows, verdicts_of
+from sfumato.workspace.views.results import read_result_rows, read_verdicts
 
 KEY = sha256(b"a key of the benchmark").digest()
 """A secret one, since the gate blocks what a public key makes."""
@@ -134,25 +134,27 @@ def drafted(table: Table, folder: Path) -> dict[str, Any]:
         path = folder / "generated.csv"
         generated().to_csv(path, index=False)
     roles = RoleAssignment(table.known, table.sensitive, table.left_out)
-    return read_toml(draft_file(str(path), {}, Wanted(), roles).toml)
+    return read_toml(draft_file(str(path), {}, DraftRequest(), roles).toml)
 
 
-def searched(plan: Mapping[str, Any], workspace: Workspace, opened: Pool, asked: argparse.Namespace) -> int:
+def searched(plan: Mapping[str, Any], workspace: Workspace, opened: TaskPool, asked: argparse.Namespace) -> int:
     """Carry a search out to its end; its number."""
     number = begin_search(workspace, plan, looks=asked.looks, minutes=asked.minutes)
     while advance_search(workspace, number):
-        work(workspace.directory, idle=0, opened=opened)
+        run_worker(workspace.directory, idle=0, opened=opened)
     return number
 
 
-def carried_out(table: Mapping[str, Any], workspace: Workspace, opened: Pool) -> int | None:
+def carried_out(table: Mapping[str, Any], workspace: Workspace, opened: TaskPool) -> int | None:
     """The run of a plan on all records; None where it cannot be carried out."""
     recipe = Recipe.from_table(table)
     try:
-        run_id = prepare_on_source(recipe, find_source(recipe.data.file), key=workspace.key()).enter(workspace, "plans")
+        run_id = prepare_on_source(recipe, find_source(recipe.data.file), key=workspace.read_workspace_key()).enter(
+            workspace, "plans"
+        )
     except BadInput:
         return None
-    work(workspace.directory, idle=0, opened=opened)
+    run_worker(workspace.directory, idle=0, opened=opened)
     return run_id if find_run(workspace, run_id).state is RunState.DONE else None
 
 
@@ -160,7 +162,7 @@ def random_plans(plan: Mapping[str, Any], count: int, key: bytes) -> Iterator[tu
     """Different plans of the search's space, each option as probable as another."""
     recipe = Recipe.from_table(plan)
     data = prepare_on_source(recipe, find_source(recipe.data.file), key=key).data
-    levers = levers_of(recipe, offered_steps(recipe, data))
+    levers = build_levers(recipe, offered_steps(recipe, data))
     rng, seen = np.random.default_rng(28), set()
     for _ in range(20 * count):
         choice = canonical_choice(plan, levers, tuple(int(rng.integers(len(one.options))) for one in levers))
@@ -236,14 +238,14 @@ def s_pmse_of(run_id: int, workspace: Workspace) -> float | None:
     """The utility of a run's release as the run says it; None where it was not computed."""
     run = find_run(workspace, run_id)
     objective = search_objective(run.recipe) if run.recipe.measures else ""
-    averages = (one for one in result_rows(workspace, run_id) if one.key == objective and one.draw is None)
+    averages = (one for one in read_result_rows(workspace, run_id) if one.key == objective and one.draw is None)
     return next((one.value for one in averages if one.dataset != "confidential"), None)
 
 
 def judged(plan: str, run_id: int, workspace: Workspace, names: Sequence[str], own: pd.DataFrame) -> Found:
     """The release of a run by the plan's own limits, the gate and the utility."""
     run = find_run(workspace, run_id)
-    verdicts = verdicts_of(workspace, run_id)
+    verdicts = read_verdicts(workspace, run_id)
     shared = [name for name in names if name in run.recipe.schema]
     overlap, pairs = utility_of(own, datasets(workspace.directory, run_id), shared)
     met = sum(one.outcome == "met" for one in verdicts)
@@ -276,12 +278,12 @@ def measure(name: str, folder: Path, asked: argparse.Namespace) -> None:
     names = list(recipe.schema.names)
     with Workspace.create(folder / "search", KEY) as workspace:
         begun, used = time.time(), processor_seconds()
-        with pool(asked.jobs) as opened:
+        with open_pool(asked.jobs) as opened:
             number = searched(plan, workspace, opened, asked)
             clock, used = time.time() - begun, processor_seconds() - used
         found = search_outcome(workspace, number)
         print(
-            f"\n{name}: {len(whole):,} records, {found.looked_at} plans in {clock:.0f} s of the clock, {used:.0f} s of processor",
+            f"\n{name}: {len(whole):,} records, {found.n_tried} plans in {clock:.0f} s of the clock, {used:.0f} s of processor",
             flush=True,
         )
         print(f"{'':<22}{'run':>5}{'limits':>9}{'gate':>9}{'s_pMSE':>9}{'overlap':>9}{'pairs':>9}  plan")
@@ -289,7 +291,7 @@ def measure(name: str, folder: Path, asked: argparse.Namespace) -> None:
             kind = "search" if one is found.winner else "finalist"
             print(line(kind, judged(one.label, one.run_id, workspace, names, whole)), flush=True)
     # each in a workspace of its own: the gate minds what another run of the same data calls sensitive
-    with Workspace.create(folder / "shipped", KEY) as workspace, pool(asked.jobs) as opened:
+    with Workspace.create(folder / "shipped", KEY) as workspace, open_pool(asked.jobs) as opened:
         if table.shipped and asked.shipped:
             file = find_recipe(table.shipped)
             shipped = {
@@ -302,7 +304,7 @@ def measure(name: str, folder: Path, asked: argparse.Namespace) -> None:
             run_id = carried_out(shipped, workspace, opened)
             if run_id is not None:
                 print(line("shipped recipe", judged(table.shipped, run_id, workspace, names, whole)), flush=True)
-    with Workspace.create(folder / "others", KEY) as workspace, pool(asked.jobs) as opened:
+    with Workspace.create(folder / "others", KEY) as workspace, open_pool(asked.jobs) as opened:
         run_id = carried_out(plan, workspace, opened)
         if run_id is not None:
             print(line("draft", judged("unchanged", run_id, workspace, names, whole)), flush=True)
@@ -310,12 +312,12 @@ def measure(name: str, folder: Path, asked: argparse.Namespace) -> None:
 
 
 def compare_random(
-    plan: Mapping[str, Any], workspace: Workspace, opened: Pool, count: int, names: Sequence[str], own: pd.DataFrame
+    plan: Mapping[str, Any], workspace: Workspace, opened: TaskPool, count: int, names: Sequence[str], own: pd.DataFrame
 ) -> None:
     """Print the most useful of random plans that pass, and the most useful of all."""
     objective = search_objective(Recipe.from_table(plan)).rpartition(".")[0]
     costs: list[tuple[float, str, dict[str, Any]]] = []
-    for label, one in random_plans(plan, count, workspace.key()):
+    for label, one in random_plans(plan, count, workspace.read_workspace_key()):
         measures = [measure for measure in one["measure"] if measure["method"] == objective]
         run_id = carried_out({**one, "measure": measures, "threshold": []}, workspace, opened)
         if run_id is not None and (value := s_pmse_of(run_id, workspace)) is not None:

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from public_data import PUBLIC_DATA
 
-from sfumato.engine.risk.special_uniques import minimal_sample_uniques
+from sfumato.engine.risk.special_uniques import find_minimal_uniques
 
 KEYS = ["age", "workclass", "education", "marital-status", "occupation", "relationship", "race", "sex"]
 Codes = np.ndarray[tuple[int, int], np.dtype[np.int64]]
@@ -33,7 +33,7 @@ def adult(records: int) -> Codes:
 
 def counted(codes: Codes, largest: int) -> int:
     """How many minimal sample uniques the search finds."""
-    return sum(len(rows) for _, rows in minimal_sample_uniques(codes, largest))
+    return sum(len(rows) for _, rows in find_minimal_uniques(codes, largest))
 
 
 def all_subsets(codes: Codes, largest: int) -> int:

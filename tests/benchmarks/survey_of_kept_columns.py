@@ -29,13 +29,13 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate.answer import ReleaseAnswer, answer_from_examination
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine_release
-from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.policy import Policy
-from sfumato.workspace.store.artefacts import released_dataset
+from sfumato.workspace.store.artefacts import read_released_dataset
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import result_rows, verdicts_of
+from sfumato.workspace.views.results import read_result_rows, read_verdicts
 
 KEPT = ("sex", "age", "education", "marital_status")
 DRAWN = ("occupation", "hours_per_week", "income")
@@ -89,15 +89,15 @@ def run_survey(
     """Run the survey with these changes and examine its release."""
     recipe = survey_recipe(recode or {}, replaced)
     data = conform_to_schema(frame[[*KEPT, *DRAWN]], recipe.schema)
-    run_id = enter_run(workspace, recipe, Source("survey.csv", b"survey"), data)
-    work(workspace.directory, idle=0)
+    run_id = enter_run(workspace, recipe, SourceFile("survey.csv", b"survey"), data)
+    run_worker(workspace.directory, idle=0)
     rates = {
         row.key: float(row.value)
-        for row in result_rows(workspace, run_id)
+        for row in read_result_rows(workspace, run_id)
         if row.key in (EXACT, BEST) and row.dataset == "synthetic" and row.draw is None and row.value is not None
     }
     examination = examine_release(workspace, plan_release(workspace, run_id), Policy())
-    released = released_dataset(workspace, run_id, recipe, 1)
+    released = read_released_dataset(workspace, run_id, recipe, 1)
     assert released is not None
     kept = [name for name in KEPT if name not in replaced]
     counted = 0
@@ -106,7 +106,7 @@ def run_survey(
         counted = int((sizes < SMALLEST).sum())
     return SurveyRun(
         rates,
-        {verdict.value: verdict.outcome for verdict in verdicts_of(workspace, run_id)},
+        {verdict.value: verdict.outcome for verdict in read_verdicts(workspace, run_id)},
         next(one for one in examination.findings if one.check == "kept_keys"),
         answer_from_examination(examination, recipe, Policy(), len(data)),
         counted,

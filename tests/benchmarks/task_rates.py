@@ -34,12 +34,12 @@ from sfumato.engine.methods import measured_rates
 from sfumato.engine.methods.registry import OWN, Method, registry
 from sfumato.engine.methods.task_rates import RECORDS, VARIABLES, TaskRate
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.jobs.pool import THREAD_LIMITS
-from sfumato.workspace.jobs.queue import TaskResult, claim, finish
-from sfumato.workspace.jobs.run_task import Failure, TaskInput, TaskReleased, run_task, task_input
+from sfumato.workspace.jobs.queue import TaskResult, claim_task, finish_task
+from sfumato.workspace.jobs.run_task import TaskFailure, TaskInput, TaskReturned, read_task_input, run_task
 from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.settings import MEMORY, NO_LIMIT
+from sfumato.workspace.jobs.settings import MEMORY_VARIABLE, NO_LIMIT
 from sfumato.workspace.store.workspace import Workspace
 
 SIZES = (10_000, 50_000, 250_000, 1_000_000, 4_000_000)
@@ -115,10 +115,10 @@ def measured(key: str, records: int, wide: bool, patience: float) -> dict[str, t
         ()
         if recipe.makes_release
         else tuple(
-            (Source(f"released{draw}.csv", b""), released_of(data, recipe, draw)) for draw in range(1, recipe.m + 1)
+            (SourceFile(f"released{draw}.csv", b""), released_of(data, recipe, draw)) for draw in range(1, recipe.m + 1)
         )
     )
-    os.environ[MEMORY] = NO_LIMIT
+    os.environ[MEMORY_VARIABLE] = NO_LIMIT
     tasks = {task.key: task for task in plan_tasks(recipe)}
     chosen = [name for name in LOOKED_AT if name in tasks]
     asked = set(chosen)
@@ -126,16 +126,16 @@ def measured(key: str, records: int, wide: bool, patience: float) -> dict[str, t
         asked |= set(tasks[name].needs) | {need for before in tasks[name].needs for need in tasks[before].needs}
     found: dict[str, tuple[float, float]] = {}
     with tempfile.TemporaryDirectory() as scratch, Workspace.create(Path(scratch) / "workspace", b"") as workspace:
-        enter_run(workspace, recipe, Source("made.csv", b""), data, given)
-        while (held := claim(workspace, "me", lambda waiting: waiting.key in asked)) is not None:
-            needed = task_input(workspace, held)
+        enter_run(workspace, recipe, SourceFile("made.csv", b""), data, given)
+        while (held := claim_task(workspace, "me", lambda waiting: waiting.key in asked)) is not None:
+            needed = read_task_input(workspace, held)
             if held.key in chosen:
                 done, processor = fresh(workspace.directory, needed, patience)
             else:
                 done, processor = computed(workspace.directory, needed)
             if not isinstance(done, TaskResult):
                 raise RuntimeError(getattr(done, "message", "given back"))
-            finish(workspace, held, done)
+            finish_task(workspace, held, done)
             if held.key in chosen:
                 most = found.get(held.kind, (0.0, 0.0))
                 found[held.kind] = max(processor, most[0]), max(float(done.peak_bytes), most[1])
@@ -143,14 +143,14 @@ def measured(key: str, records: int, wide: bool, patience: float) -> dict[str, t
     return {kind: found[kind] for kind in wanted.get(method.family, ("measure",)) if kind in found}
 
 
-def computed(directory: Path, needed: TaskInput) -> tuple[TaskResult | Failure | TaskReleased, float]:
+def computed(directory: Path, needed: TaskInput) -> tuple[TaskResult | TaskFailure | TaskReturned, float]:
     """What a task leaves, and its processor seconds."""
     before = time.process_time()
     done = run_task(directory, needed, database=False)
     return done, time.process_time() - before
 
 
-def fresh(directory: Path, needed: TaskInput, patience: float) -> tuple[TaskResult | Failure | TaskReleased, float]:
+def fresh(directory: Path, needed: TaskInput, patience: float) -> tuple[TaskResult | TaskFailure | TaskReturned, float]:
     """A task computed in a process that has loaded every module and no table. Raises TimeoutError."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
         future = pool.submit(computed, directory, needed)

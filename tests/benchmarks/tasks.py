@@ -13,9 +13,9 @@ from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 
@@ -43,9 +43,9 @@ def main() -> None:
         plain.append(time.perf_counter() - start)
         with tempfile.TemporaryDirectory() as scratch:
             workspace = Workspace.create(Path(scratch) / "workspace")
-            run_id = enter_run(workspace, RECIPE, Source("simulated.csv", b""), data)
+            run_id = enter_run(workspace, RECIPE, SourceFile("simulated.csv", b""), data)
             start = time.perf_counter()
-            work(workspace.directory, jobs=1, idle=0)
+            run_worker(workspace.directory, jobs=1, idle=0)
             stored.append(time.perf_counter() - start)
             run = find_run(workspace, run_id)
             tasks = run.tasks_total

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 
 from sfumato.engine.data.blocks import row_blocks
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.jobs.task_costs import task_costs
+from sfumato.workspace.jobs.task_costs import estimate_task_costs
 from sfumato.workspace.store.database import DATABASE
 
 ROWS = (100_000, 1_000_000, 10_000_000)
@@ -188,7 +188,9 @@ def run(folder: Path, name: str, rows: int, jobs: int) -> tuple[Taken, str]:
     whole = time.perf_counter() - started
     processor = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
     found: Taken = {}
-    said_bytes = {cost.task.key: cost.memory for cost in task_costs(Recipe.from_toml(recipe.read_text()), rows)}
+    said_bytes = {
+        cost.task.key: cost.memory for cost in estimate_task_costs(Recipe.from_toml(recipe.read_text()), rows)
+    }
     if (workspace / DATABASE).exists():
         with sqlite3.connect(f"file:{workspace / DATABASE}?mode=ro", uri=True) as connection:
             found = {

@@ -23,13 +23,13 @@ from textual.app import App, ComposeResult
 from textual.binding import BindingType
 
 from sfumato.tui.widgets.grid import Grid
-from sfumato.tui.widgets.heat import Pane, most_bins, room_for
+from sfumato.tui.widgets.heat import HeatPane, lay_out_panes, most_bins
 from sfumato.tui.widgets.heatmap import HeatMap
 from sfumato.tui.widgets.pages import TableRow
 from sfumato.tui.widgets.plot import Plot
-from sfumato.workspace.plots.figure import Bins, Cells, shading
+from sfumato.workspace.plots.figure import AxisBins, BinShares, make_shade_steps
 from sfumato.workspace.plots.series import Series
-from sfumato.workspace.reporting.tables import Column
+from sfumato.workspace.reporting.tables import DisplayColumn
 
 REPEATS = 8
 
@@ -41,7 +41,7 @@ class ParquetPages:
         self._path = str(path)
         self._database = duckdb.connect()
         names = ["id", *(f"c{i}" for i in range(11))]
-        self.columns = tuple(Column(name, name, 8, "left" if name == "c0" else "right") for name in names)
+        self.columns = tuple(DisplayColumn(name, name, 8, "left" if name == "c0" else "right") for name in names)
 
     def count(self) -> int:
         found = self._database.execute("select count(*) from read_parquet(?)", [self._path]).fetchone()
@@ -103,7 +103,7 @@ class HeatApp(App[None]):
 
     def __init__(self, noise: bool) -> None:
         super().__init__()
-        self._bins = most_bins(room_for(shutil.get_terminal_size(), 3, 3))
+        self._bins = most_bins(lay_out_panes(shutil.get_terminal_size(), 3, 3))
         self._noise, self._rng = noise, np.random.default_rng(1)
 
     def compose(self) -> ComposeResult:
@@ -115,12 +115,12 @@ class HeatApp(App[None]):
 
     def action_next(self) -> None:
         maps = [self._shares() for _ in range(2)]
-        bins = [Bins(np.arange(many + 1.0)) for many in self._bins]
-        cells = [Cells(one, *bins) for one in maps] + [Cells(maps[1] - maps[0], *bins, signed=True)]
-        shades = [shading(cells[:2])] * 2 + [shading(cells[2:])]
+        bins = [AxisBins(np.arange(many + 1.0)) for many in self._bins]
+        cells = [BinShares(one, *bins) for one in maps] + [BinShares(maps[1] - maps[0], *bins, signed=True)]
+        shades = [make_shade_steps(cells[:2])] * 2 + [make_shade_steps(cells[2:])]
         names = ("confidential", "synthetic", "difference")
-        panes = [Pane(name, one, shade) for name, one, shade in zip(names, cells, shades, strict=True)]
-        self.query_one(HeatMap).show(panes, ("x", "y"))
+        panes = [HeatPane(name, one, shade) for name, one, shade in zip(names, cells, shades, strict=True)]
+        self.query_one(HeatMap).show_panes(panes, ("x", "y"))
 
     def _shares(self) -> np.ndarray:
         if self._noise:

@@ -31,7 +31,7 @@ from sfumato.engine.posterior.laplace import find_mode, sample_laplace
 from sfumato.engine.posterior.poisson_lognormal import PredictedRates, draw_counts
 from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
 from sfumato.workspace.store.artefacts import write_trace
-from sfumato.workspace.store.tables import Tables
+from sfumato.workspace.store.tables import TableStore
 
 BOUND = 365
 
@@ -70,8 +70,8 @@ def look(theta: np.ndarray) -> list[float]:
 def stored(trace: Trace | None) -> int:
     assert trace is not None
     with tempfile.TemporaryDirectory() as directory:
-        tables = Tables(Path(directory))
-        return tables.path(write_trace(tables, trace)).stat().st_size
+        tables = TableStore(Path(directory))
+        return tables.path_of(write_trace(tables, trace)).stat().st_size
 
 
 def counts(n: int, share: float) -> tuple[np.ndarray, np.ndarray]:

@@ -85,7 +85,7 @@ EDGES: dict[str, Callable[[], pd.DataFrame]] = {
     "two records": functools.partial(plain, 2),
     "three records": functools.partial(plain, 3),
     "constants": with_columns(region="north", sex="1", size="small", visits=2, days=3, income=5.0, illness="0",
-                              joined=pd.Timestamp("2020-01-01")),
+                              join_sign=pd.Timestamp("2020-01-01")),
     "constant targets": with_columns(days=0, income=1.5, illness="1"),
     "perfect separation": with_columns(illness=lambda f: np.where(f["visits"] > 3, "1", "0"), income=lambda f: f["visits"] * 100.0 + 1),
     "gross and net pay in cents": with_columns(visits=lambda f: f["visits"] * 1_000_000_000 + 7, income=nearly_collinear),
@@ -97,7 +97,7 @@ EDGES: dict[str, Callable[[], pd.DataFrame]] = {
     "one level": with_columns(region="north", sex="1"),
     "fifty levels": with_columns(region=lambda f: [f"place {i % 50}" for i in range(N)]),
     "huge counts": with_columns(visits=lambda f: f["visits"] * 10**14, days=lambda f: f["days"] * 10**13),
-    "dates far away": with_columns(joined=lambda f: np.where(f.index % 2 == 0, "0001-01-01", "9999-12-31")),
+    "dates far away": with_columns(join_sign=lambda f: np.where(f.index % 2 == 0, "0001-01-01", "9999-12-31")),
     "zeros but for one": with_columns(days=lambda f: np.where(f.index == 3, 4, 0)),
 }  # fmt: skip
 

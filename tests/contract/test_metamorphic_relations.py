@@ -32,7 +32,7 @@ from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.methods.registry import Method, registry
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.data_source import DataSource
-from sfumato.workspace.ingest.files import Source, ingest
+from sfumato.workspace.ingest.files import SourceFile, read_file_microdata
 
 WITH_OWN_TABLES = ("studies.calibration", "studies.intruder_knowledge", "studies.minimisation", "studies.risk_utility")
 LOOKING_AT_RELEASES = [
@@ -163,14 +163,18 @@ def test_numbers_are_what_they_are_however_a_file_spells_them(spelled: str, tmp_
     """Equal tables give equal numbers: what holds for the reader holds for every measure."""
     data = small_pair().confidential
     whole = Microdata(SCHEMA, data.frame.iloc[3:].reset_index(drop=True))
-    found = ingest(Source("numbers.csv", written(whole, spelled.format).encode()), DataSource(), SCHEMA, 1, key=PUBLIC)
+    found = read_file_microdata(
+        SourceFile("numbers.csv", written(whole, spelled.format).encode()), DataSource(), SCHEMA, 1, key=PUBLIC
+    )
     pd.testing.assert_frame_equal(found.frame, whole.frame, check_exact=True)
 
 
 def test_a_number_spelled_with_fewer_digits_is_another() -> None:
     data = small_pair().confidential
     whole = Microdata(SCHEMA, data.frame.iloc[3:].reset_index(drop=True))
-    found = ingest(Source("numbers.csv", written(whole, "{:.6g}".format).encode()), DataSource(), SCHEMA, 1, key=PUBLIC)
+    found = read_file_microdata(
+        SourceFile("numbers.csv", written(whole, "{:.6g}".format).encode()), DataSource(), SCHEMA, 1, key=PUBLIC
+    )
     with pytest.raises(AssertionError):
         pd.testing.assert_frame_equal(found.frame, whole.frame, check_exact=True)
 

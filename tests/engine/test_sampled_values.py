@@ -11,12 +11,12 @@ import pytest
 
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.engine.matching.matching import IDENTIFICATION_SUMMARIES, Matches
+from sfumato.engine.matching.matching import IDENTIFICATION_SUMMARIES, MatchResults
 from sfumato.engine.methods.results import Estimate
 from sfumato.engine.methods.run import Run
 from sfumato.engine.quality import _columns
 from sfumato.engine.quality._columns import normalised_information
-from sfumato.engine.risk.identification import _cases, sampled_limits
+from sfumato.engine.risk.identification import _effective_cases, summary_limits
 from sfumato.engine.statistics.estimated import Estimated
 from sfumato.engine.utility.cluster import ClusterSpec, cluster
 from sfumato.engine.utility.propensity import PropensitySpec, propensity
@@ -47,20 +47,20 @@ def test_limits_of_targets_drawn_at_random_hold_what_all_give(name: str) -> None
     """600 people, of whom 200 are sought."""
     rng = np.random.default_rng(1)
     candidates = rng.integers(1, 4, 600)
-    everybody = Matches(candidates, rng.random(600) < 0.6)
+    everybody = MatchResults(candidates, rng.random(600) < 0.6)
     scale = 1 if name.endswith("rate") else 600 / 200
     truth, found = IDENTIFICATION_SUMMARIES[name](everybody) / scale, list[Estimated]()
     for _ in range(800):
         rows = rng.choice(600, 200, replace=False)
-        some = Matches(everybody.candidates[rows], everybody.hit[rows])
+        some = MatchResults(everybody.candidates[rows], everybody.hit[rows])
         value = IDENTIFICATION_SUMMARIES[name](some)
-        found.append(Estimated(value, *sampled_limits(name, value, some, _cases(200, 600))))
+        found.append(Estimated(value, *summary_limits(name, value, some, _effective_cases(200, 600))))
     assert covered(found, truth) >= 0.93
     assert covered(found, truth, 0.4) < 0.9
     if name == "true_match_rate":
         assert covered(found, truth) <= 0.97
     value = IDENTIFICATION_SUMMARIES[name](everybody)
-    assert sampled_limits(name, value, everybody, _cases(600, 600)) == (value, value)
+    assert summary_limits(name, value, everybody, _effective_cases(600, 600)) == (value, value)
 
 
 @pytest.mark.slow

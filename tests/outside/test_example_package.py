@@ -19,8 +19,8 @@ from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.registry import find_method, method_by_key, registry, rejected_plugins
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.jobs.runs import result_rows
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.runs import read_result_rows
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.workspace import Workspace
 
@@ -75,9 +75,9 @@ def test_a_run_of_its_methods_says_whose_they_are(
     assert recipe.packages == ("sfumato-example",)
     run_id = enter_recipe(workspace, recipe, small_data)
     assert find_run(workspace, run_id).versions["sfumato-example"] == "1.2"
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     assert find_run(workspace, run_id).state is RunState.DONE
-    rows = result_rows(workspace, run_id)
+    rows = read_result_rows(workspace, run_id)
     assert rows == list(execute_run(recipe, small_data, key=PUBLIC).rows)
     assert {row.method_key for row in rows} == set(KEYS) - {"synthesis.resampling"}
 
@@ -93,9 +93,9 @@ def test_a_cluster_finds_its_methods_too(
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", protocol="tcp://"
     ) as cluster:
-        work(workspace.directory, idle=0, dask=cluster.scheduler_address)
+        run_worker(workspace.directory, idle=0, dask=cluster.scheduler_address)
     assert find_run(workspace, run_id).state is RunState.DONE
-    assert result_rows(workspace, run_id) == list(execute_run(recipe, small_data, key=PUBLIC).rows)
+    assert read_result_rows(workspace, run_id) == list(execute_run(recipe, small_data, key=PUBLIC).rows)
 
 
 @pytest.mark.slow

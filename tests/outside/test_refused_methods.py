@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.registry import find_method, registry, rejected_plugins
-from sfumato.tui.cli.catalogue import method_list
+from sfumato.tui.cli.catalogue import method_list_text
 from sfumato.tui.session.doctor_checks import all_checks
 
 GOOD = '''
@@ -104,7 +104,7 @@ def test_a_recipe_that_asks_for_one_is_told_whose_it_is_and_why_not() -> None:
 
 @pytest.mark.usefixtures("elsewhere")
 def test_methods_and_doctor_name_them(tmp_path: Path) -> None:
-    listed = method_list()
+    listed = method_list_text()
     left_out = listed.partition("left out")[2]
     assert "risk.good" in listed.partition("left out")[0]
     assert "a method of Sfumato has this key" in left_out
@@ -114,4 +114,4 @@ def test_methods_and_doctor_name_them(tmp_path: Path) -> None:
 
 
 def test_without_other_packages_nothing_is_left_out() -> None:
-    assert "left out" not in method_list()
+    assert "left out" not in method_list_text()

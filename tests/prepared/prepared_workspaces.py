@@ -11,9 +11,9 @@ import pandas as pd
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.store.workspace import Workspace
 
 Plan = Recipe | Mapping[str, Any]
@@ -31,7 +31,7 @@ def enter_recipe(
     """Enter a run of a recipe on a table that is said to be of a file with this content; return its number."""
     recipe = plan if isinstance(plan, Recipe) else Recipe.from_table(dict(plan))
     data = table if isinstance(table, Microdata) else conform_to_schema(table, recipe.schema)
-    return enter_run(workspace, recipe, Source(file, content), data, **more)
+    return enter_run(workspace, recipe, SourceFile(file, content), data, **more)
 
 
 def run_recipe(
@@ -44,7 +44,7 @@ def run_recipe(
 ) -> int:
     """Enter a run as ``enter_recipe`` does and carry out all that waits; return its number."""
     run_id = enter_recipe(workspace, plan, table, file, content, **more)
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     return run_id
 
 
@@ -61,7 +61,7 @@ def finished_workspace(
     with Workspace.create(directory, key) as workspace:
         for plan in plans:
             enter_recipe(workspace, plan, table, file, **more)
-    work(directory, idle=0)
+    run_worker(directory, idle=0)
     return directory
 
 

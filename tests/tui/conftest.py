@@ -13,7 +13,7 @@ import pytest
 from sfumato.tui.cli import importing
 from sfumato.tui.cli.main import main
 from sfumato.workspace.jobs import processes
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 
 RECIPE = """
 title = "Visits"
@@ -123,7 +123,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
             return 0
 
     def start(directory: Path, jobs: int, idle: float) -> Done:
-        work(directory.resolve(), idle=0)
+        run_worker(directory.resolve(), idle=0)
         return Done()
 
     monkeypatch.setattr("sfumato.workspace.jobs.following.start_worker", start)
@@ -138,8 +138,8 @@ def read_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def call(function: Callable[..., object], *arguments: object, what: str, **_: object) -> object:
         asked = json.loads(json.dumps(processes.to_json(arguments)))
-        found = processes._called(function.__module__, function.__name__, asked)
-        return processes._answer(function, json.dumps(found), 0, what)
+        found = processes._answer_call(function.__module__, function.__name__, asked)
+        return processes._decode_answer(function, json.dumps(found), 0, what)
 
     for module in (processes, importing):
         monkeypatch.setattr(module, "call_in_process", call)

@@ -25,8 +25,8 @@ from sfumato.workspace.audit import (
     verify_audit_log,
     write_head_file,
 )
-from sfumato.workspace.jobs.queue import claim, fail, request_stop, resume
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.queue import claim_task, fail_task, requeue_run, stop_run
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.store.runs import RunState
 from sfumato.workspace.store.workspace import Workspace
 
@@ -54,14 +54,14 @@ def wrong(workspace: Workspace) -> str:
 
 def test_what_changes_a_project_is_written_down_in_its_order(workspace: Workspace, enter: Enter) -> None:
     first, second = enter(), enter()
-    request_stop(workspace, first, RunState.INTERRUPTED)
-    resume(workspace, first)
-    request_stop(workspace, first, RunState.CANCELLED)
-    held = claim(workspace, "me")
+    stop_run(workspace, first, RunState.INTERRUPTED)
+    requeue_run(workspace, first)
+    stop_run(workspace, first, RunState.CANCELLED)
+    held = claim_task(workspace, "me")
     assert held is not None
-    fail(workspace, held, "it did not converge")
-    resume(workspace, second)
-    work(workspace.directory, idle=0)
+    fail_task(workspace, held, "it did not converge")
+    requeue_run(workspace, second)
+    run_worker(workspace.directory, idle=0)
     assert acts(workspace) == [
         ("workspace made", "workspace"),
         ("project made", "project 1"),
@@ -80,16 +80,16 @@ def test_what_changes_a_project_is_written_down_in_its_order(workspace: Workspac
 
 def test_an_act_that_changed_nothing_leaves_no_row(workspace: Workspace, enter: Enter) -> None:
     run_id = enter()
-    request_stop(workspace, run_id, RunState.CANCELLED)
+    stop_run(workspace, run_id, RunState.CANCELLED)
     before = acts(workspace)
-    assert not request_stop(workspace, run_id, RunState.CANCELLED)
-    assert not resume(workspace, 99)
+    assert not stop_run(workspace, run_id, RunState.CANCELLED)
+    assert not requeue_run(workspace, 99)
     assert acts(workspace) == before
 
 
 def test_an_act_that_is_rolled_back_leaves_no_row(workspace: Workspace) -> None:
     before = acts(workspace)
-    with pytest.raises(RuntimeError), workspace.writing() as connection:  # noqa: PT012
+    with pytest.raises(RuntimeError), workspace.write_transaction() as connection:  # noqa: PT012
         append_act(connection, AuditAct.RUN_DELETED, "run 7")
         raise RuntimeError
     assert acts(workspace) == before
@@ -158,7 +158,7 @@ def test_the_head_is_there_from_the_start_and_follows_every_act_and_nothing_else
     enter()
     assert read_head_file(workspace.directory) == read_head(workspace.connection)
     (workspace.directory / HEAD_FILE).unlink()
-    with workspace.writing():
+    with workspace.write_transaction():
         pass
     assert read_head_file(workspace.directory) is None, (
         "a write that is no act must not cover up rows that were removed"
@@ -197,7 +197,7 @@ def test_a_forged_row_with_a_right_hash_breaks_the_row_after_it_or_the_head(leng
 
 def test_the_log_holds_no_value_of_the_data(workspace: Workspace, enter: Enter) -> None:
     enter()
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     for row in audit_rows(workspace.connection):
         details = json.loads(row.details)
         assert set(details) <= {
@@ -210,7 +210,7 @@ def test_rows_that_others_add_while_the_log_is_verified_are_no_alarm(workspace: 
     def add() -> None:
         with contextlib.closing(Workspace.open(workspace.directory)) as own:
             while not ended.is_set():
-                with own.writing() as connection:
+                with own.write_transaction() as connection:
                     append_act(connection, AuditAct.FILES_REMOVED, "workspace", files=0)
 
     ended = threading.Event()

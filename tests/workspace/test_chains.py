@@ -24,15 +24,15 @@ from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace import library
 from sfumato.workspace.errors import DamagedTable, NotReady, WorkspaceError
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.service.deletion import delete_run
 from sfumato.workspace.service.release import write_run_release
-from sfumato.workspace.store.chains import chains_name, chains_words, read_chains, size_words, write_chains
-from sfumato.workspace.store.tables import Tables
+from sfumato.workspace.store.chains import byte_size_text, chains_name, kept_chains_remark, read_chains, write_chains
+from sfumato.workspace.store.tables import TableStore
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.upkeep.integrity import verify_run, verify_workspace
-from sfumato.workspace.views.results import diagnostics_of
+from sfumato.workspace.views.results import read_diagnostics
 
 COUNTS: dict[str, Any] = {
     "target": "days", "method": "zero_inflated_truncated_poisson", "predictors": ["age"], "sampler": "emcee", "most_steps": 120,
@@ -77,7 +77,7 @@ def people(plan: Recipe, n: int = 150) -> Microdata:
 def carried_out(directory: Path, plan: Recipe, key: bytes = PUBLIC) -> Workspace:
     workspace = Workspace.create(directory, key)
     enter_recipe(workspace, plan, people(plan), "people.csv", b"people")
-    work(directory, idle=0)
+    run_worker(directory, idle=0)
     return workspace
 
 
@@ -169,12 +169,12 @@ def test_what_chains_take_is_said_before_and_is_a_bound() -> None:
     data = people(plan)
     sizes = [step.spec.chain_bytes(data) for step in plan.synthesis]
     assert sizes == [16 * 120 * 6 * 8, 3 * 120 * 3 * 8, 0]
-    said = chains_words(plan, data)
+    said = kept_chains_remark(plan, data)
     assert said == (
         "All draws of the chains of days; region, job are kept in the workspace, at most 100.8 kB, as confidential as the data."
     )
-    assert "at most" not in chains_words(plan, None)
-    assert chains_words(recipe(EXACT), data) == ""
+    assert "at most" not in kept_chains_remark(plan, None)
+    assert kept_chains_remark(recipe(EXACT), data) == ""
     assert chain_storage_bytes(16, 120, 5) == 16 * 120 * 6 * 8
 
 
@@ -182,7 +182,7 @@ def test_what_chains_take_is_said_before_and_is_a_bound() -> None:
     ("size", "words"), [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (4_200_000, "4.2 MB"), (3e9, "3.0 GB")]
 )
 def test_sizes_have_a_unit(size: int, words: str) -> None:
-    assert size_words(size) == words
+    assert byte_size_text(size) == words
 
 
 @pytest.mark.parametrize(
@@ -209,14 +209,14 @@ def test_chains_come_back_as_they_were_stored(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     values, density = rng.normal(size=(3, 7, 2)), rng.normal(size=(3, 7))
     chains = SamplerDraws(("a", ".chain"), values, density, "a", 2, "x")
-    tables = Tables(tmp_path)
+    tables = TableStore(tmp_path)
     sha256 = write_chains(tables, chains)
     found = read_chains(tables, sha256)
     np.testing.assert_array_equal(found.values, values)
     np.testing.assert_array_equal(found.density, density)
     assert (found.parameters, found.density_name) == (("a", ".chain"), "a")
     assert (found.burn_in, found.sampler) == (2, "x")
-    table = tables.read(sha256)
+    table = tables.read_stored_table(sha256)
     assert table.column(0).to_pylist()[:8] == [1] * 7 + [2]
     assert table.column(1).to_pylist()[:8] == [1, 2, 3, 4, 5, 6, 7, 1]
     assert table.column(2).to_pylist()[:4] == [True, True, False, False]
@@ -231,12 +231,12 @@ def test_chains_are_sealed_as_all_that_a_run_leaves(done: Workspace) -> None:
     verify_run(done, 1, strict=True)
     names_of = left(done)
     swap = "UPDATE artefact SET sha256 = ? WHERE run_id = 1 AND name = 'chains/0'"
-    with done.writing() as connection:
+    with done.write_transaction() as connection:
         connection.execute(swap, (names_of[chains_name(1)],))
     try:
         assert any("chains/0" in said for said in verify_workspace(done).wrong)
     finally:
-        with done.writing() as connection:
+        with done.write_transaction() as connection:
             connection.execute(swap, (names_of[chains_name(0)],))
     verify_run(done, 1, strict=True)
 
@@ -269,7 +269,7 @@ def test_no_release_and_no_report_changes_by_chains_that_are_kept(done: Workspac
 @pytest.mark.slow
 def test_chains_leave_the_workspace_with_their_run(tmp_path: Path) -> None:
     with carried_out(tmp_path / "w", recipe(MIXTURE)) as workspace:
-        path = workspace.tables.path(left(workspace)[chains_name(0)])
+        path = workspace.tables.path_of(left(workspace)[chains_name(0)])
         assert path.exists()
         os.utime(path, (0, 0))
         delete_run(workspace, 1)
@@ -283,7 +283,7 @@ def test_chains_leave_the_workspace_with_their_run(tmp_path: Path) -> None:
 def test_arviz_judges_the_chains_as_we_do(done: Workspace) -> None:
     import arviz
 
-    ours = {(one.target, one.parameter, one.name): one.value for one in diagnostics_of(done, 1)}
+    ours = {(one.target, one.parameter, one.name): one.value for one in read_diagnostics(done, 1)}
     for target, names in (("days", ("lp",)), ("region, job", ("log likelihood",))):
         drawn = library.chains(done.directory, 1, target)
         parameters = [str(name) for name in drawn.posterior.data_vars]
@@ -306,7 +306,7 @@ def test_judged_with_the_burn_in_the_numbers_would_be_others(done: Workspace) ->
     """The negative control of the test above."""
     import arviz
 
-    ours = {(one.target, one.parameter, one.name): one.value for one in diagnostics_of(done, 1)}
+    ours = {(one.target, one.parameter, one.name): one.value for one in read_diagnostics(done, 1)}
     drawn = library.chains(done.directory, 1, "days")
     whole = np.concatenate([drawn.warmup_posterior["log_tau"], drawn.posterior["log_tau"]], axis=1)
     assert whole.shape == (16, 120)

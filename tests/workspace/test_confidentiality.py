@@ -17,7 +17,7 @@ from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.data_source import DataSource
-from sfumato.workspace.ingest.files import Source, ingest
+from sfumato.workspace.ingest.files import SourceFile, read_file_microdata
 from sfumato.workspace.ingest.filters import select_where
 
 MARKER = "zqxjkvbw"
@@ -126,7 +126,9 @@ def test_no_file_makes_a_message_repeat_a_value(
 ) -> None:
     value = around[0] + MARKER + around[1]
     schema = Schema((variable, Variable("n", other, bounds=(0, 5) if other is Kind.COUNT else None)))
-    message = message_of(lambda: ingest(Source("file.csv", contents(value)[form]), data, schema, 1, key=PUBLIC))
+    message = message_of(
+        lambda: read_file_microdata(SourceFile("file.csv", contents(value)[form]), data, schema, 1, key=PUBLIC)
+    )
     event("refused" if message else "read")
     for shown in (MARKER, "918273", "918,273", "9.18e+05"):
         assert shown not in (message or "")

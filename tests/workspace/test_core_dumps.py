@@ -18,8 +18,8 @@ from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.jobs.pool import ProcessPool
 from sfumato.workspace.jobs.processes import call_in_process
 from sfumato.workspace.jobs.worker import start_worker
-from sfumato.workspace.store.keys import new_key
-from sfumato.workspace.store.process_identity import birth_of, gone, host
+from sfumato.workspace.store.keys import generate_key
+from sfumato.workspace.store.process_identity import has_ended, host_identity, process_start
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="prctl is Linux's")
@@ -49,7 +49,7 @@ def test_a_process_is_dumpable_until_it_reads_a_key(tmp_path: Path) -> None:
 
 
 def test_the_process_that_makes_a_key_leaves_no_dump() -> None:
-    assert new_key()
+    assert generate_key()
     assert eval(CORE_DUMPS) == NONE
 
 
@@ -86,7 +86,7 @@ def one() -> Iterator[ProcessPool]:
 
 @pytest.mark.slow
 def test_a_compute_process_leaves_no_dump(one: ProcessPool) -> None:
-    assert one.submit(eval, CORE_DUMPS).result(60) == NONE
+    assert one.submit_task(eval, CORE_DUMPS).result(60) == NONE
 
 
 @pytest.mark.slow
@@ -109,7 +109,7 @@ def test_a_worker_leaves_no_dump_and_is_still_known_to_live(tmp_path: Path) -> N
         line = next(one for one in status.splitlines() if one.startswith("Max core file size"))
         assert line.split()[4:6] == ["0", "0"]
         assert Path(f"/proc/{worker.pid}/environ").stat().st_uid == 0
-        assert not gone(worker.pid, host(), birth_of(worker.pid))
+        assert not has_ended(worker.pid, host_identity(), process_start(worker.pid))
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(30) == 0
     finally:

@@ -30,14 +30,14 @@ from sfumato.workspace.audit import (
 )
 from sfumato.workspace.errors import BrokenHistory, WorkspaceError
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.queue import request_stop, resume
+from sfumato.workspace.ingest.files import SourceFile
+from sfumato.workspace.jobs.queue import requeue_run, stop_run
 from sfumato.workspace.jobs.runs import enter_run, result_object
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.service.release import write_run_release
-from sfumato.workspace.store.database import DATABASE, connect
-from sfumato.workspace.store.heads import HeadsFile, StateDirectory, log_of
+from sfumato.workspace.store.database import DATABASE, open_database
+from sfumato.workspace.store.heads import HeadsFile, HeadsFolder, audit_log_identity
 from sfumato.workspace.store.places import state_directory
 from sfumato.workspace.store.runs import RunState
 from sfumato.workspace.store.workspace import Workspace
@@ -45,7 +45,7 @@ from sfumato.workspace.upkeep.adopting import adopt_workspace
 from sfumato.workspace.upkeep.integrity import verify_run, verify_workspace
 from sfumato.workspace.upkeep.maintenance import accept_rollback, check_workspace_health
 
-SOURCE = Source("simulated.csv", b"simulated")
+SOURCE = SourceFile("simulated.csv", b"simulated")
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdat
     directory = tmp_path_factory.mktemp("history") / "workspace"
     with Workspace.create(directory, KEY) as workspace:
         enter_run(workspace, small[0], SOURCE, small[1])
-    work(directory, idle=0)
+    run_worker(directory, idle=0)
     return directory
 
 
@@ -69,7 +69,7 @@ def directory(made: Path, tmp_path: Path) -> Path:
 @contextlib.contextmanager
 def written(directory: Path) -> Iterator[sqlite3.Connection]:
     """The database as somebody who knows our source writes it: without its guards, which are put back."""
-    with contextlib.closing(connect(directory / DATABASE)) as connection:
+    with contextlib.closing(open_database(directory / DATABASE)) as connection:
         guards = connection.execute("SELECT name, sql FROM sqlite_schema WHERE name LIKE 'audit_keeps_%'").fetchall()
         for name, _ in guards:
             connection.execute(f"DROP TRIGGER {name}")
@@ -262,7 +262,7 @@ def test_nobody_gets_a_seal_for_a_row_of_their_own(directory: Path) -> None:
         )
     with Workspace.open(directory) as workspace, pytest.raises(BrokenHistory, match="Nothing is written"):
         workspace_act(workspace)
-    with contextlib.closing(connect(directory / DATABASE)) as connection:
+    with contextlib.closing(open_database(directory / DATABASE)) as connection:
         assert connection.execute("SELECT max(number) FROM audit_seal").fetchone()[0] == head.number
         assert read_head(connection) == head
 
@@ -275,7 +275,7 @@ def test_nothing_is_added_to_a_log_whose_last_row_has_no_seal(directory: Path) -
 
 
 def workspace_act(workspace: Workspace) -> AuditHead:
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         append_act(connection, AuditAct.FILES_REMOVED, "workspace")
     return read_head(workspace.connection)
 
@@ -286,10 +286,10 @@ def test_a_lost_key_is_no_broken_history(directory: Path, tmp_path: Path, small:
         (directory / "key").rename(tmp_path / "key")
     with Workspace.open(directory) as workspace:
         assert "could not be looked at" in verify_run(workspace, 1).message
-        assert request_stop(workspace, run_id, RunState.CANCELLED)
+        assert stop_run(workspace, run_id, RunState.CANCELLED)
     (tmp_path / "key").rename(directory / "key")
     with Workspace.open(directory) as workspace:
-        assert resume(workspace, run_id)
+        assert requeue_run(workspace, run_id)
 
 
 def test_a_workspace_that_lost_its_seals_can_be_taken_over_as_not_sealed(directory: Path, tmp_path: Path) -> None:
@@ -307,8 +307,8 @@ def test_a_workspace_that_lost_its_seals_can_be_taken_over_as_not_sealed(directo
 
 
 def outside(directory: Path) -> AuditHead | None:
-    with contextlib.closing(connect(directory / DATABASE)) as connection:
-        return StateDirectory().find(log_of(connection), directory).head
+    with contextlib.closing(open_database(directory / DATABASE)) as connection:
+        return HeadsFolder().find_head(audit_log_identity(connection), directory).head
 
 
 def test_each_act_moves_the_head_outside_and_nothing_else_does(directory: Path) -> None:
@@ -316,7 +316,7 @@ def test_each_act_moves_the_head_outside_and_nothing_else_does(directory: Path) 
         before = read_head(workspace.connection)
         assert outside(directory) == before == read_head_file(directory)
         assert workspace_act(workspace) == outside(directory) != before
-        with workspace.writing() as connection:
+        with workspace.write_transaction() as connection:
             connection.execute("UPDATE worker SET heartbeat = 1")
         assert outside(directory) == read_head(workspace.connection)
     assert {path.stat().st_mode & 0o077 for path in (state_directory() / "heads").iterdir()} == {0}
@@ -336,12 +336,12 @@ def test_a_head_outside_that_lags_behind_after_a_crash_is_no_alarm(
 
 def test_a_head_outside_never_moves_back(directory: Path) -> None:
     with Workspace.open(directory) as workspace:
-        older, log = read_head(workspace.connection), log_of(workspace.connection)
+        older, log = read_head(workspace.connection), audit_log_identity(workspace.connection)
         newer = workspace_act(workspace)
         assert log is not None
-        StateDirectory().keep(log, directory, older, replace=False)
+        HeadsFolder().store_head(log, directory, older, replace=False)
         assert outside(directory) == newer
-        StateDirectory().keep(log, directory, older, replace=True)
+        HeadsFolder().store_head(log, directory, older, replace=True)
         assert outside(directory) == older, "the control"
 
 
@@ -362,7 +362,7 @@ def test_a_workspace_behind_its_head_is_refused_until_that_is_accepted_for_a_rea
         with pytest.raises(BrokenHistory, match=r"lacks row \d+, as recorded in .*accept-rollback --reason TEXT"):
             Workspace.open(directory, read_only=read_only)
     with pytest.raises(BrokenHistory):
-        work(directory, idle=0)
+        run_worker(directory, idle=0)
     with pytest.raises(BrokenHistory):
         adopt_workspace(directory, tmp_path / "mine")
     with Workspace.open(directory, unchecked=True) as workspace:
@@ -420,7 +420,7 @@ def test_another_workspace_in_its_place_is_refused(directory: Path, tmp_path: Pa
 def test_a_workspace_from_another_machine_is_recorded_when_it_is_first_opened(directory: Path) -> None:
     shutil.rmtree(state_directory())
     Workspace.open(directory, read_only=True).close()
-    with contextlib.closing(connect(directory / DATABASE)) as connection:
+    with contextlib.closing(open_database(directory / DATABASE)) as connection:
         assert outside(directory) == read_head(connection)
 
 
@@ -481,13 +481,13 @@ def test_the_policy_names_a_file_that_each_head_is_added_to(directory: Path, hea
 def test_lines_of_others_and_half_lines_are_passed_over(directory: Path, heads: Path) -> None:
     with Workspace.open(directory) as workspace:
         head = workspace_act(workspace)
-        log = log_of(workspace.connection)
+        log = audit_log_identity(workspace.connection)
     with heads.open("a") as file:
         file.writelines(f"2026 public {number:064x} 7:{'a' * 64} other\n" for number in range(2_000))
         file.write("\n\x00 half a li")
-    assert HeadsFile(heads).find(log, directory).head == head
-    assert HeadsFile(heads).find(None, directory).log == log
-    assert HeadsFile(heads).find(None, directory / "other").log is None
+    assert HeadsFile(heads).find_head(log, directory).head == head
+    assert HeadsFile(heads).find_head(None, directory).log == log
+    assert HeadsFile(heads).find_head(None, directory / "other").log is None
 
 
 def test_where_the_file_cannot_be_written_nothing_is(
@@ -511,7 +511,7 @@ def test_where_the_file_cannot_be_written_nothing_is(
         monkeypatch.setattr(os, "open", refused)
         with pytest.raises(BrokenHistory, match="cannot be used: Permission denied"):
             workspace_act(workspace)
-        with workspace.writing() as connection:
+        with workspace.write_transaction() as connection:
             connection.execute("UPDATE worker SET heartbeat = 1")
         assert read_head(workspace.connection) == before
         monkeypatch.undo()

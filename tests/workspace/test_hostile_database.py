@@ -16,18 +16,18 @@ from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli.main import main
 from sfumato.workspace.errors import WorkspaceError
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.queue import LEASE_SECONDS, claim, request_stop
-from sfumato.workspace.jobs.runs import Entry, enter_run, enter_runs
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.ingest.files import SourceFile
+from sfumato.workspace.jobs.queue import LEASE_SECONDS, claim_task, stop_run
+from sfumato.workspace.jobs.runs import RunEntry, enter_run, enter_runs
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.service.deletion import delete_run
 from sfumato.workspace.service.release import write_run_release
-from sfumato.workspace.store.database import DATABASE, connect, migrate
+from sfumato.workspace.store.database import DATABASE, migrate_database, open_database
 from sfumato.workspace.store.run_names import name_run
 from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.workspace import Workspace
 
-SOURCE = Source("simulated.csv", b"simulated")
+SOURCE = SourceFile("simulated.csv", b"simulated")
 SECONDS = 20.0
 """No command may take longer, whatever stands in the database."""
 VALUES = {
@@ -66,7 +66,7 @@ def _refused(directory: Path) -> bool:
 
 def _columns() -> list[tuple[str, str]]:
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
-        migrate(made)
+        migrate_database(made)
         tables = [row[0] for row in made.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
         return [(table, row[1]) for table in tables for row in made.execute(f"PRAGMA table_info({table})")]
 
@@ -82,12 +82,12 @@ def made(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdat
     """A workspace with a row in every table but one: a finished run with a name, one beside it, two deleted, one of them released, and a plan."""
     directory = tmp_path_factory.mktemp("hostile") / "workspace"
     with Workspace.create(directory, KEY) as workspace:
-        enter_runs(workspace, [Entry(small[0], SOURCE, small[1])] * 2)
+        enter_runs(workspace, [RunEntry(small[0], SOURCE, small[1])] * 2)
         released = enter_run(workspace, small[0], SOURCE, small[1])
-        work(directory, idle=0)
+        run_worker(directory, idle=0)
         write_run_release(workspace, released, directory.parent / "out", reason="it is deleted, and leaves a tombstone")
         delete_run(workspace, released)
-        request_stop(workspace, enter_run(workspace, small[0], SOURCE, small[1]), RunState.CANCELLED)
+        stop_run(workspace, enter_run(workspace, small[0], SOURCE, small[1]), RunState.CANCELLED)
         delete_run(workspace, 4)
         name_run(workspace, 1, "first", None)
         connection = workspace.connection
@@ -102,7 +102,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdat
 
 def written(directory: Path, statement: str) -> bool:
     """Whether the statement, of a program that minds no guard, changed the database."""
-    with contextlib.closing(connect(directory / DATABASE)) as connection:
+    with contextlib.closing(open_database(directory / DATABASE)) as connection:
         connection.execute("PRAGMA foreign_keys = OFF")
         guards = connection.execute("SELECT name, sql FROM sqlite_schema WHERE name LIKE 'audit_keeps_%'").fetchall()
         for name, _ in guards:
@@ -197,9 +197,9 @@ def test_a_task_is_carried_out_whatever_its_lease_says(
     directory = tmp_path / "w"
     with Workspace.create(directory) as workspace:
         run_id = enter_run(workspace, small[0], SOURCE, small[1])
-        assert claim(workspace, "gone") is not None
+        assert claim_task(workspace, "gone") is not None
         assert written(directory, f"UPDATE task SET lease_until = {lease} WHERE state = 'running'")
         began = time.monotonic()
-        work(directory, idle=0)
+        run_worker(directory, idle=0)
         assert time.monotonic() - began < LEASE_SECONDS / 2
         assert find_run(workspace, run_id).state is RunState.DONE

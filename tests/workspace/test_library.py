@@ -13,7 +13,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.workspace import library
 from sfumato.workspace.errors import NotAWorkspace
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.results import read_result_rows
 
 PAGE = Path(__file__).parents[2] / "workspace" / "manual" / "python.md"
 
@@ -57,7 +57,7 @@ def test_the_examples_of_the_manual_run(said: dict[str, Any]) -> None:
 def test_results_are_the_rows_of_the_run_and_the_newest_is_taken(said: dict[str, Any]) -> None:
     place = said["folder"] / "people.workspace"
     with Workspace.open(place, read_only=True) as workspace:
-        rows = [row.to_dict() for row in result_rows(workspace, said["run"])]
+        rows = [row.to_dict() for row in read_result_rows(workspace, said["run"])]
     pd.testing.assert_frame_equal(library.results(place, said["run"]), pd.DataFrame(rows))
     pd.testing.assert_frame_equal(library.results(place), library.results(place, said["scored"]))
 

@@ -12,19 +12,19 @@ import pytest
 from prepared_tables import variables_of
 
 from sfumato.engine.constraints.redraw_counts import RedrawCounts
-from sfumato.tui.cli.summary import summarise
-from sfumato.tui.runs.run_detail import glance
+from sfumato.tui.cli.summary import run_summary_text
+from sfumato.tui.runs.run_detail import brief_run_text
 from sfumato.workspace import library
 from sfumato.workspace.errors import DamagedTable
 from sfumato.workspace.jobs.runs import result_object
 from sfumato.workspace.release.report import make_public_report, report_page
-from sfumato.workspace.reporting.constraints import redraws_objects, redraws_table, redraws_text
+from sfumato.workspace.reporting.constraints import redraws_objects, redraws_sentence, redraws_table
 from sfumato.workspace.service.release import write_run_release
-from sfumato.workspace.store.redraw_counts import redraws_name, redraws_of
+from sfumato.workspace.store.redraw_counts import read_redraws, redraws_name
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.upkeep.integrity import verify_run
-from sfumato.workspace.views.run_detail import run_detail
+from sfumato.workspace.views.run_detail import read_run_detail
 
 PLAN: dict[str, Any] = {
     "variables": variables_of(
@@ -84,12 +84,12 @@ def whole(records: int, of: int = 10_000, left: int = 0) -> list[RedrawCounts]:
     ],
 )
 def test_a_sentence_says_how_many(redraws: dict[int, list[RedrawCounts]], said: str) -> None:
-    assert redraws_text(redraws) == said
+    assert redraws_sentence(redraws) == said
 
 
 def test_the_names_of_rules_are_made_printable() -> None:
     line = replace(whole(2)[0], constraint="a\x1b[2J")
-    assert "\x1b" not in redraws_text({1: [line, *whole(2)[1:]]})
+    assert "\x1b" not in redraws_sentence({1: [line, *whole(2)[1:]]})
     made = redraws_table({1: [line]})
     assert made is not None
     assert "\x1b" not in str(made.rows)
@@ -100,7 +100,7 @@ def test_the_names_of_rules_are_made_printable() -> None:
 
 @pytest.mark.slow
 def test_every_dataset_has_its_counts_sealed_with_the_run(done: Workspace) -> None:
-    found = redraws_of(done, 1)
+    found = read_redraws(done, 1)
     assert list(found) == [1, 2]
     for lines in found.values():
         assert [(one.step, one.constraint) for one in lines] == [
@@ -111,39 +111,39 @@ def test_every_dataset_has_its_counts_sealed_with_the_run(done: Workspace) -> No
     parts = {row[0] for row in done.connection.execute("SELECT part FROM seal WHERE run_id = 1")}
     assert {f"table {redraws_name(1)}", f"table {redraws_name(2)}"} <= parts
     verify_run(done, 1, strict=True)
-    assert redraws_of(done, 2) == {}, "without constraints there is nothing to count"
+    assert read_redraws(done, 2) == {}, "without constraints there is nothing to count"
 
 
 @pytest.mark.slow
 def test_another_table_in_their_place_is_said_to_be_damaged(done: Workspace) -> None:
     name = "UPDATE artefact SET sha256 = ? WHERE run_id = 1 AND name = 'redraws/1'"
     rows = dict(done.connection.execute("SELECT name, sha256 FROM artefact WHERE run_id = 1").fetchall())
-    with done.writing() as connection:
+    with done.write_transaction() as connection:
         connection.execute(name, (rows["draw/1"],))
     try:
         with pytest.raises(DamagedTable, match="no counts of redraws"):
-            redraws_of(done, 1)
+            read_redraws(done, 1)
     finally:
-        with done.writing() as connection:
+        with done.write_transaction() as connection:
             connection.execute(name, (rows["redraws/1"],))
 
 
 @pytest.mark.slow
 def test_summary_app_json_and_report_say_the_same(done: Workspace) -> None:
-    found = redraws_of(done, 1)
-    said = redraws_text(found)
+    found = read_redraws(done, 1)
+    said = redraws_sentence(found)
     assert f", at most {max(lines[-1].records for lines in found.values()):,} (" in said
-    assert f"Constraints: {said}" in summarise(done, find_run(done, 1))
-    assert run_detail(done, 1).redrawn == said
-    assert said[:40] in glance(run_detail(done, 1), [], 120, 40).plain
+    assert f"Constraints: {said}" in run_summary_text(done, find_run(done, 1))
+    assert read_run_detail(done, 1).redrawn_text == said
+    assert said[:40] in brief_run_text(read_run_detail(done, 1), [], 120, 40).plain
     assert result_object(done, 1)["redrawn"] == redraws_objects(found)
     page = report_page(done, 1)
     assert said.replace("'", "&#x27;") in page
     assert "Records drawn anew" in page
     # and of a run without constraints nothing
     assert "redrawn" not in result_object(done, 2)
-    assert run_detail(done, 2).redrawn == ""
-    assert "Constraints:" not in summarise(done, find_run(done, 2))
+    assert read_run_detail(done, 2).redrawn_text == ""
+    assert "Constraints:" not in run_summary_text(done, find_run(done, 2))
     assert "Records drawn anew" not in report_page(done, 2)
 
 
@@ -156,4 +156,4 @@ def test_no_public_file_has_them(done: Workspace, tmp_path: Any) -> None:
         content = path.read_bytes()
         assert b"redrawn" not in content
         assert b"adult_spouse" not in content
-    assert "redrawn" not in make_public_report(done, 1).html()
+    assert "redrawn" not in make_public_report(done, 1).to_html()

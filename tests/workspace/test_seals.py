@@ -16,22 +16,22 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import AuditHead, AuditRow, audit_rows, read_head, verify_audit_log, write_head_file
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import examine_release
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.queue import claim, fail, request_stop, resume
-from sfumato.workspace.jobs.runs import Entry, enter_again, enter_run, enter_runs, result_object
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.ingest.files import SourceFile
+from sfumato.workspace.jobs.queue import claim_task, fail_task, requeue_run, stop_run
+from sfumato.workspace.jobs.runs import RunEntry, enter_run, enter_runs, reenter_run, result_object
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.policy import read_policy_of_workspace
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.service.deletion import delete_run
 from sfumato.workspace.service.release import write_run_release
-from sfumato.workspace.store.keys import NoKey, new_key, write_key
+from sfumato.workspace.store.keys import NoKey, generate_key, write_key
 from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.upkeep.adopting import adopt_workspace
 from sfumato.workspace.upkeep.integrity import NotAsSealed, verify_run, verify_workspace
 
 Enter = Callable[..., int]
-SOURCE = Source("simulated.csv", b"simulated")
+SOURCE = SourceFile("simulated.csv", b"simulated")
 
 
 @pytest.fixture(scope="module")
@@ -40,13 +40,13 @@ def made(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdat
     directory = tmp_path_factory.mktemp("sealed") / "workspace"
     with Workspace.create(directory, KEY) as workspace:
         enter_run(workspace, *_entry(small))
-        work(directory, idle=0)
+        run_worker(directory, idle=0)
         run_id = enter_run(workspace, *_entry(small))
-        request_stop(workspace, run_id, RunState.INTERRUPTED)
+        stop_run(workspace, run_id, RunState.INTERRUPTED)
     return directory
 
 
-def _entry(small: tuple[Recipe, Microdata]) -> tuple[Recipe, Source, Microdata]:
+def _entry(small: tuple[Recipe, Microdata]) -> tuple[Recipe, SourceFile, Microdata]:
     return small[0], SOURCE, small[1]
 
 
@@ -193,8 +193,8 @@ def test_a_run_that_was_deleted_is_no_alarm(sealed: Workspace) -> None:
 @pytest.mark.slow
 def test_one_that_stood_beside_another_may_be_deleted(sealed: Workspace, small: tuple[Recipe, Microdata]) -> None:
     recipe, data = small
-    runs = enter_runs(sealed, [Entry(recipe, SOURCE, data), Entry(recipe, SOURCE, data)])
-    work(sealed.directory, idle=0)
+    runs = enter_runs(sealed, [RunEntry(recipe, SOURCE, data), RunEntry(recipe, SOURCE, data)])
+    run_worker(sealed.directory, idle=0)
     forged(sealed, "UPDATE companion SET companion_id = 1")
     with pytest.raises(NotAsSealed, match="beside it"):
         verify_run(sealed, runs[0])
@@ -205,39 +205,39 @@ def test_one_that_stood_beside_another_may_be_deleted(sealed: Workspace, small: 
 
 
 def test_a_run_that_goes_on_is_sealed_task_by_task(sealed: Workspace, small: tuple[Recipe, Microdata]) -> None:
-    resume(sealed, 2)
+    requeue_run(sealed, 2)
     assert wrong(sealed) == ""
-    held = claim(sealed, "me")
+    held = claim_task(sealed, "me")
     assert held is not None
     assert wrong(sealed) == ""
-    fail(sealed, held, "it did not converge")
+    fail_task(sealed, held, "it did not converge")
     assert wrong(sealed) == ""
-    resume(sealed, 2)
-    work(sealed.directory, idle=0)
+    requeue_run(sealed, 2)
+    run_worker(sealed.directory, idle=0)
     assert find_run(sealed, 2).state is RunState.DONE
     assert wrong(sealed) == ""
-    again = enter_again(sealed, 2)
+    again = reenter_run(sealed, 2)
     assert verify_run(sealed, again).message == ""
 
 
 def test_results_of_a_run_that_was_stopped_are_held_too(sealed: Workspace) -> None:
-    resume(sealed, 2)
+    requeue_run(sealed, 2)
     work_a_little(sealed)
-    request_stop(sealed, 2, RunState.CANCELLED)
+    stop_run(sealed, 2, RunState.CANCELLED)
     assert wrong(sealed) == ""
     forged(sealed, "UPDATE artefact SET sha256 = 'x' WHERE run_id = 2 AND name = 'fit/0'")
     assert "table fit/0" in wrong(sealed)
 
 
 def work_a_little(workspace: Workspace) -> None:
-    from sfumato.workspace.jobs.queue import finish
-    from sfumato.workspace.jobs.run_task import TaskResult, run_task, task_input
+    from sfumato.workspace.jobs.queue import finish_task
+    from sfumato.workspace.jobs.run_task import TaskResult, read_task_input, run_task
 
-    held = claim(workspace, "me")
+    held = claim_task(workspace, "me")
     assert held is not None
-    found = run_task(workspace.directory, task_input(workspace, held))
+    found = run_task(workspace.directory, read_task_input(workspace, held))
     assert isinstance(found, TaskResult)
-    finish(workspace, held, found)
+    finish_task(workspace, held, found)
 
 
 def test_verdicts_follow_from_the_rows_even_where_their_seal_agrees(sealed: Workspace) -> None:
@@ -246,7 +246,7 @@ def test_verdicts_follow_from_the_rows_even_where_their_seal_agrees(sealed: Work
     from sfumato.workspace.store.seals import seal_run
 
     forged(sealed, FAIL_TO_PASS)
-    with sealed.writing() as connection:
+    with sealed.write_transaction() as connection:
         connection.execute("DELETE FROM seal WHERE part LIKE 'verdict %'")
         seal = seal_run(connection, sealed.sealer, 1)
         append_act(connection, AuditAct.RUN_FINISHED, "run 1", tasks_done=0, tasks=0, seal=seal)
@@ -271,10 +271,10 @@ def test_without_its_key_a_workspace_is_looked_at_and_nothing_goes_out(sealed: W
 
 
 def test_a_run_is_stopped_without_a_key_and_that_is_said(sealed: Workspace, tmp_path: Path) -> None:
-    resume(sealed, 2)
+    requeue_run(sealed, 2)
     (sealed.directory / "key").rename(tmp_path / "key")
     with Workspace.open(sealed.directory) as opened:
-        assert request_stop(opened, 2, RunState.CANCELLED)
+        assert stop_run(opened, 2, RunState.CANCELLED)
     (tmp_path / "key").rename(sealed.directory / "key")
     assert "(run cancelled) has no seal: it was written without the workspace's key" in wrong(sealed)
 
@@ -283,7 +283,7 @@ def test_a_run_is_stopped_without_a_key_and_that_is_said(sealed: Workspace, tmp_
 def outside(tmp_path: Path) -> Path:
     path = tmp_path / "elsewhere" / "seal"
     path.parent.mkdir()
-    write_key(path, new_key())
+    write_key(path, generate_key())
     return path
 
 
@@ -294,10 +294,10 @@ def test_the_policy_may_name_a_key_outside(
     with Workspace.open(sealed.directory) as opened:
         assert wrong(opened) == "no row is sealed yet by the key that policy.toml names; the next act will be"
         run_id = enter_run(opened, *_entry(small))
-        work(opened.directory, idle=0)
+        run_worker(opened.directory, idle=0)
         assert wrong(opened) == ""
         assert verify_run(opened, 1).message == verify_run(opened, run_id).message == ""
-        own = opened.sealers()[-1]
+        own = opened.all_sealers()[-1]
         number = read_head(opened.connection).number
         row = opened.connection.execute("SELECT hash FROM audit WHERE number = ?", (number,)).fetchone()[0]
         import hmac
@@ -314,7 +314,7 @@ def test_the_policy_may_name_a_key_outside(
 
 @pytest.mark.parametrize("name", ["relative", "{directory}/inside", "/not/there"])
 def test_a_sealing_key_lies_outside_and_is_there(sealed: Workspace, name: str) -> None:
-    write_key(sealed.directory / "inside", new_key())
+    write_key(sealed.directory / "inside", generate_key())
     path = name.format(directory=sealed.directory)
     (sealed.directory / "policy.toml").write_text(f'[seal]\nkey = "{path}"\n')
     with Workspace.open(sealed.directory) as opened, pytest.raises(NoKey):
@@ -353,8 +353,8 @@ def test_runs_of_an_earlier_version_say_so_and_are_no_error(
         assert "run 1 is not sealed: made by an earlier version" in verify_run(opened, 1, strict=True).message
         assert result_object(opened, 1)["rows"]
         assert findings(opened)["run_sealed"] == "block", "it goes out for a reason only"
-        resume(opened, 2)
-        work(opened.directory, idle=0)
+        requeue_run(opened, 2)
+        run_worker(opened.directory, idle=0)
         assert verify_run(opened, 2).message == "", "one that ends under this version is sealed"
         forged(opened, "UPDATE audit SET details = '{}' WHERE number = 2")
         rebuild(opened)

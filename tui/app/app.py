@@ -1,4 +1,4 @@
-"""The terminal app: two screens over a workspace. It shows; workers of their own compute."""
+"""The terminal app: screens over a workspace. It shows results; workers in other processes compute."""
 
 from __future__ import annotations
 
@@ -22,26 +22,32 @@ from textual.message import Message
 from textual.screen import Screen
 
 from sfumato.workspace.errors import WorkspaceError
-from sfumato.workspace.store.runs import RunState, find_run, run_line
+from sfumato.workspace.store.runs import RunState, find_run, summarise_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.visible_text import replace_unprintable, replace_unprintable_in_lines
 
 from ..keys.acts import KEYLESS, bind
 from ..keys.own_keys import MODIFIERS, NAMES, key_for
-from ..parts.page import TellsErrors
+from ..parts.page import ShowsErrors
 from ..session import jobs
-from ..session.command_lines import REMEMBERED, Words, command_text
+from ..session.command_lines import MOST_REMEMBERED, Words, command_text
 from ..session.gate_answers import GateMemory
 from ..session.messages import (
-    CompanionsNamed,
+    CompanionRunsOffered,
     ErrorMessage,
-    FileLookedAt,
+    FileFormatDetected,
     JobDone,
-    KeysRead,
+    KeymapLoaded,
     WorkspaceChanged,
     WorkspaceOpened,
 )
-from ..session.notification import LONG_SECONDS, WAYS, RunWatch, sequence, way_of
+from ..session.notification import (
+    LONG_SECONDS,
+    NOTIFICATION_WAYS,
+    EndedRunWatch,
+    notification_sequence,
+    notification_way,
+)
 from ..session.places import keys_file
 from ..session.reading_notice import ReadingNotice
 from ..session.state import AppState, StateWriter, load_state
@@ -50,22 +56,22 @@ from ..terminal.device import HUNG_UP, terminal_is_there
 from ..terminal.diff_output import DiffOutput
 from ..terminal.key_queue import KeyQueue
 from ..terminal.painting import SinglePaintScreen, paint_often, share_styles
-from .memory import share_arenas
-from .projects import Projects
-from .themes import THEMES, first_theme
+from .memory import limit_malloc_arenas
+from .projects import ProjectsScreen
+from .themes import THEMES, initial_theme
 
 POLL_SECONDS = 1.0
 POLLS_PER_SWEEP = 10
-COLLECTED_AFTER = (10_000, 20, 20)
+GC_THRESHOLDS = (10_000, 20, 20)
 """Allocations, and collections of younger objects, before Python looks for garbage: by default it holds up every key."""
-COLLECTED_KEYS = 10
+KEYS_PER_COLLECTION = 10
 """After so many keys it is looked for when nobody presses one."""
 SWITCH_SECONDS = 0.0005
 """For how long a thread that computes may keep the event loop waiting: for each key it waits several times."""
 
 
-class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
-    alone = False
+class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
+    owns_process = False
     """Whether the process is there for nothing but the app, which then may settle how its memory is looked after."""
     TITLE = "Sfumato"
     ALLOW_SELECT = False
@@ -93,19 +99,19 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
     ]
 
     def __init__(self, directory: Path, run_id: int | None = None) -> None:
-        """Raises NotAWorkspace, and NotFound where there is no such run."""
+        """Open the app on a workspace. Raises NotAWorkspace, and NotFound where there is no such run."""
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.directory = directory
-        self.state = _first_state(directory, run_id)
+        self.state = _initial_state(directory, run_id)
         self.reading_notice = ReadingNotice(self)
         self.gate_memory = GateMemory()
         self.notices: list[str] = []
-        self._commands: deque[str] = deque(maxlen=REMEMBERED)
+        self._commands: deque[str] = deque(maxlen=MOST_REMEMBERED)
         self._started: list[subprocess.Popen[bytes]] = []
         self.own_keys: Mapping[str, str] = {}
         self._keeper = StateWriter()
         self._polls = self._spared = 0
-        self._watch = RunWatch()
+        self._watch = EndedRunWatch()
         self._keys_seen = self._keys_collected = 0
         self._use_own_themes()
         if os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_TTY"):
@@ -114,21 +120,21 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
     def _use_own_themes(self) -> None:
         for theme in THEMES.values():
             self.register_theme(theme)
-        self.theme = first_theme(self.state.theme, no_color=self.no_color)
+        self.theme = initial_theme(self.state.theme, no_color=self.no_color)
         for name in set(self.available_themes) - set(THEMES):
             self.unregister_theme(name)
 
     def get_default_screen(self) -> Screen[Any]:
-        """The root is the list of projects."""
-        return Projects()
+        """Return the list of projects, the root screen."""
+        return ProjectsScreen()
 
     async def on_mount(self) -> None:
-        """Open what was open, and look for changes once a second."""
+        """Show the screen that was open last, and look for changes once a second."""
         self._workspace = Workspace.open(self.directory, read_only=True)
         self._version = self._workspace.data_version
-        self._watch.ended(self._workspace.connection)
+        self._watch.newly_ended_runs(self._workspace.connection)
         self._has_terminal = not self.is_headless and terminal_is_there()
-        self.set_interval(POLL_SECONDS, self._poll)
+        self.set_interval(POLL_SECONDS, self._poll_workspace)
         self.app_resume_signal.subscribe(self, lambda _: self.action_redraw())
         self.theme_changed_signal.subscribe(self, lambda theme: self.remember(theme=theme.name))
         self.call_after_refresh(self._import_screens)
@@ -137,39 +143,39 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
 
     @work(thread=True, exit_on_error=False)
     def _import_screens(self) -> None:
-        """The first picture does not wait for the other screens, nor the first key after it."""
+        """Import the other screens in a thread, so that neither the first picture nor the first key waits for them."""
         importlib.import_module("sfumato.tui.app.project")
-        self._spare_modules()
-        self._read_keys()
+        self._freeze_modules()
+        self._load_own_keys()
 
-    def _spare_modules(self) -> None:
-        """Never look for garbage in what modules have brought: going through numerical libraries takes 50 ms."""
-        if self.alone and len(sys.modules) > self._spared:
+    def _freeze_modules(self) -> None:
+        """Exclude imported modules from garbage collection, which would take 50 ms with numerical libraries."""
+        if self.owns_process and len(sys.modules) > self._spared:
             self._spared = len(sys.modules)
             gc.freeze()
 
     def _collect_when_idle(self) -> None:
-        """Look for garbage once nobody has pressed a key for a second: a screen that was closed is some, and would pile up."""
+        """Collect garbage, such as closed screens, once no key has been pressed for a second."""
         keys, before = self.keys_taken, self._keys_seen
         self._keys_seen = keys
-        if self.alone and keys == before and keys - self._keys_collected >= COLLECTED_KEYS:
+        if self.owns_process and keys == before and keys - self._keys_collected >= KEYS_PER_COLLECTION:
             self._keys_collected = keys
             gc.collect()
 
-    def _read_keys(self) -> None:
-        """The user's own keys, which need every screen to be known."""
+    def _load_own_keys(self) -> None:
+        """Read the user's own keys, once all screens are imported."""
         file = keys_file()
         if not file.exists():
             return
         from ..keys.keymap import BadKeymap, read_keymap
 
         try:
-            self.post_message(KeysRead(read_keymap(file)))
+            self.post_message(KeymapLoaded(read_keymap(file)))
         except BadKeymap as error:
             self.post_message(ErrorMessage(f"{error}. The keys are as they come"))
 
-    @on(KeysRead)
-    def _take_keys(self, event: KeysRead) -> None:
+    @on(KeymapLoaded)
+    def _apply_own_keys(self, event: KeymapLoaded) -> None:
         self.set_keymap(event.keymap)
 
     def set_keymap(self, keymap: Mapping[str, str]) -> None:
@@ -180,47 +186,52 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         self._workspace.close()
         self._keeper.close()
 
-    def _poll(self) -> None:
-        """Have the screens read again when somebody wrote, and now and then in case a worker has died."""
+    def _poll_workspace(self) -> None:
+        """Make the screens read again when the workspace was written, and now and then in case a worker has died."""
         if self._has_terminal and not terminal_is_there():
             self._keeper.close()
             os._exit(HUNG_UP)
-        self._spare_modules()
+        self._freeze_modules()
         self._collect_when_idle()
         self._polls += 1
         version = self._workspace.data_version
         if version != self._version or self._polls % POLLS_PER_SWEEP == 0:
             self._version = version
             self._started = [worker for worker in self._started if worker.poll() is None]
-            way = way_of(os.environ, self.state.notify, otherwise="bell")
-            send(self, sequence(way, self._watch.ended(self._workspace.connection), in_tmux="TMUX" in os.environ))
+            way = notification_way(os.environ, self.state.notify, otherwise="bell")
+            send(
+                self,
+                notification_sequence(
+                    way, self._watch.newly_ended_runs(self._workspace.connection), in_tmux="TMUX" in os.environ
+                ),
+            )
             self.refresh_page()
 
     def refresh_page(self) -> None:
-        """Have the screen read the workspace again. Those below do so when they are back: Textual would paint them now."""
+        """Make the current screen read the workspace again. Screens below it do so when they return: Textual would paint them now."""
         if self.screen_stack:  # none is left while the app ends
             self.screen.post_message(WorkspaceChanged())
 
     def remember(self, **changes: Any) -> None:
-        """Change what is kept between sessions, and write it down."""
+        """Change the state that is kept between sessions, and save it."""
         state = replace(self.state, **changes)
         if state != self.state:
             self.state = state
-            self._keeper.keep(self.directory, state)
+            self._keeper.write_later(self.directory, state)
 
-    async def open(self, screen: SinglePaintScreen[Any], answered: Callable[[Any], None] | None = None) -> None:
+    async def open(self, screen: SinglePaintScreen[Any], on_answer: Callable[[Any], None] | None = None) -> None:
         """Show a screen above the others, painted once rather than at every step of its mounting."""
         with self.batch_update():
             screen.fit(self.size)
-            await self.push_screen(screen, answered)
+            await self.push_screen(screen, on_answer)
 
     async def open_project(self, project_id: int, run_id: int | None = None, tab: str = "runs") -> None:
         """Show a project above the list of projects."""
-        from .project import Project
+        from .project import ProjectScreen
 
         row = self.state.row if project_id == self.state.project else ""
         self.remember(project=project_id, run=run_id, tab=tab, row=row)
-        await self.open(Project(project_id, run_id, tab))
+        await self.open(ProjectScreen(project_id, run_id, tab))
 
     def action_redraw(self) -> None:
         """Paint the whole screen again, whatever another program has left on it."""
@@ -228,120 +239,120 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         self.screen.refresh()
 
     def get_key_display(self, binding: Binding) -> str:
-        """Keys by name where their sign is in few fonts; none for an act without a key."""
+        """Return the name of a key whose sign is in few fonts, and nothing for an act without a key."""
         if binding.key.startswith(KEYLESS):
             return ""
         return NAMES.get(binding.key) or super().get_key_display(binding)
 
     async def on_key(self, event: events.Key) -> None:
-        """Say so where a key does nothing: no widget has typed it, and no act of this place has it."""
+        """Show a message where a key does nothing: no widget has taken it, and no act of this place has it."""
         active = self.screen.active_bindings.get(event.key)
         if event.key not in MODIFIERS and (active is None or not active.enabled):
-            from ..manual.help import does_nothing
+            from ..manual.help import no_effect_message
 
             self.clear_notifications()
-            self.say(f"{does_nothing(event.key)}; {key_for(self, 'keys')} lists the keys that do", seconds=2)
+            self.say(f"{no_effect_message(event.key)}; {key_for(self, 'keys')} lists the keys that do", seconds=2)
 
     async def action_close_place(self) -> None:
         """Close the screen; at the top ask whether to quit when something runs."""
         if len(self.screen_stack) > 1:
-            await self._close_screen()
+            await self._close_screen_after_asking()
             return
         await self._quit_after_asking()
 
     async def action_quit(self) -> None:
-        """``ctrl+q``: the same question as at the top, wherever the app is."""
+        """Quit after the same question as at the top, on every screen (``ctrl+q``)."""
         await self._quit_after_asking()
 
     async def _quit_after_asking(self) -> None:
-        """Quit; ask first where a run would go on or text would be lost."""
-        unsaved = self._unsaved()
-        running = self._unended()
+        """Quit; ask first where a run would continue or text would be lost."""
+        unsaved = self._unsaved_warning()
+        running = self._active_run_ids()
         if not running and not unsaved:
             self.exit()
             return
-        from ..parts.dialogs import Confirm
+        from ..parts.dialogs import ConfirmDialog
 
-        if isinstance(self.screen, Confirm):
+        if isinstance(self.screen, ConfirmDialog):
             self.exit()
             return
         one = len(running) == 1
         names = f"Run {running[0]} keeps" if one else f"Runs {', '.join(map(str, running))} keep"
         said = [unsaved] if unsaved else []
         said += [f"{names} running if you quit."] if running else []
-        question = Confirm("Quit Sfumato?", " ".join(said), "Quit")
+        question = ConfirmDialog("Quit Sfumato?", " ".join(said), "Quit")
         await self.open(question, lambda yes: self.exit() if yes else None)
 
-    def _unsaved(self) -> str:
-        """What of the screens would be lost, in a sentence; empty where nothing would."""
+    def _unsaved_warning(self) -> str:
+        """Return what of the screens would be lost, in a sentence; empty where nothing would."""
         return next(filter(None, (getattr(screen, "unsaved", "") for screen in self.screen_stack)), "")
 
-    def _unended(self) -> list[int]:
-        """The runs that have not ended."""
+    def _active_run_ids(self) -> list[int]:
+        """Return the runs that have not ended."""
         rows = self._workspace.connection.execute("SELECT id, state FROM run ORDER BY id")
-        return [int(row[0]) for row in rows if not RunState(row[1]).ended]
+        return [int(row[0]) for row in rows if not RunState(row[1]).is_final]
 
-    async def _close_screen(self) -> None:
+    async def _close_screen_after_asking(self) -> None:
         """Leave the screen; ask first where what was typed there would be lost."""
         unsaved = str(getattr(self.screen, "unsaved", ""))
         if not unsaved:
             await self._leave_screen()
             return
-        from ..parts.dialogs import Confirm
+        from ..parts.dialogs import ConfirmDialog
 
-        question = Confirm("Discard the text?", unsaved, "Discard")
+        question = ConfirmDialog("Discard the text?", unsaved, "Discard")
 
-        def answered(yes: bool | None) -> None:
+        def leave_if_confirmed(yes: bool | None) -> None:
             if yes:
                 self.call_later(self._leave_screen)
 
-        await self.open(question, answered)
+        await self.open(question, leave_if_confirmed)
 
     async def _leave_screen(self) -> None:
         await self.pop_screen()
         self.remember(project=None)
 
     async def action_leave(self) -> None:
-        """Leave the screen; from the list of projects nothing is left by accident."""
+        """Leave the screen; on the list of projects show how to quit instead."""
         if len(self.screen_stack) == 1:
             self.say(f"{key_for(self, 'close')} quits; runs keep running")
         else:
-            await self._close_screen()
+            await self._close_screen_after_asking()
 
     async def action_keys(self) -> None:
         """List the acts of this place, and run one."""
-        from ..manual.help import HelpAct, Keys, acts_here
+        from ..manual.help import HelpAct, KeysDialog, available_acts
 
-        if isinstance(self.screen, Keys):
+        if isinstance(self.screen, KeysDialog):
             return
 
-        def answered(chosen: HelpAct | None) -> None:
+        def run_chosen_act(chosen: HelpAct | None) -> None:
             if chosen is not None and chosen.run is not None:
                 self.call_later(self.run_action, *chosen.run)
 
-        await self.open(Keys(acts_here(self.screen)), answered)
+        await self.open(KeysDialog(available_acts(self.screen)), run_chosen_act)
 
     def action_command_palette(self) -> None:
         """Show the palette, once."""
-        from .palette import Palette
+        from .palette import ActPalette
 
-        if not isinstance(self.screen, Palette):
-            self.push_screen(Palette(id="--command-palette"))
+        if not isinstance(self.screen, ActPalette):
+            self.push_screen(ActPalette(id="--command-palette"))
 
     async def action_command_line(self) -> None:
-        """Take a command by name, such as ``runs failed``, and do it."""
-        from .command_line import Command, CommandLine
+        """Ask for a command by name, such as ``runs failed``, and run it."""
+        from .command_line import CommandLine, TypedCommand
 
-        def answered(found: Command | None) -> None:
+        def run_command(found: TypedCommand | None) -> None:
             if found is not None:
-                self.call_later(self._command, found.act, found.words, found.run.run)
+                self.call_later(self._run_typed_command, found.act, found.words, found.run.run)
 
         if not isinstance(self.screen, CommandLine):
-            await self.open(CommandLine(self.screen), answered)
+            await self.open(CommandLine(self.screen), run_command)
 
-    async def _command(self, act: str, words: str, run: tuple[str, DOMNode] | None) -> None:
-        """Do an act; the words behind it are rows to show, a run, a theme or a topic of the manual."""
-        from ..manual.manual import Manual
+    async def _run_typed_command(self, act: str, words: str, run: tuple[str, DOMNode] | None) -> None:
+        """Run an act; the words after it are rows to show, a run, a theme or a topic of the manual."""
+        from ..manual.manual import ManualDialog
 
         if words and act == "theme":
             if words not in THEMES:
@@ -349,7 +360,7 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
                 return
             self.theme = words
         elif words and act == "manual":
-            await self.open(Manual((words,)))
+            await self.open(ManualDialog((words,)))
         elif words and (take := getattr(self.screen, "take_words", None)) is not None:
             await take(act, words)
         elif words:
@@ -359,20 +370,22 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
 
     async def action_manual(self) -> None:
         """Open the manual at the page that fits what has the focus."""
-        from ..manual.manual import Manual, topics_here
+        from ..manual.manual import ManualDialog, current_topics
 
-        if not isinstance(self.screen, Manual):
-            await self.open(Manual(topics_here(self.screen_stack)))
+        if not isinstance(self.screen, ManualDialog):
+            await self.open(ManualDialog(current_topics(self.screen_stack)))
 
     def action_when_run_ends(self) -> None:
         """Choose what happens when a run ends: nothing, the bell, a message of the desktop."""
-        ways = list(WAYS)
-        now = way_of(os.environ, self.state.notify, otherwise="bell")
+        ways = list(NOTIFICATION_WAYS)
+        now = notification_way(os.environ, self.state.notify, otherwise="bell")
         self.remember(notify=ways[(ways.index(now) + 1) % len(ways)])
-        self.say(f"When a run ends that took {LONG_SECONDS:.0f} seconds or more: {WAYS[self.state.notify]}")
+        self.say(
+            f"When a run ends that took {LONG_SECONDS:.0f} seconds or more: {NOTIFICATION_WAYS[self.state.notify]}"
+        )
 
     async def action_computing(self) -> None:
-        """Say where runs are computed, and in how much memory, until the app is left."""
+        """Ask where runs are computed, and with how much memory, until the app ends."""
         from .computing import computing_form
 
         await self.open(*computing_form(self.say))
@@ -381,52 +394,52 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         self.say(f"{keys_file()} changes keys; sfumato keys prints one to start from")
 
     async def action_notices(self) -> None:
-        """Show what was said in this session."""
-        from ..parts.dialogs import Notices
+        """Show the messages of this session."""
+        from ..parts.dialogs import NoticesDialog
 
-        await self.open(Notices(self.notices))
+        await self.open(NoticesDialog(self.notices))
 
     async def action_audit(self) -> None:
-        """Show every act that changed the workspace, and whether the list was changed."""
-        from .audit import Audit
+        """Show every act that changed the workspace, and whether the audit log was changed."""
+        from .audit import AuditLogDialog
 
-        await self.open(Audit())
+        await self.open(AuditLogDialog())
 
     async def action_new_run(self) -> None:
         from ..parts.dialogs import NewRun
 
         def start(answer: tuple[str, str | None] | None) -> None:
             if answer is not None:
-                self.job(partial(jobs.look_at_recipe, self.directory, *answer))
+                self.job(partial(jobs.run_unless_companions, self.directory, *answer))
 
         await self.open(NewRun(), start)
 
-    @on(CompanionsNamed)
-    async def _ask_for_companions(self, event: CompanionsNamed) -> None:
-        """Ask whether a recipe is run with those it names."""
-        from ..parts.dialogs import Choose
+    @on(CompanionRunsOffered)
+    async def _ask_for_companions(self, event: CompanionRunsOffered) -> None:
+        """Ask whether to run a recipe with the companions that it names."""
+        from ..parts.dialogs import ChoiceDialog
 
         several = "companions" if len(event.companions) > 1 else "companion"
         answers = (f"with its {several}: {', '.join(event.companions)}", "alone")
-        starts = (jobs.run_together, jobs.run_recipe)
+        starts = (jobs.run_with_companions, jobs.run_recipe)
 
-        def answered(place: int | None) -> None:
+        def start_chosen_runs(place: int | None) -> None:
             if place is not None:
                 self.job(partial(starts[place], self.directory, event.recipe, event.data))
 
-        await self.open(Choose(f"Run {event.recipe}", 2, answers.__getitem__, 0), answered)
+        await self.open(ChoiceDialog(f"Run {event.recipe}", 2, answers.__getitem__, 0), start_chosen_runs)
 
     async def action_evaluate(self) -> None:
         """Ask for files of another tool, and score them."""
-        from .evaluation import draft_in, evaluation_form
-        from .project import Project
+        from .evaluation import evaluation_form, project_draft
+        from .project import ProjectScreen
 
-        project = next((screen for screen in self.screen_stack if isinstance(screen, Project)), None)
-        draft = None if project is None else draft_in(project.project_id, self._workspace)
+        project = next((screen for screen in self.screen_stack if isinstance(screen, ProjectScreen)), None)
+        draft = None if project is None else project_draft(project.project_id, self._workspace)
         await self.open(*evaluation_form(self, draft))
 
     def note_command(self, words: Words) -> None:
-        """Remember the command that does what was just done."""
+        """Remember the command that is equivalent to the last act."""
         if words:
             self._commands.append(command_text(self.directory, words))
 
@@ -435,39 +448,39 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
         self._commands.append(replace_unprintable(text))
 
     async def action_commands(self) -> None:
-        """Show the commands that equal what is shown and what was done."""
-        from .commands import Commands
+        """Show the commands that are equivalent to what is shown and what was done."""
+        from .commands import EquivalentCommands
 
-        if isinstance(self.screen, Commands):
+        if isinstance(self.screen, EquivalentCommands):
             return
         words: Words = getattr(self.screen, "command_words", tuple)()
-        await self.open(Commands(command_text(self.directory, words) if words else "", tuple(self._commands)))
+        await self.open(EquivalentCommands(command_text(self.directory, words) if words else "", tuple(self._commands)))
 
     async def action_doctor(self) -> None:
         """Check installation, terminal and workspace."""
-        from .doctor import Doctor
+        from .doctor import DoctorDialog
 
-        if not isinstance(self.screen, Doctor):
-            await self.open(Doctor())
+        if not isinstance(self.screen, DoctorDialog):
+            await self.open(DoctorDialog())
 
     async def action_import(self) -> None:
-        """Ask for a file, and bring it into a project."""
+        """Ask for a file, and import it into a project."""
         root = self.screen_stack[0]
-        assert isinstance(root, Projects)
+        assert isinstance(root, ProjectsScreen)
         await root.action_import()
 
     def run_again(self, run_id: int) -> None:
         self.job(partial(jobs.run_again, self.directory, run_id))
 
-    def resume(self, run_id: int) -> None:
-        self.job(partial(jobs.resume, self.directory, run_id))
+    def resume_run(self, run_id: int) -> None:
+        self.job(partial(jobs.resume_run, self.directory, run_id))
 
-    def interrupt(self, run_id: int) -> None:
-        self.job(partial(jobs.interrupt, self.directory, run_id))
+    def interrupt_run(self, run_id: int) -> None:
+        self.job(partial(jobs.interrupt_run, self.directory, run_id))
 
     @work(thread=True, group="jobs", exit_on_error=False)
     def job(self, task: Callable[[], Message]) -> None:
-        """Do something to the workspace, off the event loop."""
+        """Run a task on the workspace in a thread and post the message that it returns."""
         from sfumato.engine.errors import EngineError
 
         try:
@@ -476,17 +489,17 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
             self.post_message(ErrorMessage(str(error)))
 
     @on(JobDone)
-    async def _job_done(self, event: JobDone) -> None:
-        from .project import Project
+    async def _handle_finished_job(self, event: JobDone) -> None:
+        from .project import ProjectScreen
 
         if event.worker is not None:
             self._started.append(event.worker)
         self.reading_notice.end()
         self.say(event.text)
         self.note_command(event.command)
-        project = next((screen for screen in self.screen_stack if isinstance(screen, Project)), None)
+        project = next((screen for screen in self.screen_stack if isinstance(screen, ProjectScreen)), None)
         if project is not None and event.run_id is not None and event.project_id in (None, project.project_id):
-            project.look_at(event.run_id)
+            project.select_run(event.run_id)
             if event.tab:
                 await project.action_show_tab(event.tab)
         elsewhere = project is not None and project is self.screen and event.project_id != project.project_id
@@ -494,76 +507,76 @@ class SfumatoApp(TellsErrors, DiffOutput, KeyQueue):
             if elsewhere:
                 await self.pop_screen()
             await self.open_project(event.project_id, event.run_id, event.tab)
-            if event.imported and isinstance(self.screen, Project):
+            if event.is_import and isinstance(self.screen, ProjectScreen):
                 self.screen.ask_roles()
         self.refresh_page()
 
-    @on(FileLookedAt)
-    async def _file_looked_at(self, event: FileLookedAt) -> None:
+    @on(FileFormatDetected)
+    async def _ask_file_format(self, event: FileFormatDetected) -> None:
         """Ask how a file is read before it is stored."""
         self.reading_notice.end()
         from ..session import jobs
-        from .reading import Reading, asked_format
+        from .reading import ReadingForm, format_from_answers
 
-        def answered(answers: dict[str, Any] | None) -> None:
+        def import_as_answered(answers: dict[str, Any] | None) -> None:
             if answers is not None:
-                said = asked_format(answers)
+                said = format_from_answers(answers)
                 self.reading_notice.begin(event.file)
                 self.job(partial(jobs.import_file, self.directory, event.file, event.project, said))
 
-        await self.open(Reading(Path(event.file).name, event.head, event.found), answered)
+        await self.open(ReadingForm(Path(event.file).name, event.head, event.detection), import_as_answered)
 
     @on(WorkspaceOpened)
-    async def _workspace_opened(self, event: WorkspaceOpened) -> None:
-        """Look at another workspace, from its list of projects."""
+    async def _show_opened_workspace(self, event: WorkspaceOpened) -> None:
+        """Show another workspace, from its list of projects."""
         self._workspace.close()
         self.directory = event.directory
         self.gate_memory = GateMemory()
         self._workspace = Workspace.open(self.directory, read_only=True)
         self._version = self._workspace.data_version
-        self._watch = RunWatch()
+        self._watch = EndedRunWatch()
         self.state = replace(load_state(self.directory), theme=self.state.theme, notify=self.state.notify)
         self.refresh_page()
 
     @on(ErrorMessage)
-    def _trouble(self, event: ErrorMessage) -> None:
+    def _show_error(self, event: ErrorMessage) -> None:
         self.reading_notice.end()
         self.say(event.text, severity="error")
 
     def say(self, text: str, severity: Any = "information", seconds: float | None = None) -> None:
-        """Show a message for a while, and keep it."""
+        """Show a message for some seconds, and keep it in the list of notices."""
         text = replace_unprintable_in_lines(text)
         self.notices.append(text)
         self.notify(text, severity=severity, timeout=seconds, markup=False)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        from .palette import commands
+        from .palette import palette_commands
 
-        yield from commands(self, screen)
+        yield from palette_commands(self, screen)
 
 
-def _first_state(directory: Path, run_id: int | None) -> AppState:
-    """The saved state, or the run that was asked for. Raises NotAWorkspace and NotFound."""
+def _initial_state(directory: Path, run_id: int | None) -> AppState:
+    """Return the saved state, changed to the requested run if there is one. Raises NotAWorkspace and NotFound."""
     with Workspace.open(directory, read_only=True) as workspace:
         state = load_state(directory)
         if run_id is not None:
-            line = run_line(workspace, find_run(workspace, run_id).id)
-            ended = "verdicts" if line.tally.total else "results"
-            tab = ended if line.run.state.ended else "runs"
+            line = summarise_run(workspace, find_run(workspace, run_id).id)
+            ended = "verdicts" if line.verdicts.total else "results"
+            tab = ended if line.run.state.is_final else "runs"
             return replace(state, project=line.run.project_id, run=run_id, tab=tab, row="")
         known = workspace.connection.execute("SELECT 1 FROM project WHERE id = ?", (state.project,)).fetchone()
         return state if known else replace(state, project=None, run=None)
 
 
-def launch(directory: Path, run_id: int | None = None, mouse: bool = True) -> None:
-    """Run the app on a workspace until the user leaves; ``run_id`` is the run to look at first.
+def launch_app(directory: Path, run_id: int | None = None, mouse: bool = True) -> None:
+    """Run the app on a workspace until the user leaves; ``run_id`` is the run to show first.
 
     Raises NotAWorkspace, and NotFound where there is no such run.
     """
-    share_arenas()
+    limit_malloc_arenas()
     app = SfumatoApp(directory, run_id)
-    app.alone = True
-    gc.set_threshold(*COLLECTED_AFTER)
+    app.owns_process = True
+    gc.set_threshold(*GC_THRESHOLDS)
     sys.setswitchinterval(SWITCH_SECONDS)
     paint_often()
     share_styles()

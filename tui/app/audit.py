@@ -11,14 +11,14 @@ from textual.content import Content
 
 from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
-from sfumato.tui.session.audit_verification import verified
-from sfumato.tui.session.export import Exportable, lines_of
-from sfumato.tui.widgets.tables import Table, TableColumn
+from sfumato.tui.session.audit_verification import verify_sealed_workspace
+from sfumato.tui.session.export import ScreenExport, table_of_records
+from sfumato.tui.widgets.tables import GridTable, TableColumn
 from sfumato.workspace.audit import AuditRow, audit_rows
-from sfumato.workspace.reporting.words import details_text, mark
+from sfumato.workspace.reporting.words import details_text, sign_for
 from sfumato.workspace.visible_text import replace_unprintable
 
-from ..parts.page import Exports
+from ..parts.page import OffersExport
 from ..parts.tables import TableDialog
 
 if TYPE_CHECKING:
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 
 VerifiedLog = tuple[Sequence[AuditRow], bool, str]
 """The rows, whether they are whole, and what there is to say."""
-TABLE: Table[AuditRow] = Table(
+TABLE: GridTable[AuditRow] = GridTable(
     (
         TableColumn("number", "row", 6, "right", cell=lambda row: row.number),
         TableColumn("time", "time (UTC)", 19, cell=lambda row: row.time[:19].replace("T", " ")),
         TableColumn("act", "act", 18, cell=lambda row: row.act),
         TableColumn("subject", "of", 12, cell=lambda row: row.subject),
-        TableColumn("details", "details", 20, grows=1, cell=lambda row: details_text(row.details)),
+        TableColumn("details", "details", 20, grow_order=1, cell=lambda row: details_text(row.details)),
     ),
     key=lambda row: row.number,
 )
 
 
-class Audit(TableDialog[AuditRow, None], Exports):
-    """Newest first; the log is verified when it is opened and on request."""
+class AuditLogDialog(TableDialog[AuditRow, None], OffersExport):
+    """The audit log, newest first; verified when it is opened and on request."""
 
     manual = "operations audit and seals"
-    called = "audit"
-    computes = True
+    id_prefix = "audit"
+    needs_engine = True
 
     BINDINGS: ClassVar[list[BindingType]] = [bind("run", "verify", "Verify", show=True)]
 
@@ -53,46 +53,46 @@ class Audit(TableDialog[AuditRow, None], Exports):
         self._asked = False
 
     def action_verify(self) -> None:
-        """Check the log once more, and say that this was done."""
+        """Verify the log again, and show that this was done."""
         self._asked = True
         self.reload()
 
     def read_query(self) -> Callable[[Workspace], VerifiedLog]:
-        """The log, every row of it checked."""
-        self.say_head("Verifying the audit log …")
-        return _read
+        """Return the query for the log with every row verified."""
+        self.set_head("Verifying the audit log …")
+        return _read_verified_log
 
-    def take(self, answer: VerifiedLog) -> None:
-        """Show it, with the cursor on what is broken."""
+    def show_answer(self, answer: VerifiedLog) -> None:
+        """Show the log with the cursor on the first broken row."""
         rows, whole, said = answer
         self._rows = rows[::-1]
         said, *more = said.splitlines()
         said += f" (and {len(more)} more: sfumato audit verify)" if more and not whole else ""
-        style, sign = ("$success bold", mark("pass")) if whole else ("$error bold", mark("fail"))
+        style, sign = ("$success bold", sign_for("pass")) if whole else ("$error bold", sign_for("fail"))
         words = "The audit log is whole: " if whole else ""
-        self.say_head(Content.assemble((f"{sign} {words}{replace_unprintable(said)}", style)))
+        self.set_head(Content.assemble((f"{sign} {words}{replace_unprintable(said)}", style)))
         if self._asked:
             self.sfumato.say(
                 f"Verified {count_noun(len(self._rows), 'row')} once more", "information" if whole else "error"
             )
-        self.show_rows(TABLE, self._rows, None if whole else _row_named(said))
+        self.show_rows(TABLE, self._rows, None if whole else _broken_row_number(said))
 
-    def reading(self, row: AuditRow) -> str:
+    def describe_row(self, row: AuditRow) -> str:
         return f"row {row.number}, sha256 {row.hash[:16]}: {replace_unprintable(details_text(row.details))}"
 
     def command_words(self) -> tuple[str, ...]:
         return ("audit", "list")
 
-    def exportable(self) -> Exportable | None:
+    def make_exportable(self) -> ScreenExport | None:
         rows = self._rows[::-1]
-        return Exportable("audit-log", lambda: lines_of(AuditRow, rows)) if rows else None
+        return ScreenExport("audit-log", lambda: table_of_records(AuditRow, rows)) if rows else None
 
 
-def _read(workspace: Workspace) -> VerifiedLog:
-    return audit_rows(workspace.connection), *verified(workspace, None)
+def _read_verified_log(workspace: Workspace) -> VerifiedLog:
+    return audit_rows(workspace.connection), *verify_sealed_workspace(workspace, None)
 
 
-def _row_named(said: str) -> int | None:
-    """The row that is said to be broken."""
-    found = re.search(r"\brow (\d+)", said)
+def _broken_row_number(report: str) -> int | None:
+    """Return the number of the row that is reported as broken."""
+    found = re.search(r"\brow (\d+)", report)
     return int(found.group(1)) if found else None

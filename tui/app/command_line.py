@@ -1,4 +1,4 @@
-"""A line to type a command in: a place with words to filter its rows by, or with a run, or any act by its name."""
+"""The line to type a command in: a place with words to filter its rows by, or with a run, or any act by its name."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from textual.widgets import Input
 
 from sfumato.engine.errors import near_miss_hint
 from sfumato.tui.keys.acts import MOVE, bind
-from sfumato.tui.widgets.entries import Entry
+from sfumato.tui.widgets.entries import EntryField
 from sfumato.tui.widgets.lines import Line
-from sfumato.tui.widgets.panel import Box
+from sfumato.tui.widgets.panel import DialogBox
 from sfumato.workspace.store.runs import RunState
 
-from ..manual.help import HelpAct, acts_here
+from ..manual.help import HelpAct, available_acts
 from ..parts.page import Dialog
 from .themes import THEMES
 
 SYNONYMS = {"numbers": "results", "studies": "sweep", "help": "manual", "quit": "close"}
 """Other names of acts."""
-LEFT_OUT = frozenset({"open", "back", "command", "palette", "next_pane"})
+ACTS_WITHOUT_COMMAND = frozenset({"open", "back", "command", "palette", "next_pane"})
 ARGUMENTS: Mapping[str, Sequence[str]] = {
     "runs": tuple(state.value for state in RunState),
     "theme": tuple(THEMES),
@@ -37,47 +37,47 @@ PLACEHOLDER = "a place or an act, such as runs failed, findings 2, report"
 
 
 @dataclass(frozen=True)
-class Command:
-    """An act by its name, and the words behind it."""
+class TypedCommand:
+    """An act by its name, and the words after it."""
 
     act: str
     words: str
     run: HelpAct
 
 
-def commands_here(screen: Screen[Any]) -> dict[str, HelpAct]:
-    """The acts of a screen that a command can name, by the name that is typed, in the order of their table."""
+def available_commands(screen: Screen[Any]) -> dict[str, HelpAct]:
+    """Return the acts of a screen that a command can name, by the typed name, in the order of their table."""
     known = {
         one.act.name.replace("_", "-"): one
-        for one in acts_here(screen)
-        if one.run is not None and one.act.group != MOVE and one.act.name not in LEFT_OUT
+        for one in available_acts(screen)
+        if one.run is not None and one.act.group != MOVE and one.act.name not in ACTS_WITHOUT_COMMAND
     }
     return known | {name: known[act] for name, act in SYNONYMS.items() if act in known}
 
 
-def command_of(text: str, known: Mapping[str, HelpAct]) -> Command | str:
-    """What a line asks for; why it asks for nothing, where it does not. A name may be cut short where only one begins so."""
+def parse_command(text: str, known: Mapping[str, HelpAct]) -> TypedCommand | str:
+    """Return the command of a typed line, or why there is none. A name may be cut short where only one begins so."""
     name, _, words = text.strip().removeprefix(":").strip().partition(" ")
     if not name:
         return "Type the name of a place or an act"
     begun = [one for one in known if one.startswith(name)]
     found = name if name in known else begun[0] if len({known[one].act for one in begun}) == 1 else ""
     if found:
-        return Command(known[found].act.name, words.strip(), known[found])
+        return TypedCommand(known[found].act.name, words.strip(), known[found])
     if begun:
         return f"{name} may be {', '.join(begun)}"
     return f'There is no command "{name}" here{near_miss_hint(name, known)}'
 
 
-class CommandWords(Suggester):
-    """Completes the name of a command, then the words that it knows."""
+class CommandSuggester(Suggester):
+    """A suggester that completes the name of a command, then the words that the command knows."""
 
     def __init__(self, known: Sequence[str]) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
         self._known = known
 
     async def get_suggestion(self, value: str) -> str | None:
-        """The line with its last word completed; None where nothing begins so."""
+        """Return the line with its last word completed; None where nothing begins so."""
         name, blank, rest = value.partition(" ")
         offered = ARGUMENTS.get(name, ()) if blank else self._known
         begun = rest.rpartition(" ")[2] if blank else name
@@ -85,8 +85,8 @@ class CommandWords(Suggester):
         return None if found is None else value[: len(value) - len(begun)] + found
 
 
-class CommandLine(Dialog[Command]):
-    """Answers the command that was typed. Tab or right completes it."""
+class CommandLine(Dialog[TypedCommand]):
+    """The field for a command, which it answers. Tab or right completes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [bind("next_pane", "complete", "Complete")]
     AUTO_FOCUS = "Input"
@@ -96,41 +96,41 @@ class CommandLine(Dialog[Command]):
 
     def __init__(self, screen: Screen[Any]) -> None:
         super().__init__()
-        self._known = commands_here(screen)
+        self._known = available_commands(screen)
 
     def compose(self) -> ComposeResult:
-        """The line, and below it what begins so."""
-        with Box("Command", "tab completes, enter runs it, esc closes"):
-            yield Entry(placeholder=PLACEHOLDER, suggester=CommandWords(tuple(self._known)))
+        """Yield the field, and below it the completions."""
+        with DialogBox("Command", "tab completes, enter runs it, esc closes"):
+            yield EntryField(placeholder=PLACEHOLDER, suggester=CommandSuggester(tuple(self._known)))
             yield Line(name="command-offers")
 
     def on_mount(self) -> None:
-        self._offer("")
+        self._show_completions("")
 
-    def _say(self, text: str) -> None:
-        self.query_one("#command-offers", Line).say(text)
+    def _show_text(self, text: str) -> None:
+        self.query_one("#command-offers", Line).set_text(text)
 
-    def _offer(self, value: str) -> None:
+    def _show_completions(self, value: str) -> None:
         name, blank, _ = value.partition(" ")
         offered = ARGUMENTS.get(name, ()) if blank else [one for one in self._known if one.startswith(name)]
-        self._say("  ".join(offered))
+        self._show_text("  ".join(offered))
 
     @on(Input.Changed)
-    def _typed(self, event: Input.Changed) -> None:
-        self._offer(event.value)
+    def _update_completions(self, event: Input.Changed) -> None:
+        self._show_completions(event.value)
 
     async def action_complete(self) -> None:
-        """Take what completes the line."""
-        entry = self.query_one(Entry)
-        found = await CommandWords(tuple(self._known)).get_suggestion(entry.value)
+        """Insert the completion."""
+        entry = self.query_one(EntryField)
+        found = await CommandSuggester(tuple(self._known)).get_suggestion(entry.value)
         if found is not None:
             entry.value = found
             entry.cursor_position = len(found)
 
     @on(Input.Submitted)
-    def _submit(self, event: Input.Submitted) -> None:
-        found = command_of(event.value, self._known)
+    def _answer_command(self, event: Input.Submitted) -> None:
+        found = parse_command(event.value, self._known)
         if isinstance(found, str):
-            self._say(found)
+            self._show_text(found)
         else:
             self.dismiss(found)

@@ -1,4 +1,4 @@
-"""The commands that equal what this screen shows and what was done in this session, to be copied into a script."""
+"""The commands equivalent to what this screen shows and to what was done in this session, to be copied into a script."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from sfumato.tui.keys.acts import bind
-from sfumato.tui.session.clipboard import send
+from sfumato.tui.session.clipboard import copy_to_clipboard_and_file
 from sfumato.tui.session.messages import JobDone
 from sfumato.tui.widgets.grid import LiveGrid
-from sfumato.tui.widgets.tables import Table, TableColumn
+from sfumato.tui.widgets.tables import GridTable, TableColumn
 from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.tables import TableDialog
@@ -26,19 +26,19 @@ class CommandGrid(LiveGrid):
     BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Copy", show=True), bind("copy", "select")]
 
 
-TABLE: Table[tuple[str, str]] = Table(
+TABLE: GridTable[tuple[str, str]] = GridTable(
     (
         TableColumn("what", "", 10, cell=lambda line: line[0]),
-        TableColumn("command", "command", 20, grows=1, cell=lambda line: replace_unprintable(line[1])),
+        TableColumn("command", "command", 20, grow_order=1, cell=lambda line: replace_unprintable(line[1])),
     )
 )
 
 
-class Commands(TableDialog[tuple[str, str], None]):
-    """The command that shows the same as the screen below, then what was done, the last first; enter copies one."""
+class EquivalentCommands(TableDialog[tuple[str, str], None]):
+    """The command that shows the same as the screen below, then what was done, newest first; enter copies one."""
 
-    called = "commands"
-    DEFAULT_CSS = "Commands #commands-reading { height: auto; max-height: 50%; padding: 0 1; background: $surface; }"
+    id_prefix = "commands"
+    DEFAULT_CSS = "CommandGrid #commands-reading { height: auto; max-height: 50%; padding: 0 1; background: $surface; }"
 
     def __init__(self, shows: str, done: Sequence[str]) -> None:
         super().__init__()
@@ -48,18 +48,20 @@ class Commands(TableDialog[tuple[str, str], None]):
     def make_grid(self) -> CommandGrid:
         return CommandGrid(empty=NONE)
 
-    def below(self) -> Iterator[Widget]:
+    def compose_below_table(self) -> Iterator[Widget]:
         """The whole of the command under the cursor."""
         yield Static("", id="commands-reading", markup=False)
 
     def on_mount(self) -> None:
-        self.say_head("Equivalent commands (a line with + or - changes the plan)")
+        self.set_head("Equivalent commands (a line with + or - changes the plan)")
         self.show_rows(TABLE, self._lines)
 
-    def reading(self, row: tuple[str, str]) -> str:
+    def describe_row(self, row: tuple[str, str]) -> str:
         return replace_unprintable(row[1])
 
-    async def chosen(self, row: tuple[str, str]) -> None:
+    async def open_row(self, row: tuple[str, str]) -> None:
         text, app = row[1], self.sfumato
         osc52 = partial(app.call_from_thread, app.copy_to_clipboard)
-        app.job(lambda: JobDone(f"{send(text, app.directory, osc52)}: {replace_unprintable(text)}"))
+        app.job(
+            lambda: JobDone(f"{copy_to_clipboard_and_file(text, app.directory, osc52)}: {replace_unprintable(text)}")
+        )

@@ -1,19 +1,19 @@
-"""The form that says where runs are computed, and in how much memory, until the app is left."""
+"""The form for where runs are computed, and with how much memory, until the app ends."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from sfumato.tui.parts.fields import Field
+from sfumato.tui.parts.fields import FormField
 from sfumato.workspace.jobs.settings import (
-    ENCRYPTED,
+    ENCRYPTED_SCHEMES,
     NO_LIMIT,
-    check_address,
+    check_dask_address,
     dask_address,
-    memory_given,
+    memory_setting,
     parse_memory,
-    settle_computing,
+    set_computing,
 )
 
 from ..parts.form import Form
@@ -26,31 +26,31 @@ FIELDS = {
 
 
 def computing_form(say: Callable[[str], None]) -> tuple[Form, Callable[[dict[str, Any] | None], None]]:
-    """The form, and what is done with its answer, which is said."""
-    now = {"memory": memory_given(), "dask": dask_address()}
+    """Return the form and the function that applies and reports its answer."""
+    now = {"memory": memory_setting(), "dask": dask_address()}
 
     def settle(answer: dict[str, Any] | None) -> None:
         if answer is not None:
-            settle_computing(str(answer.get("dask", "")), str(answer.get("memory", "")))
+            set_computing(str(answer.get("dask", "")), str(answer.get("memory", "")))
             say(computing_text())
 
-    fields = [Field(name, said, value=now[name]) for name, said in FIELDS.items()]
-    return Form("Where runs are computed", fields, _check, topic="running memory"), settle
+    fields = [FormField(name, said, value=now[name]) for name, said in FIELDS.items()]
+    return Form("Where runs are computed", fields, _check_computing, topic="running memory"), settle
 
 
-def _check(table: dict[str, Any]) -> None:
+def _check_computing(table: dict[str, Any]) -> None:
     if memory := str(table.get("memory", "")).strip():
         parse_memory(memory, "memory")
     if dask := str(table.get("dask", "")).strip():
-        check_address(dask, "dask")
+        check_dask_address(dask, "dask")
 
 
 def computing_text() -> str:
-    """Where the next runs are computed, in a sentence."""
-    address, given = dask_address(), memory_given()
+    """Describe where the next runs are computed, in a sentence."""
+    address, given = dask_address(), memory_setting()
     memory = parse_memory(given) if given else None
     room = "without a limit of memory" if given and memory is None else f"in at most {given}" if given else ""
     if not address:
         return f"Runs are computed here{f', {room}' if room else ', in most of the memory that is left'}"
-    open_line = "" if address.startswith(ENCRYPTED) else "; the connection is open, see Long runs in the manual"
+    open_line = "" if address.startswith(ENCRYPTED_SCHEMES) else "; the connection is open, see Long runs in the manual"
     return f"Runs are computed on the cluster at {address}{f', {room}' if room else ''}{open_line}"

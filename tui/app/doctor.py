@@ -1,4 +1,4 @@
-"""What is right and wrong with the installation, the terminal and the workspace; and what can be put right from here."""
+"""Problems of the installation, the terminal and the workspace; and repairs that can be made here."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from textual.binding import BindingType
 
 from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
-from sfumato.tui.widgets.tables import Table, TableColumn
-from sfumato.workspace.reporting.words import mark
+from sfumato.tui.widgets.tables import GridTable, TableColumn
+from sfumato.workspace.reporting.words import sign_for
 from sfumato.workspace.visible_text import replace_unprintable
 
-from ..parts.dialogs import Confirm
-from ..parts.page import Exports
+from ..parts.dialogs import ConfirmDialog
+from ..parts.page import OffersExport
 from ..parts.tables import TableDialog
 
 if TYPE_CHECKING:
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 SIGNS = {"ok": "pass", "note": "not computed", "problem": "fail"}
 ORDER = ("problem", "note", "ok")
-TABLE: Table[WorkspaceCheck] = Table(
+TABLE: GridTable[WorkspaceCheck] = GridTable(
     (
-        TableColumn("state", "", 9, cell=lambda check: f"{mark(SIGNS[check.state])} {check.state}"),
+        TableColumn("state", "", 9, cell=lambda check: f"{sign_for(SIGNS[check.state])} {check.state}"),
         TableColumn("what", "what", 18, cell=lambda check: check.what),
-        TableColumn("text", "finding", 40, grows=1, cell=lambda check: check.text),
+        TableColumn("text", "finding", 40, grow_order=1, cell=lambda check: check.text),
     ),
-    order=lambda check: ORDER.index(check.state),
+    sort_key=lambda check: ORDER.index(check.state),
 )
 
 
-class Doctor(TableDialog["WorkspaceCheck", None], Exports):
-    """Problems first; looked at when it is opened and on request."""
+class DoctorDialog(TableDialog["WorkspaceCheck", None], OffersExport):
+    """The checks of installation, terminal and workspace, problems first; run when opened and on request."""
 
     manual = "operations disk"
-    called = exports = "doctor"
-    computes = True
+    id_prefix = export_file = "doctor"
+    needs_engine = True
 
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("run", "again", "Check again", show=True),
@@ -50,15 +50,15 @@ class Doctor(TableDialog["WorkspaceCheck", None], Exports):
         self._asked = False
 
     def on_mount(self) -> None:
-        self._look()
+        self._run_checks()
 
     def action_again(self) -> None:
-        """Look at everything once more, and say that this was done."""
+        """Run all checks again, and show that this was done."""
         self._asked = True
-        self._look()
+        self._run_checks()
 
-    def _look(self) -> None:
-        self.say_head("Looking at the installation, the terminal and the workspace …")
+    def _run_checks(self) -> None:
+        self.set_head("Looking at the installation, the terminal and the workspace …")
         directory = self.sfumato.directory
 
         def checks(_: Workspace) -> Sequence[WorkspaceCheck]:
@@ -66,44 +66,44 @@ class Doctor(TableDialog["WorkspaceCheck", None], Exports):
 
             return all_checks(directory)
 
-        self.compute(checks, self.take)
+        self.compute(checks, self.show_answer)
 
-    def take(self, found: Sequence[WorkspaceCheck]) -> None:
+    def show_answer(self, found: Sequence[WorkspaceCheck]) -> None:
         counts = {state: sum(check.state == state for check in found) for state in ORDER}
         names = {"problem": ("problem", "problems"), "note": ("note", "notes"), "ok": ("in order", "in order")}
         said = [f"{count} {names[state][count != 1]}" for state, count in counts.items() if count]
-        self.say_head(f"{mark('fail' if counts['problem'] else 'pass')} {', '.join(said)}")
+        self.set_head(f"{sign_for('fail' if counts['problem'] else 'pass')} {', '.join(said)}")
         self.show_rows(TABLE, found)
         if self._asked:
             self.sfumato.say("Everything was looked at once more", "error" if counts["problem"] else "information")
         self._asked = False
 
-    def reading(self, row: WorkspaceCheck) -> str:
+    def describe_row(self, row: WorkspaceCheck) -> str:
         return replace_unprintable(row.text)
 
     async def action_fix(self) -> None:
-        """Ask, then remove the files that no run needs, and look again."""
+        """Ask, then remove the files that no run needs, and check again."""
 
         def remove(workspace: Workspace) -> int:
             from sfumato.workspace.upkeep.maintenance import remove_orphans
 
             return remove_orphans(workspace)
 
-        question = Confirm(
+        question = ConfirmDialog(
             "Remove the files of this workspace that no run needs?",
             "They are left over from runs that were deleted or ended before they were done. What a run has stays.",
         )
 
-        def answered(yes: bool | None) -> None:
+        def remove_if_confirmed(yes: bool | None) -> None:
             if yes:
-                self.compute(remove, self._removed)
+                self.compute(remove, self._report_removed_files)
 
-        await self.sfumato.open(question, answered)
+        await self.sfumato.open(question, remove_if_confirmed)
 
-    def _removed(self, removed: int) -> None:
+    def _report_removed_files(self, removed: int) -> None:
         self.sfumato.note_command(("doctor", "--fix"))
         self.sfumato.say(f"{count_noun(removed, 'file')} removed that no run needed")
-        self._look()
+        self._run_checks()
 
     def command_words(self) -> tuple[str, ...]:
         return ("doctor",)

@@ -1,4 +1,4 @@
-"""Files that another tool made, scored with a recipe or a project's plan: which recipe, the original, the released files."""
+"""Files of another tool, scored with a recipe or a project's plan: which recipe, the original, the released files."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.engine.errors import BadInput
-from sfumato.tui.parts.fields import Field
+from sfumato.tui.parts.fields import FormField
 from sfumato.tui.session import jobs
 from sfumato.tui.session.app_protocol import AppProtocol
-from sfumato.workspace.plan.drafts import Draft, draft_of
+from sfumato.workspace.plan.drafts import PlanDraft, find_draft
 from sfumato.workspace.store.workspace import Workspace
 
 from ..parts.form import Form
@@ -20,38 +20,38 @@ from ..parts.form import Form
 PLAN = "the plan of this project"
 
 
-def evaluation_form(app: AppProtocol, draft: Draft | None) -> tuple[Form, Callable[[dict[str, Any] | None], None]]:
-    """The form, for the plan of a project where there is one, and what is done with its answer."""
-    original = _original(draft)
+def evaluation_form(app: AppProtocol, draft: PlanDraft | None) -> tuple[Form, Callable[[dict[str, Any] | None], None]]:
+    """Return the form, for the plan of a project where there is one, and the function that handles its answer."""
+    original = _original_file(draft)
     fields = [
-        Field("recipe", "a recipe file, or one that ships; right completes the path", value=PLAN if draft else None, paths=True),
-        Field("original", "the confidential file; right completes the path", value=original or None, paths=True),
-        Field(
+        FormField("recipe", "a recipe file, or one that ships; right completes the path", value=PLAN if draft else None, completes_paths=True),
+        FormField("original", "the confidential file; right completes the path", value=original or None, completes_paths=True),
+        FormField(
             "released",
             "the files made of it, with commas between them; syn*.csv means all that are called so",
             "list",
-            paths=True,
+            completes_paths=True,
         ),
     ]  # fmt: skip
 
-    def answered(table: dict[str, Any] | None) -> None:
+    def start_evaluation(table: dict[str, Any] | None) -> None:
         if table is not None:
             app.say("The files are being read")
             plan = draft if draft is not None and table["recipe"] == PLAN else None
-            recipe, released = str(table["recipe"]), _released(table)
-            app.job(partial(jobs.evaluate, app.directory, recipe, str(table["original"]), released, plan))
+            recipe, released = str(table["recipe"]), _released_files(table)
+            app.job(partial(jobs.evaluate_files, app.directory, recipe, str(table["original"]), released, plan))
 
     return Form(
         "Evaluate files of another tool", fields, partial(check_evaluation, draft), topic="commands sfumato evaluate"
-    ), answered
+    ), start_evaluation
 
 
-def draft_in(project_id: int, workspace: Workspace) -> Draft | None:
-    return draft_of(workspace, project_id)
+def project_draft(project_id: int, workspace: Workspace) -> PlanDraft | None:
+    return find_draft(workspace, project_id)
 
 
-def _original(draft: Draft | None) -> str:
-    """The file that the plan names, where it is still there."""
+def _original_file(draft: PlanDraft | None) -> str:
+    """Return the file that the plan names, where it still exists."""
     try:
         data = {} if draft is None else tomllib.loads(draft.toml).get("data", {})
     except tomllib.TOMLDecodeError:
@@ -60,13 +60,13 @@ def _original(draft: Draft | None) -> str:
     return file if isinstance(file, str) and Path(file).is_file() else ""
 
 
-def _released(table: Mapping[str, Any]) -> Sequence[str]:
+def _released_files(table: Mapping[str, Any]) -> Sequence[str]:
     return [str(one) for one in table.get("released", [])]
 
 
-def check_evaluation(draft: Draft | None, table: dict[str, Any]) -> None:
-    """BadInput unless a form names a recipe and files that are there. What is in them, the run is asked."""
-    from sfumato.workspace.ingest.files import files_matching
+def check_evaluation(draft: PlanDraft | None, table: dict[str, Any]) -> None:
+    """Raise BadInput unless a form names a recipe and existing files. Their contents are checked by the run."""
+    from sfumato.workspace.ingest.files import expand_file_patterns
     from sfumato.workspace.recipes import find_recipe
 
     recipe, original = str(table.get("recipe", "")), str(table.get("original", ""))
@@ -76,7 +76,7 @@ def check_evaluation(draft: Draft | None, table: dict[str, Any]) -> None:
         find_recipe(recipe)
     if not Path(original).expanduser().is_file() or not original:
         raise BadInput("original", f'no such file "{original}"' if original else "name the confidential file")
-    released = files_matching(_released(table), "released")
+    released = expand_file_patterns(_released_files(table), "released")
     if not released:
         raise BadInput("released", "name the released files, such as syn*.csv")
     missing = next((file for file in released if not Path(file).is_file()), None)

@@ -1,4 +1,4 @@
-"""How the app's process is given memory: by few stores, so that what one thread lets go the next can have."""
+"""The memory of the app's process: few malloc arenas, so that memory freed by one thread can be used by the next."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ M_ARENA_MAX = -8
 ARENAS = 2
 
 
-def share_arenas() -> bool:
-    """Have all threads share two stores; False where the C library knows no such thing. To be called before threads are started."""
+def limit_malloc_arenas() -> bool:
+    """Make all threads share two malloc arenas; return False where the C library cannot. To be called before threads are started."""
     with contextlib.suppress(OSError, AttributeError, TypeError):
         return bool(ctypes.CDLL(None).mallopt(M_ARENA_MAX, ARENAS))
     return False

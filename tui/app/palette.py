@@ -1,4 +1,4 @@
-"""What the palette offers: every act of the place below by name, with its key, and what has no act."""
+"""The entries of the command palette: every act of the place below by name, with its key, and functions that are no act."""
 
 from __future__ import annotations
 
@@ -13,48 +13,48 @@ from textual.widgets import OptionList
 
 from ..keys.acts import MOVE, PLACES
 from ..keys.own_keys import key_text
-from ..manual.help import HelpAct, acts_here
+from ..manual.help import HelpAct, available_acts
 
 GAP = "   "
 """Between a command and its key."""
-NOT_LOOKED_FOR = frozenset({"open", "back", "close", "palette", "command"})
+ACTS_LEFT_OUT = frozenset({"open", "back", "close", "palette", "command"})
 """Acts that need no search."""
 
 
-class Palette(CommandPalette):
+class ActPalette(CommandPalette):
     """Textual's palette, which fails where a page is to be turned and its list has no line."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Whether a key may move in the list."""
+        """Return whether a key may move in the list."""
         found = next(iter(self.query(OptionList)), None)
         return not (action == "command_list" and found is not None and not found.scrollable_content_region)
 
 
-def commands(app: App[Any], screen: Screen[Any]) -> Iterator[SystemCommand]:
-    """The acts of the place, then what has no act."""
+def palette_commands(app: App[Any], screen: Screen[Any]) -> Iterator[SystemCommand]:
+    """Yield the acts of the place, then the functions that are no act."""
     titles: set[str] = set()
     in_footer = getattr(screen, "in_footer", lambda _: True)
-    for one in acts_here(screen):
+    for one in available_acts(screen):
         title = one.act.does if one.act.group == PLACES or one.label in titles else one.label
         if (
             one.run is None
             or not in_footer(one.run[0])
             or one.act.group == MOVE
-            or one.act.name in NOT_LOOKED_FOR
+            or one.act.name in ACTS_LEFT_OUT
             or title in titles
         ):
             continue
         titles.add(title)
-        yield SystemCommand(_with_key(title, one), one.act.group, partial(app.run_action, *one.run))
-    for title, text, action in _without_act(app):
+        yield SystemCommand(_title_with_key(title, one), one.act.group, partial(app.run_action, *one.run))
+    for title, text, action in _functions_without_act(app):
         yield SystemCommand(title, text, action)
 
 
-def _with_key(title: str, one: HelpAct) -> str:
+def _title_with_key(title: str, one: HelpAct) -> str:
     return f"{title}{GAP}{key_text(one.keys[0])}" if one.keys else title
 
 
-def _without_act(app: App[Any]) -> Iterator[tuple[str, str, Callable[[], Any]]]:
+def _functions_without_act(app: App[Any]) -> Iterator[tuple[str, str, Callable[[], Any]]]:
     def act(name: str) -> Callable[[], Any]:
         return partial(app.run_action, f"app.{name}")
 

@@ -1,4 +1,4 @@
-"""One project: its runs, and in the other tabs what the chosen run found."""
+"""The screen of a project: its runs, and in the other tabs what the chosen run found."""
 
 from __future__ import annotations
 
@@ -19,21 +19,29 @@ from textual.widgets import ContentSwitcher, Static
 from sfumato.tui.keys.acts import bind
 from sfumato.tui.keys.own_keys import key_for
 from sfumato.tui.parts.verdict_board import VerdictBoard
-from sfumato.tui.session.export import Exportable
+from sfumato.tui.session.export import ScreenExport
 from sfumato.tui.session.gate_answers import SHORT_ANSWERS, STATE_SIGNS, current_stamp
-from sfumato.tui.session.words import state_text, tally_text
+from sfumato.tui.session.words import run_state_text, tally_text
 from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.terminal.text import cut
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Line, TabLine
-from sfumato.tui.widgets.panel import Edge, Sides, TabEdge
-from sfumato.workspace.reporting.words import PUBLIC_KEY, duration, mark
-from sfumato.workspace.store.runs import Run, RunLine, RunState, has_beliefs, has_pairs, projects, run_lines
+from sfumato.tui.widgets.panel import FrameEdge, FrameSides, TabEdge
+from sfumato.workspace.reporting.words import PUBLIC_KEY, duration_text, sign_for
+from sfumato.workspace.store.runs import (
+    RunState,
+    RunSummary,
+    StoredRun,
+    drew_from_tables,
+    has_intruder_beliefs,
+    list_project_summaries,
+    summarise_runs,
+)
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.quality import has_quality
-from sfumato.workspace.views.studies import has_answers
+from sfumato.workspace.views.quality import has_quality_results
+from sfumato.workspace.views.studies import has_study_answers
 
-from ..data.data import Data
+from ..data.data import DataTab
 from ..findings.behind import LeadsBehind
 from ..findings.diagnostics import Diagnostics
 from ..findings.map import Map
@@ -41,11 +49,11 @@ from ..findings.records import Records
 from ..findings.results import Results
 from ..findings.study import Studies
 from ..findings.verdicts import Verdicts
-from ..parts.page import Page, Pane
-from ..plan.plan import Plan
-from ..runs.runs import Runs
-from .next_step import Standing, next_step, standing_of, step_text
-from .seals import HoldsSeals
+from ..parts.page import PageScreen, RunPane
+from ..plan.plan import PlanTab
+from ..runs.runs import RunsTab
+from .next_step import ProjectStage, next_step_text, stage_of_project, step_with_keys
+from .seals import ChecksRunSeals
 
 PLACES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "data": ("Data", {"data": "Variables"}),
@@ -65,11 +73,11 @@ PLACES: Mapping[str, tuple[str, Mapping[str, str]]] = {
 }
 """The places of a project in the order of the work, each with its tabs by name; a release has a screen of its own that looks like them."""
 TABS = {name: title for _, tabs in PLACES.values() for name, title in tabs.items()}
-PLACE_OF = {name: place for place, (_, tabs) in PLACES.items() for name in tabs}
+PLACE_BY_TAB = {name: place for place, (_, tabs) in PLACES.items() for name in tabs}
 TITLES = {"data": "Data", "plan": "Plan", "runs": "Runs", "sweep": "Studies", "results": "Results"}
 """What the manual calls tabs, where that is not what stands above them."""
-OF_A_RUN = frozenset({"results", "verdicts", "sweep", "diagnostics", "records", "map"})
-OF_THE_PROJECT = frozenset({"data", "plan"})
+RUN_TABS = frozenset({"results", "verdicts", "sweep", "diagnostics", "records", "map"})
+PROJECT_TABS = frozenset({"data", "plan"})
 """What they show is not of the run that the other tabs show."""
 NO_RUN = """No runs yet, so there is nothing to show here.
 
@@ -84,36 +92,36 @@ LEAST_TITLE = 12
 PAUSE_SECONDS = 0.1
 REST_SECONDS = 0.3
 """The row of the cursor is remembered once it has stood still for so long."""
-ProjectRuns = tuple[str, Sequence[RunLine], Mapping[int, frozenset[str]], Standing]
+ProjectRuns = tuple[str, Sequence[RunSummary], Mapping[int, frozenset[str]], ProjectStage]
 
 
-def _views_of(workspace: Workspace, run: Run) -> frozenset[str]:
-    """Which of ``VIEWS`` a run has something to show in; none before it is done."""
+def _views_with_content(workspace: Workspace, run: StoredRun) -> frozenset[str]:
+    """Return which of ``VIEWS`` have something to show for a run; none before it is done."""
     asked = {
-        "quality": has_quality,
-        "planes": has_answers,
-        "limits": has_answers,
-        "beliefs": has_beliefs,
-        "pairs": has_pairs,
+        "quality": has_quality_results,
+        "planes": has_study_answers,
+        "limits": has_study_answers,
+        "beliefs": has_intruder_beliefs,
+        "pairs": drew_from_tables,
     }
     return frozenset(name for name, has in asked.items() if has(workspace, run))
 
 
-class Panes(Backdrop, ContentSwitcher):
+class ProjectPanes(Backdrop, ContentSwitcher):
     pass
 
 
-def _with_tabs(title: str, tabs: Mapping[str, str]) -> str:
-    """What the key of a place does: pressed again, it goes to the next tab."""
+def _place_description(title: str, tabs: Mapping[str, str]) -> str:
+    """Describe the key of a place; pressed again, it goes to the next tab."""
     return f"{title}; again: its next tab" if len(tabs) > 1 else title
 
 
-class Project(LeadsBehind, HoldsSeals, Page):
+class ProjectScreen(LeadsBehind, ChecksRunSeals, PageScreen):
     """The runs of a project, its data, and ways to look at one of its runs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *(
-            bind(name, f"place('{name}')", _with_tabs(title, tabs))
+            bind(name, f"place('{name}')", _place_description(title, tabs))
             for name, (title, tabs) in PLACES.items()
             if name != "release"
         ),
@@ -128,8 +136,8 @@ class Project(LeadsBehind, HoldsSeals, Page):
     ]
 
     @dataclass
-    class Fingerprint(Message, bubble=False):
-        """The fingerprint of the recipe that a text is; empty where it is none."""
+    class PlanFingerprint(Message, bubble=False):
+        """The fingerprint of the recipe in a text; empty where it is none."""
 
         toml: str
         sha256: str
@@ -140,32 +148,34 @@ class Project(LeadsBehind, HoldsSeals, Page):
         self._tab = tab if tab in TABS else "runs"
         self._last = {place: next(iter(tabs), "") for place, (_, tabs) in PLACES.items()}
         self._title = ""
-        self._lines: Sequence[RunLine] = ()
+        self._lines: Sequence[RunSummary] = ()
         self._views: Mapping[int, frozenset[str]] = {}
         self._is_read = False
-        self._standing = Standing()
+        self._standing = ProjectStage()
         self._examined = "", ""
         self._offered: object = None
-        made = (Runs(), Results(id="results"), Verdicts(), Studies(), Diagnostics(), Records(), Map())
-        self._panes: Mapping[str, Pane] = {str(pane.id): pane for pane in (*made, Data(project_id), Plan(project_id))}
+        made = (RunsTab(), Results(id="results"), Verdicts(), Studies(), Diagnostics(), Records(), Map())
+        self._panes: Mapping[str, RunPane] = {
+            str(pane.id): pane for pane in (*made, DataTab(project_id), PlanTab(project_id))
+        }
         self._bringing = asyncio.Lock()
         self._resting: Timer | None = None
 
     def compose_body(self) -> ComposeResult:
         yield TabLine({place: title for place, (title, _) in PLACES.items()})
         yield TabEdge()
-        with Sides():
+        with FrameSides():
             yield Static(id="no-run")
-            yield Panes(self.pane, initial=self._tab, id="panes")
-        yield Edge(name="next-step", lower=True)
+            yield ProjectPanes(self.pane, initial=self._tab, id="panes")
+        yield FrameEdge(name="next-step", lower=True)
 
     def on_mount(self) -> None:
         """Show the tab that was open last."""
-        self._name_place()
+        self._show_place_names()
         self.pane.take_focus()
         self.return_to_row()
-        if self.sfumato.alone:
-            self.run_worker(self._bring_all(), exit_on_error=False)
+        if self.sfumato.owns_process:
+            self.run_worker(self._mount_all_panes(), exit_on_error=False)
 
     def manual_topics(self) -> Sequence[str]:
         return (*self.pane.manual_topics(), f"app {TITLES.get(self._tab, TABS[self._tab])}")
@@ -175,204 +185,219 @@ class Project(LeadsBehind, HoldsSeals, Page):
         return self._project_id
 
     @property
-    def pane(self) -> Pane:
+    def pane(self) -> RunPane:
         return self._panes[self._tab]
 
     def ask_roles(self) -> None:
-        """Have the roles of new data asked for."""
+        """Ask for the roles of new data."""
         data = self._panes["data"]
-        if isinstance(data, Data):
+        if isinstance(data, DataTab):
             data.ask_roles()
 
     @property
     def unsaved(self) -> str:
-        """What would be lost if the project were left, in a sentence."""
+        """Return what would be lost if the project were left, in a sentence."""
         plan = self._panes["plan"]
-        return plan.unsaved if isinstance(plan, Plan) and plan.is_attached else ""
+        return plan.unsaved if isinstance(plan, PlanTab) and plan.is_attached else ""
 
     @property
-    def _grid(self) -> Grid | None:
+    def _shown_grid(self) -> Grid | None:
         return next(iter(self.pane.query(Grid)), None)
 
     @property
-    def row_here(self) -> str:
-        """The row that is to be remembered; empty where there is none."""
-        return self._grid.place if self._grid is not None and self._grid.count else ""
+    def row_to_remember(self) -> str:
+        """Return the row that is to be remembered; empty where there is none."""
+        return self._shown_grid.cursor_place if self._shown_grid is not None and self._shown_grid.row_count else ""
 
     def return_to_row(self) -> None:
-        """Have the cursor go to the row that was remembered."""
-        if self._grid is not None:
-            self._grid.return_to(self.sfumato.state.row)
+        """Move the cursor to the row that was remembered."""
+        if self._shown_grid is not None:
+            self._shown_grid.return_to(self.sfumato.state.row)
 
-    @on(Grid.Highlighted)
-    def _moved(self) -> None:
-        self._say_next()
+    @on(Grid.RowHighlighted)
+    def _handle_cursor_move(self) -> None:
+        self._show_next_step()
         if self._resting is not None:
             self._resting.stop()
         self._resting = self.set_timer(REST_SECONDS, self._remember_row)
 
     def _remember_row(self) -> None:
-        if self.row_here:
-            self.sfumato.remember(row=self.row_here)
+        if self.row_to_remember:
+            self.sfumato.remember(row=self.row_to_remember)
 
-    async def _bring(self, name: str) -> Pane:
-        """A tab, mounted when it is first needed: a project opens as fast as one tab."""
+    async def _mount_pane(self, name: str) -> RunPane:
+        """Return a tab, mounted when it is first needed: a project opens as fast as one tab."""
         pane = self._panes[name]
         async with self._bringing:
             if not pane.is_attached:
                 pane.display = False
-                await self.query_one(Panes).mount(pane)
+                await self.query_one(ProjectPanes).mount(pane)
         return pane
 
-    async def _bring_all(self) -> None:
-        """Mount the other tabs while nobody presses a key."""
+    async def _mount_all_panes(self) -> None:
+        """Mount the other tabs while no key is pressed."""
         for name in TABS:
             await asyncio.sleep(PAUSE_SECONDS)
-            await self._bring(name)
+            await self._mount_pane(name)
 
     @property
     def run_id(self) -> int | None:
-        """The run that the tabs show: the chosen one, else the newest."""
+        """Return the run that the tabs show: the chosen one, else the newest."""
         known = [line.run.id for line in self._lines]
         return self._run_id if self._run_id in known else next(iter(known), None)
 
     def read_query(self) -> Callable[[Workspace], ProjectRuns]:
-        """Name, runs, and what there is to see of each that is done."""
+        """Return the query for name, runs, and the views of each finished run."""
         project_id, seen, memory = self._project_id, self._views, self.sfumato.gate_memory
 
         def query(workspace: Workspace) -> ProjectRuns:
-            names, lines = {line.id: line.name for line in projects(workspace)}, run_lines(workspace, project_id)
+            names, lines = (
+                {line.id: line.name for line in list_project_summaries(workspace)},
+                summarise_runs(workspace, project_id),
+            )
             done = [line.run for line in lines if line.run.state is RunState.DONE]
-            views = {run.id: seen[run.id] if run.id in seen else _views_of(workspace, run) for run in done}
+            views = {run.id: seen[run.id] if run.id in seen else _views_with_content(workspace, run) for run in done}
             # The engine is imported for the stamp: while no run was examined, nobody needs it.
             stamp = current_stamp(workspace) if memory.runs else ""
-            return names.get(project_id, ""), lines, views, replace(standing_of(workspace, project_id), stamp=stamp)
+            return (
+                names.get(project_id, ""),
+                lines,
+                views,
+                replace(stage_of_project(workspace, project_id), stamp=stamp),
+            )
 
         return query
 
-    def take(self, answer: ProjectRuns) -> None:
+    def show_answer(self, answer: ProjectRuns) -> None:
         first, self._is_read = not self._lines, True
         self._title, self._lines, self._views, self._standing = answer
         runs = self._panes["runs"]
-        assert isinstance(runs, Runs)
+        assert isinstance(runs, RunsTab)
         runs.show_runs(self._lines, self.run_id if first else None)
         self._show_run()
-        self._know_plan()
+        self._identify_plan()
 
     def _show_run(self) -> None:
         line = self._shown_line
-        self._say_run(line)
-        self._say_lack()
-        self.pane.show(line)
-        self._say_next()
+        self._show_run_title(line)
+        self._show_run_hint()
+        self.pane.show_run(line)
+        self._show_next_step()
 
     @property
-    def _shown_line(self) -> RunLine | None:
-        """The run that the tabs show."""
+    def _shown_line(self) -> RunSummary | None:
+        """Return the run that the tabs show."""
         return next((line for line in self._lines if line.run.id == self.run_id), None)
 
-    def _say_run(self, line: RunLine | None) -> None:
+    def _show_run_title(self, line: RunSummary | None) -> None:
         """Name the run in the title line, with the gate's answer where that is known, else with its limits."""
-        into = f" {mark('into')} "
+        into = f" {sign_for('into')} "
         if line is None:
-            self.say_where(into, self._title)
-        elif self._tab in OF_THE_PROJECT:
-            self.look_at_seal_of(line.run)
-            self.say_where(into, (self._title, "bold"), into, PLACES[PLACE_OF[self._tab]][0].lower())
+            self.set_title(into, self._title)
+        elif self._tab in PROJECT_TABS:
+            self.check_seal_of(line.run)
+            self.set_title(into, (self._title, "bold"), into, PLACES[PLACE_BY_TAB[self._tab]][0].lower())
         else:
-            self.look_at_seal_of(line.run)
-            said = [f"run {line.run.id}", line.run.name, PUBLIC_KEY if line.run.key_public else "", state_text(line)]
-            said.insert(0, f"{mark('fail')} not as it was sealed" if self.broken_seal(line.run) else "")
-            answer = self._answers.get(line.run.id)
-            judged = f"{mark(STATE_SIGNS[answer])} {SHORT_ANSWERS[answer]}" if answer else tally_text(line.tally)
-            said += [duration(line.run.seconds) if line.run.state.ended else ""]
+            self.check_seal_of(line.run)
+            said = [
+                f"run {line.run.id}",
+                line.run.name,
+                PUBLIC_KEY if line.run.key_public else "",
+                run_state_text(line),
+            ]
+            said.insert(0, f"{sign_for('fail')} not as it was sealed" if self.broken_seal_text(line.run) else "")
+            answer = self._gate_answers.get(line.run.id)
+            judged = f"{sign_for(STATE_SIGNS[answer])} {SHORT_ANSWERS[answer]}" if answer else tally_text(line.verdicts)
+            said += [duration_text(line.run.seconds) if line.run.state.is_final else ""]
             state = "".join(f"{part}  " for part in said if part)
             room = self.size.width - len("Sfumato") - 2 * len(into) - cell_len(state + judged) - 2
             title = cut(self._title, max(LEAST_TITLE, room))
-            self.say_where(into, (title, "bold"), into, state, (judged, "bold" if answer else ""))
+            self.set_title(into, (title, "bold"), into, state, (judged, "bold" if answer else ""))
 
     @property
-    def _answers(self) -> Mapping[int, str]:
-        """What the gate answered for runs, as far as that still holds."""
-        return self.sfumato.gate_memory.answers(self._standing.stamp)
+    def _gate_answers(self) -> Mapping[int, str]:
+        """Return the gate's answers by run that are still valid."""
+        return self.sfumato.gate_memory.answers_by_run(self._standing.stamp)
 
     @on(Verdicts.GateAnswered)
-    def _know_answer(self) -> None:
-        """Read the stamp that answers have to have now, then say the answer in the title line and in the next step."""
+    def _update_gate_answer(self) -> None:
+        """Read the current stamp, then show the answer in the title line and in the next step."""
         self.reload()
 
-    def _say_next(self) -> None:
-        """Name the next step, of the run under the cursor or the one that the tab shows, and the keys that it has."""
+    def _show_next_step(self) -> None:
+        """Show the next step with its keys, of the run under the cursor or the one that the tab shows."""
         if self._is_read and self.is_mounted:
             toml, sha256 = self._examined
             known = self._tab == "plan" or toml == self._standing.toml
-            standing = replace(self._standing.beside(self._lines, sha256 if known else ""), answers=self._answers)
-            if isinstance(plan := self._panes["plan"], Plan):
-                plan.carried_out_by(None if standing.done_by is None else standing.done_by.run.id)
-            step = step_text(self.app, next_step(standing, self.here, self._tab))
-            self.query_one("#next-step", Line).say(step)
+            standing = replace(
+                self._standing.with_plan_run(self._lines, sha256 if known else ""), answers=self._gate_answers
+            )
+            if isinstance(plan := self._panes["plan"], PlanTab):
+                plan.set_run_of_plan(None if standing.plan_run is None else standing.plan_run.run.id)
+            step = step_with_keys(self.app, next_step_text(standing, self.current_run_line, self._tab))
+            self.query_one("#next-step", Line).set_text(step)
             offered = tuple(map(self.in_footer, ("export", "release", "distributions"))), self.views
             if offered != self._offered:
                 self._offered = offered
                 self.refresh_bindings()
 
-    @on(Plan.Examined)
-    def _take_plan(self, event: Plan.Examined) -> None:
-        """Know the plan by its fingerprint, as it stands after each edit."""
+    @on(PlanTab.PlanExamined)
+    def _note_examined_plan(self, event: PlanTab.PlanExamined) -> None:
+        """Remember the plan's fingerprint after each edit."""
         self._examined = event.view.toml, event.view.sha256
-        self._say_next()
+        self._show_next_step()
 
-    def _know_plan(self) -> None:
-        """Find the fingerprint of a plan that no run is known to be of by its text: a run's recipe leaves out what is as by default."""
-        toml, standing = self._standing.toml, self._standing.beside(self._lines)
-        if toml and toml != self._examined[0] and standing.done_by is None and self._lines:
+    def _identify_plan(self) -> None:
+        """Find the fingerprint of a plan whose text is no run's recipe: a recipe leaves out defaults."""
+        toml, standing = self._standing.toml, self._standing.with_plan_run(self._lines)
+        if toml and toml != self._examined[0] and standing.plan_run is None and self._lines:
             self._examined = toml, ""
             self._find_fingerprint(toml)
 
     @work(thread=True, exclusive=True, group="fingerprint", exit_on_error=False)
     def _find_fingerprint(self, toml: str) -> None:
-        from sfumato.workspace.plan.edits import plan_view
+        from sfumato.workspace.plan.edits import parse_plan
 
-        self.post_message(self.Fingerprint(toml, plan_view(toml).sha256))
+        self.post_message(self.PlanFingerprint(toml, parse_plan(toml).sha256))
 
-    @on(Fingerprint)
-    def _take_fingerprint(self, event: Fingerprint) -> None:
+    @on(PlanFingerprint)
+    def _note_fingerprint(self, event: PlanFingerprint) -> None:
         if self._examined == (event.toml, ""):
             self._examined = event.toml, event.sha256
-            self._say_next()
+            self._show_next_step()
 
-    def seal_broken(self) -> None:
+    def show_broken_seal(self) -> None:
         self._show_run()
 
     @property
-    def _lacks_run(self) -> bool:
+    def _is_run_missing(self) -> bool:
         """Whether the tab would show a run, and there is none."""
-        return self._is_read and not self._lines and self._tab in OF_A_RUN
+        return self._is_read and not self._lines and self._tab in RUN_TABS
 
-    def _say_lack(self) -> None:
-        """In place of an empty tab, the keys that lead to a run."""
+    def _show_run_hint(self) -> None:
+        """Show the keys that lead to a run in place of an empty tab."""
         said, panes = self.query_one("#no-run", Static), self.query_one("#panes", ContentSwitcher)
-        if said.display == self._lacks_run:
+        if said.display == self._is_run_missing:
             return
-        said.display, panes.display = self._lacks_run, not self._lacks_run
+        said.display, panes.display = self._is_run_missing, not self._is_run_missing
         if said.display:
             said.update(NO_RUN.format(**{act: key_for(self.app, act) for act in ("plan", "run", "runs", "new")}))
             self.query_one(TabLine).focus()
 
-    def look_at(self, run_id: int) -> None:
-        """Have the tabs show this run; the cursor of the runs goes there when it is known."""
+    def select_run(self, run_id: int) -> None:
+        """Make the tabs show this run; the cursor of the runs goes there when it is known."""
         self._run_id = run_id
         self.sfumato.remember(run=run_id)
         self.reload()
 
-    @on(Runs.Chosen)
+    @on(RunsTab.RunChosen)
     @on(Map.Chosen)
-    async def _choose(self, event: Runs.Chosen | Map.Chosen) -> None:
+    async def _open_chosen_run(self, event: RunsTab.RunChosen | Map.Chosen) -> None:
         line = next(line for line in self._lines if line.run.id == event.run_id)
-        await self.open_run(event.run_id, "verdicts" if line.tally.total else "results")
+        await self.open_run(event.run_id, "verdicts" if line.verdicts.total else "results")
 
     async def open_run(self, run_id: int, tab: str, measure: int | None = None) -> None:
-        """Show a tab of a run; of its records those of the measure at this place."""
+        """Show a tab of a run; with ``measure``, the records of the measure at this place."""
         self._run_id = run_id
         self.sfumato.remember(run=run_id)
         records = self._panes["records"]
@@ -382,65 +407,65 @@ class Project(LeadsBehind, HoldsSeals, Page):
         await self.action_show_tab(tab)
 
     @on(Results.Pictured)
-    async def _picture(self, event: Results.Pictured) -> None:
+    async def _show_distribution(self, event: Results.Pictured) -> None:
         await self.action_distributions(event.variable)
 
-    @on(Runs.Duplicated)
-    async def _duplicate(self, event: Runs.Duplicated) -> None:
+    @on(RunsTab.RunDuplicated)
+    async def _plan_from_run(self, event: RunsTab.RunDuplicated) -> None:
         await self.action_show_tab("plan")
-        self.query_one(Plan).start_from(event.run_id, event.weights)
+        self.query_one(PlanTab).start_from_run(event.run_id, event.weights)
 
-    @on(Data.Drafted)
-    async def _take_draft(self, event: Data.Drafted) -> None:
-        from ..plan.drafting import drafted_words
+    @on(DataTab.PlanDrafted)
+    async def _use_draft(self, event: DataTab.PlanDrafted) -> None:
+        from ..plan.drafting import draft_text
 
         await self.action_show_tab("plan")
-        self.query_one(Plan).take_text(event.found.toml, drafted_words(event.found))
+        self.query_one(PlanTab).replace_text(event.draft.toml, draft_text(event.draft))
 
-    @on(VerdictBoard.NumbersAsked)
-    async def _show_numbers(self) -> None:
+    @on(VerdictBoard.NumbersSelected)
+    async def _show_results_tab(self) -> None:
         await self.action_show_tab("results")
 
     @on(Verdicts.Pulled)
-    async def _pull(self, event: Verdicts.Pulled) -> None:
+    async def _apply_lever(self, event: Verdicts.Pulled) -> None:
         """Change the plan by a lever and show the difference; or show the plan, where a person decides how."""
         from ..findings.levers import PlanChange
 
         await self.action_show_tab("plan")
-        lever, plan = event.lever, self.query_one(Plan)
+        lever, plan = event.lever, self.query_one(PlanTab)
         if not lever.toml:
             self.sfumato.say(f"To do in the plan: {lever.text}")
             return
-        plan.take_text(lever.toml, f"The plan has changed: {lever.text} (u undoes)")
+        plan.replace_text(lever.toml, f"The plan has changed: {lever.text} (u undoes)")
 
-        def answered(answer: str | None) -> None:
+        def run_or_undo(answer: str | None) -> None:
             if answer is not None:
                 self.call_later(plan.action_run if answer == "run" else plan.action_undo)
 
-        await self.sfumato.open(PlanChange(lever), answered)
+        await self.sfumato.open(PlanChange(lever), run_or_undo)
 
-    @on(Runs.Marked)
-    def _lay_over(self, event: Runs.Marked) -> None:
+    @on(RunsTab.RunsMarked)
+    def _overlay_marked_runs(self, event: RunsTab.RunsMarked) -> None:
         sweep = self._panes["sweep"]
         assert isinstance(sweep, Studies)
         sweep.lay_over(event.run_ids)
 
-    @on(Runs.MapAsked)
+    @on(RunsTab.MapRequested)
     async def _show_map(self) -> None:
         await self.action_show_tab("map")
 
-    @on(TabLine.Chosen)
-    @on(TabEdge.Chosen)
-    async def _choose_tab(self, event: TabLine.Chosen | TabEdge.Chosen) -> None:
+    @on(TabLine.TabChosen)
+    @on(TabEdge.EdgeTabChosen)
+    async def _open_chosen_tab(self, event: TabLine.TabChosen | TabEdge.EdgeTabChosen) -> None:
         if event.name == "release":
             await self.action_release()
         else:
-            await self._switch(event.name if event.name in TABS else self._last[event.name])
+            await self._switch_tab(event.name if event.name in TABS else self._last[event.name])
 
     async def action_place(self, name: str) -> None:
         """Go to a place, at the tab that it showed last; where it is shown already, to its next tab."""
         tabs = list(PLACES[name][1])
-        again = PLACE_OF[self._tab] == name
+        again = PLACE_BY_TAB[self._tab] == name
         await self.action_show_tab(tabs[(tabs.index(self._tab) + 1) % len(tabs)] if again else self._last[name])
 
     async def take_words(self, act: str, words: str) -> None:
@@ -450,7 +475,7 @@ class Project(LeadsBehind, HoldsSeals, Page):
         if not tab:
             self.sfumato.say(f"{act.replace('_', '-')} takes no words")
             return
-        if run is not None and tab in OF_A_RUN:
+        if run is not None and tab in RUN_TABS:
             await self.open_run(run, tab)
             return
         await self.action_show_tab(tab)
@@ -460,113 +485,123 @@ class Project(LeadsBehind, HoldsSeals, Page):
         else:
             sift(words)
 
-    def _name_place(self) -> None:
+    def _show_place_names(self) -> None:
         """Name the place and its tabs, the present one marked."""
-        place = PLACE_OF[self._tab]
+        place = PLACE_BY_TAB[self._tab]
         self._last[place] = self._tab
         self.query_one(TabLine).active = place
-        counted = f": {self.pane.counted}" if self.pane.counted and not self._lacks_run else ""
-        self.query_one(TabEdge).show(f"{PLACES[place][0]}{counted}", PLACES[place][1], self._tab)
+        counted = f": {self.pane.heading_count}" if self.pane.heading_count and not self._is_run_missing else ""
+        self.query_one(TabEdge).show_tabs(f"{PLACES[place][0]}{counted}", PLACES[place][1], self._tab)
 
-    @on(Pane.Counted)
-    def _count(self) -> None:
+    @on(RunPane.CountChanged)
+    def _update_counts(self) -> None:
         if self.is_mounted:
-            self._name_place()
+            self._show_place_names()
 
     async def action_show_tab(self, name: str) -> None:
-        """Show a tab and give it the keys."""
-        await self._switch(name)
-        if not self._lacks_run:
+        """Show a tab and focus it."""
+        await self._switch_tab(name)
+        if not self._is_run_missing:
             self.pane.take_focus()
 
-    async def _switch(self, name: str) -> None:
-        await self._bring(name)
+    async def _switch_tab(self, name: str) -> None:
+        await self._mount_pane(name)
         self._tab = name
-        self._name_place()
+        self._show_place_names()
         self.query_one("#panes", ContentSwitcher).current = name
-        self.sfumato.remember(tab=name, row=self.row_here)
+        self.sfumato.remember(tab=name, row=self.row_to_remember)
         self._show_run()
 
-    def exportable(self) -> Exportable | None:
-        return self.pane.exportable()
+    def make_exportable(self) -> ScreenExport | None:
+        return self.pane.make_exportable()
 
     def command_words(self) -> tuple[str, ...]:
-        """The command that shows what the tab does."""
+        """Return the command that shows what the tab does."""
         return ("plan", self._title) if self._tab == "plan" else self.pane.command_words()
 
     @property
-    def here(self) -> RunLine | None:
-        """The run under the cursor, or the one that the tabs show."""
+    def current_run_line(self) -> RunSummary | None:
+        """Return the line of the run under the cursor, or of the one that the tabs show."""
         pane = self.pane  # a key may come while the app is closing, when the list is gone
-        return pane.here if isinstance(pane, Runs) and pane.is_mounted and pane.walk_children(Grid) else pane.line
+        return (
+            pane.current_row
+            if isinstance(pane, RunsTab) and pane.is_mounted and pane.walk_children(Grid)
+            else pane.line
+        )
 
     @property
     def views(self) -> frozenset[str]:
-        """Which of ``VIEWS`` that run has something to show in."""
-        here = self.here if self.is_mounted else None
+        """Return which of ``VIEWS`` that run has something to show in."""
+        here = self.current_run_line if self.is_mounted else None
         return frozenset() if here is None else self._views.get(here.run.id, frozenset())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A view is not offered where it would be empty."""
+        """Return False for a view that would be empty."""
         return parameters[0] in self.views if action == "view" else super().check_action(action, parameters)
 
     def in_footer(self, action: str) -> bool:
-        """A release is named where the run is done, and distributions where there are data."""
+        """Return whether the footer shows an action: a release where the run is done, distributions where there are data."""
         if action in ("release", "report"):
-            return self.is_mounted and self.here is not None and self.here.run.state is RunState.DONE
+            return (
+                self.is_mounted
+                and self.current_run_line is not None
+                and self.current_run_line.run.state is RunState.DONE
+            )
         if not getattr(self.pane, "in_footer", lambda _: True)(action):
             return False
         return self._standing.has_data if action == "distributions" else super().in_footer(action)
 
     @property
     def can_export(self) -> bool:
-        """Whether the tab can have a table or a plot."""
-        return self.pane.can_export and not self._lacks_run
+        """Whether the tab has a table or a plot to export."""
+        return self.pane.can_export and not self._is_run_missing
 
     async def action_view(self, name: str) -> None:
-        """Look at what a run has found about data quality, what its studies answer, what an intruder believes, or which pairs it keeps."""
+        """Show a run's data quality, studies, intruder beliefs, or kept pairs."""
         from ..findings.beliefs import Beliefs
         from ..findings.kept_pairs import KeptPairs
         from ..findings.quality import Quality
         from ..findings.study import StudyDialog
 
-        if self.here is None:
+        if self.current_run_line is None:
             return
         dialogs = {"quality": Quality, "beliefs": Beliefs, "pairs": KeptPairs}
-        opened = dialogs[name](self.here.run.id) if name in dialogs else StudyDialog(self.here, name)
+        opened = (
+            dialogs[name](self.current_run_line.run.id) if name in dialogs else StudyDialog(self.current_run_line, name)
+        )
         await self.sfumato.open(opened)
 
     async def action_guide(self) -> None:
         """Ask in plain words for what a search for the smallest sufficient sample needs, and start it."""
-        from ..plan.guided_minimisation import guide
+        from ..plan.guided_minimisation import ask_and_start_minimisation
 
-        await guide(self.sfumato, self._project_id)
+        await ask_and_start_minimisation(self.sfumato, self._project_id)
 
     async def action_distributions(self, variable: str | None = None) -> None:
-        """Show what the confidential values look like beside the released ones, of the variable under the cursor."""
+        """Show the confidential values beside the released ones, of the variable under the cursor."""
         from ..findings.distribution import Distributions
 
-        here, data = self.here, self.pane
-        if variable is None and isinstance(data, Data) and data.here is not None:
-            variable = data.here.variable.name
+        here, data = self.current_run_line, self.pane
+        if variable is None and isinstance(data, DataTab) and data.current_row is not None:
+            variable = data.current_row.variable.name
         ended = here is not None and here.run.state is RunState.DONE
         await self.sfumato.open(Distributions(self._project_id, here.run.id if here and ended else None, variable))
 
     async def action_report(self) -> None:
-        """Ask where to the report of that run is to go, and write it."""
+        """Ask where to write the report of that run, and write it."""
         from ..release.reports import report_form
 
-        here = self.here
+        here = self.current_run_line
         if here is None or here.run.state is not RunState.DONE:
             self.sfumato.say("Only a run that is done has a report")
             return
         await self.sfumato.open(*report_form(self.sfumato, here.run.id))
 
     async def action_release(self) -> None:
-        """Show what a release of the run would hold: of the one under the cursor, or the one that the tabs show."""
+        """Show what a release of the run would contain: of the one under the cursor, or the one that the tabs show."""
         from ..release.release import ReleaseScreen
 
-        here = self.here
+        here = self.current_run_line
         if here is None or here.run.state is not RunState.DONE:
             self.sfumato.say("Only a run that is done can be released")
             return
@@ -574,8 +609,8 @@ class Project(LeadsBehind, HoldsSeals, Page):
         places = {place: title for place, (title, _) in PLACES.items()}
         release = ReleaseScreen(here.run.id, places, where if isinstance(where, Content) else str(where))
 
-        def answered(place: str | None) -> None:
+        def show_chosen_place(place: str | None) -> None:
             if place is not None:
                 self.call_later(self.action_show_tab, self._last[place])
 
-        await self.sfumato.open(release, answered)
+        await self.sfumato.open(release, show_chosen_place)

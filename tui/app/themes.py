@@ -30,8 +30,8 @@ THEMES: Mapping[str, Theme] = {
 }
 
 
-def first_theme(saved: str, *, no_color: bool) -> str:
-    """The theme to start with. Without colour an ansi theme: Textual's filter for the others cannot draw every widget."""
+def initial_theme(saved: str, *, no_color: bool) -> str:
+    """Return the theme to start with. Without colour an ansi theme: Textual's filter for the others cannot draw every widget."""
     if no_color:
         return WITHOUT_COLOUR
     return saved if saved in THEMES else "dark"

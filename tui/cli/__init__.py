@@ -1,1 +1,1 @@
-"""The command line: one file a group of commands. Textual is never imported here."""
+"""The command line: one file per group of commands. Textual is never imported here."""

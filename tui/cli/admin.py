@@ -1,4 +1,4 @@
-"""Commands that look after runs and their workspace: runs, cancel, delete, worker, audit, doctor, keys."""
+"""Commands for the upkeep of runs and their workspace: runs, cancel, delete, worker, audit, doctor, keys."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from sfumato.engine.wording import count_noun
 
 from ..session.places import keys_file
 from . import completion as completing
-from .failures import Listed
+from .failures import CommandListGroup
 from .options import (
-    COMPUTING,
     JSON,
     WORKSPACE,
+    add_computing_options,
     check_run_named,
     check_seal,
     check_writable,
     chosen_workspace,
     open_workspace,
-    say_workspace,
+    report_workspace_at_end,
     write_object,
 )
-from .speech import confirm, echo
+from .speech import confirm_or_abort, echo
 
 
 @click.command()
-@click.argument("run_id", metavar="[RUN]", required=False, shell_complete=completing.runs)
+@click.argument("run_id", metavar="[RUN]", required=False, shell_complete=completing.complete_runs)
 @click.option(
     "--name", metavar="TEXT", help='Call RUN so: the name stands for its number from then on; "" takes it away.'
 )
@@ -47,10 +47,10 @@ def runs(run_id: str | None, directory: Path | None, name: str | None, note: str
     if run_id is None and (name is not None or note is not None):
         raise click.UsageError("--name and --note need the RUN that they are for: sfumato runs RUN --name TEXT")
     from sfumato.workspace.errors import WorkspaceError
-    from sfumato.workspace.store.runs import find_run, tasks_of
+    from sfumato.workspace.store.runs import find_run, list_tasks
     from sfumato.workspace.upkeep.integrity import check_all_runs_quickly
 
-    from .admin_tables import run_head, run_list, run_object, runs_object, task_table
+    from .admin_tables import run_head, run_list_text, run_object, runs_object, task_table
 
     check_writable(json_file)
     workspace = open_workspace(directory)
@@ -67,14 +67,15 @@ def runs(run_id: str | None, directory: Path | None, name: str | None, note: str
         if json_file is not None:
             write_object(run_object(workspace, found), json_file)
         if json_file != "-":
-            tasks = "" if renamed else f"\n\n{task_table(tasks_of(workspace, found.id))}"
+            tasks = "" if renamed else f"\n\n{task_table(list_tasks(workspace, found.id))}"
             echo(f"{run_head(workspace, found)}{tasks}")
         return
     if json_file is not None:
         write_object(runs_object(workspace), json_file)
     if json_file != "-":
         echo(
-            run_list(workspace) or "no runs yet; start one with: sfumato run RECIPE (sfumato recipes lists what ships)"
+            run_list_text(workspace)
+            or "no runs yet; start one with: sfumato run RECIPE (sfumato recipes lists what ships)"
         )
     wrong, not_looked = check_all_runs_quickly(workspace)
     if wrong:
@@ -84,24 +85,24 @@ def runs(run_id: str | None, directory: Path | None, name: str | None, note: str
 
 
 @click.command()
-@click.argument("run_id", metavar="RUN", shell_complete=completing.runs)
+@click.argument("run_id", metavar="RUN", shell_complete=completing.complete_runs)
 @WORKSPACE
 def cancel(run_id: str, directory: Path | None) -> None:
     """Cancel a run; it can be resumed.
 
     What it has finished stays readable.
     """
-    from sfumato.workspace.jobs.queue import request_stop
+    from sfumato.workspace.jobs.queue import stop_run
     from sfumato.workspace.store.runs import RunState, find_run
 
     workspace = open_workspace(directory)
     found = find_run(workspace, run_id)
-    stopped = request_stop(workspace, found.id, RunState.CANCELLED)
+    stopped = stop_run(workspace, found.id, RunState.CANCELLED)
     echo(f"run {found.id} is cancelled" if stopped else f"run {found.id} had ended already: {found.state}")
 
 
 @click.command()
-@click.argument("run_id", metavar="[RUN]", required=False, shell_complete=completing.runs)
+@click.argument("run_id", metavar="[RUN]", required=False, shell_complete=completing.complete_runs)
 @click.option("--project", metavar="NAME", help="Delete a project with its runs and its data instead.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @WORKSPACE
@@ -114,7 +115,7 @@ def delete(run_id: str | None, project: str | None, directory: Path | None, *, y
     """
     from sfumato.workspace.errors import NotFound
     from sfumato.workspace.service.deletion import delete_project, delete_run, pending_removal_text
-    from sfumato.workspace.store.runs import find_run, projects
+    from sfumato.workspace.store.runs import find_run, list_project_summaries
 
     if (run_id is None) == (project is None):
         raise click.UsageError("name a run, or a project with --project")
@@ -124,12 +125,12 @@ def delete(run_id: str | None, project: str | None, directory: Path | None, *, y
         found = find_run(workspace, run_id)
         what, remove = f"run {found.id}", partial(delete_run, workspace, found.id)
     else:
-        ids = [one.id for one in projects(workspace) if one.name == project]
+        ids = [one.id for one in list_project_summaries(workspace) if one.name == project]
         if not ids:
             raise NotFound(f"there is no project {project}; sfumato lists them")
         what, remove = f"project {project}", partial(delete_project, workspace, ids[0])
     if not yes:
-        confirm(f"Delete {what} and everything in it for good?")
+        confirm_or_abort(f"Delete {what} and everything in it for good?")
     echo(f"{what} is deleted{pending_removal_text(remove())}")
 
 
@@ -146,7 +147,7 @@ def delete(run_id: str | None, project: str | None, directory: Path | None, *, y
     metavar="S",
     help="End after this many idle seconds.",
 )
-@COMPUTING
+@add_computing_options
 def worker(directory: Path | None, jobs: int, idle: float) -> None:
     """Work on the waiting runs here, until none is left.
 
@@ -156,20 +157,20 @@ def worker(directory: Path | None, jobs: int, idle: float) -> None:
     """
     from sfumato.workspace.errors import WorkspaceError
     from sfumato.workspace.jobs.settings import dask_address
-    from sfumato.workspace.jobs.worker_main import serve
+    from sfumato.workspace.jobs.worker_main import run_worker_process
     from sfumato.workspace.store.disk import DISK_ERRORS
 
     workspace = open_workspace(directory)
     workspace.close()
     try:
-        serve(workspace.directory, jobs, idle, dask_address())
+        run_worker_process(workspace.directory, jobs, idle, dask_address())
     except SystemExit as ended:
         if isinstance(ended.code, int) and ended.code in DISK_ERRORS:
             raise WorkspaceError(DISK_ERRORS[ended.code]) from None
         raise
 
 
-@click.group(cls=Listed)
+@click.group(cls=CommandListGroup)
 def audit() -> None:
     """List the acts in this workspace, or verify their list."""
 
@@ -188,14 +189,14 @@ def list_acts(directory: Path | None, json_file: str | None) -> None:
     check_writable(json_file)
     workspace = open_workspace(directory, unchecked=True)
     if json_file is not None:
-        acts = [asdict(row) | {"details": _as_json(row.details)} for row in audit_rows(workspace.connection)]
+        acts = [asdict(row) | {"details": _parse_json_or_text(row.details)} for row in audit_rows(workspace.connection)]
         write_object({"disclosure": "internal", "acts": acts}, json_file)
     if json_file != "-":
         echo(act_table(workspace))
 
 
-def _as_json(text: str) -> object:
-    """What a text of JSON says; the text itself where somebody has changed it to none."""
+def _parse_json_or_text(text: str) -> object:
+    """Return the value of a JSON text, or the text itself where somebody has made it invalid."""
     try:
         return json.loads(text)
     except ValueError:
@@ -213,10 +214,10 @@ def verify(directory: Path | None, noted: str | None, json_file: str | None) -> 
 
     Where it was changed, the exit status is 1 and the first broken row is named.
     """
-    from ..session.audit_verification import verified
+    from ..session.audit_verification import verify_sealed_workspace
 
     check_writable(json_file)
-    whole, text = verified(open_workspace(directory, unchecked=True), noted)
+    whole, text = verify_sealed_workspace(open_workspace(directory, unchecked=True), noted)
     write_object({"disclosure": "internal", "unchanged": whole, "said": text.splitlines()}, json_file)
     if json_file != "-":
         echo(text, err=not whole)
@@ -256,7 +257,7 @@ def doctor(directory: Path | None, json_file: str | None, *, fix: bool) -> None:
     from ..session.doctor_checks import all_checks
     from .admin_tables import checks_text
 
-    say_workspace(chosen_workspace(directory))
+    report_workspace_at_end(chosen_workspace(directory))
     findings = all_checks(chosen_workspace(directory))
     write_object({"disclosure": "internal", "findings": [finding.to_dict() for finding in findings]}, json_file)
     if json_file != "-":

@@ -1,4 +1,4 @@
-"""What the commands that look after a workspace print: runs, tasks, acts, and what the doctor finds."""
+"""Output of the commands for upkeep: runs, tasks, acts, and the doctor's findings."""
 
 from __future__ import annotations
 
@@ -7,87 +7,89 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from sfumato.workspace.audit import audit_rows
-from sfumato.workspace.reporting.tables import table
-from sfumato.workspace.reporting.words import ASCII_MARKS, PUBLIC_KEY, details_text, duration, tally_text
-from sfumato.workspace.store.run_log import run_log
-from sfumato.workspace.store.runs import Run, TaskRow, list_runs, run_line, tasks_of
+from sfumato.workspace.reporting.tables import table_from_titles
+from sfumato.workspace.reporting.words import ASCII_MARKS, PUBLIC_KEY, details_text, duration_text, outcome_tally_text
+from sfumato.workspace.store.run_log import run_log_path
+from sfumato.workspace.store.runs import StoredRun, TaskRow, list_runs, list_tasks, summarise_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.upkeep.maintenance import WorkspaceCheck
 from sfumato.workspace.visible_text import replace_unprintable
 
 from ..session.words import task_cells
-from .options import printed
+from .options import table_text
 
-SIGNS = {"ok": "+ ok", "note": "- note", "problem": "x problem"}
+ASCII_SIGNS = {"ok": "+ ok", "note": "- note", "problem": "x problem"}
 
 
 def runs_object(workspace: Workspace) -> dict[str, object]:
-    """The runs of a workspace, newest first, as JSON."""
+    """Return the runs of a workspace, newest first, as JSON."""
     return {"disclosure": "internal", "runs": [_run_object(workspace, run) for run in list_runs(workspace)]}
 
 
-def run_object(workspace: Workspace, run: Run) -> dict[str, object]:
-    """A run and its tasks as JSON."""
-    tasks = [asdict(task) for task in tasks_of(workspace, run.id)]
+def run_object(workspace: Workspace, run: StoredRun) -> dict[str, object]:
+    """Return a run and its tasks as JSON."""
+    tasks = [asdict(task) for task in list_tasks(workspace, run.id)]
     return {"disclosure": "internal", "run": _run_object(workspace, run), "tasks": tasks}
 
 
-def _run_object(workspace: Workspace, run: Run) -> dict[str, object]:
-    line = run_line(workspace, run.id)
+def _run_object(workspace: Workspace, run: StoredRun) -> dict[str, object]:
+    line = summarise_run(workspace, run.id)
     named = ("id", "title", "name", "note", "seed", "tasks_done", "tasks_total", "seconds", "seconds_left", "error")
     return {
         **{name: getattr(run, name) for name in named},
         "state": run.state.value,
         "recipe_sha256": run.recipe_sha256,
         "key_public": run.key_public,
-        "attended": line.attended,
-        "verdicts": dict(line.tally.counts),
+        "attended": line.is_attended,
+        "verdicts": dict(line.verdicts.by_outcome),
     }
 
 
-def run_list(workspace: Workspace) -> str:
-    """The runs of a workspace, one a line, newest first; empty without any."""
+def run_list_text(workspace: Workspace) -> str:
+    """Return the runs of a workspace, one a line, newest first; empty without any."""
     runs = list_runs(workspace)
     lines = [
         [
             str(run.id),
-            run.titled,
+            run.full_title,
             run.state.value,
             f"{run.tasks_done}/{run.tasks_total}",
-            duration(run.seconds),
-            "" if run.seconds_left is None else f"~{duration(run.seconds_left)}",
-            _remark(workspace, run),
-            "; ".join(filter(None, [key_text(run), run.error])),
+            duration_text(run.seconds),
+            "" if run.seconds_left is None else f"~{duration_text(run.seconds_left)}",
+            _run_remark(workspace, run),
+            "; ".join(filter(None, [public_key_text(run), run.error])),
         ]
         for run in runs
     ]
     titles = ("run", "title", "state", "tasks", "time", "left", "verdicts", "")
-    return printed(table(titles, lines, right=(0, 3, 4, 5), spare=(7, 3, 5))) if runs else ""
+    return table_text(table_from_titles(titles, lines, right=(0, 3, 4, 5), spare=(7, 3, 5))) if runs else ""
 
 
-def _remark(workspace: Workspace, run: Run) -> str:
-    """``+ 7 met``, ``x 2 of 7 not met``; nothing before the run is done, but that nobody works on it."""
-    line = run_line(workspace, run.id)
-    if line.stalled:
+def _run_remark(workspace: Workspace, run: StoredRun) -> str:
+    """Return ``+ 7 met`` or ``x 2 of 7 not met``; before the run is done only whether it has no worker."""
+    line = summarise_run(workspace, run.id)
+    if line.is_stalled:
         return f"nobody works on it; sfumato resume {run.id}"
-    return tally_text(line.tally.counts, ASCII_MARKS.__getitem__)
+    return outcome_tally_text(line.verdicts.by_outcome, ASCII_MARKS.__getitem__)
 
 
-def key_text(run: Run) -> str:
-    """``public key`` of a run that has one; empty for others."""
+def public_key_text(run: StoredRun) -> str:
+    """Return ``public key`` for a run that has one; empty for others."""
     return PUBLIC_KEY if run.key_public else ""
 
 
-def named_text(run: Run) -> str:
-    """``"reference", `` of a run that has a name; empty for others."""
+def run_name_text(run: StoredRun) -> str:
+    """Return the quoted name of a run and a comma, ``"reference", ``; empty for a run without a name."""
     return f'"{replace_unprintable(run.name)}", ' if run.name else ""
 
 
-def run_head(workspace: Workspace, run: Run) -> str:
-    """``run 3, Visits: running, 12 of 30 tasks, 40 s, about 2 min left``, and where its log lies."""
-    left = "" if run.seconds_left is None else f", about {duration(run.seconds_left)} left"
-    named = f"{named_text(run)}{replace_unprintable(run.title)}"
-    state = f"run {run.id}, {named}: {run.state}, {run.tasks_done} of {run.tasks_total} tasks, {duration(run.seconds)}"
+def run_head(workspace: Workspace, run: StoredRun) -> str:
+    """Return ``run 3, Visits: running, 12 of 30 tasks, 40 s, about 2 min left``, and the path of its log."""
+    left = "" if run.seconds_left is None else f", about {duration_text(run.seconds_left)} left"
+    named = f"{run_name_text(run)}{replace_unprintable(run.title)}"
+    state = (
+        f"run {run.id}, {named}: {run.state}, {run.tasks_done} of {run.tasks_total} tasks, {duration_text(run.seconds)}"
+    )
     lines = [f"{state}{left}"]
     if run.note:
         lines.append(f"note: {replace_unprintable(run.note)}")
@@ -95,25 +97,29 @@ def run_head(workspace: Workspace, run: Run) -> str:
         lines.append(PUBLIC_KEY)
     if run.error:
         lines.append(replace_unprintable(run.error))
-    log = run_log(workspace.directory, run.id)
+    log = run_log_path(workspace.directory, run.id)
     return "\n".join([*lines, *([f"log: {log}"] if log.is_file() else [])])
 
 
 def task_table(tasks: Sequence[TaskRow]) -> str:
     lines = [task_cells(task, time.time()) for task in tasks]
-    return printed(
-        table(("task", "state", "phase", "time", "peak", "tried", ""), lines, right=(3, 4, 5), spare=(5, 4, 2))
+    return table_text(
+        table_from_titles(
+            ("task", "state", "phase", "time", "peak", "tried", ""), lines, right=(3, 4, 5), spare=(5, 4, 2)
+        )
     )
 
 
 def act_table(workspace: Workspace) -> str:
-    """Every act, oldest first; hashes by their first digits."""
+    """Return a table of every act, oldest first; hashes by their first digits."""
     lines = [
         [str(row.number), row.time[:19].replace("T", " "), row.act, row.subject, details_text(row.details)]
         for row in audit_rows(workspace.connection)
     ]
-    return printed(table(("", "time (UTC)", "act", "of", "details"), lines, right=(0,)))
+    return table_text(table_from_titles(("", "time (UTC)", "act", "of", "details"), lines, right=(0,)))
 
 
 def checks_text(findings: Sequence[WorkspaceCheck]) -> str:
-    return printed(table(("", "what", "finding"), [[SIGNS[f.state], f.what, f.text] for f in findings]))
+    return table_text(
+        table_from_titles(("", "what", "finding"), [[ASCII_SIGNS[f.state], f.what, f.text] for f in findings])
+    )

@@ -1,4 +1,4 @@
-"""What ``sfumato methods`` and ``sfumato recipes`` print."""
+"""Output of ``sfumato methods`` and ``sfumato recipes``."""
 
 from __future__ import annotations
 
@@ -9,45 +9,49 @@ from importlib.metadata import entry_points, version
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.methods.protocols import GROUP, method_keys
-from sfumato.workspace.manual import sections
-from sfumato.workspace.reporting.tables import table
+from sfumato.workspace.manual import page_sections
+from sfumato.workspace.reporting.tables import table_from_titles
 
-from .options import printed, terminal_width
+from .options import table_text, terminal_width
 
 if TYPE_CHECKING:
     from sfumato.engine.methods.registry import Method
     from sfumato.engine.methods.spec import ParamInfo
 
-INTERVALS = (
+INTERVALS_REMARK = (
     "Intervals stay inside the range: they are computed on the logarithm of the distance from one end, on the log odds between "
     "two ends, and taken back. A mean or a quantile has the bounds of its variable."
 )
 
 
-def method_list() -> str:
-    """Every method with its title and those that cannot be used. Methods are loaded only where the manual does not know all of them."""
-    titles = {one.name: one for one in sections("methods")}
+def method_list_text() -> str:
+    """List every method with its title, and those that cannot be used. Methods are loaded only where the manual does not know all of them."""
+    titles = {one.name: one for one in page_sections("methods")}
     keys = method_keys()
     if not entry_points(group=GROUP) and all(key in titles for key in keys):
-        return _listed([[key, titles[key].heading.partition(": ")[2] + _extra_of(titles[key].body)] for key in keys])
+        return _method_table_text(
+            [[key, titles[key].heading.partition(": ")[2] + _extra_in_section(titles[key].body)] for key in keys]
+        )
     from sfumato.engine.methods.registry import registry, rejected_plugins
 
-    found = _listed([[key, one.title + _notes(one)] for key, one in registry().items()])
+    found = _method_table_text([[key, one.title + _extra_and_package_text(one)] for key, one in registry().items()])
     lines = [[one.key, one.distribution, one.reason] for one in rejected_plugins()]
-    return found + (f"\n\nleft out\n{printed(table(('method', 'package', 'why'), lines))}" if lines else "")
+    return found + (
+        f"\n\nleft out\n{table_text(table_from_titles(('method', 'package', 'why'), lines))}" if lines else ""
+    )
 
 
-def _listed(lines: list[list[str]]) -> str:
-    return printed(table(("method", "what it does"), lines))
+def _method_table_text(lines: list[list[str]]) -> str:
+    return table_text(table_from_titles(("method", "what it does"), lines))
 
 
-def _extra_of(body: str) -> str:
-    """The extra that a section of the manual names, as the generated block writes it."""
+def _extra_in_section(body: str) -> str:
+    """Return the extra that a section of the manual names, as the generated block writes it."""
     named = re.search(r"^Needs the extra `\[(\w+)\]`", body, re.MULTILINE)
     return f" (extra [{named[1]}])" if named else ""
 
 
-def _notes(found: Method) -> str:
+def _extra_and_package_text(found: Method) -> str:
     from sfumato.engine.methods.registry import OWN
 
     extra = f" (extra [{found.extra.name}])" if found.extra else ""
@@ -55,11 +59,11 @@ def _notes(found: Method) -> str:
 
 
 def method_page(key: str) -> str:
-    """One method: title, source, measures, parameters with their limits and defaults, and what their values mean."""
+    """Describe one method: title, source, measures, parameters with their limits and defaults, and the meaning of their values."""
     from sfumato.engine.methods.registry import OWN
-    from sfumato.workspace.reporting.survey import form_text
+    from sfumato.workspace.reporting.survey import weighted_form_text
 
-    found = _method(key)
+    found = _find_method(key)
     parts = [f"{found.key}: {found.title}", f"source: {found.source}"]
     if found.package != OWN:
         parts.append(f"from the package {found.package} {version(found.package)}, which runs as code of its own")
@@ -67,22 +71,24 @@ def method_page(key: str) -> str:
         state = "is installed" if found.extra.is_installed else f"is not installed here: {found.extra.install_command}"
         parts.append(f"needs the extra [{found.extra.name}], which {state}")
     if found.result_outputs:
-        parts.append("measures\n" + printed(table(("key", "meaning", "direction", "range"), output_cells(found))))
-        parts.append(INTERVALS)
-    if said := form_text(found):
+        parts.append(
+            "measures\n" + table_text(table_from_titles(("key", "meaning", "direction", "range"), output_cells(found)))
+        )
+        parts.append(INTERVALS_REMARK)
+    if said := weighted_form_text(found):
         parts.append(said)
     lines = [
         [info.name, default_text(info), "; ".join(filter(None, (info.param.help, choices_text(info))))]
         for info in found.spec.params()
     ]
     if lines:
-        parts.append("parameters\n" + printed(table(("name", "default", "what it is"), lines)))
-    parts.extend(f"{name}\n{_prose(meaning)}" for name, meaning in meanings(found))
+        parts.append("parameters\n" + table_text(table_from_titles(("name", "default", "what it is"), lines)))
+    parts.extend(f"{name}\n{_wrap_text(meaning)}" for name, meaning in parameter_meanings(found))
     return "\n\n".join(parts)
 
 
 def methods_object() -> dict[str, Any]:
-    """Every method as JSON."""
+    """Return every method as JSON."""
     from sfumato.engine.methods.registry import registry
 
     found = registry().values()
@@ -90,8 +96,8 @@ def methods_object() -> dict[str, Any]:
 
 
 def method_object(key: str) -> dict[str, Any]:
-    """One method as JSON: its measures and parameters."""
-    found = _method(key)
+    """Return one method as JSON: its measures and parameters."""
+    found = _find_method(key)
     return {
         "key": found.key,
         "title": found.title,
@@ -107,34 +113,34 @@ def method_object(key: str) -> dict[str, Any]:
     }
 
 
-def _method(key: str) -> Method:
-    """The method with this key, or the only one with this name. Raises BadInput."""
+def _find_method(key: str) -> Method:
+    """Return the method with this key, or the only one with this name. Raises BadInput."""
     from sfumato.engine.methods.registry import find_method
 
     near = [name for name in method_keys() if name.partition(".")[2] == key]
     return find_method(near[0] if len(near) == 1 else key, "methods")
 
 
-def _prose(text: str, indent: int = 0) -> str:
-    """Text in lines that fit the terminal with an ``indent``."""
+def _wrap_text(text: str, indent: int = 0) -> str:
+    """Wrap text to lines that fit the terminal with an ``indent``."""
     return textwrap.fill(text, min(96, (terminal_width() or 100) - indent))
 
 
-def meanings(found: Method) -> list[tuple[str, str]]:
-    """The parameters whose values are of a type that says itself what they mean, each with that."""
+def parameter_meanings(found: Method) -> list[tuple[str, str]]:
+    """Return the parameters whose type explains its values, each with the explanation."""
     types = [(info.name, kind) for info in found.spec.params() for kind in typing.get_args(info.type)]
     return [(name, kind.meaning) for name, kind in types if hasattr(kind, "meaning")]
 
 
 def output_cells(found: Method) -> list[list[str]]:
-    """Key, human name with the meaning, direction and range of each output of a method."""
-    from sfumato.workspace.reporting.words import DIRECTIONS
+    """Return key, name with the meaning, direction and range of each output of a method."""
+    from sfumato.workspace.reporting.words import DIRECTION_TEXTS
 
     return [
         [
             f"{found.key}.{o.name}",
             f"{o.label.name}: {o.meaning}" if o.label.name else o.meaning,
-            DIRECTIONS[o.goal],
+            DIRECTION_TEXTS[o.goal],
             o.range_words,
         ]
         for o in found.result_outputs
@@ -142,7 +148,7 @@ def output_cells(found: Method) -> list[list[str]]:
 
 
 def default_text(info: ParamInfo) -> str:
-    """The default of a parameter, ``required``, or nothing where it is empty."""
+    """Return the default of a parameter, ``required``, or nothing where it is empty."""
     from sfumato.engine.methods.spec import to_plain_value
 
     if info.is_required:
@@ -152,16 +158,16 @@ def default_text(info: ParamInfo) -> str:
 
 
 def choices_text(info: ParamInfo) -> str:
-    """The words or the limits that a parameter accepts."""
+    """Return the words or the limits that a parameter accepts."""
     return f"one of {', '.join(info.choices)}" if info.choices else info.param.limits_text
 
 
-def recipe_list() -> str:
-    """Every shipped recipe with its description."""
+def recipe_list_text() -> str:
+    """List every shipped recipe with its description."""
     from sfumato.workspace.recipes import shipped_recipes
 
     parts = []
     for recipe in shipped_recipes():
         text = str(recipe.table.get("description", "")).strip()
-        parts.append(f"{recipe.name}: {recipe.table['title']}\n{textwrap.indent(_prose(text, 4), '    ')}")
+        parts.append(f"{recipe.name}: {recipe.table['title']}\n{textwrap.indent(_wrap_text(text, 4), '    ')}")
     return "\n\n".join([*parts, "sfumato recipes NAME prints one; sfumato run NAME carries it out."])

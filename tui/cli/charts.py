@@ -12,18 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.engine.errors import BadInput
-from sfumato.workspace.plots.figure import Figure, Panel, shading
+from sfumato.workspace.plots.figure import Figure, Panel, make_shade_steps
 from sfumato.workspace.plots.series import Series
-from sfumato.workspace.plots.svg import svg
-from sfumato.workspace.reporting.terminal_text import folded
-from sfumato.workspace.store.runs import done_together
-from sfumato.workspace.views.figures import figures_of
+from sfumato.workspace.plots.svg import figure_svg
+from sfumato.workspace.reporting.terminal_text import fold_text
+from sfumato.workspace.store.runs import finished_with_companions
+from sfumato.workspace.views.figures import draw_run_figures
 from sfumato.workspace.visible_text import replace_unprintable
 
 from ..terminal.glyphs import glyphs_named
-from ..widgets.chart import draw_text
-from ..widgets.heat import Pane, draw_heat
-from .speech import Drawn
+from ..widgets.chart import draw_chart_text
+from ..widgets.heat import HeatPane, draw_heat_map
+from .speech import TerminalDrawing
 
 if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace
@@ -38,16 +38,16 @@ def draw_figures(
     widths: Sequence[str] = (),
     *,
     public: bool = False,
-) -> Drawn:
-    """The figures of a run as text; as wide as the terminal when no width is given."""
-    figures = _figures(workspace, run_id, datasets, widths, public=public)
+) -> TerminalDrawing:
+    """Draw the figures of a run as text; as wide as the terminal when no width is given."""
+    figures = _run_figures(workspace, run_id, datasets, widths, public=public)
     across = width or shutil.get_terminal_size().columns
     colours = terminal_colours()
-    return Drawn("\n\n".join(figure_text(figure, across, height, colours) for figure in figures))
+    return TerminalDrawing("\n\n".join(figure_text(figure, across, height, colours) for figure in figures))
 
 
 def terminal_colours() -> str | None:
-    """The colours of the terminal that standard output goes to, as Rich calls them; None for a file, and where the user wants none."""
+    """Return Rich's name for the colours of the terminal on standard output; None for a file, and where the user wants none."""
     if not sys.stdout.isatty():
         return None
     from rich.console import Console
@@ -56,28 +56,30 @@ def terminal_colours() -> str | None:
     return None if console.no_color else console.color_system
 
 
-def _figures(workspace: Workspace, run_id: str, datasets: int, widths: Sequence[str], *, public: bool) -> list[Figure]:
-    """The figures of a run and of those beside it; public ones of the released data of the run alone."""
-    runs = done_together(workspace, run_id)
+def _run_figures(
+    workspace: Workspace, run_id: str, datasets: int, widths: Sequence[str], *, public: bool
+) -> list[Figure]:
+    """Return the figures of a run and of those beside it; public ones of the released data of the run alone."""
+    runs = finished_with_companions(workspace, run_id)
     if not public:
-        return figures_of(workspace, runs, datasets, bin_widths(widths))
-    return figures_of(workspace, runs[:1], datasets, bin_widths(widths), public=True)
+        return draw_run_figures(workspace, runs, datasets, parse_bin_widths(widths))
+    return draw_run_figures(workspace, runs[:1], datasets, parse_bin_widths(widths), public=True)
 
 
 def write_svgs(
     workspace: Workspace, run_id: str, directory: Path, datasets: int, widths: Sequence[str], *, public: bool = False
 ) -> list[Path]:
-    """One file a figure in a directory, made if need be; files that are there are replaced. Returns their paths."""
-    figures = _figures(workspace, run_id, datasets, widths, public=public)
+    """Write one SVG file per figure to a directory, created if need be, replacing existing files; return their paths."""
+    figures = _run_figures(workspace, run_id, datasets, widths, public=public)
     directory.mkdir(parents=True, exist_ok=True)
     paths = [directory / f"figure-{i:02d}.svg" for i in range(1, len(figures) + 1)]
     for path, figure in zip(paths, figures, strict=True):
-        path.write_text(f'<?xml version="1.0" encoding="UTF-8"?>\n{svg(figure, path.stem)}\n', "utf-8")
+        path.write_text(f'<?xml version="1.0" encoding="UTF-8"?>\n{figure_svg(figure, path.stem)}\n', "utf-8")
     return paths
 
 
-def bin_widths(texts: Sequence[str]) -> dict[str, float]:
-    """The widths that ``availability_365=25`` writes. Raises BadInput."""
+def parse_bin_widths(texts: Sequence[str]) -> dict[str, float]:
+    """Parse widths such as ``availability_365=25``. Raises BadInput."""
     widths = {}
     for text in texts:
         name, equals, value = text.rpartition("=")
@@ -91,26 +93,28 @@ def bin_widths(texts: Sequence[str]) -> dict[str, float]:
 
 
 def figure_text(figure: Figure, width: int, height: int, colours: str | None = None) -> str:
-    """Title, panels and caption in lines of at most ``width`` cells, each panel ``height`` lines high, in ``colours`` if there are any.
+    """Return title, panels and caption in lines of at most ``width`` cells, each panel ``height`` lines high, in ``colours`` if there are any.
 
     Titles, names and captions come from untrusted files: each is made printable here or where a panel is drawn.
     """
     panels = [_panel_text(figure, panel, width, height, colours) for panel in figure.panels]
     return "\n".join(
-        part for part in (f"{_lines(figure.title, width)}\n", *panels, _lines(figure.caption, width)) if part
+        part
+        for part in (f"{_wrap_printable(figure.title, width)}\n", *panels, _wrap_printable(figure.caption, width))
+        if part
     )
 
 
-def _lines(words: str, width: int) -> str:
-    return "\n".join(folded(replace_unprintable(words), width))
+def _wrap_printable(words: str, width: int) -> str:
+    return "\n".join(fold_text(replace_unprintable(words), width))
 
 
 def _panel_text(figure: Figure, panel: Panel, width: int, height: int, colours: str | None) -> str:
     if panel.cells is not None:
-        return heat_text(figure, panel, width, height)
+        return heat_map_text(figure, panel, width, height)
     log = panel.log_x
-    chart = draw_text(
-        _intervals(panel) if figure.kind == "intervals" else figure.drawn(panel),
+    chart = draw_chart_text(
+        _interval_series(panel) if figure.kind == "intervals" else figure.drawn_series(panel),
         width,
         height,
         colour=colours is not None,
@@ -123,24 +127,26 @@ def _panel_text(figure: Figure, panel: Panel, width: int, height: int, colours: 
         x_unit="log10" if log else panel.x_unit,
         log_y=panel.log_y,
     )
-    return f"{chart}\n{_lines(panel.note, width)}" if panel.note else chart
+    return f"{chart}\n{_wrap_printable(panel.note, width)}" if panel.note else chart
 
 
-def heat_text(figure: Figure, panel: Panel, width: int, height: int) -> str:
-    """A map in signs, with what they stand for."""
+def heat_map_text(figure: Figure, panel: Panel, width: int, height: int) -> str:
+    """Return a map in signs, with their legend."""
     assert panel.cells is not None
     alike = [one.cells for one in figure.panels if one.cells and one.cells.signed == panel.cells.signed]
-    pane = Pane(panel.title, panel.cells, shading(alike))
-    picture = draw_heat([pane], (width, height), glyphs_named(), colour=False, labels=(panel.x_label, panel.y_label))
-    return "\n".join(picture.line(row).rstrip() for row in range(picture.height))
+    pane = HeatPane(panel.title, panel.cells, make_shade_steps(alike))
+    picture = draw_heat_map(
+        [pane], (width, height), glyphs_named(), colour=False, labels=(panel.x_label, panel.y_label)
+    )
+    return "\n".join(picture.row_text(row).rstrip() for row in range(picture.height))
 
 
-def _intervals(panel: Panel) -> list[Series]:
-    """All estimates as one series: their names stand below the axis."""
-    columns = [(one.x, one.y, _known(one.lower, one.x), _known(one.upper, one.x)) for one in panel.series]
+def _interval_series(panel: Panel) -> list[Series]:
+    """Return all estimates as one series: their names stand below the axis."""
+    columns = [(one.x, one.y, _bound_or_nan(one.lower, one.x), _bound_or_nan(one.upper, one.x)) for one in panel.series]
     x, y, lower, upper = (np.concatenate(parts) for parts in zip(*columns, strict=True))
     return [Series("estimate, interval", x, y, lower, upper, marker="points")]
 
 
-def _known(bound: NDArray[np.float64] | None, x: NDArray[np.float64]) -> NDArray[np.float64]:
+def _bound_or_nan(bound: NDArray[np.float64] | None, x: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.full(x.shape, np.nan) if bound is None else bound

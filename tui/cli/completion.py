@@ -1,6 +1,6 @@
-"""What a shell is told while a command is typed: recipes, runs, methods, settings and variables.
+"""Shell completion of a command line: recipes, runs, methods, settings and variables.
 
-Names of files, runs and variables may be a stranger's, and a shell carries out what it is given: only those are offered that
+Names of files, runs and variables may be a stranger's, and a shell executes what it is given: only those are offered that
 mean nothing to any shell. Whatever cannot be read is not offered, and nothing is written.
 """
 
@@ -19,87 +19,91 @@ from ..session.places import default_workspace
 from .speech import echo
 
 SHELLS = ("bash", "zsh", "fish")
-SAFE = re.compile(r"[A-Za-z0-9_.,/@%+=\[\]-]+")
+SAFE_WORD = re.compile(r"[A-Za-z0-9_.,/@%+=\[\]-]+")
 """Words that no shell reads as anything but themselves (``[`` and ``]`` beside a file of that name)."""
 MOST_BYTES = 1 << 20
-RELEASE = ("m", "seed")
+RELEASE_KEYS = ("m", "seed")
 BASH = """[[ $type == 'plain' && $value == *= ]] && compopt -o nospace
         if [[ $type == 'dir' ]]"""
 """In bash the value of a setting follows without a blank."""
 
 
-def _offered(words: Iterable[tuple[str, str]], typed: str) -> list[CompletionItem]:
-    """Those that begin with what was typed, each once, in their order."""
-    fit = {word: said for word, said in words if word.startswith(typed) and SAFE.fullmatch(word)}
+def _completion_items(words: Iterable[tuple[str, str]], typed: str) -> list[CompletionItem]:
+    """Return the words that begin with what was typed, each once, in their order."""
+    fit = {word: said for word, said in words if word.startswith(typed) and SAFE_WORD.fullmatch(word)}
     return [CompletionItem(word, help=" ".join(said.split())[:60] or None) for word, said in fit.items()]
 
 
-def recipes(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """The recipes that ship and those of this directory; else whatever file the shell finds."""
+def complete_recipes(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Complete the recipes that ship and those of this directory; without any let the shell complete files."""
     from sfumato.workspace.recipes import recipe_names
 
     own = ((path.name, "a file here") for path in sorted(Path().glob("*.toml")))
-    return _offered([*((name, "") for name in recipe_names()), *own], typed) or [CompletionItem(typed, type="file")]
+    return _completion_items([*((name, "") for name in recipe_names()), *own], typed) or [
+        CompletionItem(typed, type="file")
+    ]
 
 
-def shipped(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+def complete_shipped_recipes(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     from sfumato.workspace.recipes import recipe_names
 
-    return _offered(((name, "") for name in recipe_names()), typed)
+    return _completion_items(((name, "") for name in recipe_names()), typed)
 
 
-def runs(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """``last``, and the numbers and names of the workspace's runs."""
-    from sfumato.workspace.views.run_words import run_words
+def complete_runs(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Complete ``last``, and the numbers and names of the workspace's runs."""
+    from sfumato.workspace.views.run_words import run_completions
 
-    return _offered([("last", "the newest run"), *run_words(_workspace(context))], typed)
+    return _completion_items([("last", "the newest run"), *run_completions(_workspace_on_line(context))], typed)
 
 
-def methods(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """The keys of all methods, without importing any."""
+def complete_methods(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Complete the keys of all methods, without importing any."""
     from sfumato.engine.methods.protocols import method_keys
 
-    return _offered(((key, "") for key in method_keys()), typed)
+    return _completion_items(((key, "") for key in method_keys()), typed)
 
 
-def topics(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """The pages of the manual, and the commands and methods that it explains."""
+def complete_topics(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Complete the pages of the manual, and the commands and methods that it explains."""
     from sfumato.engine.methods.protocols import method_keys
-    from sfumato.workspace.manual import PAGES, summary
+    from sfumato.workspace.manual import PAGES, page_summary
 
     root = context.find_root().command
     commands = sorted(root.commands) if isinstance(root, click.Group) else []
-    named = [*((topic, summary(topic)) for topic in PAGES), *((name, "") for name in (*commands, *method_keys()))]
-    return _offered(dict(reversed(named)).items(), typed)
+    named = [*((topic, page_summary(topic)) for topic in PAGES), *((name, "") for name in (*commands, *method_keys()))]
+    return _completion_items(dict(reversed(named)).items(), typed)
 
 
-def settings(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """What ``--set`` may change of the recipe that stands on the line: ``release.m=``, ``variables.age.kind=``."""
-    table = _recipe(_word(context, "recipe"))
-    paths = dict.fromkeys([*_paths(table, ""), *(f"release.{key}" for key in RELEASE)])
-    return _offered(((f"{path}=", "") for path in paths), typed)
+def complete_settings(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Complete what ``--set`` may change of the recipe on the line: ``release.m=``, ``complete_variables.age.kind=``."""
+    table = _recipe_table_or_empty(_argument_on_line(context, "recipe"))
+    paths = dict.fromkeys([*_value_paths(table, ""), *(f"release.{key}" for key in RELEASE_KEYS)])
+    return _completion_items(((f"{path}=", "") for path in paths), typed)
 
 
-def variables(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """The variables of the run that stands on the line, else of the newest."""
-    from sfumato.workspace.views.run_words import recipe_of
+def complete_variables(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Complete the variables of the run on the line, else of the newest."""
+    from sfumato.workspace.views.run_words import recipe_text_of_run
 
-    table = _parsed(recipe_of(_workspace(context), str(_word(context, "run_id") or "last")))
+    table = _parse_toml_or_empty(
+        recipe_text_of_run(_workspace_on_line(context), str(_argument_on_line(context, "run_id") or "last"))
+    )
     named = table.get("variables")
-    return _offered(((f"{name}=", "") for name in named) if isinstance(named, Mapping) else (), typed)
+    return _completion_items(((f"{name}=", "") for name in named) if isinstance(named, Mapping) else (), typed)
 
 
-def _word(context: click.Context, name: str) -> object:
-    """An argument of the line; where its last option still waits for a value, click leaves arguments as they were written."""
+def _argument_on_line(context: click.Context, name: str) -> object:
+    """Return an argument of the line; where its last option still waits for a value, click leaves arguments as they were written."""
     return context.args[0] if context.args else context.params.get(name)
 
 
-def _workspace(context: click.Context) -> Path:
+def _workspace_on_line(context: click.Context) -> Path:
     named = context.params.get("directory") or context.find_root().params.get("directory")
     return Path(named) if named else default_workspace()
 
 
-def _recipe(name: object) -> dict[str, Any]:
+def _recipe_table_or_empty(name: object) -> dict[str, Any]:
     from sfumato.engine.errors import EngineError
     from sfumato.workspace.errors import WorkspaceError
     from sfumato.workspace.recipes import find_recipe
@@ -110,21 +114,21 @@ def _recipe(name: object) -> dict[str, Any]:
         return {}
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def _parse_toml_or_empty(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):
         return {}
 
 
-def _paths(table: object, before: str) -> Iterator[str]:
-    """The places of single values: ``release.m``, ``synthesis[0].predictors``."""
+def _value_paths(table: object, before: str) -> Iterator[str]:
+    """Yield the paths of single values: ``release.m``, ``synthesis[0].predictors``."""
     if isinstance(table, Mapping):
         for key, value in table.items():
-            yield from _paths(value, f"{before}.{key}" if before else str(key))
+            yield from _value_paths(value, f"{before}.{key}" if before else str(key))
     elif isinstance(table, list) and any(isinstance(item, Mapping) for item in table):
         for i, item in enumerate(table):
-            yield from _paths(item, f"{before}[{i}]")
+            yield from _value_paths(item, f"{before}[{i}]")
     else:
         yield before
 

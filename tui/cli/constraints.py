@@ -1,4 +1,4 @@
-"""``sfumato constraints``: how a file keeps to its recipe's rules, and which others all its records keep to."""
+"""``sfumato constraints``: how many records break each rule of a recipe, and further rules that all records satisfy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from sfumato.engine.wording import count_noun
 
-from .options import JSON, check_writable, printed, write_object
+from .options import JSON, check_writable, table_text, write_object
 from .speech import echo
 
 
@@ -32,8 +32,13 @@ def constraints(
     """
     from sfumato.workspace.ingest.limits import READ_SECONDS
     from sfumato.workspace.jobs.processes import call_in_process
-    from sfumato.workspace.plan.drafts import plan_text
-    from sfumato.workspace.reporting.constraints import as_recipe, found_table, kept_text, said_table
+    from sfumato.workspace.plan.drafts import write_plan
+    from sfumato.workspace.reporting.constraints import (
+        compliance_text,
+        constraints_section,
+        declared_rules_table,
+        suggested_rules_table,
+    )
     from sfumato.workspace.service.ruled_files import evaluate_rules_of_file
 
     check_writable(json_file)
@@ -50,12 +55,12 @@ def constraints(
     )
     write_object({"disclosure": "internal", **asdict(view)}, json_file, private=True)
     if json_file != "-" and toml:
-        echo(plan_text({"constraints": as_recipe(view.found)}).rstrip("\n"))
+        echo(write_plan({"constraints": constraints_section(view.found)}).rstrip("\n"))
     elif json_file != "-":
-        parts = [kept_text(view)] if recipe else [f"{count_noun(view.records, 'record')}"]
-        parts += [printed(said_table(view.said))] if view.said else []
+        parts = [compliance_text(view)] if recipe else [f"{count_noun(view.records, 'record')}"]
+        parts += [table_text(declared_rules_table(view.said))] if view.said else []
         if view.found:
-            parts += [printed(found_table(view.found))]
+            parts += [table_text(suggested_rules_table(view.found))]
             parts += ["They hold for these records, and nobody knows of others. --toml prints them for a recipe."]
         elif search:
             parts.append("No rule holds for all records beyond what chance explains.")

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sfumato.engine.errors import BadInput
-from sfumato.workspace.reporting.words import mark
+from sfumato.workspace.reporting.words import sign_for
 
-from .options import WORKSPACE, chosen_workspace, say_workspace, text_format
+from .options import WORKSPACE, add_text_format_options, chosen_workspace, report_workspace_at_end
 from .speech import echo
 
 if TYPE_CHECKING:
-    from sfumato.workspace.plan.drafting import Wanted
+    from sfumato.workspace.plan.drafting import DraftRequest
     from sfumato.workspace.service.draft_data import DraftedText, RoleAssignment
 
 WANTS = ("synthesis", "anonymisation", "evaluation")
@@ -87,7 +87,7 @@ AUDIENCES = ("public", "contract", "enclave")
 @click.option(
     "-o", "recipe_file", type=click.Path(path_type=Path), help="Write the recipe there (default: standard output)."
 )
-@text_format
+@add_text_format_options
 def draft(
     source: str,
     directory: Path | None,
@@ -103,7 +103,7 @@ def draft(
 
     It says what it covers and what not. Nothing is stored; the recipe runs unchanged, and you can read and edit it.
     """
-    from sfumato.workspace.plan.drafting import Wanted
+    from sfumato.workspace.plan.drafting import DraftRequest
     from sfumato.workspace.service.draft_data import RoleAssignment
 
     if recipe_file is not None and recipe_file.exists():
@@ -114,23 +114,25 @@ def draft(
         raise BadInput("--epsilon", "it is of tables with noise; add --tables, or leave it out")
     form = {key: value for key, value in rest.items() if value not in (None, ())}
     form |= {"missing": list(form["missing"])} if "missing" in form else {}
-    roles = RoleAssignment(*(tuple(_listed(given)) for given in (known, sensitive, leave_out)))
-    found = _drafted(source, directory, form, Wanted(**asked), roles)
+    roles = RoleAssignment(*(tuple(_split_names(given)) for given in (known, sensitive, leave_out)))
+    found = _draft_recipe(source, directory, form, DraftRequest(**asked), roles)
     if recipe_file is None:
         echo(found.toml, nl=False)
-        echo(_said(found), err=True)
+        echo(_coverage_text(found), err=True)
         return
     recipe_file.write_text(found.toml, "utf-8")
-    echo("\n".join([_said(found), "", f"{recipe_file} is the draft; read it, then: sfumato run {recipe_file}"]))
+    echo(
+        "\n".join([_coverage_text(found), "", f"{recipe_file} is the draft; read it, then: sfumato run {recipe_file}"])
+    )
 
 
-def _drafted(
-    source: str, directory: Path | None, form: dict[str, Any], wanted: Wanted, roles: RoleAssignment
+def _draft_recipe(
+    source: str, directory: Path | None, form: dict[str, Any], wanted: DraftRequest, roles: RoleAssignment
 ) -> DraftedText:
     from sfumato.workspace.ingest.limits import READ_SECONDS
     from sfumato.workspace.jobs.processes import call_in_process
     from sfumato.workspace.service.draft_data import draft_file, draft_project
-    from sfumato.workspace.store.runs import projects
+    from sfumato.workspace.store.runs import list_project_summaries
     from sfumato.workspace.store.workspace import Workspace
 
     what = f'the draft for "{source}"'
@@ -140,20 +142,20 @@ def _drafted(
     names = {}
     if chosen.is_dir():
         with Workspace.open(chosen, read_only=True) as workspace:
-            names = {project.name: project.id for project in projects(workspace)}
+            names = {project.name: project.id for project in list_project_summaries(workspace)}
     if source not in names:
         known = f"; projects: {', '.join(names)}" if names else ""
         raise BadInput("FILE|PROJECT", f'there is no file "{source}", and no project of this name{known}')
-    say_workspace(chosen)
+    report_workspace_at_end(chosen)
     return call_in_process(draft_project, chosen, names[source], wanted, roles, what=what, seconds=READ_SECONDS)
 
 
-def _listed(given: Sequence[str]) -> Iterator[str]:
-    """The names of an option that may be given often: commas stand between them, quotes around one that has a comma."""
+def _split_names(given: Sequence[str]) -> Iterator[str]:
+    """Split the names of a repeatable option: commas separate them, quotes enclose one that has a comma."""
     for names in csv.reader(given, skipinitialspace=True):
         yield from (name.strip() for name in names if name.strip())
 
 
-def _said(found: DraftedText) -> str:
-    """What the draft covers, and first what it does not, in lines."""
-    return "\n".join([*(f"{mark('fail')} {one}" for one in found.warnings), *found.notes, found.cost])
+def _coverage_text(found: DraftedText) -> str:
+    """Return first what the draft does not cover, then what it does, in lines."""
+    return "\n".join([*(f"{sign_for('fail')} {one}" for one in found.warnings), *found.notes, found.cost])

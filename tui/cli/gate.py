@@ -1,4 +1,4 @@
-"""Commands about what may leave: the policy in force, and what the gate finds on a run."""
+"""Commands about releases: the policy in force, and the gate's findings on a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .options import JSON, RUN, WORKSPACE, check_run_named, check_writable, open_workspace, printed, write_object
+from .options import JSON, RUN, WORKSPACE, check_run_named, check_writable, open_workspace, table_text, write_object
 from .speech import echo
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def examine(run_id: str, directory: Path | None, json_file: str | None, *, every
     from sfumato.workspace.gate.contents import plan_release
     from sfumato.workspace.gate.gate import examine_release as examined
     from sfumato.workspace.policy.policy import read_policy_of_workspace
-    from sfumato.workspace.store.runs import records_of
+    from sfumato.workspace.store.runs import count_confidential_records
 
     check_run_named(run_id, directory)
     check_writable(json_file)
@@ -55,7 +55,7 @@ def examine(run_id: str, directory: Path | None, json_file: str | None, *, every
     release_plan, own_policy = plan_release(workspace, run_id), read_policy_of_workspace(workspace.directory)
     found = examined(workspace, release_plan, own_policy)
     answer = answer_from_examination(
-        found, release_plan.run.recipe, own_policy, records_of(workspace, release_plan.run)
+        found, release_plan.run.recipe, own_policy, count_confidential_records(workspace, release_plan.run)
     )
     write_object({**found.to_table(), "may_leave": answer.to_table()}, json_file, private=True)
     if json_file != "-":
@@ -78,10 +78,10 @@ def approve(request: Path, reason: str, waivers: tuple[str, ...], *, refuse: boo
     """
     from sfumato.workspace.release.approval import decide_request, read_request
 
-    from .outputs import waivers_given
+    from .outputs import parse_waivers
 
     said = read_request(request)
-    answer = decide_request(request, "refused" if refuse else "approved", reason, waivers_given(waivers))
+    answer = decide_request(request, "refused" if refuse else "approved", reason, parse_waivers(waivers))
     for one in said["examination"].get("findings", []):
         if one["status"] != "pass" and one.get("applies", True):
             echo(f"{one.get('state', one['status'])}: {one['check']}: {one['said']}")
@@ -92,25 +92,25 @@ def approve(request: Path, reason: str, waivers: tuple[str, ...], *, refuse: boo
 def findings_text(findings: Sequence[Finding], run_id: int, *, every: bool = False) -> str:
     """Return the table of the findings, and in words those that do not pass; ``every`` lists the others in the table too."""
     from sfumato.workspace.reporting.findings import (
-        counts_text,
+        finding_counts_text,
         finding_table,
         finding_text,
-        folded_text,
+        findings_of_same_leak,
+        folded_counts_text,
         is_open,
         lead_findings,
-        witnesses_of,
     )
-    from sfumato.workspace.reporting.terminal_text import folded
+    from sfumato.workspace.reporting.terminal_text import fold_text
 
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 100
-    parts = [f"Run {run_id}: {counts_text(findings)}"]
+    parts = [f"Run {run_id}: {finding_counts_text(findings)}"]
     shown = finding_table(findings, every=every)
     if shown.rows:
-        parts.append(printed(shown))
-    if not every and (left := folded_text(findings)):
+        parts.append(table_text(shown))
+    if not every and (left := folded_counts_text(findings)):
         parts.append(f"{left} (--all lists them)")
     for one in lead_findings(findings):
         if is_open(one):
-            head, *rest = finding_text(one, witnesses_of(one, findings))
-            parts.append("\n".join([head, *(part for line in rest for part in folded(f"  {line}", width, "  "))]))
+            head, *rest = finding_text(one, findings_of_same_leak(one, findings))
+            parts.append("\n".join([head, *(part for line in rest for part in fold_text(f"  {line}", width, "  "))]))
     return "\n\n".join(parts)

@@ -1,4 +1,6 @@
-"""``sfumato hierarchies``: the hierarchy of a quasi-identifier as a tree with its records; proposed, and between files of other programs."""
+"""``sfumato hierarchies``: the hierarchy of a quasi-identifier as a tree with its records; proposals, and exchange with files of other
+programs.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +10,18 @@ from typing import TYPE_CHECKING
 import click
 
 from . import completion as completing
-from .options import WORKSPACE, chosen_workspace, printed, workspace_key
-from .outputs import said_internal
+from .options import WORKSPACE, chosen_workspace, table_text, workspace_key
+from .outputs import internal_remark
 from .speech import echo
 
 if TYPE_CHECKING:
-    from sfumato.workspace.plan.hierarchies import OpenHierarchy
+    from sfumato.workspace.plan.hierarchies import EditedHierarchy
 
 MOST_TREE_BYTES = 64 << 20
 
 
 @click.command()
-@click.argument("recipe", shell_complete=completing.recipes)
+@click.argument("recipe", shell_complete=completing.complete_recipes)
 @click.argument("variable")
 @click.option("--data", metavar="FILE", help="The confidential file, in place of the recipe's.")
 @click.option("--propose", is_flag=True, help="What is proposed, whatever the recipe says.")
@@ -54,17 +56,17 @@ def hierarchies(
     if output is not None and output.exists():
         raise BadInput("--output", f'"{output}" exists already; name a new file')
     smallest = read_policy_of_workspace(chosen_workspace(directory)).smallest_cell
-    text = None if tree_file is None else _text_of(tree_file)
+    text = None if tree_file is None else _read_tree_file(tree_file)
     opened = hierarchy_of_recipe(recipe, data, variable, text, smallest, workspace_key(directory), propose=propose)
     echo(hierarchy_text(opened))
     if output is not None:
         from sfumato.engine.partition.hierarchy_files import hierarchy_csv
 
         output.write_text(hierarchy_csv(opened.as_tree), "utf-8")
-        echo(f"\nwritten to {output}{said_internal(public=False)}")
+        echo(f"\nwritten to {output}{internal_remark(public=False)}")
 
 
-def _text_of(name: str) -> str:
+def _read_tree_file(name: str) -> str:
     from sfumato.engine.errors import BadInput
     from sfumato.workspace.errors import StrangeFile
     from sfumato.workspace.plain_files import read_plain
@@ -79,24 +81,26 @@ def _text_of(name: str) -> str:
         raise BadInput("--from", f'"{name}" cannot be read') from None
 
 
-def hierarchy_text(opened: OpenHierarchy) -> str:
-    """The tree as a table, how it was made, what it shows of the records, and what a recipe says of intervals."""
+def hierarchy_text(opened: EditedHierarchy) -> str:
+    """Describe a hierarchy: the tree as a table, its origin, what it shows of the records, and the recipe's lines for intervals."""
     from sfumato.engine.errors import BadInput
     from sfumato.engine.wording import count_noun
-    from sfumato.workspace.plan.drafts import inline
-    from sfumato.workspace.reporting.tables import table
+    from sfumato.workspace.plan.drafts import inline_toml
+    from sfumato.workspace.reporting.tables import table_from_titles
 
     try:
-        lines = opened.lines()
+        lines = opened.node_lines()
     except ValueError as error:
         raise BadInput("VARIABLE", str(error)) from None
-    rows = [("  " * line.node.depth + line.node.label, f"{line.values:,}", opened.records_told(line)) for line in lines]
-    parts = [printed(table(("node", "values", "records"), rows, right=(1, 2), spare=(1,)))]
-    parts += ["\n".join(filter(None, (opened.said, opened.learnt)))]
-    if lacking := opened.lacking:
+    rows = [
+        ("  " * line.node.depth + line.node.label, f"{line.values:,}", opened.shown_records(line)) for line in lines
+    ]
+    parts = [table_text(table_from_titles(("node", "values", "records"), rows, right=(1, 2), spare=(1,)))]
+    parts += ["\n".join(filter(None, (opened.origin, opened.learnt)))]
+    if lacking := opened.missing_values:
         parts.append(
             f"{count_noun(len(lacking), 'value')} of the data not in the tree; --propose shows one that has all of them"
         )
-    if opened.holds == "widths" and opened.written:
-        parts.append(f"in a recipe: widths = {inline({opened.variable.name: opened.written})}")
+    if opened.setting == "widths" and opened.recipe_value:
+        parts.append(f"in a recipe: widths = {inline_toml({opened.variable.name: opened.recipe_value})}")
     return "\n\n".join(filter(None, parts))

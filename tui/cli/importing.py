@@ -11,36 +11,43 @@ from sfumato.engine.errors import BadInput
 from sfumato.workspace.ingest.columns import ColumnProfile
 from sfumato.workspace.ingest.limits import READ_SECONDS
 from sfumato.workspace.jobs.processes import call_in_process
-from sfumato.workspace.reporting.reading import doubt_lines, first_rows, reading_table
-from sfumato.workspace.reporting.tables import Table, table
-from sfumato.workspace.reporting.words import records_text
+from sfumato.workspace.reporting.reading import detection_table, first_rows_table, undecided_lines
+from sfumato.workspace.reporting.tables import DisplayTable, table_from_titles
+from sfumato.workspace.reporting.words import records_and_dropped_text
 from sfumato.workspace.service.importing import ImportSelection, preview_file
 from sfumato.workspace.visible_text import replace_unprintable
 
-from ..session.importing import import_apart, left_out_lines
+from ..session.importing import import_in_process, left_out_lines
 from ..session.places import remember_workspace
-from .options import chosen_workspace, printed, say_workspace, terminal_width
+from .options import chosen_workspace, report_workspace_at_end, table_text, terminal_width
 
 
-def preview_text(file: str, said: Mapping[str, Any], selection: ImportSelection) -> str:
-    """How a file would be read, why, and its first rows; nothing is stored."""
-    found = call_in_process(preview_file, file, said, selection, what=f'the reading of "{file}"', seconds=READ_SECONDS)
+def preview_text(file: str, format_settings: Mapping[str, Any], selection: ImportSelection) -> str:
+    """Describe how a file would be read, why, and its first rows; nothing is stored."""
+    found = call_in_process(
+        preview_file, file, format_settings, selection, what=f'the reading of "{file}"', seconds=READ_SECONDS
+    )
     parts = ["\n".join([f"{found.source}: how it would be read", *found.notes])]
     if found.detection is not None:
-        parts += [printed(reading_table(found.detection)), printed(first_rows(found.detection, terminal_width()))]
-        parts += doubt_lines(found.detection)
-    parts += [printed(_columns(found.columns)), "\n".join(left_out_lines(found.columns))]
+        parts += [
+            table_text(detection_table(found.detection)),
+            table_text(first_rows_table(found.detection, terminal_width())),
+        ]
+        parts += undecided_lines(found.detection)
+    parts += [table_text(_columns_table(found.columns)), "\n".join(left_out_lines(found.columns))]
     return "\n\n".join(filter(None, parts))
 
 
-def _columns(columns: Sequence[ColumnProfile]) -> Table:
+def _columns_table(columns: Sequence[ColumnProfile]) -> DisplayTable:
     lines = [
-        [p.variable.name, p.variable.kind.value, "" if p.enters else "left out", f"{p.missing:,}", f"{p.distinct:,}", replace_unprintable(p.variable.title)]
+        [p.variable.name, p.variable.kind.value, "" if p.is_included else "left out", f"{p.missing:,}", f"{p.distinct:,}", replace_unprintable(p.variable.title)]
         for p in columns
     ]  # fmt: skip
     titled = any(p.variable.title for p in columns)
     heads = ("column", "kind", "", "missing", "distinct", "title")
-    return table(heads if titled else heads[:5], [line if titled else line[:5] for line in lines], right=(3, 4))
+    return table_from_titles(
+        heads if titled else heads[:5], [line if titled else line[:5] for line in lines], right=(3, 4)
+    )
 
 
 def import_and_describe(
@@ -48,22 +55,26 @@ def import_and_describe(
     file: str,
     project: str | None,
     recipe_file: Path | None,
-    said: Mapping[str, Any],
+    format_settings: Mapping[str, Any],
     selection: ImportSelection,
 ) -> str:
-    """Store the file's records with guessed kinds; returns the description and what to do next."""
+    """Store the file's records with guessed kinds; return the description and the next steps."""
     if recipe_file is not None and recipe_file.exists():
         raise BadInput("--recipe", f'"{recipe_file}" exists already; name a new file')
     directory = chosen_workspace(directory)
-    say_workspace(directory)
-    found = import_apart(directory, file, project or "", said, selection)
+    report_workspace_at_end(directory)
+    found = import_in_process(directory, file, project or "", format_settings, selection)
     remember_workspace(directory)
     parts = [
-        f'{found.source}: {records_text(found.records, found.dropped)} in project "{found.project}" of {directory}',
+        f'{found.source}: {records_and_dropped_text(found.records, found.dropped)} in project "{found.project}" of {directory}',
         *(["\n".join(found.notes)] if found.notes else []),
-        *([] if found.detection is None or found.detection.usual else [printed(reading_table(found.detection))]),
-        *([] if found.detection is None else doubt_lines(found.detection)),
-        printed(_columns(found.columns)),
+        *(
+            []
+            if found.detection is None or found.detection.is_default
+            else [table_text(detection_table(found.detection))]
+        ),
+        *([] if found.detection is None else undecided_lines(found.detection)),
+        table_text(_columns_table(found.columns)),
         *filter(None, ["\n".join(left_out_lines(found.columns))]),
         "Kinds are guesses. Correct them and give each column its role in a recipe: quasi-identifier, sensitive or other.",
     ]

@@ -1,4 +1,4 @@
-"""Commands of the workspace's key: what tells it from others, and a copy of it to keep elsewhere."""
+"""Commands for the workspace's key: its fingerprint, and a copy of it to keep elsewhere."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from .failures import Listed
+from .failures import CommandListGroup
 from .options import WORKSPACE, open_workspace
 from .speech import echo
 
 
-@click.group(cls=Listed)
+@click.group(cls=CommandListGroup)
 def key() -> None:
     """Identify the workspace's key, or export it.
 
@@ -26,9 +26,9 @@ def show_fingerprint(directory: Path | None) -> None:
 
     It identifies the key and gives nothing of it away; "public" stands for a public key.
     """
-    from sfumato.workspace.store.keys import fingerprint
+    from sfumato.workspace.store.keys import compute_fingerprint
 
-    echo(fingerprint(open_workspace(directory).key()))
+    echo(compute_fingerprint(open_workspace(directory).read_workspace_key()))
 
 
 @key.command()

@@ -18,36 +18,36 @@ from .admin import adopt, audit, cancel, delete, doctor, keys, runs, worker
 from .completion import completion
 from .constraints import constraints
 from .draft import draft
-from .failures import Commands, guarded
+from .failures import RootCommandGroup, run_and_exit
 from .gate import approve, examine, policy
 from .hierarchies import hierarchies
 from .key import key
 from .manual import manual
 from .options import (
-    COMPUTING,
     JOBS,
     JSON,
     KEY,
-    PLAIN,
+    PLAIN_OPTION,
     PUBLIC,
     QUIET,
     RECIPE,
     RUN,
     SET,
     WORKSPACE,
+    add_computing_options,
+    add_selection_options,
+    add_text_format_options,
     check_seal,
     check_writable,
-    key_given,
+    is_plain_requested,
     open_or_create,
     open_workspace,
-    plain_wanted,
-    selection,
-    text_format,
-    weighing,
+    read_key_option,
+    weighting_settings,
     workspace_key,
     write_object,
 )
-from .outputs import figures, release, report, show_public, show_weights
+from .outputs import figures, release, report, show_public_results, show_record_weights
 from .plans import again, plan
 from .search import search
 from .speech import echo
@@ -57,16 +57,18 @@ if TYPE_CHECKING:
     from sfumato.workspace.service.prepare import PreparedRun
     from sfumato.workspace.store.workspace import Workspace
 
-OWN = 0o077
+OWNER_ONLY_UMASK = 0o077
 """The permissions that nobody else gets."""
 
 
-@click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=RootCommandGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(package_name="sfumato")
 @WORKSPACE
 @click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal.")
 @click.option("--glyphs", type=click.Choice(SETS), help="What plots are drawn with, where the font lacks braille.")
-@PLAIN
+@PLAIN_OPTION
 @click.pass_context
 def sfumato(context: click.Context, directory: Path | None, glyphs: str | None, *, no_mouse: bool, plain: bool) -> None:
     """Synthesise or anonymise confidential data, measure what the release keeps and gives away, decide, and show why.
@@ -77,24 +79,24 @@ def sfumato(context: click.Context, directory: Path | None, glyphs: str | None, 
         if glyphs:
             os.environ[CHOICE] = glyphs
         workspace = open_or_create(directory)
-        _launch(workspace, None, plain=plain, mouse=not no_mouse)
+        _launch_app(workspace, None, plain=plain, mouse=not no_mouse)
 
 
-def _launch(workspace: Workspace, run_id: int | None, *, plain: bool, mouse: bool = True) -> None:
+def _launch_app(workspace: Workspace, run_id: int | None, *, plain: bool, mouse: bool = True) -> None:
     if plain:
-        from ..plain.mode import begin
+        from ..plain.mode import run_plain_mode
 
-        sys.exit(begin(workspace, run_id))
+        sys.exit(run_plain_mode(workspace, run_id))
     if not sys.stdout.isatty():
         raise click.UsageError("the app needs a terminal; sfumato --plain and the commands of sfumato --help do not")
-    from ..app.app import launch
+    from ..app.app import launch_app
 
     settle_signs()
     workspace.close()
-    launch(workspace.directory, run_id, mouse=mouse)
+    launch_app(workspace.directory, run_id, mouse=mouse)
 
 
-def _carry_out(
+def _enter_and_run(
     prepared: PreparedRun,
     directory: Path | None,
     jobs: int,
@@ -107,14 +109,14 @@ def _carry_out(
 ) -> int:
     from sfumato.engine.recipe.threshold_warnings import threshold_warnings
     from sfumato.workspace.service.prepare import enter_with_companions
-    from sfumato.workspace.store.chains import chains_words
+    from sfumato.workspace.store.chains import kept_chains_remark
     from sfumato.workspace.store.keys import NoKey
 
-    from .run import carry_out
+    from .run import run_to_end
 
     for said in () if quiet else threshold_warnings(prepared.recipe.thresholds):
         echo(f"warning: {said}", err=True)
-    if (kept := chains_words(prepared.recipe, prepared.data)) and not quiet:
+    if (kept := kept_chains_remark(prepared.recipe, prepared.data)) and not quiet:
         echo(kept, err=True)
     try:
         workspace = open_or_create(directory, key)
@@ -122,7 +124,7 @@ def _carry_out(
         if given or prepared.recipe.data.is_random:
             raise
         workspace = open_or_create(directory)  # somebody else has made it meanwhile, with a key of its own
-    return carry_out(workspace, enter_with_companions(workspace, prepared, companions), jobs, json_file, quiet=quiet)
+    return run_to_end(workspace, enter_with_companions(workspace, prepared, companions), jobs, json_file, quiet=quiet)
 
 
 @sfumato.command()
@@ -130,7 +132,7 @@ def _carry_out(
 @JSON
 @click.option("--no-tui", is_flag=True, help="Print the summary and end; do not open the app.")
 @JOBS
-@COMPUTING
+@add_computing_options
 def demo(directory: Path | None, json_file: str | None, jobs: int, *, no_tui: bool) -> None:
     """Run a shipped study of real people and open the app on it.
 
@@ -145,10 +147,10 @@ def demo(directory: Path | None, json_file: str | None, jobs: int, *, no_tui: bo
     check_writable(json_file)
     key = workspace_key(directory)
     prepared = prepare_run(find_recipe("randhie"), key=key)
-    code = _carry_out(prepared, directory, jobs, json_file, key=key, quiet=False)
+    code = _enter_and_run(prepared, directory, jobs, json_file, key=key, quiet=False)
     if code != INTERRUPTED and not no_tui and sys.stdout.isatty() and sys.stdin.isatty():
         workspace = open_workspace(directory)
-        _launch(workspace, find_run(workspace, "last").id, plain=plain_wanted())
+        _launch_app(workspace, find_run(workspace, "last").id, plain=is_plain_requested())
     sys.exit(code)
 
 
@@ -160,7 +162,7 @@ def init(directory: Path, key_file: str | None) -> None:
 
     With --key FILE, put back the key of a workspace that has lost it.
     """
-    workspace = open_or_create(directory, key_given(key_file))
+    workspace = open_or_create(directory, read_key_option(key_file))
     echo(f"workspace ready in {workspace.directory}; next: sfumato import FILE, or sfumato run RECIPE")
 
 
@@ -170,8 +172,8 @@ def init(directory: Path, key_file: str | None) -> None:
 @click.option("--project", help="The project it belongs to (default: the file's name).")
 @click.option("--recipe", "recipe_file", type=click.Path(path_type=Path), help="Write a recipe to start from.")
 @click.option("--preview", is_flag=True, help="Say how FILE would be read, and store nothing.")
-@selection
-@text_format
+@add_selection_options
+@add_text_format_options
 def import_file(
     file: str, directory: Path | None, project: str | None, recipe_file: Path | None, preview: bool, **said: Any
 ) -> None:
@@ -204,7 +206,7 @@ def import_file(
 @KEY
 @click.option("--seed", type=click.IntRange(0), help="In place of the recipe's seed.")
 @JOBS
-@COMPUTING
+@add_computing_options
 @SET
 @JSON
 @QUIET
@@ -212,13 +214,13 @@ def import_file(
 @click.option(
     "--weights-from",
     metavar="RUN",
-    shell_complete=completing.runs,
+    shell_complete=completing.complete_runs,
     help="Give the records at risk in RUN, of the same records, less influence.",
 )
 @click.option(
     "--measure",
     metavar="KEY",
-    shell_complete=completing.methods,
+    shell_complete=completing.complete_methods,
     help="With --weights-from: at risk by this measure of RUN (default: the first).",
 )
 @click.option("--strength", type=float, help="With --weights-from: what weight a record of risk 1 loses (default: 1).")
@@ -249,11 +251,13 @@ def run(
 
     check_writable(json_file)
     found, key = find_recipe(recipe), workspace_key(directory, key_file)
-    settings = (*settings, *weighing(directory, weights_from, measure, strength))
+    settings = (*settings, *weighting_settings(directory, weights_from, measure, strength))
     prepared = prepare_run(found, data, seed, settings, key=key)
     companions = () if alone else prepare_companion_runs(prepared, found, settings)
     sys.exit(
-        _carry_out(prepared, directory, jobs, json_file, companions, key=key, given=key_file is not None, quiet=quiet)
+        _enter_and_run(
+            prepared, directory, jobs, json_file, companions, key=key, given=key_file is not None, quiet=quiet
+        )
     )
 
 
@@ -266,7 +270,7 @@ def run(
 @click.argument("more", nargs=-1, metavar="")
 @WORKSPACE
 @JOBS
-@COMPUTING
+@add_computing_options
 @SET
 @JSON
 @QUIET
@@ -290,15 +294,15 @@ def evaluate(
     A pattern stands for its files in the order of their numbers, so that syn2.csv is before syn10.csv; files after --released FILE count too.
     There it also says whose values are intervals or groups (generalised) and whose are class means (micro_aggregated).
     """
-    from sfumato.workspace.ingest.files import files_matching
+    from sfumato.workspace.ingest.files import expand_file_patterns
     from sfumato.workspace.recipes import find_recipe
     from sfumato.workspace.service.prepare import prepare_evaluation
 
     check_writable(json_file)
     key = workspace_key(directory)
-    files = files_matching((*released, *more), "--released")
+    files = expand_file_patterns((*released, *more), "--released")
     prepared = prepare_evaluation(find_recipe(recipe), original, files, settings, key=key)
-    sys.exit(_carry_out(prepared, directory, jobs, json_file, key=key, quiet=quiet))
+    sys.exit(_enter_and_run(prepared, directory, jobs, json_file, key=key, quiet=quiet))
 
 
 @sfumato.command()
@@ -315,14 +319,14 @@ def results(
 
     RUN is a number, a name, or last.
     """
-    from sfumato.workspace.store.runs import companions_of, find_run
+    from sfumato.workspace.store.runs import companion_ids, find_run
 
     if public:
         if draws:
             raise click.UsageError(
                 "--draws shows rows of single datasets, which are internal; leave out --public or --draws"
             )
-        show_public(run_id, directory, json_file)
+        show_public_results(run_id, directory, json_file)
         return
 
     from .run import show_results
@@ -330,7 +334,7 @@ def results(
 
     workspace = open_workspace(directory)
     found = find_run(workspace, run_id)
-    beside = [find_run(workspace, other) for other in companions_of(workspace, found.id)]
+    beside = [find_run(workspace, other) for other in companion_ids(workspace, found.id)]
     show_results(workspace, [found, *beside], json_file, keys=keys)
     if draws and json_file != "-":
         echo(f"\n{draws_text(workspace, found, keys=keys)}")
@@ -340,7 +344,7 @@ def results(
 @RUN
 @WORKSPACE
 @JOBS
-@COMPUTING
+@add_computing_options
 @JSON
 @QUIET
 def resume(run_id: str, directory: Path | None, jobs: int, json_file: str | None, *, quiet: bool) -> None:
@@ -349,23 +353,23 @@ def resume(run_id: str, directory: Path | None, jobs: int, json_file: str | None
     RUN is a number, a name, or last. Finished tasks are not computed again.
     """
     from sfumato.workspace.jobs import queue
-    from sfumato.workspace.store.releases_in_progress import settle
+    from sfumato.workspace.store.releases_in_progress import settle_releases
     from sfumato.workspace.store.runs import find_run
 
-    from .run import carry_out
+    from .run import run_to_end
 
     check_writable(json_file)
     workspace = open_workspace(directory)
     found = find_run(workspace, run_id)
-    for said in settle(workspace):
+    for said in settle_releases(workspace):
         echo(said, err=True)
-    queue.resume(workspace, found.id)
-    sys.exit(carry_out(workspace, [found.id], jobs, json_file, quiet=quiet))
+    queue.requeue_run(workspace, found.id)
+    sys.exit(run_to_end(workspace, [found.id], jobs, json_file, quiet=quiet))
 
 
 @sfumato.command()
-@click.argument("first", metavar="RUN", shell_complete=completing.runs)
-@click.argument("second", metavar="RUN", shell_complete=completing.runs)
+@click.argument("first", metavar="RUN", shell_complete=completing.complete_runs)
+@click.argument("second", metavar="RUN", shell_complete=completing.complete_runs)
 @WORKSPACE
 @JSON
 @click.option("--any-data", is_flag=True, help="Compare runs on different data too.")
@@ -395,7 +399,7 @@ def compare(first: str, second: str, directory: Path | None, json_file: str | No
     "--measure",
     default="",
     metavar="KEY",
-    shell_complete=completing.methods,
+    shell_complete=completing.complete_methods,
     help="Such as risk.attribute, or measure[2] (default: the first).",
 )
 @click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="How many records.")
@@ -421,9 +425,9 @@ def records(
 
     Of a measure that tells what an intruder believes: how belief in the truth moved, and with --record the guesses at one.
     """
-    from sfumato.workspace.views.most_at_risk import most_at_risk
+    from sfumato.workspace.views.most_at_risk import read_records_at_risk
 
-    from .summary import record_object, record_text
+    from .summary import records_at_risk_object, records_at_risk_text
 
     check_writable(json_file)
     workspace = open_workspace(directory)
@@ -433,26 +437,26 @@ def records(
             raise click.UsageError(
                 "--weights shows what RUN was fitted by; leave out --measure, --draw, --record and --values"
             )
-        show_weights(workspace, run_id, top, json_file)
+        show_record_weights(workspace, run_id, top, json_file)
         return
-    found = most_at_risk(workspace, run_id, measure, top, draw, record, with_values=with_values)
-    write_object(record_object(found), json_file, private=with_values)
+    found = read_records_at_risk(workspace, run_id, measure, top, draw, record, with_values=with_values)
+    write_object(records_at_risk_object(found), json_file, private=with_values)
     if json_file != "-":
-        echo(record_text(found))
+        echo(records_at_risk_text(found))
 
 
 @sfumato.command()
-@click.argument("key", required=False, shell_complete=completing.methods)
+@click.argument("key", required=False, shell_complete=completing.complete_methods)
 @JSON
 def methods(key: str | None, json_file: str | None) -> None:
     """List the methods, or show one with measures and parameters."""
-    from .catalogue import method_list, method_object, method_page, methods_object
+    from .catalogue import method_list_text, method_object, method_page, methods_object
 
     check_writable(json_file)
     if json_file is not None:
         write_object(methods_object() if key is None else method_object(key), json_file)
     if json_file != "-":
-        echo(method_list() if key is None else method_page(key))
+        echo(method_list_text() if key is None else method_page(key))
 
 
 @sfumato.command("new-method")
@@ -478,20 +482,20 @@ def new_method(key: str, directory: Path) -> None:
 
 
 @sfumato.command()
-@click.argument("name", required=False, shell_complete=completing.shipped)
+@click.argument("name", required=False, shell_complete=completing.complete_shipped_recipes)
 @JSON
 def recipes(name: str | None, json_file: str | None) -> None:
     """List the shipped recipes, or print one to start from."""
     from sfumato.workspace.recipes import find_recipe, shipped_recipes
 
-    from .catalogue import recipe_list
+    from .catalogue import recipe_list_text
 
     check_writable(json_file)
     if json_file is not None:
         found = shipped_recipes() if name is None else [find_recipe(name)]
         write_object({"recipes": [{"name": one.name, "recipe": one.table} for one in found]}, json_file)
     if json_file != "-":
-        echo(recipe_list() if name is None else find_recipe(name).text, nl=name is None, verbatim=name is not None)
+        echo(recipe_list_text() if name is None else find_recipe(name).text, nl=name is None, verbatim=name is not None)
 
 
 for command in (
@@ -501,10 +505,10 @@ for command in (
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """The command ``sfumato``. What it writes is its user's alone, and it leaves no core dump."""
+    """Run the command ``sfumato``. Its files are readable by its user alone, and it leaves no core dump."""
     forbid_core_dumps()
-    before = os.umask(OWN)
+    before = os.umask(OWNER_ONLY_UMASK)
     try:
-        guarded(lambda: sfumato.main(args=arguments, prog_name="sfumato", standalone_mode=False))
+        run_and_exit(lambda: sfumato.main(args=arguments, prog_name="sfumato", standalone_mode=False))
     finally:
         os.umask(before)

@@ -1,4 +1,4 @@
-"""``sfumato help``: a page of the manual, a section of one, or the sections that hold some words."""
+"""``sfumato help``: a page of the manual, a section of one, or a search for sections."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .completion import topics
-from .speech import echo, page
+from .completion import complete_topics
+from .speech import echo, print_paged
 
 if TYPE_CHECKING:
-    from sfumato.workspace.manual import Entry
+    from sfumato.workspace.manual import ManualEntry
 
 PIPE_WIDTH = 100
 UNDERLINES = {"title": "=", "heading": "-"}
 
 
 @click.command("help")
-@click.argument("topic", nargs=-1, shell_complete=topics)
+@click.argument("topic", nargs=-1, shell_complete=complete_topics)
 @click.option("--find", is_flag=True, help="List the sections that answer the words best.")
 def manual(topic: tuple[str, ...], *, find: bool) -> None:
     """Show the manual, or search it.
@@ -30,20 +30,25 @@ def manual(topic: tuple[str, ...], *, find: bool) -> None:
     words = " ".join(topic)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_WIDTH
     if find:
-        echo(hits_text(words, width))
+        echo(search_hits_text(words, width))
     elif words:
-        page(topic_text(words, width))
+        print_paged(manual_topic_text(words, width))
     else:
-        echo(contents_text(width))
+        echo(manual_contents_text(width))
 
 
-def contents_text(width: int) -> str:
-    from sfumato.workspace.manual import DEVELOPER_TOPICS, TOPICS, summary
-    from sfumato.workspace.reporting.tables import table, text
+def manual_contents_text(width: int) -> str:
+    from sfumato.workspace.manual import DEVELOPER_TOPICS, TOPICS, page_summary
+    from sfumato.workspace.reporting.tables import format_table, table_from_titles
 
-    from ..manual.manual_text import plain
+    from ..manual.manual_text import strip_markdown
 
-    found = text(table(("page", "what it is about"), [[topic, plain(summary(topic))] for topic in TOPICS]), width)
+    found = format_table(
+        table_from_titles(
+            ("page", "what it is about"), [[topic, strip_markdown(page_summary(topic))] for topic in TOPICS]
+        ),
+        width,
+    )
     return (
         f"{found}\n\n"
         f"for developers:  sfumato help {DEVELOPER_TOPICS[0]}\n"
@@ -52,53 +57,57 @@ def contents_text(width: int) -> str:
     )
 
 
-def hits_text(words: str, width: int) -> str:
-    """The sections that answer the words best: page, heading, the words that it lacks, best lines. Raises BadInput."""
+def search_hits_text(words: str, width: int) -> str:
+    """Return the sections that match the words best: page, heading, missing words, best lines. Raises BadInput."""
     import textwrap
 
-    from sfumato.workspace.manual.search import find
+    from sfumato.workspace.manual.search import search_manual
 
-    from ..manual.manual_text import plain
+    from ..manual.manual_text import strip_markdown
 
-    hits = find(words)
+    hits = search_manual(words)
     parts = []
     for hit in hits:
         lines = [
             textwrap.fill(
-                plain(line), min(width, PIPE_WIDTH), initial_indent="    ", subsequent_indent="    ", max_lines=3
+                strip_markdown(line),
+                min(width, PIPE_WIDTH),
+                initial_indent="    ",
+                subsequent_indent="    ",
+                max_lines=3,
             )
             for line in hit.lines
         ]
-        lacks = f" (without: {', '.join(hit.lacks)})" if hit.lacks else ""
+        lacks = f" (without: {', '.join(hit.missing_words)})" if hit.missing_words else ""
         parts.append("\n".join([f"{hit.section.page}: {hit.section.title}{lacks}", *lines]))
-    return "\n\n".join([*parts, f"To read the first: sfumato help {hits[0].section.path}"])
+    return "\n\n".join([*parts, f"To read the first: sfumato help {hits[0].section.help_path}"])
 
 
-def topic_text(topic: str, width: int) -> str:
-    """A page or section, and the names of both where a command is called like a page. Raises BadInput."""
+def manual_topic_text(topic: str, width: int) -> str:
+    """Return a page or section, and the names of both where a command is called like a page. Raises BadInput."""
     from sfumato.engine.errors import BadInput
     from sfumato.engine.methods.protocols import method_keys
-    from sfumato.workspace.manual import look_up
+    from sfumato.workspace.manual import find_entry
 
     try:
-        entry = look_up(topic)
+        entry = find_entry(topic)
     except BadInput:
         if topic not in method_keys():
             raise
         from .catalogue import method_page
 
         return method_page(topic)  # of a package whose methods the manual cannot know
-    return "\n".join(_lines(entry, width))
+    return "\n".join(_entry_lines(entry, width))
 
 
-def _lines(entry: Entry, width: int) -> list[str]:
+def _entry_lines(entry: ManualEntry, width: int) -> list[str]:
     from ..manual.manual_text import page_lines
 
     lines: list[str] = []
-    for line in page_lines(entry.text, width):
+    for line in page_lines(entry.markdown, width):
         lines.append(line.text)
         if line.kind in UNDERLINES:
             lines.append(UNDERLINES[line.kind] * len(line.text))
-    part_of = "" if entry.section is None else entry.section.path if entry.term else entry.page
-    more = [path for path in (part_of, *entry.also) if path]
+    part_of = "" if entry.section is None else entry.section.help_path if entry.term else entry.page
+    more = [path for path in (part_of, *entry.other_paths) if path]
     return [*lines, *[""] * bool(more), *(f"See also: sfumato help {path}" for path in more)]

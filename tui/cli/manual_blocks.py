@@ -1,6 +1,6 @@
-"""The blocks of the manual that declarations write: commands, methods, keys of a recipe, formats of files, keys of the app.
+"""The generated blocks of the manual: commands, methods, keys of a recipe, formats of files, keys of the app.
 
-``python -m sfumato.tui.cli.manual_blocks --write`` brings them up to date; without ``--write`` it names those that are not.
+``python -m sfumato.tui.cli.manual_blocks --write`` updates them; without ``--write`` it names those that are not up to date.
 """
 
 from __future__ import annotations
@@ -18,120 +18,122 @@ import click
 import sfumato.workspace.manual as pages
 from sfumato.engine.methods.registry import OWN, Method, registry
 from sfumato.engine.recipe.recipe import recipe_keys
-from sfumato.tui.cli.catalogue import choices_text, default_text, meanings, output_cells
-from sfumato.workspace.ingest.file_formats import formats
+from sfumato.tui.cli.catalogue import choices_text, default_text, output_cells, parameter_meanings
+from sfumato.workspace.ingest.file_formats import all_formats
 
 WIDTH = 120
 BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n)(.*?)(<!-- end of generated -->\n)", re.DOTALL)
 SECTIONS_WITH_KEYS = ("recipe", "data", "data.format", "variables", "release", "weights", "threshold", "published")
 
 
-def _filled(text: str, indent: str = "") -> str:
-    """A paragraph in lines of ``WIDTH``; none begins with a minus, which would make it an item of a list."""
+def _wrap_paragraph(text: str, indent: str = "") -> str:
+    """Wrap a paragraph to lines of ``WIDTH``; none begins with a minus, which would make it an item of a list."""
     bound = text.replace(" - ", "\0- ")
     lines = textwrap.wrap(bound, WIDTH, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
     return "\n".join(lines).replace("\0", " ")
 
 
-def _item(name: str, text: str) -> str:
-    return _filled(f"- `{name}`: {text.strip()}", "  ")
+def _list_item(name: str, text: str) -> str:
+    return _wrap_paragraph(f"- `{name}`: {text.strip()}", "  ")
 
 
 # methods
 
 
-def method_keys() -> list[str]:
-    """The methods of this package, in the order of the catalogue."""
+def own_method_keys() -> list[str]:
+    """Return the methods of this package, in the order of the catalogue."""
     return [key for key, found in registry().items() if found.package == OWN]
 
 
 def method_block(key: str) -> str:
-    """Heading, source, measures and parameters of a method."""
+    """Return heading, source, measures and parameters of a method."""
     found = registry()[key]
-    parts = [f"### {key}: {found.title}", _filled(f"Source: {found.source}.".replace("..", "."))]
+    parts = [f"### {key}: {found.title}", _wrap_paragraph(f"Source: {found.source}.".replace("..", "."))]
     if found.extra:
         parts.append(f"Needs the extra `[{found.extra.name}]`: `{found.extra.install_command}`.")
     if found.result_outputs:
-        parts.append("\n".join(["Measures:", "", *(_output(key, cells) for cells in output_cells(found))]))
-    if parameters := list(_parameters(found)):
+        parts.append("\n".join(["Measures:", "", *(_output_item(key, cells) for cells in output_cells(found))]))
+    if parameters := list(_parameter_items(found)):
         parts.append("\n".join(["Parameters:", "", *parameters]))
     return "\n\n".join(parts)
 
 
-def _output(key: str, cells: list[str]) -> str:
+def _output_item(key: str, cells: list[str]) -> str:
     name, meaning, direction, limits = cells
-    return _item(name.removeprefix(f"{key}."), f"{meaning}; " + ", ".join(filter(None, (direction, limits))))
+    return _list_item(name.removeprefix(f"{key}."), f"{meaning}; " + ", ".join(filter(None, (direction, limits))))
 
 
-def _parameters(found: Method) -> Iterator[str]:
-    said = dict(meanings(found))
+def _parameter_items(found: Method) -> Iterator[str]:
+    said = dict(parameter_meanings(found))
     for info in found.spec.params():
         default = default_text(info)
         ending = "required" if info.is_required else f"default: {default}" if default else ""
         parts = [info.param.help, choices_text(info), ending]
-        yield _item(info.name, "; ".join(filter(None, parts)) + (f". {said[info.name]}" if info.name in said else ""))
+        yield _list_item(
+            info.name, "; ".join(filter(None, parts)) + (f". {said[info.name]}" if info.name in said else "")
+        )
 
 
 # commands
 
 
-def commands() -> Mapping[str, click.Command]:
-    """Every command by the words that call it: ``sfumato audit verify``."""
+def commands_by_words() -> Mapping[str, click.Command]:
+    """Return every command by the words that call it: ``sfumato audit verify``."""
     from sfumato.tui.cli.main import sfumato
 
-    return {"sfumato": sfumato, **dict(_commands(sfumato, "sfumato"))}
+    return {"sfumato": sfumato, **dict(_subcommands(sfumato, "sfumato"))}
 
 
-def _commands(group: click.Group, words: str) -> Iterator[tuple[str, click.Command]]:
+def _subcommands(group: click.Group, words: str) -> Iterator[tuple[str, click.Command]]:
     for name, command in sorted(group.commands.items()):
         called = f"{words} {name}"
         yield called, command
         if isinstance(command, click.Group):
-            yield from _commands(command, called)
+            yield from _subcommands(command, called)
 
 
 def command_block(words: str) -> str:
-    """Usage, purpose and options of a command."""
-    command = commands()[words]
+    """Return usage, purpose and options of a command."""
+    command = commands_by_words()[words]
     context = click.Context(command, info_name=words)
     usage = f"{words} {' '.join(command.collect_usage_pieces(context))}".strip()
     help_text = inspect.cleandoc(command.help or "")
-    paragraphs = [_filled(" ".join(part.split())) for part in help_text.split("\n\n")]
-    options = [_option(option, context) for option in command.params if isinstance(option, click.Option)]
+    paragraphs = [_wrap_paragraph(" ".join(part.split())) for part in help_text.split("\n\n")]
+    options = [_option_item(option, context) for option in command.params if isinstance(option, click.Option)]
     return "\n\n".join([f"### {words}", f"```\n{usage}\n```", *paragraphs, *filter(None, ["\n".join(options)])])
 
 
-def _option(option: click.Option, context: click.Context) -> str:
+def _option_item(option: click.Option, context: click.Context) -> str:
     names, text = option.get_help_record(context) or ("", "")
     if option.name == "jobs":
         text = re.sub(r"default: \d+", "default: 2, or 1 on one processor", text)
-    return _item(names, text)
+    return _list_item(names, text)
 
 
 def commands_block() -> str:
-    return "\n\n".join(map(command_block, commands()))
+    return "\n\n".join(map(command_block, commands_by_words()))
 
 
 # keys of a recipe
 
 
 def recipe_block(section: str) -> str:
-    """The keys of a section in a line."""
+    """Return the keys of a section in a line."""
     keys = ", ".join(f"`{key}`" for key in recipe_keys(section))
     where = "Top level" if section == "recipe" else f"Keys of `{section}`"
-    return _filled(f"{where}: {keys}.")
+    return _wrap_paragraph(f"{where}: {keys}.")
 
 
 # formats of files
 
 
 def formats_block() -> str:
-    """The formats that are read and written: name for ``--format``, endings, and what there is to say of each."""
+    """List the formats that are read and written: name for ``--format``, suffixes, and remarks."""
     items = []
-    for one in formats():
+    for one in all_formats():
         use = f"written with `--format {one.name}`" if one.write else "read only"
         endings = ", ".join(f"`{suffix}`" for suffix in one.suffixes)
-        items.append(_filled(f"- {one.title} ({endings}), {use}. {one.manual}".strip(), "  "))
+        items.append(_wrap_paragraph(f"- {one.title} ({endings}), {use}. {one.manual_sentence}".strip(), "  "))
     return "\n".join(items)
 
 
@@ -139,7 +141,7 @@ def formats_block() -> str:
 
 
 def bindings_block() -> str:
-    """The acts of the app in their groups, with their keys, as ``keys.toml`` names them."""
+    """List the acts of the app in their groups, with their keys, as ``keys.toml`` names them."""
     from sfumato.tui.keys.acts import ACTS
     from sfumato.tui.keys.own_keys import key_text
 
@@ -147,13 +149,13 @@ def bindings_block() -> str:
     parts = []
     for group, acts in groupby(ACTS, key=lambda act: act.group):
         lines = [
-            f"| {' '.join(_cell(key_text(key)) for key in act.keys)} | {act.does} | `{act.name}` |" for act in acts
+            f"| {' '.join(_key_cell(key_text(key)) for key in act.keys)} | {act.does} | `{act.name}` |" for act in acts
         ]
         parts.append("\n".join([f"### Keys: {group.lower()}", "", *rows, *lines]))
     return "\n\n".join(parts)
 
 
-def _cell(key: str) -> str:
+def _key_cell(key: str) -> str:
     return "`\\|`" if key == "|" else f"`{key}`" if key != "`" else "`` ` ``"
 
 
@@ -166,8 +168,8 @@ BLOCKS: dict[str, Callable[[str], str]] = {
 }
 
 
-def written(text: str) -> str:
-    """A page with its blocks as the declarations have them now. Raises LookupError at a block that nothing declares."""
+def update_blocks(text: str) -> str:
+    """Return a page with its blocks generated again. Raises LookupError at a block that nothing declares."""
 
     def block(found: re.Match[str]) -> str:
         kind, _, name = found[2].partition(" ")
@@ -182,7 +184,7 @@ def main(words: list[str]) -> int:
     for topic in pages.TOPICS:
         file = Path(pages.__file__).parent / f"{topic}.md"
         text = file.read_text("utf-8")
-        if (now := written(text)) != text:
+        if (now := update_blocks(text)) != text:
             stale.append(topic)
             if "--write" in words:
                 file.write_text(now, "utf-8")

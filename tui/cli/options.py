@@ -1,4 +1,4 @@
-"""What several commands share: options, the workspace they name, tables that fit the terminal, JSON."""
+"""Parts that several commands share: options, the workspace they name, tables that fit the terminal, JSON."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ import click
 from sfumato.workspace.jobs import settings as computing
 
 from ..session.places import default_workspace, remember_workspace
-from .completion import recipes, runs, settings
+from .completion import complete_recipes, complete_runs, complete_settings
 from .speech import echo
 
 if TYPE_CHECKING:
-    from sfumato.workspace.reporting.tables import Table
+    from sfumato.workspace.reporting.tables import DisplayTable
     from sfumato.workspace.store.workspace import Workspace
 
 WORKSPACE = click.option(
@@ -39,7 +39,7 @@ JSON = click.option(
     help="Write JSON to FILE; without FILE or with -, to standard output.",
 )
 JOBS = click.option(
-    "--jobs", type=click.IntRange(1), default=computing.JOBS, show_default=True, help="Tasks at a time."
+    "--jobs", type=click.IntRange(1), default=computing.DEFAULT_JOBS, show_default=True, help="Tasks at a time."
 )
 SEPARATORS = {
     "tab": "\t",
@@ -51,29 +51,29 @@ SEPARATORS = {
     "semicolon": ";",
     "bar": "|",
 }
-SAID = "sfumato.workspace-said"
+WORKSPACE_REPORTED = "sfumato.workspace-said"
 
 
-def _settle(context: click.Context, option: click.Parameter, value: str | None) -> None:
-    """Say for this command and its worker where runs are computed, and how much memory they have."""
+def _apply_computing_option(context: click.Context, option: click.Parameter, value: str | None) -> None:
+    """Set for this command and its worker where runs are computed, and how much memory they have."""
     if value is None:
         return
     variable = str(option.envvar)
     before = os.environ.get(variable, "")
-    computing.settle_computing(**{str(option.name): value})
+    computing.set_computing(**{str(option.name): value})
     context.call_on_close(partial(os.environ.__setitem__, variable, before))
-    if option.name == "dask" and value.strip() and not value.strip().startswith(computing.ENCRYPTED):
-        echo(computing.OPEN_CLUSTER.format(address=value.strip()), err=True)
+    if option.name == "dask" and value.strip() and not value.strip().startswith(computing.ENCRYPTED_SCHEMES):
+        echo(computing.OPEN_CLUSTER_WARNING.format(address=value.strip()), err=True)
 
 
-def COMPUTING(command: Callable[..., Any]) -> Callable[..., Any]:  # noqa: N802
-    """Where a command has its runs computed, and in how much memory: settled before it begins."""
+def add_computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options for where runs are computed and with how much memory; they take effect before the command begins."""
     dask = click.option(
         "--dask",
         metavar="ADDRESS",
         envvar="SFUMATO_DASK",
         expose_value=False,
-        callback=_settle,
+        callback=_apply_computing_option,
         help="Compute on the cluster of this Dask scheduler, not here (needs sfumato[dask]).",
     )
     memory = click.option(
@@ -81,7 +81,7 @@ def COMPUTING(command: Callable[..., Any]) -> Callable[..., Any]:  # noqa: N802
         metavar="SIZE|none",
         envvar="SFUMATO_MEMORY",
         expose_value=False,
-        callback=_settle,
+        callback=_apply_computing_option,
         help="Memory for all tasks together, such as 8GB (default: most of the machine's free memory).",
     )
     return dask(memory(command))
@@ -98,7 +98,7 @@ SET = click.option(
     "settings",
     multiple=True,
     metavar="KEY=VALUE",
-    shell_complete=settings,
+    shell_complete=complete_settings,
     help="Change the recipe, such as release.m=5. Repeatable.",
 )
 
@@ -108,21 +108,21 @@ KEY = click.option(
 )
 
 
-RUN = click.argument("run_id", metavar="[RUN]", default="last", shell_complete=runs)
+RUN = click.argument("run_id", metavar="[RUN]", default="last", shell_complete=complete_runs)
 """A run by its number or name, or ``last``."""
-RECIPE = click.argument("recipe", shell_complete=recipes)
+RECIPE = click.argument("recipe", shell_complete=complete_recipes)
 """A file, or the name of a recipe that ships."""
 
 
-def _separator(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+def _parse_separator(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
     return None if value is None else SEPARATORS.get(value, value)
 
 
-def text_format(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The keys of ``[data.format]`` as options of a command that reads a file; one that is not given is None or empty."""
+def add_text_format_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the keys of ``[data.format]`` as options of a command that reads a file; one that is not given is None or empty."""
     options = (
         click.option(
-            "--delimiter", callback=_separator, metavar="SIGN", help="What separates cells: , ; tab | blanks."
+            "--delimiter", callback=_parse_separator, metavar="SIGN", help="What separates cells: , ; tab | blanks."
         ),
         click.option("--encoding", metavar="NAME", help="Such as utf-8, windows-1252."),
         click.option("--decimal", metavar="SIGN", help="The decimal sign: . or a comma."),
@@ -138,8 +138,8 @@ def text_format(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def selection(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What of a file is brought in, as options of a command."""
+def add_selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options for which part of a file is imported."""
     options = (
         click.option("--sheet", default="", metavar="NAME", help="Of an Excel file (default: the first)."),
         click.option("--where", default="", metavar="EXPRESSION", help="Only records for which it holds: price > 0."),
@@ -154,19 +154,19 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def named_workspace(directory: Path | None) -> Path | None:
-    """The workspace that was named, after the command or before it."""
+    """Return the workspace that was named, after the command or before it."""
     context = click.get_current_context(silent=True)
     before = None if context is None else context.find_root().params.get("directory")
     return directory or (before if isinstance(before, Path) else None)
 
 
 def chosen_workspace(directory: Path | None) -> Path:
-    """The workspace that was named, else the one used last in this terminal."""
+    """Return the workspace that was named, else the one used last in this terminal."""
     return named_workspace(directory) or default_workspace()
 
 
-def _plain(context: click.Context, option: click.Parameter, value: bool) -> bool:
-    """Whether the option is given, else what SFUMATO_PLAIN says. Raises BadInput."""
+def _parse_plain(context: click.Context, option: click.Parameter, value: bool) -> bool:
+    """Return whether the option is given, else the value of SFUMATO_PLAIN. Raises BadInput."""
     from sfumato.engine.errors import BadInput
 
     said = os.environ.get("SFUMATO_PLAIN", "")
@@ -175,67 +175,67 @@ def _plain(context: click.Context, option: click.Parameter, value: bool) -> bool
     return value or said.lower() in ("1", "yes", "true")
 
 
-PLAIN = click.option(
+PLAIN_OPTION = click.option(
     "--plain",
     is_flag=True,
-    callback=_plain,
+    callback=_parse_plain,
     help="Numbered menus in lines of text, for screen readers and scripts (or SFUMATO_PLAIN=1).",
 )
 
 
-def plain_wanted() -> bool:
+def is_plain_requested() -> bool:
     """Whether ``--plain`` or SFUMATO_PLAIN asks for whole lines of text, without a redraw."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.find_root().params.get("plain"))
 
 
-def say_workspace(directory: Path) -> None:
-    """Have a command say at its end, on standard error, which workspace it worked in.
+def report_workspace_at_end(directory: Path) -> None:
+    """Print at the end of the command, on standard error, which workspace it used.
 
-    It does so once, where the workspace was not named, it is not to be quiet, and there is no failure to tell instead.
+    It does so once, where the workspace was not named, the command is not quiet, and it has not failed.
     """
     context = click.get_current_context(silent=True)
     if named_workspace(None if context is None else context.params.get("directory")) is not None:
         return
-    if context is not None and not context.params.get("quiet") and not context.find_root().meta.get(SAID):
-        context.find_root().meta[SAID] = True
-        context.call_on_close(partial(_said_unless_it_failed, directory))
+    if context is not None and not context.params.get("quiet") and not context.find_root().meta.get(WORKSPACE_REPORTED):
+        context.find_root().meta[WORKSPACE_REPORTED] = True
+        context.call_on_close(partial(_report_workspace_unless_failed, directory))
 
 
-def _said_unless_it_failed(directory: Path) -> None:
+def _report_workspace_unless_failed(directory: Path) -> None:
     failure = sys.exc_info()[1]
     if not isinstance(failure, Exception) or isinstance(failure, click.exceptions.Exit):
         echo(f"workspace: {directory}", err=True)
 
 
 def open_or_create(directory: Path | None, key: bytes | None = None) -> Workspace:
-    """The workspace, the one used last when none is named, made with this key if need be; it is remembered."""
+    """Open the workspace, the one used last when none is named, created with this key if need be, and remember it."""
     from sfumato.workspace.store.workspace import Workspace
 
     workspace = Workspace.create(chosen_workspace(directory), key)
-    say_workspace(workspace.directory)
+    report_workspace_at_end(workspace.directory)
     remember_workspace(workspace.directory)
     return workspace
 
 
-def key_given(key_file: str | None) -> bytes | None:
-    """The key that ``--key`` names. Raises NoKey."""
-    from sfumato.workspace.store.keys import given_key
+def read_key_option(key_file: str | None) -> bytes | None:
+    """Return the key that ``--key`` names. Raises NoKey."""
+    from sfumato.workspace.store.keys import read_key_option
 
-    return None if key_file is None else given_key(key_file)
+    return None if key_file is None else read_key_option(key_file)
 
 
 def workspace_key(directory: Path | None, key_file: str | None = None) -> bytes:
-    """The key of the workspace, or that it will be made with. Raises NoKey."""
-    from sfumato.workspace.store.workspace import key_beforehand
+    """Return the key of the workspace, or that it will be created with. Raises NoKey."""
+    from sfumato.workspace.store.workspace import future_workspace_key
 
-    return key_beforehand(chosen_workspace(directory), key_given(key_file))
+    return future_workspace_key(chosen_workspace(directory), read_key_option(key_file))
 
 
-def weighing(
+def weighting_settings(
     directory: Path | None, weights_from: str | None, measure: str | None, strength: float | None
 ) -> tuple[str, ...]:
-    """The settings of a recipe that ``--weights-from`` means. Raises UsageError, NotAWorkspace and NotFound."""
+    """Return the recipe settings that ``--weights-from`` means. Raises UsageError, NotAWorkspace and NotFound."""
     if weights_from is None:
         if measure is not None or strength is not None:
             raise click.UsageError(
@@ -251,16 +251,16 @@ def weighing(
 
 
 def open_workspace(directory: Path | None, *, unchecked: bool = False) -> Workspace:
-    """The workspace, the one used last when none is named. Raises NotAWorkspace, and BrokenHistory unless ``unchecked``."""
+    """Open the workspace, the one used last when none is named. Raises NotAWorkspace, and BrokenHistory unless ``unchecked``."""
     from sfumato.workspace.store.workspace import Workspace
 
     workspace = Workspace.open(chosen_workspace(directory), unchecked=unchecked)
-    say_workspace(workspace.directory)
+    report_workspace_at_end(workspace.directory)
     return workspace
 
 
 def check_seal(workspace: Workspace, *run_ids: int | str) -> None:
-    """Hold runs against their seals before they are shown; that one has none is said. Raises NotFound and NotAsSealed."""
+    """Compare runs with their seals before they are shown; report a missing seal. Raises NotFound and NotAsSealed."""
     from sfumato.workspace.upkeep.integrity import verify_run
 
     for run_id in run_ids:
@@ -269,7 +269,7 @@ def check_seal(workspace: Workspace, *run_ids: int | str) -> None:
 
 
 def check_run_named(run_id: str | None, directory: Path | None) -> None:
-    """BadInput where the newest run of a workspace is meant that nobody has named: it may be another's than is thought of."""
+    """Raise BadInput where the newest run of a workspace that was not named is meant: it may be another's than the user thinks."""
     from sfumato.engine.errors import BadInput
 
     if run_id == "last" and named_workspace(directory) is None:
@@ -278,20 +278,20 @@ def check_run_named(run_id: str | None, directory: Path | None) -> None:
         )
 
 
-def printed(table: Table) -> str:
-    """A table as text that fits the terminal it goes to; where it goes to a file, all of it."""
-    from sfumato.workspace.reporting.tables import text
+def table_text(table: DisplayTable) -> str:
+    """Return a table as text that fits the terminal on standard output; where that is a file, all of it."""
+    from sfumato.workspace.reporting.tables import format_table
 
-    return text(table, terminal_width())
+    return format_table(table, terminal_width())
 
 
 def terminal_width() -> int | None:
-    """Cells across, where standard output is a terminal."""
+    """Return the width of the terminal on standard output; None where it is no terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def write_object(table: Mapping[str, Any], json_file: str | None, *, private: bool = False) -> None:
-    """Write to a file, or to standard output for ``-``; nothing for None. A ``private`` file is its owner's alone."""
+    """Write JSON to a file, or to standard output for ``-``; nothing for None. A ``private`` file is readable by its owner alone."""
     if json_file is None:
         return
     text = json.dumps(table, indent=1, allow_nan=False) + "\n"
@@ -305,7 +305,7 @@ def write_object(table: Mapping[str, Any], json_file: str | None, *, private: bo
 
 
 def check_writable(json_file: str | None) -> None:
-    """BadInput where the file for the results has no directory."""
+    """Raise BadInput where the file for the results has no directory."""
     from sfumato.engine.errors import BadInput
 
     if json_file not in (None, "-") and not Path(str(json_file)).absolute().parent.is_dir():

@@ -1,4 +1,4 @@
-"""Commands that show a finished run or give it out: its figures, its report, its release."""
+"""Commands that show or publish a finished run: its figures, its report, its release."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from click.shell_completion import CompletionItem
 
 from sfumato.engine.wording import count_noun
 
-from ..session.release_texts import contents_lines, released_text
-from .completion import variables
-from .options import PUBLIC, RUN, WORKSPACE, check_run_named, check_seal, open_workspace, printed, write_object
+from ..session.release_texts import release_contents_lines, released_text
+from .completion import complete_variables
+from .options import PUBLIC, RUN, WORKSPACE, check_run_named, check_seal, open_workspace, table_text, write_object
 from .speech import echo
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     "widths",
     multiple=True,
     metavar="VARIABLE=WIDTH",
-    shell_complete=variables,
+    shell_complete=complete_variables,
     help="Width of the bars, such as days=25. Repeatable.",
 )
 @click.option(
@@ -67,7 +67,7 @@ def figures(
         echo(draw_figures(workspace, run_id, width, height, datasets, widths, public=public))
     else:
         paths = write_svgs(workspace, run_id, svg_directory, datasets, widths, public=public)
-        echo(f"{count_noun(len(paths), 'figure')} written to {svg_directory}{said_internal(public=public)}")
+        echo(f"{count_noun(len(paths), 'figure')} written to {svg_directory}{internal_remark(public=public)}")
 
 
 @click.command()
@@ -93,34 +93,34 @@ def report(run_id: str, output: Path, directory: Path | None, *, force: bool, pu
     from sfumato.workspace.release.report import write_report
 
     size = write_report(open_workspace(directory), run_id, output, force=force, public=public)
-    echo(f"report written to {output} ({size // 1024:,} KiB){said_internal(public=public)}")
+    echo(f"report written to {output} ({size // 1024:,} KiB){internal_remark(public=public)}")
 
 
-def said_internal(*, public: bool) -> str:
-    """``; INTERNAL: as confidential as the data`` of what is not public."""
+def internal_remark(*, public: bool) -> str:
+    """Return ``; INTERNAL: as confidential as the data`` for what is not public."""
     from sfumato.workspace.policy.disclosure import INTERNAL
 
     return "" if public else f"; {INTERNAL}"
 
 
 class FormName(click.ParamType[str]):
-    """A format that data can leave in; the formats are looked up when one is asked for, so that no other command waits for them."""
+    """The parameter type for a format of released data; the formats are looked up when needed, so that no other command waits for them."""
 
     name = "format"
 
-    def _known(self) -> click.Choice[str]:
+    def _format_choice(self) -> click.Choice[str]:
         from sfumato.workspace.release.forms import writable_forms
 
         return click.Choice(writable_forms())
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return self._known().convert(value, param, ctx)
+        return self._format_choice().convert(value, param, ctx)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
-        return self._known().get_metavar(param, ctx)
+        return self._format_choice().get_metavar(param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return self._known().shell_complete(ctx, param, incomplete)
+        return self._format_choice().shell_complete(ctx, param, incomplete)
 
 
 @click.command()
@@ -175,19 +175,19 @@ def release(
     check_run_named(run_id, directory)
     workspace = open_workspace(directory)
     plan = plan_release(workspace, run_id)
-    form = form or form_for_file(workspace.dataset(plan.run.dataset_id).name)
+    form = form or form_for_file(workspace.find_dataset(plan.run.dataset_id).name)
     if output is None:
         from sfumato.workspace.release.approval import request_release
 
-        asked = request_release(workspace, plan.run.id, reason, waivers_given(waivers), form)
+        asked = request_release(workspace, plan.run.id, reason, parse_waivers(waivers), form)
         echo(f"asked for as {form}; another account answers with: sfumato approve {asked} --reason TEXT")
         return
-    echo(released_text(write(workspace, plan.run.id, output, form, reason, waivers_given(waivers))))
-    echo("\n".join(contents_lines(plan)))
+    echo(released_text(write(workspace, plan.run.id, output, form, reason, parse_waivers(waivers))))
+    echo("\n".join(release_contents_lines(plan)))
 
 
-def waivers_given(waivers: tuple[str, ...]) -> dict[str, str]:
-    """The reasons by check. Raises BadInput."""
+def parse_waivers(waivers: tuple[str, ...]) -> dict[str, str]:
+    """Return the reasons by check. Raises BadInput."""
     from sfumato.engine.errors import BadInput
 
     given: dict[str, str] = {}
@@ -199,8 +199,8 @@ def waivers_given(waivers: tuple[str, ...]) -> dict[str, str]:
     return given
 
 
-def show_public(run_id: str, directory: Path | None, json_file: str | None) -> None:
-    """Show the results of a run that the policy lets out, and write them as JSON where a file is named."""
+def show_public_results(run_id: str, directory: Path | None, json_file: str | None) -> None:
+    """Print the results of a run that the policy lets out, and write them as JSON where a file is named."""
     from sfumato.workspace.release.report import read_public_release
     from sfumato.workspace.release.users import public_results
     from sfumato.workspace.reporting.user_guide import utility_table
@@ -210,22 +210,28 @@ def show_public(run_id: str, directory: Path | None, json_file: str | None) -> N
     found = read_public_release(workspace, run_id)
     write_object(public_results(found), json_file)
     if json_file != "-":
-        echo(printed(utility_table(found.rows)) if found.rows else "no result of this run may leave")
-        echo(found.disclosure)
+        echo(table_text(utility_table(found.figure_rows)) if found.figure_rows else "no result of this run may leave")
+        echo(found.disclosure_text)
 
 
-def show_weights(workspace: Workspace, run_id: str, top: int, json_file: str | None) -> None:
-    """The records that say least to the models of a run, and what became of their risk. Raises NotFound, NotReady."""
-    from sfumato.workspace.reporting.weights import LEGEND, weight_objects, weight_table
-    from sfumato.workspace.views.weights import weights_of
+def show_record_weights(workspace: Workspace, run_id: str, top: int, json_file: str | None) -> None:
+    """Print the records with the least weight in the models of a run, and their risk before and after. Raises NotFound, NotReady."""
+    from sfumato.workspace.reporting.weights import LEGEND, weight_table, weights_object
+    from sfumato.workspace.views.weights import read_record_weights
 
-    found = weights_of(workspace, run_id)
-    write_object(weight_objects(found, top), json_file, private=True)
+    found = read_record_weights(workspace, run_id)
+    write_object(weights_object(found, top), json_file, private=True)
     if json_file != "-":
         echo(
             "\n\n".join(
                 filter(
-                    None, [f"run {found.run_id}: {found.said}", printed(weight_table(found, top)), found.moved, LEGEND]
+                    None,
+                    [
+                        f"run {found.run_id}: {found.summary_text}",
+                        table_text(weight_table(found, top)),
+                        found.risk_changes_text,
+                        LEGEND,
+                    ],
                 )
             )
         )

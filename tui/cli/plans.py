@@ -1,4 +1,4 @@
-"""Commands on what a project plans and has run: its plan as a recipe, a run of it, a run once more."""
+"""Commands on a project's plan and runs: its plan as a recipe, a run of it, a run again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from .options import COMPUTING, JOBS, JSON, QUIET, RUN, WORKSPACE, check_writable, open_workspace
+from .options import JOBS, JSON, QUIET, RUN, WORKSPACE, add_computing_options, check_writable, open_workspace
 from .speech import echo
 
 
@@ -17,7 +17,7 @@ from .speech import echo
 @click.option("--run", "start", is_flag=True, help="Run it, as R in the app does.")
 @WORKSPACE
 @JOBS
-@COMPUTING
+@add_computing_options
 @JSON
 @QUIET
 def plan(
@@ -36,11 +36,11 @@ def plan(
     """
     from sfumato.engine.errors import BadInput
     from sfumato.workspace.errors import NotFound
-    from sfumato.workspace.plan.drafts import draft_of
+    from sfumato.workspace.plan.drafts import find_draft
     from sfumato.workspace.service.prepare import enter_plan_run
-    from sfumato.workspace.store.runs import projects
+    from sfumato.workspace.store.runs import list_project_summaries
 
-    from .run import carry_out
+    from .run import run_to_end
 
     if start and output is not None:
         raise click.UsageError("either run it (--run) or write it (-o FILE)")
@@ -48,14 +48,14 @@ def plan(
         raise click.UsageError("--json is for the results of a run; add --run")
     check_writable(json_file)
     workspace = open_workspace(directory)
-    ids = [one.id for one in projects(workspace) if one.name == project]
+    ids = [one.id for one in list_project_summaries(workspace) if one.name == project]
     if not ids:
         raise NotFound(f"there is no project {project}; sfumato lists them")
-    draft = draft_of(workspace, ids[0])
+    draft = find_draft(workspace, ids[0])
     if draft is None:
         raise NotFound(f"project {project} has no plan yet; bring in its data with: sfumato import FILE")
     if start:
-        sys.exit(carry_out(workspace, [enter_plan_run(workspace, draft)], jobs, json_file, quiet=quiet))
+        sys.exit(run_to_end(workspace, [enter_plan_run(workspace, draft)], jobs, json_file, quiet=quiet))
     if output is None:
         echo(draft.toml, nl=False)
         return
@@ -73,7 +73,7 @@ def plan(
 @RUN
 @WORKSPACE
 @JOBS
-@COMPUTING
+@add_computing_options
 @JSON
 @QUIET
 def again(run_id: str, directory: Path | None, jobs: int, json_file: str | None, *, quiet: bool) -> None:
@@ -81,12 +81,12 @@ def again(run_id: str, directory: Path | None, jobs: int, json_file: str | None,
 
     RUN is a number, a name, or last.
     """
-    from sfumato.workspace.jobs.runs import enter_again
+    from sfumato.workspace.jobs.runs import reenter_run
     from sfumato.workspace.store.runs import find_run
 
-    from .run import carry_out
+    from .run import run_to_end
 
     check_writable(json_file)
     workspace = open_workspace(directory)
-    entered = enter_again(workspace, find_run(workspace, run_id).id)
-    sys.exit(carry_out(workspace, [entered], jobs, json_file, quiet=quiet))
+    entered = reenter_run(workspace, find_run(workspace, run_id).id)
+    sys.exit(run_to_end(workspace, [entered], jobs, json_file, quiet=quiet))

@@ -1,4 +1,4 @@
-"""Carrying out runs from the command line: a worker is started, followed to the end, its findings written and printed."""
+"""Runs from the command line: start a worker, follow it to the end, write and print the findings."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 
 from sfumato.engine.errors import EngineError
 from sfumato.workspace.errors import WorkspaceError
-from sfumato.workspace.jobs.following import OneWorker
-from sfumato.workspace.jobs.runs import result_with_companions
-from sfumato.workspace.reporting.terminal_text import cell_width, padded, split_at
-from sfumato.workspace.store.runs import Run, RunState, find_run
+from sfumato.workspace.jobs.following import WorkerStarter
+from sfumato.workspace.jobs.runs import result_object_with_companions
+from sfumato.workspace.reporting.terminal_text import cell_width, pad_text, split_at_width
+from sfumato.workspace.store.runs import RunState, StoredRun, find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import verdicts_of
+from sfumato.workspace.views.results import read_verdicts
 from sfumato.workspace.visible_text import replace_unprintable
 
-from ..session.run_progress import Progress, wait_for
-from .options import check_seal, plain_wanted, write_object
+from ..session.run_progress import ProgressLines, wait_for
+from .options import check_seal, is_plain_requested, write_object
 from .speech import echo, echo_parts
-from .summary import exit_code, published_text, summarise
+from .summary import exit_code, published_text, run_summary_text
 
 if TYPE_CHECKING:
     from sfumato.workspace.gate.answer import ReleaseAnswer
@@ -32,33 +32,33 @@ INTERRUPTED = 3
 LINE_SECONDS = 1.0
 
 
-def follow(workspace: Workspace, run_id: int, jobs: int, *, quiet: bool) -> Run:
-    """Start a worker and wait for the run to end; see ``follow_all``."""
-    return follow_all(workspace, [run_id], jobs, quiet=quiet)[0]
+def follow_run(workspace: Workspace, run_id: int, jobs: int, *, quiet: bool) -> StoredRun:
+    """Start a worker and wait for the run to end; see ``follow_runs``."""
+    return follow_runs(workspace, [run_id], jobs, quiet=quiet)[0]
 
 
-def follow_all(
-    workspace: Workspace, run_ids: Sequence[int], jobs: int, *, quiet: bool, worker_of: OneWorker | None = None
-) -> list[Run]:
-    """``wait_for`` with a line of progress; the runs as they stand at their end, or when Ctrl+C has interrupted them."""
+def follow_runs(
+    workspace: Workspace, run_ids: Sequence[int], jobs: int, *, quiet: bool, worker_of: WorkerStarter | None = None
+) -> list[StoredRun]:
+    """Wait for runs with a line of progress; return them as they are at their end, or when Ctrl+C has interrupted them."""
     try:
-        return wait_for(workspace, run_ids, jobs, _silent if quiet else _teller(), worker_of)
+        return wait_for(workspace, run_ids, jobs, _discard_text if quiet else _progress_writer(), worker_of)
     except KeyboardInterrupt:
         return [find_run(workspace, run_id) for run_id in run_ids]
 
 
-def _silent(text: str) -> None:
+def _discard_text(text: str) -> None:
     return
 
 
-def _teller() -> Callable[[str], None]:
-    """Who says how far a run is, on standard error: nobody where it is not a terminal, in whole lines where these are asked for."""
+def _progress_writer() -> Callable[[str], None]:
+    """Return the function that reports progress on standard error: nothing where it is no terminal, whole lines where requested."""
     if not sys.stderr.isatty():
-        return _silent
-    return Progress(partial(echo, err=True)) if plain_wanted() else _Line()
+        return _discard_text
+    return ProgressLines(partial(echo, err=True)) if is_plain_requested() else _ProgressLine()
 
 
-class _Line:
+class _ProgressLine:
     """One line on standard error, rewritten at most once a second."""
 
     def __init__(self) -> None:
@@ -66,22 +66,22 @@ class _Line:
         self.last = 0.0
 
     def __call__(self, text: str) -> None:
-        text = split_at(replace_unprintable(text), shutil.get_terminal_size().columns - 1)[0]
+        text = split_at_width(replace_unprintable(text), shutil.get_terminal_size().columns - 1)[0]
         if text and (text == self.shown or time.monotonic() - self.last < LINE_SECONDS):
             return
-        sys.stderr.write("\r" + padded(text, cell_width(self.shown)) + ("" if text else "\r"))
+        sys.stderr.write("\r" + pad_text(text, cell_width(self.shown)) + ("" if text else "\r"))
         sys.stderr.flush()
         self.shown, self.last = text, time.monotonic()
 
 
-def carry_out(workspace: Workspace, run_ids: Sequence[int], jobs: int, json_file: str | None, *, quiet: bool) -> int:
-    """Follow runs that have been entered with one worker, then write and print what they found; the exit status.
+def run_to_end(workspace: Workspace, run_ids: Sequence[int], jobs: int, json_file: str | None, *, quiet: bool) -> int:
+    """Follow runs that have been entered with one worker, then write and print their findings; return the exit status.
 
     The first run decides it: 0 done, 1 a threshold failed, 3 interrupted; the others stand beside it. Raises
-    EngineError when a run fails: at once for the first, for another when what the first found has been shown.
+    EngineError when a run fails: at once for the first, for another when the findings of the first have been shown.
     """
-    runs = follow_all(workspace, run_ids, jobs, quiet=quiet)
-    _notify(runs)
+    runs = follow_runs(workspace, run_ids, jobs, quiet=quiet)
+    _notify_user(runs)
     failed = [run for run in runs if run.state is RunState.FAILED]
     if runs[0] in failed:
         raise EngineError(f"run {runs[0].id} failed: {runs[0].error}")
@@ -93,41 +93,43 @@ def carry_out(workspace: Workspace, run_ids: Sequence[int], jobs: int, json_file
     show_results(workspace, runs, json_file, quiet=quiet)
     if failed:
         raise EngineError(f"run {failed[0].id}, beside run {runs[0].id}, failed: {failed[0].error}")
-    return exit_code(verdicts_of(workspace, runs[0].id))
+    return exit_code(read_verdicts(workspace, runs[0].id))
 
 
-def _notify(runs: Sequence[Run]) -> None:
-    """Tell somebody at another window that the runs have ended, where that was asked for and there is a terminal."""
+def _notify_user(runs: Sequence[StoredRun]) -> None:
+    """Notify the user at another window that the runs have ended, where requested and there is a terminal."""
     if not sys.stderr.isatty():
         return
-    from ..session.notification import LONG_SECONDS, sequence, way_of
+    from ..session.notification import LONG_SECONDS, notification_sequence, notification_way
 
     long = [
         run for run in runs if run.state in (RunState.DONE, RunState.FAILED) and (run.seconds or 0.0) >= LONG_SECONDS
     ]
-    way = way_of(os.environ, "", otherwise="off")
-    sys.stderr.write(sequence(way, [(run.id, run.state.value) for run in long], in_tmux="TMUX" in os.environ))
+    way = notification_way(os.environ, "", otherwise="off")
+    sys.stderr.write(
+        notification_sequence(way, [(run.id, run.state.value) for run in long], in_tmux="TMUX" in os.environ)
+    )
     sys.stderr.flush()
 
 
 def show_results(
-    workspace: Workspace, runs: Sequence[Run], json_file: str | None, *, keys: bool = False, quiet: bool = False
+    workspace: Workspace, runs: Sequence[StoredRun], json_file: str | None, *, keys: bool = False, quiet: bool = False
 ) -> None:
-    """Print what runs found and, last, whether the release of the first may leave; write the same as JSON where a file is named.
+    """Print the findings of runs and, last, whether the release of the first may leave; write the same as JSON where a file is named.
 
     No verdict stands below the answer. Without anything to print or to write the gate examines nothing.
     """
     shown = not quiet and json_file != "-"
     if shown:
         # What was found is printed before the gate examines the release, which can take a minute.
-        echo_parts(show(workspace, runs, keys=keys))
+        echo_parts(result_parts(workspace, runs, keys=keys))
     if not shown and json_file is None:
         return
     # The gate loads numerical libraries, which the first question of plain mode does not wait for.
     from sfumato.workspace.gate.answer import answer_for_run
 
     answer = answer_for_run(workspace, runs[0].id)
-    write_json(workspace, runs[0].id, json_file, answer)
+    write_result_json(workspace, runs[0].id, json_file, answer)
     if shown and answer is not None:
         echo("\n".join(["", *answer.lines]))
     if answer is not None and answer.error:
@@ -135,13 +137,13 @@ def show_results(
         raise WorkspaceError(answer.error)
 
 
-def show(workspace: Workspace, runs: Sequence[Run], *, keys: bool = False) -> list[str]:
-    """Return the summaries of runs, the first the main one; where its recipe quotes figures of a synthesis, those and the plots. In parts."""
+def result_parts(workspace: Workspace, runs: Sequence[StoredRun], *, keys: bool = False) -> list[str]:
+    """Return the summaries of runs, the first the main one, with quoted figures and plots where its recipe names a source. In parts."""
     check_seal(workspace, *(run.id for run in runs))
     main, *beside = [find_run(workspace, run.id) for run in runs]
     done = [run for run in beside if run.state is RunState.DONE]
-    others = [f"Beside it: {summarise(workspace, run, keys=keys)}" for run in done]
-    parts = [summarise(workspace, main, keys=keys), *others]
+    others = [f"Beside it: {run_summary_text(workspace, run, keys=keys)}" for run in done]
+    parts = [run_summary_text(workspace, main, keys=keys), *others]
     if main.recipe.published and main.recipe.synthesis and main.state is RunState.DONE:
         from .charts import draw_figures
 
@@ -154,8 +156,8 @@ def show(workspace: Workspace, runs: Sequence[Run], *, keys: bool = False) -> li
     return parts
 
 
-def write_json(workspace: Workspace, run_id: int, json_file: str | None, answer: ReleaseAnswer | None) -> None:
+def write_result_json(workspace: Workspace, run_id: int, json_file: str | None, answer: ReleaseAnswer | None) -> None:
     """Write a run's results, and whether its release may leave, to a file, or to standard output for ``-``; nothing for None."""
     if json_file is not None:
         may_leave = {} if answer is None else {"may_leave": answer.to_table()}
-        write_object({**result_with_companions(workspace, run_id), **may_leave}, json_file)
+        write_object({**result_object_with_companions(workspace, run_id), **may_leave}, json_file)

@@ -1,4 +1,4 @@
-"""``sfumato search``: finds a plan that meets its limits and that the gate does not block, and says what it gave up."""
+"""``sfumato search``: find a plan that meets its limits and that the gate does not block, and show what it costs in utility."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from .options import (
 from .speech import echo
 
 if TYPE_CHECKING:
-    from sfumato.workspace.reporting.searches import Outcome
+    from sfumato.workspace.reporting.searches import SearchOutcome
     from sfumato.workspace.store.workspace import Workspace
 
 
 @click.command()
-@click.argument("plan", metavar="[PLAN]", default="", shell_complete=completing.recipes)
+@click.argument("plan", metavar="[PLAN]", default="", shell_complete=completing.complete_recipes)
 @click.option("--data", metavar="FILE", help="The confidential file, in place of the recipe's.")
 @WORKSPACE
 @click.option("--looks", type=click.IntRange(10, 400), help="How many plans to look at (default: 40).")
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @click.option(
     "--take",
     metavar="RUN",
-    shell_complete=completing.runs,
+    shell_complete=completing.complete_runs,
     help="Make the plan of this finalist the plan of its project.",
 )
 @JSON
@@ -80,48 +80,48 @@ def search(
         echo(f"The plan of run {run.id} is the plan of its project now; next: sfumato examine {run.id}")
         return
     if plan and not plan.isdecimal():
-        table, project, key = _planned(plan, data, directory, settings)
+        table, project, key = _plan_to_search(plan, data, directory, settings)
         workspace = open_or_create(directory, key)
         number: int | None = begin_search(workspace, table, project, looks=looks, minutes=minutes)
         if not quiet:
             echo(f"Search {number} begins; continue it at any time: sfumato search {number}", err=True)
     else:
         workspace, number = open_workspace(directory), int(plan) if plan else None
-    if not _carried_out(workspace, number, jobs, quiet=quiet):
+    if not _run_search(workspace, number, jobs, quiet=quiet):
         sys.exit(3)
     found = search_outcome(workspace, number)
     if json_file is not None:
-        write_object(outcome_object(found), json_file)
+        write_object(search_outcome_object(found), json_file)
     if not quiet and json_file != "-":
-        echo(outcome_text(found))
+        echo(search_outcome_text(found))
     sys.exit(0 if found.winner is not None else 1)
 
 
-def _planned(
+def _plan_to_search(
     plan: str, data: str | None, directory: Path | None, settings: tuple[str, ...]
 ) -> tuple[dict[str, Any], str, bytes]:
-    """The recipe's table, the project it belongs to, and the key of the workspace. Raises BadInput."""
+    """Return the recipe's table, the project it belongs to, and the key of the workspace. Raises BadInput."""
     from sfumato.engine.data.toml import read_toml
     from sfumato.engine.recipe.overrides import apply_settings
-    from sfumato.workspace.plan.drafts import draft_of
-    from sfumato.workspace.plan.recipe_files import with_files
+    from sfumato.workspace.plan.drafts import find_draft
+    from sfumato.workspace.plan.recipe_files import read_recipe_files
     from sfumato.workspace.recipes import find_recipe
-    from sfumato.workspace.store.runs import projects
+    from sfumato.workspace.store.runs import list_project_summaries
 
     key, chosen = workspace_key(directory, None), chosen_workspace(directory)
     names = {}
     if chosen.is_dir() and not Path(plan).exists():
         workspace = open_workspace(directory)
-        names = {project.name: project.id for project in projects(workspace)}
-        if plan in names and (draft := draft_of(workspace, names[plan])) is not None:
-            return _with_file(apply_settings(read_toml(draft.toml), settings), data, None), plan, key
+        names = {project.name: project.id for project in list_project_summaries(workspace)}
+        if plan in names and (draft := find_draft(workspace, names[plan])) is not None:
+            return _with_absolute_file(apply_settings(read_toml(draft.toml), settings), data, None), plan, key
     found = find_recipe(plan)
-    table = with_files(apply_settings(found.table, settings), found.beside)
-    return _with_file(table, data, found.beside), "", key
+    table = read_recipe_files(apply_settings(found.table, settings), found.data_directory)
+    return _with_absolute_file(table, data, found.data_directory), "", key
 
 
-def _with_file(table: dict[str, Any], data: str | None, beside: Path | None) -> dict[str, Any]:
-    """The table with the whole path of its file, so that a search can go on from anywhere. Raises BadInput."""
+def _with_absolute_file(table: dict[str, Any], data: str | None, beside: Path | None) -> dict[str, Any]:
+    """Return the table with the absolute path of its file, so that a search can continue from anywhere. Raises BadInput."""
     named = data or str(table.get("data", {}).get("file", ""))
     if not named:
         raise BadInput("--data", "name the confidential file")
@@ -131,24 +131,24 @@ def _with_file(table: dict[str, Any], data: str | None, beside: Path | None) -> 
     return {**table, "data": {**table.get("data", {}), "file": str(path.resolve()) if path.exists() else named}}
 
 
-def _carried_out(workspace: Workspace, number: int | None, jobs: int, *, quiet: bool) -> bool:
-    """Carry a search out to its end; whether it got there."""
-    from sfumato.workspace.jobs.following import OneWorker
+def _run_search(workspace: Workspace, number: int | None, jobs: int, *, quiet: bool) -> bool:
+    """Run a search to its end; return whether it got there."""
+    from sfumato.workspace.jobs.following import WorkerStarter
     from sfumato.workspace.service.searching import IDLE_BETWEEN, advance_search
 
-    from .run import follow_all
+    from .run import follow_runs
 
-    worker_of = OneWorker(workspace.directory, jobs, IDLE_BETWEEN)
+    worker_of = WorkerStarter(workspace.directory, jobs, IDLE_BETWEEN)
     while runs := advance_search(workspace, number):
-        ended = follow_all(workspace, runs, jobs, quiet=quiet, worker_of=worker_of)
+        ended = follow_runs(workspace, runs, jobs, quiet=quiet, worker_of=worker_of)
         if any(run.state.value in ("interrupted", "cancelled") for run in ended):
             echo("The search is interrupted; continue it with: sfumato search", err=True)
             return False
     return True
 
 
-def outcome_object(found: Outcome) -> dict[str, Any]:
-    """The object that ``--json`` writes."""
+def search_outcome_object(found: SearchOutcome) -> dict[str, Any]:
+    """Return the object that ``--json`` writes."""
     from sfumato.engine.methods.labels import to_labelled_json
     from sfumato.workspace.policy.disclosure import INTERNAL
 
@@ -156,10 +156,10 @@ def outcome_object(found: Outcome) -> dict[str, Any]:
         "disclosure": INTERNAL,
         "search": found.search_id,
         "objective": found.objective,
-        "looked_at": found.looked_at,
-        "refused": found.refused,
+        "looked_at": found.n_tried,
+        "refused": found.n_failed,
         "winner": None if found.winner is None else found.winner.run_id,
-        "unchanged": None if found.start is None else found.start.run_id,
+        "unchanged": None if found.unchanged_finalist is None else found.unchanged_finalist.run_id,
         "gains": [
             {"value": one.key, "before": one.before, "after": one.after, "vote": one.vote} for one in found.gains
         ],
@@ -167,10 +167,10 @@ def outcome_object(found: Outcome) -> dict[str, Any]:
             {
                 "run": one.run_id,
                 "plan": one.label,
-                "passes": one.passes,
-                "blocks": list(one.blocks),
-                "searched": one.searched,
-                "fresh": one.fresh,
+                "passes": one.is_passing,
+                "blocks": list(one.blocking_findings),
+                "searched": one.search_utility,
+                "fresh": one.full_utility,
                 "verdicts": [to_labelled_json(verdict) for verdict in one.verdicts],
             }
             for one in found.finalists
@@ -181,12 +181,12 @@ def outcome_object(found: Outcome) -> dict[str, Any]:
                 "target": verdict.target,
                 "limit": verdict.limit,
                 "nearest": verdict.observed,
-                "missed_by_all": one.missed == one.plans,
-                "missed_by": one.missed,
-                "plans": one.plans,
+                "missed_by_all": one.n_missed == one.n_plans,
+                "missed_by": one.n_missed,
+                "plans": one.n_plans,
             }
-            for one in found.in_the_way()
-            for verdict in (one.best,)
+            for one in found.blocking_limits()
+            for verdict in (one.best_verdict,)
         ],
         "relaxations": [
             {
@@ -202,7 +202,7 @@ def outcome_object(found: Outcome) -> dict[str, Any]:
                     for verdict, limit in one.limits
                 ],
             }
-            for one in found.relaxations()
+            for one in found.possible_relaxations()
         ],
         "minutes": found.minutes,
         "not_begun": found.not_begun,
@@ -210,16 +210,16 @@ def outcome_object(found: Outcome) -> dict[str, Any]:
     }
 
 
-def outcome_text(found: Outcome) -> str:
-    """What a search found, for who has to decide: the finalists, which one may leave, or what stands in the way."""
-    from sfumato.workspace.reporting.searches import conclusion, finalists_table, headline
+def search_outcome_text(found: SearchOutcome) -> str:
+    """Return the result of a search for the person who decides: the finalists, which one may leave, or what stands in the way."""
+    from sfumato.workspace.reporting.searches import conclusion_lines, finalists_table, search_headline
 
-    from .options import printed
+    from .options import table_text
 
-    lines = [f"{headline(found)}."]
+    lines = [f"{search_headline(found)}."]
     if found.finalists:
-        lines += ["", printed(finalists_table(found)), ""]
-    lines += conclusion(found)
+        lines += ["", table_text(finalists_table(found)), ""]
+    lines += conclusion_lines(found)
     if found.winner is not None:
         number = found.winner.run_id
         lines.append(f"Next: sfumato search --take {number}, then sfumato release {number}")

@@ -1,4 +1,4 @@
-"""What runs found, in plain text: one run, two side by side, the records most at risk."""
+"""Findings of runs in plain text: one run, two compared, the records most at risk."""
 
 from __future__ import annotations
 
@@ -11,103 +11,114 @@ from sfumato.engine.recipe.published import PublishedFigure, published_value_for
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun, count_records
-from sfumato.workspace.jobs.runs import published_tables
-from sfumato.workspace.reporting.audits import strip_facts, why_facts
+from sfumato.workspace.jobs.runs import published_figure_tables
+from sfumato.workspace.reporting.audits import audited_record_facts, audited_strip_facts
 from sfumato.workspace.reporting.beliefs import (
-    belief_lines,
-    belief_object,
     belief_tables,
-    guess_table,
+    beliefs_object,
+    certainty_text,
     guesses_object,
-    sure,
+    ranked_guess_table,
+    record_belief_lines,
 )
-from sfumato.workspace.reporting.comparison import NOTE, compared_tables, only_lines, tally, verdicts_table
-from sfumato.workspace.reporting.constraints import redraws_text
-from sfumato.workspace.reporting.diagnostics import doubt_lines
+from sfumato.workspace.reporting.comparison import (
+    NOTE,
+    compared_verdicts_table,
+    comparison_tables,
+    outcome_counts_text,
+    single_run_lines,
+)
+from sfumato.workspace.reporting.constraints import redraws_sentence
+from sfumato.workspace.reporting.diagnostics import broken_rule_lines
 from sfumato.workspace.reporting.measured import result_tables
-from sfumato.workspace.reporting.recipe_difference import SAME, difference_table
-from sfumato.workspace.reporting.records import legend, record_objects, record_table, value_table
+from sfumato.workspace.reporting.recipe_difference import NO_DIFFERENCE, difference_table
+from sfumato.workspace.reporting.records import column_legend, record_objects, record_table, record_values_table
 from sfumato.workspace.reporting.results import (
-    draw_table,
+    dataset_rows_table,
+    group_sweeps,
+    is_of_answering_study,
     method_title,
+    published_source_table,
     result_table,
-    shares_table,
-    source_table,
     study_parts,
-    sums_up,
     sweep_table,
-    sweeps_in,
+    variance_shares_table,
     verdict_table,
 )
-from sfumato.workspace.reporting.tables import Table, table
+from sfumato.workspace.reporting.tables import DisplayTable, table_from_titles
 from sfumato.workspace.reporting.words import (
     PUBLIC_KEY,
-    Apart,
-    controls_text,
-    duration,
+    SettingsByMethod,
+    duration_text,
+    holdout_text,
+    method_use_text,
     params_text,
-    settings_apart,
-    use_text,
+    varying_settings_of_recipe,
 )
-from sfumato.workspace.store.artefacts import control_records
-from sfumato.workspace.store.redraw_counts import redraws_of
-from sfumato.workspace.store.runs import Run, records_of
+from sfumato.workspace.store.artefacts import count_control_records
+from sfumato.workspace.store.redraw_counts import read_redraws
+from sfumato.workspace.store.runs import StoredRun, count_confidential_records
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import diagnostics_of, result_rows, verdicts_of
+from sfumato.workspace.views.results import read_diagnostics, read_result_rows, read_verdicts
 from sfumato.workspace.visible_text import replace_unprintable
 
-from .admin_tables import named_text
-from .options import printed
+from .admin_tables import run_name_text
+from .options import table_text
 
 if TYPE_CHECKING:
     from sfumato.workspace.views.comparison import RunComparison
-    from sfumato.workspace.views.most_at_risk import AtRisk
+    from sfumato.workspace.views.most_at_risk import RecordsAtRisk
 
 
 def exit_code(verdicts: Sequence[Verdict]) -> int:
-    """0 when every threshold is met; 1 when one is not met, undecided or not computed."""
+    """Return 0 when every threshold is met; 1 when one is not met, undecided or not computed."""
     return 0 if all(verdict.outcome == "met" for verdict in verdicts) else 1
 
 
-def summarise(workspace: Workspace, run: Run, *, keys: bool = False) -> str:
-    """Everything a reader needs first; with ``keys`` those of numbers stand beside their names."""
-    dataset, records = workspace.dataset(run.dataset_id), records_of(workspace, run)
+def run_summary_text(workspace: Workspace, run: StoredRun, *, keys: bool = False) -> str:
+    """Summarise a run for a reader; with ``keys`` those of numbers stand beside their names."""
+    dataset, records = workspace.find_dataset(run.dataset_id), count_confidential_records(workspace, run)
     head = (
-        f"{run.title}: run {run.id}, {named_text(run)}{count_records(records)} of {dataset.name}, "
-        f"m = {run.recipe.m}, seed {run.seed}, {f'{PUBLIC_KEY}, ' if run.key_public else ''}{duration(run.seconds)}"
+        f"{run.title}: run {run.id}, {run_name_text(run)}{count_records(records)} of {dataset.name}, "
+        f"m = {run.recipe.m}, seed {run.seed}, {f'{PUBLIC_KEY}, ' if run.key_public else ''}{duration_text(run.seconds)}"
     )
-    rows, apart = [row for row in result_rows(workspace, run.id) if row.draw is None], settings_apart(run.recipe_toml)
+    rows, apart = (
+        [row for row in read_result_rows(workspace, run.id) if row.draw is None],
+        varying_settings_of_recipe(run.recipe_toml),
+    )
     weighing = [] if run.recipe.weights is None else [replace_unprintable(f"Weights: {run.recipe.weights}")]
-    held_out = [f"Controls: {controls_text(controls)}"] if (controls := control_records(workspace, run.id)) else []
-    redrawn = [f"Constraints: {said}"] if (said := redraws_text(redraws_of(workspace, run.id))) else []
+    held_out = [f"Controls: {holdout_text(controls)}"] if (controls := count_control_records(workspace, run.id)) else []
+    redrawn = [f"Constraints: {said}"] if (said := redraws_sentence(read_redraws(workspace, run.id))) else []
     parts = [
         "\n".join([replace_unprintable(head), *held_out, *redrawn, *weighing]),
-        *found_text(rows, run.recipe, apart, keys=keys),
+        *result_tables_text(rows, run.recipe, apart, keys=keys),
     ]
-    if doubts := doubt_lines(diagnostics_of(workspace, run.id)):
+    if doubts := broken_rule_lines(read_diagnostics(workspace, run.id)):
         parts.append("\n".join(["Rules that models break", *doubts]))
-    if verdicts := verdicts_of(workspace, run.id):
-        parts.append(f"Verdicts\n{printed(verdict_table(verdicts, apart, records, keys=keys))}")
+    if verdicts := read_verdicts(workspace, run.id):
+        parts.append(f"Verdicts\n{table_text(verdict_table(verdicts, apart, records, keys=keys))}")
     return "\n\n".join(parts)
 
 
-def found_text(rows: Sequence[Row], recipe: Recipe, apart: Apart, *, keys: bool = False) -> list[str]:
-    """The averages of a run: measures by family, sweeps, then the studies that sum their points up."""
+def result_tables_text(
+    rows: Sequence[Row], recipe: Recipe, apart: SettingsByMethod, *, keys: bool = False
+) -> list[str]:
+    """Return the averages of a run: measures by family, sweeps, then the studies that summarise their points."""
     measured = [row for row in rows if row.family != "studies"]
-    parts = [printed(table) for table, _ in result_tables(measured, recipe.published, apart, keys=keys)]
-    swept = [row for row in rows if row.family == "studies" and not sums_up(row)]
+    parts = [table_text(table) for table, _ in result_tables(measured, recipe.published, apart, keys=keys)]
+    swept = [row for row in rows if row.family == "studies" and not is_of_answering_study(row)]
     for key in dict.fromkeys(row.method_key for row in swept):
         own = [row for row in swept if row.method_key == key]
         parts.append(f"{method_title(key)}\n{sweeps_text(own, apart)}")
         quoted = {row.series for row in own if published_value_for(row, recipe.published) is not None}
         if beside := [row for row in own if row.series in quoted]:
-            parts.append(printed(result_table(beside, recipe.published, apart, "Beside the published figures")))
+            parts.append(table_text(result_table(beside, recipe.published, apart, "Beside the published figures")))
     for step in recipe.studies:
         key = step.method.key
-        summed = [row for row in rows if row.method_key == key and sums_up(row)]
+        summed = [row for row in rows if row.method_key == key and is_of_answering_study(row)]
         own = [row for row in summed if recipe.step_of_row(key, row.params) is step]
         if own:
-            use = use_text(recipe.settings(step), apart.get(key, {}))
+            use = method_use_text(recipe.settings(step), apart.get(key, {}))
             parts.append(
                 f"{step.method.title}{f' ({use})' if use else ''}\n{study_text(step.method, own, recipe.published)}"
             )
@@ -115,87 +126,102 @@ def found_text(rows: Sequence[Row], recipe: Recipe, apart: Apart, *, keys: bool 
 
 
 def study_text(method: Method, rows: Sequence[Row], published: Sequence[PublishedFigure] = ()) -> str:
-    """The answers of a study that sums its points up, and the points."""
+    """Return the answers of a study that summarises its points, and the points."""
     parts = study_parts(method, rows, published)
-    return "\n\n".join(printed(part) if isinstance(part, Table) else part for part in parts)
+    return "\n\n".join(table_text(part) if isinstance(part, DisplayTable) else part for part in parts)
 
 
-def sweeps_text(rows: Sequence[Row], apart: Apart) -> str:
-    """Every sweep, and below it what the variance behind its intervals is made of."""
+def sweeps_text(rows: Sequence[Row], apart: SettingsByMethod) -> str:
+    """Return every sweep, and below it the parts of the variance behind its intervals."""
     parts = []
-    for own in sweeps_in(rows):
-        shares = shares_table(own)
-        parts.append(printed(sweep_table(own, apart)) + (f"\n{printed(shares)}" if shares else ""))
+    for own in group_sweeps(rows):
+        shares = variance_shares_table(own)
+        parts.append(table_text(sweep_table(own, apart)) + (f"\n{table_text(shares)}" if shares else ""))
     return "\n\n".join(parts)
 
 
-def draws_text(workspace: Workspace, run: Run, *, keys: bool = False) -> str:
-    rows = result_rows(workspace, run.id)
-    return f"Every dataset\n{printed(draw_table(rows, settings_apart(run.recipe_toml), keys=keys))}"
+def draws_text(workspace: Workspace, run: StoredRun, *, keys: bool = False) -> str:
+    rows = read_result_rows(workspace, run.id)
+    return (
+        f"Every dataset\n{table_text(dataset_rows_table(rows, varying_settings_of_recipe(run.recipe_toml), keys=keys))}"
+    )
 
 
-def published_text(workspace: Workspace, runs: Sequence[Run]) -> list[str]:
-    """A table for every source that the recipes of these runs quote figures from."""
-    return [printed(source_table(table)) for table in published_tables(workspace, runs)]
+def published_text(workspace: Workspace, runs: Sequence[StoredRun]) -> list[str]:
+    """Return a table for every source that the recipes of these runs quote figures from."""
+    return [table_text(published_source_table(table)) for table in published_figure_tables(workspace, runs)]
 
 
 def comparison_text(found: RunComparison) -> str:
-    """Two runs side by side: numbers by family, what only one run has, verdicts."""
-    plans = f"What differs between the plans ({len(found.plans)})"
-    differs = printed(difference_table(found.plans, found.names, plans)) if found.plans else f"{SAME}."
+    """Return two runs side by side: numbers by family, what only one run has, verdicts."""
+    plans = f"What differs between the plans ({len(found.plan_differences)})"
+    differs = (
+        table_text(difference_table(found.plan_differences, found.run_labels, plans))
+        if found.plan_differences
+        else f"{NO_DIFFERENCE}."
+    )
     parts = [
         replace_unprintable(found.headline),
         differs,
-        *map(printed, compared_tables(found.shared, found.numbers, found.apart)),
+        *map(table_text, comparison_tables(found.shared_rows, found.run_numbers, found.varying_settings)),
     ]
-    for place, run in enumerate(found.numbers):
-        if only := only_lines(found.only(place), place, found.apart):
+    for place, run in enumerate(found.run_numbers):
+        if only := single_run_lines(found.rows_of_one_run(place), place, found.varying_settings):
             parts.append(f"Only run {run} has\n" + "\n".join(f"  {line}" for line in only))
     if found.verdicts:
-        parts.append(printed(verdicts_table(found.verdicts, found.numbers, found.apart)))
-    return "\n\n".join([*parts, f"{tally(found.shared, found.numbers)}.\n{NOTE}"])
+        parts.append(table_text(compared_verdicts_table(found.verdicts, found.run_numbers, found.varying_settings)))
+    return "\n\n".join([*parts, f"{outcome_counts_text(found.shared_rows, found.run_numbers)}.\n{NOTE}"])
 
 
-def record_text(found: AtRisk) -> str:
-    """The records in a table, what the columns mean, and the values where they were asked for."""
+def records_at_risk_text(found: RecordsAtRisk) -> str:
+    """Return the records in a table, the meaning of the columns, and the values where requested."""
     records, measure = found.records, found.records.measure
     together = "all released datasets together"
-    averaged = f"the average over {count_noun(records.datasets, 'released dataset')}"
-    over = f"dataset {records.draw}" if records.draw else averaged if measure.whole is None else together
+    averaged = f"the average over {count_noun(records.n_datasets, 'released dataset')}"
+    over = f"dataset {records.draw}" if records.draw else averaged if measure.combined_hash is None else together
     params = params_text(measure.params)
     head = f"run {records.run_id}, {replace_unprintable(measure.place)} {measure.key}{f' ({params})' if params else ''}, {over}"
-    matched, ranking = found.alone is not None, records.ranking
-    said = legend(measure.key, unique=ranking.risk.unique is not None, own=ranking.own is not None, drivers=matched)
+    matched, ranking = found.candidates_without is not None, records.ranking
+    said = column_legend(
+        measure.key, unique=ranking.risk.unique is not None, own=ranking.confidential_risk is not None, drivers=matched
+    )
     hidden = "" if found.values is not None else "\nValues of the data are not shown; --values shows them."
-    ranked = f"The {len(found.lines):,} of {count_noun(records.asked, 'record')} most at risk"
-    if records.asked < records.total:
-        ranked += f"; nothing is said of the others of {records.total:,}, which were not asked about"
+    ranked = f"The {len(found.lines):,} of {count_noun(records.n_attacked, 'record')} most at risk"
+    if records.n_attacked < records.n_records:
+        ranked += f"; nothing is said of the others of {records.n_records:,}, which were not asked about"
     parts = [
         f"{replace_unprintable(head)}\n{ranked if found.guesses is None else f'Record {found.guesses.record:,}'}",
-        printed(record_table(measure.key, found.lines, found.alone)),
-        *_believed(found),
+        table_text(record_table(measure.key, found.lines, found.candidates_without)),
+        *_belief_lines(found),
         said + hidden,
-        "" if found.values is None else printed(value_table(found.lines, found.values)),
+        "" if found.values is None else table_text(record_values_table(found.lines, found.values)),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _believed(found: AtRisk) -> list[str]:
-    """The guesses at one record, else what is believed of all, or of an audit its targets, of one what gives it away."""
-    if found.audited:
-        facts = why_facts(found.audited[0]) if len(found.lines) == 1 else strip_facts(found.audited)
-        return [printed(table(["audit", "result"], facts))]
+def _belief_lines(found: RecordsAtRisk) -> list[str]:
+    """Return the guesses at one record, else the beliefs about all; of an audit its targets, of one target what reveals it."""
+    if found.audit_targets:
+        facts = (
+            audited_record_facts(found.audit_targets[0])
+            if len(found.lines) == 1
+            else audited_strip_facts(found.audit_targets)
+        )
+        return [table_text(table_from_titles(["audit", "result"], facts))]
     if found.guesses is not None:
-        return ["\n".join(belief_lines(found.guesses)), printed(guess_table(found.guesses))]
+        return ["\n".join(record_belief_lines(found.guesses)), table_text(ranked_guess_table(found.guesses))]
     if found.beliefs is None:
         return []
-    return [f"{found.beliefs.answer}\n{sure(found.beliefs)}", *map(printed, belief_tables(found.beliefs))]
+    return [
+        f"{found.beliefs.result_text}\n{certainty_text(found.beliefs)}",
+        *map(table_text, belief_tables(found.beliefs)),
+    ]
 
 
-def record_object(found: AtRisk) -> dict[str, Any]:
-    """The object that ``--json`` writes."""
+def records_at_risk_object(found: RecordsAtRisk) -> dict[str, Any]:
+    """Return the object that ``--json`` writes."""
     records = found.records
-    objects = record_objects(found.lines, found.alone, found.values)
+    objects = record_objects(found.lines, found.candidates_without, found.values)
     if found.guesses is not None:
         objects = [{**one, **guesses_object(found.guesses)} for one in objects]
     return {
@@ -204,9 +230,9 @@ def record_object(found: AtRisk) -> dict[str, Any]:
         "place": records.measure.place,
         "params": dict(records.measure.params),
         "draw": records.draw,
-        "datasets": records.datasets,
-        "total": records.total,
-        "asked": records.asked,
-        **({} if found.beliefs is None else {"beliefs": belief_object(found.beliefs)}),
+        "datasets": records.n_datasets,
+        "total": records.n_records,
+        "asked": records.n_attacked,
+        **({} if found.beliefs is None else {"beliefs": beliefs_object(found.beliefs)}),
         "records": objects,
     }

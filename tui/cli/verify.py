@@ -1,4 +1,4 @@
-"""Holding a released folder against its manifests, and against the run that it came from."""
+"""Check of a released folder against its manifests, and against the run that it came from."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def verify(released: Path, directory: Path | None, json_file: str | None, *, com
 
     check_writable(json_file)
     found = verify_release(released)
-    lines = [*found.problems, verified_text(found)]
+    lines = [*found.problems, verification_text(found)]
     made = True
     if commitment:
         origin = find_origin(open_workspace(directory), found)
@@ -49,8 +49,8 @@ def verify(released: Path, directory: Path | None, json_file: str | None, *, com
     sys.exit(0 if made and not found.problems else 1)
 
 
-def verified_text(found: VerifiedFolder) -> str:
-    """``public and internal: 12 files, all as their manifests say``."""
+def verification_text(found: VerifiedFolder) -> str:
+    """Return ``public and internal: 12 files, all as their manifests say``."""
     packages = " and ".join(found.packages)
     count = len(found.problems)
     said = f"{count_noun(count, 'thing')} not as released" if count else "all as the manifest says"

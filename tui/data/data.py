@@ -1,4 +1,4 @@
-"""The sheet: every column of the project's file, whether and as what the plan takes it in, and what its values look like."""
+"""The tab Data: every column of the project's file, its settings in the plan, and its values."""
 
 from __future__ import annotations
 
@@ -23,36 +23,36 @@ from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.marks import MarkedGrid
 from sfumato.tui.widgets.panel import SECOND
 from sfumato.tui.widgets.plot import Plot
-from sfumato.tui.widgets.tables import Cells, Table
-from sfumato.workspace.plan.drafts import draft_of
-from sfumato.workspace.plan.variables import with_variables
+from sfumato.tui.widgets.tables import Cells, GridTable
+from sfumato.workspace.plan.drafts import find_draft
+from sfumato.workspace.plan.variables import change_variables
 from sfumato.workspace.reporting.words import role_text
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.data_view import DataView, FoundColumn, VariableLine, outline
+from sfumato.workspace.views.data_view import DataView, ProfiledColumn, VariableLine, read_data_view
 
-from ..parts.sifted import Sifted
+from ..parts.sifted import FilteredList
 from ..parts.split import TwoPanes
 from ..parts.tables import TableScreen
-from ..plan.drafting import DraftForm, DraftsPlan, asked_wanted
+from ..plan.drafting import DraftForm, DraftsPlan, draft_request_from_answers
 from ..plan.plan_history import NOTHING_TO_REDO, NOTHING_TO_UNDO, PlanHistory
-from .sheet import COLUMNS, reading_of, row_values, sheet_columns, sheet_summary, sifted_fields, variable_series
+from .sheet import COLUMNS, filter_fields, profile_texts, row_values, sheet_columns, sheet_summary, variable_series
 from .sheet_values import ReadsValues
 
 if TYPE_CHECKING:
-    from sfumato.workspace.plan.hierarchies import OpenHierarchy
+    from sfumato.workspace.plan.hierarchies import EditedHierarchy
 
 NONE = (
     "This project has no data yet. Press n in Runs to run a recipe, or in a shell: sfumato import FILE --project NAME"
 )
-ROLED = frozenset({Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.IDENTIFIER, Role.WEIGHT})
+DRAFT_ROLES = frozenset({Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.IDENTIFIER, Role.WEIGHT})
 GIVEN_ROLES = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.IDENTIFIER, Role.WEIGHT, Role.OTHER)
 
 
-PROFILE_FROM = 110
+PROFILE_MIN_WIDTH = 110
 """Columns of a terminal from which on the profile stands beside the variables: 70 for name, role, kind, missing and histogram, 38 for it."""
 
 
-class Profile(Vertical):
+class ProfilePane(Vertical):
     """The values of the variable under the cursor."""
 
     DEFAULT_CLASSES = SECOND
@@ -66,25 +66,31 @@ class VariableGrid(MarkedGrid):
     ]
 
     @dataclass
-    class DraftAsked(Message):
+    class DraftRequested(Message):
         pass
 
     def action_draft(self) -> None:
-        self.post_message(self.DraftAsked())
+        self.post_message(self.DraftRequested())
 
 
 @dataclass(frozen=True)
-class _Row:
-    """What the sheet says of a column, in cells and in the words that are looked for, and what it was made of."""
+class _SheetRow:
+    """A row of the sheet.
+
+    line: the variable and its settings in the plan
+    found: what was found in its values, None before they are read
+    cells: the cells of the row
+    words: the words that a filter looks in
+    """
 
     line: VariableLine
-    found: FoundColumn | None
+    found: ProfiledColumn | None
     cells: Cells
     words: Cells
 
 
-class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
-    """A table of variables, and a profile of the one under the cursor. Each act is one edit of the plan, which u takes back."""
+class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
+    """The tab Data: a table of variables, and a profile of the one under the cursor. Each act is one edit of the plan, which u undoes."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("role", "choose_role", "Role", show=True),
@@ -98,51 +104,51 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
         bind("profile", "profile"),
     ]
 
-    exports = "variables"
+    export_file = "variables"
 
     def __init__(self, project_id: int) -> None:
         super().__init__(project_id, "data")
-        self._rows: dict[str, _Row] = {}
+        self._rows: dict[str, _SheetRow] = {}
         self._ask_when_read = self._asks_all = False
         self.forget_values()
 
     def compose(self) -> ComposeResult:
-        """What the data are, the variables, and the profile of one."""
+        """Yield a summary of the data, the variables, and the profile of one."""
         yield Line(name="data-head")
-        with TwoPanes("data-body", PROFILE_FROM):
+        with TwoPanes("data-body", PROFILE_MIN_WIDTH):
             yield VariableGrid(empty="…")
-            with Profile(id="data-profile"):
+            with ProfilePane(id="data-profile"):
                 yield Plot(id="data-plot")
                 yield Line(name="data-reading")
                 yield Line(name="data-more")
-        yield from self.compose_sift()
+        yield from self.compose_filter()
 
     def read_query(self) -> Callable[[Workspace], DataView | None]:
-        """The stored plan and what the database says of its data; None for a project without."""
-        return partial(_outline, self._project_id)
+        """Return the query for the stored plan and the database's description of its data; None for a project without data."""
+        return partial(_read_data_view, self._project_id)
 
-    def take(self, answer: DataView | None) -> None:
-        """Show the columns, unless an edit is under way."""
+    def show_answer(self, answer: DataView | None) -> None:
+        """Show the columns, unless an edit is in progress."""
         if answer is None:
-            self.grid.set_empty(NONE)
+            self.grid.set_empty_text(NONE)
             self._view = None
-            self._show()
+            self._show_sheet()
             return
         if self._view is None or self._view.stored != answer.stored:
             self.forget_values()
-        history = self.read_plan(answer.draft)
+        history = self.history_with_read_plan(answer.draft)
         if history is not None or self._view is None or self._view.stored != answer.stored:
             self._history = history or self._history
-            self._view = DataView.of(self._history.now if self._history else answer.draft, answer.stored)
-            self._show()
+            self._view = DataView.from_draft(self._history.now if self._history else answer.draft, answer.stored)
+            self._show_sheet()
 
     @property
     def export_name(self) -> str:
-        return self.named(self.exports)
+        return self.named(self.export_file)
 
     def on_resize(self) -> None:
-        """Have the profile where there is room for it, and read the values of what a larger window shows."""
-        self.query_one(TwoPanes).lay_out()
+        """Show the profile where there is room for it, and read the values of newly visible columns."""
+        self.query_one(TwoPanes).arrange_panes()
         if self._view is not None:
             self.call_after_refresh(self.read_soon)
 
@@ -150,81 +156,81 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
     def grid(self) -> VariableGrid:
         return self.query_one(VariableGrid)
 
-    def _show(self) -> None:
+    def _show_sheet(self) -> None:
         lines = self._view.lines if self._view else ()
         longest = max((len(line.variable.name) for line in lines), default=0)
         self.show_rows(
-            Table(
+            GridTable(
                 COLUMNS,
                 key=lambda line: line.variable.name,
-                values=lambda line: self._row(line).cells,
-                words=lambda line: self._row(line).words,
-                fit=lambda _, width: sheet_columns(width, longest),
+                values=lambda line: self._sheet_row(line).cells,
+                search_texts=lambda line: self._sheet_row(line).words,
+                column_fitter=lambda _, width: sheet_columns(width, longest),
             ),
             lines,
         )
-        self._say()
-        self._draw()
+        self._show_summary()
+        self._draw_profile()
 
-    def _row(self, line: VariableLine) -> _Row:
-        """A row of the sheet, made anew only where it says something else."""
-        found, known = self.found_of(line), self._rows.get(line.variable.name)
+    def _sheet_row(self, line: VariableLine) -> _SheetRow:
+        """Return a row of the sheet, built again only where it has changed."""
+        found, known = self.found_column(line), self._rows.get(line.variable.name)
         if known is None or (known.line, known.found) != (line, found):
-            known = _Row(line, found, row_values(line, found), sifted_fields(line))
+            known = _SheetRow(line, found, row_values(line, found), filter_fields(line))
             self._rows[line.variable.name] = known
         return known
 
-    def _say(self) -> None:
+    def _show_summary(self) -> None:
         grid, said = self.grid, ""
         if self._view is not None:
-            said = sheet_summary(self._view, self._found, len(grid.marked), grid.hidden_marks)
-            planned = sum(line.planned for line in self._view.lines)
-            self.count(f"{planned} of {count_noun(len(self._view.lines), 'variable')} included")
-        self.query_one("#data-head", Line).say(said)
+            said = sheet_summary(self._view, self._found, len(grid.marked_keys), grid.hidden_marks)
+            planned = sum(line.is_planned for line in self._view.lines)
+            self.set_heading_count(f"{planned} of {count_noun(len(self._view.lines), 'variable')} included")
+        self.query_one("#data-head", Line).set_text(said)
 
-    def values_read(self) -> None:
-        self._show()
+    def show_read_values(self) -> None:
+        self._show_sheet()
 
-    def sifted(self) -> None:
-        self._say()
+    def show_filter_result(self) -> None:
+        self._show_summary()
 
-    @on(MarkedGrid.Marked)
-    def _marks(self) -> None:
-        self._say()
+    @on(MarkedGrid.MarksChanged)
+    def _update_marks(self) -> None:
+        self._show_summary()
 
-    @on(Grid.Highlighted)
-    @on(Grid.Opened)
-    def _draw(self) -> None:
-        here, plot = self.here, self.query_one(Plot)
-        found = None if here is None else self.found_of(here)
+    @on(Grid.RowHighlighted)
+    @on(Grid.SourceOpened)
+    def _draw_profile(self) -> None:
+        here, plot = self.current_row, self.query_one(Plot)
+        found = None if here is None else self.found_column(here)
         if here is None or found is None or found.profile is None:
             plot.set_series([], empty=" ")
         else:
             series, labels = variable_series(here.variable, found.profile)
             plot.set_series([series], x_label=here.variable.title or here.variable.name, y_label="records", **labels)
-        reading, more = reading_of(here, found) if here is not None else ("", "")
-        self.query_one("#data-reading", Line).say(reading)
-        self.query_one("#data-more", Line).say(more)
+        reading, more = profile_texts(here, found) if here is not None else ("", "")
+        self.query_one("#data-reading", Line).set_text(reading)
+        self.query_one("#data-more", Line).set_text(more)
         self.read_soon()
 
     @on(Plot.CursorMoved)
-    def _read_bar(self, event: Plot.CursorMoved) -> None:
+    def _show_bar_reading(self, event: Plot.CursorMoved) -> None:
         event.stop()
 
     def action_profile(self) -> None:
-        """Give the keys to the picture, or back to the table."""
+        """Focus the picture, or the table again."""
         plot = self.query_one(Plot)
         (self.grid if plot.has_focus else plot).focus()
 
-    def _chosen(self) -> list[VariableLine]:
-        """The columns that an act is for: the marked ones, else the one under the cursor."""
-        chosen = set(self.grid.chosen)
+    def _selected_lines(self) -> list[VariableLine]:
+        """Return the columns that an act applies to: the marked ones, else the one under the cursor."""
+        chosen = set(self.grid.chosen_keys)
         return [line for line in (self._view.lines if self._view else ()) if line.variable.name in chosen]
 
-    def _planned(self) -> list[VariableLine]:
-        """Those of them that the plan takes in: no act but ``x`` takes in a column, an identifier least of all."""
-        chosen = self._chosen()
-        planned = [line for line in chosen if line.planned]
+    def _selected_planned_lines(self) -> list[VariableLine]:
+        """Return the selected columns that are in the plan; only ``x`` includes a column, an identifier least of all."""
+        chosen = self._selected_lines()
+        planned = [line for line in chosen if line.is_planned]
         if chosen and not planned:
             one = chosen[0].variable.name if len(chosen) == 1 else "These columns"
             self.sfumato.say(
@@ -233,59 +239,61 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
             )
         return planned
 
-    def _change(self, changes: Mapping[str, Mapping[str, Any] | None], what: str = "") -> None:
-        """Describe these columns so in the plan, None leaves one out; after ``what`` was done to marked ones, say so, and their marks go."""
+    def _change_variables(self, changes: Mapping[str, Mapping[str, Any] | None], what: str = "") -> None:
+        """Change these columns in the plan, None excludes one; after ``what`` was done to marked ones, report it and unmark them."""
         history, view, grid = self._history, self._view, self.grid
         if history is None or view is None or not changes:
             return
         try:
-            toml = with_variables(history.now.toml, changes, tuple(view.stored.columns))
+            toml = change_variables(history.now.toml, changes, tuple(view.stored.columns))
         except BadInput as error:
             self.sfumato.say(str(error), severity="error")
             return
-        if what and grid.marked:
-            passed = len(grid.marked) - len(changes)
+        if what and grid.marked_keys:
+            passed = len(grid.marked_keys) - len(changes)
             passed_over = f"; {passed} excluded stay unchanged" if passed else ""
             names = next(iter(changes)) if len(changes) == 1 else f"{count_noun(len(changes), 'variable')}"
             self.sfumato.say(f"{what}: {names}{passed_over}. {key_for(self.app, 'undo')} undoes")
             grid.set_marks(())
-        self._put(history.edited(history.now.saying(toml)))
+        self._set_plan(history.after_edit(history.now.with_text(toml)))
 
-    def _put(self, history: PlanHistory) -> None:
-        """Make a plan the one that is shown, and store it."""
+    def _set_plan(self, history: PlanHistory) -> None:
+        """Show a plan, and store it."""
         if history is self._history or self._view is None:
             return
         self._history = history
-        self._view = DataView.of(history.now, self._view.stored, self._view)
-        self._show()
+        self._view = DataView.from_draft(history.now, self._view.stored, self._view)
+        self._show_sheet()
         self.read_values()
         self.store_plan()
 
     def action_role(self, role: str) -> None:
-        tables = {line.variable.name: {**line.variable.to_table(), "role": role} for line in self._planned()}
-        self._change(tables, role_text(role))
+        tables = {
+            line.variable.name: {**line.variable.to_table(), "role": role} for line in self._selected_planned_lines()
+        }
+        self._change_variables(tables, role_text(role))
 
     def action_in_or_out(self) -> None:
-        """Leave the columns out of the plan; take them in where all of them are out."""
-        chosen = self._chosen()
-        planned = [line.variable.name for line in chosen if line.planned]
+        """Exclude the columns from the plan; include them where all of them are excluded."""
+        chosen = self._selected_lines()
+        planned = [line.variable.name for line in chosen if line.is_planned]
         if planned:
-            self._change(dict.fromkeys(planned), "excluded")
+            self._change_variables(dict.fromkeys(planned), "excluded")
         else:
-            self._change({line.variable.name: line.variable.to_table() for line in chosen}, "included")
+            self._change_variables({line.variable.name: line.variable.to_table() for line in chosen}, "included")
 
     def ask_roles(self) -> None:
         """Ask for the role of every variable as soon as they are listed, unless some have one."""
         self._ask_when_read = True
 
-    @on(Grid.Opened)
-    def _ask_first(self) -> None:
-        if self._ask_when_read and self.here is not None:
+    @on(Grid.SourceOpened)
+    def _ask_first_role(self) -> None:
+        if self._ask_when_read and self.current_row is not None:
             self._ask_when_read = False
             if not self._has_roles and self.display and self.screen.is_current:  # nobody has gone elsewhere meanwhile
                 self.call_later(self.action_choose_role)
 
-    async def draft_next(self) -> None:
+    async def offer_draft(self) -> None:
         """Offer a draft: every variable has been asked about."""
         self._asks_all = False
         if self._has_roles:
@@ -293,127 +301,131 @@ class Data(TableScreen[VariableLine], Sifted, ReadsValues, DraftsPlan):
 
     @property
     def _has_roles(self) -> bool:
-        return any(line.variable.role in ROLED for line in (self._view.lines if self._view else ()))
+        return any(line.variable.role in DRAFT_ROLES for line in (self._view.lines if self._view else ()))
 
     async def action_choose_role(self) -> None:
         """Ask for a role, and give it to the marked variables; without marks to the one under the cursor, then to the next, and so on."""
         from .variable_forms import EXCLUDE, NEXT, choose_role
 
-        lines, several = self._chosen(), bool(self.grid.marked)
+        lines, several = self._selected_lines(), bool(self.grid.marked_keys)
         if not lines:
             return
         if self.grid.cursor == 0:
             self._asks_all = not several
 
-        def answered(role: str | None) -> None:
+        def apply_role(role: str | None) -> None:
             if role is None:
                 self._asks_all = False
                 return
             if role == EXCLUDE:
-                self._change({line.variable.name: None for line in lines if line.planned}, "excluded")
+                self._change_variables({line.variable.name: None for line in lines if line.is_planned}, "excluded")
             elif role != NEXT:
                 self.action_role(role)
-            if not several and self.grid.cursor + 1 < self.grid.count:
+            if not several and self.grid.cursor + 1 < self.grid.row_count:
                 self.grid.cursor += 1
                 self.call_later(self.action_choose_role)
             elif self._asks_all:
-                self.call_later(self.draft_next)
+                self.call_later(self.offer_draft)
 
-        now = lines[0].variable.role.value if lines[0].planned else EXCLUDE
-        await self.sfumato.open(choose_role(_names(lines), now, several=several), answered)
+        now = lines[0].variable.role.value if lines[0].is_planned else EXCLUDE
+        await self.sfumato.open(choose_role(_names_or_count(lines), now, several=several), apply_role)
 
     async def action_kind(self) -> None:
         """Ask for a kind, and give it to the variables."""
-        from sfumato.workspace.plan.variables import of_kind
+        from sfumato.workspace.plan.variables import change_kind
 
         from .variable_forms import choose_kind
 
-        lines = self._planned()
+        lines = self._selected_planned_lines()
         if not lines:
             return
 
-        def answered(kind: Kind | None) -> None:
+        def apply_kind(kind: Kind | None) -> None:
             if kind is None:
                 return
             try:
-                self._change({line.variable.name: of_kind(line.variable, kind) for line in lines}, kind.value)
+                self._change_variables(
+                    {line.variable.name: change_kind(line.variable, kind) for line in lines}, kind.value
+                )
             except BadInput as error:
                 self.sfumato.say(str(error), severity="error")
 
-        await self.sfumato.open(choose_kind(_names(lines), lines[0].variable.kind), answered)
+        await self.sfumato.open(choose_kind(_names_or_count(lines), lines[0].variable.kind), apply_kind)
 
     async def action_codes(self) -> None:
         """Ask for the missing codes of the variables."""
-        from .variable_forms import codes_form, with_codes
+        from .variable_forms import missing_codes_form, with_missing_codes
 
-        variables = [line.variable for line in self._planned()]
+        variables = [line.variable for line in self._selected_planned_lines()]
         if not variables:
             return
 
-        def answered(table: dict[str, Any] | None) -> None:
+        def apply_codes(table: dict[str, Any] | None) -> None:
             if table is not None:
-                self._change({one.name: with_codes(one, table) for one in variables}, "missing codes")
+                self._change_variables({one.name: with_missing_codes(one, table) for one in variables}, "missing codes")
 
-        await self.sfumato.open(codes_form(variables), answered)
+        await self.sfumato.open(missing_codes_form(variables), apply_codes)
 
     async def action_hierarchy(self) -> None:
         """Edit the tree or the intervals of the quasi-identifier under the cursor."""
-        from ..plan.hierarchy import edit_hierarchy, saved_text
+        from ..plan.hierarchy import edit_hierarchy, hierarchy_edit
 
-        def save(opened: OpenHierarchy) -> None:
+        def save(opened: EditedHierarchy) -> None:
             if (history := self._history) is not None:
-                now, changed = history.now, saved_text(opened)
-                self.compute(lambda _: now.saying(changed(now.toml)), lambda draft: self._put(history.edited(draft)))
+                now, changed = history.now, hierarchy_edit(opened)
+                self.compute(
+                    lambda _: now.with_text(changed(now.toml)), lambda draft: self._set_plan(history.after_edit(draft))
+                )
 
-        here, history = self.here, self._history
+        here, history = self.current_row, self._history
         if here is not None and history is not None:
             await edit_hierarchy(self, history.now, None, here.variable.name, save)
 
-    async def chosen(self, row: VariableLine) -> None:
+    async def open_row(self, row: VariableLine) -> None:
         """Edit the variable."""
         from .variable_forms import variable_form, with_open_ends
 
         name = row.variable.name
 
-        def answered(table: dict[str, Any] | None) -> None:
+        def apply_variable(table: dict[str, Any] | None) -> None:
             if table is not None:
-                self._change({name: with_open_ends(table)})
+                self._change_variables({name: with_open_ends(table)})
 
-        found = self.found_of(row)
-        form = variable_form(row.variable, row.planned, found.profile if found else None)
-        await self.sfumato.open(form, answered)
+        found = self.found_column(row)
+        form = variable_form(row.variable, row.is_planned, found.profile if found else None)
+        await self.sfumato.open(form, apply_variable)
 
-    @on(VariableGrid.DraftAsked)
+    @on(VariableGrid.DraftRequested)
     async def _ask_draft(self) -> None:
-        """Ask what a plan is wanted for, and have it drafted."""
+        """Ask for the goal of a plan, and have it drafted."""
         history, view = self._history, self._view
         if history is None or view is None:
             return
 
-        def answered(table: dict[str, Any] | None) -> None:
+        def start_draft(table: dict[str, Any] | None) -> None:
             if table is not None:
-                self.draft_apart(asked_wanted(table), history.now.toml)
+                self.draft_in_process(draft_request_from_answers(table), history.now.toml)
 
-        variables = [line.variable for line in view.lines if line.planned]
-        await self.sfumato.open(DraftForm(variables, history.now.toml, view.stored.records), answered)
+        variables = [line.variable for line in view.lines if line.is_planned]
+        await self.sfumato.open(DraftForm(variables, history.now.toml, view.stored.records), start_draft)
 
     def action_undo(self) -> None:
         if self._history is not None and self._history.past:
-            self._put(self._history.undone())
+            self._set_plan(self._history.after_undo())
         else:
             self.sfumato.say(NOTHING_TO_UNDO)
 
     def action_redo(self) -> None:
         if self._history is not None and self._history.future:
-            self._put(self._history.redone())
+            self._set_plan(self._history.after_redo())
         else:
             self.sfumato.say(NOTHING_TO_REDO)
 
 
-def _names(lines: Sequence[VariableLine]) -> str:
+def _names_or_count(lines: Sequence[VariableLine]) -> str:
     return lines[0].variable.name if len(lines) == 1 else f"{count_noun(len(lines), 'variable')}"
 
 
-def _outline(project_id: int, workspace: Workspace) -> DataView | None:
-    draft = draft_of(workspace, project_id)
-    return None if draft is None else outline(workspace, draft)
+def _read_data_view(project_id: int, workspace: Workspace) -> DataView | None:
+    draft = find_draft(workspace, project_id)
+    return None if draft is None else read_data_view(workspace, draft)

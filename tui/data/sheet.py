@@ -1,4 +1,4 @@
-"""The sheet of variables: what the grid of the tab Data says of a column, and what is said of all and of one."""
+"""The sheet of variables: the cells of the grid of the tab Data, and the texts about all columns and about one."""
 
 from __future__ import annotations
 
@@ -9,123 +9,123 @@ from typing import Any
 
 from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.engine.wording import agreeing_word, count_noun, format_percent
-from sfumato.tui.parts.fields import shown_value
+from sfumato.tui.parts.fields import value_text
 from sfumato.tui.widgets.sparkline import sparkline
 from sfumato.tui.widgets.tables import Columns, TableColumn
-from sfumato.workspace.ingest.profiles import Profile
+from sfumato.workspace.ingest.profiles import DistributionProfile
 from sfumato.workspace.plots.series import Series
-from sfumato.workspace.reporting.tables import fitted
-from sfumato.workspace.reporting.words import mark, number, records_text, role_text, weight_text
-from sfumato.workspace.views.data_view import DataView, FoundColumn, VariableLine
+from sfumato.workspace.reporting.tables import fit_columns
+from sfumato.workspace.reporting.words import number, records_and_dropped_text, role_text, sign_for, survey_weight_text
+from sfumato.workspace.views.data_view import DataView, ProfiledColumn, VariableLine
 
 MOST_BARS = 60
-FIRST_LEVELS = 12
-MOST_FREQUENT = 6
+MOST_LISTED_LEVELS = 12
+MOST_FREQUENT_LEVELS = 6
 """With more levels the others are not named in the grid, whatever its width."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LEFT_OUT = "left out"
-SPARK = 10
+SPARKLINE_WIDTH = 10
 COLUMNS: Columns[VariableLine] = (
     TableColumn("mark", "", 1),
-    TableColumn("name", "variable", 12, grows=2),
+    TableColumn("name", "variable", 12, grow_order=2),
     TableColumn("role", "role", 16),
     TableColumn("kind", "kind", 11),
     TableColumn("missing", "missing", 7, "right"),
-    TableColumn("distinct", "values", 7, "right", spare=5),
-    TableColumn("histogram", "histogram", SPARK),
-    TableColumn("levels", "levels, or 5 to 95 %", 21, spare=4),
-    TableColumn("codes", "missing codes", 13, spare=1),
-    TableColumn("bounds", "bounds", 12, spare=3),
-    TableColumn("title", "label", 24, spare=2, grows=1),
+    TableColumn("distinct", "values", 7, "right", drop_order=5),
+    TableColumn("histogram", "histogram", SPARKLINE_WIDTH),
+    TableColumn("levels", "levels, or 5 to 95 %", 21, drop_order=4),
+    TableColumn("codes", "missing codes", 13, drop_order=1),
+    TableColumn("bounds", "bounds", 12, drop_order=3),
+    TableColumn("title", "label", 24, drop_order=2, grow_order=1),
 )
-LEAST_OF_LEVELS, MOST_OF_NAME = 16, 24
+LEAST_LEVELS_WIDTH, MOST_NAME_WIDTH = 16, 24
 """Cells that levels keep, and that names may have of theirs."""
-Found = Mapping[tuple[object, ...], FoundColumn]
+FoundByReading = Mapping[tuple[object, ...], ProfiledColumn]
 """What was found of columns, by ``VariableLine.reading``."""
 
 
 def sheet_columns(width: int, longest: int) -> tuple[TableColumn[VariableLine], ...]:
-    """The columns in ``width`` cells; a name of ``longest`` letters takes what it needs of what the levels can spare."""
-    columns = fitted(COLUMNS, width)
+    """Return the columns in ``width`` cells; a name of ``longest`` letters takes what it needs of the spare room of the levels."""
+    columns = fit_columns(COLUMNS, width)
     by_name = {column.name: column.width for column in columns}
-    lack = min(longest, MOST_OF_NAME) - by_name["name"]
-    taken = max(0, min(lack, by_name.get("levels", 0) - LEAST_OF_LEVELS))
+    lack = min(longest, MOST_NAME_WIDTH) - by_name["name"]
+    taken = max(0, min(lack, by_name.get("levels", 0) - LEAST_LEVELS_WIDTH))
     other = {"name": taken, "levels": -taken}
     return tuple(replace(column, width=column.width + other.get(column.name, 0)) for column in columns)
 
 
-def row_values(line: VariableLine, found: FoundColumn | None) -> dict[str, object]:
+def row_values(line: VariableLine, found: ProfiledColumn | None) -> dict[str, object]:
     variable, profile = line.variable, found.profile if found else None
     missing = line.missing if found is None or found.missing is None else found.missing
     return {
-        "mark": mark("fail") if problem_of(line, found) else "",
+        "mark": sign_for("fail") if column_problem(line, found) else "",
         "name": variable.name,
-        "role": role_text(variable.role.value) if line.planned else LEFT_OUT,
+        "role": role_text(variable.role.value) if line.is_planned else LEFT_OUT,
         "kind": variable.kind.value,
         "missing": None if missing is None else f"{missing:.1%}",
         "distinct": None if profile is None else f"{profile.distinct:,}",
-        "histogram": sparkline(profile.counts, SPARK) if profile else "",
-        "levels": _levels(variable, profile) if profile else "",
-        "codes": shown_value(variable.missing),
-        "bounds": _bounds(variable),
+        "histogram": sparkline(profile.counts, SPARKLINE_WIDTH) if profile else "",
+        "levels": _levels_text(variable, profile) if profile else "",
+        "codes": value_text(variable.missing),
+        "bounds": _bounds_text(variable),
         "title": variable.title,
     }
 
 
-def sifted_fields(line: VariableLine) -> dict[str, object]:
-    """What words are looked for in, known before any values are read."""
+def filter_fields(line: VariableLine) -> dict[str, object]:
+    """Return the texts that a filter looks in, known before any values are read."""
     variable = line.variable
-    role = f"{variable.role.value} {role_text(variable.role.value)} {'' if line.planned else LEFT_OUT}"
+    role = f"{variable.role.value} {role_text(variable.role.value)} {'' if line.is_planned else LEFT_OUT}"
     return {
         "variable": variable.name,
         "name": variable.name,
         "role": role,
         "kind": variable.kind.value,
         "label": variable.title,
-        "codes": shown_value(variable.missing),
+        "codes": value_text(variable.missing),
     }
 
 
-def problem_of(line: VariableLine, found: FoundColumn | None) -> str:
-    """Why a column cannot be read as the plan has it; empty where it can, or is left out."""
-    return line.problem or (found.problem if found and line.planned else "")
+def column_problem(line: VariableLine, found: ProfiledColumn | None) -> str:
+    """Return why a column cannot be read as the plan has it; empty where it can, or is left out."""
+    return line.problem or (found.problem if found and line.is_planned else "")
 
 
-def _bounds(variable: Variable) -> str:
+def _bounds_text(variable: Variable) -> str:
     if variable.bounds is None:
         return ""
     return " .. ".join("" if end is None else number(end) for end in variable.bounds)
 
 
-def _levels(variable: Variable, profile: Profile) -> str:
-    """The first levels that are not withheld; of numbers and dates where nine tenths lie."""
+def _levels_text(variable: Variable, profile: DistributionProfile) -> str:
+    """Return the first levels that are not withheld; of numbers and dates the range of the middle nine tenths."""
     if profile.levels:
         shown = [level for level, count in zip(profile.levels, profile.counts, strict=True) if count]
-        return ", ".join(variable.labels.get(level, level) for level in shown[:FIRST_LEVELS])
+        return ", ".join(variable.labels.get(level, level) for level in shown[:MOST_LISTED_LEVELS])
     if not profile.quantiles:
         return ""
     ends = (profile.quantiles[0][1], profile.quantiles[-1][1])
-    return " .. ".join(_day(end) if variable.kind is Kind.DATE else number(end) for end in ends)
+    return " .. ".join(_date_text(end) if variable.kind is Kind.DATE else number(end) for end in ends)
 
 
-def sheet_summary(view: DataView, found: Found, marked: int, hidden: int) -> str:
-    """What the data are, how many columns are in and out, how many do not fit, and what is marked."""
-    out = sum(not line.planned for line in view.lines)
-    wrong = sum(bool(problem_of(line, found.get(line.reading))) for line in view.lines)
+def sheet_summary(view: DataView, found: FoundByReading, marked: int, hidden: int) -> str:
+    """Describe the data: number of columns included, excluded, with problems, and marked."""
+    out = sum(not line.is_planned for line in view.lines)
+    wrong = sum(bool(column_problem(line, found.get(line.reading_key))) for line in view.lines)
     stored = view.stored
     misfits = f"{wrong} variable{'s do' if wrong > 1 else ' does'} not fit the plan"
     parts = [
-        f"{mark('fail')} {view.problem}" if view.problem else "",
-        f"{mark('fail')} {misfits}" if wrong else "",
+        f"{sign_for('fail')} {view.problem}" if view.problem else "",
+        f"{sign_for('fail')} {misfits}" if wrong else "",
         f"{marked} marked" + (f", {hidden} of them not shown" if hidden else "") if marked else "",
         f"{count_noun(len(view.lines) - out, 'variable')}" + (f", {out} left out" if out else ""),
-        f"{stored.name}: {records_text(stored.records, stored.dropped)}",
+        f"{stored.name}: {records_and_dropped_text(stored.records, stored.dropped)}",
     ]
     return " · ".join(part for part in parts if part)
 
 
-def variable_series(variable: Variable, profile: Profile) -> tuple[Series, dict[str, Any]]:
-    """A bar a bin or level, of many levels the most frequent ones; and what names the places of the axis."""
+def variable_series(variable: Variable, profile: DistributionProfile) -> tuple[Series, dict[str, Any]]:
+    """Return a bar per bin or level, of many levels the most frequent ones; and the labels of the axis."""
     if not profile.levels:
         centres = [start + profile.width / 2 for start in profile.starts]
         return Series("records", centres, profile.counts, marker="bars"), {}
@@ -136,34 +136,36 @@ def variable_series(variable: Variable, profile: Profile) -> tuple[Series, dict[
     return Series("records", range(len(names)), [profile.counts[i] for i in order], marker="bars"), {"x_names": names}
 
 
-def reading_of(line: VariableLine, found: FoundColumn | None) -> tuple[str, str]:
-    """What the picture of a column cannot say: what is wrong, or how many values; quantiles or what was withheld."""
-    problem, name = problem_of(line, found), line.variable.name
+def profile_texts(line: VariableLine, found: ProfiledColumn | None) -> tuple[str, str]:
+    """Return what the picture of a column cannot show: the problem or the number of values; quantiles or what was withheld."""
+    problem, name = column_problem(line, found), line.variable.name
     profile = found.profile if found else None
     if problem:
-        return f"{mark('fail')} {problem}", "" if profile is None else _quantiles(line.variable, profile)
+        return f"{sign_for('fail')} {problem}", "" if profile is None else _quantiles_text(line.variable, profile)
     if profile is None:
         said = (
-            "its values are being read" if line.stored else "its values are not stored: a run reads them from the file"
+            "its values are being read"
+            if line.is_stored
+            else "its values are not stored: a run reads them from the file"
         )
         return f"{name}: {said}", ""
     withheld = (
-        f"{count_noun(profile.withheld, 'bar')} of one or two records {agreeing_word(profile.withheld, 'is', 'are')} not shown"
-        if profile.withheld
+        f"{count_noun(profile.n_withheld, 'bar')} of one or two records {agreeing_word(profile.n_withheld, 'is', 'are')} not shown"
+        if profile.n_withheld
         else ""
     )
     counts = f"{name}: {count_noun(profile.records, 'record')}, {profile.distinct:,} different values"
-    codes = f"missing: {shown_value(line.variable.missing)}" if line.variable.missing else ""
-    return " · ".join(part for part in (counts, codes, withheld) if part), _quantiles(line.variable, profile)
+    codes = f"missing: {value_text(line.variable.missing)}" if line.variable.missing else ""
+    return " · ".join(part for part in (counts, codes, withheld) if part), _quantiles_text(line.variable, profile)
 
 
-def _quantiles(variable: Variable, profile: Profile) -> str:
-    """Quantiles and moments; of levels the most frequent ones, none that is withheld."""
+def _quantiles_text(variable: Variable, profile: DistributionProfile) -> str:
+    """Return quantiles and moments; of levels the most frequent ones, none that is withheld."""
     if profile.levels:
         order = sorted(range(len(profile.levels)), key=lambda i: -profile.counts[i])
         names = [
             variable.labels.get(profile.levels[i], profile.levels[i])
-            for i in order[:MOST_FREQUENT]
+            for i in order[:MOST_FREQUENT_LEVELS]
             if profile.counts[i]
         ]
         shares = [format_percent(profile.counts[i] / profile.records) for i in order[: len(names)]]
@@ -175,11 +177,11 @@ def _quantiles(variable: Variable, profile: Profile) -> str:
     if not profile.quantiles:
         return ""
     dated = variable.kind is Kind.DATE
-    shares = [f"{p * 100:.0f} % {_day(q) if dated else number(q)}" for p, q in profile.quantiles]
+    shares = [f"{p * 100:.0f} % {_date_text(q) if dated else number(q)}" for p, q in profile.quantiles]
     moments = "" if dated else f" · mean {number(profile.mean)}, sd {number(profile.sd)}"
-    people = f"{weight_text(profile.total, profile.design_effect)} · " if variable.role is Role.WEIGHT else ""
+    people = f"{survey_weight_text(profile.total, profile.design_effect)} · " if variable.role is Role.WEIGHT else ""
     return f"{people}quantiles {'  '.join(shares)}{moments}"
 
 
-def _day(days: float) -> str:
+def _date_text(days: float) -> str:
     return (EPOCH + timedelta(days=days)).strftime("%Y-%m-%d")

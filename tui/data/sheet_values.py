@@ -1,4 +1,4 @@
-"""Values of the columns that are looked at, read when they come into view and never all at once."""
+"""Values of the visible columns, read when they come into view and never all at once."""
 
 from __future__ import annotations
 
@@ -10,18 +10,24 @@ from textual.timer import Timer
 from sfumato.engine.data.schema import Kind, Variable
 from sfumato.tui.session.messages import ErrorMessage
 from sfumato.tui.widgets.marks import MarkedGrid
-from sfumato.workspace.views.data_view import DataView, FoundColumn, VariableLine, found_columns, reading_of
+from sfumato.workspace.views.data_view import (
+    DataView,
+    ProfiledColumn,
+    VariableLine,
+    profile_stored_columns,
+    variable_reading_key,
+)
 
-from ..parts.page import Reads
+from ..parts.page import WorkspaceReader
 
-REST_SECONDS = 0.15
+SCROLL_PAUSE_SECONDS = 0.15
 """The values of the columns in view are read once the cursor has stood still for so long."""
-MOST_AT_ONCE = 60
+MOST_COLUMNS_AT_ONCE = 60
 """Columns whose values are read by one process."""
 
 
-class ReadsValues(Reads):
-    """Has what the columns of ``view`` are like found, of those that its grid has in view first; ``values_read`` shows it."""
+class ReadsValues(WorkspaceReader):
+    """Mixin that reads the values of the columns of ``view``, visible ones first, and calls ``show_read_values``."""
 
     _view: DataView | None = None
     _reading = False
@@ -30,46 +36,48 @@ class ReadsValues(Reads):
 
     def forget_values(self) -> None:
         """Forget what was found: other data are shown from now on."""
-        self._found: dict[tuple[object, ...], FoundColumn] = {}
-        self._last: dict[tuple[str, Kind], FoundColumn] = {}
+        self._found: dict[tuple[object, ...], ProfiledColumn] = {}
+        self._last: dict[tuple[str, Kind], ProfiledColumn] = {}
         self._unreadable = None
 
-    def values_read(self) -> None: ...
+    def show_read_values(self) -> None: ...
 
-    def found_of(self, line: VariableLine) -> FoundColumn | None:
-        """What was found of a column; of one that is being read again, what was found when it was last read as one of its kind."""
-        known = self._found.get(line.reading)
+    def found_column(self, line: VariableLine) -> ProfiledColumn | None:
+        """Return what was found in a column; while it is read again, what was last found in it with this kind."""
+        known = self._found.get(line.reading_key)
         if known is None and (before := self._last.get((line.variable.name, line.variable.kind))) is not None:
             known = replace(before, problem="")
         return known
 
     def read_soon(self) -> None:
-        """Read values once nobody scrolls any more; at first at once."""
+        """Read values once scrolling has stopped; the first time at once."""
         if self._resting is not None:
             self._resting.stop()
         if self._found:
-            self._resting = self.set_timer(REST_SECONDS, self.read_values)
+            self._resting = self.set_timer(SCROLL_PAUSE_SECONDS, self.read_values)
         else:
             self.read_values()
 
-    def _wanted(self) -> tuple[Variable, ...]:
-        """The columns whose values are to be read next: those in view, and those that the plan reads otherwise than they were stored."""
+    def _columns_to_read(self) -> tuple[Variable, ...]:
+        """Return the columns to be read next: those in view, and those that the plan reads otherwise than they were stored."""
         view, grid = self._view, self.query_one(MarkedGrid)
         if view is None or self._reading:
             return ()
         top = grid.scroll_offset.y
-        near = {row[-1] for row in map(grid.row, range(top, top + 2 * max(grid.size.height, 1))) if row is not None}
-        near.add(grid.key)
-        lines = [line for line in view.lines if line.stored and line.reading not in self._found]
+        near = {row[-1] for row in map(grid.row_at, range(top, top + 2 * max(grid.size.height, 1))) if row is not None}
+        near.add(grid.row_key)
+        lines = [line for line in view.lines if line.is_stored and line.reading_key not in self._found]
         first = [line.variable for line in lines if line.variable.name in near]
         changed = [
-            line.variable for line in lines if line.planned and line.variable.name not in near and _other(line, view)
+            line.variable
+            for line in lines
+            if line.is_planned and line.variable.name not in near and _is_reread(line, view)
         ]
-        return tuple((first + changed)[:MOST_AT_ONCE])
+        return tuple((first + changed)[:MOST_COLUMNS_AT_ONCE])
 
     def read_values(self) -> None:
-        """Read what is wanted now, unless a process is reading already."""
-        wanted = self._wanted()
+        """Read the columns that are needed now, unless a process is reading already."""
+        wanted = self._columns_to_read()
         if not wanted or self._view is None:
             return
         dataset_id = self._view.stored.dataset_id
@@ -77,19 +85,19 @@ class ReadsValues(Reads):
             return
         self._reading = True
         arguments = self.sfumato.directory, dataset_id, wanted
-        self.call_beside(
-            lambda call: (dataset_id, wanted, call(found_columns, *arguments, what="reading the data")),
+        self.compute_in_processes(
+            lambda call: (dataset_id, wanted, call(profile_stored_columns, *arguments, what="reading the data")),
             self._take_values,
             group="values",
             exclusive=False,
-            refuse=lambda text: self.Answered(self._take_failure, (dataset_id, text)),
+            refuse=lambda text: self.AnswerReceived(self._take_failure, (dataset_id, text)),
         )
 
     def _take_failure(self, answer: tuple[int, str]) -> Message:
         self._reading, self._unreadable = False, answer
         return ErrorMessage(answer[1])
 
-    def _take_values(self, answer: tuple[int, tuple[Variable, ...], tuple[FoundColumn, ...]]) -> None:
+    def _take_values(self, answer: tuple[int, tuple[Variable, ...], tuple[ProfiledColumn, ...]]) -> None:
         dataset_id, variables, found = answer
         self._reading = False
         if self._view is None or dataset_id != self._view.stored.dataset_id:
@@ -97,10 +105,12 @@ class ReadsValues(Reads):
         by_name = {column.name: column for column in found}
         for variable in variables:
             if variable.name in by_name:
-                self._found[reading_of(variable)] = self._last[variable.name, variable.kind] = by_name[variable.name]
-        self.values_read()
+                self._found[variable_reading_key(variable)] = self._last[variable.name, variable.kind] = by_name[
+                    variable.name
+                ]
+        self.show_read_values()
 
 
-def _other(line: VariableLine, view: DataView) -> bool:
+def _is_reread(line: VariableLine, view: DataView) -> bool:
     """Whether the plan reads a column otherwise than it was stored."""
-    return view.stored.readings[line.variable.name] != line.reading
+    return view.stored.reading_keys[line.variable.name] != line.reading_key

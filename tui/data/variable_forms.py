@@ -1,4 +1,4 @@
-"""Forms of variables: all of one, the missing codes of several, and a list of kinds."""
+"""Forms for variables: all settings of one, the missing codes of several, and lists of kinds and roles."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 from sfumato.engine.data.schema import DesignPart, Kind, Role, Variable
 from sfumato.engine.recipe.recipe import recipe_params
 from sfumato.engine.wording import count_noun
-from sfumato.tui.parts.fields import Field
-from sfumato.tui.parts.offers import Offer
+from sfumato.tui.parts.fields import FormField
+from sfumato.tui.parts.offers import OfferedValue
 from sfumato.workspace.reporting.words import role_text
 
-from ..parts.dialogs import Letters
+from ..parts.dialogs import LetterDialog
 from ..parts.form import Form
 from ..plan.plan_forms import field_kind
 
 if TYPE_CHECKING:
-    from sfumato.workspace.ingest.profiles import Profile
+    from sfumato.workspace.ingest.profiles import DistributionProfile
 
 SCALES = {
     Kind.CATEGORICAL: "levels without an order",
@@ -38,85 +38,89 @@ ROLES = {
 """The letter and the meaning of each role that a variable can be given."""
 
 
-def choose_kind(what: str, now: Kind) -> Letters[Kind]:
-    """Asks for a kind: its number, or enter on it."""
+def choose_kind(what: str, now: Kind) -> LetterDialog[Kind]:
+    """Return the list that asks for a kind: its number, or enter on it."""
     offers = [(str(place), kind, kind.value, SCALES[kind]) for place, kind in enumerate(Kind, 1)]
-    return Letters(f"Kind of {what}", offers, now)
+    return LetterDialog(f"Kind of {what}", offers, now)
 
 
 EXCLUDE, NEXT = "exclude", "next"
 """Answers that are no role: the variable leaves the plan, or stays unchanged."""
 
 
-def choose_role(what: str, now: str, *, several: bool) -> Letters[str]:
-    """Asks for a role: its letter, or enter on it. Of one variable the next follows, so that it can be left unchanged."""
+def choose_role(what: str, now: str, *, several: bool) -> LetterDialog[str]:
+    """Return the list that asks for a role: its letter, or enter on it. Of one variable the next follows, so that it can be left unchanged."""
     offers = [(letter, role.value, role_text(role.value), text) for role, (letter, text) in ROLES.items()]
     offers.append(("x", EXCLUDE, "exclude", "not in the project"))
     if not several:
         offers.append((" ", NEXT, "space", "leave it, next variable"))
-    return Letters(f"Role of {what}", offers, now)
+    return LetterDialog(f"Role of {what}", offers, now)
 
 
-def variable_form(variable: Variable, planned: bool, profile: Profile | None = None) -> Form:
-    """The form of a variable; its ``profile`` has the levels to choose from, in the order that they are to have."""
+def variable_form(variable: Variable, planned: bool, profile: DistributionProfile | None = None) -> Form:
+    """Return the form of a variable; its ``profile`` has the levels to choose from, in the order that they are to have."""
 
     def check(table: dict[str, Any]) -> None:
         Variable.from_table(variable.name, with_open_ends(table), variable.name)
 
     took = "" if planned else ", left out so far: accepting takes it in"
-    return Form(f"Variable {variable.name}{took}", fields_of(variable, profile), check, topic="recipe variables")
+    return Form(f"Variable {variable.name}{took}", variable_fields(variable, profile), check, topic="recipe variables")
 
 
-def fields_of(variable: Variable, profile: Profile | None = None) -> list[Field]:
-    """The fields of a variable's form."""
+def variable_fields(variable: Variable, profile: DistributionProfile | None = None) -> list[FormField]:
+    """Return the fields of a variable's form."""
     table = variable.to_table()
     found = zip(profile.levels, profile.counts, strict=True) if profile and profile.levels else ()
-    levels = tuple(Offer(level, f"{count_noun(count, 'record')}" if count else "few records") for level, count in found)
+    levels = tuple(
+        OfferedValue(level, f"{count_noun(count, 'record')}" if count else "few records") for level, count in found
+    )
     bounds = [".." if end == "" else end for end in table.get("bounds", [])]
     return [
-        _field("kind", table, choices=tuple(Kind)),
-        _field("role", table, choices=tuple(Role)),
-        _field(
+        _recipe_field("kind", table, choices=tuple(Kind)),
+        _recipe_field("role", table, choices=tuple(Role)),
+        _recipe_field(
             "bounds",
             {"bounds": bounds},
             help="smallest and largest value allowed, such as 0, 365; .. leaves an end open",
         ),
-        _field("levels", table, offers=levels),
-        _field("labels", table),
-        _field("missing", table),
-        _field("may_be_missing", table, words=("true",)),
-        _field("title", table),
-        _field("design", table, words=tuple(DesignPart)),
+        _recipe_field("levels", table, offers=levels),
+        _recipe_field("labels", table),
+        _recipe_field("missing", table),
+        _recipe_field("may_be_missing", table, words=("true",)),
+        _recipe_field("title", table),
+        _recipe_field("design", table, words=tuple(DesignPart)),
     ]
 
 
-def _field(key: str, table: Mapping[str, Any], **changes: Any) -> Field:
-    """The field of a key of a variable, as the recipe declares it."""
+def _recipe_field(key: str, table: Mapping[str, Any], **changes: Any) -> FormField:
+    """Return the field for a key of a variable, as the recipe declares it."""
     info = next(one for one in recipe_params("variables") if one.name == key)
-    return replace(Field(key, info.param.help, field_kind(info.type)[0], table.get(key)), **changes)
+    return replace(FormField(key, info.param.help, field_kind(info.type)[0], table.get(key)), **changes)
 
 
 def with_open_ends(table: Mapping[str, Any]) -> dict[str, Any]:
-    """The answers of a form with open ends of bounds as recipes write them."""
+    """Write open ends of bounds in the answers of a form as recipes write them."""
     bounds = table.get("bounds")
     return dict(table) if bounds is None else {**table, "bounds": ["" if end == ".." else end for end in bounds]}
 
 
-def codes_form(variables: Sequence[Variable]) -> Form:
-    """The missing codes of some variables, at first those that all of them have."""
+def missing_codes_form(variables: Sequence[Variable]) -> Form:
+    """Return the form for the missing codes of some variables, at first those that all of them have."""
 
     def check(table: dict[str, Any]) -> None:
         for variable in variables:
-            Variable.from_table(variable.name, with_codes(variable, table), variable.name)
+            Variable.from_table(variable.name, with_missing_codes(variable, table), variable.name)
 
     own = [variable.missing for variable in variables]
     shared = list(own[0]) if own and all(codes == own[0] for codes in own) else []
     what = variables[0].name if len(variables) == 1 else f"{count_noun(len(variables), 'variable')}"
-    return Form(f"Missing codes of {what}", [_field("missing", {"missing": shared})], check, topic="recipe variables")
+    return Form(
+        f"Missing codes of {what}", [_recipe_field("missing", {"missing": shared})], check, topic="recipe variables"
+    )
 
 
-def with_codes(variable: Variable, answer: Mapping[str, Any]) -> dict[str, Any]:
-    """A variable's table with the missing codes of a form in place of its own."""
+def with_missing_codes(variable: Variable, answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a variable's table with the missing codes of a form in place of its own."""
     table = variable.to_table()
     table.pop("missing", None)
     return {**table, **answer}

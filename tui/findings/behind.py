@@ -15,14 +15,14 @@ from textual.widget import Widget
 from sfumato.tui.keys.acts import bind
 from sfumato.tui.session.app_protocol import app_of
 from sfumato.tui.widgets.grid import Grid
-from sfumato.workspace.reporting.words import method_of
+from sfumato.workspace.reporting.words import method_key_of_measure
 
-from ..parts.page import Reads
+from ..parts.page import WorkspaceReader
 
 if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace
     from sfumato.workspace.views.records import RecordMeasure
-    from sfumato.workspace.views.risk_utility import Axis
+    from sfumato.workspace.views.risk_utility import MapAxis
 
 Kind = Literal["records", "values", "quality", "study", "nothing"]
 POINT = (
@@ -46,16 +46,16 @@ class Asked(Message):
     """What stands behind a number of a run is asked."""
 
     run_id: int
-    axis: Axis
+    axis: MapAxis
 
 
-def ground_of(workspace: Workspace, run_id: int, axis: Axis) -> Ground:
+def ground_of(workspace: Workspace, run_id: int, axis: MapAxis) -> Ground:
     """What stands behind a number of a run. Raises NotFound, DamagedTable."""
-    from sfumato.workspace.reporting.explanation import meaning_of
+    from sfumato.workspace.reporting.explanation import describe_measure
     from sfumato.workspace.store.runs import find_run
     from sfumato.workspace.views.records import record_measures
 
-    method, family = method_of(axis.key), axis.key.partition(".")[0]
+    method, family = method_key_of_measure(axis.key), axis.key.partition(".")[0]
     if axis.level is not None or family == "studies":
         return Ground("study")
     of_method = [(place, one) for place, one in enumerate(record_measures(workspace, run_id)) if one.key == method]
@@ -66,7 +66,7 @@ def ground_of(workspace: Workspace, run_id: int, axis: Axis) -> Ground:
         return Ground("quality")
     if axis.target in {variable.name for variable in find_run(workspace, run_id).recipe.schema}:
         return Ground("values", variable=axis.target)
-    meaning = meaning_of(axis.key).meaning
+    meaning = describe_measure(axis.key).meaning
     over = "one number over all records: no records, groups or values of its own stand behind it"
     return Ground("nothing", said=f"{axis.key} of run {run_id}: {meaning}. It is {over}")
 
@@ -81,7 +81,7 @@ def _plain(value: object) -> object:
     return sorted(map(str, value)) if isinstance(value, (list, tuple)) else value
 
 
-class LeadsBehind(Reads):
+class LeadsBehind(WorkspaceReader):
     """A screen of tabs that leads from a number to what stands behind it."""
 
     _project_id: int
@@ -118,6 +118,6 @@ class SaysPoint(Widget):
         bind("open", "point", "What a point is"),
     ]
 
-    @on(Grid.Selected)
+    @on(Grid.RowSelected)
     def action_point(self) -> None:
         app_of(self.app).say(POINT)

@@ -25,34 +25,34 @@ from sfumato.tui.keys.acts import bind
 from sfumato.workspace.plots.axes import Limits
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.diagnostics import (
-    ALL,
-    OLD,
+    ALL_PARAMETERS,
+    EARLIER_VERSION,
     PARAMETER_COLUMNS,
     STATISTIC_COLUMNS,
-    ModelLine,
-    ParameterLine,
-    Shapes,
-    known_text,
-    model_lines,
-    parameter_cells,
-    parameter_lines,
+    ConvergenceLine,
+    ParameterConvergence,
+    SparklineValues,
+    convergence_by_parameter,
+    convergence_cells,
+    convergence_lines,
+    convergence_summary,
+    missing_check_text,
+    parameter_or_model_text,
     statistic_cells,
     statistics_summary,
-    summary,
-    why_text,
 )
-from sfumato.workspace.reporting.tables import fitted, on_grid
+from sfumato.workspace.reporting.tables import fit_columns, grid_value
 from sfumato.workspace.reporting.words import number
-from sfumato.workspace.views.results import diagnostics_of
+from sfumato.workspace.views.results import read_diagnostics
 
-from ..parts.page import Dialog, Exports, Pane
-from ..session.export import Exportable, Lines, lines_of
+from ..parts.page import Dialog, OffersExport, RunPane
+from ..session.export import ExportTable, ScreenExport, table_of_records
 from ..widgets.grid import Grid, LiveGrid
 from ..widgets.lines import KeyLine, Line
-from ..widgets.panel import Edge, Sides
+from ..widgets.panel import FrameEdge, FrameSides
 from ..widgets.plot import Plot
-from ..widgets.sparkline import trend
-from ..widgets.tables import Columns, Table, TableColumn, columns_of
+from ..widgets.sparkline import trend_line
+from ..widgets.tables import Columns, GridTable, TableColumn, table_columns
 
 if TYPE_CHECKING:
     from sfumato.workspace.plots.figure import Figure
@@ -75,7 +75,7 @@ FROM_ZERO = {"effective_sample_size", "acceptance", "autocorrelation_time", "par
 BROKEN = "rule broken"
 
 
-class Parameter(Dialog[None], Exports):
+class Parameter(Dialog[None], OffersExport):
     """Opens on the trace of chains, or on the density of weighted draws. What it shows is as confidential as the data."""
 
     manual = "app diagnostics"
@@ -91,24 +91,24 @@ class Parameter(Dialog[None], Exports):
     ]
     AUTO_FOCUS = "Plot"
 
-    def __init__(self, run_id: int, model: ModelTrace, lines: Mapping[str, ParameterLine], at: int) -> None:
+    def __init__(self, run_id: int, model: ModelTrace, lines: Mapping[str, ParameterConvergence], at: int) -> None:
         """``at`` is the place of the parameter in the model's trace; ``lines`` have the statistics by parameter."""
         super().__init__()
-        from sfumato.workspace.plots.traces import plots_of
+        from sfumato.workspace.plots.traces import plot_names
 
         self._run_id, self._model, self._lines, self._at = run_id, model, lines, at
         self._names: Sequence[str] = getattr(model.trace, "parameters", ())
-        self._plots = plots_of(model.trace)
+        self._plots = plot_names(model.trace)
         self._shown = self._plots[0]
         self._only: int | None = None
 
     def compose(self) -> ComposeResult:
         """What is drawn, the drawing, what the cursor reads, and the keys."""
         with Vertical(classes="whole"):
-            yield Edge(name="parameter-head")
-            with Sides():
+            yield FrameEdge(name="parameter-head")
+            with FrameSides():
                 yield Plot()
-            yield Edge(name="parameter-reading", lower=True)
+            yield FrameEdge(name="parameter-reading", lower=True)
             yield KeyLine()
 
     def on_mount(self) -> None:
@@ -116,9 +116,9 @@ class Parameter(Dialog[None], Exports):
 
     @property
     def _parts(self) -> Sequence[str]:
-        from sfumato.workspace.plots.traces import parts_of
+        from sfumato.workspace.plots.traces import plot_part_names
 
-        return parts_of(self._model.trace, self._shown)
+        return plot_part_names(self._model.trace, self._shown)
 
     def _figure(self) -> Figure:
         from sfumato.workspace.plots.traces import trace_figure
@@ -136,15 +136,15 @@ class Parameter(Dialog[None], Exports):
         words = [figure.title, f"{self._at + 1} of {len(self._names)}"]
         if parts:
             words.append(EVERYTHING if self._only is None else f"only {parts[self._only]}")
-        self.query_one("#parameter-head", Line).say(" · ".join(words))
+        self.query_one("#parameter-head", Line).set_text(" · ".join(words))
         self._say()
 
     def _say(self) -> None:
         """What is known of the parameter, or of its whole model."""
-        own, whole = self._lines.get(self._names[self._at]), self._lines.get(ALL)
-        self.query_one("#parameter-reading", Line).say(known_text(own, whole))
+        own, whole = self._lines.get(self._names[self._at]), self._lines.get(ALL_PARAMETERS)
+        self.query_one("#parameter-reading", Line).set_text(parameter_or_model_text(own, whole))
 
-    @on(Plot.Viewed)
+    @on(Plot.ViewChanged)
     def _see_more(self) -> None:
         """Draw what is left out of long chains once the view is close enough."""
         self._draw(keep_view=True)
@@ -155,7 +155,7 @@ class Parameter(Dialog[None], Exports):
             self._say()
             return
         read = [f"{one.name} {number(one.value)}" for one in event.readings if one.value is not None]
-        self.query_one("#parameter-reading", Line).say("   ".join([number(event.x), *read]))
+        self.query_one("#parameter-reading", Line).set_text("   ".join([number(event.x), *read]))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Only what there is of this model is offered."""
@@ -184,11 +184,11 @@ class Parameter(Dialog[None], Exports):
         self._at = (self._at + step) % len(self._names)
         self._draw()
 
-    def exportable(self) -> Exportable:
+    def make_exportable(self) -> ScreenExport:
         figure = self._figure()
         name = "".join(c if c.isalnum() else "-" for c in self._names[self._at]).strip("-")
         file = f"run-{self._run_id}-{self._model.target}-{name}-{self._shown}-confidential"
-        return Exportable(file, partial(figure_lines, figure), lambda: figure)
+        return ScreenExport(file, partial(figure_lines, figure), lambda: figure)
 
 
 def figure_series(figure: Figure, seen: Limits | None = None, *, bands: bool = False) -> list[Series]:
@@ -214,7 +214,7 @@ def _drawn(x: NDArray[np.float64], seen: Limits | None) -> NDArray[np.intp]:
     return np.unique(np.concatenate([*steps, [x.size - 1]])).astype(np.intp)
 
 
-def figure_lines(figure: Figure) -> Lines:
+def figure_lines(figure: Figure) -> ExportTable:
     """A line for every point of a figure's first panel."""
     panel = figure.panels[0]
     heads = ["series", panel.x_label or "x", panel.y_label or "y", "lower", "upper"]
@@ -232,7 +232,7 @@ class Traced:
     """The models with their traces, by their variable, and what a line of text shows of each parameter."""
 
     models: Mapping[str, ModelTrace] = field(default_factory=dict)
-    shapes: Shapes = field(default_factory=dict)
+    shapes: SparklineValues = field(default_factory=dict)
 
     @property
     def whys(self) -> Mapping[str, str]:
@@ -248,18 +248,18 @@ class Traced:
 
 
 def _why(model: ModelTrace) -> str:
-    return OLD if model.trace is None else getattr(model.trace, "reason", "")
+    return EARLIER_VERSION if model.trace is None else getattr(model.trace, "reason", "")
 
 
 def read_traced(workspace: Workspace, run_id: int) -> Traced:
     """The traces of a run. Raises NotFound and DamagedTable."""
     from sfumato.engine.methods.results import ChainTrace, ImportanceTrace
-    from sfumato.workspace.plots.traces import shape_of
-    from sfumato.workspace.store.artefacts import traces_of
+    from sfumato.workspace.plots.traces import sparkline_values
+    from sfumato.workspace.store.artefacts import read_traces
 
-    models = {model.target: model for model in traces_of(workspace, run_id)}
+    models = {model.target: model for model in read_traces(workspace, run_id)}
     shapes = {
-        (target, ALL if name == model.trace.parameters[-1] else name): shape_of(model.trace, j)
+        (target, ALL_PARAMETERS if name == model.trace.parameters[-1] else name): sparkline_values(model.trace, j)
         for target, model in models.items()
         if isinstance(model.trace, ChainTrace | ImportanceTrace)
         for j, name in enumerate(model.trace.parameters)
@@ -270,37 +270,41 @@ def read_traced(workspace: Workspace, run_id: int) -> Traced:
 PARAMETERS, TABLE, PLOT = "diagnostics-parameters", "diagnostics-table", "diagnostics-plot"
 
 
-def _with_trace(columns: Columns[ModelLine], width: int) -> Columns[ModelLine]:
+def _with_trace(columns: Columns[ConvergenceLine], width: int) -> Columns[ConvergenceLine]:
     room = TRACE[width >= 99]
-    trace = TableColumn[ModelLine]("shape", "trace", room, cell=lambda line: trend(line.shape, room))
-    return fitted((*columns[:-1], trace, columns[-1]), width)
+    trace = TableColumn[ConvergenceLine]("shape", "trace", room, cell=lambda line: trend_line(line.sparkline, room))
+    return fit_columns((*columns[:-1], trace, columns[-1]), width)
 
 
 def _with_names(columns: Columns[Diagnostic], width: int) -> Columns[Diagnostic]:
     more = 8 if width >= 100 else 0
     wide = [replace(one, width=one.width + more) if one.name in ("target", "name") else one for one in columns]
-    return fitted(wide, width)
+    return fit_columns(wide, width)
 
 
-PARAMETER_TABLE: Table[ModelLine] = Table(
-    columns_of(PARAMETER_COLUMNS), lambda line: line.key, parameter_cells, fit=_with_trace
+PARAMETER_TABLE: GridTable[ConvergenceLine] = GridTable(
+    table_columns(PARAMETER_COLUMNS), lambda line: line.parameter_key, convergence_cells, column_fitter=_with_trace
 )
-UNSAMPLED_TABLE: Table[ModelLine] = Table(
+UNSAMPLED_TABLE: GridTable[ConvergenceLine] = GridTable(
     (
-        TableColumn("target", "model of", 20, cell=lambda line: line.line.target),
-        TableColumn("why", "why its convergence is not checked", 40, grows=1, cell=lambda line: line.why),
+        TableColumn("target", "model of", 20, cell=lambda line: line.convergence.target),
+        TableColumn(
+            "why", "why its convergence is not checked", 40, grow_order=1, cell=lambda line: line.missing_reason
+        ),
     ),
-    lambda line: line.key,
+    lambda line: line.parameter_key,
 )
 """Where no model of a run has a sampler."""
-STATISTIC_TABLE: Table[Diagnostic] = Table(columns_of(STATISTIC_COLUMNS), values=statistic_cells, fit=_with_names)
+STATISTIC_TABLE: GridTable[Diagnostic] = GridTable(
+    table_columns(STATISTIC_COLUMNS), values=statistic_cells, column_fitter=_with_names
+)
 
 
 class ParameterGrid(LiveGrid):
     BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Chains", show=True)]
 
 
-class Diagnostics(Pane):
+class Diagnostics(RunPane):
     """The parameters of one run's models, all or those outside a limit; or every statistic, in a table or drawn."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -314,7 +318,7 @@ class Diagnostics(Pane):
     def __init__(self) -> None:
         super().__init__(id="diagnostics")
         self._lines: Sequence[Diagnostic] = ()
-        self._parameters: Sequence[ModelLine] = ()
+        self._parameters: Sequence[ConvergenceLine] = ()
         self._traced = Traced()
         self._traced_run: int | None = None
         self._failed = False
@@ -329,14 +333,14 @@ class Diagnostics(Pane):
             yield Plot(id=PLOT)
         yield Line(name="diagnostics-reading")
 
-    def load(self) -> None:
+    def load_run(self) -> None:
         """Read the statistics, and then the traces, which take longer."""
         if self.line is None:
             return
         run_id = self.line.run.id
         if run_id != self._traced_run:
             self._traced = Traced()
-        self.read(lambda workspace: diagnostics_of(workspace, run_id), partial(self._take, run_id))
+        self.read(lambda workspace: read_diagnostics(workspace, run_id), partial(self._take, run_id))
         self.compute(lambda workspace: read_traced(workspace, run_id), partial(self._take_traces, run_id))
 
     def _take(self, run_id: int, lines: Sequence[Diagnostic]) -> None:
@@ -357,27 +361,29 @@ class Diagnostics(Pane):
     def _show(self) -> None:
         self._show_parameters()
         grid = self.query_one(f"#{TABLE}", LiveGrid)
-        grid.set_empty(NONE_BROKEN if self._failed and self._lines else EMPTY)
+        grid.set_empty_text(NONE_BROKEN if self._failed and self._lines else EMPTY)
         grid.show_table(STATISTIC_TABLE, self.shown)
         self._draw()
 
     def _show_parameters(self) -> None:
-        found = model_lines(self._lines, self._traced.whys, self._traced.shapes)
-        self._parameters = lines = [line for line in found if line.flagged or not self._failed]
+        found = convergence_lines(self._lines, self._traced.whys, self._traced.shapes)
+        self._parameters = lines = [line for line in found if line.is_flagged or not self._failed]
         grid = self.query_one(ParameterGrid)
-        grid.set_empty((NONE_FLAGGED if self._failed else NO_SAMPLER) if self._lines else EMPTY)
-        sampled = any(line.line.parameter for line in lines)
+        grid.set_empty_text((NONE_FLAGGED if self._failed else NO_SAMPLER) if self._lines else EMPTY)
+        sampled = any(line.convergence.parameter for line in lines)
         grid.show_table(PARAMETER_TABLE if sampled or not lines else UNSAMPLED_TABLE, lines)
         self._sum_up()
         self._say()
 
     def _sum_up(self) -> None:
         said = (
-            summary(self._parameters, self._traced.whys) if self.view == PARAMETERS else statistics_summary(self._lines)
+            convergence_summary(self._parameters, self._traced.whys)
+            if self.view == PARAMETERS
+            else statistics_summary(self._lines)
         )
         only = "outside a limit only" if self.view == PARAMETERS else "failed only"
         parts = [said, only if self._failed else ""]
-        self.query_one("#diagnostics-head", Line).say(" · ".join(part for part in parts if part))
+        self.query_one("#diagnostics-head", Line).set_text(" · ".join(part for part in parts if part))
 
     @property
     def shown(self) -> Sequence[Diagnostic]:
@@ -398,34 +404,34 @@ class Diagnostics(Pane):
         )
         self._say()
 
-    @on(Grid.Opened, f"#{PARAMETERS}")
+    @on(Grid.SourceOpened, f"#{PARAMETERS}")
     def _offer(self) -> None:
         """There is something to open, or no longer."""
         self.refresh_bindings()
 
     @on(Plot.CursorMoved)
-    @on(Grid.Highlighted)
+    @on(Grid.RowHighlighted)
     def _say(self) -> None:
         """Read the parameter at the cursor."""
         texts = {PARAMETERS: self._parameter_text, PLOT: self._statistic_text}
-        self.query_one("#diagnostics-reading", Line).say(texts[self.view]() if self.view in texts else "")
+        self.query_one("#diagnostics-reading", Line).set_text(texts[self.view]() if self.view in texts else "")
 
     def _parameter_text(self) -> str:
         line = self._here
         if line is None:
             return ""
-        target = line.line.target
-        if line.why:
-            return why_text(line)
-        return f"{target} {line.line.parameter} · {known_text(line.line, self._own(target).get(ALL))}"
+        target = line.convergence.target
+        if line.missing_reason:
+            return missing_check_text(line)
+        return f"{target} {line.convergence.parameter} · {parameter_or_model_text(line.convergence, self._own(target).get(ALL_PARAMETERS))}"
 
     @property
-    def _here(self) -> ModelLine | None:
-        found: ModelLine | None = self.query_one(ParameterGrid).here
+    def _here(self) -> ConvergenceLine | None:
+        found: ConvergenceLine | None = self.query_one(ParameterGrid).current_row
         return found
 
     def _statistic_text(self) -> str:
-        x = self.query_one(Plot).cursor
+        x = self.query_one(Plot).cursor_x
         if x is None or not 0 <= round(x) < len(self.drawn):
             return HINT
         line = self.drawn[round(x)]
@@ -433,27 +439,33 @@ class Diagnostics(Pane):
             statistic_text(line),
             f"{line.name} {number(line.value)}",
             line.rule,
-            str(on_grid(statistic_cells(line)["passed"])),
+            str(grid_value(statistic_cells(line)["passed"])),
         ]
         return " · ".join(part for part in parts if part)
 
-    @on(Grid.Selected, f"#{PARAMETERS}")
+    @on(Grid.RowSelected, f"#{PARAMETERS}")
     async def _open(self) -> None:
         """Show the chains, or the weighted draws, of the parameter under the cursor."""
         line = self._here
         if line is None or self.line is None:
             return
-        target = line.line.target
+        target = line.convergence.target
         names = self._traced.parameters(target)
         if not names:
             read = self._traced_run == self.line.run.id
-            self.sfumato.say(why_text(line) if line.why else OLD if read else "The traces are still being read")
+            self.sfumato.say(
+                missing_check_text(line)
+                if line.missing_reason
+                else EARLIER_VERSION
+                if read
+                else "The traces are still being read"
+            )
             return
-        at = names.index(line.line.parameter) if line.line.parameter in names else len(names) - 1
+        at = names.index(line.convergence.parameter) if line.convergence.parameter in names else len(names) - 1
         await self.sfumato.open(Parameter(self.line.run.id, self._traced.models[target], self._own(target), at))
 
-    def _own(self, target: str) -> Mapping[str, ParameterLine]:
-        return {line.parameter: line for line in parameter_lines(self._lines) if line.target == target}
+    def _own(self, target: str) -> Mapping[str, ParameterConvergence]:
+        return {line.parameter: line for line in convergence_by_parameter(self._lines) if line.target == target}
 
     def action_statistics(self) -> None:
         """Show every statistic in place of the parameters, or the parameters again."""
@@ -489,16 +501,16 @@ class Diagnostics(Pane):
         self._failed = not self._failed
         self._show()
 
-    def exportable(self) -> Exportable | None:
+    def make_exportable(self) -> ScreenExport | None:
         """The parameters, or the statistics with all their digits, and the drawing of one where it is shown."""
-        found = [line.line for line in self._parameters if not line.why]
+        found = [line.convergence for line in self._parameters if not line.missing_reason]
         if self.view == PARAMETERS and found:
-            return Exportable(self.named("convergence"), lambda: lines_of(ParameterLine, found))
+            return ScreenExport(self.named("convergence"), lambda: table_of_records(ParameterConvergence, found))
         lines, drawn = self.shown, self.drawn
         if not lines:
             return None
         figure = partial(statistic_figure, drawn) if self.view == PLOT else None
-        return Exportable(self.named("diagnostics"), lambda: lines_of(Diagnostic, lines, "target"), figure)
+        return ScreenExport(self.named("diagnostics"), lambda: table_of_records(Diagnostic, lines, "target"), figure)
 
     def take_focus(self) -> None:
         self.query_one(f"#{self.view}").focus()

@@ -20,25 +20,25 @@ from textual.widgets import ContentSwitcher
 
 from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
-from sfumato.workspace.plots.joint import Joint, Scatter, Window
-from sfumato.workspace.plots.marginal import Marginal
+from sfumato.workspace.plots.joint import BinWindow, JointDistribution, ScatterSample
+from sfumato.workspace.plots.marginal import MarginalFigure
 from sfumato.workspace.plots.series import x_limits, y_limits
-from sfumato.workspace.reporting.tables import Column
+from sfumato.workspace.reporting.tables import DisplayColumn
 from sfumato.workspace.reporting.words import number
 from sfumato.workspace.visible_text import replace_unprintable
 
-from ..parts.dialogs import Choose, Confirm
-from ..parts.page import Dialog, Exports, grid_exportable
+from ..parts.dialogs import ChoiceDialog, ConfirmDialog
+from ..parts.page import Dialog, OffersExport, grid_exportable
 from ..parts.revealing import CONSEQUENCE
-from ..session.export import Exportable
+from ..session.export import ScreenExport
 from ..widgets.grid import Grid, LiveGrid
-from ..widgets.heat import HeatView, bin_of, middle, most_bins, panes_of, room_for
+from ..widgets.heat import HeatView, bin_centre, joint_panes, lay_out_panes, most_bins, nearest_bin
 from ..widgets.heatmap import HeatMap
 from ..widgets.lines import KeyLine, Line
 from ..widgets.pages import TableRow
-from ..widgets.panel import Edge, Sides
+from ..widgets.panel import FrameEdge, FrameSides
 from ..widgets.plot import Plot
-from ..widgets.tables import Table, TableColumn
+from ..widgets.tables import GridTable, TableColumn
 from .distributions import (
     ColumnCache,
     DistributionAnswer,
@@ -84,10 +84,10 @@ class DrilledPages:
     names: Sequence[str]
 
     @property
-    def columns(self) -> Sequence[Column]:
+    def columns(self) -> Sequence[DisplayColumn]:
         return (
-            Column("record", "record", 8, "right"),
-            *(Column(n, n, max(WIDTH, len(n)), "right") for n in self.names),
+            DisplayColumn("record", "record", 8, "right"),
+            *(DisplayColumn(n, n, max(WIDTH, len(n)), "right") for n in self.names),
         )
 
     def count(self) -> int:
@@ -103,7 +103,7 @@ class DrilledPages:
         return [(number, *(own[name] for name in self.names)) for number, own in zip(numbers, found, strict=True)]
 
 
-class DrilledRecords(Dialog[None], Exports):
+class DrilledRecords(Dialog[None], OffersExport):
     """The records; v hides them again, by closing."""
 
     manual = "app distributions"
@@ -118,19 +118,19 @@ class DrilledRecords(Dialog[None], Exports):
     def compose(self) -> ComposeResult:
         """What they have in common, the records, the keys."""
         with Vertical(classes="whole"):
-            yield Edge(name="drilled-head")
-            with Sides():
+            yield FrameEdge(name="drilled-head")
+            with FrameSides():
                 yield Grid(empty="…")
-            yield Edge(lower=True)
+            yield FrameEdge(lower=True)
             yield KeyLine()
 
     def on_mount(self) -> None:
         of = "confidential data" if self._run_id is None else f"confidential data of run {self._run_id}"
         records = count_noun(self._pages.count(), "record")
-        self.query_one("#drilled-head", Line).say(f"{replace_unprintable(self._said)} · {records} of the {of}")
+        self.query_one("#drilled-head", Line).set_text(f"{replace_unprintable(self._said)} · {records} of the {of}")
         self.query_one(Grid).set_source(self._pages)
 
-    def exportable(self) -> Exportable | None:
+    def make_exportable(self) -> ScreenExport | None:
         where = "" if self._run_id is None else f"run-{self._run_id}-"
         return grid_exportable(self.query_one(Grid), f"confidential-{where}records")
 
@@ -144,7 +144,7 @@ async def open_drilled(app: AppProtocol, dataset_id: int, run_id: int | None, fo
     from sfumato.workspace.store.workspace import Workspace
 
     with Workspace.open(app.directory, read_only=True) as workspace:
-        names = workspace.dataset(dataset_id).schema.names
+        names = workspace.find_dataset(dataset_id).schema.names
     pages = DrilledPages(app.directory, dataset_id, found.records, names)
 
     def answered(yes: bool | None) -> None:
@@ -153,7 +153,7 @@ async def open_drilled(app: AppProtocol, dataset_id: int, run_id: int | None, fo
 
     many = len(found.records)
     question = f"Show {f'the {many:,} records' if many > 1 else 'the record'} with {replace_unprintable(found.said)}?"
-    await app.open(Confirm(question, CONSEQUENCE, "Show"), answered)
+    await app.open(ConfirmDialog(question, CONSEQUENCE, "Show"), answered)
 
 
 LABEL_ROOM, AROUND = 10, 4
@@ -166,7 +166,7 @@ class SidePlot(Plot, can_focus=False):
     first_colour = 1
 
 
-class Distributions(Dialog[None], Exports):
+class Distributions(Dialog[None], OffersExport):
     """Keys choose the variables, the picture and the datasets; a cursor reads values."""
 
     manual = "app distributions"
@@ -222,8 +222,8 @@ class Distributions(Dialog[None], Exports):
     def compose(self) -> ComposeResult:
         """What is shown, the picture or its numbers, what the cursor reads, what is left out, and the keys."""
         with Vertical(classes="whole"):
-            yield Edge(name="distribution-head")
-            with Sides():
+            yield FrameEdge(name="distribution-head")
+            with FrameSides():
                 with ContentSwitcher(initial="distribution-plots", id="distribution-body"):
                     with Horizontal(id="distribution-plots"):
                         yield Plot(id=PLOT)
@@ -231,7 +231,7 @@ class Distributions(Dialog[None], Exports):
                     yield HeatMap(id=MAP)
                     yield LiveGrid(empty="There are no numbers", id=NUMBERS)
                 yield Line(name="distribution-reading")
-            yield Edge(name="distribution-notes", lower=True)
+            yield FrameEdge(name="distribution-notes", lower=True)
             yield KeyLine()
 
     def on_mount(self) -> None:
@@ -243,7 +243,7 @@ class Distributions(Dialog[None], Exports):
     def _take_subject(self, event: Opened) -> None:
         subject = self._subject = event.subject
         if subject is None:
-            self.query_one("#distribution-head", Line).say(NONE)
+            self.query_one("#distribution-head", Line).set_text(NONE)
             return
         likely = (self._first, *(subject.run.recipe.released if subject.run else ()))
         self._ask(
@@ -256,9 +256,12 @@ class Distributions(Dialog[None], Exports):
         if subject is None:
             return
         self._centre = self._cursor_place() if keep_place else None
-        room = room_for((self.size.width, self.size.height - AROUND), self._map_count, LABEL_ROOM)
+        room = lay_out_panes((self.size.width, self.size.height - AROUND), self._map_count, LABEL_ROOM)
         columns, rows = most_bins(room)
-        across, up = Window(columns, self._view.span("across")), Window(rows, self._view.span("up"))
+        across, up = (
+            BinWindow(columns, self._view.visible_range("across")),
+            BinWindow(rows, self._view.visible_range("up")),
+        )
         asked = self._wanted = replace(wanted, across=across, up=up)
         self.compute(lambda workspace: answer(workspace, subject, shelf, asked), self.Arrived)
 
@@ -276,9 +279,9 @@ class Distributions(Dialog[None], Exports):
         return [variable.name for variable in self._subject.variables] if self._subject else []
 
     @property
-    def _joint(self) -> Joint | None:
+    def _joint(self) -> JointDistribution | None:
         found = self._shown.found if self._shown is not None else None
-        return found if isinstance(found, Joint) else None
+        return found if isinstance(found, JointDistribution) else None
 
     def on_resize(self) -> None:
         """Bin a heat map to the new size."""
@@ -290,15 +293,15 @@ class Distributions(Dialog[None], Exports):
         before, shown = self._shown, event.shown
         self._shown, self._wanted = shown, shown.wanted
         same = before is not None and same_axes(before, shown)
-        if isinstance(shown.found, Joint):
+        if isinstance(shown.found, JointDistribution):
             self._show_map(shown, shown.found, same=same)
-        elif isinstance(shown.found, Scatter):
+        elif isinstance(shown.found, ScatterSample):
             self._show_points(shown, shown.found, same=same)
         else:
             self._show_marginal(shown, shown.found, same=same)
         assert self._subject is not None
-        self.query_one("#distribution-head", Line).say(heading(self._subject, shown, log_shades=self._log_shades))
-        self.query_one("#distribution-notes", Line).say(" · ".join(shown.notes))
+        self.query_one("#distribution-head", Line).set_text(heading(self._subject, shown, log_shades=self._log_shades))
+        self.query_one("#distribution-notes", Line).set_text(" · ".join(shown.notes))
         if self.query_one(ContentSwitcher).current == NUMBERS:
             self._fill_numbers()
         else:
@@ -310,17 +313,17 @@ class Distributions(Dialog[None], Exports):
         if self.app.screen is self:
             self.query_one(f"#{name}").focus()
 
-    def _show_marginal(self, shown: DistributionAnswer, found: Marginal, *, same: bool) -> None:
+    def _show_marginal(self, shown: DistributionAnswer, found: MarginalFigure, *, same: bool) -> None:
         panel = found.figure.panels[0]
         self.query_one(SidePlot).display = False
         self.query_one(f"#{PLOT}", Plot).set_series(
-            found.figure.drawn(panel), x_label=panel.x_label, y_label=panel.y_label, x_names=panel.x_names,
+            found.figure.drawn_series(panel), x_label=panel.x_label, y_label=panel.y_label, x_names=panel.x_names,
             x_unit=panel.x_unit, y_range=UNIT if shown.wanted.picture == "ecdf" else None, log_y=shown.wanted.log_up,
             keep_view=same,
         )  # fmt: skip
         self._read_plot()
 
-    def _show_points(self, shown: DistributionAnswer, found: Scatter, *, same: bool) -> None:
+    def _show_points(self, shown: DistributionAnswer, found: ScatterSample, *, same: bool) -> None:
         series, side = point_series(found), self.query_one(SidePlot)
         over = self._over or len(series) == 1
         side.display = not over
@@ -334,13 +337,13 @@ class Distributions(Dialog[None], Exports):
             )  # fmt: skip
         self._read_plot()
 
-    def _show_map(self, shown: DistributionAnswer, found: Joint, *, same: bool) -> None:
-        self._view = self._view.taking(found)
-        panes = panes_of(found, None if self._map_count == 3 else self._map or 1, log=self._log_shades)
+    def _show_map(self, shown: DistributionAnswer, found: JointDistribution, *, same: bool) -> None:
+        self._view = self._view.with_whole_ranges(found)
+        panes = joint_panes(found, None if self._map_count == 3 else self._map or 1, log=self._log_shades)
         widget, own = self.query_one(HeatMap), found.confidential
-        widget.show(panes, (shown.columns[0].name, shown.columns[1].name), keep_cursor=same)
+        widget.show_panes(panes, (shown.columns[0].name, shown.columns[1].name), keep_cursor=same)
         if same and self._centre is not None:
-            widget.put_cursor((bin_of(own.x, self._centre[0]), bin_of(own.y, self._centre[1])))
+            widget.put_cursor((nearest_bin(own.x, self._centre[0]), nearest_bin(own.y, self._centre[1])))
         self._read_cell()
 
     def _fill_numbers(self) -> None:
@@ -350,7 +353,7 @@ class Distributions(Dialog[None], Exports):
                 TableColumn(f"c{i}", head, max(12, min(28, len(head) + 1)), "right", cell=partial(_number_cell, i))
                 for i, head in enumerate(heads)
             ]
-            self.query_one(LiveGrid).show_table(Table(columns), list(rows))
+            self.query_one(LiveGrid).show_table(GridTable(columns), list(rows))
 
     @on(Plot.CursorMoved)
     def _plot_moved(self, event: Plot.CursorMoved) -> None:
@@ -359,50 +362,50 @@ class Distributions(Dialog[None], Exports):
             self.query_one(SidePlot).set_cursor(event.x)
             self._read_plot()
 
-    @on(Plot.Viewed)
-    def _plot_viewed(self, event: Plot.Viewed) -> None:
+    @on(Plot.ViewChanged)
+    def _plot_viewed(self, event: Plot.ViewChanged) -> None:
         if not isinstance(event.plot, SidePlot):
-            self.query_one(SidePlot).see(event.x_range, event.y_range)
+            self.query_one(SidePlot).show_ranges(event.x_range, event.y_range)
 
     def _read_plot(self) -> None:
         plot, shown, text = self.query_one(f"#{PLOT}", Plot), self._shown, HINT
-        x, seen = plot.cursor, plot.x_range
+        x, seen = plot.cursor_x, plot.x_range
         if shown is not None and x is not None and seen is not None:
-            if isinstance(shown.found, Scatter):
+            if isinstance(shown.found, ScatterSample):
                 text = scatter_reading(shown, shown.found, x, (seen[1] - seen[0]) / max(1, plot.size.width - 8))
-            elif isinstance(shown.found, Marginal):
-                text = marginal_reading(shown.found, x, plot.readings)
-        self.query_one("#distribution-reading", Line).say(text)
+            elif isinstance(shown.found, MarginalFigure):
+                text = marginal_reading(shown.found, x, plot.cursor_readings)
+        self.query_one("#distribution-reading", Line).set_text(text)
 
-    @on(HeatMap.Moved)
+    @on(HeatMap.HeatCursorMoved)
     def _read_cell(self) -> None:
-        shown, found, at = self._shown, self._joint, self.query_one(HeatMap).at
+        shown, found, at = self._shown, self._joint, self.query_one(HeatMap).cursor_bin
         text = HINT if shown is None or found is None or at is None else cell_reading(shown, found, at)
-        self.query_one("#distribution-reading", Line).say(text)
+        self.query_one("#distribution-reading", Line).set_text(text)
 
-    @on(HeatMap.Zoomed)
-    def _zoom(self, event: HeatMap.Zoomed) -> None:
+    @on(HeatMap.ZoomRequested)
+    def _zoom(self, event: HeatMap.ZoomRequested) -> None:
         if self._wanted is not None:
             place = self._cursor_place()
-            self._view = HeatView() if event.factors is None else self._view.zoomed(event.factors, place)
+            self._view = HeatView() if event.factors is None else self._view.zoom(event.factors, place)
             self._ask(self._wanted)
 
     def _cursor_place(self) -> tuple[float, float] | None:
         """The middle of the bin under the cursor of a heat map, in the units of its axes."""
-        found, at = self._joint, self.query_one(HeatMap).at
+        found, at = self._joint, self.query_one(HeatMap).cursor_bin
         if found is None or at is None:
             return None
-        return middle(found.confidential.x, at[0]), middle(found.confidential.y, at[1])
+        return bin_centre(found.confidential.x, at[0]), bin_centre(found.confidential.y, at[1])
 
     def command_words(self) -> tuple[str, ...]:
         """The figures of the run, this one among them."""
         return () if self._run_id is None else ("figures", str(self._run_id))
 
-    def exportable(self) -> Exportable | None:
+    def make_exportable(self) -> ScreenExport | None:
         if self._shown is None:
             return None
         drawn = self.query_one(ContentSwitcher).current != NUMBERS
-        return replace(exportable_of(self._shown, self._run_id), drawn=drawn)
+        return replace(exportable_of(self._shown, self._run_id), is_plot_shown=drawn)
 
     def action_picture(self, step: int) -> None:
         if self._shown is not None and self._wanted is not None:
@@ -438,7 +441,7 @@ class Distributions(Dialog[None], Exports):
 
         at = choices.index(wanted.x) if which == "x" else choices.index(wanted.y) if wanted.y else 0
         title = "Variable" if which == "x" else "Second variable"
-        await self.sfumato.open(Choose(title, len(choices), choices.__getitem__, at), answered)
+        await self.sfumato.open(ChoiceDialog(title, len(choices), choices.__getitem__, at), answered)
 
     def action_dataset(self, step: int) -> None:
         """Show all datasets as mean and band, each of them, or the next one alone."""
@@ -456,7 +459,7 @@ class Distributions(Dialog[None], Exports):
         shown, subject = self._shown, self._subject
         if shown is None or subject is None:
             return
-        found = drilled(shown, self.query_one(f"#{PLOT}", Plot).cursor, self.query_one(HeatMap).at)
+        found = drilled(shown, self.query_one(f"#{PLOT}", Plot).cursor_x, self.query_one(HeatMap).cursor_bin)
         if found is None:
             self.sfumato.say("Bars and cells of heat maps open their records: m changes the picture")
         elif not found.records:

@@ -8,16 +8,29 @@ from typing import TYPE_CHECKING, Literal
 
 from sfumato.engine.data.schema import Variable
 from sfumato.engine.wording import count_noun
-from sfumato.tui.session.export import Exportable, Lines
+from sfumato.tui.session.export import ExportTable, ScreenExport
 from sfumato.workspace.plots.axes import unit_text
-from sfumato.workspace.plots.column import Column
-from sfumato.workspace.plots.figure import CONFIDENTIAL, Bins, Figure, Panel, percent
-from sfumato.workspace.plots.joint import Joint, Scatter, Window, cell_records, joint, scatter
-from sfumato.workspace.plots.marginal import Draws, Marginal, bar_records, marginal, pictures_of
-from sfumato.workspace.plots.marginal import Picture as OneVariable
-from sfumato.workspace.plots.series import Reading, Series
+from sfumato.workspace.plots.column import VariableValues
+from sfumato.workspace.plots.figure import CONFIDENTIAL, AxisBins, Figure, Panel, short_percent
+from sfumato.workspace.plots.joint import (
+    BinWindow,
+    JointDistribution,
+    ScatterSample,
+    joint_distribution,
+    records_in_cell,
+    sample_scatter,
+)
+from sfumato.workspace.plots.marginal import (
+    DatasetChoice,
+    MarginalFigure,
+    available_plots,
+    draw_marginal,
+    records_in_bar,
+)
+from sfumato.workspace.plots.marginal import MarginalPlot as OneVariable
+from sfumato.workspace.plots.series import Series, SeriesReading
 from sfumato.workspace.reporting.words import number
-from sfumato.workspace.store.runs import Run, find_run
+from sfumato.workspace.store.runs import StoredRun, find_run
 
 if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace
@@ -34,7 +47,7 @@ class Subject:
 
     dataset_id: int
     variables: tuple[Variable, ...]
-    run: Run | None
+    run: StoredRun | None
     draws: int
 
     @property
@@ -45,31 +58,31 @@ class Subject:
 
 def subject_of(workspace: Workspace, project_id: int, run_id: int | None) -> Subject | None:
     """The data of a run, or without one of the project's plan; None where there are none."""
-    from sfumato.workspace.plan.drafts import draft_of
-    from sfumato.workspace.views.columns_beside import released_draws
+    from sfumato.workspace.plan.drafts import find_draft
+    from sfumato.workspace.views.columns_beside import released_dataset_hashes
 
     run = None if run_id is None else find_run(workspace, run_id)
-    draft = None if run is not None else draft_of(workspace, project_id)
+    draft = None if run is not None else find_draft(workspace, project_id)
     dataset_id = run.dataset_id if run is not None else draft.dataset_id if draft is not None else None
     if dataset_id is None:
         return None
-    draws = 0 if run is None else len(released_draws(workspace, run.id))
-    return Subject(dataset_id, tuple(workspace.dataset(dataset_id).schema), run if draws else None, draws)
+    draws = 0 if run is None else len(released_dataset_hashes(workspace, run.id))
+    return Subject(dataset_id, tuple(workspace.find_dataset(dataset_id).schema), run if draws else None, draws)
 
 
 @dataclass
 class ColumnCache:
     """The variables that were read last, so that another picture of them needs no reading."""
 
-    columns: dict[str, Column] = field(default_factory=dict)
+    columns: dict[str, VariableValues] = field(default_factory=dict)
 
-    def read(self, workspace: Workspace, subject: Subject, names: Sequence[str]) -> list[Column]:
-        from sfumato.workspace.views.columns_beside import columns_beside
+    def read(self, workspace: Workspace, subject: Subject, names: Sequence[str]) -> list[VariableValues]:
+        from sfumato.workspace.views.columns_beside import read_variable_values
 
         known = dict(self.columns)
         wanted = [name for name in dict.fromkeys(names) if name not in known]
         if wanted:
-            known |= columns_beside(workspace, subject.dataset_id, subject.run, wanted)
+            known |= read_variable_values(workspace, subject.dataset_id, subject.run, wanted)
         kept = [name for name in known if name not in names][-SHELVED:]
         self.columns = {name: known[name] for name in (*kept, *dict.fromkeys(names))}
         return [known[name] for name in names]
@@ -85,11 +98,11 @@ class DistributionQuery:
     x: str
     y: str | None
     picture: Picture
-    draws: Draws = "band"
+    draws: DatasetChoice = "band"
     log: bool = False
     log_up: bool = False
-    across: Window = field(default_factory=lambda: Window(20))
-    up: Window = field(default_factory=lambda: Window(12))
+    across: BinWindow = field(default_factory=lambda: BinWindow(20))
+    up: BinWindow = field(default_factory=lambda: BinWindow(12))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +111,8 @@ class DistributionAnswer:
 
     wanted: DistributionQuery
     pictures: tuple[Picture, ...]
-    columns: tuple[Column, ...]
-    found: Marginal | Joint | Scatter
+    columns: tuple[VariableValues, ...]
+    found: MarginalFigure | JointDistribution | ScatterSample
     notes: tuple[str, ...]
 
     @property
@@ -114,30 +127,36 @@ def answer(workspace: Workspace, subject: Subject, shelf: ColumnCache, wanted: D
     columns = shelf.read(workspace, subject, names)
     pictures = _pictures(columns)
     wanted = _possible(wanted, columns, pictures)
-    notes = [f"{column.name}: {column.withheld}" for column in columns if column.withheld and subject.run is not None]
+    notes = [
+        f"{column.name}: {column.withheld_reason}"
+        for column in columns
+        if column.withheld_reason and subject.run is not None
+    ]
     if wanted.picture == "heat map":
-        both = joint(columns[0], columns[1], wanted.across, wanted.up, wanted.draws, subject.origin)
+        both = joint_distribution(columns[0], columns[1], wanted.across, wanted.up, wanted.draws, subject.origin)
         return DistributionAnswer(wanted, pictures, tuple(columns), both, (*notes, *_outside(both)))
     if wanted.picture == "scatter":
-        from sfumato.workspace.views.columns_beside import point_streams
+        from sfumato.workspace.views.columns_beside import point_sampling_streams
 
-        streams = point_streams(workspace, subject.dataset_id, subject.run)
-        points = scatter(
+        streams = point_sampling_streams(workspace, subject.dataset_id, subject.run)
+        points = sample_scatter(
             columns[0], columns[1], wanted.draws, streams, subject.origin, log_x=wanted.log, log_y=wanted.log_up
         )
         return DistributionAnswer(wanted, pictures, tuple(columns), points, (*notes, points.note))
-    one = marginal(columns[0], wanted.picture, wanted.draws, subject.origin, log=wanted.log)
+    one = draw_marginal(columns[0], wanted.picture, wanted.draws, subject.origin, log=wanted.log)
     return DistributionAnswer(wanted, pictures, (columns[0],), one, (*notes, *one.notes))
 
 
-def _pictures(columns: Sequence[Column]) -> tuple[Picture, ...]:
+def _pictures(columns: Sequence[VariableValues]) -> tuple[Picture, ...]:
     if len(columns) == 1:
-        return pictures_of(columns[0])
+        return available_plots(columns[0])
     numbers = not any(column.levels for column in columns)
-    return (*pictures_of(columns[0]), "heat map", *(("scatter",) if numbers else ()))
+    return (*available_plots(columns[0]), "heat map", *(("scatter",) if numbers else ()))
 
 
-def _possible(wanted: DistributionQuery, columns: Sequence[Column], pictures: Sequence[Picture]) -> DistributionQuery:
+def _possible(
+    wanted: DistributionQuery, columns: Sequence[VariableValues], pictures: Sequence[Picture]
+) -> DistributionQuery:
     """The same where it can be drawn, else the nearest that can: logarithms only of numbers some of which are above 0."""
     picture = wanted.picture if wanted.picture in pictures else pictures[0]
     logs = [can_log(column) for column in columns]
@@ -148,17 +167,21 @@ def _possible(wanted: DistributionQuery, columns: Sequence[Column], pictures: Se
     return replace(wanted, picture=picture, log=log, log_up=log_up, across=across, up=replace(wanted.up, log=log_up))
 
 
-def can_log(column: Column) -> bool:
+def can_log(column: VariableValues) -> bool:
     """Whether a variable has values that a logarithmic axis can show."""
-    return not column.levels and column.unit == "number" and bool((column.confidential > 0).any())
+    return not column.levels and column.axis_unit == "number" and bool((column.confidential > 0).any())
 
 
-def _outside(both: Joint) -> list[str]:
+def _outside(both: JointDistribution) -> list[str]:
     """Which share of the records no bin holds."""
-    if max(both.outside) < 1e-9:
+    if max(both.outside_shares) < 1e-9:
         return []
-    released = f", {both.name.partition(',')[0]} {percent(both.outside[1])}" if both.released is not None else ""
-    return [f"not in the picture: {CONFIDENTIAL} {percent(both.outside[0])}{released}"]
+    released = (
+        f", {both.release_name.partition(',')[0]} {short_percent(both.outside_shares[1])}"
+        if both.released is not None
+        else ""
+    )
+    return [f"not in the picture: {CONFIDENTIAL} {short_percent(both.outside_shares[0])}{released}"]
 
 
 def with_variable(wanted: DistributionQuery, name: str) -> DistributionQuery:
@@ -176,7 +199,7 @@ def with_second(wanted: DistributionQuery, name: str | None) -> DistributionQuer
 
 def with_draws(wanted: DistributionQuery, draws: int, step: int) -> DistributionQuery:
     """All datasets as mean and band, each of them, then every single one of so many."""
-    ways: list[Draws] = ["band", "each", *range(draws)]
+    ways: list[DatasetChoice] = ["band", "each", *range(draws)]
     return replace(wanted, draws=ways[(ways.index(wanted.draws) + step) % len(ways)])
 
 
@@ -190,7 +213,7 @@ def _axes(wanted: DistributionQuery) -> tuple[object, ...]:
     return (wanted.x, wanted.log, wanted.picture if two else "one", *((wanted.y, wanted.log_up) if two else ()))
 
 
-def point_series(found: Scatter) -> list[Series]:
+def point_series(found: ScatterSample) -> list[Series]:
     return [Series(one.name, one.x, one.y, marker="points") for one in found.series]
 
 
@@ -204,7 +227,7 @@ def heading(subject: Subject, shown: DistributionAnswer, *, log_shades: bool) ->
         _dataset_words(subject, wanted),
         "log scale" if wanted.log else "",
         "other axis log" if wanted.log_up else "",
-        "shades by logarithm" if log_shades and isinstance(shown.found, Joint) else "",
+        "shades by logarithm" if log_shades and isinstance(shown.found, JointDistribution) else "",
     ]
     return " · ".join(part for part in parts if part)
 
@@ -219,11 +242,11 @@ def _dataset_words(subject: Subject, wanted: DistributionQuery) -> str:
     return f"{subject.draws} {subject.origin}: {'mean, least and greatest' if wanted.draws == 'band' else 'each, and mean'}"
 
 
-def marginal_reading(found: Marginal, x: float, readings: Sequence[Reading]) -> str:
+def marginal_reading(found: MarginalFigure, x: float, readings: Sequence[SeriesReading]) -> str:
     """``price 100 .. 120: confidential 0.12 · synthetic, mean of 20 0.11 (0.10 .. 0.13)``."""
     panel = found.figure.panels[0]
     named = bool(panel.x_names) and 0 <= round(x) < len(panel.x_names)
-    half = panel.bar / 2
+    half = panel.bar_width / 2
     if named:
         at = panel.x_names[round(x)]
     elif found.figure.kind == "histogram":
@@ -232,7 +255,7 @@ def marginal_reading(found: Marginal, x: float, readings: Sequence[Reading]) -> 
         at = unit_text(x, panel.x_unit)
     seen = {reading.name: reading for reading in reversed(readings)}
     said = []
-    for name in found.figure.names:
+    for name in found.figure.series_names:
         reading = seen.get(name)
         if reading is not None and reading.value is not None:
             band = "" if reading.lower is None else f" ({number(reading.lower)} .. {number(reading.upper)})"
@@ -245,18 +268,18 @@ def _short(name: str) -> str:
     return name.partition(",")[0]
 
 
-def cell_reading(shown: DistributionAnswer, found: Joint, at: tuple[int, int]) -> str:
+def cell_reading(shown: DistributionAnswer, found: JointDistribution, at: tuple[int, int]) -> str:
     """What the bins (across, up) at the cursor hold."""
     across, up = at
     own = found.confidential
     value = float(own.shares[up, across])
     records = round(value * shown.columns[0].confidential.size)
-    parts = [f"{CONFIDENTIAL} {percent(value)} ({records:,})"]
+    parts = [f"{CONFIDENTIAL} {short_percent(value)} ({records:,})"]
     if found.released is not None and found.difference is not None:
-        parts.append(f"{_short(found.name)} {percent(float(found.released.shares[up, across]))}")
+        parts.append(f"{_short(found.release_name)} {short_percent(float(found.released.shares[up, across]))}")
         parts.append(f"{100 * float(found.difference.shares[up, across]):+.2g} points")
     x, y = shown.columns
-    return f"{x.name} {own.x.words(across)}, {y.name} {own.y.words(up)}: {' · '.join(parts)}"
+    return f"{x.name} {own.x.bin_text(across)}, {y.name} {own.y.bin_text(up)}: {' · '.join(parts)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,23 +296,23 @@ def drilled(shown: DistributionAnswer, x: float | None, at: tuple[int, int] | No
     None where nothing of that kind is under the cursor.
     """
     found, columns = shown.found, shown.columns
-    if isinstance(found, Joint):
+    if isinstance(found, JointDistribution):
         if at is None:
             return None
         own, wanted = found.confidential, shown.wanted
-        rows = cell_records(columns[0], columns[1], wanted.across, wanted.up, at)
-        said = f"{columns[0].name} {own.x.words(at[0])}, {columns[1].name} {own.y.words(at[1])}"
+        rows = records_in_cell(columns[0], columns[1], wanted.across, wanted.up, at)
+        said = f"{columns[0].name} {own.x.bin_text(at[0])}, {columns[1].name} {own.y.bin_text(at[1])}"
         return Drilled(said, tuple((rows + 1).tolist()))
-    if not isinstance(found, Marginal) or shown.wanted.picture not in ("histogram", "shares") or x is None:
+    if not isinstance(found, MarginalFigure) or shown.wanted.picture not in ("histogram", "shares") or x is None:
         return None
     bars = next((one.x for one in found.figure.panels[0].series if one.name == CONFIDENTIAL), None)
     if bars is None or not bars.size:
         return None
-    rows = bar_records(columns[0], int(abs(bars - x).argmin()), log=shown.wanted.log)
+    rows = records_in_bar(columns[0], int(abs(bars - x).argmin()), log=shown.wanted.log)
     return Drilled(marginal_reading(found, x, ()).partition(": ")[0], tuple((rows + 1).tolist()))
 
 
-def scatter_reading(shown: DistributionAnswer, found: Scatter, x: float, width: float) -> str:
+def scatter_reading(shown: DistributionAnswer, found: ScatterSample, x: float, width: float) -> str:
     """How many points lie within half a ``width`` of ``x``, and where."""
     said = []
     for one in found.series:
@@ -301,23 +324,23 @@ def scatter_reading(shown: DistributionAnswer, found: Scatter, x: float, width: 
     return f"{across.name} {unit_text(x, found.x_unit)}: {up.name} of {' · '.join(said)}"
 
 
-def exportable_of(shown: DistributionAnswer, run_id: int | None) -> Exportable:
+def exportable_of(shown: DistributionAnswer, run_id: int | None) -> ScreenExport:
     """The picture and its numbers as files that say they are confidential."""
     where = "" if run_id is None else f"run-{run_id}-"
     name = "-".join([*(column.name for column in shown.columns), shown.wanted.picture.replace(" ", "-")])
     safe = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)
-    return Exportable(f"confidential-{where}{safe}", lambda: shown_lines(shown), lambda: shown_figure(shown))
+    return ScreenExport(f"confidential-{where}{safe}", lambda: shown_lines(shown), lambda: shown_figure(shown))
 
 
 def shown_figure(shown: DistributionAnswer) -> Figure:
     found = shown.found
     title = f"CONFIDENTIAL: {shown.title}"
     caption = ". ".join(("Drawn from confidential records", *shown.notes))
-    if isinstance(found, Marginal):
+    if isinstance(found, MarginalFigure):
         return Figure(title, found.figure.kind, _logged(found.figure.panels, log=shown.wanted.log_up), caption)
     names = [column.name for column in shown.columns]
-    if isinstance(found, Joint):
-        return Figure(title, "heat", found.figure(title, names[0], names[1]).panels, caption)
+    if isinstance(found, JointDistribution):
+        return Figure(title, "heat", found.to_figure(title, names[0], names[1]).panels, caption)
     panel = Panel("", found.series, names[0], names[1], x_unit=found.x_unit, y_unit=found.y_unit)
     return Figure(title, "scatter", (panel,), caption)
 
@@ -326,15 +349,15 @@ def _logged(panels: Sequence[Panel], *, log: bool) -> tuple[Panel, ...]:
     return tuple(replace(panel, title="Confidential", log_y=log) for panel in panels)
 
 
-def shown_lines(shown: DistributionAnswer) -> Lines:
+def shown_lines(shown: DistributionAnswer) -> ExportTable:
     """The numbers of the picture, with all digits; logarithms are those of base 10."""
     found = shown.found
-    if isinstance(found, Joint):
+    if isinstance(found, JointDistribution):
         return _cell_lines(shown, found)
-    series = found.figure.panels[0].series if isinstance(found, Marginal) else found.series
-    names = found.figure.panels[0].x_names if isinstance(found, Marginal) else ()
+    series = found.figure.panels[0].series if isinstance(found, MarginalFigure) else found.series
+    names = found.figure.panels[0].x_names if isinstance(found, MarginalFigure) else ()
     rows = [(*_draw_name(series, one), *point) for one in series for point in _points(one, names)]
-    up = "share" if isinstance(found, Marginal) else shown.columns[1].name
+    up = "share" if isinstance(found, MarginalFigure) else shown.columns[1].name
     return ("data", "dataset", shown.columns[0].name, up, "lower", "upper"), rows
 
 
@@ -350,7 +373,7 @@ def _points(one: Series, names: Sequence[str]) -> list[tuple[object, ...]]:
     return list(zip(at, one.y.tolist(), *ends, strict=True))
 
 
-def _cell_lines(shown: DistributionAnswer, found: Joint) -> Lines:
+def _cell_lines(shown: DistributionAnswer, found: JointDistribution) -> ExportTable:
     own, parts = found.confidential, (found.confidential, found.released, found.difference)
     rows: list[Sequence[object]] = []
     for up in range(len(own.y)):
@@ -359,8 +382,8 @@ def _cell_lines(shown: DistributionAnswer, found: Joint) -> Lines:
             if any(values):
                 rows.append((*_ends(own.x, across), *_ends(own.y, up), *values))
     heads = [head for column in shown.columns for head in (f"{column.name}, from", f"{column.name}, below")]
-    return (*heads, CONFIDENTIAL, found.name, "difference"), rows
+    return (*heads, CONFIDENTIAL, found.release_name, "difference"), rows
 
 
-def _ends(bins: Bins, i: int) -> Sequence[object]:
+def _ends(bins: AxisBins, i: int) -> Sequence[object]:
     return (bins.names[i], None) if bins.names else (float(bins.edges[i]), float(bins.edges[i + 1]))

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from sfumato.tui.session.export import Exportable, Lines
+from sfumato.tui.session.export import ExportTable, ScreenExport
 from sfumato.tui.widgets.lines import KeyLine, Scroll
-from sfumato.tui.widgets.panel import Edge, Sides
-from sfumato.workspace.reporting.pairs import triangle
+from sfumato.tui.widgets.panel import FrameEdge, FrameSides
+from sfumato.workspace.reporting.pairs import triangle_text
 
-from ..parts.page import Dialog, Exports
+from ..parts.page import Dialog, OffersExport
 
 if TYPE_CHECKING:
     from sfumato.workspace.plots.figure import Figure
-    from sfumato.workspace.reporting.pairs import PairsFound
+    from sfumato.workspace.reporting.pairs import VariablePairs
     from sfumato.workspace.store.workspace import Workspace
 
 BORDERS = 6
 """Cells beside the text."""
 
 
-class KeptPairs(Dialog[None], Exports):
+class KeptPairs(Dialog[None], OffersExport):
     """A line a variable, a cell for each variable before it; then the pairs that are farthest off."""
 
     manual = "app pairs that are kept"
@@ -33,28 +33,28 @@ class KeptPairs(Dialog[None], Exports):
     def __init__(self, run_id: int) -> None:
         super().__init__()
         self._run_id = run_id
-        self._found: tuple[PairsFound, Figure | None] | None = None
+        self._found: tuple[VariablePairs, Figure | None] | None = None
 
     def compose(self) -> ComposeResult:
         """How many pairs are kept, the triangle, and the keys."""
         with Vertical(classes="whole"):
-            yield Edge(name="pairs-answer")
-            with Sides():
+            yield FrameEdge(name="pairs-answer")
+            with FrameSides():
                 yield Scroll()
             yield KeyLine()
 
-    def read_query(self) -> Callable[[Workspace], tuple[PairsFound, Figure | None]]:
+    def read_query(self) -> Callable[[Workspace], tuple[VariablePairs, Figure | None]]:
         """The pairs of the run."""
         run_id = self._run_id
 
-        def query(workspace: Workspace) -> tuple[PairsFound, Figure | None]:
-            from sfumato.workspace.views.pairs import pairs_of
+        def query(workspace: Workspace) -> tuple[VariablePairs, Figure | None]:
+            from sfumato.workspace.views.pairs import read_variable_pairs
 
-            return pairs_of(workspace, run_id)
+            return read_variable_pairs(workspace, run_id)
 
         return query
 
-    def take(self, answer: tuple[PairsFound, Figure | None]) -> None:
+    def show_answer(self, answer: tuple[VariablePairs, Figure | None]) -> None:
         self._found = answer
         self._show()
         self.refresh_bindings()
@@ -66,20 +66,23 @@ class KeptPairs(Dialog[None], Exports):
     def _show(self) -> None:
         if self._found is not None:
             found = self._found[0]
-            self.query_one("#pairs-answer", Edge).say(f"Run {self._run_id}  {found.answer}")
-            self.query_one(Scroll).show(triangle(found, self.app.size.width - BORDERS))
+            self.query_one("#pairs-answer", FrameEdge).set_text(f"Run {self._run_id}  {found.shared_tables_text}")
+            self.query_one(Scroll).show_text(triangle_text(found, self.app.size.width - BORDERS))
 
-    def exportable(self) -> Exportable | None:
+    def make_exportable(self) -> ScreenExport | None:
         """Every pair, whether it is kept and how far it is off; and the triangle as a picture."""
         if self._found is None:
             return None
         found, figure = self._found
-        return Exportable(
+        return ScreenExport(
             f"run-{self._run_id}-pairs", lambda: pair_rows(found), None if figure is None else lambda: figure
         )
 
 
-def pair_rows(found: PairsFound) -> Lines:
+def pair_rows(found: VariablePairs) -> ExportTable:
     """A row a pair."""
-    rows = [(a, b, frozenset((a, b)) in found.kept, found.apart.get(frozenset((a, b)))) for a, b in found.pairs]
+    rows = [
+        (a, b, frozenset((a, b)) in found.kept_pairs, found.distances.get(frozenset((a, b))))
+        for a, b in found.all_pairs
+    ]
     return ("variable", "other", "kept", "apart"), rows

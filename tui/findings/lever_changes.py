@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.methods.labels import method_and_output
 from sfumato.engine.methods.levers import Advice, Turn
-from sfumato.workspace.plan.edits import StepPlace, plan_view, step_targets, with_sections, with_step
-from sfumato.workspace.plan.hierarchies import QUASI_IDENTIFIERS
+from sfumato.workspace.plan.edits import StepPlace, parse_plan, replace_sections, replace_step, step_targets
+from sfumato.workspace.plan.hierarchies import QUASI_IDENTIFIER_ROLES
 
 from ..session.command_lines import changed_lines
 
@@ -62,13 +62,13 @@ def levers_for(verdict: Verdict, toml: str) -> list[Lever]:
 
 
 def _lever(text: str, target: str, toml: str) -> Lever:
-    view = plan_view(toml)
+    view = parse_plan(toml)
     if view.lines is None:
         return Lever(text)
     changed = toml
     for setting, turn in (text.turns if isinstance(text, Advice) else {}).items():
         changed = _with_setting(changed, setting, CHANGES[turn], target, view.table)
-    if changed == toml or plan_view(changed).problem:
+    if changed == toml or parse_plan(changed).problem:
         return Lever(text)
     return Lever(text, changed, tuple(changed_lines(toml, changed)))
 
@@ -77,13 +77,13 @@ def _with_setting(toml: str, setting: str, change: Change, target: str, table: M
     if setting == "m":
         release = dict(table.get("release", {}))
         now = release.get("m")
-        return with_sections(toml, {"release": {**release, "m": change(now)}}) if isinstance(now, int) else toml
+        return replace_sections(toml, {"release": {**release, "m": change(now)}}) if isinstance(now, int) else toml
     if setting == "recode":
-        return with_sections(toml, {"release": _wider(table)})
+        return replace_sections(toml, {"release": _wider(table)})
     for place, step in _steps(table, target):
         value = step.get(setting, _default(place, step, setting))
         if value is not None and (after := change(value)) != value:
-            toml = with_step(toml, place, {**step, setting: after})
+            toml = replace_step(toml, place, {**step, setting: after})
     return toml
 
 
@@ -93,7 +93,7 @@ def _wider(table: Mapping[str, Any]) -> dict[str, Any]:
     made = {name for step in table.get("synthesis", []) for name in step_targets(step)}
     rules = dict(release.get("recode", {}))
     for name, said in table.get("variables", {}).items():
-        known = said.get("role") in QUASI_IDENTIFIERS and name not in made
+        known = said.get("role") in QUASI_IDENTIFIER_ROLES and name not in made
         if isinstance(rules.get(name), int | float):
             rules[name] = _doubled(rules[name])
         elif known and name not in rules and said.get("kind") in FIRST_WIDTHS and table.get("synthesis"):

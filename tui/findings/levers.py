@@ -13,16 +13,16 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from sfumato.tui.keys.acts import bind
-from sfumato.tui.widgets.entries import Options
+from sfumato.tui.widgets.entries import PagedOptionList
 from sfumato.tui.widgets.lines import KeyLine, Scroll
-from sfumato.tui.widgets.panel import Box
+from sfumato.tui.widgets.panel import DialogBox
 from sfumato.workspace.visible_text import replace_unprintable
 
-from ..parts.explain import Explain
+from ..parts.explain import ResultExplanation
 from ..parts.page import Dialog
 
 if TYPE_CHECKING:
-    from sfumato.workspace.reporting.explanation import FoundNumber
+    from sfumato.workspace.reporting.explanation import ExplainedNumber
 
     from .lever_changes import Lever
 
@@ -30,7 +30,7 @@ TITLE = "How to fix it   (enter changes the plan, or opens it where you decide)"
 BY_HAND = "in the plan"
 
 
-class ExplainVerdict(Explain):
+class ExplainVerdict(ResultExplanation):
     """The number of a verdict that is not met, explained; answers the lever that is chosen."""
 
     AUTO_FOCUS = "OptionList"
@@ -46,19 +46,23 @@ class ExplainVerdict(Explain):
     ]
 
     def __init__(
-        self, found: FoundNumber, titles: Mapping[str, str] | None, levers: Sequence[Lever], run_id: int | None = None
+        self,
+        found: ExplainedNumber,
+        titles: Mapping[str, str] | None,
+        levers: Sequence[Lever],
+        run_id: int | None = None,
     ) -> None:
         super().__init__(found, titles, run_id)
         self._levers = levers
 
     def compose(self) -> ComposeResult:
-        with Box("…", self.keys_said, tall=True):
+        with DialogBox("…", self.keys_text, tall=True):
             yield Scroll()
             yield Static(TITLE, id="lever-title", markup=False)
-            yield Options(*(Option(lever_text(one)) for one in self._levers), compact=True, markup=False)
+            yield PagedOptionList(*(Option(lever_text(one)) for one in self._levers), compact=True, markup=False)
 
     @property
-    def keys_said(self) -> str:
+    def keys_text(self) -> str:
         people = "" if self._of_run is None else "] who is given away, "
         return f"{people}enter changes the plan, esc closes"
 
@@ -91,7 +95,7 @@ class PlanChange(Dialog[Literal["run", "undo"]]):
         self._lever = lever
 
     def compose(self) -> ComposeResult:
-        with Box("The plan has changed"):
+        with DialogBox("The plan has changed"):
             yield Static(replace_unprintable(f"{self._lever.text}\n"), markup=False)
             yield Scroll(difference_text(self._lever.lines))
             yield KeyLine()

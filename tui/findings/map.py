@@ -17,19 +17,26 @@ from sfumato.engine.methods.labels import SeriesIdentity, label_of, measure_name
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
-from sfumato.tui.parts.dialogs import Choose
-from sfumato.tui.parts.page import Pane
-from sfumato.tui.session.export import Exportable, Lines
+from sfumato.tui.parts.dialogs import ChoiceDialog
+from sfumato.tui.parts.page import RunPane
+from sfumato.tui.session.export import ExportTable, ScreenExport
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.plot import Plot
-from sfumato.tui.widgets.tables import Table, TableColumn
+from sfumato.tui.widgets.tables import GridTable, TableColumn
 from sfumato.workspace.plots.series import Series
-from sfumato.workspace.reporting.words import DIRECTIONS, interval, limit_text, mark, number
-from sfumato.workspace.store.runs import RunLine
+from sfumato.workspace.reporting.words import DIRECTION_TEXTS, interval_text, limit_text, number, sign_for
+from sfumato.workspace.store.runs import RunSummary
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import verdicts_of
-from sfumato.workspace.views.risk_utility import Axis, Point, RiskUtilityMap, done_runs, made_with, risk_utility_map
+from sfumato.workspace.views.results import read_verdicts
+from sfumato.workspace.views.risk_utility import (
+    MapAxis,
+    MapPoint,
+    RiskUtilityMap,
+    computing_parameters,
+    finished_run_ids,
+    read_risk_utility_map,
+)
 
 from . import behind
 
@@ -42,12 +49,14 @@ Limit = tuple[str, float]
 NONE = "No run of this project is done and has two numbers to place it by."
 
 
-def limits_on(verdicts: Sequence[Verdict], axis: Axis, own: float | None) -> list[Limit]:
+def limits_on(verdicts: Sequence[Verdict], axis: MapAxis, own: float | None) -> list[Limit]:
     """The thresholds that speak of an axis's number; a ratio and an increase by its ``own`` value: that of the confidential data, or before the release."""
     found = []
     for one in verdicts:
         same = (one.value, one.level) == (axis.key, axis.level) and one.target in ("", axis.target)
-        if not same or (one.params and made_with(one.value.rpartition(".")[0], one.params) != dict(axis.settings)):
+        if not same or (
+            one.params and computing_parameters(one.value.rpartition(".")[0], one.params) != dict(axis.settings)
+        ):
             continue
         if one.bound in ("max", "min"):
             found.append((one.bound, one.limit))
@@ -61,7 +70,7 @@ def limit_words(limit: Limit) -> str:
     return limit_text(*limit)
 
 
-def limit_series(limits: tuple[Sequence[Limit], Sequence[Limit]], points: Sequence[Point]) -> list[Series]:
+def limit_series(limits: tuple[Sequence[Limit], Sequence[Limit]], points: Sequence[MapPoint]) -> list[Series]:
     """Upright lines at the thresholds across and level ones at those up, as long as the picture needs.
 
     One that is farther off than the runs lie apart would press them into a corner, and is only named above.
@@ -88,17 +97,21 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
     return low - room, high + room
 
 
-def numbers_table(here: int | None) -> Table[Point]:
+def numbers_table(here: int | None) -> GridTable[MapPoint]:
     """The runs in numbers, the one ``here`` marked."""
-    return Table(
+    return GridTable(
         (
-            TableColumn("mark", "", 1, cell=lambda one: mark("into") if one.run_id == here else ""),
+            TableColumn("mark", "", 1, cell=lambda one: sign_for("into") if one.run_id == here else ""),
             TableColumn("run", "run", 4, "right", cell=lambda one: one.run_id),
-            TableColumn("title", "title", 20, spare=3, grows=1, cell=lambda one: one.title),
+            TableColumn("title", "title", 20, drop_order=3, grow_order=1, cell=lambda one: one.title),
             TableColumn("x", "across", 10, "right", cell=lambda one: number(one.x.value)),
-            TableColumn("x_interval", "interval", 20, spare=2, cell=lambda one: interval(one.x.lower, one.x.upper)),
+            TableColumn(
+                "x_interval", "interval", 20, drop_order=2, cell=lambda one: interval_text(one.x.lower, one.x.upper)
+            ),
             TableColumn("y", "up", 10, "right", cell=lambda one: number(one.y.value)),
-            TableColumn("y_interval", "interval", 20, spare=1, cell=lambda one: interval(one.y.lower, one.y.upper)),
+            TableColumn(
+                "y_interval", "interval", 20, drop_order=1, cell=lambda one: interval_text(one.y.lower, one.y.upper)
+            ),
             TableColumn("efficient", "", 15, cell=lambda one: "".join(_mark_words(one))),
         ),
         key=lambda one: one.run_id,
@@ -123,7 +136,7 @@ class MapNumbers(LiveGrid):
     BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Open", show=True)]
 
 
-class Map(Pane):
+class Map(RunPane):
     """Runs by two numbers, drawn or in a table; enter opens one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -146,7 +159,7 @@ class Map(Pane):
         self._project_id: int | None = None
         self._done: tuple[int, ...] = ()
         self._found: RiskUtilityMap | None = None
-        self._points: Sequence[Point] = ()
+        self._points: Sequence[MapPoint] = ()
         self._own = True
         self._limits: Sequence[Verdict] = ()
         self._limits_of: int | None = None
@@ -159,7 +172,7 @@ class Map(Pane):
             yield MapNumbers(empty="…", id="map-numbers")
         yield Line(name="map-reading")
 
-    def show(self, line: RunLine | None) -> None:
+    def show_run(self, line: RunSummary | None) -> None:
         """Show the project of this run, with its thresholds; it is read anew when another of its runs is done."""
         self.line = line
         if line is None:
@@ -169,10 +182,10 @@ class Map(Pane):
         self._limits_of = run_id
 
         def query(workspace: Workspace) -> tuple[tuple[int, ...], RiskUtilityMap, Sequence[Verdict]] | None:
-            done = done_runs(workspace, project_id)
+            done = finished_run_ids(workspace, project_id)
             if done == seen:
                 return None
-            return done, risk_utility_map(workspace, project_id), verdicts_of(workspace, run_id)
+            return done, read_risk_utility_map(workspace, project_id), read_verdicts(workspace, run_id)
 
         self.read(query, partial(self._take, project_id))
 
@@ -184,12 +197,12 @@ class Map(Pane):
             self._draw(keep_view=same)
 
     @property
-    def axes(self) -> tuple[Axis, Axis] | None:
+    def axes(self) -> tuple[MapAxis, MapAxis] | None:
         """The numbers across and up: those chosen last where the project has them, else a risk and a utility that most runs have."""
         if self._found is None or not self._found.axes:
             return None
         known = {axis.ident: axis for axis in self._found.axes}
-        state, (x, y) = self.sfumato.state, self._found.most_shared
+        state, (x, y) = self.sfumato.state, self._found.most_shared_axes
         return known.get(state.across, x), known.get(state.up, y)
 
     def _draw(self, *, keep_view: bool = False) -> None:
@@ -197,10 +210,10 @@ class Map(Pane):
         if self._found is None or axes is None:
             self._points = ()
             plot.set_series([], empty=" ")
-            self.query_one("#map-head", Line).say(NONE)
+            self.query_one("#map-head", Line).set_text(NONE)
             return
         x, y = axes
-        self._points = self._found.points(x, y)
+        self._points = self._found.points_on(x, y)
         series = [
             *point_series(self._points),
             *(own_series(self._found, x, y, self._points) if self._own else ()),
@@ -209,12 +222,12 @@ class Map(Pane):
         plot.set_series(
             series,
             x_label=measure_name(x.key),
-            y_label=f"{name_of(y)}, {DIRECTIONS[y.goal]}",
+            y_label=f"{name_of(y)}, {DIRECTION_TEXTS[y.goal]}",
             keep_view=keep_view,
         )
-        self.query_one("#map-head", Line).say(self._heading(x, y))
+        self.query_one("#map-head", Line).set_text(self._heading(x, y))
         self.query_one(LiveGrid).show_table(numbers_table(self.line.run.id if self.line else None), self._points)
-        self._say(plot.cursor)
+        self._say(plot.cursor_x)
 
     @property
     def limits(self) -> tuple[Sequence[Limit], Sequence[Limit]]:
@@ -222,14 +235,16 @@ class Map(Pane):
         found, axes, run_id = self._found, self.axes, self._limits_of
         if found is None or axes is None or run_id is None:
             return (), ()
-        x, y = (limits_on(self._limits, axis, found.of_ratio(axis, run_id)) for axis in axes)
+        x, y = (limits_on(self._limits, axis, found.reference_value(axis, run_id)) for axis in axes)
         return x, y
 
-    def _heading(self, x: Axis, y: Axis) -> str:
+    def _heading(self, x: MapAxis, y: MapAxis) -> str:
         assert self._found is not None
-        left_out = len(self._found.runs) - len(self._points)
+        left_out = len(self._found.run_titles) - len(self._points)
         own = [
-            number(self._found.confidential.get(axis.ident)) if axis.ident in self._found.confidential else ""
+            number(self._found.confidential_values.get(axis.ident))
+            if axis.ident in self._found.confidential_values
+            else ""
             for axis in (x, y)
         ]
         parts = [
@@ -245,7 +260,7 @@ class Map(Pane):
             for way, limits in zip(("x", "y"), self.limits, strict=True)
             for said in (f"{way} limit {limit_words(one)}" for one in limits)
         ]
-        parts.append(f"across {name_of(x)}, {DIRECTIONS[x.goal]}")
+        parts.append(f"across {name_of(x)}, {DIRECTION_TEXTS[x.goal]}")
         if "none" in (x.goal, y.goal):
             parts.append("none marked: a number here has no better direction")
         return " · ".join(part for part in parts if part)
@@ -254,13 +269,13 @@ class Map(Pane):
     def _moved(self, event: Plot.CursorMoved) -> None:
         self._say(event.x)
 
-    def _near(self, x: float | None) -> list[Point]:
+    def _near(self, x: float | None) -> list[MapPoint]:
         """The runs at the cursor; of several in one place the efficient first."""
         if x is None or not self._points:
             return []
         nearest = min(abs(point.x.value - x) for point in self._points)
         found = [point for point in self._points if abs(point.x.value - x) <= nearest]
-        return sorted(found, key=lambda point: point.efficient is not True)
+        return sorted(found, key=lambda point: point.is_efficient is not True)
 
     def _say(self, x: float | None) -> None:
         found = self._near(x)
@@ -269,21 +284,21 @@ class Map(Pane):
             if found
             else "left and right move the cursor, enter opens the run, + - zoom, 0 shows all"
         )
-        self.query_one("#map-reading", Line).say(text)
+        self.query_one("#map-reading", Line).set_text(text)
 
     def take_focus(self) -> None:
         self.query_one(f"#{self.query_one(ContentSwitcher).current}").focus()
 
-    def exportable(self) -> Exportable | None:
+    def make_exportable(self) -> ScreenExport | None:
         """The runs on the two axes, drawn and in all digits."""
         points, axes, limits = self._points, self.axes, self.limits
         if not points or axes is None:
             return None
-        return Exportable(
+        return ScreenExport(
             "risk-utility-map",
             lambda: point_lines(points, *axes),
             lambda: map_figure(points, *axes, limits),
-            drawn=self.query_one(ContentSwitcher).current == "map-plot",
+            is_plot_shown=self.query_one(ContentSwitcher).current == "map-plot",
         )
 
     async def action_choose(self, which: str) -> None:
@@ -299,9 +314,9 @@ class Map(Pane):
                 self._draw()
 
         def name(place: int) -> str:
-            return f"{name_of(known[place])}, {DIRECTIONS[known[place].goal]} · {known[place].key}"
+            return f"{name_of(known[place])}, {DIRECTION_TEXTS[known[place].goal]} · {known[place].key}"
 
-        await self.sfumato.open(Choose("Across" if which == "x" else "Up", len(known), name, at), answered)
+        await self.sfumato.open(ChoiceDialog("Across" if which == "x" else "Up", len(known), name, at), answered)
 
     def action_confidential(self) -> None:
         """Draw the confidential data's own values, or leave them out."""
@@ -323,10 +338,10 @@ class Map(Pane):
             self.post_message(behind.Asked(found.run_id, axes[which == "y"]))
 
     @property
-    def _here(self) -> Point | None:
+    def _here(self) -> MapPoint | None:
         """The run under the cursor, of the drawing or of the numbers."""
         if self.query_one(ContentSwitcher).current == "map-plot":
-            return next(iter(self._near(self.query_one(Plot).cursor)), None)
+            return next(iter(self._near(self.query_one(Plot).cursor_x)), None)
         place = self.query_one(LiveGrid).cursor
         return self._points[place] if place < len(self._points) else None
 
@@ -338,22 +353,22 @@ class Map(Pane):
         else:
             self.sfumato.say("Move the cursor to a run with left and right, then press enter")
 
-    @on(Grid.Selected)
-    def _open_row(self, event: Grid.Selected) -> None:
-        self.post_message(self.Chosen(self.query_one(LiveGrid).value(event.row[-1]).run_id))
+    @on(Grid.RowSelected)
+    def _open_row(self, event: Grid.RowSelected) -> None:
+        self.post_message(self.Chosen(self.query_one(LiveGrid).row_with_key(event.row[-1]).run_id))
 
 
-def name_of(axis: Axis) -> str:
+def name_of(axis: MapAxis) -> str:
     """``Re-identified with certainty (income; S 0.1)``: the human name of an axis, with the settings in which uses of its method differ."""
-    varying = {name: axis.settings.get(name, default) for name, default in axis.apart.items()}
+    varying = {name: axis.settings.get(name, default) for name, default in axis.varying_settings.items()}
     short = {name: value for name, value in axis.settings.items() if isinstance(value, (str, int, float))}
     return label_of(SeriesIdentity(axis.key, axis.target, axis.level, {**varying, **short}))
 
 
-def point_series(points: Sequence[Point]) -> list[Series]:
+def point_series(points: Sequence[MapPoint]) -> list[Series]:
     """The runs that no other beats, and the others."""
-    parts = ((EFFICIENT, [p for p in points if p.efficient]), (OTHERS, [p for p in points if p.efficient is False]),
-             ("runs", [p for p in points if p.efficient is None]))  # fmt: skip
+    parts = ((EFFICIENT, [p for p in points if p.is_efficient]), (OTHERS, [p for p in points if p.is_efficient is False]),
+             ("runs", [p for p in points if p.is_efficient is None]))  # fmt: skip
     return [
         Series(name, [p.x.value for p in chosen], [p.y.value for p in chosen], marker="points")
         for name, chosen in parts
@@ -361,9 +376,9 @@ def point_series(points: Sequence[Point]) -> list[Series]:
     ]
 
 
-def own_series(found: RiskUtilityMap, x: Axis, y: Axis, points: Sequence[Point]) -> list[Series]:
+def own_series(found: RiskUtilityMap, x: MapAxis, y: MapAxis, points: Sequence[MapPoint]) -> list[Series]:
     """The confidential data: a point where both numbers are known, else a line."""
-    own = [found.confidential.get(axis.ident) for axis in (x, y)]
+    own = [found.confidential_values.get(axis.ident) for axis in (x, y)]
     if not points or own == [None, None]:
         return []
     if own[0] is not None and own[1] is not None:
@@ -375,20 +390,20 @@ def own_series(found: RiskUtilityMap, x: Axis, y: Axis, points: Sequence[Point])
     return [Series("confidential data", *ends)]
 
 
-def point_text(point: Point) -> str:
+def point_text(point: MapPoint) -> str:
     """``run 3 Airbnb: 0.0181 (0.0093 .. 0.0269) across, 0.93 up, not dominated``."""
     parts = []
     for place, way in ((point.x, "across"), (point.y, "up")):
-        band = interval(place.lower, place.upper)
+        band = interval_text(place.lower, place.upper)
         parts.append(f"{number(place.value)}" + (f" ({band})" if band else "") + f" {way}")
     return f"run {point.run_id} {point.title}: {', '.join([*parts, *_mark_words(point)])}"
 
 
-def _mark_words(point: Point) -> list[str]:
-    return [] if point.efficient is None else [EFFICIENT if point.efficient else OTHERS]
+def _mark_words(point: MapPoint) -> list[str]:
+    return [] if point.is_efficient is None else [EFFICIENT if point.is_efficient else OTHERS]
 
 
-def point_lines(points: Sequence[Point], x: Axis, y: Axis) -> Lines:
+def point_lines(points: Sequence[MapPoint], x: MapAxis, y: MapAxis) -> ExportTable:
     sides = [f"{name}{end}" for name in (name_of(x), name_of(y)) for end in ("", ", lower", ", upper")]
     rows = [
         (p.run_id, p.title, p.x.value, p.x.lower, p.x.upper, p.y.value, p.y.lower, p.y.upper, "".join(_mark_words(p)))
@@ -398,11 +413,11 @@ def point_lines(points: Sequence[Point], x: Axis, y: Axis) -> Lines:
 
 
 def map_figure(
-    points: Sequence[Point], x: Axis, y: Axis, limits: tuple[Sequence[Limit], Sequence[Limit]] = ((), ())
+    points: Sequence[MapPoint], x: MapAxis, y: MapAxis, limits: tuple[Sequence[Limit], Sequence[Limit]] = ((), ())
 ) -> Figure:
     """The runs and the thresholds, drawn for a file."""
     from sfumato.workspace.plots.figure import Figure, Panel
 
-    across, up = (f"{name_of(axis)}, {DIRECTIONS[axis.goal]}" for axis in (x, y))
+    across, up = (f"{name_of(axis)}, {DIRECTION_TEXTS[axis.goal]}" for axis in (x, y))
     lines = (replace(one, marker="line") for one in limit_series(limits, points))
     return Figure("Risk-utility map", "map", (Panel("Runs", (*point_series(points), *lines), across, up),))

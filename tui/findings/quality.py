@@ -12,21 +12,21 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from sfumato.tui.keys.acts import bind
-from sfumato.tui.session.export import Exportable, Lines
+from sfumato.tui.session.export import ExportTable, ScreenExport
 from sfumato.tui.session.messages import WorkspaceChanged
-from sfumato.tui.widgets.facts import facts_in
+from sfumato.tui.widgets.facts import titled_facts
 from sfumato.tui.widgets.grid import LiveGrid
 from sfumato.tui.widgets.lines import Line
-from sfumato.tui.widgets.tables import Table, TableColumn
-from sfumato.workspace.reporting.explanation import meaning_of
-from sfumato.workspace.reporting.words import mark, number, outcome_text
+from sfumato.tui.widgets.tables import GridTable, TableColumn
+from sfumato.workspace.reporting.explanation import describe_measure
+from sfumato.workspace.reporting.words import number, outcome_text, sign_for
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.quality import Metric, QualityBoard, Score, quality_board
+from sfumato.workspace.views.quality import QualityBoard, QualityMetric, QualityScore, read_quality_board
 from sfumato.workspace.visible_text import replace_unprintable
 
-from ..parts.page import Exports
-from ..parts.split import DetailQuery, LaidOut, Split
+from ..parts.page import OffersExport
+from ..parts.split import DetailQuery, LaidOut, SplitView
 from ..parts.tables import TableDialog
 
 STYLES = {"met": "$success bold", "not met": "$error bold", "not computed": "$warning bold"}
@@ -51,11 +51,11 @@ class QualityGrid(LiveGrid):
     BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Values behind it", show=True)]
 
 
-class Quality(TableDialog[int, None], Exports, Split):
+class Quality(TableDialog[int, None], OffersExport, SplitView):
     """The board of one run, its rows by their place; the cursor reads a row in full."""
 
     manual = "app board of quality"
-    called = "quality"
+    id_prefix = "quality"
     least_list = 78
 
     DEFAULT_CSS = """
@@ -69,37 +69,37 @@ class Quality(TableDialog[int, None], Exports, Split):
         self._project_id = 0
         self._found: QualityBoard | None = None
 
-    def above(self) -> Iterator[Widget]:
+    def compose_above_table(self) -> Iterator[Widget]:
         """Why the verdict is as it is."""
         yield Line(name="quality-why")
 
     def make_grid(self) -> QualityGrid:
         return QualityGrid(empty="…")
 
-    def below(self) -> Iterator[Widget]:
+    def compose_below_table(self) -> Iterator[Widget]:
         yield Static("", id="quality-reading", markup=False)
 
     def read_query(self) -> Callable[[Workspace], tuple[int, QualityBoard]]:
         """The project of the run, and the scores."""
         run_id = self._run_id
-        return lambda workspace: (find_run(workspace, run_id).project_id, quality_board(workspace, run_id))
+        return lambda workspace: (find_run(workspace, run_id).project_id, read_quality_board(workspace, run_id))
 
-    def take(self, answer: tuple[int, QualityBoard]) -> None:
+    def show_answer(self, answer: tuple[int, QualityBoard]) -> None:
         self._project_id, found = answer
         self._found = found
         head = (f"{outcome_text(found.outcome)}  {SAID[found.outcome]}", STYLES[found.outcome])
-        self.say_head(Content.assemble(f"Run {self._run_id}  ", head))
-        self.query_one("#quality-why", Line).say(why(found))
+        self.set_head(Content.assemble(f"Run {self._run_id}  ", head))
+        self.query_one("#quality-why", Line).set_text(why(found))
         self.show_rows(board_table(found), range(2 + len(found.columns)))
-        self.say_reading()
+        self.show_row_text()
 
     def on_workspace_changed(self, _: WorkspaceChanged) -> None:
         self.reload()
 
-    def reading(self, row: int) -> str:
+    def describe_row(self, row: int) -> str:
         return "" if self._found is None else reading(self._found, row)
 
-    async def chosen(self, row: int) -> None:
+    async def open_row(self, row: int) -> None:
         """Show the values of the column, whose bars and cells open their records; of the minimum, those of the column that has it."""
         found = self._found
         if found is None:
@@ -112,7 +112,7 @@ class Quality(TableDialog[int, None], Exports, Split):
 
             await self.sfumato.open(Distributions(self._project_id, self._run_id, column))
 
-    def detail(self, row: int) -> DetailQuery | None:
+    def detail_of_row(self, row: int) -> DetailQuery | None:
         """Each measure with its limit, its reason and what it means."""
         found = self._found
         if found is None:
@@ -120,45 +120,47 @@ class Quality(TableDialog[int, None], Exports, Split):
 
         def query(_: Workspace) -> LaidOut:
             title = found.columns[row - 2] if row >= 2 else "Minimum over the columns"
-            return partial(facts_in, title, score_facts(found, row, lambda key: meaning_of(key).meaning))
+            return partial(titled_facts, title, score_facts(found, row, lambda key: describe_measure(key).meaning))
 
         return row, found, query
 
-    def exportable(self) -> Exportable | None:
+    def make_exportable(self) -> ScreenExport | None:
         found = self._found
-        return None if found is None else Exportable(f"run-{self._run_id}-quality", lambda: board_lines(found))
+        return None if found is None else ScreenExport(f"run-{self._run_id}-quality", lambda: board_lines(found))
 
 
 def why(found: QualityBoard) -> str:
     """What decides the verdict: ``nmi v1 0.7882 < 0.8``, what has no value, what was not measured or left out."""
     said = [
         f"{name} {number(one.value)} < {number(one.limit)}"
-        for name, one in found.judged.items()
+        for name, one in found.scores_with_limit.items()
         if one.outcome == "not met"
     ]
-    said += [f"{name} not computed" for name, one in found.judged.items() if one.outcome == "not computed"]
-    said += [f"{name} not measured" for name in found.missing]
+    said += [f"{name} not computed" for name, one in found.scores_with_limit.items() if one.outcome == "not computed"]
+    said += [f"{name} not measured" for name in found.missing_metrics]
     left_out: dict[str, list[str]] = {}
-    for metric, column in found.unscored:
+    for metric, column in found.unscored_columns:
         left_out.setdefault(column, []).append(metric)
     said += [f"{column} not scored by {', '.join(metrics)}" for column, metrics in left_out.items()]
     return replace_unprintable(" · ".join(said) or "the minimum over the columns holds every limit")
 
 
-def board_table(found: QualityBoard) -> Table[int]:
+def board_table(found: QualityBoard) -> GridTable[int]:
     """The board, its rows by their place; measures without a limit leave where there is too little room, the last first."""
     rows, last = board_rows(found), len(found.metrics)
     columns = [
-        TableColumn[int](m.name, m.name, max(CELL, len(m.name)), spare=0 if m.limit is not None else last - place)
+        TableColumn[int](
+            m.name, m.name, max(CELL, len(m.name)), drop_order=0 if m.default_limit is not None else last - place
+        )
         for place, m in enumerate(found.metrics)
     ]
-    return Table((TableColumn[int]("name", "variable", 12, grows=1), *columns), values=lambda row: rows[row])
+    return GridTable((TableColumn[int]("name", "variable", 12, grow_order=1), *columns), values=lambda row: rows[row])
 
 
 def board_rows(found: QualityBoard) -> list[Mapping[str, object]]:
     """The minimum over the columns, the limits, then a row a column."""
-    minimum = {metric.name: cell(found.whole[metric.name]) for metric in found.metrics}
-    limits = {m.name: _limit_text(found.whole[m.name]) for m in found.metrics}
+    minimum = {metric.name: cell(found.table_scores[metric.name]) for metric in found.metrics}
+    limits = {m.name: _limit_text(found.table_scores[m.name]) for m in found.metrics}
     rows: list[Mapping[str, object]] = [{"name": MINIMUM, **minimum}, {"name": LIMIT, **limits}]
     for column in found.columns:
         scores = {m.name: _column_cell(found, m, column) for m in found.metrics}
@@ -166,41 +168,45 @@ def board_rows(found: QualityBoard) -> list[Mapping[str, object]]:
     return rows
 
 
-def cell(score: Score) -> str:
+def cell(score: QualityScore) -> str:
     """``✓ 0.9765``, ``✗ 0.5``, ``? not computed``; without a limit the number alone."""
     if score.value is None:
-        return f"{mark('not computed')} not computed"
-    return number(score.value) if score.limit is None else f"{mark(score.outcome)} {number(score.value)}"
+        return f"{sign_for('not computed')} not computed"
+    return number(score.value) if score.limit is None else f"{sign_for(score.outcome)} {number(score.value)}"
 
 
-def _column_cell(found: QualityBoard, metric: Metric, column: str) -> str:
-    score = found.scores.get((metric.name, column))
+def _column_cell(found: QualityBoard, metric: QualityMetric, column: str) -> str:
+    score = found.column_scores.get((metric.name, column))
     if score is not None:
         return cell(score)
-    return "not scored" if (metric.name, column) in found.unscored else ""
+    return "not scored" if (metric.name, column) in found.unscored_columns else ""
 
 
-def _limit_text(score: Score) -> str:
+def _limit_text(score: QualityScore) -> str:
     return "none" if score.limit is None else f"at least {number(score.limit)}"
 
 
 def reading(found: QualityBoard, index: int) -> str:
     """A row of the board in words, with the reasons."""
     if index < 2:
-        parts = [_said(metric.name, found.whole[metric.name]) for metric in found.metrics]
+        parts = [_said(metric.name, found.table_scores[metric.name]) for metric in found.metrics]
         return replace_unprintable("Minimum over the columns: " + "; ".join(parts))
     column = found.columns[index - 2]
-    parts = [_said(m.name, found.scores[m.name, column]) for m in found.metrics if (m.name, column) in found.scores]
+    parts = [
+        _said(m.name, found.column_scores[m.name, column])
+        for m in found.metrics
+        if (m.name, column) in found.column_scores
+    ]
     return replace_unprintable(f"{column}: " + ("; ".join(parts) or "no measure of the run scores it"))
 
 
 def deciding(found: QualityBoard) -> str | None:
     """The variable that has the minimum of the first measure that fails, else of the first that any variable has a score of."""
-    for metric in sorted(found.metrics, key=lambda one: found.whole[one.name].outcome != "not met"):
+    for metric in sorted(found.metrics, key=lambda one: found.table_scores[one.name].outcome != "not met"):
         scored = {
             column: score.value
             for column in found.columns
-            if (score := found.scores.get((metric.name, column))) is not None and score.value is not None
+            if (score := found.column_scores.get((metric.name, column))) is not None and score.value is not None
         }
         if scored:
             return min(scored, key=lambda column: scored[column])
@@ -211,25 +217,29 @@ def score_facts(found: QualityBoard, index: int, meaning: Callable[[str], str]) 
     """A row of the board by measure: value, limit and reason, and below it what the measure is."""
     facts = []
     for metric in found.metrics:
-        score = found.whole[metric.name] if index < 2 else found.scores.get((metric.name, found.columns[index - 2]))
+        score = (
+            found.table_scores[metric.name]
+            if index < 2
+            else found.column_scores.get((metric.name, found.columns[index - 2]))
+        )
         if score is not None:
             said = _said("", score).strip()
-            facts += [(metric.name, f"{mark(score.outcome)} {said}" if score.limit is not None else said)]
-            facts += [("", meaning(metric.whole if index < 2 or not metric.column else metric.column))]
+            facts += [(metric.name, f"{sign_for(score.outcome)} {said}" if score.limit is not None else said)]
+            facts += [("", meaning(metric.table_key if index < 2 or not metric.column_key else metric.column_key))]
     return facts or [("", "no measure of the run scores it")]
 
 
-def _said(name: str, score: Score) -> str:
+def _said(name: str, score: QualityScore) -> str:
     value = "not computed" if score.value is None else number(score.value)
     limit = "" if score.limit is None else f", {_limit_text(score)}"
     return f"{name} {value}{limit}" + (f" ({score.reason})" if score.reason else "")
 
 
-def board_lines(found: QualityBoard) -> Lines:
+def board_lines(found: QualityBoard) -> ExportTable:
     """A row for every score, the minimum over the columns without a variable."""
-    scored: Sequence[tuple[str, str, Score]] = [
-        *((name, "", score) for name, score in found.whole.items()),
-        *((name, column, score) for (name, column), score in found.scores.items()),
+    scored: Sequence[tuple[str, str, QualityScore]] = [
+        *((name, "", score) for name, score in found.table_scores.items()),
+        *((name, column, score) for (name, column), score in found.column_scores.items()),
     ]
     rows = [(name, column, one.value, one.limit, one.outcome, one.reason) for name, column, one in scored]
     return ("measure", "variable", "value", "limit", "outcome", "reason"), rows

@@ -18,30 +18,30 @@ from textual.widgets import Static
 from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.wording import agreeing_word, count_noun
 from sfumato.tui.keys.acts import bind
-from sfumato.tui.session.export import Exportable
+from sfumato.tui.session.export import ScreenExport
 from sfumato.tui.terminal.text import cut, fit
-from sfumato.tui.widgets.facts import facts_in, lines_in
+from sfumato.tui.widgets.facts import titled_facts, wrap_paragraphs
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.tui.widgets.pages import ListPages, TableRow
-from sfumato.tui.widgets.panel import Edge, Sides
-from sfumato.tui.widgets.tables import Table, TablePages, columns_of
-from sfumato.workspace.reporting.records import columns_of as record_columns
+from sfumato.tui.widgets.panel import FrameEdge, FrameSides
+from sfumato.tui.widgets.tables import GridTable, TablePages, table_columns
 from sfumato.workspace.reporting.records import driver_text, record_cells
-from sfumato.workspace.reporting.tables import Column
+from sfumato.workspace.reporting.records import record_risk_columns as record_columns
+from sfumato.workspace.reporting.tables import DisplayColumn
 from sfumato.workspace.reporting.words import number, params_text
 from sfumato.workspace.visible_text import replace_unprintable
 
-from ..parts.page import Exports, Pane, grid_exportable
-from ..parts.revealing import Revealing
-from ..parts.split import DetailQuery, LaidOut, Split
+from ..parts.page import OffersExport, RunPane, grid_exportable
+from ..parts.revealing import RevealsValues
+from ..parts.split import DetailQuery, LaidOut, SplitView
 
 if TYPE_CHECKING:
     from sfumato.engine.execution.record_risk import LeaveOneOutCandidates
     from sfumato.workspace.reporting.records import RecordLine
     from sfumato.workspace.store.workspace import Workspace
-    from sfumato.workspace.views.records import Candidates, RecordMeasure
-    from sfumato.workspace.views.records import Records as OpenRecords
+    from sfumato.workspace.views.records import MatchingCandidates, RecordMeasure
+    from sfumato.workspace.views.records import RankedRecords as OpenRecords
 
 
 NAME, WITHIN, WITHOUT = 24, 18, 18
@@ -61,14 +61,18 @@ class CandidatePages:
 
     directory: Path
     run_id: int
-    found: Candidates
+    found: MatchingCandidates
     names: Sequence[str]
 
     @property
-    def columns(self) -> Sequence[Column]:
+    def columns(self) -> Sequence[DisplayColumn]:
         """Number, whose record it is, and the values where they are shown."""
-        own = Column("own", "whose", 16)
-        return (Column("row", "released record", 15, "right"), own, *(Column(n, n, VALUE, "right") for n in self.names))
+        own = DisplayColumn("own", "whose", 16)
+        return (
+            DisplayColumn("row", "released record", 15, "right"),
+            own,
+            *(DisplayColumn(n, n, VALUE, "right") for n in self.names),
+        )
 
     def count(self) -> int:
         return len(self.found.matching)
@@ -83,13 +87,13 @@ class CandidatePages:
 
     def _values(self, numbers: Sequence[int]) -> Sequence[Values]:
         from sfumato.workspace.store.workspace import Workspace
-        from sfumato.workspace.views.records import values
+        from sfumato.workspace.views.records import values_of_records
 
         with Workspace.open(self.directory) as workspace:
-            return values(workspace, self.run_id, numbers, self.found.draw)
+            return values_of_records(workspace, self.run_id, numbers, self.found.draw)
 
 
-class Record(Revealing, Exports):
+class Record(RevealsValues, OffersExport):
     """Opens on the dataset in which the record is most at risk. Values are hidden until the user says otherwise."""
 
     DEFAULT_CSS = """
@@ -106,17 +110,17 @@ class Record(Revealing, Exports):
         super().__init__()
         self._records, self._record = records, record
         self._draw = records.draw
-        self._found: Candidates | None = None
+        self._found: MatchingCandidates | None = None
         self._own: Values | None = None
 
     def compose(self) -> ComposeResult:
         """Which record, why it is at risk, who matches it, and the keys."""
         with Vertical(classes="whole"):
-            yield Edge(name="record-head")
-            with Sides():
+            yield FrameEdge(name="record-head")
+            with FrameSides():
                 yield Static("…", id="record-why", markup=False)
                 yield Grid(empty=NOBODY)
-            yield Edge(lower=True)
+            yield FrameEdge(lower=True)
             yield KeyLine()
 
     def on_mount(self) -> None:
@@ -126,24 +130,24 @@ class Record(Revealing, Exports):
         """Read who matches the record, with values where they are to be shown."""
         records, record, draw, with_values = self._records, self._record, self._draw, self.revealed
 
-        def query(workspace: Workspace) -> tuple[Candidates, Values | None]:
-            from sfumato.workspace.views.records import candidates, values, worst_draw
+        def query(workspace: Workspace) -> tuple[MatchingCandidates, Values | None]:
+            from sfumato.workspace.views.records import find_candidates, riskiest_dataset, values_of_records
 
-            chosen = worst_draw(workspace, records.measure, record) if draw is None else draw
-            found = candidates(workspace, records.run_id, records.measure, record, chosen)
-            return found, values(workspace, records.run_id, [record])[0] if with_values else None
+            chosen = riskiest_dataset(workspace, records.measure, record) if draw is None else draw
+            found = find_candidates(workspace, records.run_id, records.measure, record, chosen)
+            return found, values_of_records(workspace, records.run_id, [record])[0] if with_values else None
 
         self.compute(query, self._take)
 
-    def _take(self, answer: tuple[Candidates, Values | None]) -> None:
+    def _take(self, answer: tuple[MatchingCandidates, Values | None]) -> None:
         """Show the candidates, and the record's own values where they are asked for."""
         found, own = answer
         if (own is not None) != self.revealed:
             return
         self._found, self._own, self._draw = found, own, found.draw
         measure = self._records.measure
-        head = f"record {self._record:,} of run {self._records.run_id} · {measure_name(measure.key)} · dataset {self._draw} of {len(measure.draws)}"
-        self.query_one("#record-head", Line).say(head)
+        head = f"record {self._record:,} of run {self._records.run_id} · {measure_name(measure.key)} · dataset {self._draw} of {len(measure.draw_hashes)}"
+        self.query_one("#record-head", Line).set_text(head)
         self._show()
 
     def on_resize(self) -> None:
@@ -158,17 +162,17 @@ class Record(Revealing, Exports):
 
     def _explain(self) -> None:
         if self._found is not None:
-            text = explanation(self._found, self._records.total, self._own, self.size.width - 2)
+            text = explanation(self._found, self._records.n_records, self._own, self.size.width - 2)
             self.query_one("#record-why", Static).update(text)
 
     def action_dataset(self, step: int) -> None:
         """Look at another released dataset."""
         if self._draw is not None:
-            draws = list(self._records.measure.draws)
+            draws = list(self._records.measure.draw_hashes)
             self._draw = draws[(draws.index(self._draw) + step) % len(draws)]
             self.read_values()
 
-    def exportable(self) -> Exportable | None:
+    def make_exportable(self) -> ScreenExport | None:
         """The candidates, with values only where they are shown."""
         return grid_exportable(self.query_one(Grid), f"run-{self._records.run_id}-record-{self._record}")
 
@@ -182,14 +186,14 @@ class Record(Revealing, Exports):
         self._show()
 
 
-def explanation(found: Candidates, records: int, own: Values | None, width: int) -> Content:
+def explanation(found: MatchingCandidates, records: int, own: Values | None, width: int) -> Content:
     """How many match and whether the own record is among them; then each known variable with what it contributes."""
     matching = len(found.matching)
     among = {
         None: "they are nobody's: nothing says whose record a released one is",
         True: "its own record is among them",
         False: "its own record is not among them",
-    }[found.hit]
+    }[found.has_own_record]
     match = agreeing_word(matching, "matches", "match")
     said = f"{matching:,} of {records:,} released records {match}; {among}." if matching else NOBODY
     driver = found.driver
@@ -200,25 +204,25 @@ def explanation(found: Candidates, records: int, own: Values | None, width: int)
     )
     name_width = max(8, min(NAME, width - WITHIN - WITHOUT - 6))
     heads = f"{fit('known variable', name_width)}  {fit('must be', WITHIN)}  {fit('would match', WITHOUT, 'right')}"
-    lines = [lines_in([said, drives], width), Content("")]
+    lines = [wrap_paragraphs([said, drives], width), Content("")]
     lines.append(Content.styled(cut(f"{heads}  {'its value' if own else ''}", width), "bold"))
-    for v, name in enumerate(found.alone.variables):
-        without = f"{found.alone.without[0][v]:,.0f} without it"
+    for v, name in enumerate(found.candidates_without.variables):
+        without = f"{found.candidates_without.without[0][v]:,.0f} without it"
         value = "" if own is None else replace_unprintable(str(own[name]))
-        near = found.within[name] if found.within[name] == "equal" else f"within {found.within[name]}"
+        near = found.match_radii[name] if found.match_radii[name] == "equal" else f"within {found.match_radii[name]}"
         line = f"{fit(replace_unprintable(name), name_width)}  {fit(near, WITHIN)}  {fit(without, WITHOUT, 'right')}  {value}"
         driving = driver is not None and driver.variable == name
         lines.append(Content.styled(cut(line, width), "bold" if driving else ""))
     return Content("\n").join(lines)
 
 
-def seen_beside(found: Candidates, datasets: int, records: int, width: int) -> Content:
+def seen_beside(found: MatchingCandidates, datasets: int, records: int, width: int) -> Content:
     """A record beside the list: as ``explanation`` has it, and the first of the released records that match."""
     head = Content.styled(cut(f"record {found.record:,} in dataset {found.draw} of {datasets}", width), "bold")
     shown = ", ".join(f"{row:,}" for row in found.matching[:MOST_MATCHING])
     more = len(found.matching) - MOST_MATCHING
     rows = f"Matching released records: {shown}" + (f" and {more:,} more" if more > 0 else "")
-    said = lines_in([rows] if found.matching else [], width)
+    said = wrap_paragraphs([rows] if found.matching else [], width)
     return Content("\n").join([head, explanation(found, records, None, width), Content(""), said])
 
 
@@ -228,26 +232,26 @@ def measure_name(key: str) -> str:
     return key if method is None else method.title
 
 
-def record_table(records: OpenRecords, drivers: Mapping[int, str]) -> Table[RecordLine]:
+def record_table(records: OpenRecords, drivers: Mapping[int, str]) -> GridTable[RecordLine]:
     """The columns that the measure fills; drivers by record number, as far as they are known."""
     prior = records.ranking.risk.prior is not None
     filled = {
         "unique": records.ranking.risk.unique is not None,
-        "own": records.ranking.own is not None,
+        "own": records.ranking.confidential_risk is not None,
         "prior": prior,
         "ratio": prior,
-        "driver": records.measure.matches,
-        "candidates": bool(records.measure.draws),
+        "driver": records.measure.is_matching,
+        "candidates": bool(records.measure.draw_hashes),
     }
     columns = [column for column in record_columns(records.measure.key) if filled.get(column.name, True)]
-    return Table(columns_of(columns), values=lambda line: record_cells(line, drivers.get(line.record, "")))
+    return GridTable(table_columns(columns), values=lambda line: record_cells(line, drivers.get(line.record, "")))
 
 
 class RecordGrid(Grid):
     BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Why", show=True)]
 
 
-class Records(Pane, Split):
+class Records(RunPane, SplitView):
     """Every record of a run's table by its risk; enter shows who would be taken for it, and why, or the guesses at it."""
 
     least_list = 78
@@ -271,11 +275,11 @@ class Records(Pane, Split):
         """Have the records of a run shown by the measure at ``place`` among those that it has, over all datasets."""
         self._wanted = run_id, place
         if self.line is not None and self.line.run.id == run_id:
-            self.load()
+            self.load_run()
 
     _wanted: tuple[int, int] | None = None
 
-    def load(self) -> None:
+    def load_run(self) -> None:
         if self.line is None:
             return
         run_id, measure, draw = self.line.run.id, self._measure, self._draw
@@ -286,13 +290,13 @@ class Records(Pane, Split):
             self._wanted = None
 
         def query(workspace: Workspace) -> tuple[Sequence[RecordMeasure], OpenRecords | None]:
-            from sfumato.workspace.views.records import open_records, record_measures
+            from sfumato.workspace.views.records import rank_records, record_measures
 
             measures = record_measures(workspace, run_id)
             if not measures:
                 return (), None
             chosen = measures[measure % len(measures)]
-            return measures, open_records(workspace, run_id, chosen, draw if draw in chosen.draws else None)
+            return measures, rank_records(workspace, run_id, chosen, draw if draw in chosen.draw_hashes else None)
 
         self.compute(query, partial(self._take, run_id))
 
@@ -303,7 +307,7 @@ class Records(Pane, Split):
         stays = _same(records, self._records)
         self._records, self._drivers = records, self._drivers if stays else {}
         self._show(keep_cursor=stays)
-        if records is not None and self.line.run.state.ended and not self._drivers:
+        if records is not None and self.line.run.state.is_final and not self._drivers:
             self.compute(lambda workspace: _drivers(workspace, records), partial(self._drive, records))
 
     def _drive(self, records: OpenRecords, drivers: Mapping[int, str]) -> None:
@@ -314,39 +318,39 @@ class Records(Pane, Split):
     def _show(self, *, keep_cursor: bool) -> None:
         grid, records = self.query_one(Grid), self._records
         if records is None:
-            self.query_one(Line).say("")
-            grid.show_pages(lambda _: ListPages((), ()), empty=self.why_none("records", NONE))
+            self.query_one(Line).set_text("")
+            grid.show_pages(lambda _: ListPages((), ()), empty=self.empty_text("records", NONE))
             return
         table = record_table(records, self._drivers)
-        grid.show_pages(partial(TablePages.fitted, table, records), keep_cursor=keep_cursor)
-        self.query_one(Line).say(self._heading(records))
+        grid.show_pages(partial(TablePages.from_width, table, records), keep_cursor=keep_cursor)
+        self.query_one(Line).set_text(self._heading(records))
 
     def detail_query(self) -> DetailQuery | None:
         """The record under the cursor: who would be taken for it and why, without a value of anybody's."""
         records, grid = self._records, self.query_one(Grid)
-        if records is None or not grid.count:
+        if records is None or not grid.row_count:
             return None
         (line,) = records.lines(grid.cursor, 1)
         measure, draw, record = records.measure, records.draw, line.record
-        if not measure.draws:  # of shadow releases, no dataset has it
+        if not measure.draw_hashes:  # of shadow releases, no dataset has it
 
             def told(workspace: Workspace) -> LaidOut:
-                from sfumato.workspace.reporting.audits import why_facts
-                from sfumato.workspace.views.audits import audited_record, levers_of
+                from sfumato.workspace.reporting.audits import audited_record_facts
+                from sfumato.workspace.views.audits import audit_levers, read_audited_record
 
-                facts = why_facts(audited_record(workspace, measure, record), levers_of(measure))
-                return partial(facts_in, f"record {record:,}", facts)
+                facts = audited_record_facts(read_audited_record(workspace, measure, record), audit_levers(measure))
+                return partial(titled_facts, f"record {record:,}", facts)
 
             return record, records, told
-        if not measure.matches:
-            return record, records, lambda _: partial(lines_in, [NO_MORE.format(measure_name(measure.key))])
+        if not measure.is_matching:
+            return record, records, lambda _: partial(wrap_paragraphs, [NO_MORE.format(measure_name(measure.key))])
 
         def query(workspace: Workspace) -> LaidOut:
-            from sfumato.workspace.views.records import candidates, worst_draw
+            from sfumato.workspace.views.records import find_candidates, riskiest_dataset
 
-            chosen = worst_draw(workspace, measure, record) if draw is None else draw
-            found = candidates(workspace, records.run_id, measure, record, chosen)
-            return lambda width: seen_beside(found, len(measure.draws), records.total, width)
+            chosen = riskiest_dataset(workspace, measure, record) if draw is None else draw
+            found = find_candidates(workspace, records.run_id, measure, record, chosen)
+            return lambda width: seen_beside(found, len(measure.draw_hashes), records.n_records, width)
 
         return record, records, query
 
@@ -354,12 +358,12 @@ class Records(Pane, Split):
         measure = records.measure
         place = f"{measure_name(measure.key)} {self._measures.index(measure) + 1}/{len(self._measures)}"
         together = (
-            (f"all {len(measure.draws)} datasets" if measure.draws else "shadow releases")
-            if measure.whole
-            else f"average over {count_noun(records.datasets, 'dataset')}"
+            (f"all {len(measure.draw_hashes)} datasets" if measure.draw_hashes else "shadow releases")
+            if measure.combined_hash
+            else f"average over {count_noun(records.n_datasets, 'dataset')}"
         )
         over = together if records.draw is None else f"dataset {records.draw}"
-        parts = [place, over, records.listed, params_text(measure.params)]
+        parts = [place, over, records.listing_text, params_text(measure.params)]
         return " · ".join(part for part in parts if part)
 
     def command_words(self) -> tuple[str, ...]:
@@ -370,7 +374,7 @@ class Records(Pane, Split):
         draw = () if found.draw is None else ("--draw", str(found.draw))
         return ("records", str(found.run_id), "--measure", found.measure.place, *draw)
 
-    def exportable(self) -> Exportable | None:
+    def make_exportable(self) -> ScreenExport | None:
         return grid_exportable(self.query_one(Grid), self.named("records"))
 
     def take_focus(self) -> None:
@@ -380,30 +384,30 @@ class Records(Pane, Split):
         """Show the records by the next measure."""
         if self._measures:
             self._measure = (self._measure + 1) % len(self._measures)
-            self.load()
+            self.load_run()
 
     def action_dataset(self, step: int) -> None:
         """Show one dataset's numbers, the next one's, and at last the average again."""
         if self._records is not None:
-            draws = [0, *self._records.measure.draws]
+            draws = [0, *self._records.measure.draw_hashes]
             at = draws.index(self._draw) if self._draw in draws else 0
             self._draw = draws[(at + step) % len(draws)]
-            self.load()
+            self.load_run()
 
-    @on(Grid.Selected)
-    async def _open(self, event: Grid.Selected) -> None:
+    @on(Grid.RowSelected)
+    async def _open(self, event: Grid.RowSelected) -> None:
         if self._records is not None:
             (line,) = self._records.lines(event.index, 1)
             measure = self._records.measure
-            if not measure.draws:
-                from ..parts.audited import Audited
+            if not measure.draw_hashes:
+                from ..parts.audited import AuditedTargetDialog
 
-                await self.sfumato.open(Audited(self._records.run_id, measure, line.record))
-            elif measure.guesses is not None:
+                await self.sfumato.open(AuditedTargetDialog(self._records.run_id, measure, line.record))
+            elif measure.guesses_hash is not None:
                 from .guesses import Guesses
 
                 await self.sfumato.open(Guesses(self._records, line.record))
-            elif measure.matches:
+            elif measure.is_matching:
                 await self.sfumato.open(Record(self._records, line.record))
             else:
                 self.sfumato.say(NO_MORE.format(measure_name(measure.key)))
@@ -413,15 +417,15 @@ def _same(one: OpenRecords | None, other: OpenRecords | None) -> bool:
     """Whether both are of the same run, measure and dataset."""
     if one is None or other is None:
         return False
-    return (one.run_id, one.measure.item, one.draw) == (other.run_id, other.measure.item, other.draw)
+    return (one.run_id, one.measure.position, one.draw) == (other.run_id, other.measure.position, other.draw)
 
 
 def _drivers(workspace: Workspace, records: OpenRecords) -> Mapping[int, str]:
     """The drivers of the first records, by number."""
-    from sfumato.workspace.views.records import drivers
+    from sfumato.workspace.views.records import find_risk_drivers
 
     numbers = [line.record for line in records.lines(0, DRIVEN)]
-    found: LeaveOneOutCandidates | None = drivers(workspace, records, numbers)
+    found: LeaveOneOutCandidates | None = find_risk_drivers(workspace, records, numbers)
     if found is None:
         return {}
     return {number: driver_text(found.driver(r)) for r, number in enumerate(numbers)}

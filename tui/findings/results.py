@@ -22,37 +22,37 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
-from sfumato.tui.parts.variable_titles import titles_of
-from sfumato.tui.session.export import Exportable, Lines, lines_of
-from sfumato.tui.widgets.entries import Filter
-from sfumato.tui.widgets.facts import lines_in
+from sfumato.tui.parts.variable_titles import variable_titles
+from sfumato.tui.session.export import ExportTable, ScreenExport, table_of_records
+from sfumato.tui.widgets.entries import FilterField
+from sfumato.tui.widgets.facts import wrap_paragraphs
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Line
-from sfumato.tui.widgets.tables import Columns, Table, TableColumn, TablePages, columns_of
+from sfumato.tui.widgets.tables import Columns, GridTable, TableColumn, TablePages, table_columns
 from sfumato.workspace.reporting.attacks import attack_lines
 from sfumato.workspace.reporting.evidence import evidence_lines
 from sfumato.workspace.reporting.results import ROW_COLUMNS, row_cells
-from sfumato.workspace.reporting.tables import fitted
-from sfumato.workspace.reporting.words import Apart, mark, settings_apart, shortened
-from sfumato.workspace.store.runs import recipe_toml
+from sfumato.workspace.reporting.tables import fit_columns
+from sfumato.workspace.reporting.words import SettingsByMethod, shorten_names, sign_for, varying_settings_of_recipe
+from sfumato.workspace.store.runs import recipe_text_of
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import (
     FAILURES,
     SORTS,
-    ResultOrders,
-    Selection,
-    account_and_risks,
+    ResultSelection,
+    SortedResultIds,
     has_averages,
-    selected_rows,
-    verdicts_of,
+    read_account_and_risks,
+    read_selected_rows,
+    read_verdicts,
 )
 
-from ..parts.explain import Explain, explained, read_number
-from ..parts.page import Pane, stage
-from ..parts.split import DetailQuery, LaidOut, Split
+from ..parts.explain import ResultExplanation, explain_row, read_number
+from ..parts.page import RunPane, run_progress
+from ..parts.split import DetailQuery, LaidOut, SplitView
 
 if TYPE_CHECKING:
-    from sfumato.workspace.reporting.explanation import FoundNumber
+    from sfumato.workspace.reporting.explanation import ExplainedNumber
 
 SORTED_COLUMN = {"measure": "measure", "target": "of"}
 EMPTY = "The run has no results yet."
@@ -70,7 +70,7 @@ class ResultLine:
 
     row: Row
     outcome: str
-    apart: Apart
+    apart: SettingsByMethod
     names: tuple[str, ...] = ()
 
 
@@ -79,25 +79,25 @@ class FoundResults:
     """The results of a selection, every call on a connection of its own."""
 
     directory: Path
-    selection: Selection
-    orders: ResultOrders
+    selection: ResultSelection
+    orders: SortedResultIds
 
     def __len__(self) -> int:
         """How many rows the selection has."""
         with Workspace.open(self.directory, read_only=True) as workspace:
-            return len(self.orders.numbers(workspace, self.selection))
+            return len(self.orders.row_ids(workspace, self.selection))
 
     def lines(self, offset: int, limit: int) -> Sequence[ResultLine]:
         with Workspace.open(self.directory, read_only=True) as workspace:
-            rows = self.orders.rows(workspace, self.selection, offset, limit)
-            outcomes = self.orders.outcomes(workspace, self.selection.run_id)
-            toml = recipe_toml(workspace, self.selection.run_id)
-        apart, names = settings_apart(toml), names_in_recipe(toml)
+            rows = self.orders.read_rows(workspace, self.selection, offset, limit)
+            outcomes = self.orders.outcome_by_series(workspace, self.selection.run_id)
+            toml = recipe_text_of(workspace, self.selection.run_id)
+        apart, names = varying_settings_of_recipe(toml), names_in_recipe(toml)
         return [ResultLine(row, outcomes.get(row.series, "") if _is_judged(row) else "", apart, names) for row in rows]
 
     def line(self, workspace: Workspace, index: int) -> Row | None:
         """One row with all that there is to it."""
-        return next(iter(self.orders.rows(workspace, self.selection, index, 1)), None)
+        return next(iter(self.orders.read_rows(workspace, self.selection, index, 1)), None)
 
 
 def _is_judged(row: Row) -> bool:
@@ -105,15 +105,15 @@ def _is_judged(row: Row) -> bool:
     return row.draw is None and row.dataset != "confidential"
 
 
-SIGN = TableColumn[ResultLine]("sign", "", 1, cell=lambda line: mark(line.outcome) if line.outcome else "")
+SIGN = TableColumn[ResultLine]("sign", "", 1, cell=lambda line: sign_for(line.outcome) if line.outcome else "")
 """The verdict on the row: failed, without a value, met."""
 
 
-def _table(selection: Selection, explained_beside: Callable[[], bool]) -> Table[ResultLine]:
-    return Table(
-        (SIGN, *columns_of(ROW_COLUMNS)),
+def _table(selection: ResultSelection, explained_beside: Callable[[], bool]) -> GridTable[ResultLine]:
+    return GridTable(
+        (SIGN, *table_columns(ROW_COLUMNS)),
         values=lambda line: row_cells(line.row, line.apart),
-        fit=partial(_fitted, selection.sort, explained_beside),
+        column_fitter=partial(_fitted, selection.sort, explained_beside),
     )
 
 
@@ -121,10 +121,10 @@ class ResultGrid(Grid):
     BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Explain", show=True)]
 
 
-class Results(Pane, Split):
+class Results(RunPane, SplitView):
     """Averages over the released datasets, failures first; ``b`` adds the datasets' own rows, ``s`` has them by measure, then by other columns."""
 
-    shown_by = "results"
+    command_name = "results"
     least_list = 78
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("table", "picture", "Distributions", show=True),
@@ -135,7 +135,7 @@ class Results(Pane, Split):
 
     @dataclass
     class Selected(Message):
-        found: FoundNumber | None
+        found: ExplainedNumber | None
 
     @dataclass
     class Pictured(Message):
@@ -147,7 +147,7 @@ class Results(Pane, Split):
     class Headed(Message):
         """How many rows there are, whether they are averages yet, what is said in lines above them (epsilon beside evidence, and attacks), and the verdicts."""
 
-        selection: Selection
+        selection: ResultSelection
         count: int
         averages: bool
         evidence: Sequence[str]
@@ -156,12 +156,12 @@ class Results(Pane, Split):
     def compose(self) -> ComposeResult:
         """What is shown, epsilon beside evidence and attacks, the filter, and the table."""
         yield from self.compose_split(Line(name="results-head"), Line(name="results-evidence"), ResultGrid(empty="…"))
-        yield Filter(placeholder="words that must occur; !word must not", id="filter")
+        yield FilterField(placeholder="words that must occur; !word must not", id="filter")
 
     def on_mount(self) -> None:
         """The filter is out of sight until it is asked for, and what not every run has."""
         self.query_one("#results-evidence").display = False
-        field = self.query_one(Filter)
+        field = self.query_one(FilterField)
         field.value = self.sfumato.state.filter
         field.display = False
 
@@ -171,39 +171,39 @@ class Results(Pane, Split):
         return (*words, "--draws") if words and self.sfumato.state.draws else words
 
     @property
-    def selection(self) -> Selection | None:
+    def selection(self) -> ResultSelection | None:
         """What is to be shown: of this run, as the user last asked."""
         state = self.sfumato.state
-        return None if self.line is None else Selection(self.line.run.id, state.draws, state.filter, state.sort)
+        return None if self.line is None else ResultSelection(self.line.run.id, state.draws, state.filter, state.sort)
 
-    def load(self) -> None:
+    def load_run(self) -> None:
         """Open the selection in the table; the cursor stays where it is while a run goes on."""
         selection = self.selection
         if selection is None:
             return
-        if stage(self.line) != self._ordered:
-            self._ordered, self._orders = stage(self.line), ResultOrders()
+        if run_progress(self.line) != self._ordered:
+            self._ordered, self._orders = run_progress(self.line), SortedResultIds()
         orders = self._orders
-        empty = f'No row has "{selection.text}". Press / for another filter.' if selection.text else EMPTY
+        empty = f'No row has "{selection.filter_text}". Press / for another filter.' if selection.filter_text else EMPTY
         found = FoundResults(self.sfumato.directory, selection, orders)
         pages_in, same = (
-            partial(TablePages.fitted, _table(selection, lambda: self.is_split), found),
+            partial(TablePages.from_width, _table(selection, lambda: self.is_split), found),
             selection.run_id == self._open_run(),
         )
         self.query_one(Grid).show_pages(pages_in, empty=empty, keep_cursor=same)
         self._opened = found
         self.read(
             lambda workspace: (
-                len(orders.numbers(workspace, selection)),
+                len(orders.row_ids(workspace, selection)),
                 has_averages(workspace, selection.run_id),
-                _in_few_words(account_and_risks(workspace, selection.run_id)),
-                verdicts_of(workspace, selection.run_id),
+                _in_few_words(read_account_and_risks(workspace, selection.run_id)),
+                read_verdicts(workspace, selection.run_id),
             ),
             lambda found: self.Headed(selection, *found),
         )
 
     _opened: FoundResults | None = None
-    _orders = ResultOrders()
+    _orders = SortedResultIds()
     _ordered: tuple[object, ...] | None = None
 
     def _open_run(self) -> int | None:
@@ -212,51 +212,53 @@ class Results(Pane, Split):
     @on(Headed)
     def _head(self, event: Headed) -> None:
         selection = event.selection
-        kind = "all rows" if selection.draws else "averages over the datasets"
+        kind = "all rows" if selection.with_draws else "averages over the datasets"
         if not event.averages:
-            kind = "rows so far; averages come when the run has ended" + ("" if selection.draws else " (b shows all)")
-        filtered = [f"filter: {selection.text}"] if selection.text else []
+            kind = "rows so far; averages come when the run has ended" + (
+                "" if selection.with_draws else " (b shows all)"
+            )
+        filtered = [f"filter: {selection.filter_text}"] if selection.filter_text else []
         parts = [count_noun(event.count, "row"), *filtered, kind, sorted_text(selection.sort, event.verdicts)]
-        self.query_one("#results-head", Line).say(" · ".join(parts))
-        self.count(count_noun(event.count, "number"))
+        self.query_one("#results-head", Line).set_text(" · ".join(parts))
+        self.set_heading_count(count_noun(event.count, "number"))
         line = self.query_one("#results-evidence", Line)
         line.display = bool(event.evidence)
         line.styles.height = max(1, len(event.evidence))
-        line.say("\n".join(event.evidence))
-        if event.count >= MANY and self.line is not None and self.line.run.state.ended:
+        line.set_text("\n".join(event.evidence))
+        if event.count >= MANY and self.line is not None and self.line.run.state.is_final:
             self._prepare(selection, self._orders)
 
     @work(thread=True, exclusive=True, group="orders", exit_on_error=False)
-    def _prepare(self, selection: Selection, orders: ResultOrders) -> None:
+    def _prepare(self, selection: ResultSelection, orders: SortedResultIds) -> None:
         """Have the other orders at hand before somebody asks for them."""
         worker = get_current_worker()
         with Workspace.open(self.sfumato.directory, read_only=True) as workspace:
-            orders.prepare(workspace, selection, lambda: worker.is_cancelled)
+            orders.sort_ahead(workspace, selection, lambda: worker.is_cancelled)
 
-    def exportable(self) -> Exportable | None:
+    def make_exportable(self) -> ScreenExport | None:
         """The selection, every row of it with all its fields and digits."""
         selection, directory = self.selection, self.sfumato.directory
-        if selection is None or not self.query_one(Grid).count:
+        if selection is None or not self.query_one(Grid).row_count:
             return None
 
-        def lines() -> Lines:
+        def lines() -> ExportTable:
             with Workspace.open(directory, read_only=True) as workspace:
-                return lines_of(Row, selected_rows(workspace, selection, 0, -1))
+                return table_of_records(Row, read_selected_rows(workspace, selection, 0, -1))
 
         run_id = selection.run_id
 
-        def public() -> Lines:
+        def public() -> ExportTable:
             from sfumato.workspace.release.report import read_public_release
 
             with Workspace.open(directory, read_only=True) as workspace:
-                return lines_of(Row, read_public_release(workspace, run_id).rows)
+                return table_of_records(Row, read_public_release(workspace, run_id).figure_rows)
 
-        return Exportable(self.named("results"), lines, public=public)
+        return ScreenExport(self.named("results"), lines, public=public)
 
     def manual_topics(self) -> Sequence[str]:
         """The measure under the cursor: the table has its human name, so the row is read, as its order is at hand."""
         opened, grid = self._opened, self.query_one(Grid)
-        if opened is None or not grid.count:
+        if opened is None or not grid.row_count:
             return ()
         with Workspace.open(opened.directory, read_only=True) as workspace:
             row = opened.line(workspace, grid.cursor)
@@ -289,11 +291,11 @@ class Results(Pane, Split):
     def _change(self, **changes: object) -> None:
         self.sfumato.remember(**changes)
         self._opened = None
-        self.load()
+        self.load_run()
 
     def action_filter(self) -> None:
         """Ask for words that rows must have."""
-        field = self.query_one(Filter)
+        field = self.query_one(FilterField)
         field.display = True
         field.focus()
 
@@ -308,20 +310,20 @@ class Results(Pane, Split):
         self._change(filter=words)
         self._leave_filter()
 
-    @on(Filter.Left)
+    @on(FilterField.FilterCancelled)
     def _leave_filter(self) -> None:
-        field = self.query_one(Filter)
+        field = self.query_one(FilterField)
         self.take_focus()
         field.display = False
         field.value = self.sfumato.state.filter
 
-    @on(Grid.Selected)
-    def _choose(self, event: Grid.Selected) -> None:
+    @on(Grid.RowSelected)
+    def _choose(self, event: Grid.RowSelected) -> None:
         """Read the row that was chosen: the table has only its text."""
         if (opened := self._opened) is not None:
             index, run_id = event.index, opened.selection.run_id
 
-            def query(workspace: Workspace) -> FoundNumber | None:
+            def query(workspace: Workspace) -> ExplainedNumber | None:
                 row = opened.line(workspace, index)
                 return None if row is None else read_number(workspace, run_id, row)
 
@@ -330,22 +332,24 @@ class Results(Pane, Split):
     def detail_query(self) -> DetailQuery | None:
         """The row under the cursor, explained."""
         opened, grid = self._opened, self.query_one(Grid)
-        if opened is None or self.line is None or not grid.count:
+        if opened is None or self.line is None or not grid.row_count:
             return None
         index, run_id, toml = grid.cursor, self.line.run.id, self.line.run.recipe_toml
 
         def query(workspace: Workspace) -> LaidOut:
             row = opened.line(workspace, index)
             if row is None:
-                return partial(lines_in, [])
-            return explained(workspace, run_id, row, titles_of(toml))
+                return partial(wrap_paragraphs, [])
+            return explain_row(workspace, run_id, row, variable_titles(toml))
 
         return (opened.selection, index), opened.orders, query
 
     @on(Selected)
     async def _explain(self, event: Selected) -> None:
         if event.found is not None and self.line is not None:
-            await self.sfumato.open(Explain(event.found, titles_of(self.line.run.recipe_toml), self.line.run.id))
+            await self.sfumato.open(
+                ResultExplanation(event.found, variable_titles(self.line.run.recipe_toml), self.line.run.id)
+            )
 
 
 def sorted_text(sort: str, verdicts: Sequence[Verdict]) -> str:
@@ -373,8 +377,8 @@ def _fitted(
         for c in columns
     ]
     wide = [replace(c, width=c.width + 12) if width > 150 and c.name == "of" else c for c in marked]
-    wide = [replace(c, spare=SPARE.get(c.name, 0)) for c in wide if width > 150 or c.name != "status"]
-    kept = fitted(wide, width)
+    wide = [replace(c, drop_order=SPARE.get(c.name, 0)) for c in wide if width > 150 or c.name != "status"]
+    kept = fit_columns(wide, width)
     if not explained_beside():
         kept = (*kept, *(c for c in wide if c.name not in {one.name for one in kept}))
     room = next(column.width for column in kept if column.name == "measure")
@@ -389,7 +393,7 @@ def name_in(width: int, line: ResultLine) -> str:
 
 @lru_cache(maxsize=64)
 def shortened_among(names: tuple[str, ...], width: int) -> Mapping[str, str]:
-    return shortened(names, width)
+    return shorten_names(names, width)
 
 
 @lru_cache(maxsize=16)

@@ -15,22 +15,22 @@ from textual.message import Message
 from textual.widgets import ContentSwitcher
 
 from sfumato.tui.keys.acts import bind
-from sfumato.tui.parts.variable_titles import first_titled, titles_of
-from sfumato.tui.session.export import Exportable
+from sfumato.tui.parts.variable_titles import title_leading_variable, variable_titles
+from sfumato.tui.session.export import ScreenExport
 from sfumato.tui.session.messages import WorkspaceChanged
 from sfumato.tui.widgets.grid import LiveGrid
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
-from sfumato.tui.widgets.panel import Edge, Sides
+from sfumato.tui.widgets.panel import FrameEdge, FrameSides
 from sfumato.tui.widgets.plot import Plot
-from sfumato.tui.widgets.tables import columns_of, keyed_table
+from sfumato.tui.widgets.tables import keyed_table, table_columns
 from sfumato.workspace.plots.axes import AxisUnit
 from sfumato.workspace.plots.figure import Panel
 from sfumato.workspace.plots.series import Series
-from sfumato.workspace.store.runs import RunLine
+from sfumato.workspace.store.runs import RunSummary
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.studies import Curve, Study, curves, studies
+from sfumato.workspace.views.studies import StudyCurve, StudyResult, read_studies, read_study_curves
 
-from ..parts.page import Dialog, Exports, Pane
+from ..parts.page import Dialog, OffersExport, RunPane
 from .behind import SaysPoint
 from .study_answers import PlaneView, first_place, place_text, slider, spread_text, tables_text, view_of
 from .study_lattice import LatticeView
@@ -56,9 +56,9 @@ class PlanePlot(Plot, can_focus=False):
 class AnswerTables(Scroll):
     """The answers of a study and of its curves, without the columns that there is no room for."""
 
-    _told: tuple[Study, str] | None = None
+    _told: tuple[StudyResult, str] | None = None
 
-    def say(self, study: Study, shown: str) -> None:
+    def say(self, study: StudyResult, shown: str) -> None:
         """Show those of a study, the curve that is ``shown`` marked."""
         self._told = study, shown
         self._fit()
@@ -69,7 +69,7 @@ class AnswerTables(Scroll):
 
     def _fit(self) -> None:
         if self._told is not None:
-            self.show(tables_text(*self._told, self.size.width - self.styles.scrollbar_size_vertical))
+            self.show_text(tables_text(*self._told, self.size.width - self.styles.scrollbar_size_vertical))
 
 
 class Planes(Container, can_focus=True):
@@ -121,13 +121,13 @@ class Planes(Container, can_focus=True):
         self.query_one(AnswerTables).say(view.study, view.pictures[picture])
 
 
-class Studies(SaysPoint, Pane):
+class Studies(SaysPoint, RunPane):
     """One picture of one study at a time. ``first`` leaves out studies that do not sum their points up, and is "planes" or
     "limits": the kind of study that is shown first, where there is one.
     """
 
     DEFAULT_CSS = "Studies #study-slider { color: $primary; }"
-    shown_by = "figures"
+    command_name = "figures"
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("picture", "measure(1)", "Measure", show=True),
         bind("previous_picture", "measure(-1)", "Previous measure"),
@@ -147,9 +147,9 @@ class Studies(SaysPoint, Pane):
         """The studies were read, the curves of the runs to lay over them too, by run."""
 
         run_id: int
-        curves: Sequence[Curve]
-        studies: Sequence[Study]
-        over: Mapping[int, Sequence[Curve]]
+        curves: Sequence[StudyCurve]
+        studies: Sequence[StudyResult]
+        over: Mapping[int, Sequence[StudyCurve]]
 
     def __init__(self, first: str = "") -> None:
         super().__init__(id="sweep")
@@ -159,7 +159,7 @@ class Studies(SaysPoint, Pane):
         self._listed: int | None = None
         self._drawn_run: int | None = None
         self._marked: tuple[int, ...] = ()
-        self._over: Mapping[int, Sequence[Curve]] = {}
+        self._over: Mapping[int, Sequence[StudyCurve]] = {}
         self._axis: tuple[str, AxisUnit] = "", "number"
 
     def compose(self) -> ComposeResult:
@@ -176,14 +176,14 @@ class Studies(SaysPoint, Pane):
         """Keep no row for what not every study has."""
         self.query_one("#study-answer").display = self.query_one("#study-slider").display = False
 
-    def load(self) -> None:
+    def load_run(self) -> None:
         if self.line is not None:
             run_id, marked, answering = self.line.run.id, self._marked, bool(self._first)
 
             def query(workspace: Workspace) -> Studies.Arrived:
-                own = [] if answering else curves(workspace, run_id)
-                over = {other: curves(workspace, other) for other in marked if other != run_id}
-                return self.Arrived(run_id, own, studies(workspace, run_id), over)
+                own = [] if answering else read_study_curves(workspace, run_id)
+                over = {other: read_study_curves(workspace, other) for other in marked if other != run_id}
+                return self.Arrived(run_id, own, read_studies(workspace, run_id), over)
 
             self.read(query, lambda found: found)
 
@@ -237,11 +237,11 @@ class Studies(SaysPoint, Pane):
         self.query_one("#study-slider").display = self.planes is not None
         self._say_answer()
         if view is None:
-            none, *error = self.why_none("studies", NONE).split("\n")
+            none, *error = self.empty_text("studies", NONE).split("\n")
             self.query_one(Plot).set_series([], empty=error[0] if error else " ")
-            head.say(none)
+            head.set_text(none)
             return
-        head.say(self._heading(view))
+        head.set_text(self._heading(view))
         switcher = self.query_one(ContentSwitcher)
         if self.planes is not None:
             switcher.current = PLANES
@@ -260,7 +260,7 @@ class Studies(SaysPoint, Pane):
             series, x_label=drawn.x_label, y_label=drawn.y_label, log_y=log, x_unit=unit, keep_view=keep_view
         )
         self._fill_numbers()
-        self._say(plot.cursor)
+        self._say(plot.cursor_x)
 
     def _bring_list(self, switcher: ContentSwitcher) -> None:
         """Variables that can be known are listed until the drawing is asked for; other studies are drawn first again."""
@@ -274,21 +274,21 @@ class Studies(SaysPoint, Pane):
     def _draw_planes(self, view: PlaneView) -> None:
         name, at = view.pictures[self._picture], self._place
         self.query_one(Planes).draw(view, self._picture, at)
-        self.query_one("#study-slider", Line).say(slider(view.study, name, at, max(20, self.size.width - 24)))
-        self.query_one("#study-reading", Line).say(place_text(view.study, name, at))
+        self.query_one("#study-slider", Line).set_text(slider(view.study, name, at, max(20, self.size.width - 24)))
+        self.query_one("#study-reading", Line).set_text(place_text(view.study, name, at))
 
     def _say_answer(self) -> None:
         answer, line = self.view.said(self._picture) if self.view else None, self.query_one("#study-answer", Line)
         line.display = answer is not None
         if answer is not None:
-            line.say(answer)
+            line.set_text(answer)
 
     def _heading(self, view: StudyView) -> str:
         place, several = self._study % len(self._views) + 1, len(self._views) > 1
         plane = self.planes
         study = f"study {place}/{len(self._views)}" if several or plane is None else ""
-        titles = titles_of(self.line.run.recipe_toml) if self.line else {}
-        study += f": {first_titled(view.title, titles)}" if plane is None else ""
+        titles = variable_titles(self.line.run.recipe_toml) if self.line else {}
+        study += f": {title_leading_variable(view.title, titles)}" if plane is None else ""
         picture = view.pictures[self._picture]
         parts = [study, picture if view.answer is not None else f"{picture} {self._picture + 1}/{len(view.pictures)}"]
         if plane is not None:
@@ -304,7 +304,7 @@ class Studies(SaysPoint, Pane):
         if self.view is not None and self.planes is None:
             found = self.view.numbers(self._picture)
             rows = list(zip(found.keys, found.rows, strict=True))
-            self.query_one(LiveGrid).show_table(keyed_table(columns_of(found.columns)), rows, found.chosen)
+            self.query_one(LiveGrid).show_table(keyed_table(table_columns(found.columns)), rows, found.chosen)
 
     @on(Plot.CursorMoved)
     def _moved(self, event: Plot.CursorMoved) -> None:
@@ -317,14 +317,14 @@ class Studies(SaysPoint, Pane):
         elif x is not None and self.view is not None:
             x = 10.0**x if self.view.drawn(self._picture).log_x else x
         text = HINT if x is None or self.view is None else self.view.reading(self._picture, x)
-        self.query_one("#study-reading", Line).say(text)
+        self.query_one("#study-reading", Line).set_text(text)
 
     def on_resize(self) -> None:
         """Give the axis of the planes its new width."""
         if self.planes is not None:
             self._draw_planes(self.planes)
 
-    def exportable(self) -> Exportable | None:
+    def make_exportable(self) -> ScreenExport | None:
         """What is shown of the study, drawn and in all its digits."""
         view, picture = self.view, self._picture
         if view is None:
@@ -332,8 +332,8 @@ class Studies(SaysPoint, Pane):
         log = view.logarithmic and self.sfumato.state.log
         name = view.pictures[picture] if view.answer is None else "answer"
         drawn = self.query_one(ContentSwitcher).current != NUMBERS
-        return Exportable(
-            self.named(name), lambda: view.lines(picture), lambda: view.figure(picture, log=log), drawn=drawn
+        return ScreenExport(
+            self.named(name), lambda: view.lines(picture), lambda: view.figure(picture, log=log), is_plot_shown=drawn
         )
 
     def take_focus(self) -> None:
@@ -387,7 +387,7 @@ class Studies(SaysPoint, Pane):
 
     def action_know(self) -> None:
         """Take the variable under the cursor to be known, or no longer."""
-        lattice, place = self.lattice, self.query_one(LiveGrid).key
+        lattice, place = self.lattice, self.query_one(LiveGrid).row_key
         if lattice is not None and isinstance(place, float):
             at = self._study % len(self._views)
             self._views = [*self._views[:at], lattice.turned(place), *self._views[at + 1 :]]
@@ -414,27 +414,27 @@ class Studies(SaysPoint, Pane):
         self.take_focus()
 
 
-class StudyDialog(Dialog[None], Exports):
+class StudyDialog(Dialog[None], OffersExport):
     """The studies of a run that sum their points up, above the tabs."""
 
-    def __init__(self, line: RunLine, first: str) -> None:
+    def __init__(self, line: RunSummary, first: str) -> None:
         super().__init__()
         self._line, self._studies = line, Studies(first)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="whole"):
-            yield Edge(text=f"Studies of run {self._line.run.id}")
-            with Sides():
+            yield FrameEdge(text=f"Studies of run {self._line.run.id}")
+            with FrameSides():
                 yield self._studies
-            yield Edge(lower=True)
+            yield FrameEdge(lower=True)
             yield KeyLine()
 
     def on_mount(self) -> None:
-        self._studies.show(self._line)
+        self._studies.show_run(self._line)
 
     @on(WorkspaceChanged)
     def _reload(self) -> None:
-        self._studies.load()
+        self._studies.load_run()
 
-    def exportable(self) -> Exportable | None:
-        return self._studies.exportable()
+    def make_exportable(self) -> ScreenExport | None:
+        return self._studies.make_exportable()

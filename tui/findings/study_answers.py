@@ -15,15 +15,15 @@ from textual.content import Content
 from sfumato.engine.methods.outputs import Plane
 from sfumato.engine.methods.rows import Row
 from sfumato.workspace.plots.figure import Figure, Panel
-from sfumato.workspace.plots.planes import DrawnPlane, curve_of, drawn_planes, together
+from sfumato.workspace.plots.planes import DrawnPlane, curve_name, draw_planes, has_joint_curves
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.knowledge_lattice import KnowledgeLattice
-from sfumato.workspace.reporting.results import curve_table, split_table
-from sfumato.workspace.reporting.tables import Column, text
-from sfumato.workspace.reporting.words import interval, mark, number
-from sfumato.workspace.views.studies import Study
+from sfumato.workspace.reporting.results import curve_answers_table, split_answers_table
+from sfumato.workspace.reporting.tables import DisplayColumn, format_table
+from sfumato.workspace.reporting.words import interval_text, number, sign_for
+from sfumato.workspace.views.studies import StudyResult
 
-from ..session.export import Lines
+from ..session.export import ExportTable
 from ..terminal.glyphs import glyphs_named
 from .study_lattice import LatticeView
 from .study_views import Numbers, StudyView, figure_of
@@ -38,14 +38,14 @@ UNIT = (0.0, 1.0)
 class TogetherView(StudyView):
     """A study of curves along an axis, all of them in one picture: measures along it, then against each other."""
 
-    study: Study
+    study: StudyResult
 
     logarithmic = True
 
     @cached_property
     def drawn_planes(self) -> Sequence[DrawnPlane]:
         """The planes that something was measured for."""
-        return drawn_planes(self.study.method, self.study.rows)
+        return draw_planes(self.study.method, self.study.rows)
 
     @property
     def title(self) -> str:  # type: ignore[override]
@@ -66,7 +66,7 @@ class TogetherView(StudyView):
         bound = "at least" if self.study.method.output(self._measure(picture)).goal == "high" else "at most"
         parts = [
             Content.assemble(
-                (f"{_short(curve_of(row, axis))} {self._answer(row)}", "$success" if row.value else "$error")
+                (f"{_short(curve_name(row, axis))} {self._answer(row)}", "$success" if row.value else "$error")
             )
             for row in told
         ]
@@ -82,8 +82,8 @@ class TogetherView(StudyView):
     def _answer(self, row: Row) -> str:
         """``≥ 5``, ``≤ 10``, or that there is none."""
         if row.value is None:
-            return f"{mark('not computed')} none"
-        sign = mark("at most" if self.study.method.output(row.measure).goal == "high" else "at least")
+            return f"{sign_for('not computed')} none"
+        sign = sign_for("at most" if self.study.method.output(row.measure).goal == "high" else "at least")
         return f"{sign} {number(row.value)}"
 
     def _measure(self, picture: int) -> str:
@@ -98,22 +98,22 @@ class TogetherView(StudyView):
         """A row a curve, a column a point of the axis; of a measure against another its own values."""
         axis, rows = self.study.axis, self.drawn_planes[picture].rows if self.drawn_planes else ()
         levels = sorted({row.level for row in rows if row.level is not None})
-        told = {curve_of(row, axis): row for row in self._told(picture)}
-        within = (Column("within", "within", 8), Column("but", "but", 40)) if told else ()
+        told = {curve_name(row, axis): row for row in self._told(picture)}
+        within = (DisplayColumn("within", "within", 8), DisplayColumn("but", "but", 40)) if told else ()
         columns = (
-            Column("curve", axis.curve, NAME),
+            DisplayColumn("curve", axis.curve, NAME),
             *within[:1],
-            *(Column(f"{level:g}", number(level), LEVEL, "right") for level in levels),
+            *(DisplayColumn(f"{level:g}", number(level), LEVEL, "right") for level in levels),
             *within[1:],
         )
-        curves = list(dict.fromkeys(curve_of(row, axis) for row in rows))
+        curves = list(dict.fromkeys(curve_name(row, axis) for row in rows))
         cells = [
             {
                 "curve": curve,
                 "within": self._answer(told[curve]) if curve in told else "",
                 "but": told[curve].reason if curve in told else "",
                 **{f"{level:g}": "" for level in levels},
-                **{f"{row.level:g}": number(row.value) for row in rows if curve_of(row, axis) == curve},
+                **{f"{row.level:g}": number(row.value) for row in rows if curve_name(row, axis) == curve},
             }
             for curve in curves
         ]
@@ -129,13 +129,21 @@ class TogetherView(StudyView):
         said = [_value(one, at) for one in series]
         return "   ".join([f"{self.study.axis.label} = {number(at)}", *filter(None, said)])
 
-    def lines(self, picture: int) -> Lines:
+    def lines(self, picture: int) -> ExportTable:
         """A row for every curve and point, with all digits."""
         axis, measure = self.study.axis, self._measure(picture)
         rows = self.drawn_planes[picture].rows if self.drawn_planes else ()
         heads = (axis.curve, axis.label, measure, "lower", "upper", "baseline", axis.limit)
         return heads, [
-            (curve_of(row, axis), row.level, row.value, row.lower, row.upper, row.baseline, row.params.get(axis.limit))
+            (
+                curve_name(row, axis),
+                row.level,
+                row.value,
+                row.lower,
+                row.upper,
+                row.baseline,
+                row.params.get(axis.limit),
+            )
             for row in rows
         ]
 
@@ -150,7 +158,7 @@ def _value(series: Series, at: float) -> str:
     if not places or not math.isfinite(float(series.y[places[0]])):
         return ""
     place = places[0]
-    band = "" if series.lower is None or series.upper is None else interval(*_ends(series, place))
+    band = "" if series.lower is None or series.upper is None else interval_text(*_ends(series, place))
     return f"{series.name} {number(float(series.y[place]))}{f' ({band})' if band else ''}"
 
 
@@ -172,7 +180,7 @@ def _stop(series: Series, x: float, label: str) -> str:
 class LimitView(StudyView):
     """A study whose points are held against limits: all measures at once or one, the limits level, the answer upright."""
 
-    study: Study
+    study: StudyResult
 
     @property
     def title(self) -> str:  # type: ignore[override]
@@ -183,8 +191,8 @@ class LimitView(StudyView):
     @property
     def names(self) -> Mapping[str, str]:
         """What the measures with a limit are called in short; all measures where none has a limit."""
-        outputs = self.study.outputs()
-        limited = [output for output in outputs if output.name in self.study.limits]
+        outputs = self.study.curve_outputs()
+        limited = [output for output in outputs if output.name in self.study.least_values]
         return {output.name: output.title for output in limited or outputs}
 
     @property
@@ -209,13 +217,16 @@ class LimitView(StudyView):
     def numbers(self, picture: int) -> Numbers:
         """A row a point, all measures whatever is drawn."""
         study = self.study
-        others = [output for output in study.outputs() if output.name not in self.names]
+        others = [output for output in study.curve_outputs() if output.name not in self.names]
         columns = (
-            Column("point", study.axis.label, 9, "right"),
-            *(Column(name, title, 14) for name, title in self.names.items()),
-            *(Column(one.name, one.title, 15, "right", spare=place) for place, one in enumerate(others, start=1)),
+            DisplayColumn("point", study.axis.label, 9, "right"),
+            *(DisplayColumn(name, title, 14) for name, title in self.names.items()),
+            *(
+                DisplayColumn(one.name, one.title, 15, "right", drop_order=place)
+                for place, one in enumerate(others, start=1)
+            ),
         )
-        found = study.on_axis()
+        found = study.answer_on_axis()
         chosen = None if found is None else found.value
         rows = point_rows(study)
         return Numbers(columns, rows, study.points, chosen)
@@ -225,15 +236,15 @@ class LimitView(StudyView):
         study = self.study
         place = min(range(len(study.points)), key=lambda i: abs(study.points[i] - x))
         row = point_rows(study)[place]
-        others = [f"{row[one.name]} {one.name}" for one in study.outputs() if one.name not in self.names]
+        others = [f"{row[one.name]} {one.name}" for one in study.curve_outputs() if one.name not in self.names]
         said = "  ".join(f"{title} {row[name]}" for name, title in self.names.items())
         beside = f" ({', '.join(others)})" if others else ""
         return f"{_point(study.points[place])} {study.axis.label}{beside}: {said}"
 
-    def lines(self, picture: int) -> Lines:
+    def lines(self, picture: int) -> ExportTable:
         """A row a point; the answer says so."""
-        study, found = self.study, self.study.on_axis()
-        names = [output.name for output in study.outputs()]
+        study, found = self.study, self.study.answer_on_axis()
+        names = [output.name for output in study.curve_outputs()]
         rows = [
             (point, *(study.values["", name][i] for name in names), "answer" if found and point == found.value else "")
             for i, point in enumerate(study.points)
@@ -245,15 +256,15 @@ def _point(value: float) -> str:
     return f"{value:,.0f}" if value == round(value) else number(value)
 
 
-def answer_text(study: Study) -> Content:
+def answer_text(study: StudyResult) -> Content:
     """Each answer in words: ``✓ 1,250 records are enough: …``, or why there is none; and later points that fail."""
     said: list[Content] = []
     for output in study.method.answer_outputs:
-        found = study.answer(output.name)
+        found = study.find_answer(output.name)
         if found is None:
             continue
         if found.value is None:
-            without = (f"{mark('fail')} {output.study.no_answer_text or output.meaning}: ", "$error bold")
+            without = (f"{sign_for('fail')} {output.study.no_answer_text or output.meaning}: ", "$error bold")
             said.append(Content.assemble(without, found.reason))
             continue
         told = (
@@ -264,14 +275,14 @@ def answer_text(study: Study) -> Content:
         bold, colon, rest = told.partition(":")
         said.append(
             Content.assemble(
-                (f"{mark('pass')} {bold}", "$success bold"),
+                (f"{sign_for('pass')} {bold}", "$success bold"),
                 f"{colon}{rest}{_but(study, output.study.criterion, found.value)}",
             )
         )
     return Content(" · ").join(said)
 
 
-def _but(study: Study, criterion: str, answer: float) -> str:
+def _but(study: StudyResult, criterion: str, answer: float) -> str:
     """That points above the answer do not hold all the same."""
     held = study.values.get(("", criterion), ())
     failing = [point for point, value in zip(study.points, held, strict=False) if point > answer and value != 1]
@@ -282,21 +293,21 @@ def _but(study: Study, criterion: str, answer: float) -> str:
     )
 
 
-def limit_series(study: Study, measures: Sequence[str]) -> list[Series]:
+def limit_series(study: StudyResult, measures: Sequence[str]) -> list[Series]:
     """A line a measure, a level line for every limit, and an upright one at the answer."""
     if not study.points:
         return []
-    titles = {output.name: output.title for output in study.outputs()}
+    titles = {output.name: output.title for output in study.curve_outputs()}
     values = {name: study.values["", name] for name in measures}
     lines = [Series(titles[name], study.points, _gapped(values[name])) for name in measures]
     limits: dict[float, list[str]] = {}
     for name in measures:
-        if name in study.limits:
-            limits.setdefault(study.limits[name], []).append(titles[name])
+        if name in study.least_values:
+            limits.setdefault(study.least_values[name], []).append(titles[name])
     ends = study.points[0], study.points[-1]
     level = [Series(f"limit {number(at)}: {', '.join(names)}", ends, [at, at]) for at, names in limits.items()]
     known = [v for one in values.values() for v in one if v is not None] + list(limits)
-    found = study.on_axis()
+    found = study.answer_on_axis()
     if found is None or found.value is None or not known:
         return [*lines, *level]
     upright = Series(f"answer {_point(found.value)}", [found.value] * 2, [min(known), max(known)])
@@ -307,34 +318,34 @@ def _gapped(values: Sequence[float | None]) -> list[float]:
     return [NOWHERE if value is None else value for value in values]
 
 
-def point_rows(study: Study) -> list[Mapping[str, object]]:
+def point_rows(study: StudyResult) -> list[Mapping[str, object]]:
     """A row a point: every measure with whether it holds its limit, shares in per cent."""
-    found = study.on_axis()
+    found = study.answer_on_axis()
     rows: list[Mapping[str, object]] = []
     for place, point in enumerate(study.points):
         row: dict[str, object] = {}
-        for output in study.outputs():
-            value, limit = study.values["", output.name][place], study.limits.get(output.name)
+        for output in study.curve_outputs():
+            value, limit = study.values["", output.name][place], study.least_values.get(output.name)
             if limit is not None:
                 row[output.name] = _judged(value, limit)
             else:
                 row[output.name] = "-" if value is None else f"{value:.0%}" if output.unit == "share" else number(value)
         mine = found is not None and point == found.value
-        rows.append({"point": f"{mark('into')} {_point(point)}" if mine else _point(point), **row})
+        rows.append({"point": f"{sign_for('into')} {_point(point)}" if mine else _point(point), **row})
     return rows
 
 
 def _judged(value: float | None, limit: float) -> str:
     if value is None:
-        return f"{mark('not computed')} not computed"
-    return f"{mark('pass' if value >= limit else 'fail')} {number(value)}"
+        return f"{sign_for('not computed')} not computed"
+    return f"{sign_for('pass' if value >= limit else 'fail')} {number(value)}"
 
 
 @dataclass(frozen=True)
 class PlaneView(StudyView):
     """A study whose measures are drawn against each other, a curve at a time; a place on the axis is chosen beside them."""
 
-    study: Study
+    study: StudyResult
 
     @property
     def title(self) -> str:  # type: ignore[override]
@@ -342,15 +353,15 @@ class PlaneView(StudyView):
 
     @property
     def pictures(self) -> Sequence[str]:  # type: ignore[override]
-        return self.study.names
+        return self.study.curve_names
 
     def planes(self, picture: int, at: int) -> list[Panel]:
         """What each plane shows, with the place ``at`` on the axis."""
         return [plane_drawn(self.study, self.pictures[picture], plane, at) for plane in self.study.method.study.planes]
 
-    def lines(self, picture: int) -> Lines:
+    def lines(self, picture: int) -> ExportTable:
         name = self.pictures[picture]
-        outputs = [output.name for output in self.study.outputs(name)]
+        outputs = [output.name for output in self.study.curve_outputs(name)]
         rows = [
             (name, point, *(self.study.values[name, output][i] for output in outputs))
             for i, point in enumerate(self.study.points)
@@ -368,21 +379,21 @@ class PlaneView(StudyView):
         return figure_of(f"{self.title}, {name}: {spread_text(self.study, name)}", drawn)
 
 
-def first_place(study: Study, name: str) -> int:
+def first_place(study: StudyResult, name: str) -> int:
     """The place of the first point that is not below the curve's answer on the axis; the middle where there is none."""
-    found = study.on_axis(name)
+    found = study.answer_on_axis(name)
     if found is None or found.value is None:
         return len(study.points) // 2
     value = found.value
     return next((i for i, point in enumerate(study.points) if point >= value), len(study.points) - 1)
 
 
-def spread_text(study: Study, name: str) -> str:
+def spread_text(study: StudyResult, name: str) -> str:
     """``AUC 0.98 (0.96 .. 0.99) · AP 0.99``, the worst and the best by themselves in brackets, or why there is none."""
     parts = []
     for output in (output for output in study.method.answer_outputs if output.study.spread):
         whole, worst, best = (
-            study.answer(output.name, name, **{output.study.spread: end}) for end in ("all", "worst", "best")
+            study.find_answer(output.name, name, **{output.study.spread: end}) for end in ("all", "worst", "best")
         )
         ends = [one.value for one in (worst, best) if one is not None]
         band = f" ({' .. '.join(map(number, ends))})" if ends else ""
@@ -393,7 +404,7 @@ def spread_text(study: Study, name: str) -> str:
     return " · ".join(parts)
 
 
-def plane_drawn(study: Study, name: str, plane: Plane, at: int) -> Panel:
+def plane_drawn(study: StudyResult, name: str, plane: Plane, at: int) -> Panel:
     """A plane: the curve, what a guess or the answer is, and the place on the axis."""
     across = study.points if not plane.across else study.values.get((name, plane.across), ())
     up = study.values.get((name, plane.up), ())
@@ -411,7 +422,7 @@ def plane_drawn(study: Study, name: str, plane: Plane, at: int) -> Panel:
     )
     if not plane.across:
         curve = Series(words[plane.up], study.points, _gapped(up))
-        found = study.on_axis(name)
+        found = study.answer_on_axis(name)
         if found is None or found.value is None:
             return Panel(plane.title, (curve, *here), x_label, log_x=study.axis.log)
         title = study.method.output(found.measure).title
@@ -422,14 +433,14 @@ def plane_drawn(study: Study, name: str, plane: Plane, at: int) -> Panel:
     return Panel(plane.title, (*series, *here), x_label, words[plane.up])
 
 
-def _chance(study: Study, name: str, plane: Plane) -> list[Series]:
+def _chance(study: StudyResult, name: str, plane: Plane) -> list[Series]:
     if plane.chance == "diagonal":
         return [Series("a guess", UNIT, UNIT)]
-    found = study.answer(plane.chance, name) if plane.chance else None
+    found = study.find_answer(plane.chance, name) if plane.chance else None
     return [] if found is None or found.value is None else [Series("a guess", UNIT, [found.value] * 2)]
 
 
-def slider(study: Study, name: str, at: int, width: int) -> str:
+def slider(study: StudyResult, name: str, at: int, width: int) -> str:
     """``threshold 0.85  0 ────S──●─ 1``: S stands at the suggested point of the axis."""
     low, high = study.points[0], study.points[-1]
 
@@ -438,37 +449,37 @@ def slider(study: Study, name: str, at: int, width: int) -> str:
         return round((at - first) / ((last - first) or 1.0) * (width - 1))
 
     track = ["-" if glyphs_named().name == "ascii" else "─"] * width
-    found = study.on_axis(name)
+    found = study.answer_on_axis(name)
     if found is not None and found.value is not None and low <= found.value <= high:
         track[cell(found.value)] = "S"
-    track[cell(study.points[at])] = mark("running")
+    track[cell(study.points[at])] = sign_for("running")
     return f"{study.axis.label} {study.points[at]:.2f}  {number(low)} {''.join(track)} {number(high)}"
 
 
-def place_text(study: Study, name: str, at: int) -> str:
+def place_text(study: StudyResult, name: str, at: int) -> str:
     """What every measure is at a place of the axis, those along the axis first; then the suggested place."""
     along = [plane.up for plane in study.method.study.planes if not plane.across]
-    outputs = sorted(study.outputs(name), key=lambda output: output.name not in along)
+    outputs = sorted(study.curve_outputs(name), key=lambda output: output.name not in along)
     said = [f"{output.title} {number(study.values[name, output.name][at])}" for output in outputs]
-    if found := study.on_axis(name):
+    if found := study.answer_on_axis(name):
         title = study.method.output(found.measure).title
         said.append(f"{title} {number(found.value)}" if found.value is not None else f"none {title}: {found.reason}")
     return " · ".join(said)
 
 
-def tables_text(study: Study, shown: str, width: int | None = None) -> str:
+def tables_text(study: StudyResult, shown: str, width: int | None = None) -> str:
     """The answers in columns, and those of every curve, the one that is ``shown`` marked, within ``width`` cells."""
-    split, curves = split_table(study.method, study.answers), curve_table(study.method, study.answers)
+    split, curves = split_answers_table(study.method, study.answers), curve_answers_table(study.method, study.answers)
     if curves is not None:
-        rows = [[f"{mark('into') if row[0] == shown else ' '} {row[0]}", *row[1:]] for row in curves.rows]
+        rows = [[f"{sign_for('into') if row[0] == shown else ' '} {row[0]}", *row[1:]] for row in curves.rows]
         curves = replace(curves, rows=rows)
-    return "\n\n".join(text(one, width) for one in (split, curves) if one is not None)
+    return "\n\n".join(format_table(one, width) for one in (split, curves) if one is not None)
 
 
-def view_of(study: Study) -> StudyView:
+def view_of(study: StudyResult) -> StudyView:
     """How a study that sums its points up is shown."""
-    if together(study.method):
+    if has_joint_curves(study.method):
         return TogetherView(study)
     if study.method.study.lattice is not None:
-        return LatticeView.of(KnowledgeLattice.of(study.method, study.rows))
+        return LatticeView.of(KnowledgeLattice.from_rows(study.method, study.rows))
     return PlaneView(study) if study.method.study.planes and study.points else LimitView(study)

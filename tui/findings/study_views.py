@@ -12,11 +12,11 @@ from sfumato.engine.methods.outputs import Axis
 from sfumato.engine.methods.registry import method_by_key
 from sfumato.workspace.plots.figure import Figure, Panel
 from sfumato.workspace.plots.series import Series
-from sfumato.workspace.reporting.tables import Column
-from sfumato.workspace.reporting.words import interval, number, params_text, percentages
-from sfumato.workspace.views.studies import Curve
+from sfumato.workspace.reporting.tables import DisplayColumn
+from sfumato.workspace.reporting.words import interval_text, number, params_text, percentages_text
+from sfumato.workspace.views.studies import StudyCurve
 
-from ..session.export import Lines
+from ..session.export import ExportTable
 
 if TYPE_CHECKING:
     from textual.content import Content
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Numbers:
     """Rows of the grid by column, with their keys."""
 
-    columns: Sequence[Column]
+    columns: Sequence[DisplayColumn]
     rows: Sequence[Mapping[str, object]]
     keys: Sequence[float]
     chosen: float | None = None
@@ -58,7 +58,7 @@ class StudyView:
         """What is said at the point nearest to ``x``."""
         raise NotImplementedError
 
-    def lines(self, picture: int) -> Lines:
+    def lines(self, picture: int) -> ExportTable:
         """What is shown, with all digits."""
         raise NotImplementedError
 
@@ -84,8 +84,8 @@ class CurveView(StudyView):
     ``over`` are the studies of other runs, by run.
     """
 
-    measures: Sequence[Sequence[Curve]]
-    over: Mapping[int, Sequence[Curve]]
+    measures: Sequence[Sequence[StudyCurve]]
+    over: Mapping[int, Sequence[StudyCurve]]
 
     logarithmic = True
 
@@ -106,7 +106,7 @@ class CurveView(StudyView):
     def pictures(self) -> Sequence[str]:  # type: ignore[override]
         return [measure[0].measure for measure in self.measures]
 
-    def shown(self, picture: int) -> list[Curve]:
+    def shown(self, picture: int) -> list[StudyCurve]:
         """The curves of a measure, one a dataset, those of other runs last."""
         own = self.measures[picture]
         return [*own, *laid_over(own, self.over)]
@@ -118,12 +118,12 @@ class CurveView(StudyView):
     def numbers(self, picture: int) -> Numbers:
         rows = numbers(self.measures[picture])
         columns = (
-            Column("level", self.axis.label, 8, "right"),
-            Column("confidential", "confidential", 14, "right"),
-            Column("released", "released", 14, "right"),
-            Column("interval", "interval", 24),
-            Column("shares", f"{shares_heading(self.measures[0][0].key)} %", 17, "right", spare=2),
-            Column("ratio", "released / confidential", 23, "right", spare=1),
+            DisplayColumn("level", self.axis.label, 8, "right"),
+            DisplayColumn("confidential", "confidential", 14, "right"),
+            DisplayColumn("released", "released", 14, "right"),
+            DisplayColumn("interval", "interval", 24),
+            DisplayColumn("shares", f"{shares_heading(self.measures[0][0].key)} %", 17, "right", drop_order=2),
+            DisplayColumn("ratio", "released / confidential", 23, "right", drop_order=1),
         )
         levels = sorted({level for curve in self.measures[picture] for level in curve.levels})
         return Numbers(columns, rows, levels)
@@ -133,14 +133,14 @@ class CurveView(StudyView):
         said = (reading(curve, x) for curve in self.shown(picture))
         return "   ".join([f"{self.axis.label} = {number(x)}", *said])
 
-    def lines(self, picture: int) -> Lines:
+    def lines(self, picture: int) -> ExportTable:
         """A row for every dataset and level."""
         return curve_lines(self.shown(picture))
 
 
-def by_study(found: Sequence[Curve]) -> list[list[list[Curve]]]:
+def by_study(found: Sequence[StudyCurve]) -> list[list[list[StudyCurve]]]:
     """Curves by study, measure and dataset, the confidential data first."""
-    studies: dict[str, dict[str, list[Curve]]] = {}
+    studies: dict[str, dict[str, list[StudyCurve]]] = {}
     for curve in found:
         study = json.dumps([curve.key, curve.target, dict(curve.params)], sort_keys=True)
         studies.setdefault(study, {}).setdefault(curve.measure, []).append(curve)
@@ -150,7 +150,7 @@ def by_study(found: Sequence[Curve]) -> list[list[list[Curve]]]:
     ]
 
 
-def laid_over(shown: Sequence[Curve], over: Mapping[int, Sequence[Curve]]) -> list[Curve]:
+def laid_over(shown: Sequence[StudyCurve], over: Mapping[int, Sequence[StudyCurve]]) -> list[StudyCurve]:
     """The released curves of other runs for the study and the measure that are shown, called by their run."""
     if not shown:
         return []
@@ -163,11 +163,11 @@ def laid_over(shown: Sequence[Curve], over: Mapping[int, Sequence[Curve]]) -> li
     ]
 
 
-def _identity(curve: Curve) -> tuple[object, ...]:
+def _identity(curve: StudyCurve) -> tuple[object, ...]:
     return curve.key, curve.measure, curve.target, dict(curve.params)
 
 
-def as_series(curve: Curve) -> Series:
+def as_series(curve: StudyCurve) -> Series:
     """A curve to draw, called by its dataset."""
     known = [
         [math.nan if value is None else value for value in column]
@@ -177,7 +177,7 @@ def as_series(curve: Curve) -> Series:
     return Series(curve.dataset, curve.levels, known[0], *(known[1:] if banded else ()))
 
 
-def curve_lines(shown: Sequence[Curve]) -> Lines:
+def curve_lines(shown: Sequence[StudyCurve]) -> ExportTable:
     """A row for every dataset and level, with all digits."""
     rows = [
         (curve.key, curve.measure, curve.target, json.dumps(dict(curve.params), sort_keys=True), curve.dataset, *point)
@@ -188,9 +188,9 @@ def curve_lines(shown: Sequence[Curve]) -> Lines:
     return (*heads, *share_names(shown[0].key)), rows
 
 
-def share_columns(curve: Curve) -> list[tuple[float | None, ...]]:
+def share_columns(curve: StudyCurve) -> list[tuple[float | None, ...]]:
     """What makes the variance behind the intervals: for each share a column of a value a level, or None."""
-    known = curve.shares or (None,) * len(curve.levels)
+    known = curve.variance_shares or (None,) * len(curve.levels)
     return [
         tuple(None if shares is None else shares[i] for shares in known) for i in range(len(share_names(curve.key)))
     ]
@@ -208,23 +208,23 @@ def shares_heading(key: str) -> str:
     return "/".join(output.title for output in method.outputs if output.study.variance_share_of) if method else ""
 
 
-def reading(curve: Curve, x: float) -> str:
+def reading(curve: StudyCurve, x: float) -> str:
     """What a curve says at a level: ``synthetic 0.0181 (0.0093 .. 0.0269; data/noise/both 30/61/9 %)``."""
     at = min(range(len(curve.levels)), key=lambda i: abs(curve.levels[i] - x))
-    band = interval(curve.lower[at], curve.upper[at])
-    if band and curve.shares and (shares := curve.shares[at]):
-        band += f"; {shares_heading(curve.key)} {percentages(shares)} %"
+    band = interval_text(curve.lower[at], curve.upper[at])
+    if band and curve.variance_shares and (shares := curve.variance_shares[at]):
+        band += f"; {shares_heading(curve.key)} {percentages_text(shares)} %"
     return f"{curve.dataset} {number(curve.values[at])}" + (f" ({band})" if band else "")
 
 
-def numbers(measure: Sequence[Curve]) -> list[dict[str, object]]:
+def numbers(measure: Sequence[StudyCurve]) -> list[dict[str, object]]:
     """A row a level: the confidential value, the released one with its interval, and their ratio."""
     points = {
         (curve.dataset == "confidential", level): (
             curve.values[i],
             curve.lower[i],
             curve.upper[i],
-            curve.shares[i : i + 1],
+            curve.variance_shares[i : i + 1],
         )
         for curve in measure
         for i, level in enumerate(curve.levels)
@@ -239,8 +239,8 @@ def numbers(measure: Sequence[Curve]) -> list[dict[str, object]]:
                 "level": number(level),
                 "confidential": number(own),
                 "released": number(released),
-                "interval": interval(lower, upper),
-                "shares": percentages(shares[0]) if shares and shares[0] else "",
+                "interval": interval_text(lower, upper),
+                "shares": percentages_text(shares[0]) if shares and shares[0] else "",
                 "ratio": number(ratio),
             }
         )

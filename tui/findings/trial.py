@@ -19,10 +19,10 @@ from sfumato.engine.methods.labels import SeriesIdentity, label_of
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
-from sfumato.tui.parts.verdict_board import board, overall
-from sfumato.tui.widgets.entries import Entry
+from sfumato.tui.parts.verdict_board import board_text, overall_line
+from sfumato.tui.widgets.entries import EntryField
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
-from sfumato.tui.widgets.panel import Edge, Sides
+from sfumato.tui.widgets.panel import FrameEdge, FrameSides
 from sfumato.workspace.reporting.words import limit_text
 
 from ..parts.page import Dialog
@@ -39,7 +39,7 @@ Judged = tuple["Sequence[Threshold]", "Sequence[Row]", "Sequence[Verdict]", int]
 """Thresholds, the averages that they speak of, the verdicts of the run, and how many confidential records it has."""
 
 
-class Limit(Entry):
+class Limit(EntryField):
     """A field for a number, which has no q: it closes the screen as elsewhere."""
 
     def on_key(self, event: events.Key) -> None:
@@ -56,7 +56,7 @@ class Trial(Dialog[None]):
     manual = "app verdicts"
 
     DEFAULT_CSS = """
-    Trial Edge, Trial .sides--edge { color: $warning; } Trial #trial-head { text-style: bold; }
+    Trial FrameEdge, Trial .sides--edge { color: $warning; } Trial #trial-head { text-style: bold; }
     Trial Input { margin: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -69,7 +69,7 @@ class Trial(Dialog[None]):
     ]
     AUTO_FOCUS = "Input"
 
-    computes = True
+    needs_engine = True
 
     def __init__(self, run_id: int, project_id: int) -> None:
         super().__init__()
@@ -85,13 +85,13 @@ class Trial(Dialog[None]):
     def compose(self) -> ComposeResult:
         """That it is a trial, the threshold with its limit, the board, and the keys."""
         with Vertical(classes="whole"):
-            yield Edge(name="trial-head")
-            with Sides():
+            yield FrameEdge(name="trial-head")
+            with FrameSides():
                 yield Line(name="trial-name")
                 yield Limit(id="trial-limit")
                 yield Line(name="trial-wrong")
                 yield Scroll()
-            yield Edge(lower=True)
+            yield FrameEdge(lower=True)
             yield KeyLine()
 
     def read_query(self) -> Callable[[Workspace], Judged]:
@@ -100,9 +100,9 @@ class Trial(Dialog[None]):
         return partial(_load, self._run_id)
 
     def _say(self, line: str, text: Content | str) -> None:
-        self.query_one(f"#trial-{line}", Line).say(text)
+        self.query_one(f"#trial-{line}", Line).set_text(text)
 
-    def take(self, answer: Judged) -> None:
+    def show_answer(self, answer: Judged) -> None:
         """Begin with the first threshold."""
         self._own, self._rows, self._stored, self._records = answer
         self._tried = self._own
@@ -155,9 +155,9 @@ class Trial(Dialog[None]):
     def _show(self) -> None:
         if not self._verdicts:
             return
-        stored = Content.assemble("As stored: ", overall(self._stored), "\nIn this trial:")
+        stored = Content.assemble("As stored: ", overall_line(self._stored), "\nIn this trial:")
         width = max(40, self.query_one(Scroll).scrollable_content_region.width or self.size.width - 5)
-        self.query_one(Scroll).show(Content("\n").join([stored, board(self._verdicts, width, self._records)]))
+        self.query_one(Scroll).show_text(Content("\n").join([stored, board_text(self._verdicts, width, self._records)]))
 
     def action_threshold(self, step: int) -> None:
         """Edit the next threshold, or the one before."""
@@ -181,9 +181,9 @@ class Trial(Dialog[None]):
             return
 
         def query(workspace: Workspace) -> int:
-            from sfumato.workspace.plan.edits import keep_limits
+            from sfumato.workspace.plan.edits import store_limits
 
-            keep_limits(workspace, project_id, changed)
+            store_limits(workspace, project_id, changed)
             return len(changed)
 
         self.compute(query, self._say_kept)
@@ -201,9 +201,9 @@ def _number(text: str) -> float | None:
 
 
 def _load(run_id: int, workspace: Workspace) -> Judged:
-    from sfumato.workspace.store.runs import find_run, records_of
-    from sfumato.workspace.views.results import result_rows, verdicts_of
+    from sfumato.workspace.store.runs import count_confidential_records, find_run
+    from sfumato.workspace.views.results import read_result_rows, read_verdicts
 
-    rows = [row for row in result_rows(workspace, run_id) if row.draw is None]
+    rows = [row for row in read_result_rows(workspace, run_id) if row.draw is None]
     run = find_run(workspace, run_id)
-    return run.recipe.thresholds, rows, verdicts_of(workspace, run_id), records_of(workspace, run)
+    return run.recipe.thresholds, rows, read_verdicts(workspace, run_id), count_confidential_records(workspace, run)

@@ -17,23 +17,23 @@ from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.keys.acts import bind
 from sfumato.tui.parts.gate_lines import EXAMINING
-from sfumato.tui.parts.variable_titles import titles_of
-from sfumato.tui.parts.verdict_board import GateLines, VerdictBoard, grouped, limits_text
-from sfumato.tui.session.export import Exportable, lines_of
+from sfumato.tui.parts.variable_titles import variable_titles
+from sfumato.tui.parts.verdict_board import GateLines, VerdictBoard, limits_text, sort_by_group
+from sfumato.tui.session.export import ScreenExport, table_of_records
 from sfumato.tui.session.gate_answers import SHORT_ANSWERS, ExaminedRun
-from sfumato.tui.widgets.facts import facts_in, lines_in
-from sfumato.workspace.reporting.findings import counts_text, finding_text, is_open
-from sfumato.workspace.store.runs import RunLine, RunState, find_run, records_of
+from sfumato.tui.widgets.facts import titled_facts, wrap_paragraphs
+from sfumato.workspace.reporting.findings import finding_counts_text, finding_text, is_open
+from sfumato.workspace.store.runs import RunState, RunSummary, count_confidential_records, find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import judged_row, verdicts_of
+from sfumato.workspace.views.results import read_verdicts, row_of_verdict
 
-from ..parts.page import Beside, Pane
-from ..parts.split import DetailQuery, LaidOut, Split
+from ..parts.page import CallInProcess, RunPane
+from ..parts.split import DetailQuery, LaidOut, SplitView
 from .trial import Trial
 
 if TYPE_CHECKING:
     from sfumato.workspace.gate.gate import Finding
-    from sfumato.workspace.reporting.explanation import FoundNumber
+    from sfumato.workspace.reporting.explanation import ExplainedNumber
 
     from .lever_changes import Lever
 
@@ -59,23 +59,23 @@ def _judged(run_id: int, workspace: Workspace) -> Judged:
     """Read them, and have the methods loaded that name them, away from the keys."""
     from sfumato.engine.methods.labels import labels_of
 
-    verdicts = sorted(verdicts_of(workspace, run_id), key=lambda one: WORST_FIRST.index(one.outcome))
+    verdicts = sorted(read_verdicts(workspace, run_id), key=lambda one: WORST_FIRST.index(one.outcome))
     labels_of(verdicts)
-    records = records_of(workspace, find_run(workspace, run_id))
+    records = count_confidential_records(workspace, find_run(workspace, run_id))
     query = "SELECT count(*) FROM result WHERE run_id = ? AND draw IS NULL AND dataset != 'confidential'"
     (numbers,) = workspace.connection.execute(query, (run_id,)).fetchone()
     return Judged(
         run_id,
-        grouped(verdicts),
+        sort_by_group(verdicts),
         records,
         max(0, numbers - len({(one.value, one.target, one.level) for one in verdicts})),
     )
 
 
-class Verdicts(Pane, Split):
+class Verdicts(RunPane, SplitView):
     """The board of one run; ``enter`` explains a finding or a verdict, ``T`` tries other limits."""
 
-    shown_by = "results"
+    command_name = "results"
     full_list = 108
     BINDINGS: ClassVar[list[BindingType]] = [bind("try", "try", show=True)]
 
@@ -107,18 +107,18 @@ class Verdicts(Pane, Split):
             return None
         return partial(_judged, self.line.run.id)
 
-    def take(self, answer: Judged) -> None:
+    def show_answer(self, answer: Judged) -> None:
         """Show them, unless another run is shown by now."""
         if self.line is not None and answer.run_id == self.line.run.id:
             self._verdicts, self._records, self._is_read = answer.verdicts, answer.records, True
             self._others = answer.others
             self._show()
 
-    def show(self, line: RunLine | None) -> None:
+    def show_run(self, line: RunSummary | None) -> None:
         """Show this run, and ask whether what is known of the gate's answer still holds."""
         if self.line is None or line is None or line.run.id != self.line.run.id:
             self._examined, self._why_unexamined = None, ""
-        super().show(line)
+        super().show_run(line)
         self._ask_gate()
 
     def _ask_gate(self) -> None:
@@ -133,13 +133,13 @@ class Verdicts(Pane, Split):
         directory, memory = self.sfumato.directory, self.sfumato.gate_memory
         take = partial(self._take_examined, run_id)
 
-        def ask(call: Beside) -> ExaminedRun:
+        def ask(call: CallInProcess) -> ExaminedRun:
             return memory.examine(directory, run_id, call)
 
         def refuse(text: str) -> Message:
-            return self.Answered(take, text)
+            return self.AnswerReceived(take, text)
 
-        self.call_beside(ask, take, group="gate", refuse=refuse)
+        self.compute_in_processes(ask, take, group="gate", refuse=refuse)
 
     def _take_examined(self, run_id: int, found: ExaminedRun | str) -> None:
         """Show what the gate answers, or why it could not examine the run."""
@@ -161,9 +161,9 @@ class Verdicts(Pane, Split):
             return GateLines()
         if (known := self._examined) is None:
             return GateLines(text=UNEXAMINED.format(self._why_unexamined) if self._why_unexamined else EXAMINING)
-        leads = known.leads
-        witnesses = {one.check: known.witnesses(one.check) for one in leads}
-        return GateLines(known.answer, leads, witnesses, known.waived_checks)
+        leads = known.lead_findings
+        witnesses = {one.check: known.witness_findings(one.check) for one in leads}
+        return GateLines(known.release_answer, leads, witnesses, known.waived_checks)
 
     def _counts(self) -> str:
         """``may not leave · 1 blocks, 3 to be judged · 2 of 10 limits not met``, or as much of it as there is room for.
@@ -176,7 +176,7 @@ class Verdicts(Pane, Split):
             gate = ["not examined" if self._why_unexamined else "the gate examines"]
         else:
             open_findings = [one for one in self._gate_lines.findings if is_open(one) and one.status != "not checked"]
-            gate = [SHORT_ANSWERS[self._examined.answer.may_leave], counts_text(open_findings)]
+            gate = [SHORT_ANSWERS[self._examined.release_answer.may_leave], finding_counts_text(open_findings)]
         limits = limits_text(self._verdicts)
         shorter = (" · ".join(filter(None, parts)) for parts in ([*gate, limits], [gate[0], limits], [gate[0]]))
         room = self.list_width - BESIDE_COUNT
@@ -196,9 +196,9 @@ class Verdicts(Pane, Split):
     def on_resize(self) -> None:
         self._show()
 
-    @on(VerdictBoard.Moved)
+    @on(VerdictBoard.BoardCursorMoved)
     def _moved(self) -> None:
-        self.follow()
+        self.follow_cursor()
 
     def detail_query(self) -> DetailQuery | None:
         """The finding or the verdict under the cursor, and the number that it speaks of, explained."""
@@ -208,20 +208,20 @@ class Verdicts(Pane, Split):
         run_id, toml = self.line.run.id, self.line.run.recipe_toml
         if (finding := board.chosen_finding) is not None:
             texts = self._texts_of(finding)
-            return (run_id, finding.check), finding, lambda _: partial(lines_in, texts)
-        verdict = board.chosen
+            return (run_id, finding.check), finding, lambda _: partial(wrap_paragraphs, texts)
+        verdict = board.chosen_verdict
         if verdict is None:
             return None
 
         def query(workspace: Workspace) -> LaidOut:
-            from sfumato.workspace.reporting.explanation import title_called, verdict_text
+            from sfumato.workspace.reporting.explanation import explanation_title, verdict_text
 
-            from ..parts.explain import explained
+            from ..parts.explain import explain_row
 
-            row = judged_row(workspace, run_id, verdict)
+            row = row_of_verdict(workspace, run_id, verdict)
             if row is None:
-                return partial(facts_in, title_called(verdict.value), [("verdict", verdict_text(verdict))])
-            return explained(workspace, run_id, row, titles_of(toml))
+                return partial(titled_facts, explanation_title(verdict.value), [("verdict", verdict_text(verdict))])
+            return explain_row(workspace, run_id, row, variable_titles(toml))
 
         return (run_id, self._verdicts.index(verdict)), verdict, query
 
@@ -230,47 +230,47 @@ class Verdicts(Pane, Split):
         witnesses = self._gate_lines.witnesses.get(finding.check, ())
         return [text for paragraph in finding_text(finding, witnesses) for text in (paragraph, "")]
 
-    @on(VerdictBoard.FindingAsked)
-    async def _explain_finding(self, event: VerdictBoard.FindingAsked) -> None:
+    @on(VerdictBoard.FindingSelected)
+    async def _explain_finding(self, event: VerdictBoard.FindingSelected) -> None:
         """Explain a finding as the place Release does."""
-        from ..release.release import Explained
+        from ..release.release import FindingDialog
 
         known = self._examined
         witnesses = self._gate_lines.witnesses.get(event.finding.check, ())
-        reason = "" if known is None else known.waive.get(event.finding.check, "")
-        await self.sfumato.open(Explained(event.finding, reason, witnesses))
+        reason = "" if known is None else known.waiver_reasons.get(event.finding.check, "")
+        await self.sfumato.open(FindingDialog(event.finding, reason, witnesses))
 
-    @on(VerdictBoard.Asked)
-    def _look_up(self, event: VerdictBoard.Asked) -> None:
+    @on(VerdictBoard.VerdictSelected)
+    def _look_up(self, event: VerdictBoard.VerdictSelected) -> None:
         """Read the number of a verdict, and how to fix it where it is not met."""
         if self.line is None:
             return
         run_id, project_id, verdict = self.line.run.id, self.line.run.project_id, event.verdict
 
-        def query(workspace: Workspace) -> tuple[FoundNumber, Sequence[Lever]] | None:
-            from sfumato.workspace.plan.drafts import draft_of
+        def query(workspace: Workspace) -> tuple[ExplainedNumber, Sequence[Lever]] | None:
+            from sfumato.workspace.plan.drafts import find_draft
 
             from ..parts.explain import read_number
             from .lever_changes import levers_for
 
-            row, draft = judged_row(workspace, run_id, verdict), draft_of(workspace, project_id)
+            row, draft = row_of_verdict(workspace, run_id, verdict), find_draft(workspace, project_id)
             if row is None:
                 return None
             return read_number(workspace, run_id, row), levers_for(verdict, draft.toml) if draft else ()
 
         self.read(query, self._explain)
 
-    async def _explain(self, answer: tuple[FoundNumber, Sequence[Lever]] | None) -> None:
+    async def _explain(self, answer: tuple[ExplainedNumber, Sequence[Lever]] | None) -> None:
         if answer is None:
             self.sfumato.say("The run has no row of results for this threshold; its reason stands on the board")
             return
-        from ..parts.explain import Explain
+        from ..parts.explain import ResultExplanation
         from .levers import ExplainVerdict
 
         found, levers = answer
-        titles, run_id = (titles_of(self.line.run.recipe_toml), self.line.run.id) if self.line else (None, None)
+        titles, run_id = (variable_titles(self.line.run.recipe_toml), self.line.run.id) if self.line else (None, None)
         if not levers:
-            await self.sfumato.open(Explain(found, titles, run_id))
+            await self.sfumato.open(ResultExplanation(found, titles, run_id))
             return
 
         def answered(lever: Lever | None) -> None:
@@ -281,26 +281,26 @@ class Verdicts(Pane, Split):
 
     def _show(self) -> None:
         shown = self.query_one(VerdictBoard)
-        none = self.why_none("verdicts", NONE) if self._is_read else "…"
+        none = self.empty_text("verdicts", NONE) if self._is_read else "…"
         gate = self._gate_lines
-        self.count(self._counts())
+        self.set_heading_count(self._counts())
         if self._is_read and (self._verdicts or self._others or gate.answer is not None):
             width = max(40, self.list_width - MARGIN)
-            shown.lay_out(self._verdicts, width, self._records, self._others, none, self.is_split, gate)
+            shown.show_board(self._verdicts, width, self._records, self._others, none, self.is_split, gate)
         else:
-            shown.clear("\n\n".join(filter(None, (gate.text, none))))
+            shown.show_message("\n\n".join(filter(None, (gate.text, none))))
 
-    def exportable(self) -> Exportable | None:
+    def make_exportable(self) -> ScreenExport | None:
         """The verdicts with all their digits."""
         verdicts = self._verdicts
-        return Exportable(self.named("verdicts"), lambda: lines_of(Verdict, verdicts)) if verdicts else None
+        return ScreenExport(self.named("verdicts"), lambda: table_of_records(Verdict, verdicts)) if verdicts else None
 
     def manual_topics(self) -> Sequence[str]:
         """The check or the measure under the cursor."""
         board = self.query_one(VerdictBoard)
         if board.chosen_finding is not None:
             return f"release {board.chosen_finding.check}", "release gate"
-        verdict = board.chosen
+        verdict = board.chosen_verdict
         return () if verdict is None else (verdict.value,)
 
     def take_focus(self) -> None:

@@ -1,4 +1,4 @@
-"""The manual in the app: a page, opened at what the cursor is on, and a search by words."""
+"""The manual in the app: a page, opened at the topic of the cursor, and a search by words."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from textual.widgets import Input
 
 from sfumato.engine.errors import BadInput
 from sfumato.tui.keys.acts import bind
-from sfumato.tui.widgets.entries import Filter
+from sfumato.tui.widgets.entries import FilterField
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
-from sfumato.tui.widgets.panel import Edge, Sides
-from sfumato.workspace.manual import PAGES, Entry, look_up, sections
-from sfumato.workspace.manual.search import Hit, find
-from sfumato.workspace.reporting.words import mark
+from sfumato.tui.widgets.panel import FrameEdge, FrameSides
+from sfumato.workspace.manual import PAGES, ManualEntry, find_entry, page_sections
+from sfumato.workspace.manual.search import ManualHit, search_manual
+from sfumato.workspace.reporting.words import sign_for
 
 from ..parts.page import Dialog
-from .manual_text import PageLine, page_lines, plain
+from .manual_text import PageLine, page_lines, strip_markdown
 
 STYLES = {"title": "$primary bold", "heading": "$primary bold", "code": "bold", "text": ""}
 FIRST_PAGE = "app"
 """What opens where a screen leads to no page of its own."""
 
 
-def topics_here(screens: Sequence[Screen[object]]) -> list[str]:
-    """The topics that fit what has the focus, the nearest first: its own, those of what it is in, those of the screens below."""
+def current_topics(screens: Sequence[Screen[object]]) -> list[str]:
+    """Return the topics that fit the focus, the nearest first: its own, those of its containers, those of the screens below."""
     found: list[str] = []
     for screen in reversed(screens):
         for node in (screen.focused or screen).ancestors_with_self:
@@ -42,17 +42,17 @@ def topics_here(screens: Sequence[Screen[object]]) -> list[str]:
     return list(dict.fromkeys(topic for topic in found if topic))
 
 
-def entry_for(topics: Iterable[str]) -> Entry:
-    """The first of these topics that the manual has."""
+def first_entry(topics: Iterable[str]) -> ManualEntry:
+    """Return the entry of the first of these topics that the manual has."""
     for topic in topics:
         try:
-            return look_up(topic)
+            return find_entry(topic)
         except BadInput:
             continue
-    return Entry(FIRST_PAGE)
+    return ManualEntry(FIRST_PAGE)
 
 
-class Manual(Dialog[None]):
+class ManualDialog(Dialog[None]):
     """A page of the manual at the first of ``topics`` that it has; ``/`` searches, escape returns."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -66,55 +66,55 @@ class Manual(Dialog[None]):
     DEFAULT_CSS = "#manual-words { display: none; } #manual-words.asked { display: block; }"
 
     @dataclass
-    class LaidOut(Message):
-        """A page was laid out in lines; the entry begins ``at`` one of them."""
+    class PageLaidOut(Message):
+        """A page broken into lines; the entry begins at line ``first_line``."""
 
-        entry: Entry
+        entry: ManualEntry
         width: int
         lines: Sequence[PageLine]
-        at: int
+        first_line: int
 
     @dataclass
-    class Found(Message):
-        """The sections that hold the words, or why none is shown."""
+    class SectionsFound(Message):
+        """The sections that contain the words, or the problem of the search."""
 
         words: str
-        hits: Sequence[Hit]
+        hits: Sequence[ManualHit]
         problem: str = ""
 
     def __init__(self, topics: Sequence[str] = ()) -> None:
         super().__init__()
         self._topics = tuple(topics)
-        self._entry: Entry | None = None
+        self._entry: ManualEntry | None = None
         self._shown: tuple[str, int] | None = None
-        self._words, self._hits, self._hit = "", tuple[Hit, ...](), 0
+        self._words, self._hits, self._hit = "", tuple[ManualHit, ...](), 0
 
     def compose(self) -> ComposeResult:
-        """The page's name, its text, the field for words, the keys."""
+        """Yield the page's name, its text, the field for words, the keys."""
         with Vertical(classes="whole"):
-            yield Edge(name="manual-head")
-            with Sides():
+            yield FrameEdge(name="manual-head")
+            with FrameSides():
                 yield Scroll()
-                yield Filter(placeholder="words to find on all pages", id="manual-words")
-            yield Edge(lower=True)
+                yield FilterField(placeholder="words to find on all pages", id="manual-words")
+            yield FrameEdge(lower=True)
             yield KeyLine()
 
     def on_mount(self) -> None:
-        """Nothing is read from the workspace."""
+        """Do nothing: the manual reads nothing from the workspace."""
 
     def on_resize(self) -> None:
         """Lay the page out for the new width."""
         self.call_after_refresh(self._open, self._entry)
 
     @property
-    def entry(self) -> Entry | None:
-        """What is shown; None until it is laid out."""
+    def entry(self) -> ManualEntry | None:
+        """Return the entry that is shown; None until it is laid out."""
         return self._entry if self._shown else None
 
     @work(thread=True, exclusive=True, group="manual", exit_on_error=False)
-    def _open(self, entry: Entry | None) -> None:
-        """Lay a page out: a long one takes some time."""
-        chosen = entry_for(self._topics) if entry is None else entry
+    def _open(self, entry: ManualEntry | None) -> None:
+        """Lay a page out in a thread: a long one takes some time."""
+        chosen = first_entry(self._topics) if entry is None else entry
         pane = self.query_one(Scroll)
         bar = (
             0 if pane.show_vertical_scrollbar else pane.styles.scrollbar_size_vertical
@@ -122,7 +122,7 @@ class Manual(Dialog[None]):
         width = max(20, pane.scrollable_content_region.width - bar)
         lines: list[PageLine] = []
         at = 0
-        for section in sections(chosen.page):
+        for section in page_sections(chosen.page):
             if chosen.section == section:
                 at = len(lines)
             text = f"{'#' * section.level} {section.heading}\n\n{section.body}"
@@ -130,58 +130,58 @@ class Manual(Dialog[None]):
         if chosen.term:
             starts = (number for number, line in enumerate(lines) if number > at and _defines(line.text, chosen.term))
             at = next(starts, at)
-        self.post_message(self.LaidOut(chosen, width, lines, at))
+        self.post_message(self.PageLaidOut(chosen, width, lines, at))
 
-    @on(LaidOut)
-    def _show(self, event: LaidOut) -> None:
+    @on(PageLaidOut)
+    def _show_page(self, event: PageLaidOut) -> None:
         self._entry = event.entry
         pane = self.query_one(Scroll)
         if self._shown != (event.entry.page, event.width):
             self._shown = event.entry.page, event.width
-            pane.show(Content("\n").join(Content.styled(line.text, STYLES[line.kind]) for line in event.lines))
-        self._say_where()
-        pane.go_to(event.at)
+            pane.show_text(Content("\n").join(Content.styled(line.text, STYLES[line.kind]) for line in event.lines))
+        self._show_location()
+        pane.go_to_line(event.first_line)
 
-    def _say_where(self) -> None:
+    def _show_location(self) -> None:
         entry = self._entry
         if entry is None:
             return
-        title = "" if entry.section is None or entry.section.level == 1 else plain(entry.section.title)
-        hit = self._hit_words()
-        parts = [f" {mark('into')} {part}" for part in (entry.page, title) if part]
-        self.query_one("#manual-head", Line).say(Content.assemble(("Manual", "$primary bold"), *parts, hit))
+        title = "" if entry.section is None or entry.section.level == 1 else strip_markdown(entry.section.title)
+        hit = self._hit_text()
+        parts = [f" {sign_for('into')} {part}" for part in (entry.page, title) if part]
+        self.query_one("#manual-head", Line).set_text(Content.assemble(("Manual", "$primary bold"), *parts, hit))
 
-    def _hit_words(self) -> str:
+    def _hit_text(self) -> str:
         if not self._hits:
             return ""
-        lacks = "".join(f", without {word}" for word in self._hits[self._hit].lacks)
+        lacks = "".join(f", without {word}" for word in self._hits[self._hit].missing_words)
         return f"   (hit {self._hit + 1} of {len(self._hits)} for {self._words}{lacks})"
 
     def action_search(self) -> None:
-        field = self.query_one(Filter)
+        field = self.query_one(FilterField)
         field.add_class("asked")
         field.focus()
 
     @on(Input.Submitted)
-    def _submit(self, event: Input.Submitted) -> None:
-        self._leave()
+    def _search_words(self, event: Input.Submitted) -> None:
+        self._hide_search()
         if event.value.strip():
             self._find(event.value.strip())
 
-    @on(Filter.Left)
-    def _leave(self) -> None:
-        self.query_one(Filter).remove_class("asked")
+    @on(FilterField.FilterCancelled)
+    def _hide_search(self) -> None:
+        self.query_one(FilterField).remove_class("asked")
         self.query_one(Scroll).focus()
 
     @work(thread=True, exclusive=True, group="manual", exit_on_error=False)
     def _find(self, words: str) -> None:
         try:
-            self.post_message(self.Found(words, find(words)))
+            self.post_message(self.SectionsFound(words, search_manual(words)))
         except BadInput as error:
-            self.post_message(self.Found(words, (), error.message))
+            self.post_message(self.SectionsFound(words, (), error.message))
 
-    @on(Found)
-    def _take_hits(self, event: Found) -> None:
+    @on(SectionsFound)
+    def _show_hits(self, event: SectionsFound) -> None:
         if event.problem:
             self.sfumato.say(event.problem)
             return
@@ -190,7 +190,7 @@ class Manual(Dialog[None]):
         self._open_hit()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """There is a next hit once a search has found some."""
+        """Return whether an act applies: there is a next hit once a search has found some."""
         return bool(self._hits) if action == "hit" else super().check_action(action, parameters)
 
     def action_hit(self, by: int) -> None:
@@ -200,14 +200,14 @@ class Manual(Dialog[None]):
 
     def _open_hit(self) -> None:
         section = self._hits[self._hit].section
-        self._open(Entry(section.page, section))
+        self._open(ManualEntry(section.page, section))
 
     def action_page(self, by: int) -> None:
         """Open the next or the previous page."""
         page = FIRST_PAGE if self._entry is None else self._entry.page
         self._hits = ()
         self.refresh_bindings()
-        self._open(Entry(PAGES[(PAGES.index(page) + by) % len(PAGES)]))
+        self._open(ManualEntry(PAGES[(PAGES.index(page) + by) % len(PAGES)]))
 
 
 def _defines(line: str, term: str) -> bool:

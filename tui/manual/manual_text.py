@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sfumato.workspace.reporting.tables import table, text
+from sfumato.workspace.reporting.tables import format_table, table_from_titles
 
 LONGEST_LINE = 100
 """A paragraph is not set wider, however wide the terminal is."""
@@ -17,38 +17,41 @@ _ITEM = re.compile(r"( *)(-|\d+\.) (.*)")
 
 @dataclass(frozen=True, slots=True)
 class PageLine:
-    """A line of a page: a ``title``, a ``heading``, ``code`` or plain ``text``."""
+    """A line of a page.
+
+    kind: ``title``, ``heading``, ``code`` or ``text``
+    """
 
     text: str
     kind: str = "text"
 
 
-def plain(markdown: str) -> str:
-    """Words without their marks; a link to another page says how to open it."""
-    without = _LINK.sub(_link, markdown)
+def strip_markdown(markdown: str) -> str:
+    """Return the text without its markup; a link to another page becomes the command that opens it."""
+    without = _LINK.sub(_link_text, markdown)
     return re.sub(r"\*\*([^*]+)\*\*", r"\1", without).replace("`", "").replace("\\|", "|")
 
 
-def _link(found: re.Match[str]) -> str:
+def _link_text(found: re.Match[str]) -> str:
     words, to = found.groups()
     page = to.partition("#")[0]
     return f"{words} (sfumato help {page[:-3]})" if page.endswith(".md") and "/" not in page else words
 
 
 def page_lines(markdown: str, width: int) -> list[PageLine]:
-    """The lines of a page, none of its words wider than ``width``; code and tables of figures stand as they are."""
+    """Return the lines of a page, none of its words wider than ``width``; code and tables of figures stay as they are."""
     lines: list[PageLine] = []
     listed = False
-    for block in _blocks(markdown):
+    for block in _split_blocks(markdown):
         follows, listed = listed, _ITEM.fullmatch(block[0]) is not None
         if lines and not (follows and listed):
             lines.append(PageLine(""))
-        lines += _laid_out(block, width)
+        lines += _lay_out_block(block, width)
     return lines
 
 
-def _blocks(markdown: str) -> Iterator[list[str]]:
-    """The lines of each heading, paragraph, list item, table and piece of code."""
+def _split_blocks(markdown: str) -> Iterator[list[str]]:
+    """Yield the lines of each heading, paragraph, list item, table and piece of code."""
     block: list[str] = []
     fenced = False
     for line in [*markdown.splitlines(), ""]:
@@ -73,23 +76,23 @@ def _blocks(markdown: str) -> Iterator[list[str]]:
             yield [line]
 
 
-def _laid_out(block: list[str], width: int) -> Iterator[PageLine]:
+def _lay_out_block(block: list[str], width: int) -> Iterator[PageLine]:
     first = block[0]
     if first.startswith("#"):
         level = len(first) - len(first.lstrip("#"))
         kind = "title" if level == 1 else "heading"
-        yield from (PageLine(line, kind) for line in textwrap.wrap(plain(first.lstrip("# ")), width))
+        yield from (PageLine(line, kind) for line in textwrap.wrap(strip_markdown(first.lstrip("# ")), width))
     elif first.startswith("```"):
         yield from (PageLine(f"    {line}", "code") for line in block[1:-1])
     elif first.startswith("|"):
         head, _, *rows = [
-            [plain(cell).strip() for cell in re.split(r"(?<!\\)\|", line.strip()[1:-1])] for line in block
+            [strip_markdown(cell).strip() for cell in re.split(r"(?<!\\)\|", line.strip()[1:-1])] for line in block
         ]
-        yield from map(PageLine, text(table(head, rows), width).splitlines())
+        yield from map(PageLine, format_table(table_from_titles(head, rows), width).splitlines())
     else:
         item = _ITEM.fullmatch(first)
         indent = " " * (len(item[1]) + len(item[2]) + 1) if item else ""
-        words = plain(" ".join(line.strip() for line in block))
+        words = strip_markdown(" ".join(line.strip() for line in block))
         room = min(width, LONGEST_LINE)
         yield from map(
             PageLine,

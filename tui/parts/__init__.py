@@ -1,1 +1,1 @@
-"""What several places share: screens around tables, forms, dialogs, explanations."""
+"""Screens around tables, forms, dialogs and explanations that several places share."""

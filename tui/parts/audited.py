@@ -1,4 +1,7 @@
-"""What gives single people away in shadow releases, and what to change. Feature names and weights, no values."""
+"""Dialog about one target of an audit: what gives this person away in shadow releases, and what to change.
+
+It shows names and weights of features, no values.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,11 @@ if TYPE_CHECKING:
     Found = tuple[list[AuditedRecord], tuple[str, ...]]
 
 
-class Audited(Dialog[None]):
-    """One target of an audit: its AUC with the interval, the features that give it away by weight, and the levers; those beside it by their keys."""
+class AuditedTargetDialog(Dialog[None]):
+    """Dialog about one target of an audit; keys lead to the previous and next target.
+
+    It shows the AUC with its interval, the features that give the target away, by weight, and the levers.
+    """
 
     AUTO_FOCUS = "Scroll"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -34,7 +40,7 @@ class Audited(Dialog[None]):
     ]
 
     def __init__(self, run_id: int, measure: RecordMeasure, record: int | None = None) -> None:
-        """The ``record``, from 1; without one the target that stands out most."""
+        """Open on ``record``, numbered from 1; by default on the target that stands out most."""
         super().__init__()
         self._run_id, self._measure, self._record = run_id, measure, record
         self._targets: list[AuditedRecord] = []
@@ -49,42 +55,43 @@ class Audited(Dialog[None]):
         measure, record = self._measure, self._record
 
         def query(workspace: Workspace) -> Found:
-            from sfumato.workspace.views.audits import audited, audited_record, levers_of
+            from sfumato.workspace.views.audits import audit_levers, read_audited_record, read_audited_records
 
             if record is not None:
-                audited_record(workspace, measure, record)  # NotFound where it was not asked about
-            return audited(workspace, measure), levers_of(measure)
+                read_audited_record(workspace, measure, record)  # NotFound where it was not asked about
+            return read_audited_records(workspace, measure), audit_levers(measure)
 
-        self.compute(query, self._take)
+        self.compute(query, self._show_targets)
 
-    def _take(self, found: Found) -> None:
+    def _show_targets(self, found: Found) -> None:
         self._targets, self._levers = found
-        self._lay_out()
+        self._draw_target()
 
     def action_step(self, by: int) -> None:
-        """The target so many places further in the order of risk."""
+        """Show the target that many places further in the order of risk."""
         if self._targets:
-            self._record = self._targets[(self._place + by) % len(self._targets)].record
-            self._lay_out()
+            self._record = self._targets[(self._target_index + by) % len(self._targets)].record
+            self._draw_target()
 
     @property
-    def _place(self) -> int:
+    def _target_index(self) -> int:
+        """Return the index of the shown target in the order of risk."""
         return next((place for place, one in enumerate(self._targets) if one.record == self._record), 0)
 
     def on_resize(self) -> None:
-        self.call_after_refresh(self._lay_out)
+        self.call_after_refresh(self._draw_target)
 
-    def _lay_out(self) -> None:
-        from sfumato.workspace.reporting.audits import why_facts
+    def _draw_target(self) -> None:
+        from sfumato.workspace.reporting.audits import audited_record_facts
 
         if not self._targets:
             return
-        one, pane = self._targets[self._place], self.query_one(Scroll)
-        of = f"{self._place + 1} of {len(self._targets)} targets"
+        one, pane = self._targets[self._target_index], self.query_one(Scroll)
+        of = f"{self._target_index + 1} of {len(self._targets)} targets"
         head = f"record {one.record:,} of run {self._run_id} · {of} · {self._measure.key}   (q closes)"
         self.query_one("#audited-title", Static).update(head)
-        facts = why_facts(one, self._levers)
-        pane.show(Content("\n").join(fact_lines(facts, pane.scrollable_content_region.width)))
+        facts = audited_record_facts(one, self._levers)
+        pane.show_text(Content("\n").join(fact_lines(facts, pane.scrollable_content_region.width)))
 
     def manual_topics(self) -> tuple[str, ...]:
         return (self._measure.key,)

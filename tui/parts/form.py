@@ -1,4 +1,4 @@
-"""A form of a few fields, checked while it is filled in."""
+"""A form of a few fields that is checked while it is filled in."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from textual.widgets import Input, Label, Static
 from textual.worker import get_current_worker
 
 from sfumato.tui.keys.acts import bind
-from sfumato.tui.widgets.entries import Choice, Entry, LastWord, PathName
-from sfumato.tui.widgets.panel import Box
-from sfumato.workspace.reporting.words import mark
+from sfumato.tui.widgets.entries import ChoiceField, EntryField, LastWordSuggester, PathSuggester
+from sfumato.tui.widgets.panel import DialogBox
+from sfumato.workspace.reporting.words import sign_for
 
-from .fields import Field, read_fields, shown_value
+from .fields import FormField, read_fields, value_text
 from .page import Dialog
 from .pick_list import PickList
 
@@ -34,22 +34,26 @@ LISTED = "f4 lists (space where it is empty)"
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
-    """What is said below a field that has a line for it: a ``hint``, and a ``warning``, which is accepted the second time."""
+class FieldRemark:
+    """Text below a field that keeps a line for it.
+
+    hint: explanation of the value
+    warning: problem that a second enter accepts
+    """
 
     hint: str = ""
     warning: str = ""
 
 
 class Lines(VerticalScroll, can_focus=False, inherit_bindings=False):
-    """The fields; arrows go from one to the next and the view follows."""
+    """Fields of a form; the arrows go from one to the next, and the view follows."""
 
 
 class Form(Dialog[dict[str, Any]]):
-    """Answers the table that the fields make, once ``check`` agrees with it.
+    """Dialog that answers the table of its fields once ``check`` accepts it.
 
-    ``remark`` says of the texts what stands below the field with a line for it; called in a thread, it may take its time. ``follow``
-    says which texts change with that of a field.
+    ``remark`` returns the remark below a field for the present texts; it is called in a thread and may be slow.
+    ``follow`` returns the texts of other fields that change with one field.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -64,30 +68,38 @@ class Form(Dialog[dict[str, Any]]):
     AUTO_FOCUS = ".form-field"
 
     @dataclass
-    class Checked(Message):
-        """The fields, as they stood when ``number`` was checked, make ``table``; ``problem`` is empty when it is good.
+    class FieldsChecked(Message):
+        """Message with the result of a check.
 
-        ``at`` is the field with the problem, where it is one's; ``remark`` stands below the field that has a line.
+        number: number of the check
+        table: table of the fields
+        problem: what is wrong; empty if nothing is
+        at: name of the field with the problem, if there is one
+        remark: remark below the field that keeps a line for it
         """
 
         number: int
         table: dict[str, Any]
         problem: str
-        at: str = ""
-        remark: Remark = Remark()
+        field_name: str = ""
+        remark: FieldRemark = FieldRemark()
 
     def __init__(
         self,
         title: str,
-        fields: Sequence[Field],
+        fields: Sequence[FormField],
         check: Check,
         *,
-        remark: Callable[[Texts], Remark] | None = None,
+        remark: Callable[[Texts], FieldRemark] | None = None,
         follow: Callable[[str, Texts], Texts] | None = None,
         start: str = "",
         topic: str = "",
     ) -> None:
-        """``start`` names the field that has the focus at first, ``topic`` what the manual has of the whole form."""
+        """Make the form.
+
+        start: name of the field that has the focus at first
+        topic: topic of the manual about the whole form
+        """
         super().__init__()
         self._topic = topic
         self._form_title, self._form_fields, self._check = title, tuple(fields), check
@@ -98,33 +110,37 @@ class Form(Dialog[dict[str, Any]]):
         self._jumping: Widget | None = None
 
     def compose(self) -> ComposeResult:
-        """A line a field; what the one in focus is for; what is wrong."""
-        with Box(self._form_title, "enter accepts, esc closes", tall=True):
+        """Yield a line for each field, the help of the focused one, and what is wrong."""
+        with DialogBox(self._form_title, "enter accepts, esc closes", tall=True):
             with Lines():
                 for order, field in enumerate(self._form_fields):
                     yield Label(field.name, markup=False, id=f"label-{order}")
-                    yield self._widget(field, f"field-{order}")
-                    if field.beside:
+                    yield self._make_field_widget(field, f"field-{order}")
+                    if field.has_remark_line:
                         yield Static("", id="form-beside", markup=False)
-            yield from self.compose_beside()
+            yield from self.compose_extra()
             yield Static("" if self._form_fields else "It has no parameters.", id="form-help", markup=False)
             yield Static("", id="form-problem", markup=False)
 
-    def compose_beside(self) -> ComposeResult:
-        """What a form shows between its fields and its help: nothing, unless it is more than a form."""
+    def compose_extra(self) -> ComposeResult:
+        """Yield what stands between the fields and their help; nothing by default."""
         return iter(())
 
-    def _widget(self, field: Field, name: str) -> Input | Choice:
+    def _make_field_widget(self, field: FormField, name: str) -> Input | ChoiceField:
         if field.choices:
             given = field.default if field.value is None else field.value
-            return Choice(field.choices, shown_value(given) or field.choices[0], id=name, classes="form-field")
+            return ChoiceField(field.choices, value_text(given) or field.choices[0], id=name, classes="form-field")
         words = field.words or tuple(offer.value for offer in field.offers)
-        return Entry(
-            shown_value(field.value),
-            shown_value(field.default),
-            suggester=PathName(last=field.kind == "list") if field.paths else LastWord(words) if words else None,
+        return EntryField(
+            value_text(field.value),
+            value_text(field.default),
+            suggester=PathSuggester(last=field.kind == "list")
+            if field.completes_paths
+            else LastWordSuggester(words)
+            if words
+            else None,
             select_on_focus=False,
-            leaves=("space",) if field.listed else (),
+            leaves=("space",) if field.list_offers else (),
             id=name,
             classes="form-field",
         )
@@ -133,69 +149,69 @@ class Form(Dialog[dict[str, Any]]):
         names = [field.name for field in self._form_fields]
         if self._start in names:
             self.query_one(f"#field-{names.index(self._start)}").focus()
-        self._show_those_that_count()
-        self._examine()
+        self._show_relevant_fields()
+        self._start_check()
 
     @property
-    def texts(self) -> dict[str, str]:
-        """What stands in the fields, by name."""
+    def field_texts(self) -> dict[str, str]:
+        """Return the texts of the fields, by name."""
         widgets = [self.query_one(f"#field-{order}") for order in range(len(self._form_fields))]
-        values = [widget.value for widget in widgets if isinstance(widget, (Input, Choice))]
+        values = [widget.value for widget in widgets if isinstance(widget, (Input, ChoiceField))]
         return {field.name: value for field, value in zip(self._form_fields, values, strict=True)}
 
-    def _field_of(self, name: str | None) -> Field | None:
+    def _field_for_widget(self, name: str | None) -> FormField | None:
         given = name is not None and name.startswith("field-")
         return self._form_fields[int(str(name).removeprefix("field-"))] if given else None
 
     @property
-    def _here(self) -> Field | None:
-        return self._field_of(self.focused.id) if self.focused else None
+    def _focused_field(self) -> FormField | None:
+        return self._field_for_widget(self.focused.id) if self.focused else None
 
     def manual_topics(self) -> Sequence[str]:
-        """The field that has the focus, then the whole form."""
-        topic, field = self._topic or self.manual, self._here
+        """Return the topics of the focused field, then that of the whole form."""
+        topic, field = self._topic or self.manual, self._focused_field
         fields = () if field is None or not topic else (f"{topic}.{field.name}", f"{topic} {field.name}")
         return (*fields, topic)
 
     @on(events.DescendantFocus)
     def _show_help(self) -> None:
-        if (field := self._here) is not None:
-            listed = f" · {LISTED}" if field.listed and not field.choices else ""
+        if (field := self._focused_field) is not None:
+            listed = f" · {LISTED}" if field.list_offers and not field.choices else ""
             self.query_one("#form-help", Static).update(
                 Content.assemble((f"{field.name}: ", "bold"), field.help, listed)
             )
 
     @on(Input.Changed)
-    def _typed(self, event: Input.Changed) -> None:
-        self._changed(event.input.id)
+    def _follow_typed(self, event: Input.Changed) -> None:
+        self._update_after_change(event.input.id)
 
-    @on(Choice.Changed)
-    def _chosen(self, event: Choice.Changed) -> None:
-        self._changed(event.choice.id)
+    @on(ChoiceField.ChoiceChanged)
+    def _follow_choice(self, event: ChoiceField.ChoiceChanged) -> None:
+        self._update_after_change(event.choice.id)
 
-    def _changed(self, name: str | None) -> None:
-        field = self._field_of(name)
+    def _update_after_change(self, name: str | None) -> None:
+        field = self._field_for_widget(name)
         if field is not None and self._follow is not None:
-            for other, text in self._follow(field.name, self.texts).items():
+            for other, text in self._follow(field.name, self.field_texts).items():
                 at = next(order for order, one in enumerate(self._form_fields) if one.name == other)
                 widget = self.query_one(f"#field-{at}")
-                if isinstance(widget, (Input, Choice)):
+                if isinstance(widget, (Input, ChoiceField)):
                     widget.value = text
-        self._show_those_that_count()
-        self._examine()
+        self._show_relevant_fields()
+        self._start_check()
 
-    def _show_those_that_count(self) -> None:
-        """Hide the fields that mean nothing with what stands in others."""
-        texts = self.texts
+    def _show_relevant_fields(self) -> None:
+        """Hide the fields that have no meaning with the values of others."""
+        texts = self.field_texts
         for order, field in enumerate(self._form_fields):
-            if field.when is not None:
-                other, values = field.when
+            if field.shown_when is not None:
+                other, values = field.shown_when
                 for part in ("label", "field"):
                     self.query_one(f"#{part}-{order}").display = texts[other] in values
 
-    def _examine(self) -> None:
+    def _start_check(self) -> None:
         self._number += 1
-        self._check_in_thread(self._number, self.texts)
+        self._check_in_thread(self._number, self.field_texts)
 
     @work(thread=True, exclusive=True, group="check", exit_on_error=False)
     def _check_in_thread(self, number: int, texts: dict[str, str]) -> None:
@@ -204,30 +220,34 @@ class Form(Dialog[dict[str, Any]]):
         worker = get_current_worker()
         table: dict[str, Any] = {}
         problem = at = ""
-        remark = Remark() if self._remark is None else self._remark(texts)
+        remark = FieldRemark() if self._remark is None else self._remark(texts)
         try:
             table = read_fields(self._form_fields, texts)
             self._check(table)
         except BadInput as error:
             problem, at = str(error), error.place
-            if any(field.beside and field.name == at for field in self._form_fields):
+            if any(field.has_remark_line and field.name == at for field in self._form_fields):
                 problem = error.message
         except (OSError, RuntimeError) as error:
             problem = f"that cannot be looked at: {error}"
         if not worker.is_cancelled:
-            self.post_message(self.Checked(number, table, problem, at, remark))
+            self.post_message(self.FieldsChecked(number, table, problem, at, remark))
 
-    @on(Checked)
-    def _take(self, event: Checked) -> None:
+    @on(FieldsChecked)
+    def _show_check(self, event: FieldsChecked) -> None:
         if event.number != self._number:
             return
         warning = "" if event.problem else event.remark.warning
-        self._show_signs(event.at if event.problem else "")
-        below = self._say_below(event)
+        self._mark_wrong_field(event.field_name if event.problem else "")
+        below = self._show_remark(event)
         if event.problem:
-            said = f"{mark('fail')} {event.at if below else event.problem}"
+            said = f"{sign_for('fail')} {event.field_name if below else event.problem}"
         else:
-            said = f"{mark('warn')} enter twice accepts it all the same" if warning else f"{mark('pass')} enter accepts"
+            said = (
+                f"{sign_for('warn')} enter twice accepts it all the same"
+                if warning
+                else f"{sign_for('pass')} enter accepts"
+            )
         self.query_one("#form-problem", Static).update(said)
         self.query_one("#form-problem", Static).set_class(bool(event.problem), "wrong")
         if self._accepting and not event.problem:
@@ -237,86 +257,86 @@ class Form(Dialog[dict[str, Any]]):
         self._accepting = False
 
     def action_jump(self) -> None:
-        """Put a letter before the name of every field; the one that is typed has its field take the focus."""
+        """Put a letter before the name of each field; a typed letter moves the focus to its field."""
         self._jumping = self.focused
         self.set_focus(None)
-        for letter, order in self._letters().items():
+        for letter, order in self._field_letters().items():
             self.query_one(f"#label-{order}", Label).update(f"{letter} {self._form_fields[order].name}")
 
-    def _letters(self) -> Mapping[str, int]:
-        """The places of the fields that are shown, by letter."""
+    def _field_letters(self) -> Mapping[str, int]:
+        """Return the indices of the shown fields, by letter."""
         shown = [order for order in range(len(self._form_fields)) if self.query_one(f"#field-{order}").display]
         return dict(zip(ascii_lowercase, shown, strict=False))
 
     def on_key(self, event: events.Key) -> None:
-        """Jump to the field of a letter; another key comes back."""
+        """Jump to the field of the letter; another key returns to the field before."""
         if self._jumping is None:
             return
         event.stop()
-        order = self._letters().get(event.key)
+        order = self._field_letters().get(event.key)
         for place, field in enumerate(self._form_fields):
             self.query_one(f"#label-{place}", Label).update(field.name)
         (self._jumping if order is None else self.query_one(f"#field-{order}")).focus()
         self._jumping = None
-        self._examine()
+        self._start_check()
 
-    def _show_signs(self, at: str) -> None:
+    def _mark_wrong_field(self, at: str) -> None:
         """Put a sign before the name of the field that is wrong."""
-        wrong = _first_name(at)
+        wrong = _leading_name(at)
         for order, field in enumerate(self._form_fields):
             label = self.query_one(f"#label-{order}", Label)
             if label.has_class("wrong") != (field.name == wrong):
-                label.update(f"{mark('fail')} {field.name}" if field.name == wrong else field.name)
+                label.update(f"{sign_for('fail')} {field.name}" if field.name == wrong else field.name)
                 label.set_class(field.name == wrong, "wrong")
 
-    def _say_below(self, event: Checked) -> bool:
-        """Say what there is to say below a field that has a line for it; whether that is the problem."""
-        field = next((field for field in self._form_fields if field.beside), None)
+    def _show_remark(self, event: FieldsChecked) -> bool:
+        """Write problem, warning or hint below the field with a line for it; return whether the problem is this field's."""
+        field = next((field for field in self._form_fields if field.has_remark_line), None)
         if field is None:
             return False
-        wrong = bool(event.problem) and event.at == field.name
+        wrong = bool(event.problem) and event.field_name == field.name
         warned = not event.problem and bool(event.remark.warning)
-        hint = "" if wrong and self.texts[field.name] else event.remark.hint
-        text = " · ".join(filter(None, (f"{mark('fail')} {event.problem}" if wrong else "", hint)))
+        hint = "" if wrong and self.field_texts[field.name] else event.remark.hint
+        text = " · ".join(filter(None, (f"{sign_for('fail')} {event.problem}" if wrong else "", hint)))
         line = self.query_one("#form-beside", Static)
-        line.update(f"{mark('warn')} {event.remark.warning}" if warned else text)
+        line.update(f"{sign_for('warn')} {event.remark.warning}" if warned else text)
         line.set_class(wrong or warned, "wrong")
         return wrong
 
     @on(Input.Submitted)
     def action_accept(self) -> None:
-        """Answer, unless something is wrong; then say again what."""
+        """Answer with the table, or show again what is wrong."""
         self._accepting = True
-        self._examine()
+        self._start_check()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A list where a field has one; space opens it where nothing is typed yet."""
+        """Enable the list where a field has one; space opens it only in an empty field."""
         if action != "pick":
             return super().check_action(action, parameters)
-        field, widget = self._here, self.focused
-        if field is None or not field.listed or not isinstance(widget, Input):
+        field, widget = self._focused_field, self.focused
+        if field is None or not field.list_offers or not isinstance(widget, Input):
             return False
         return not parameters or not widget.value
 
     async def action_pick(self, _: bool = False) -> None:
-        """Choose from a list what stands in the field."""
-        field, widget = self._here, self.focused
+        """Choose the value of the field from a list."""
+        field, widget = self._focused_field, self.focused
         if field is None or not isinstance(widget, Input):
             return
 
-        def answered(chosen: tuple[str, ...] | None) -> None:
+        def set_chosen(chosen: tuple[str, ...] | None) -> None:
             if chosen is not None:
-                text = field.with_chosen(widget.value, chosen)
+                text = field.text_for_chosen(widget.value, chosen)
                 widget.value = text
                 blank = text.find("= ,")
                 widget.cursor_position = len(text) if blank < 0 else blank + 2
 
-        chosen = field.chosen_in(widget.value)
+        chosen = field.chosen_values(widget.value)
         several, free = field.kind in ("list", "table"), field.kind != "table"
-        lists = PickList(field.name, field.listed, chosen, several=several, free=free, joined=field.joined)
-        await self.sfumato.open(lists, answered)
+        lists = PickList(field.name, field.list_offers, chosen, several=several, free=free, joined=field.join_sign)
+        await self.sfumato.open(lists, set_chosen)
 
 
-def _first_name(place: str) -> str:
-    """The field that a place names first: ``predictors`` of ``predictors[2]``."""
+def _leading_name(place: str) -> str:
+    """Return the field that a place names first: ``predictors`` of ``predictors[2]``."""
     return place.partition(".")[0].partition("[")[0]

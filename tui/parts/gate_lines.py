@@ -1,4 +1,4 @@
-"""The answer of the gate and its findings in lines, as the places Findings and Release show them."""
+"""Lines of text for the gate's answer and findings, as the places Findings and Release show them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from sfumato.tui.session.gate_answers import STATE_INKS, STATE_SIGNS
-from sfumato.workspace.reporting.findings import compared_text, judged_cells, limit_text, state_text
-from sfumato.workspace.reporting.words import mark
+from sfumato.workspace.reporting.findings import compact_finding_cells, compared_text, finding_limit_text, state_text
+from sfumato.workspace.reporting.words import sign_for
 from sfumato.workspace.visible_text import replace_unprintable
 
 from ..terminal.text import cut, fit
-from ..widgets.facts import wrapped
+from ..widgets.facts import wrap_text
 
 if TYPE_CHECKING:
     from sfumato.workspace.gate.answer import ReleaseAnswer
@@ -42,10 +42,10 @@ def answer_lines(answer: ReleaseAnswer, width: int, most: int) -> list[Content]:
     one of them where the sentence leaves one, and what is cut ends with an ellipsis.
     """
     title, *texts = answer.lines
-    sign, ink = mark(STATE_SIGNS[answer.may_leave]), STATE_INKS[answer.may_leave]
-    lines = [Content.styled(line, ink) for line in wrapped(f"{sign} {title}", width, "", INDENT)]
+    sign, ink = sign_for(STATE_SIGNS[answer.may_leave]), STATE_INKS[answer.may_leave]
+    lines = [Content.styled(line, ink) for line in wrap_text(f"{sign} {title}", width, "", INDENT)]
     room = max(1, most - len(lines))
-    sentence, not_covered = (wrapped(text, width, INDENT, INDENT) for text in (*texts, "")[:2])
+    sentence, not_covered = (wrap_text(text, width, INDENT, INDENT) for text in (*texts, "")[:2])
     # Two lines of what decides say more than a second line of checks that were not made.
     for_sentence = min(len(sentence), max(1, room - bool(not_covered)))
     shown = cut_lines(sentence, for_sentence, width)
@@ -72,17 +72,17 @@ def finding_lines(
     has no limit here: there is nothing to compare.
     """
     states = ["waived" if one.check in waived else state_text(one) for one in findings]
-    titles = [titled_with_witnesses(one, others) for one, others in zip(findings, witnesses, strict=True)]
+    titles = [title_with_witnesses(one, others) for one, others in zip(findings, witnesses, strict=True)]
     compared = [one.held is not None for one in findings]
-    short = [judged_cells(one) for one in findings]
-    whole = [_column(map(compared_text, findings)), _column(map(limit_text, findings), compared)]
-    brief = [_column(one["held"] for one in short), _column((one["limit"] for one in short), compared)]
-    state = _widest(states)
-    wanted = max(LEAST_TITLE, min(_widest(titles), width * 45 // 100))
+    short = [compact_finding_cells(one) for one in findings]
+    whole = [_align_column(map(compared_text, findings)), _align_column(map(finding_limit_text, findings), compared)]
+    brief = [_align_column(one["held"] for one in short), _align_column((one["limit"] for one in short), compared)]
+    state = _widest_cell(states)
+    wanted = max(LEAST_TITLE, min(_widest_cell(titles), width * 45 // 100))
     columns: list[list[str]] = []
     for choice in (whole, brief, brief[1:], []):
         columns = [cells for cells in choice if any(map(str.strip, cells))]
-        room = width - state - len(GAP) - sum(_widest(cells) + len(GAP) for cells in columns)
+        room = width - state - len(GAP) - sum(_widest_cell(cells) + len(GAP) for cells in columns)
         if room >= wanted:
             break
     lines = []
@@ -93,20 +93,20 @@ def finding_lines(
     return lines
 
 
-def _widest(cells: Sequence[str]) -> int:
+def _widest_cell(cells: Sequence[str]) -> int:
     return max(map(cell_len, cells), default=0)
 
 
-def _column(cells: Iterable[str], shown: Sequence[bool] | None = None) -> list[str]:
+def _align_column(cells: Iterable[str], shown: Sequence[bool] | None = None) -> list[str]:
     """Return cells of one width, to the right, cut where they are very long; blank where they are not ``shown``."""
     texts = [replace_unprintable(one) for one in cells]
     if shown is not None:
         texts = [text if is_shown else "" for text, is_shown in zip(texts, shown, strict=True)]
-    width = min(_widest(texts), MOST_NUMBER)
+    width = min(_widest_cell(texts), MOST_NUMBER)
     return [fit(one, width, "right") for one in texts]
 
 
-def titled_with_witnesses(finding: Finding, witnesses: Sequence[Finding]) -> str:
+def title_with_witnesses(finding: Finding, witnesses: Sequence[Finding]) -> str:
     """Return the title and how many other findings see the same leak: ``people alone in kept columns (+2 witnesses)``."""
     more = f" (+{len(witnesses)} {'witness' if len(witnesses) == 1 else 'witnesses'})" if witnesses else ""
     return replace_unprintable(finding.title) + more

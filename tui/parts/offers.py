@@ -1,4 +1,4 @@
-"""What a list offers to choose from, and which of it a typed text seeks."""
+"""Entries of a list to choose from, and the search for typed words among them."""
 
 from __future__ import annotations
 
@@ -12,55 +12,60 @@ LONGEST_SPAN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """One thing to choose: the ``value`` that is taken, a few ``words`` beside it, and ``more`` that is said of it alone."""
+class OfferedValue:
+    """Entry of a list to choose from.
+
+    value: value that is chosen
+    words: short note beside it
+    more: explanation shown while the cursor is on it
+    """
 
     value: str
-    words: str = ""
-    more: str = ""
+    note: str = ""
+    explanation: str = ""
 
 
 BEGINS, BEGINS_WORD, INSIDE, IN_ORDER, IN_ORDER_BESIDE = range(5)
 
 
-def found(sought: str, offers: Sequence[Offer]) -> list[Offer]:
-    """The offers that have every word of a text, whatever its case, the best first and else in their order.
+def search_offers(sought: str, offers: Sequence[OfferedValue]) -> list[OfferedValue]:
+    """Return the entries that contain all words of ``sought``, ignoring case, the best matches first.
 
-    A word is best where a value begins with it, then where one of its parts does, then anywhere in it or in the words beside it;
-    last where its letters stand in the value, or close together in the words beside it, in their order: ``tmr`` for ``true_match_rate``.
+    A match ranks highest where a value begins with the word, then where one of its parts does, then anywhere in it or in its note;
+    last where its letters stand in the value, or close together in the note, in their order: ``tmr`` for ``true_match_rate``.
     """
     words = sought.lower().split()
     if not words:
         return list(offers)
-    ranked = [(rank, place) for place, offer in enumerate(offers) if (rank := _rank(words, offer)) is not None]
+    ranked = [(rank, place) for place, offer in enumerate(offers) if (rank := _rank_offer(words, offer)) is not None]
     return [offers[place] for _, place in sorted(ranked)]
 
 
-def _rank(words: Sequence[str], offer: Offer) -> Rank | None:
-    """How well all words are found, the worst of them first; None where one is not."""
-    value, beside = offer.value.lower(), f"{offer.words} {offer.more}".lower()
-    ranks = [_rank_of(word, value, beside) or _close(word, offer.words.lower()) for word in words]
+def _rank_offer(words: Sequence[str], offer: OfferedValue) -> Rank | None:
+    """Return the rank of the worst match of all words; None if one word does not match."""
+    value, beside = offer.value.lower(), f"{offer.note} {offer.explanation}".lower()
+    ranks = [_rank_word(word, value, beside) or _rank_in_note(word, offer.note.lower()) for word in words]
     return None if None in ranks else max((rank for rank in ranks if rank is not None), default=None)
 
 
-def _rank_of(word: str, value: str, beside: str) -> Rank | None:
+def _rank_word(word: str, value: str, beside: str) -> Rank | None:
     if value.startswith(word):
         return BEGINS, 0
     if word in value:
         return (BEGINS_WORD if re.search(rf"(?:\b|_){re.escape(word)}", value) else INSIDE), 0
     if word in beside:
         return INSIDE, 1
-    span = _in_order(word, value)
+    span = _subsequence_span(word, value)
     return None if span is None else (IN_ORDER, span)
 
 
-def _close(word: str, words: str) -> Rank | None:
-    span = _in_order(word, words)
+def _rank_in_note(word: str, words: str) -> Rank | None:
+    span = _subsequence_span(word, words)
     return (IN_ORDER_BESIDE, span) if span is not None and span <= LONGEST_SPAN else None
 
 
-def _in_order(letters: str, value: str) -> int | None:
-    """Between how many letters of a value these stand, in their order and beginning with the first that begins one of its parts."""
+def _subsequence_span(letters: str, value: str) -> int | None:
+    """Return the length of the shortest stretch that has the letters in order and begins a part of the value; None if none does."""
     starts = [match.start() for match in re.finditer(r"[^\W_]+", value) if value[match.start()] == letters[0]]
     spans = []
     for start in starts:

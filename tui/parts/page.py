@@ -1,4 +1,4 @@
-"""What screens share: reading in threads, a title line, keys that lead out, errors that are told, and exports."""
+"""Base classes of screens: reading in threads, title line, keys, errors and exports."""
 
 from __future__ import annotations
 
@@ -29,17 +29,24 @@ from textual.worker import Worker, WorkerState, get_current_worker
 from sfumato.engine.errors import Cancelled, EngineError
 from sfumato.tui.keys.acts import bind
 from sfumato.tui.session.app_protocol import AppProtocol, app_of
-from sfumato.tui.session.clipboard import send
-from sfumato.tui.session.export import Exportable, NotExported, check_path, of_pages, save, tab_separated
+from sfumato.tui.session.clipboard import copy_to_clipboard_and_file
+from sfumato.tui.session.export import (
+    ExportError,
+    ScreenExport,
+    check_export_path,
+    save_export,
+    table_of_pages,
+    to_tab_separated,
+)
 from sfumato.tui.session.messages import ErrorMessage, JobDone, WorkspaceChanged
-from sfumato.tui.session.words import state_text
-from sfumato.tui.widgets.entries import Entry, PathName
+from sfumato.tui.session.words import run_state_text
+from sfumato.tui.widgets.entries import EntryField, PathSuggester
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import KeyLine, Line
-from sfumato.tui.widgets.panel import Box
+from sfumato.tui.widgets.panel import DialogBox
 from sfumato.workspace.errors import WorkspaceError
-from sfumato.workspace.plan.drafts import Draft, draft_of
-from sfumato.workspace.store.runs import RunLine, RunState
+from sfumato.workspace.plan.drafts import PlanDraft, find_draft
+from sfumato.workspace.store.runs import RunState, RunSummary
 from sfumato.workspace.store.workspace import Workspace
 
 from ..terminal.painting import Backdrop, SinglePaintScreen
@@ -52,8 +59,8 @@ ScreenResult = TypeVar("ScreenResult")
 KINDS = {".csv": ".csv          the numbers", ".svg": ".svg or .png  the plot"}
 
 
-class Exports(Widget):
-    """``e`` writes what is shown to a file, ``Y`` copies it."""
+class OffersExport(Widget):
+    """Mixin with keys that write what is shown to a file and copy it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("export", "export", show=True),
@@ -61,101 +68,113 @@ class Exports(Widget):
         bind("public", "copy_public", "Copy what of it may leave"),
     ]
 
-    def exportable(self) -> Exportable | None:
-        """What is shown; None when that is nothing."""
+    def make_exportable(self) -> ScreenExport | None:
+        """Return the table or plot that is shown; None if there is nothing."""
         return None
 
     def in_footer(self, action: str) -> bool:
-        """Whether a key stands at the foot of the screen: not where it could only say that there is nothing to do."""
+        """Return whether a key stands at the foot of the screen; not if it could only say that there is nothing to do."""
         return action != "export" or self.can_export
 
     @property
     def can_export(self) -> bool:
-        """Whether what is shown can have a table or a plot."""
-        return type(self).exportable is not Exports.exportable
+        """Return whether what is shown can have a table or a plot."""
+        return type(self).make_exportable is not OffersExport.make_exportable
 
     def command_words(self) -> tuple[str, ...]:
-        """The words of the command that shows the same; none where there is no such command."""
+        """Return the words of the equivalent command; none if there is no such command."""
         return ()
 
     async def action_export(self) -> None:
-        """Ask for a file, and write what is shown to it."""
-        app, exportable = app_of(self.app), self.exportable()
+        """Ask for a file and write what is shown to it."""
+        app, exportable = app_of(self.app), self.make_exportable()
         if exportable is None:
             app.say(NOTHING)
             return
 
-        def answered(chosen: tuple[Exportable, Path] | None) -> None:
+        def save_chosen(chosen: tuple[ScreenExport, Path] | None) -> None:
             if chosen is not None:
-                app.job(partial(save, *chosen))
+                app.job(partial(save_export, *chosen))
 
-        await app.open(Export(exportable), answered)
+        await app.open(ExportDialog(exportable), save_chosen)
 
     def action_copy(self) -> None:
-        """Send the table that is shown, or the numbers of the plot, to the clipboard."""
-        self._copy(self.exportable(), NOTHING)
+        """Copy the table that is shown, or the numbers of the plot, to the clipboard."""
+        self._copy_exportable(self.make_exportable(), NOTHING)
 
     def action_copy_public(self) -> None:
-        """Send what of the table the policy lets out to the clipboard."""
-        exportable = self.exportable()
-        self._copy(exportable and exportable.outside, NOTHING if exportable is None else NOT_PUBLIC)
+        """Copy the public part of the table to the clipboard."""
+        exportable = self.make_exportable()
+        self._copy_exportable(exportable and exportable.public_export, NOTHING if exportable is None else NOT_PUBLIC)
 
-    def _copy(self, exportable: Exportable | None, without: str) -> None:
+    def _copy_exportable(self, exportable: ScreenExport | None, without: str) -> None:
         app = app_of(self.app)
         if exportable is None:
             app.say(without)
             return
-        app.job(partial(_copied, exportable, app.directory, partial(app.call_from_thread, app.copy_to_clipboard)))
+        app.job(partial(_copy_table, exportable, app.directory, partial(app.call_from_thread, app.copy_to_clipboard)))
 
 
-def _copied(exportable: Exportable, directory: Path, osc52: Callable[[str], None]) -> JobDone:
-    return JobDone(f"{send(tab_separated(exportable.table()), directory, osc52)}. {exportable.mark}")
+def _copy_table(exportable: ScreenExport, directory: Path, osc52: Callable[[str], None]) -> JobDone:
+    return JobDone(
+        f"{copy_to_clipboard_and_file(to_tab_separated(exportable.table()), directory, osc52)}. {exportable.disclosure_mark}"
+    )
 
 
-def grid_exportable(grid: Grid, name: str) -> Exportable | None:
-    """The table that a grid shows; None when it has no rows."""
+def grid_exportable(grid: Grid, name: str) -> ScreenExport | None:
+    """Return the table that a grid shows; None if it has no rows."""
     source = grid.source
-    return None if source is None or not grid.count else Exportable(name, partial(of_pages, source))
+    return None if source is None or not grid.row_count else ScreenExport(name, partial(table_of_pages, source))
 
 
-class TellsErrors(MessagePump):
-    """Tells of an error in one of its threads that nobody had foreseen."""
+class ShowsErrors(MessagePump):
+    """Mixin that reports unexpected errors of its threads."""
 
     @on(Worker.StateChanged)
-    def _worker_failed(self, event: Worker.StateChanged) -> None:
+    def _report_worker_error(self, event: Worker.StateChanged) -> None:
         if event.state is WorkerState.ERROR and event.worker.error is not None:
             self.post_message(ErrorMessage(unexpected_error(event.worker.error)))
 
 
 def unexpected_error(error: BaseException) -> str:
-    """The kind of an error and where it happened; not its own words, which may hold values of the data."""
+    """Return the kind of an error and where it happened.
+
+    The error's own message is left out, since it may contain values of the data.
+    """
     places = traceback.extract_tb(error.__traceback__)
     where = f" in {Path(places[-1].filename).name}, line {places[-1].lineno}" if places else ""
     return f"Unexpected {type(error).__name__}{where}: what is shown here may be incomplete"
 
 
-class Beside(Protocol):
-    """Calls a function of a module's top level beside the app; ``what`` names it where that fails."""
+class CallInProcess(Protocol):
+    """Function that calls a function of a module's top level in another process.
+
+    ``what`` names the work in the message of an error.
+    """
 
     def __call__(self, function: Callable[..., Answer], *arguments: object, what: str) -> Answer: ...
 
 
-class Reads(TellsErrors, Widget):
-    """What reads the workspace in a thread, on a connection of its own.
+class WorkspaceReader(ShowsErrors, Widget):
+    """Mixin that reads the workspace in a thread, on a connection of its own.
 
-    A screen says what it reads, ``read_query``, and how it shows the answer, ``take``; ``reload`` does both.
+    A subclass returns its query by ``read_query`` and shows the answer by ``show_answer``; ``reload`` does both.
     """
 
     manual: ClassVar[str] = ""
     """The topic of the manual that describes it, as ``sfumato help`` takes it."""
-    computes: ClassVar[bool] = False
+    needs_engine: ClassVar[bool] = False
     """Whether the query needs more than SQL: tables and the engine."""
 
     @dataclass
-    class Answered(Message, bubble=False):
-        """A thread has an answer, which ``take`` is to be given."""
+    class AnswerReceived(Message, bubble=False):
+        """Message with the answer of a thread.
 
-        take: Callable[[Any], object]
+        take: function that shows it
+        answer: the answer
+        """
+
+        show_answer: Callable[[Any], object]
         answer: Any
 
     @property
@@ -163,73 +182,77 @@ class Reads(TellsErrors, Widget):
         return app_of(self.app)
 
     def manual_topics(self) -> Sequence[str]:
-        """What ``F1`` opens the manual at, the nearest first; a topic that it does not have is passed over."""
+        """Return the topics at which ``F1`` opens the manual, the most specific first; unknown topics are skipped."""
         return (self.manual,)
 
     def read_query(self) -> Callable[[Workspace], Any] | None:
-        """What is read from the workspace; None where there is nothing to read."""
+        """Return the query for the workspace; None if there is nothing to read."""
         return None
 
-    def take(self, answer: Any) -> None: ...
+    def show_answer(self, answer: Any) -> None: ...
 
     def reload(self) -> None:
         query = self.read_query()
         if query is not None:
-            (self.compute if self.computes else self.read)(query, self.take)
+            (self.compute if self.needs_engine else self.read)(query, self.show_answer)
 
     @work(thread=True, exclusive=True, group="read", exit_on_error=False)
     def read(self, query: Callable[[Workspace], Answer], take: Callable[[Answer], object]) -> None:
-        """Have ``take`` called with what the query finds, and a message that it makes posted; a later call makes an earlier answer void."""
-        self._ask_workspace(query, take, "The workspace cannot be read: ", read_only=True)
+        """Run a query in a thread and pass its answer to ``show_answer``; post a message that this returns.
+
+        A later call discards the answer of an earlier one.
+        """
+        self._run_query(query, take, "The workspace cannot be read: ", read_only=True)
 
     @work(thread=True, exclusive=True, group="compute", exit_on_error=False)
     def compute(self, query: Callable[[Workspace], Answer], take: Callable[[Answer], object]) -> None:
-        """``read`` for what needs more than SQL, or writes.
+        """Run a query that needs more than SQL, or writes, in a thread and pass its answer to ``show_answer``.
 
-        The engine's and the workspace's own errors, whose words hold no values of the data, are told.
+        Errors of the engine and the workspace, whose messages contain no values of the data, are reported.
         """
-        self._ask_workspace(query, take, "", read_only=False)
+        self._run_query(query, take, "", read_only=False)
 
-    def call_beside(
+    def compute_in_processes(
         self,
-        ask: Callable[[Beside], Answer],
+        ask: Callable[[CallInProcess], Answer],
         take: Callable[[Answer], object],
         *,
         group: str = "compute",
         exclusive: bool = True,
         refuse: Callable[[str], Message | None] = ErrorMessage,
     ) -> None:
-        """Have ``take`` called with what ``ask`` finds in a thread, by calls that go to other processes where the app is alone.
+        """Run ``ask`` in a thread and pass its answer to ``show_answer``.
 
-        Its keys and memory need not bear them. An error of the engine's, the workspace's or the database's makes the message
-        of ``refuse``; a later call of an ``exclusive`` ``group`` makes an earlier answer void.
+        Its calls go to other processes if the app is alone, so that keys stay quick and the app small. An error of the engine, the
+        workspace or the database makes the message of ``refuse``. A later call of an ``exclusive`` ``group`` discards the answer of
+        an earlier one.
         """
         self.run_worker(
-            partial(self._ask_beside, ask, take, refuse),
+            partial(self._run_with_processes, ask, take, refuse),
             group=group,
             exclusive=exclusive,
             thread=True,
             exit_on_error=False,
         )
 
-    def _ask_beside(
+    def _run_with_processes(
         self,
-        ask: Callable[[Beside], Answer],
+        ask: Callable[[CallInProcess], Answer],
         take: Callable[[Answer], object],
         refuse: Callable[[str], Message | None],
     ) -> None:
         from sfumato.workspace.jobs.processes import call_in_process
 
-        worker, alone = get_current_worker(), self.sfumato.alone
+        worker, alone = get_current_worker(), self.sfumato.owns_process
         message: Message | None
 
-        def call(function: Callable[..., Part], *arguments: object, what: str) -> Part:
+        def call_function(function: Callable[..., Part], *arguments: object, what: str) -> Part:
             if not alone:
                 return function(*arguments)
-            return call_in_process(function, *arguments, what=what, unwanted=lambda: worker.is_cancelled)
+            return call_in_process(function, *arguments, what=what, is_unwanted=lambda: worker.is_cancelled)
 
         try:
-            message = self.Answered(take, ask(call))
+            message = self.AnswerReceived(take, ask(call_function))
         except Cancelled:
             return
         except (sqlite3.Error, EngineError, WorkspaceError) as error:
@@ -237,30 +260,30 @@ class Reads(TellsErrors, Widget):
         if message is not None and not worker.is_cancelled:
             self.post_message(message)
 
-    def _ask_workspace(
+    def _run_query(
         self, query: Callable[[Workspace], Answer], take: Callable[[Answer], object], lead: str, *, read_only: bool
     ) -> None:
         worker = get_current_worker()
         message: Message
         try:
             with Workspace.open(self.sfumato.directory, read_only=read_only) as workspace:
-                message = self.Answered(take, query(workspace))
+                message = self.AnswerReceived(take, query(workspace))
         except (sqlite3.Error, WorkspaceError, EngineError) as error:
             message = ErrorMessage(f"{lead}{error}")
         if not worker.is_cancelled:
             self.post_message(message)
 
-    @on(Answered)
-    async def _take_answer(self, event: Answered) -> None:
-        done = event.take(event.answer)
+    @on(AnswerReceived)
+    async def _pass_answer(self, event: AnswerReceived) -> None:
+        done = event.show_answer(event.answer)
         if isawaitable(done):
             await done
         elif isinstance(done, Message):
             self.post_message(done)
 
 
-class Page(Backdrop, SinglePaintScreen[None], Exports, Reads):
-    """A screen with a title line above and the keys below."""
+class PageScreen(Backdrop, SinglePaintScreen[None], OffersExport, WorkspaceReader):
+    """Screen with a title line above and the keys below."""
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
     """Textual repaints the whole screen when the focus moves; the widgets concerned repaint themselves."""
@@ -271,88 +294,91 @@ class Page(Backdrop, SinglePaintScreen[None], Exports, Reads):
         yield KeyLine()
 
     def compose_body(self) -> ComposeResult:
-        """What stands between the title line and the keys."""
+        """Yield what stands between the title line and the keys."""
         yield from ()
 
     def on_screen_resume(self) -> None:
-        """Read what is shown; while another screen lay above, nothing was read."""
+        """Read what is shown; nothing was read while another screen lay above."""
         self.reload()
 
     def on_workspace_changed(self, _: WorkspaceChanged) -> None:
         self.reload()
 
-    def say_where(self, *parts: tuple[str, str] | str) -> None:
-        """Put words, or words with a style, into the title line."""
-        self.query_one("#where", Line).say(Content.assemble(("Sfumato", "$primary bold"), *parts))
+    def set_title(self, *parts: tuple[str, str] | str) -> None:
+        """Write text, or (text, style), into the title line."""
+        self.query_one("#where", Line).set_text(Content.assemble(("Sfumato", "$primary bold"), *parts))
 
 
-class Pane(Backdrop, Vertical, Reads):
-    """One tab of a project: shows what one run found, and reads it only while it is looked at."""
+class RunPane(Backdrop, Vertical, WorkspaceReader):
+    """Tab of a project that shows one aspect of one run.
 
-    line: RunLine | None = None
-    shown_by: ClassVar[str] = ""
+    It reads only while it is shown.
+    """
+
+    line: RunSummary | None = None
+    command_name: ClassVar[str] = ""
     """The command that shows the same of a run."""
-    counted = ""
+    heading_count = ""
     """What the frame says after the name of the place."""
 
-    class Counted(Message):
-        """The frame has something else to say."""
+    class CountChanged(Message):
+        """Message that the text in the frame has changed."""
 
-    def count(self, text: str) -> None:
-        """Have the frame say this of what the pane shows, such as ``3 of 13 not met``."""
-        if text != self.counted:
-            self.counted = text
-            self.post_message(self.Counted())
+    def set_heading_count(self, text: str) -> None:
+        """Set the text after the title in the frame, such as ``3 of 13 not met``."""
+        if text != self.heading_count:
+            self.heading_count = text
+            self.post_message(self.CountChanged())
 
-    def show(self, line: RunLine | None) -> None:
-        """Show this run; what was read already is kept unless the run has come further."""
-        changed = stage(line) != stage(self.line)
+    def show_run(self, line: RunSummary | None) -> None:
+        """Show this run; read again only if the run has advanced."""
+        changed = run_progress(line) != run_progress(self.line)
         self.line = line
         if changed:
-            self.load()
+            self.load_run()
 
-    def load(self) -> None:
+    def load_run(self) -> None:
         """Read what the pane shows of ``line``."""
         self.reload()
 
     def take_focus(self) -> None:
-        """Give the focus to what the keys are for."""
+        """Focus the widget that the keys are for."""
 
-    def exportable(self) -> Exportable | None:
-        """What the pane shows, to be written to a file or copied; None when that is nothing."""
+    def make_exportable(self) -> ScreenExport | None:
+        """Return what the pane shows, to be written or copied; None if there is nothing."""
         return None
 
     def command_words(self) -> tuple[str, ...]:
-        """The words of the command that shows the same; none where there is no such command."""
-        return () if self.line is None or not self.shown_by else (self.shown_by, str(self.line.run.id))
+        """Return the words of the equivalent command; none if there is no such command."""
+        return () if self.line is None or not self.command_name else (self.command_name, str(self.line.run.id))
 
     @property
     def can_export(self) -> bool:
-        """Whether the tab can have a table or a plot."""
-        return type(self).exportable is not Pane.exportable
+        """Return whether the tab can have a table or a plot."""
+        return type(self).make_exportable is not RunPane.make_exportable
 
-    def why_none(self, what: str, none: str) -> str:
-        """Why there is nothing of what the pane shows: ``none`` of a run that is done, else that it is not."""
+    def empty_text(self, what: str, none: str) -> str:
+        """Return why there is nothing to show: ``none`` if the run is done, otherwise its state and error."""
         if self.line is None or self.line.run.state is RunState.DONE:
             return none if self.line else ""
         error = f"\n{self.line.run.error}" if self.line.run.error else ""
-        return f"No {what} yet: run {self.line.run.id} is not done ({state_text(self.line)}).{error}"
+        return f"No {what} yet: run {self.line.run.id} is not done ({run_state_text(self.line)}).{error}"
 
     def named(self, what: str) -> str:
-        """``run-3-results``."""
+        """Return the name of an exported file, such as ``run-3-results``."""
         return what if self.line is None else f"run-{self.line.run.id}-{what}"
 
 
-def stage(line: RunLine | None) -> tuple[object, ...]:
-    """Which run, and how far it has come: while this is the same, so is what it found."""
+def run_progress(line: RunSummary | None) -> tuple[object, ...]:
+    """Return which run it is and how far it has come; while this is the same, so are its results."""
     return () if line is None else (line.run.id, line.run.state, line.run.tasks_done)
 
 
-class Dialog(SinglePaintScreen[ScreenResult], Reads, ModalScreen[ScreenResult]):
-    """Something asked or told above a screen; q and escape close it.
+class Dialog(SinglePaintScreen[ScreenResult], WorkspaceReader, ModalScreen[ScreenResult]):
+    """Dialog above a screen; q and escape close it.
 
-    The screen below stands as it is: blending its colours takes longer than painting the dialog, and sends it all again. What
-    fills the terminal, of the class ``whole``, hides it.
+    The screen below stays as it is: blending its colours takes longer than painting the dialog, and sends it all again. A child of the
+    class ``whole`` fills the terminal and hides it.
     """
 
     DEFAULT_CSS = """
@@ -374,7 +400,7 @@ class Dialog(SinglePaintScreen[ScreenResult], Reads, ModalScreen[ScreenResult]):
         self.reload()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """What is behind the dialog, where any of it is to be seen."""
+        """Render the screen behind the dialog, or blanks if it is hidden."""
         if any(child.has_class("whole") for child in self.children):
             return [Strip.blank(crop.width, self.rich_style)] * crop.height
         return super().render_lines(crop)
@@ -383,73 +409,73 @@ class Dialog(SinglePaintScreen[ScreenResult], Reads, ModalScreen[ScreenResult]):
         self.dismiss(None)
 
 
-class Export(Dialog[tuple[Exportable, Path]]):
-    """Answers what is to be written, all of it or what may leave, and a file that is not there yet, in a directory that is."""
+class ExportDialog(Dialog[tuple[ScreenExport, Path]]):
+    """Dialog that answers what to write, all or the public part, and a new file in an existing directory."""
 
     AUTO_FOCUS = "Input"
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("public", "other", "Internal or public", typed=True),
     ]
 
-    def __init__(self, exportable: Exportable) -> None:
+    def __init__(self, exportable: ScreenExport) -> None:
         super().__init__()
         self._whole = self._exportable = exportable
 
     def compose(self) -> ComposeResult:
-        """What can be written, the file's name, and what is wrong with it."""
+        """Yield the formats, the marking, the file's name, and what is wrong with it."""
         kinds = "\n".join(KINDS[suffix] for suffix in self._exportable.suffixes if suffix in KINDS)
-        with Box("Write to a file", "enter writes, esc closes"):
+        with DialogBox("Write to a file", "enter writes, esc closes"):
             yield Static(f"{kinds}\n", markup=False)
-            yield Static(self._marking, id="export-mark", markup=False)
-            yield Entry(self._path, suggester=PathName(), id="export-path")
+            yield Static(self._marking_text, id="export-mark", markup=False)
+            yield EntryField(self._default_path, suggester=PathSuggester(), id="export-path")
             yield Static("", id="export-wrong", markup=False)
 
     @property
-    def _marking(self) -> str:
-        """Whether it may leave, and what the key for the other is."""
+    def _marking_text(self) -> str:
+        """Return whether the content is public, and the key for the other content."""
         other = "all of it" if self._exportable.is_public else "only what may leave"
-        return f"{self._exportable.mark}\n" + (f"ctrl+y        {other}\n" if self._whole.public else "")
+        return f"{self._exportable.disclosure_mark}\n" + (f"ctrl+y        {other}\n" if self._whole.public else "")
 
     @property
-    def _path(self) -> str:
-        return str(Path.cwd() / self._exportable.file_name(self._exportable.suffix))
+    def _default_path(self) -> str:
+        return str(Path.cwd() / self._exportable.file_name(self._exportable.default_suffix))
 
     def action_other(self) -> None:
-        """Write what may leave in place of all, or all again."""
-        self._exportable = self._whole if self._exportable.is_public else self._whole.outside or self._whole
-        self.query_one("#export-mark", Static).update(self._marking)
+        """Switch between all and the public part."""
+        self._exportable = self._whole if self._exportable.is_public else self._whole.public_export or self._whole
+        self.query_one("#export-mark", Static).update(self._marking_text)
         entry = self.query_one("#export-path", Input)
-        entry.value = self._path
+        entry.value = self._default_path
         entry.cursor_position = len(entry.value)
 
     @on(Input.Changed)
-    def _forget(self) -> None:
+    def _clear_problem(self) -> None:
         self.query_one("#export-wrong", Static).update("")
 
     @on(Input.Submitted)
-    def _submit(self, event: Input.Submitted) -> None:
+    def _answer_path(self, event: Input.Submitted) -> None:
         try:
-            self.dismiss((self._exportable, check_path(self._exportable, event.value)))
-        except NotExported as error:
+            self.dismiss((self._exportable, check_export_path(self._exportable, event.value)))
+        except ExportError as error:
             self.query_one("#export-wrong", Static).update(str(error))
 
 
-class PlanPane(Pane):
-    """Reads the plan each time it is shown: it does not depend on the run, and may have been edited."""
+class PlanPane(RunPane):
+    """Tab that reads the plan each time it is shown: it does not depend on the run, and may have been edited."""
 
     def __init__(self, project_id: int, name: str) -> None:
         super().__init__(id=name)
         self._project_id = project_id
 
-    def show(self, line: RunLine | None) -> None:
-        """Look whether the plan was edited."""
+    def show_run(self, line: RunSummary | None) -> None:
+        """Read the plan again, since it may have been edited."""
         self.line = line
-        self.load()
+        self.load_run()
 
     def read_query(self) -> Callable[[Workspace], Any]:
-        """The stored plan; None for a project without data."""
-        return partial(_draft_of, self._project_id)
+        """Return the query for the stored plan; None for a project without data."""
+        return partial(_read_draft, self._project_id)
 
 
-def _draft_of(project_id: int, workspace: Workspace) -> Draft | None:
-    return draft_of(workspace, project_id)
+def _read_draft(project_id: int, workspace: Workspace) -> PlanDraft | None:
+    return find_draft(workspace, project_id)

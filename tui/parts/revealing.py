@@ -1,41 +1,41 @@
-"""What shows values of the data only after a question, and forgets them when they are hidden again."""
+"""Dialogs that show values of the data only after a question, and forget them when they are hidden again."""
 
 from __future__ import annotations
 
-from .dialogs import Confirm
+from .dialogs import ConfirmDialog
 from .page import Dialog
 
 CONSEQUENCE = "They are confidential: whoever can see this screen will see them. v hides them again."
 
 
-class Revealing(Dialog[None]):
-    """The action ``values`` asks, and then shows values; again, it hides them. Nothing says yes but the user."""
+class RevealsValues(Dialog[None]):
+    """Dialog whose action ``values`` asks, and then shows values of the data or hides them again."""
 
     revealed = False
     """Whether the user has said that values are to be shown."""
 
     @property
     def question(self) -> str:
-        """What is asked before values are shown."""
+        """Return the question that is asked before values are shown."""
         raise NotImplementedError
 
     def read_values(self) -> None:
-        """Read what is shown, with values where they are ``revealed``, and show it."""
+        """Read what is shown, with values if they are ``revealed``, and show it."""
         raise NotImplementedError
 
     def forget_values(self) -> None:
-        """Let go of the values that were read, at once."""
+        """Discard the values that were read, at once."""
         raise NotImplementedError
 
     async def action_values(self) -> None:
         """Hide the values, or ask and show them."""
         if self.revealed:
-            self._reveal(False)
+            self._set_revealed(False)
             return
-        await self.sfumato.open(Confirm(self.question, CONSEQUENCE, "Show"), self._reveal)
+        await self.sfumato.open(ConfirmDialog(self.question, CONSEQUENCE, "Show"), self._set_revealed)
 
-    def _reveal(self, yes: bool | None) -> None:
-        """Show values, or hide them: at once, what has been read is forgotten."""
+    def _set_revealed(self, yes: bool | None) -> None:
+        """Show values, or hide them and discard what was read."""
         if bool(yes) == self.revealed:
             return
         self.revealed = bool(yes)

@@ -1,4 +1,4 @@
-"""What a screen whose rows can be sifted by words has: the key, the field to type them in, and what is done with them."""
+"""Mixin for screens whose rows can be filtered by words: the key, the field, and the filtering."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from sfumato.tui.keys.acts import bind
-from sfumato.tui.widgets.entries import Filter
+from sfumato.tui.widgets.entries import FilterField
 from sfumato.tui.widgets.marks import MarkedGrid
 from sfumato.tui.widgets.sifting import HINT
 
 
-class Sifted(Widget):
-    """Its grid shows the rows that have the words, while they are typed; escape brings back those from before. Words that hold stay in sight."""
+class FilteredList(Widget):
+    """Mixin that filters the rows of its grid while words are typed.
+
+    Escape restores the words from before; words in effect stay visible.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("filter", "sift", "Filter"),
@@ -26,46 +29,46 @@ class Sifted(Widget):
 
     _before = ""
 
-    def compose_sift(self) -> Iterator[Widget]:
-        """The field, out of sight until it is asked for."""
-        yield Filter(placeholder=HINT, classes="sift")
+    def compose_filter(self) -> Iterator[Widget]:
+        """Yield the field for words, hidden until it is asked for."""
+        yield FilterField(placeholder=HINT, classes="sift")
 
     def action_sift(self) -> None:
-        """Ask for words that rows must have."""
-        field, grid = self.query_one(".sift", Filter), self.query_one(MarkedGrid)
-        self._before = field.value = grid.words
+        """Ask for words that rows must contain."""
+        field, grid = self.query_one(".sift", FilterField), self.query_one(MarkedGrid)
+        self._before = field.value = grid.filter_words
         field.display = True
         field.focus()
 
-    def sift_by(self, words: str) -> None:
-        """Show the rows that have these words."""
-        self.query_one(MarkedGrid).sift(words)
-        self.sifted()
-        self._leave()
+    def filter_rows(self, words: str) -> None:
+        """Show the rows that contain these words."""
+        self.query_one(MarkedGrid).filter_by(words)
+        self.show_filter_result()
+        self._leave_filter()
 
     @on(Input.Changed, ".sift")
-    def _sift(self, event: Input.Changed) -> None:
+    def _filter_typed(self, event: Input.Changed) -> None:
         event.stop()
         if event.input.display:
-            self.query_one(MarkedGrid).sift(event.value.strip())
-            self.sifted()
+            self.query_one(MarkedGrid).filter_by(event.value.strip())
+            self.show_filter_result()
 
     @on(Input.Submitted, ".sift")
-    def _keep_words(self, event: Input.Submitted) -> None:
+    def _accept_filter(self, event: Input.Submitted) -> None:
         event.stop()
-        self._leave()
+        self._leave_filter()
 
-    @on(Filter.Left)
-    def _drop_words(self, event: Filter.Left) -> None:
+    @on(FilterField.FilterCancelled)
+    def _restore_filter(self, event: FilterField.FilterCancelled) -> None:
         event.stop()
-        self.query_one(MarkedGrid).sift(self._before)
-        self.sifted()
-        self._leave()
+        self.query_one(MarkedGrid).filter_by(self._before)
+        self.show_filter_result()
+        self._leave_filter()
 
-    def _leave(self) -> None:
-        field, grid = self.query_one(".sift", Filter), self.query_one(MarkedGrid)
+    def _leave_filter(self) -> None:
+        field, grid = self.query_one(".sift", FilterField), self.query_one(MarkedGrid)
         grid.focus()
-        field.value = grid.words
-        field.display = bool(grid.words)
+        field.value = grid.filter_words
+        field.display = bool(grid.filter_words)
 
-    def sifted(self) -> None: ...
+    def show_filter_result(self) -> None: ...

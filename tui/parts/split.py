@@ -1,4 +1,4 @@
-"""A list and what there is to say of its row under the cursor, side by side where both have room; elsewhere the list alone."""
+"""A list with the explanation of its row beside it where both have room; elsewhere the list alone."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
 from sfumato.tui.terminal.painting import Backdrop
-from sfumato.tui.widgets.facts import lines_in
+from sfumato.tui.widgets.facts import wrap_paragraphs
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Scroll
 from sfumato.tui.widgets.panel import SECOND
 from sfumato.workspace.store.workspace import Workspace
 
-from .page import Beside, Reads, unexpected_error
+from .page import CallInProcess, WorkspaceReader, unexpected_error
 
 DETAIL_PERCENT = 40
 LEAST_DETAIL = 38
@@ -44,7 +44,7 @@ DetailQuery = tuple[object, object, Callable[[Workspace], LaidOut]]
 
 
 class Detail(Scroll):
-    """The row under the cursor, in full."""
+    """Explanation of the row under the cursor."""
 
     DEFAULT_CLASSES = SECOND
     pane_title = "Explanation"
@@ -57,35 +57,38 @@ class Detail(Scroll):
     }
     """
 
-    def take(self, width: int) -> None:
-        """Be so many cells wide, or not there for 0."""
+    def set_width(self, width: int) -> None:
+        """Set the width in cells; 0 hides it."""
         self.display = width > 0
         self.styles.width = max(1, width)
 
 
-class _Side(Vertical, Backdrop):
+class _ListSide(Vertical, Backdrop):
     """The list with what stands above and below it."""
 
 
-class _Sides(Horizontal, Backdrop):
+class _SplitSides(Horizontal, Backdrop):
     pass
 
 
 class TwoPanes(Vertical):
-    """Two panes above each other; beside each other, of the class ``beside``, in a terminal of ``beside_from`` columns or more."""
+    """Two panes above each other, or side by side in a terminal of ``beside_from`` columns or more."""
 
     def __init__(self, id: str, beside_from: int) -> None:  # noqa: A002 (Textual's name)
         super().__init__(id=id)
         self._beside_from = beside_from
-        self.lay_out()
+        self.arrange_panes()
 
-    def lay_out(self) -> None:
-        """Stand as the terminal has room; the screen says when that changes."""
+    def arrange_panes(self) -> None:
+        """Arrange the panes for the terminal's width; the screen calls this when it changes."""
         self.set_class(self.app.size.width >= self._beside_from, "beside")
 
 
-class Split(Reads):
-    """Has the row under the cursor in full beside its list, read in a thread once the cursor rests. ``tab`` goes there to scroll it."""
+class SplitView(WorkspaceReader):
+    """Mixin that explains the row under the cursor beside its list.
+
+    The explanation is read in a thread once the cursor rests. ``tab`` moves the focus there to scroll it.
+    """
 
     least_list: ClassVar[int] = 60
     """Cells in which the list has the columns that a reader needs; the detail takes none of them."""
@@ -97,21 +100,21 @@ class Split(Reads):
     _rests: Timer | None = None
 
     def compose_split(self, *parts: Widget) -> Iterator[Widget]:
-        """``parts``, above each other, and beside them the detail."""
-        with _Sides():
-            with _Side():
+        """Yield ``parts`` above each other, and beside them the explanation."""
+        with _SplitSides():
+            with _ListSide():
                 yield from parts
             detail = Detail()
-            detail.take(self._detail_width)
+            detail.set_width(self._detail_width)
             yield detail
 
     def detail_query(self) -> DetailQuery | None:
-        """The row under the cursor, and how it is read; None where there is none."""
+        """Return the row under the cursor and the query for its explanation; None if there is no row."""
         return None
 
     @property
     def is_split(self) -> bool:
-        """Whether there is room for both."""
+        """Return whether there is room for both."""
         return self._detail_width > 0
 
     @property
@@ -125,30 +128,30 @@ class Split(Reads):
     def list_width(self) -> int:
         return self.app.size.width - SIDES - self._detail_width
 
-    @on(Grid.Highlighted)
-    @on(Grid.Opened)
-    def follow(self) -> None:
-        """Show the row under the cursor, once that rests."""
+    @on(Grid.RowHighlighted)
+    @on(Grid.SourceOpened)
+    def follow_cursor(self) -> None:
+        """Explain the row under the cursor once it rests."""
         if self._rests is not None:
             self._rests.stop()
         if self.is_split:
             self._rests = self.set_timer(REST_SECONDS, self._read_detail)
 
     def on_resize(self) -> None:
-        """Break the lines anew, or read what there was no room for; the list has the keys where it is alone."""
+        """Lay the explanation out in the new width, or read it if there was no room before."""
         for detail in self.query(Detail):
-            detail.take(self._detail_width)
+            detail.set_width(self._detail_width)
         if not self.is_split:
-            self.call_after_refresh(self._give_keys_back)
+            self.call_after_refresh(self._focus_list)
         if self._laid_out is None:
-            self.follow()
+            self.follow_cursor()
         else:
-            self._lay_out()
+            self._draw_detail()
 
-    def _give_keys_back(self) -> None:
-        """Textual leaves nobody with the keys when what has them goes out of sight."""
+    def _focus_list(self) -> None:
+        """Focus the list if the widget with the focus was hidden: Textual would leave no widget with it."""
         if self.is_attached and self.is_on_screen and self.app.focused in (None, self.query_one(Detail)):
-            first = next((one for one in self.query_one(_Side).walk_children(Widget) if one.focusable), None)
+            first = next((one for one in self.query_one(_ListSide).walk_children(Widget) if one.focusable), None)
             if first is not None:
                 first.focus()
 
@@ -156,7 +159,7 @@ class Split(Reads):
         asked = self.detail_query() if self.is_attached else None
         if asked is None:
             self._shown_row = self._laid_out = self._home = None
-            self.query_one(Detail).show("")
+            self.query_one(Detail).show_text("")
             return
         row, query = asked[:2], asked[2]
         if row == self._shown_row:
@@ -164,33 +167,38 @@ class Split(Reads):
         self._shown_row = row
         directory = self.sfumato.directory
 
-        def ask(_: Beside) -> LaidOut:
+        def read_row(_: CallInProcess) -> LaidOut:
             with Workspace.open(directory, read_only=True) as workspace:
                 return query(workspace)
 
-        take = partial(self._take_detail, row)
-        self.call_beside(ask, take, group=DETAIL, refuse=lambda text: self.Answered(take, partial(lines_in, [text])))
-        self.set_timer(WAIT_SECONDS, partial(self._say_reading, row, self._laid_out))
+        take = partial(self._show_detail, row)
+        self.compute_in_processes(
+            read_row,
+            take,
+            group=DETAIL,
+            refuse=lambda text: self.AnswerReceived(take, partial(wrap_paragraphs, [text])),
+        )
+        self.set_timer(WAIT_SECONDS, partial(self._show_reading, row, self._laid_out))
 
     @on(Worker.StateChanged)
-    def _detail_failed(self, event: Worker.StateChanged) -> None:
-        """Say beside the list what nobody had foreseen, and read the row again when the cursor comes back to it."""
+    def _show_detail_error(self, event: Worker.StateChanged) -> None:
+        """Show an unexpected error beside the list, so that the row is read again when the cursor returns."""
         if event.worker.group == DETAIL and event.state is WorkerState.ERROR and event.worker.error is not None:
             self._shown_row = self._laid_out = self._home = None
-            self.query_one(Detail).show(Content(unexpected_error(event.worker.error)))
+            self.query_one(Detail).show_text(Content(unexpected_error(event.worker.error)))
 
-    def _take_detail(self, row: tuple[object, object], laid_out: LaidOut) -> None:
+    def _show_detail(self, row: tuple[object, object], laid_out: LaidOut) -> None:
         if row == self._shown_row:
             self._laid_out = laid_out
-            self._lay_out()
+            self._draw_detail()
             if self._home != row[0]:
                 self._home = row[0]
                 self.query_one(Detail).scroll_home(animate=False)
 
-    def _say_reading(self, row: tuple[object, object], before: LaidOut | None) -> None:
+    def _show_reading(self, row: tuple[object, object], before: LaidOut | None) -> None:
         if self.is_attached and row == self._shown_row and self._home != row[0] and self._laid_out is before:
-            self.query_one(Detail).show(Content.styled(READING, "$text-muted"))
+            self.query_one(Detail).show_text(Content.styled(READING, "$text-muted"))
 
-    def _lay_out(self) -> None:
+    def _draw_detail(self) -> None:
         if self._laid_out is not None and self.is_split:
-            self.query_one(Detail).show(self._laid_out(max(20, self._detail_width - FRAME)))
+            self.query_one(Detail).show_text(self._laid_out(max(20, self._detail_width - FRAME)))

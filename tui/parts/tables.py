@@ -1,6 +1,6 @@
-"""Screens around a table: they declare its columns, what is said of a row, what enter does, and what is exported.
+"""Screens around a table: its columns, the text about a row, what enter does, and what is exported.
 
-The grid lays the columns out, again when the room changes, with the cursor on its row; this leads from the cursor to rows.
+The grid lays the columns out, again when the width changes, with the cursor on its row; this leads from the cursor to rows.
 """
 
 from __future__ import annotations
@@ -14,127 +14,130 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
-from ..session.export import Exportable
+from ..session.export import ScreenExport
 from ..widgets.grid import Grid, LiveGrid
 from ..widgets.lines import KeyLine, Line
-from ..widgets.panel import Edge, Sides
-from ..widgets.tables import Row, Table
+from ..widgets.panel import FrameEdge, FrameSides
+from ..widgets.tables import GridTable, Row
 from .page import Dialog, ScreenResult, grid_exportable
-from .split import DetailQuery, Split
+from .split import DetailQuery, SplitView
 
 if TYPE_CHECKING:
-    _Mixed = Widget
+    _WidgetMixin = Widget
 else:
 
-    class _Mixed:
+    class _WidgetMixin:
         """Textual takes styles from the first base that is a widget: this one has none to give."""
 
 
-class TableScreen(_Mixed, Generic[Row]):
-    """What has one table. The identifiers of its lines begin with ``called``; what the grid shows is exported where ``exports`` names it."""
+class TableScreen(_WidgetMixin, Generic[Row]):
+    """Mixin for a screen with one table.
 
-    called: ClassVar[str] = ""
-    exports: ClassVar[str] = ""
+    The ids of its lines begin with ``id_prefix``; the grid is exported if ``export_file`` is set.
+    """
+
+    id_prefix: ClassVar[str] = ""
+    export_file: ClassVar[str] = ""
 
     @property
     def grid(self) -> LiveGrid:
         return self.query_one(LiveGrid)
 
     @property
-    def here(self) -> Row | None:
-        """The row under the cursor."""
-        found: Row | None = self.grid.here
+    def current_row(self) -> Row | None:
+        """Return the row under the cursor; None if there is none."""
+        found: Row | None = self.grid.current_row
         return found
 
-    def show_rows(self, table: Table[Row], rows: Sequence[Row], want: Hashable | None = None) -> None:
+    def show_rows(self, table: GridTable[Row], rows: Sequence[Row], want: Hashable | None = None) -> None:
         """Show these rows; the cursor goes to the one with the key ``want``, or stays."""
         self.grid.show_table(table, rows, want)
 
-    def reading(self, row: Row) -> Content | str:
-        """What is said of the row under the cursor below the table."""
+    def describe_row(self, row: Row) -> Content | str:
+        """Return the text below the table about the row under the cursor."""
         return ""
 
-    async def chosen(self, row: Row) -> None:
-        """``enter`` on a row."""
+    async def open_row(self, row: Row) -> None:
+        """Open a row that was chosen with ``enter``."""
 
-    def detail(self, row: Row) -> DetailQuery | None:
-        """What stands of a row beside the table, in a screen that is ``Split``."""
+    def detail_of_row(self, row: Row) -> DetailQuery | None:
+        """Return the query for the explanation of a row beside the table, in a ``SplitView``."""
         return None
 
     def detail_query(self) -> DetailQuery | None:
-        here = self.here
-        return None if here is None else self.detail(here)
+        here = self.current_row
+        return None if here is None else self.detail_of_row(here)
 
     def on_grid_highlighted(self) -> None:
-        self.say_reading()
+        self.show_row_text()
 
     def on_grid_opened(self) -> None:
-        self.say_reading()
+        self.show_row_text()
 
-    def say_reading(self) -> None:
-        """Say what there is to say of the row under the cursor."""
-        here = self.here
-        line = next(iter(self.query(f"#{self.called}-reading").results(Static)), None) if self.called else None
-        text = "" if here is None else self.reading(here)
+    def show_row_text(self) -> None:
+        """Show the text about the row under the cursor."""
+        here = self.current_row
+        line = next(iter(self.query(f"#{self.id_prefix}-reading").results(Static)), None) if self.id_prefix else None
+        text = "" if here is None else self.describe_row(here)
         if isinstance(line, Line):
-            line.say(text)
+            line.set_text(text)
         elif line is not None:
             line.update(text)
 
-    async def on_grid_selected(self, event: Grid.Selected) -> None:
-        row = self.grid.value(event.row[-1])
+    async def on_grid_selected(self, event: Grid.RowSelected) -> None:
+        row = self.grid.row_with_key(event.row[-1])
         if row is not None:
-            await self.chosen(row)
+            await self.open_row(row)
 
     def take_focus(self) -> None:
         self.grid.focus()
 
-    def exportable(self) -> Exportable | None:
-        """The table as it is shown."""
-        return grid_exportable(self.grid, self.export_name) if self.exports else None
+    def make_exportable(self) -> ScreenExport | None:
+        """Return the table as it is shown."""
+        return grid_exportable(self.grid, self.export_name) if self.export_file else None
 
     @property
     def export_name(self) -> str:
-        """How the name of the file begins."""
-        return self.exports
+        """Return how the file's name begins."""
+        return self.export_file
 
     @property
     def can_export(self) -> bool:
-        return bool(self.exports) or type(self).exportable is not TableScreen.exportable
+        return bool(self.export_file) or type(self).make_exportable is not TableScreen.make_exportable
 
 
 class TableDialog(TableScreen[Row], Dialog[ScreenResult]):
-    """A table that fills the terminal, in a frame whose lower edge says all of the row under the cursor; below it the keys."""
+    """Table that fills the terminal, with the text about the row under the cursor in the frame's lower edge."""
 
     AUTO_FOCUS = "Grid"
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="whole"):
-            yield Edge(name=f"{self.called}-head")
-            with Sides():
-                yield from self.above()
-                yield from self._table()
-            yield Edge(name="" if self._has_below else f"{self.called}-reading", lower=True)
+            yield FrameEdge(name=f"{self.id_prefix}-head")
+            with FrameSides():
+                yield from self.compose_above_table()
+                yield from self._compose_table()
+            yield FrameEdge(name="" if self._has_widgets_below else f"{self.id_prefix}-reading", lower=True)
             yield KeyLine()
 
-    def above(self) -> Iterator[Widget]:
-        """What stands above the table, under the head in the frame."""
+    def compose_above_table(self) -> Iterator[Widget]:
+        """Yield what stands above the table, under the head in the frame."""
         yield from ()
 
     def make_grid(self) -> LiveGrid:
         return LiveGrid(empty="…")
 
-    def below(self) -> Iterator[Widget]:
-        """What stands below the table; without it what is said of the row stands in the frame."""
+    def compose_below_table(self) -> Iterator[Widget]:
+        """Yield the widgets under the table; without any the text about the row stands in the frame."""
         yield from ()
 
     @property
-    def _has_below(self) -> bool:
-        return type(self).below is not TableDialog.below
+    def _has_widgets_below(self) -> bool:
+        return type(self).compose_below_table is not TableDialog.compose_below_table
 
-    def _table(self) -> Iterator[Widget]:
-        parts = (self.make_grid(), *self.below())
-        return self.compose_split(*parts) if isinstance(self, Split) else iter(parts)
+    def _compose_table(self) -> Iterator[Widget]:
+        parts = (self.make_grid(), *self.compose_below_table())
+        return self.compose_split(*parts) if isinstance(self, SplitView) else iter(parts)
 
-    def say_head(self, text: Content | str) -> None:
-        self.query_one(f"#{self.called}-head", Line).say(text)
+    def set_head(self, text: Content | str) -> None:
+        self.query_one(f"#{self.id_prefix}-head", Line).set_text(text)

@@ -1,4 +1,4 @@
-"""The titles of variables beside the short names that columns have."""
+"""Titles of variables beside their short names."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import lru_cache
 
 
 @lru_cache(maxsize=8)
-def titles_of(recipe_toml: str) -> Mapping[str, str]:
-    """The titles that a recipe gives its variables, by name; none where it cannot be read."""
+def variable_titles(recipe_toml: str) -> Mapping[str, str]:
+    """Return the titles that a recipe gives its variables, by name; none if it cannot be read."""
     try:
         variables = tomllib.loads(recipe_toml).get("variables", {})
     except tomllib.TOMLDecodeError:
@@ -19,12 +19,12 @@ def titles_of(recipe_toml: str) -> Mapping[str, str]:
     return {name: title for name, title in titles.items() if isinstance(title, str) and title}
 
 
-def titled(name: str, titles: Mapping[str, str]) -> str:
-    """``mdvis: visits to a doctor``; the name alone where it has no title."""
+def title_variable(name: str, titles: Mapping[str, str]) -> str:
+    """Return name and title, ``mdvis: visits to a doctor``; the name alone if it has no title."""
     return f"{name}: {titles[name]}" if name in titles else name
 
 
-def first_titled(text: str, titles: Mapping[str, str]) -> str:
-    """A text that begins with a variable's name, as ``lpi, log_normal``, with its title in place of the name."""
+def title_leading_variable(text: str, titles: Mapping[str, str]) -> str:
+    """Replace the variable's name that begins a text, such as ``lpi, log_normal``, by title and name."""
     name, comma, rest = text.partition(",")
     return f"{titles[name]} ({name}){comma}{rest}" if name in titles else text

@@ -1,56 +1,62 @@
-"""Plain mode from its first line to its last: the places, the standard streams, how it ends."""
+"""Start and end of plain mode: its menus, the standard streams, the exit status."""
 
 from __future__ import annotations
 
 import sys
 from typing import NoReturn
 
-from sfumato.workspace.store.runs import find_run, projects
+from sfumato.workspace.store.runs import find_run, list_project_summaries
 from sfumato.workspace.store.workspace import Workspace
 
 from . import data, findings, plan, project_list, release, runs
-from .session import Act, Entry, Menu, Session
-from .talk import Ended, Talk
+from .session import MenuAct, MenuEntry, NumberedMenu, PlainSession
+from .talk import Conversation, ConversationEnded
 
 INTERRUPTED = 130
-PLACES = (project_list.MENU, data.MENU, plan.MENU, runs.MENU, findings.MENU, release.MENU)
+PLACE_MENUS = (project_list.MENU, data.MENU, plan.MENU, runs.MENU, findings.MENU, release.MENU)
 """In the order of the work."""
 
 
-def menus() -> Menu:
-    """The menu of the places."""
-    return Menu("Places", "the parts of Sfumato", [Entry(menu.name, menu.does, _into(menu)) for menu in PLACES])
+def places_menu() -> NumberedMenu:
+    """Return the menu of the places."""
+    return NumberedMenu(
+        "Places",
+        "the parts of Sfumato",
+        [MenuEntry(menu.name, menu.description, _enter_menu(menu)) for menu in PLACE_MENUS],
+    )
 
 
-def _into(menu: Menu) -> Act:
-    def enter(session: Session) -> None:
-        menu.enter(session)
-        session.talk.say("Back in Places.")
+def _enter_menu(menu: NumberedMenu) -> MenuAct:
+    """Return the act that enters a menu."""
+
+    def enter(session: PlainSession) -> None:
+        menu.run_menu(session)
+        session.conversation.say("Back in Places.")
 
     return enter
 
 
-def begin(workspace: Workspace, run_id: int | None = None) -> int:
-    """Talk on the standard streams until the end; the exit status: 0, 1 where a script was stopped, 130 after Ctrl-C."""
+def run_plain_mode(workspace: Workspace, run_id: int | None = None) -> int:
+    """Run plain mode on the standard streams until it ends; return the exit status: 0, 1 where a script was stopped, 130 after Ctrl-C."""
     if (reconfigure := getattr(sys.stdout, "reconfigure", None)) is not None:
         reconfigure(errors="backslashreplace")
-    talk = Talk(sys.stdin.buffer, sys.stdout, script=not sys.stdin.isatty())
+    talk = Conversation(sys.stdin.buffer, sys.stdout, script=not sys.stdin.isatty())
     try:
-        converse(Session(talk, workspace), run_id)
-    except Ended as ended:
+        hold_conversation(PlainSession(talk, workspace), run_id)
+    except ConversationEnded as ended:
         return ended.status
     except KeyboardInterrupt:
         talk.say("Interrupted; Sfumato ends.")
         return INTERRUPTED
 
 
-def converse(session: Session, run_id: int | None = None) -> NoReturn:
-    """The whole conversation; it ends by Ended or KeyboardInterrupt."""
-    talk = session.talk
+def hold_conversation(session: PlainSession, run_id: int | None = None) -> NoReturn:
+    """Hold the whole conversation; it ends by ConversationEnded or KeyboardInterrupt."""
+    talk = session.conversation
     talk.say(f"Sfumato, plain mode. Workspace: {session.workspace.directory}.")
     talk.say("Every question names its answers and its default; an empty line takes the default.")
     talk.say("The manual describes this mode: sfumato help plain.")
-    known = projects(session.workspace)
+    known = list_project_summaries(session.workspace)
     if run_id is not None:
         session.open_run(find_run(session.workspace, run_id))
         talk.say(f"Run {run_id} is open.")
@@ -58,7 +64,7 @@ def converse(session: Session, run_id: int | None = None) -> NoReturn:
         session.open_project(known[0])
     else:
         talk.say("No project yet. Projects runs the demo or imports a file.")
-    places = menus()
+    places = places_menu()
     while True:
-        places.enter(session)
+        places.run_menu(session)
         talk.say("This is the first menu; quit ends Sfumato.")

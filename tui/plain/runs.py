@@ -1,115 +1,118 @@
-"""Runs: start one and follow it, list, open, resume, delete."""
+"""The menu Runs: start one and follow it, list, open, resume, delete."""
 
 from __future__ import annotations
 
 from sfumato.engine.errors import EngineError
 from sfumato.engine.wording import count_noun
-from sfumato.workspace.reporting.words import duration, thresholds_text
-from sfumato.workspace.store.runs import Run, RunState, find_run, run_lines
-from sfumato.workspace.views.results import verdicts_of
+from sfumato.workspace.reporting.words import duration_text, thresholds_text
+from sfumato.workspace.store.runs import RunState, StoredRun, find_run, summarise_runs
+from sfumato.workspace.views.results import read_verdicts
 
 from .run_words import run_text
-from .session import Entry, Menu, Session
-from .talk import NotPossible
+from .session import MenuEntry, NumberedMenu, PlainSession
+from .talk import ActNotPossible
 
 
-def list_runs(session: Session) -> None:
-    """Every run of the open project in a line."""
-    project = session.project()
-    session.talk.say(f"Project {project.name}: {count_noun(project.runs, 'run')}.")
+def list_runs(session: PlainSession) -> None:
+    """Print every run of the open project in a line."""
+    project = session.current_project()
+    session.conversation.say(f"Project {project.name}: {count_noun(project.runs, 'run')}.")
     session.list_runs()
 
 
-def start(session: Session) -> None:
-    """Run the plan of the open project, after its cost and a question."""
-    from sfumato.workspace.plan.edits import plan_view
+def start_run(session: PlainSession) -> None:
+    """Run the plan of the open project, after showing its cost and asking."""
+    from sfumato.workspace.plan.edits import parse_plan
     from sfumato.workspace.service.prepare import enter_plan_run
 
-    from .plan import cost_lines, problem_of
+    from .plan import cost_lines, plan_problem
 
-    project, draft = session.project(), session.draft()
-    view = plan_view(draft.toml)
-    if problem := problem_of(view):
-        raise NotPossible(f"the plan of project {project.name} cannot be run yet: {problem}.")
-    session.talk.say_all([f"Warning: {one}." for one in view.threshold_warnings])
-    session.talk.say_all(cost_lines(session, draft))
-    if not session.talk.confirm(f"Run the plan of project {project.name}?", default=True):
+    project, draft = session.current_project(), session.plan_draft()
+    view = parse_plan(draft.toml)
+    if problem := plan_problem(view):
+        raise ActNotPossible(f"the plan of project {project.name} cannot be run yet: {problem}.")
+    session.conversation.print_lines([f"Warning: {one}." for one in view.threshold_warnings])
+    session.conversation.print_lines(cost_lines(session, draft))
+    if not session.conversation.confirm(f"Run the plan of project {project.name}?", default=True):
         return
     session.open_run(find_run(session.workspace, enter_plan_run(session.workspace, draft)))
-    carry_on(session)
+    follow_open_run(session)
 
 
-def carry_on(session: Session) -> None:
-    """Follow the open run to its end, and say how it ended. Raises EngineError where it failed, KeyboardInterrupt after Ctrl-C."""
-    from ..session.run_progress import Progress, wait_for
+def follow_open_run(session: PlainSession) -> None:
+    """Follow the open run to its end, and print how it ended. Raises EngineError where it failed, KeyboardInterrupt after Ctrl-C."""
+    from ..session.run_progress import ProgressLines, wait_for
 
     assert session.run_id is not None
     run_id = session.run_id
-    session.talk.say(f"Run {run_id} has started. Ctrl-C interrupts it; Resume continues it later.")
+    session.conversation.say(f"Run {run_id} has started. Ctrl-C interrupts it; Resume continues it later.")
     try:
-        run = wait_for(session.workspace, [run_id], session.jobs, Progress(session.talk.say))[0]
+        run = wait_for(session.workspace, [run_id], session.jobs, ProgressLines(session.conversation.say))[0]
     except KeyboardInterrupt:
-        session.talk.say(f"Run {run_id} is interrupted; its finished steps are kept, and Resume continues it.")
+        session.conversation.say(f"Run {run_id} is interrupted; its finished steps are kept, and Resume continues it.")
         raise
-    _end(session, run)
+    _say_run_end(session, run)
 
 
-def _end(session: Session, run: Run) -> None:
+def _say_run_end(session: PlainSession, run: StoredRun) -> None:
+    """Print the verdicts of a finished run. Raises EngineError where it failed and ActNotPossible where it was stopped."""
     if run.state is RunState.FAILED:
         raise EngineError(f"run {run.id} failed: {run.error}")
     if run.state is not RunState.DONE:
-        raise NotPossible(f"run {run.id} is {run.state}; Resume continues it.")
-    verdicts = verdicts_of(session.workspace, run.id)
+        raise ActNotPossible(f"run {run.id} is {run.state}; Resume continues it.")
+    verdicts = read_verdicts(session.workspace, run.id)
     judged = thresholds_text(verdicts) if verdicts else "its recipe sets no threshold"
-    session.talk.say(f"Run {run.id} is done after {duration(run.seconds)}: {judged}. Findings has the verdicts.")
+    session.conversation.say(
+        f"Run {run.id} is done after {duration_text(run.seconds)}: {judged}. Findings has the verdicts."
+    )
 
 
-def open_run(session: Session) -> None:
-    """Make a run the one that Findings and Release speak of."""
+def open_run(session: PlainSession) -> None:
+    """Open a run: Findings and Release are about it."""
     run = session.ask_run("Which run?")
     session.open_run(run)
-    session.talk.say(f"Run {run.id} is open.")
+    session.conversation.say(f"Run {run.id} is open.")
 
 
-def resume(session: Session) -> None:
-    """Continue a run that was interrupted, cancelled or failed, or that nobody works on."""
-    from sfumato.workspace.jobs.queue import resume as queue_again
+def resume_a_run(session: PlainSession) -> None:
+    """Resume a run that was interrupted, cancelled or failed, or that has no worker."""
+    from sfumato.workspace.jobs.queue import requeue_run as queue_again
 
     run = session.ask_run("Which run continues?")
     if run.state is RunState.DONE:
-        raise NotPossible(f"run {run.id} is done already.")
+        raise ActNotPossible(f"run {run.id} is done already.")
     queue_again(session.workspace, run.id)
     session.open_run(run)
-    carry_on(session)
+    follow_open_run(session)
 
 
-def delete(session: Session) -> None:
+def delete_a_run(session: PlainSession) -> None:
     """Delete a run, after a question."""
     from sfumato.workspace.service.deletion import delete_run, pending_removal_text
 
     run = session.ask_run("Delete which run?")
-    session.talk.say(
+    session.conversation.say(
         f"Deleting removes run {run_text(run)} with its datasets and results for good. The audit log keeps that there was such a run."
     )
-    if not session.talk.confirm(f"Delete run {run.id}?", default=False):
-        session.talk.say(f"Run {run.id} is kept.")
+    if not session.conversation.confirm(f"Delete run {run.id}?", default=False):
+        session.conversation.say(f"Run {run.id} is kept.")
         return
     left = delete_run(session.workspace, run.id)
-    session.waived.pop(run.id, None)
-    session.talk.say(f"Run {run.id} is deleted{pending_removal_text(left)}.")
-    lines = run_lines(session.workspace, run.project_id)
+    session.waiver_reasons.pop(run.id, None)
+    session.conversation.say(f"Run {run.id} is deleted{pending_removal_text(left)}.")
+    lines = summarise_runs(session.workspace, run.project_id)
     session.run_id = lines[0].run.id if lines else None
-    session.talk.say("No run is open." if session.run_id is None else f"Run {session.run_id} is open.")
+    session.conversation.say("No run is open." if session.run_id is None else f"Run {session.run_id} is open.")
 
 
-MENU = Menu(
+MENU = NumberedMenu(
     "Runs",
     "run the plan, and look after runs",
     (
-        Entry("List runs", "state, time and thresholds of each", list_runs),
-        Entry("Start a run", "runs the plan, with its progress", start),
-        Entry("Open a run", "Findings and Release then speak of it", open_run),
-        Entry("Resume a run", "continues one that was interrupted or failed", resume),
-        Entry("Delete a run", "for good, after a question", delete),
+        MenuEntry("List runs", "state, time and thresholds of each", list_runs),
+        MenuEntry("Start a run", "runs the plan, with its progress", start_run),
+        MenuEntry("Open a run", "Findings and Release then speak of it", open_run),
+        MenuEntry("Resume a run", "continues one that was interrupted or failed", resume_a_run),
+        MenuEntry("Delete a run", "for good, after a question", delete_a_run),
     ),
 )

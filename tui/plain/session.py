@@ -1,4 +1,4 @@
-"""A session of plain mode: its workspace, the project and the run that are open, and what a menu is."""
+"""A session of plain mode: its workspace, the open project and run, and the menus."""
 
 from __future__ import annotations
 
@@ -8,65 +8,82 @@ from functools import partial
 
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.errors import NotFound
-from sfumato.workspace.jobs.settings import JOBS
-from sfumato.workspace.plan.drafts import Draft, draft_of
-from sfumato.workspace.store.runs import Project, Run, RunState, find_run, projects, run_lines
+from sfumato.workspace.jobs.settings import DEFAULT_JOBS
+from sfumato.workspace.plan.drafts import PlanDraft, find_draft
+from sfumato.workspace.store.runs import (
+    ProjectSummary,
+    RunState,
+    StoredRun,
+    find_run,
+    list_project_summaries,
+    summarise_runs,
+)
 from sfumato.workspace.store.workspace import Workspace
 
-from ..session.error_messages import message_of
-from .run_words import run_text, state_text
-from .talk import Back, Ended, NotPossible, Talk
+from ..session.error_messages import error_message_for_user
+from .run_words import run_outcome_text, run_text
+from .talk import ActNotPossible, Conversation, ConversationEnded, GoBack
 
 
 @dataclass
-class Session:
-    """Whose turn it is: ``waived`` are the justifications of this session by run and check."""
+class PlainSession:
+    """A session of plain mode.
 
-    talk: Talk
+    conversation: questions and answers
+    jobs: number of tasks computed at the same time
+    project_id, run_id: the open project and run
+    waiver_reasons: justifications of this session by run and check
+    """
+
+    conversation: Conversation
     workspace: Workspace
-    jobs: int = JOBS
+    jobs: int = DEFAULT_JOBS
     project_id: int | None = None
     run_id: int | None = None
-    waived: dict[int, dict[str, str]] = field(default_factory=dict)
+    waiver_reasons: dict[int, dict[str, str]] = field(default_factory=dict)
 
-    def open_project(self, project: Project) -> None:
+    def open_project(self, project: ProjectSummary) -> None:
         """Open a project with its newest run."""
         self.project_id = project.id
         self.run_id = None if project.last is None else project.last.run.id
         run = "no run yet" if self.run_id is None else f"run {self.run_id} is open"
-        self.talk.say(f"Project {project.name} is open; {run}.")
+        self.conversation.say(f"Project {project.name} is open; {run}.")
 
-    def open_run(self, run: Run) -> None:
+    def open_run(self, run: StoredRun) -> None:
         self.project_id, self.run_id = run.project_id, run.id
 
-    def project(self) -> Project:
-        """The open project. Raises NotPossible."""
-        found = [one for one in projects(self.workspace) if one.id == self.project_id]
+    def current_project(self) -> ProjectSummary:
+        """Return the open project. Raises ActNotPossible."""
+        found = [one for one in list_project_summaries(self.workspace) if one.id == self.project_id]
         if not found:
-            raise NotPossible("no project is open. In Projects, run the demo, import a file or open a project first.")
+            raise ActNotPossible(
+                "no project is open. In Projects, run the demo, import a file or open a project first."
+            )
         return found[0]
 
-    def draft(self) -> Draft:
-        """The plan of the open project. Raises NotPossible."""
-        project = self.project()
-        draft = draft_of(self.workspace, project.id)
+    def plan_draft(self) -> PlanDraft:
+        """Return the plan of the open project. Raises ActNotPossible."""
+        project = self.current_project()
+        draft = find_draft(self.workspace, project.id)
         if draft is None:
-            raise NotPossible(f"project {project.name} has no data. In Projects, import a file first.")
+            raise ActNotPossible(f"project {project.name} has no data. In Projects, import a file first.")
         return draft
 
     def list_runs(self) -> None:
-        """The runs of the open project, the newest first. Lines have no numbers: runs have their own."""
-        lines = run_lines(self.workspace, self.project().id)
-        self.talk.say_all([f"Run {run_text(one.run)}: {state_text(self.workspace, one)}." for one in lines])
+        """Print the runs of the open project, the newest first. The lines are not numbered: runs have their own numbers."""
+        lines = summarise_runs(self.workspace, self.current_project().id)
+        self.conversation.print_lines(
+            [f"Run {run_text(one.run)}: {run_outcome_text(self.workspace, one)}." for one in lines]
+        )
 
-    def ask_run(self, question: str, *, done: bool = False) -> Run:
-        """A run of the open project, the open one by default. Raises NotPossible where there is none, or it has not ended well."""
-        project = self.project()
+    def ask_run(self, question: str, *, must_be_done: bool = False) -> StoredRun:
+        """Ask for a run of the open project, the open one by default. Raises ActNotPossible where there is none, or it has not ended well."""
+        project = self.current_project()
         if not project.runs:
-            raise NotPossible(f"project {project.name} has no run. In Runs, start one first.")
+            raise ActNotPossible(f"project {project.name} has no run. In Runs, start one first.")
         default = "" if self.run_id is None else str(self.run_id)
 
-        def check(answer: str) -> Run:
+        def check(answer: str) -> StoredRun:
             try:
                 run = find_run(self.workspace, answer)
             except NotFound as error:
@@ -75,62 +92,75 @@ class Session:
                 raise BadInput("", f"Run {run.id} belongs to another project.")
             return run
 
-        run = self.talk.ask(question, "the number or the name of a run, or last", check, default, self.list_runs)
-        self.talk.say(f"Run: {run_text(run)}.")
-        if done and run.state is not RunState.DONE:
-            raise NotPossible(f"run {run.id} is {run.state}; only a run that is done has findings and can be released.")
+        run = self.conversation.ask(
+            question, "the number or the name of a run, or last", check, default, self.list_runs
+        )
+        self.conversation.say(f"Run: {run_text(run)}.")
+        if must_be_done and run.state is not RunState.DONE:
+            raise ActNotPossible(
+                f"run {run.id} is {run.state}; only a run that is done has findings and can be released."
+            )
         return run
 
 
-Act = Callable[[Session], None]
+MenuAct = Callable[[PlainSession], None]
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A line of a menu: its name, what it does, and the act."""
+class MenuEntry:
+    """A line of a menu.
+
+    name: what the user types
+    description: what the act does
+    act: function of the session
+    """
 
     name: str
-    does: str
-    act: Act
+    description: str
+    act: MenuAct
 
 
 @dataclass(frozen=True)
-class Menu:
-    """A place and its acts, in an order that never changes: a number means the same in every state of a workspace."""
+class NumberedMenu:
+    """A place and its acts, in an order that never changes: a number means the same in every state of a workspace.
+
+    description: what the place is for
+    entries: the acts
+    """
 
     name: str
-    does: str
-    entries: Sequence[Entry]
+    description: str
+    entries: Sequence[MenuEntry]
 
-    def lines(self) -> list[str]:
-        return [f"{entry.name}: {entry.does}" for entry in self.entries]
+    def entry_lines(self) -> list[str]:
+        return [f"{entry.name}: {entry.description}" for entry in self.entries]
 
-    def describe(self, talk: Talk) -> None:
-        talk.say(f"{self.name}: {self.does}.")
-        talk.list(self.lines())
+    def print_entries(self, conversation: Conversation) -> None:
+        conversation.say(f"{self.name}: {self.description}.")
+        conversation.print_numbered(self.entry_lines())
 
-    def enter(self, session: Session) -> None:
-        """List the acts, then ask for one after another until somebody goes back. Raises Ended."""
+    def run_menu(self, session: PlainSession) -> None:
+        """List the acts, then ask for one after another until the user goes back. Raises ConversationEnded."""
         names = [entry.name for entry in self.entries]
-        self.describe(session.talk)
+        self.print_entries(session.conversation)
         while True:
             try:
-                at = session.talk.choose(
-                    f"{self.name}: which act?", names, "help", partial(self.describe, session.talk)
+                at = session.conversation.choose(
+                    f"{self.name}: which act?", names, "help", partial(self.print_entries, session.conversation)
                 )
-            except Back:
+            except GoBack:
                 return
-            self.carry_out(self.entries[at], session)
+            self.run_entry(self.entries[at], session)
 
-    def carry_out(self, entry: Entry, session: Session) -> None:
-        """One act, whatever becomes of it. Raises Ended, KeyboardInterrupt and BrokenPipeError."""
+    def run_entry(self, entry: MenuEntry, session: PlainSession) -> None:
+        """Run one act and print how it failed, if it did. Raises ConversationEnded, KeyboardInterrupt and BrokenPipeError."""
         try:
             entry.act(session)
-        except Back:
-            session.talk.say(f"Back in {self.name}.")
-        except (Ended, BrokenPipeError):
+        except GoBack:
+            session.conversation.say(f"Back in {self.name}.")
+        except (ConversationEnded, BrokenPipeError):
             raise
-        except NotPossible as error:
-            session.talk.failed(str(error))
+        except ActNotPossible as error:
+            session.conversation.report_failure(str(error))
         except Exception as error:  # noqa: BLE001  (no traceback reaches a user; the details go to the log)
-            session.talk.failed(f"{message_of(error).rstrip('.')}.")
+            session.conversation.report_failure(f"{error_message_for_user(error).rstrip('.')}.")

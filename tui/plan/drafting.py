@@ -1,4 +1,4 @@
-"""The dialog that drafts a plan: what it is wanted for, and what is asked of it, preselected by what the roles allow."""
+"""The dialog that drafts a plan: its goal and requirements, preselected by what the roles allow."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from sfumato.engine.data.schema import Role, Variable
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import count_noun
-from sfumato.tui.parts.fields import Field
-from sfumato.workspace.jobs.settings import JOBS
-from sfumato.workspace.reporting.words import mark
+from sfumato.tui.parts.fields import FormField
+from sfumato.workspace.jobs.settings import DEFAULT_JOBS
+from sfumato.workspace.reporting.words import sign_for
 from sfumato.workspace.store.workspace import Workspace
 
 from ..parts.form import Form
-from ..parts.page import Beside
+from ..parts.page import CallInProcess
 from .plan_history import EditsPlan
 
 if TYPE_CHECKING:
-    from sfumato.workspace.plan.drafting import Wanted
+    from sfumato.workspace.plan.drafting import DraftRequest
     from sfumato.workspace.service.draft_data import DraftedText
 
-WANTS = ("synthesis", "anonymisation", "evaluation")
-MADE = ("sensitive only", "all")
-DRAWN = ("from models", "from tables")
+GOALS = ("synthesis", "anonymisation", "evaluation")
+SYNTHESISED = ("sensitive only", "all")
+DRAW_METHODS = ("from models", "from tables")
 AUDIENCES = ("public", "contract", "enclave")
 MOST_CHANGES = 3
 """Changes of kept columns that the notice of a draft lists; the comments of the plan have all."""
@@ -38,7 +38,7 @@ NO_ROLES = "No variable has a role yet: mark what an intruder may know of a pers
 
 
 class DraftForm(Form):
-    """Answers what is wanted, as a table of ``draft_fields``, for these variables."""
+    """The form for a draft of these variables; it answers a table of ``draft_fields``."""
 
     manual = "tutorial draft a recipe"
 
@@ -49,51 +49,55 @@ class DraftForm(Form):
     def __init__(self, variables: Sequence[Variable], toml: str, records: int) -> None:
         self._variables, self._toml, self._records = tuple(variables), toml, records
         self._cost = ""
-        super().__init__("Draft a plan", draft_fields(self._variables, planned_audience(toml)), self._check_wanted)
+        super().__init__("Draft a plan", draft_fields(self._variables, planned_audience(toml)), self._check_request)
 
-    def compose_beside(self) -> ComposeResult:
-        """What becomes of which variables, and what it will take."""
+    def compose_extra(self) -> ComposeResult:
+        """Yield what happens to which variables, and the cost."""
         yield Static(id="draft-says", markup=False)
 
-    def _check_wanted(self, answers: dict[str, Any]) -> None:
+    def _check_request(self, answers: dict[str, Any]) -> None:
         self._cost = ""
-        wanted = asked_wanted(answers)
-        _ask_roles(self._variables, answers)
+        wanted = draft_request_from_answers(answers)
+        _check_roles(self._variables, answers)
         from sfumato.workspace.service.costs import draft_cost_text
 
         with Workspace.open(self.sfumato.directory, read_only=True) as workspace:
-            self._cost = draft_cost_text(workspace, self._toml, self._records, wanted, JOBS)
+            self._cost = draft_cost_text(workspace, self._toml, self._records, wanted, DEFAULT_JOBS)
 
-    @on(Form.Checked)
-    def _say(self, event: Form.Checked) -> None:
-        said = "" if event.problem else "\n".join(filter(None, [*_says(self._variables, event.table), self._cost]))
+    @on(Form.FieldsChecked)
+    def _show_consequences(self, event: Form.FieldsChecked) -> None:
+        said = (
+            ""
+            if event.problem
+            else "\n".join(filter(None, [*_consequence_lines(self._variables, event.table), self._cost]))
+        )
         self.query_one("#draft-says", Static).update(said)
 
 
 class DraftsPlan(EditsPlan):
-    """Has a plan drafted by another process, which reads the values."""
+    """Mixin of a tab that drafts a plan in another process, which reads the values."""
 
     @dataclass
-    class Drafted(Message):
-        """A plan was drafted, and may take the place of the one there is."""
+    class PlanDrafted(Message):
+        """A drafted plan that may replace the present one."""
 
-        found: DraftedText
+        draft: DraftedText
 
-    def draft_apart(self, wanted: Wanted, toml: str) -> None:
-        """Have what is wanted drafted for the records that a plan describes; ``Drafted`` brings it."""
+    def draft_in_process(self, wanted: DraftRequest, toml: str) -> None:
+        """Draft a plan in another process for the records that a plan describes, and post ``PlanDrafted``."""
         self.sfumato.say("The plan is being drafted")
         directory, project_id = self.sfumato.directory, self._project_id
 
-        def draft(call: Beside) -> DraftedText:
+        def draft(call: CallInProcess) -> DraftedText:
             from sfumato.workspace.service.draft_data import RoleAssignment, draft_project
 
             return call(draft_project, directory, project_id, wanted, RoleAssignment(), toml, what="the draft")
 
-        self.call_beside(draft, self.Drafted, group="draft")
+        self.compute_in_processes(draft, self.PlanDrafted, group="draft")
 
 
 def planned_audience(toml: str) -> str:
-    """Return the audience that a plan names, the public where it names none or cannot be read."""
+    """Return the audience that a plan names; the public where it names none or cannot be read."""
     try:
         named = read_toml(toml).get("release", {}).get("audience")
     except (BadInput, AttributeError):
@@ -101,29 +105,29 @@ def planned_audience(toml: str) -> str:
     return named if named in AUDIENCES else AUDIENCES[0]
 
 
-def draft_fields(variables: Sequence[Variable], audience: str = AUDIENCES[0]) -> list[Field]:
-    """The form: synthesis where a variable is sensitive, else anonymisation."""
-    sensitive, known = _of(variables, Role.SENSITIVE), _of(variables, Role.QUASI_IDENTIFIER)
+def draft_fields(variables: Sequence[Variable], audience: str = AUDIENCES[0]) -> list[FormField]:
+    """Return the fields of the form: the goal is synthesis where a variable is sensitive, else anonymisation."""
+    sensitive, known = _names_with_role(variables, Role.SENSITIVE), _names_with_role(variables, Role.QUASI_IDENTIFIER)
     want = "synthesis" if sensitive or not known else "anonymisation"
     classes, models = ("goal", ("anonymisation",)), ("goal", ("synthesis",))
     return [
-        Field("goal", "synthetic records, a k-anonymous table, or an evaluation of existing files",
-              value=want, choices=WANTS),
-        Field("k", "fewest records of a class; default: what the audience requires", "value", when=classes),
-        Field("l", "fewest different sensitive values in a class; default: any", "value", when=classes),
-        Field("t", "largest distance of a class's sensitive values from the whole table's, above 0 to 1; default: any", "value", when=classes),
-        Field("synthesise", "which variables are synthesised", value=MADE[0], choices=MADE, when=models),
-        Field("drawn", "from a model of each variable, or from protected tables of counts, which are published too; with noise where the policy has an epsilon",
-              value=DRAWN[0], choices=DRAWN, when=models),
-        Field("m", "how many datasets are drawn", "value", 5, when=models),
-        Field("audience", "who receives the release; kept columns become coarser or synthetic until they meet its limits",
+        FormField("goal", "synthetic records, a k-anonymous table, or an evaluation of existing files",
+              value=want, choices=GOALS),
+        FormField("k", "fewest records of a class; default: what the audience requires", "value", shown_when=classes),
+        FormField("l", "fewest different sensitive values in a class; default: any", "value", shown_when=classes),
+        FormField("t", "largest distance of a class's sensitive values from the whole table's, above 0 to 1; default: any", "value", shown_when=classes),
+        FormField("synthesise", "which variables are synthesised", value=SYNTHESISED[0], choices=SYNTHESISED, shown_when=models),
+        FormField("drawn", "from a model of each variable, or from protected tables of counts, which are published too; with noise where the policy has an epsilon",
+              value=DRAW_METHODS[0], choices=DRAW_METHODS, shown_when=models),
+        FormField("m", "how many datasets are drawn", "value", 5, shown_when=models),
+        FormField("audience", "who receives the release; kept columns become coarser or synthetic until they meet its limits",
               value=audience, choices=AUDIENCES),
     ]  # fmt: skip
 
 
-def asked_wanted(answers: Mapping[str, Any]) -> Wanted:
-    """What a form asks of a draft. Raises BadInput."""
-    from sfumato.workspace.plan.drafting import Wanted
+def draft_request_from_answers(answers: Mapping[str, Any]) -> DraftRequest:
+    """Convert the answers to the request for a draft. Raises BadInput."""
+    from sfumato.workspace.plan.drafting import DraftRequest
 
     want, k, m, l, t = (answers.get(name) for name in ("goal", "k", "m", "l", "t"))  # noqa: E741
     for name, number, least in (("k", k, 2), ("m", m, 1)):
@@ -139,34 +143,34 @@ def asked_wanted(answers: Mapping[str, Any]) -> Wanted:
     if t is not None and t > 1:
         raise BadInput("t", "must be at most 1")
     l_asked, t_asked = (None if number is None else float(number) for number in (l, t))
-    tables = want == "synthesis" and answers.get("drawn") == DRAWN[1]
-    return Wanted(
+    tables = want == "synthesis" and answers.get("drawn") == DRAW_METHODS[1]
+    return DraftRequest(
         want, answers.get("synthesise") == "all", m or 5, k, l_asked, None, t_asked,
         tables=tables, audience=answers.get("audience"),
     )  # fmt: skip
 
 
-def _ask_roles(variables: Sequence[Variable], answers: Mapping[str, Any]) -> None:
-    """BadInput where the roles do not say what is asked for."""
-    sensitive, known = _of(variables, Role.SENSITIVE), _of(variables, Role.QUASI_IDENTIFIER)
+def _check_roles(variables: Sequence[Variable], answers: Mapping[str, Any]) -> None:
+    """Raise BadInput where the roles do not suffice for the request."""
+    sensitive, known = _names_with_role(variables, Role.SENSITIVE), _names_with_role(variables, Role.QUASI_IDENTIFIER)
     if not sensitive and not known:
         raise BadInput("roles", NO_ROLES)
     if answers["goal"] == "anonymisation" and not known:
         raise BadInput("roles", "an anonymisation needs quasi-identifiers: mark what an intruder may know of a person")
-    if answers["goal"] != "anonymisation" and not sensitive and not _makes_all(answers):
+    if answers["goal"] != "anonymisation" and not sensitive and not _synthesises_all(answers):
         raise BadInput("roles", "no variable is sensitive: mark those to be synthesised, or set made = all")
 
 
-def _makes_all(answers: Mapping[str, Any]) -> bool:
-    """Whether every variable is made: tables are of all of them."""
-    return answers.get("synthesise") == "all" or answers.get("drawn") == DRAWN[1]
+def _synthesises_all(answers: Mapping[str, Any]) -> bool:
+    """Whether every variable is synthesised: tables are of all of them."""
+    return answers.get("synthesise") == "all" or answers.get("drawn") == DRAW_METHODS[1]
 
 
-def _says(variables: Sequence[Variable], answers: Mapping[str, Any]) -> list[str]:
-    sensitive, known = _of(variables, Role.SENSITIVE), _of(variables, Role.QUASI_IDENTIFIER)
+def _consequence_lines(variables: Sequence[Variable], answers: Mapping[str, Any]) -> list[str]:
+    sensitive, known = _names_with_role(variables, Role.SENSITIVE), _names_with_role(variables, Role.QUASI_IDENTIFIER)
     every = [v.name for v in variables if v.role is not Role.IDENTIFIER]
     want = answers["goal"]
-    changed = known if want == "anonymisation" else every if _makes_all(answers) else sensitive
+    changed = known if want == "anonymisation" else every if _synthesises_all(answers) else sensitive
     word = {"synthesis": "synthesised", "anonymisation": "generalised", "evaluation": "scored"}[want]
     kept = [name for name in every if name not in changed]
     judged = kept if answers.get("audience") == "public" else [name for name in kept if name in known]
@@ -179,23 +183,23 @@ def _says(variables: Sequence[Variable], answers: Mapping[str, Any]) -> list[str
         "coarser or left out" if want == "anonymisation" else "unchanged, coarser or synthesised, as the limits require"
     )
     parts = [
-        f"{word}: {_few(changed)}",
-        f"{treatment}: {_few(judged)}" if judged else "",
-        f"unchanged: {_few(unchanged)}" if unchanged else "",
+        f"{word}: {_first_names(changed)}",
+        f"{treatment}: {_first_names(judged)}" if judged else "",
+        f"unchanged: {_first_names(unchanged)}" if unchanged else "",
     ]
     return [part for part in parts if part]
 
 
-def _few(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
-def _of(variables: Sequence[Variable], role: Role) -> list[str]:
+def _names_with_role(variables: Sequence[Variable], role: Role) -> list[str]:
     return [variable.name for variable in variables if variable.role is role]
 
 
-def drafted_words(found: DraftedText) -> str:
-    """What was drafted, and what nothing in it answers."""
+def draft_text(found: DraftedText) -> str:
+    """Describe what was drafted, and which questions nothing in it answers."""
     plural = {
         "synthesis": "synthesis steps",
         "anonymisation": "anonymisation steps",
@@ -208,4 +212,6 @@ def drafted_words(found: DraftedText) -> str:
     changes = [*found.changes[:MOST_CHANGES]]
     if more := len(found.changes) - len(changes):
         changes.append(f"{count_noun(more, 'more column')} changed for the audience: see the comments of the plan.")
-    return " ".join([f"{mark('pass')} Drafted: {', '.join(counts)}.", *found.warnings, *changes, "u takes it back."])
+    return " ".join(
+        [f"{sign_for('pass')} Drafted: {', '.join(counts)}.", *found.warnings, *changes, "u takes it back."]
+    )

@@ -1,4 +1,4 @@
-"""The guided form: how many records are enough, asked in plain words."""
+"""The guided form for the smallest sufficient sample, asked in plain words."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from textual.widgets.option_list import Option
 
 from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
-from sfumato.tui.parts.fields import Field
+from sfumato.tui.parts.fields import FormField
 from sfumato.tui.session import jobs
-from sfumato.tui.widgets.entries import Options
-from sfumato.tui.widgets.panel import Box
+from sfumato.tui.widgets.entries import PagedOptionList
+from sfumato.tui.widgets.panel import DialogBox
 from sfumato.workspace.service.guided_minimisation import ProjectTable, list_project_tables
 from sfumato.workspace.visible_text import replace_unprintable
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from sfumato.tui.session.app_protocol import AppProtocol
     from sfumato.workspace.store.workspace import Workspace
 
-WHAT = """How many records have to be collected, so that an analysis can be done on anonymised data?
+PURPOSE = """How many records have to be collected, so that an analysis can be done on anonymised data?
 Samples of growing size are drawn from a table that you have, made anonymous, and compared with what they were. \
 The answer is the smallest size at which the anonymised data are always good enough."""
 NONE = "This project has no data yet. Leave with escape, and press n in Runs."
 
 
 class GuidedMinimisation(Dialog[ProjectTable]):
-    """Says what will be done, and answers the table to do it on."""
+    """The dialog that explains the search for the smallest sample; it answers the table to run it on."""
 
     manual = "app smallest sample"
 
@@ -52,16 +52,16 @@ class GuidedMinimisation(Dialog[ProjectTable]):
         self._found: Sequence[ProjectTable] = ()
 
     def compose(self) -> ComposeResult:
-        """What it is about, and the tables."""
-        with Box("Smallest sample: choose the data", "enter chooses, esc closes", tall=True):
-            yield Static(WHAT, id="guided-what", markup=False)
-            yield Options(compact=True)
+        """Yield the explanation and the tables."""
+        with DialogBox("Smallest sample: choose the data", "enter chooses, esc closes", tall=True):
+            yield Static(PURPOSE, id="guided-what", markup=False)
+            yield PagedOptionList(compact=True)
 
     def read_query(self) -> Callable[[Workspace], Sequence[ProjectTable]]:
         project_id = self._project_id
         return lambda workspace: list_project_tables(workspace, project_id)
 
-    def take(self, answer: Sequence[ProjectTable]) -> None:
+    def show_answer(self, answer: Sequence[ProjectTable]) -> None:
         self._found = answer
         options = self.query_one(OptionList)
         texts = [
@@ -76,12 +76,12 @@ class GuidedMinimisation(Dialog[ProjectTable]):
             self.query_one("#guided-what", Static).update(NONE)
 
     @on(OptionList.OptionSelected)
-    def _choose(self, event: OptionList.OptionSelected) -> None:
+    def _answer_chosen_data(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(self._found[int(str(event.option_id))])
 
 
-async def guide(app: AppProtocol, project_id: int) -> None:
-    """Ask for the table, then for the rest; start the run."""
+async def ask_and_start_minimisation(app: AppProtocol, project_id: int) -> None:
+    """Ask for the table, then for the settings; start the run."""
 
     def start(data: ProjectTable, answers: dict[str, Any] | None) -> None:
         if answers is not None:
@@ -89,27 +89,29 @@ async def guide(app: AppProtocol, project_id: int) -> None:
 
     def ask(data: ProjectTable | None) -> None:
         if data is not None:
-            form = Form(f"Smallest sample of {data.name}", fields_of(data), partial(_check, data))
+            form = Form(
+                f"Smallest sample of {data.name}", minimisation_fields(data), partial(_check_minimisation, data)
+            )
             app.call_later(app.open, form, partial(start, data))
 
     await app.open(GuidedMinimisation(project_id), ask)
 
 
-def fields_of(data: ProjectTable) -> list[Field]:
-    """Four questions; the variables that the plan says an intruder knows stand there already."""
+def minimisation_fields(data: ProjectTable) -> list[FormField]:
+    """Return four questions; quasi-identifiers of the plan are filled in."""
     free = tuple(name for name, table in data.variables.items() if table.get("role") != "identifier")
     return [
-        Field("known", "quasi-identifiers: what somebody might know of a person and find them by, such as age, sex, "
+        FormField("known", "quasi-identifiers: what somebody might know of a person and find them by, such as age, sex, "
               f"town. To choose from: {', '.join(free)}", "list", list(data.known) or None, words=free),
-        Field("k", "at least so many people look alike in the anonymous data, so that nobody stands out; 5 is usual",
+        FormField("k", "at least so many people look alike in the anonymous data, so that nobody stands out; 5 is usual",
               "value", default=5),
-        Field("n", "records that the analysis would need without anonymisation; sizes from n to 2 n are tried",
+        FormField("n", "records that the analysis would need without anonymisation; sizes from n to 2 n are tried",
               "value", default=data.records // 2),
-        Field("r", "samples of each size: more make the answer surer, and the run longer", "value", default=5),
+        FormField("r", "samples of each size: more make the answer surer, and the run longer", "value", default=5),
     ]  # fmt: skip
 
 
-def _check(data: ProjectTable, answers: dict[str, Any]) -> None:
+def _check_minimisation(data: ProjectTable, answers: dict[str, Any]) -> None:
     from sfumato.workspace.service.guided_minimisation import minimisation_recipe
 
     minimisation_recipe(data, answers)

@@ -14,15 +14,15 @@ from textual.widgets import Static
 
 from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
-from sfumato.tui.parts.fields import Field
-from sfumato.tui.parts.offers import Offer
+from sfumato.tui.parts.fields import FormField
+from sfumato.tui.parts.offers import OfferedValue
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import KeyLine, Line
-from sfumato.tui.widgets.panel import Edge, Sides
-from sfumato.tui.widgets.tables import Columns, Table, TableColumn
-from sfumato.workspace.plan.drafts import Draft
-from sfumato.workspace.reporting.tables import fitted
-from sfumato.workspace.reporting.words import mark
+from sfumato.tui.widgets.panel import FrameEdge, FrameSides
+from sfumato.tui.widgets.tables import Columns, GridTable, TableColumn
+from sfumato.workspace.plan.drafts import PlanDraft
+from sfumato.workspace.reporting.tables import fit_columns
+from sfumato.workspace.reporting.words import sign_for
 from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.form import Form
@@ -33,17 +33,17 @@ from ..parts.tables import TableScreen
 if TYPE_CHECKING:
     from sfumato.engine.partition.hierarchies import Hierarchy as Tree
     from sfumato.engine.partition.hierarchy_edits import HierarchyNode
-    from sfumato.workspace.plan.hierarchies import OpenHierarchy, TreeLine
+    from sfumato.workspace.plan.hierarchies import EditedHierarchy, HierarchyNodeLine
 
-NODE, BESIDE = 30, 40
+NODE, RECORDS_WIDTH = 30, 40
 """Cells of the columns beside the nodes."""
 NONE_TO_EDIT = "No step of the plan takes a hierarchy: a adds one of anonymisation, whose quasi-identifiers have a tree or intervals each"
-LEAVE = "Not saved yet: enter saves, q again discards the changes"
-Save = Callable[["OpenHierarchy"], None]
+UNSAVED_WARNING = "Not saved yet: enter saves, q again discards the changes"
+SaveHierarchy = Callable[["EditedHierarchy"], None]
 
 
-class Hierarchy(TableScreen["TreeLine"], Dialog["OpenHierarchy"]):
-    """Answers the hierarchy as it is to be saved. Each edit can be taken back."""
+class HierarchyEditor(TableScreen["HierarchyNodeLine"], Dialog["EditedHierarchy"]):
+    """The editor of a hierarchy; it answers the hierarchy to be saved. Each edit can be undone."""
 
     manual = "app hierarchy"
 
@@ -61,56 +61,60 @@ class Hierarchy(TableScreen["TreeLine"], Dialog["OpenHierarchy"]):
     ]
     AUTO_FOCUS = "LiveGrid"
 
-    def __init__(self, opened: OpenHierarchy) -> None:
+    def __init__(self, opened: EditedHierarchy) -> None:
         super().__init__()
         self._now = self._saved = opened
-        self._past: list[OpenHierarchy] = []
-        self._lines: list[TreeLine] = []
+        self._past: list[EditedHierarchy] = []
+        self._lines: list[HierarchyNodeLine] = []
         self._marked: list[str] = []
         self._proposal = 0
         self._warned = False
 
     def compose(self) -> ComposeResult:
-        """What the hierarchy is, its nodes, what it shows of the records, and the keys."""
+        """Yield the description of the hierarchy, its nodes, what it shows of the records, and the keys."""
         with Vertical(classes="whole"):
-            yield Edge(name="hierarchy-head")
-            with Sides():
+            yield FrameEdge(name="hierarchy-head")
+            with FrameSides():
                 yield LiveGrid(empty="It has no nodes.")
                 yield Static("", id="hierarchy-said", markup=False)
-            yield Edge(lower=True)
+            yield FrameEdge(lower=True)
             yield KeyLine()
 
     def on_mount(self) -> None:
-        self._show()
+        self._show_nodes()
 
-    def _show(self, want: str | None = None) -> None:
+    def _show_nodes(self, want: str | None = None) -> None:
         try:
-            self._lines = self._now.lines()
+            self._lines = self._now.node_lines()
         except ValueError as error:
             self._lines = []
             self.sfumato.say(str(error), severity="error")
-        keys = [_key(line.node) for line in self._lines]
+        keys = [_node_key(line.node) for line in self._lines]
         self._marked = [key for key in self._marked if key in keys]
-        self.show_rows(self._table, self._lines, want)
-        self._say()
+        self.show_rows(self._node_table, self._lines, want)
+        self._show_description()
         self.refresh_bindings()
 
     @property
-    def _table(self) -> Table[TreeLine]:
-        """The nodes of the hierarchy as it is now, no wider than the longest of them needs."""
-        level, marked, told = self._now.level, set(self._marked), self._now.records_told
+    def _node_table(self) -> GridTable[HierarchyNodeLine]:
+        """Return the table of the present nodes, no wider than the longest of them needs."""
+        level, marked, told = self._now.level, set(self._marked), self._now.shown_records
         longest = max((2 * line.node.depth + len(line.node.label) for line in self._lines), default=0)
-        columns: list[TableColumn[TreeLine]] = [
-            TableColumn("mark", "", 1, cell=lambda line: mark("pass") if _key(line.node) in marked else ""),
-            TableColumn("node", "node", NODE, grows=1, cell=_node_cell),
-            TableColumn("values", "values", 7, "right", spare=1, cell=lambda line: f"{line.values:,}"),
+        columns: list[TableColumn[HierarchyNodeLine]] = [
+            TableColumn("mark", "", 1, cell=lambda line: sign_for("pass") if _node_key(line.node) in marked else ""),
+            TableColumn("node", "node", NODE, grow_order=1, cell=_node_cell),
+            TableColumn("values", "values", 7, "right", drop_order=1, cell=lambda line: f"{line.values:,}"),
             TableColumn("records", "records", 8, "right", cell=told),
         ]
         if level is not None:
             columns.append(TableColumn("released", "released", 8, cell=partial(_released_cell, level)))
-        return Table(columns, lambda line: _key(line.node), fit=partial(_in_need, max(longest, NODE) + BESIDE))
+        return GridTable(
+            columns,
+            lambda line: _node_key(line.node),
+            column_fitter=partial(_fit_to_longest, max(longest, NODE) + RECORDS_WIDTH),
+        )
 
-    def _say(self) -> None:
+    def _show_description(self) -> None:
         opened = self._now
         height = 0 if not self._lines else self._lines[0].node.high
         released = "" if opened.level is None else f"level {opened.level} is released"
@@ -119,65 +123,65 @@ class Hierarchy(TableScreen["TreeLine"], Dialog["OpenHierarchy"]):
             count_noun(height, "level") + " above the values",
             released,
         ]
-        if lacking := opened.lacking:
+        if lacking := opened.missing_values:
             parts.append(
-                f"{mark('fail')} {count_noun(len(lacking), 'value')} of the data not in the tree: Propose (?) makes another"
+                f"{sign_for('fail')} {count_noun(len(lacking), 'value')} of the data not in the tree: Propose (?) makes another"
             )
-        self.query_one("#hierarchy-head", Line).say(replace_unprintable(" · ".join(filter(None, parts))))
+        self.query_one("#hierarchy-head", Line).set_text(replace_unprintable(" · ".join(filter(None, parts))))
         marked = f"{len(self._marked)} marked · " if self._marked else ""
         self.query_one("#hierarchy-said", Static).update(
-            replace_unprintable(marked + "; ".join(filter(None, (opened.said, opened.learnt))))
+            replace_unprintable(marked + "; ".join(filter(None, (opened.origin, opened.learnt))))
         )
 
     @property
-    def _here(self) -> HierarchyNode | None:
-        return None if self.here is None else self.here.node
+    def _current_node(self) -> HierarchyNode | None:
+        return None if self.current_row is None else self.current_row.node
 
     @property
-    def _chosen(self) -> list[HierarchyNode]:
-        """The marked nodes in their order; without any the one under the cursor."""
-        marked = [line.node for line in self._lines if _key(line.node) in self._marked]
-        return marked or ([self._here] if self._here is not None else [])
+    def _selected_nodes(self) -> list[HierarchyNode]:
+        """Return the marked nodes in their order; without any the one under the cursor."""
+        marked = [line.node for line in self._lines if _node_key(line.node) in self._marked]
+        return marked or ([self._current_node] if self._current_node is not None else [])
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Trees are edited node by node, intervals by their widths."""
+        """Return whether an act applies: trees are edited node by node, intervals by their widths."""
         if action in ("mark", "group", "move", "rename", "dissolve"):
-            return self._now.holds == "hierarchies"
+            return self._now.setting == "hierarchies"
         if action == "widths":
-            return self._now.holds == "widths"
+            return self._now.setting == "widths"
         if action == "undo":
             return bool(self._past)
         return super().check_action(action, parameters)
 
     def action_mark(self) -> None:
-        """Mark the node, or take its mark away, and go on to the next."""
-        here, grid = self._here, self.query_one(LiveGrid)
+        """Mark or unmark the node, and move to the next."""
+        here, grid = self._current_node, self.query_one(LiveGrid)
         if here is None:
             return
-        key = _key(here)
+        key = _node_key(here)
         self._marked = [one for one in self._marked if one != key] if key in self._marked else [*self._marked, key]
         at = min(grid.cursor + 1, len(self._lines) - 1)
-        self._show(_key(self._lines[at].node))
+        self._show_nodes(_node_key(self._lines[at].node))
 
-    def _edit(self, change: Callable[[], Tree]) -> None:
-        """Do an edit of the tree, or say why it cannot be."""
+    def _edit_tree(self, change: Callable[[], Tree]) -> None:
+        """Apply an edit of the tree, or show why it is impossible."""
         try:
             tree = change()
         except ValueError as error:
             self.sfumato.say(str(error), severity="warning")
             return
-        self._put(self._now.with_tree(tree))
+        self._set_hierarchy(self._now.with_tree(tree))
 
-    def _put(self, opened: OpenHierarchy) -> None:
+    def _set_hierarchy(self, opened: EditedHierarchy) -> None:
         self._past.append(self._now)
         self._now, self._marked, self._warned = opened, [], False
-        self._show()
+        self._show_nodes()
 
     async def action_group(self) -> None:
         """Put the marked nodes below a new one."""
         from sfumato.engine.partition.hierarchy_edits import group_nodes
 
-        tree, nodes = self._now.tree, self._chosen
+        tree, nodes = self._now.tree, self._selected_nodes
         if tree is not None and nodes:
             what = f"New node over {replace_unprintable(', '.join(node.label for node in nodes[:4]))}{' …' if len(nodes) > 4 else ''}"
             await self._ask_name(what, "", partial(group_nodes, tree, nodes))
@@ -185,11 +189,11 @@ class Hierarchy(TableScreen["TreeLine"], Dialog["OpenHierarchy"]):
     async def action_rename(self) -> None:
         from sfumato.engine.partition.hierarchy_edits import rename_node
 
-        tree, here = self._now.tree, self._here
+        tree, here = self._now.tree, self._current_node
         if tree is None or here is None:
             return
         if here.is_value:
-            self._edit(partial(rename_node, tree, here, ""))
+            self._edit_tree(partial(rename_node, tree, here, ""))
         else:
             await self._ask_name(
                 f"Rename {replace_unprintable(here.label)}", here.label, partial(rename_node, tree, here)
@@ -197,98 +201,98 @@ class Hierarchy(TableScreen["TreeLine"], Dialog["OpenHierarchy"]):
 
     async def _ask_name(self, title: str, now: str, change: Callable[[str], Tree]) -> None:
         def check(table: Mapping[str, Any]) -> None:
-            _refuse(lambda: change(str(table.get("name", ""))), "name")
+            _raise_bad_input(lambda: change(str(table.get("name", ""))), "name")
 
-        def answered(table: dict[str, Any] | None) -> None:
+        def apply_name(table: dict[str, Any] | None) -> None:
             if table is not None:
-                self._edit(lambda: change(str(table.get("name", ""))))
+                self._edit_tree(lambda: change(str(table.get("name", ""))))
 
-        field = Field("name", "what a released value is called that is one of these", value=now)
-        await self.sfumato.open(Form(title, [field], check), answered)
+        field = FormField("name", "what a released value is called that is one of these", value=now)
+        await self.sfumato.open(Form(title, [field], check), apply_name)
 
     def action_move(self) -> None:
         """Put the marked nodes below the one under the cursor."""
         from sfumato.engine.partition.hierarchy_edits import move_nodes
 
-        tree, here = self._now.tree, self._here
+        tree, here = self._now.tree, self._current_node
         if tree is not None and here is not None:
-            nodes = [node for node in self._chosen if _key(node) in self._marked]
-            self._edit(partial(move_nodes, tree, nodes, here))
+            nodes = [node for node in self._selected_nodes if _node_key(node) in self._marked]
+            self._edit_tree(partial(move_nodes, tree, nodes, here))
 
     def action_dissolve(self) -> None:
-        """Take the node out; what lay below it lies below the one above."""
+        """Remove the node; its children become children of its parent."""
         from sfumato.engine.partition.hierarchy_edits import dissolve_node
 
-        tree, here = self._now.tree, self._here
+        tree, here = self._now.tree, self._current_node
         if tree is not None and here is not None:
-            self._edit(partial(dissolve_node, tree, here))
+            self._edit_tree(partial(dissolve_node, tree, here))
 
     async def action_widths(self) -> None:
-        """Give the widths of the intervals."""
+        """Ask for the widths of the intervals."""
 
         def widths(table: Mapping[str, Any]) -> list[float]:
             return [float(width) for width in table.get("widths", [])]
 
         def check(table: Mapping[str, Any]) -> None:
-            _refuse(lambda: _positive(widths(table)), "widths")
-            _refuse(lambda: self._now.with_widths(widths(table)).lines(), "widths")
+            _raise_bad_input(lambda: _check_positive(widths(table)), "widths")
+            _raise_bad_input(lambda: self._now.with_widths(widths(table)).node_lines(), "widths")
 
-        def answered(table: dict[str, Any] | None) -> None:
+        def apply_widths(table: dict[str, Any] | None) -> None:
             if table is not None:
-                self._put(self._now.with_widths(widths(table)))
+                self._set_hierarchy(self._now.with_widths(widths(table)))
 
         what = (
             "of the intervals at each level, each a multiple of the one before; of dates in days; none: the root alone"
         )
-        field = Field("widths", what, "list", self._now.written)
+        field = FormField("widths", what, "list", self._now.recipe_value)
         await self.sfumato.open(
-            Form(f"Widths of {replace_unprintable(self._now.variable.name)}", [field], check), answered
+            Form(f"Widths of {replace_unprintable(self._now.variable.name)}", [field], check), apply_widths
         )
 
     def action_propose(self) -> None:
-        """Begin anew with what is proposed; again: with the next proposal."""
+        """Start again from the proposed hierarchy; the next time from the next proposal."""
         offered = self._now.proposals
-        if self._now.said == offered[self._proposal].description:
+        if self._now.origin == offered[self._proposal].description:
             self._proposal = (self._proposal + 1) % len(offered)
-        self._put(self._now.proposed(offered[self._proposal]))
+        self._set_hierarchy(self._now.with_proposal(offered[self._proposal]))
         self.sfumato.say(f"Proposal {self._proposal + 1} of {len(offered)}: {offered[self._proposal].description}")
 
     def action_undo(self) -> None:
         if self._past:
             self._now = self._past.pop()
-            self._show()
+            self._show_nodes()
 
-    @on(Grid.Selected)
+    @on(Grid.RowSelected)
     def action_save(self) -> None:
         self.dismiss(self._now)
 
     def action_close(self) -> None:
-        """Leave it as it was; what was edited only at the second time."""
+        """Close without saving; with edits only at the second time."""
         if self._now is not self._saved and not self._warned:
             self._warned = True
-            self.sfumato.say(LEAVE, severity="warning")
+            self.sfumato.say(UNSAVED_WARNING, severity="warning")
             return
         self.dismiss(None)
 
 
-def _node_cell(line: TreeLine) -> str:
+def _node_cell(line: HierarchyNodeLine) -> str:
     return "  " * line.node.depth + replace_unprintable(line.node.label)
 
 
-def _released_cell(level: int, line: TreeLine) -> str:
-    return mark("pass") if line.node.low <= level <= line.node.high else ""
+def _released_cell(level: int, line: HierarchyNodeLine) -> str:
+    return sign_for("pass") if line.node.low <= level <= line.node.high else ""
 
 
-def _in_need(most: int, columns: Columns[TreeLine], width: int) -> Columns[TreeLine]:
-    return fitted(columns, min(width, most))
+def _fit_to_longest(most: int, columns: Columns[HierarchyNodeLine], width: int) -> Columns[HierarchyNodeLine]:
+    return fit_columns(columns, min(width, most))
 
 
-def _key(node: HierarchyNode) -> str:
+def _node_key(node: HierarchyNode) -> str:
     return f"{node.low}:{node.rows[0]}:{node.label}"
 
 
-def _refuse(attempt: Callable[[], object], place: str) -> None:
-    """BadInput at ``place`` where an attempt is refused."""
+def _raise_bad_input(attempt: Callable[[], object], place: str) -> None:
+    """Raise BadInput at ``place`` where the attempt fails."""
     from sfumato.engine.errors import BadInput
 
     try:
@@ -297,52 +301,54 @@ def _refuse(attempt: Callable[[], object], place: str) -> None:
         raise BadInput(place, str(error)) from None
 
 
-def _positive(widths: Sequence[float]) -> None:
+def _check_positive(widths: Sequence[float]) -> None:
     if any(width <= 0 for width in widths):
         raise ValueError("a width is above 0")
 
 
-def saved_text(opened: OpenHierarchy) -> Callable[[str], str]:
-    """What becomes of a plan's text with the hierarchy in it. The text is rewritten in a thread."""
+def hierarchy_edit(opened: EditedHierarchy) -> Callable[[str], str]:
+    """Return the edit of a plan's text that puts the hierarchy in. The text is rewritten in a thread."""
 
     def change(toml: str) -> str:
-        from sfumato.workspace.plan.hierarchies import with_hierarchy
+        from sfumato.workspace.plan.hierarchies import replace_hierarchy
 
-        return with_hierarchy(toml, opened)
+        return replace_hierarchy(toml, opened)
 
     return change
 
 
-async def edit_hierarchy(pane: PlanPane, draft: Draft, table: Mapping[str, Any] | None, at: str, save: Save) -> None:
-    """Ask which quasi-identifier, where there are several, and open its hierarchy.
+async def edit_hierarchy(
+    pane: PlanPane, draft: PlanDraft, table: Mapping[str, Any] | None, at: str, save: SaveHierarchy
+) -> None:
+    """Ask for the quasi-identifier, where there are several, and open its hierarchy.
 
-    ``at`` is the step or the variable under the cursor; ``table`` is what the draft says, where that is known.
+    ``at`` is the step or the variable under the cursor; ``table`` is the draft's table, where that is known.
     """
     from sfumato.engine.data.toml import read_toml
-    from sfumato.workspace.plan.hierarchies import open_hierarchy, with_hierarchies
+    from sfumato.workspace.plan.hierarchies import generalised_variables, open_hierarchy
 
     app = pane.sfumato
-    everywhere = with_hierarchies(read_toml(draft.toml) if table is None else table)
+    everywhere = generalised_variables(read_toml(draft.toml) if table is None else table)
     found = [one for one in everywhere if at in (str(one[0]), one[1])] or everywhere
     if not found:
         app.say(NONE_TO_EDIT, severity="warning")
         return
 
-    def answered(opened: OpenHierarchy | None) -> None:
+    def save_if_edited(opened: EditedHierarchy | None) -> None:
         if opened is not None:
             save(opened)
 
-    async def show(opened: OpenHierarchy) -> None:
-        await app.open(Hierarchy(opened), answered)
+    async def show(opened: EditedHierarchy) -> None:
+        await app.open(HierarchyEditor(opened), save_if_edited)
 
-    def chosen(names: tuple[str, ...] | None) -> None:
+    def open_chosen_hierarchy(names: tuple[str, ...] | None) -> None:
         if names:
             place, name, _ = next(one for one in found if one[1] == names[0])
             pane.compute(lambda workspace: open_hierarchy(workspace, draft, place, name), show)
 
     if len(found) == 1:
-        chosen((found[0][1],))
+        open_chosen_hierarchy((found[0][1],))
         return
     kinds = {"hierarchies": "tree of its values", "widths": "intervals"}
-    offers = [Offer(name, f"{kinds[holds]}, {place}") for place, name, holds in found]
-    await app.open(PickList("Whose hierarchy", offers), chosen)
+    offers = [OfferedValue(name, f"{kinds[holds]}, {place}") for place, name, holds in found]
+    await app.open(PickList("Whose hierarchy", offers), open_chosen_hierarchy)

@@ -1,6 +1,6 @@
-"""The forms that a plan is edited with: the fields of a step, of its settings, and the choice of a step to add.
+"""The forms to edit a plan: the fields of a step, of its settings, and the choice of a step to add.
 
-The form of a threshold: its value from the list of what the plan measures, its limit held against direction and range as it is typed.
+The form of a threshold offers the values that the plan measures, and checks the limit against direction and range as it is typed.
 """
 
 from __future__ import annotations
@@ -28,98 +28,100 @@ from sfumato.engine.recipe.threshold_warnings import (
     wrong_side_warning,
 )
 from sfumato.engine.recipe.thresholds import BOUNDS, threshold_output
-from sfumato.workspace.plan.edits import PlanView, StepPlace, with_sections, with_step
-from sfumato.workspace.reporting.words import DIRECTIONS
+from sfumato.workspace.plan.edits import PlanView, StepPlace, replace_sections, replace_step
+from sfumato.workspace.reporting.words import DIRECTION_TEXTS
 from sfumato.workspace.store.workspace import Workspace
 
-from ..parts.fields import Field, FieldKind, inline, shown_value
-from ..parts.form import Form, Remark, Texts
-from ..parts.offers import Offer
+from ..parts.fields import FieldKind, FormField, inline_text, value_text
+from ..parts.form import FieldRemark, Form, Texts
+from ..parts.offers import OfferedValue
 from ..parts.pick_list import PickList
 
-MEASURING = ("synthesis", "measure", "study")
+MEASURING_SECTIONS = ("synthesis", "measure", "study")
 DATA_KEYS = ("file", "where", "sample", "holdout", "missing")
-Edit = Callable[[Callable[[str], str], str | None], None]
-Opened = tuple[Form, Callable[[dict[str, Any] | None], None]]
+EditPlan = Callable[[Callable[[str], str], str | None], None]
+FormAndHandler = tuple[Form, Callable[[dict[str, Any] | None], None]]
 IN_SHORT = ("synthesis", "anonymisation")
 
 
-def _steps(table: Mapping[str, Any]) -> list[tuple[Method, Mapping[str, Any]]]:
-    """The steps of a plan that measure something, each with its method; steps of synthesis may leave the family out."""
-    steps = [step for section in MEASURING for step in table.get(section, [])]
+def _measuring_steps(table: Mapping[str, Any]) -> list[tuple[Method, Mapping[str, Any]]]:
+    """Return the steps of a plan that measure something, each with its method; steps of synthesis may leave the family out."""
+    steps = [step for section in MEASURING_SECTIONS for step in table.get(section, [])]
     named = [
         (name if "." in name else f"synthesis.{name}", step) for step in steps for name in [str(step.get("method", ""))]
     ]
     return [(method, step) for key, step in named if (method := method_by_key(key)) is not None]
 
 
-def measured_offers(table: Mapping[str, Any]) -> tuple[Offer, ...]:
-    """What a plan measures, each with its method, unit and direction, and what it means."""
+def measured_offers(table: Mapping[str, Any]) -> tuple[OfferedValue, ...]:
+    """Return the values that a plan measures, each with its method, unit, direction and meaning."""
     found = {
-        f"{method.key}.{output.name}": Offer(f"{method.key}.{output.name}", _beside(method, output), output.meaning)
-        for method, _ in _steps(table)
+        f"{method.key}.{output.name}": OfferedValue(
+            f"{method.key}.{output.name}", _offer_details(method, output), output.meaning
+        )
+        for method, _ in _measuring_steps(table)
         for output in method.result_outputs
     }
     return tuple(found.values())
 
 
-def _beside(method: Method, output: Output) -> str:
-    return " · ".join(filter(None, (DIRECTIONS[output.goal], output.unit, method.title)))
+def _offer_details(method: Method, output: Output) -> str:
+    return " · ".join(filter(None, (DIRECTION_TEXTS[output.goal], output.unit, method.title)))
 
 
-def threshold_fields(step: Mapping[str, Any], table: Mapping[str, Any]) -> list[Field]:
-    """The form of a threshold, its value one of those that the plan measures; the side of its limit that of the value's direction."""
+def threshold_fields(step: Mapping[str, Any], table: Mapping[str, Any]) -> list[FormField]:
+    """Return the form of a threshold: one of the measured values, with the bound that fits its direction."""
     offers = measured_offers(table)
     value = step.get("value", offers[0].value if offers else None)
     bound = next((name for name in BOUNDS if name in step), None)
     return [
-        Field("value", "what is held against the limit", value=step.get("value"), default=offers[0].value if offers else None,
+        FormField("value", "what is held against the limit", value=step.get("value"), default=offers[0].value if offers else None,
               offers=offers),
-        Field("bound", "at most, at least, or at most so many times (max_ratio) or so much above (max_increase) the confidential data's own value",
-              value=bound or _natural(str(value)), choices=BOUNDS),
-        Field("limit", "the number that must not be passed", "value", step.get(bound) if bound else None, beside=True),
-        Field("target", "only for this variable; left out, for all", value=step.get("target"), words=tuple(table.get("variables", {}))),
-        Field("level", "only at this level of a study; left out, at all", "value", step.get("level"), offers=_levels(table)),
-        Field("params", "only for the step of these settings, such as model = cart; left out, for every one", "table",
-              step.get("params"), offers=_settings(table)),
+        FormField("bound", "at most, at least, or at most so many times (max_ratio) or so much above (max_increase) the confidential data's own value",
+              value=bound or _natural_bound_of(str(value)), choices=BOUNDS),
+        FormField("limit", "the number that must not be passed", "value", step.get(bound) if bound else None, has_remark_line=True),
+        FormField("target", "only for this variable; left out, for all", value=step.get("target"), words=tuple(table.get("variables", {}))),
+        FormField("level", "only at this level of a study; left out, at all", "value", step.get("level"), offers=_level_offers(table)),
+        FormField("params", "only for the step of these settings, such as model = cart; left out, for every one", "table",
+              step.get("params"), offers=_setting_offers(table)),
     ]  # fmt: skip
 
 
-def _natural(value: str) -> str:
+def _natural_bound_of(value: str) -> str:
     output = threshold_output(value)
     return natural_bound(output) if output else BOUNDS[0]
 
 
-def _levels(table: Mapping[str, Any]) -> tuple[Offer, ...]:
-    """The levels that the plan's studies are computed at, each with its study."""
-    found: dict[str, Offer] = {}
-    for method, step in _steps(table):
+def _level_offers(table: Mapping[str, Any]) -> tuple[OfferedValue, ...]:
+    """Return the levels at which the plan's studies are computed, each with its study."""
+    found: dict[str, OfferedValue] = {}
+    for method, step in _measuring_steps(table):
         given = {key: value for key, value in step.items() if key not in ("method", "target")}
         try:
             grid = method.spec.from_table(given, "").grid() if method.family == "studies" else ()
         except BadInput:
             continue
         for level in grid:
-            found.setdefault(shown_value(level), Offer(shown_value(level), method.title))
+            found.setdefault(value_text(level), OfferedValue(value_text(level), method.title))
     return tuple(found.values())
 
 
-def _settings(table: Mapping[str, Any]) -> tuple[Offer, ...]:
-    """The settings that steps have otherwise than by default, each with its method."""
-    found: dict[str, Offer] = {}
-    for method, step in _steps(table):
+def _setting_offers(table: Mapping[str, Any]) -> tuple[OfferedValue, ...]:
+    """Return the settings of steps that differ from the default, each with its method."""
+    found: dict[str, OfferedValue] = {}
+    for method, step in _measuring_steps(table):
         defaults = {
             info.name: None if info.is_required else to_plain_value(info.default) for info in method.spec.params()
         }
         for key, value in step.items():
             if key in defaults and value != defaults[key] and isinstance(value, (str, int, float)):
-                pair = shown_value({key: value})
-                found.setdefault(pair, Offer(pair, method.title))
+                pair = value_text({key: value})
+                found.setdefault(pair, OfferedValue(pair, method.title))
     return tuple(found.values())
 
 
 def threshold_table(answers: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
-    """The recipe's table of what the form answered."""
+    """Convert the answers of the form to the recipe's table."""
     offers = measured_offers(table)
     value = answers.get("value", offers[0].value if offers else "")
     rest = {key: answers[key] for key in ("target", "level", "params") if key in answers}
@@ -128,7 +130,7 @@ def threshold_table(answers: Mapping[str, Any], table: Mapping[str, Any]) -> dic
 
 
 def check_limit(step: Mapping[str, Any]) -> None:
-    """BadInput at ``limit`` where a threshold has none, or one that no value can be at."""
+    """Raise BadInput at ``limit`` where a threshold has none, or one outside the value's range."""
     bound = next((name for name in BOUNDS if name in step), None)
     if bound is None:
         raise BadInput("limit", "Enter a limit")
@@ -139,26 +141,26 @@ def check_limit(step: Mapping[str, Any]) -> None:
         raise BadInput("limit", problem)
 
 
-def limit_remark(texts: Texts, otherwise: str) -> Remark:
-    """What stands below the limit: direction, unit and range; or what speaks against the side or the limit that is typed.
+def limit_remark(texts: Texts, otherwise: str) -> FieldRemark:
+    """Return the remark below the limit: direction, unit and range; or the problem of the typed bound or limit.
 
     ``otherwise`` is the value that an empty field means.
     """
     output = threshold_output(texts["value"].strip() or otherwise)
     bound = next((name for name in BOUNDS if name == texts["bound"]), None)
     if output is None or bound is None:
-        return Remark()
-    hint = " · ".join(filter(None, (DIRECTIONS[output.goal], output.unit, output.range_words)))
+        return FieldRemark()
+    hint = " · ".join(filter(None, (DIRECTION_TEXTS[output.goal], output.unit, output.range_words)))
     problem = wrong_side_warning(output, bound) or never_computed_warning(output, bound)
     with suppress(ValueError):
         problem = problem or never_fails_warning(output, bound, float(texts["limit"]))
-    return Remark(hint, problem)
+    return FieldRemark(hint, problem)
 
 
-def follow_value(name: str, texts: Texts) -> Texts:
-    """The side of the limit goes with the direction of a value that was changed."""
+def bound_after_value_change(name: str, texts: Texts) -> Texts:
+    """Return the bound that fits the direction of a changed value."""
     return (
-        {"bound": _natural(texts["value"].strip())}
+        {"bound": _natural_bound_of(texts["value"].strip())}
         if name == "value" and threshold_output(texts["value"].strip())
         else {}
     )
@@ -167,15 +169,15 @@ def follow_value(name: str, texts: Texts) -> Texts:
 WITH_LEVELS = tuple(kind.value for kind in Kind if kind.has_levels)
 
 
-def section_of(method: Method) -> str:
-    """The list of a recipe that takes a method."""
+def section_of_method(method: Method) -> str:
+    """Return the section of a recipe that takes a method."""
     return {"synthesis": "synthesis", "anonymisation": "anonymisation", "studies": "study"}.get(
         method.family, "measure"
     )
 
 
-def method_of(place: StepPlace, step: Mapping[str, Any]) -> Method:
-    """The method that a step names. Raises BadInput."""
+def method_of_step(place: StepPlace, step: Mapping[str, Any]) -> Method:
+    """Return the method that a step names. Raises BadInput."""
     name = str(step.get("method", ""))
     for key in (f"{place.section}.{name}", name):
         if (method := method_by_key(key)) is not None:
@@ -183,50 +185,54 @@ def method_of(place: StepPlace, step: Mapping[str, Any]) -> Method:
     raise BadInput(f"{place}.method", f'no method "{name}"; correct it in the TOML, or add the step anew')
 
 
-def costs_more(method: Method, step: Mapping[str, Any]) -> bool:
-    """Whether a run says before it is begun what the step costs beside time: it keeps a privacy account, or leaves more than its dataset."""
+def has_extra_cost(method: Method, step: Mapping[str, Any]) -> bool:
+    """Whether a step costs more than time: it keeps a privacy account, or affects more than its dataset."""
     asked = any(info.param.changes_no_data and step.get(info.name) for info in method.spec.params())
     return method.synthesis.account is not None or asked
 
 
-def step_fields(method: Method, step: Mapping[str, Any], variables: Mapping[str, Any] | Sequence[str]) -> list[Field]:
-    """A field a parameter; before them the target of a synthesis step. ``variables`` are the plan's, each with its table."""
+def step_fields(
+    method: Method, step: Mapping[str, Any], variables: Mapping[str, Any] | Sequence[str]
+) -> list[FormField]:
+    """Return a field per parameter; before them the target of a synthesis step. ``variables`` are the plan's, each with its table."""
     tables = variables if isinstance(variables, Mapping) else {name: {} for name in variables}
     several = method.joint
     what = "the variables to synthesise, in this order" if several else "the variable to synthesise"
-    target = Field("target", what, "list" if several else "text", step.get("target"), offers=_columns(tables, ()))
+    target = FormField(
+        "target", what, "list" if several else "text", step.get("target"), offers=_column_offers(tables, ())
+    )
     head = [target] if method.family == "synthesis" else []
-    return head + [_field(info, step.get(info.name), tables) for info in method.spec.params()]
+    return head + [_parameter_field(info, step.get(info.name), tables) for info in method.spec.params()]
 
 
-def _columns(tables: Mapping[str, Any], kinds: Sequence[str]) -> tuple[Offer, ...]:
-    """The variables, of these kinds where some are said, each with its kind, role and title."""
+def _column_offers(tables: Mapping[str, Any], kinds: Sequence[str]) -> tuple[OfferedValue, ...]:
+    """Return the variables, of these kinds if any are given, each with its kind, role and title."""
     described = {name: table if isinstance(table, Mapping) else {} for name, table in tables.items()}
     return tuple(
-        Offer(name, " · ".join(str(table[key]) for key in ("kind", "role", "title") if table.get(key)))
+        OfferedValue(name, " · ".join(str(table[key]) for key in ("kind", "role", "title") if table.get(key)))
         for name, table in described.items()
         if not kinds or table.get("kind", kinds[0]) in kinds
     )
 
 
-def _terms(columns: Sequence[Offer]) -> tuple[Offer, ...]:
-    """Columns, then the functions of numbers, and the code of columns with levels."""
-    levelled = {offer.value: offer.words.partition(" ")[0] in WITH_LEVELS for offer in columns}
+def _term_offers(columns: Sequence[OfferedValue]) -> tuple[OfferedValue, ...]:
+    """Return the columns, then the functions of numbers, and the code of columns with levels."""
+    levelled = {offer.value: offer.note.partition(" ")[0] in WITH_LEVELS for offer in columns}
     made = [(name, offer) for name in FUNCTIONS for offer in columns if levelled[offer.value] == (name == LEVEL_CODE)]
-    return (*columns, *(Offer(f"{name}({offer.value})", offer.words) for name, offer in made))
+    return (*columns, *(OfferedValue(f"{name}({offer.value})", offer.note) for name, offer in made))
 
 
-def _field(info: ParamInfo, value: object, tables: Mapping[str, Any]) -> Field:
+def _parameter_field(info: ParamInfo, value: object, tables: Mapping[str, Any]) -> FormField:
     kind, choices = field_kind(info.type)
-    columns = _columns(tables, info.param.kinds) if info.param.names else ()
-    offers = _terms(columns) if info.param.names == "terms" else columns
+    columns = _column_offers(tables, info.param.kinds) if info.param.names else ()
+    offers = _term_offers(columns) if info.param.names == "terms" else columns
     words = () if offers else getattr(info.type, "words", ())
     asked = "; must be given" if info.is_required else ""
     limits = f"; {info.param.limits_text}" if info.param.limits_text else ""
     default = None if info.default is MISSING else to_plain_value(info.default)
-    given = inline(value) if kind == "value" else value
+    given = inline_text(value) if kind == "value" else value
     joined = ":" if info.param.names == "terms" else ""
-    return Field(
+    return FormField(
         info.name,
         f"{info.param.help}{limits}{asked}",
         kind,
@@ -235,12 +241,12 @@ def _field(info: ParamInfo, value: object, tables: Mapping[str, Any]) -> Field:
         choices,
         words,
         offers=offers,
-        joined=joined,
+        join_sign=joined,
     )
 
 
 def field_kind(declared: Any) -> tuple[FieldKind, tuple[str, ...]]:
-    """How a value of a declared type is typed, and the words that it may be."""
+    """Return how a value of a declared type is typed, and the words that it may be."""
     origin, args = typing.get_origin(declared), typing.get_args(declared)
     if origin in (typing.Union, types.UnionType):
         return field_kind(next(arg for arg in args if arg is not type(None)))
@@ -258,7 +264,7 @@ def field_kind(declared: Any) -> tuple[FieldKind, tuple[str, ...]]:
 
 
 def step_table(section: str, method: str, answers: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
-    """The recipe's table of what a form answered."""
+    """Convert the answers of a form to the recipe's table."""
     if section != "threshold":
         head = {"target": answers["target"]} if "target" in answers and section == "synthesis" else {}
         rest = {key: value for key, value in answers.items() if key not in head}
@@ -267,11 +273,11 @@ def step_table(section: str, method: str, answers: Mapping[str, Any], table: Map
 
 
 def check_step(toml: str, place: StepPlace, step: Mapping[str, Any]) -> None:
-    """BadInput when a step cannot stand at its place; what is wrong elsewhere in the plan is no matter here."""
+    """Raise BadInput when a step is invalid at its place; problems elsewhere in the plan are ignored."""
     if place.section == "threshold":
         check_limit(step)
     try:
-        Recipe.from_toml(with_step(toml, place, step))
+        Recipe.from_toml(replace_step(toml, place, step))
     except BadInput as error:
         if error.place.startswith(str(place)):
             raise BadInput(error.place.removeprefix(str(place)).lstrip("."), error.message) from None
@@ -279,28 +285,28 @@ def check_step(toml: str, place: StepPlace, step: Mapping[str, Any]) -> None:
         return
     if place.section != "threshold":
         given = {key: value for key, value in step.items() if key not in ("method", "target")}
-        method_of(place, step).spec.from_table(given, "")
+        method_of_step(place, step).spec.from_table(given, "")
 
 
 def _release_keys(table: Mapping[str, Any]) -> tuple[str, ...]:
-    """The keys of ``[release]`` that the form has; redraws only where a plan has constraints, public rules where it synthesises."""
+    """Return the keys of ``[release]`` in the form; redraws only where a plan has constraints, public rules where it synthesises."""
     constrained = ("redraws", "unmet") if table.get("constraints") else ()
     return ("m", "seed", "records", "epsilon", *(("recode",) if table.get("synthesis") else ()), *constrained)
 
 
-def settings_fields(table: Mapping[str, Any]) -> list[Field]:
-    """The form of title, data and release; with how records that break a constraint are treated, where the plan has any."""
+def settings_fields(table: Mapping[str, Any]) -> list[FormField]:
+    """Return the form of title, data and release; with the treatment of records that break a constraint, where the plan has any."""
     asked = (("", ("title",)), ("data", DATA_KEYS), ("release", _release_keys(table)))
     fields = []
     for section, keys in asked:
         declared = {info.name: info for info in recipe_params(section or "recipe")}
         given = table.get(section, {}) if section else table
-        fields += [_field(declared[key], given.get(key), table.get("variables", {})) for key in keys]
+        fields += [_parameter_field(declared[key], given.get(key), table.get("variables", {})) for key in keys]
     return fields
 
 
 def settings_sections(answers: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
-    """The sections of a recipe that ``settings_fields`` speak of, as answered; other keys of theirs are kept."""
+    """Return the sections of ``settings_fields`` as answered; their other keys are kept."""
 
     def section(name: str, keys: Sequence[str]) -> dict[str, Any] | None:
         kept = {key: value for key, value in table.get(name, {}).items() if key not in keys}
@@ -314,49 +320,49 @@ def settings_sections(answers: Mapping[str, Any], table: Mapping[str, Any]) -> d
 
 
 def check_settings(toml: str, sections: Mapping[str, Any]) -> None:
-    """BadInput when title, data or release cannot be so."""
+    """Raise BadInput when title, data or release are invalid."""
     try:
-        Recipe.from_toml(with_sections(toml, sections))
+        Recipe.from_toml(replace_sections(toml, sections))
     except BadInput as error:
         if error.place.partition(".")[0] in ("title", "data", "release"):
             raise
 
 
 def new_step(view: PlanView, key: str) -> tuple[StepPlace, Mapping[str, Any]]:
-    """Where a step with this method goes, and what it says at first."""
+    """Return the place of a new step with this method, and its first table."""
     if key == "threshold":
         return StepPlace("threshold", len(view.table.get("threshold", []))), {}
     method = find_method(key, "method")
-    section = section_of(method)
+    section = section_of_method(method)
     name = method.name if section in IN_SHORT else key
     return StepPlace(section, len(view.table.get(section, []))), {"method": name}
 
 
-def step_form(view: PlanView, place: StepPlace, step: Mapping[str, Any], edit: Edit) -> Opened:
+def step_form(view: PlanView, place: StepPlace, step: Mapping[str, Any], edit: EditPlan) -> FormAndHandler:
     name = str(step.get("method", ""))
     variables = view.table.get("variables", {})
     try:
         if place.section == "threshold":
             title, fields, topic = "Threshold", threshold_fields(step, view.table), "recipe threshold"
         else:
-            method = method_of(place, step)
+            method = method_of_step(place, step)
             title, fields = f"{method.title} ({method.key})", step_fields(method, step, variables)
             topic = method.key
     except BadInput as error:
         title, fields, topic = error.message, [], f"recipe {place.section}"
 
-    def made(answers: Mapping[str, Any]) -> dict[str, Any]:
+    def table_from_answers(answers: Mapping[str, Any]) -> dict[str, Any]:
         return step_table(place.section, name, answers, view.table)
 
     def check(answers: dict[str, Any]) -> None:
-        check_step(view.toml, place, made(answers))
+        check_step(view.toml, place, table_from_answers(answers))
 
-    def answered(answers: dict[str, Any] | None) -> None:
+    def apply_step(answers: dict[str, Any] | None) -> None:
         if answers is not None and fields:
-            edit(lambda toml: with_step(toml, place, made(answers)), str(place))
+            edit(lambda toml: replace_step(toml, place, table_from_answers(answers)), str(place))
 
     if place.section != "threshold":
-        return Form(title, fields, check, topic=topic), answered
+        return Form(title, fields, check, topic=topic), apply_step
     first = next((offer.value for offer in measured_offers(view.table)), "")
     start = "limit" if step.get("value") and not {*BOUNDS} & {*step} else ""
     form = Form(
@@ -364,44 +370,44 @@ def step_form(view: PlanView, place: StepPlace, step: Mapping[str, Any], edit: E
         fields,
         check,
         remark=lambda texts: limit_remark(texts, first),
-        follow=follow_value,
+        follow=bound_after_value_change,
         start=start,
         topic=topic,
     )
-    return form, answered
+    return form, apply_step
 
 
-def settings_form(view: PlanView, edit: Edit) -> Opened:
-    """The form of title, data and release."""
+def settings_form(view: PlanView, edit: EditPlan) -> FormAndHandler:
+    """Return the form of title, data and release."""
 
     def check(answers: dict[str, Any]) -> None:
         check_settings(view.toml, settings_sections(answers, view.table))
 
-    def answered(answers: dict[str, Any] | None) -> None:
+    def apply_settings(answers: dict[str, Any] | None) -> None:
         if answers is not None:
-            edit(lambda toml: with_sections(toml, settings_sections(answers, view.table)), None)
+            edit(lambda toml: replace_sections(toml, settings_sections(answers, view.table)), None)
 
-    return Form("Data and release", settings_fields(view.table), check, topic="recipe"), answered
+    return Form("Data and release", settings_fields(view.table), check, topic="recipe"), apply_settings
 
 
-class AddStep(PickList):
-    """Answers a method's key, or ``threshold``."""
+class AddStepDialog(PickList):
+    """The list of steps to add; it answers a method's key, or ``threshold``."""
 
     def __init__(self) -> None:
         super().__init__("Add a step")
 
-    def read_query(self) -> Callable[[Workspace], list[Offer]]:
-        return _methods
+    def read_query(self) -> Callable[[Workspace], list[OfferedValue]]:
+        return _step_offers
 
-    def take(self, answer: list[Offer]) -> None:
-        self.offer(answer)
-
-
-def _methods(_: Workspace) -> list[Offer]:
-    found = [Offer(method.key, method.title) for method in registry().values()]
-    return [*found, Offer("threshold", "A limit that a measure must keep")]
+    def show_answer(self, answer: list[OfferedValue]) -> None:
+        self.set_offers(answer)
 
 
-def value_list(view: PlanView) -> PickList:
-    """What a new threshold may be of."""
+def _step_offers(_: Workspace) -> list[OfferedValue]:
+    found = [OfferedValue(method.key, method.title) for method in registry().values()]
+    return [*found, OfferedValue("threshold", "A limit that a measure must keep")]
+
+
+def threshold_value_list(view: PlanView) -> PickList:
+    """Return the list of values that a new threshold may be about."""
     return PickList("What the limit is for", measured_offers(view.table))

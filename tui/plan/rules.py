@@ -1,4 +1,4 @@
-"""The rules of a plan: how many records break each, and which others all records keep to, to be marked and taken over."""
+"""The rules of a plan: how many records break each, and further rules that all records satisfy, to be marked and added."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from textual.binding import BindingType
 
 from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
-from sfumato.tui.parts.fields import Field
+from sfumato.tui.parts.fields import FormField
 from sfumato.tui.session.messages import ErrorMessage
 from sfumato.tui.widgets.marks import MarkedGrid
-from sfumato.tui.widgets.tables import Table, TableColumn
-from sfumato.workspace.plan.drafts import Draft
+from sfumato.tui.widgets.tables import GridTable, TableColumn
+from sfumato.workspace.plan.drafts import PlanDraft
 from sfumato.workspace.reporting.constraints import RuleLine, RulesView
-from sfumato.workspace.reporting.words import mark
-from sfumato.workspace.views.constraints import rules_of_plan
+from sfumato.workspace.reporting.words import sign_for
+from sfumato.workspace.views.constraints import evaluate_rules_of_plan
 from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.form import Form
-from ..parts.page import Exports
+from ..parts.page import OffersExport
 from ..parts.tables import TableDialog
 
 READING = "Counting the records that break the plan's rules, and looking for others that all of them keep to …"
@@ -35,43 +35,43 @@ class RuleGrid(MarkedGrid):
     BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Take over", show=True)]
 
 
-def _sign(line: RuleLine) -> str:
-    return f"  {'' if line.support is not None else mark('fail' if line.broken else 'pass')}"
+def _state_mark(line: RuleLine) -> str:
+    return f"  {'' if line.support is not None else sign_for('fail' if line.broken else 'pass')}"
 
 
-def _records(line: RuleLine) -> str:
+def _record_count_text(line: RuleLine) -> str:
     return f"{line.broken if line.support is None else line.support:,}"
 
 
-def _said(line: RuleLine) -> str:
+def _count_meaning(line: RuleLine) -> str:
     unknown = f", {line.unknown:,} unknown" if line.unknown else ""
     return "in support" if line.support is not None else f"violations{unknown}"
 
 
-TABLE: Table[RuleLine] = Table(
+TABLE: GridTable[RuleLine] = GridTable(
     (
-        TableColumn("mark", "", 3, cell=_sign),
+        TableColumn("mark", "", 3, cell=_state_mark),
         TableColumn("name", "constraint", 12, cell=lambda line: replace_unprintable(line.name)),
-        TableColumn("text", "rule", 28, grows=1, cell=lambda line: replace_unprintable(line.text)),
-        TableColumn("records", "records", 8, "right", cell=_records),
-        TableColumn("said", "what they say", 16, spare=1, cell=_said),
+        TableColumn("text", "rule", 28, grow_order=1, cell=lambda line: replace_unprintable(line.text)),
+        TableColumn("records", "records", 8, "right", cell=_record_count_text),
+        TableColumn("said", "what they say", 16, drop_order=1, cell=_count_meaning),
     ),
     key=lambda line: line.name,
 )
 
 
-class Rules(TableDialog[RuleLine, dict[str, Any]], Exports):
-    """Answers the ``[constraints]`` of the plan with what was taken over, written or taken out here."""
+class RulesDialog(TableDialog[RuleLine, dict[str, Any]], OffersExport):
+    """The rules of a plan; it answers the ``[constraints]`` after additions and removals here."""
 
     manual = "recipe constraints"
-    called = exports = "rules"
+    id_prefix = export_file = "rules"
 
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("add", "add", "Write one", show=True),
         bind("delete", "remove", "Take out", show=True),
     ]
 
-    def __init__(self, draft: Draft, said: Mapping[str, Any]) -> None:
+    def __init__(self, draft: PlanDraft, said: Mapping[str, Any]) -> None:
         super().__init__()
         self._draft, self._said = draft, dict(said)
         self._view: RulesView | None = None
@@ -80,36 +80,38 @@ class Rules(TableDialog[RuleLine, dict[str, Any]], Exports):
         return RuleGrid(empty="…")
 
     def reload(self) -> None:
-        self.say_head(READING)
+        self.set_head(READING)
         arguments = self.sfumato.directory, self._draft.dataset_id, self._draft.toml
-        self.call_beside(lambda call: call(rules_of_plan, *arguments, what="looking at the data"), self.take)
+        self.compute_in_processes(
+            lambda call: call(evaluate_rules_of_plan, *arguments, what="looking at the data"), self.show_answer
+        )
 
     @on(ErrorMessage)
-    def _tell(self, event: ErrorMessage) -> None:
+    def _show_error(self, event: ErrorMessage) -> None:
         event.stop()
-        self.say_head(f"{mark('fail')} {replace_unprintable(event.text)}")
+        self.set_head(f"{sign_for('fail')} {replace_unprintable(event.text)}")
 
-    def take(self, answer: RulesView) -> None:
+    def show_answer(self, answer: RulesView) -> None:
         self._view = answer
-        self.say_head(_head(answer))
-        self.grid.set_empty(NOTHING)
+        self.set_head(_rules_summary(answer))
+        self.grid.set_empty_text(NOTHING)
         self.show_rows(TABLE, (*answer.said, *answer.found))
 
-    def reading(self, row: RuleLine) -> str:
+    def describe_row(self, row: RuleLine) -> str:
         return f"{replace_unprintable(row.name)}: {replace_unprintable(row.text)}"
 
-    async def chosen(self, _: RuleLine) -> None:
+    async def open_row(self, _: RuleLine) -> None:
         """Take over the marked rules, or else the one under the cursor."""
-        chosen = set(self.query_one(RuleGrid).chosen)
+        chosen = set(self.query_one(RuleGrid).chosen_keys)
         taken = [line for line in (self._view.found if self._view else ()) if line.name in chosen]
         if not taken:
             self.sfumato.say("The plan has this rule already; space marks others, X takes it out")
             return
-        self.dismiss({**self._said, **{line.name: line.to_value() for line in taken}})
+        self.dismiss({**self._said, **{line.name: line.to_recipe_value() for line in taken}})
 
     def action_remove(self) -> None:
-        """Take the rule under the cursor out of the plan."""
-        line = self.here
+        """Remove the rule under the cursor from the plan."""
+        line = self.current_row
         if line is None or line.name not in self._said:
             self.sfumato.say("It is not in the plan; enter takes it over")
             return
@@ -117,21 +119,22 @@ class Rules(TableDialog[RuleLine, dict[str, Any]], Exports):
 
     async def action_add(self) -> None:
         fields = [
-            Field("name", "what it is called: a word", value=None),
-            Field("holds", "what every record keeps to, such as married = 'yes' -> age >= 15", value=None),
+            FormField("name", "what it is called: a word", value=None),
+            FormField("holds", "what every record keeps to, such as married = 'yes' -> age >= 15", value=None),
         ]
 
-        def answered(table: dict[str, Any] | None) -> None:
+        def add_typed_rule(table: dict[str, Any] | None) -> None:
             if table is not None:
                 self.dismiss({**self._said, str(table["name"]): str(table["holds"])})
 
         await self.sfumato.open(
-            Form("A rule of the plan", fields, partial(_check, self._draft.toml), topic="recipe constraints"), answered
+            Form("A rule of the plan", fields, partial(_check_rule, self._draft.toml), topic="recipe constraints"),
+            add_typed_rule,
         )
 
 
-def _check(toml: str, table: dict[str, Any]) -> None:
-    """Raises BadInput where what was written is no rule."""
+def _check_rule(toml: str, table: dict[str, Any]) -> None:
+    """Raise BadInput where the typed text is no rule."""
     from sfumato.engine.constraints.constraints import read_constraints
     from sfumato.engine.data.schema import Schema, Variable
     from sfumato.engine.data.toml import get_table, read_toml
@@ -148,9 +151,11 @@ def _check(toml: str, table: dict[str, Any]) -> None:
         raise BadInput("holds", error.message) from None
 
 
-def _head(view: RulesView) -> str:
-    """How many rules are broken, and how many were found."""
+def _rules_summary(view: RulesView) -> str:
+    """Return how many rules are broken, and how many were found."""
     rules, broken = len(view.said), sum(bool(line.broken) for line in view.said)
-    said = f"{mark('fail')} {broken} of {rules} rules broken" if broken else f"{count_noun(rules, 'rule')} kept by all"
+    said = (
+        f"{sign_for('fail')} {broken} of {rules} rules broken" if broken else f"{count_noun(rules, 'rule')} kept by all"
+    )
     found = f"{len(view.found)} more found in the data: space marks, enter takes over"
     return " · ".join([*([said] if rules else []), *([found] if view.found else [])])

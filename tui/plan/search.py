@@ -1,4 +1,4 @@
-"""Searching for a plan that may leave: asked before it begins, and what the newest search of a project found."""
+"""The search for a plan that may be released: the question before it, and the result of the project's newest search."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from sfumato.tui.keys.acts import bind
-from sfumato.tui.widgets.entries import Options
+from sfumato.tui.widgets.entries import PagedOptionList
 from sfumato.tui.widgets.lines import KeyLine, Scroll
-from sfumato.tui.widgets.panel import Box
-from sfumato.workspace.reporting.searches import conclusion, finalist_cells, headline
-from sfumato.workspace.store.searches import newest_of
+from sfumato.tui.widgets.panel import DialogBox
+from sfumato.workspace.reporting.searches import conclusion_lines, finalist_cells, search_headline
+from sfumato.workspace.store.searches import newest_search_id
 from sfumato.workspace.visible_text import replace_unprintable
 
-from ..parts.dialogs import Confirm
+from ..parts.dialogs import ConfirmDialog
 from ..parts.page import Dialog
 
 if TYPE_CHECKING:
-    from sfumato.workspace.reporting.searches import Finalist, Outcome
+    from sfumato.workspace.reporting.searches import SearchFinalist, SearchOutcome
     from sfumato.workspace.store.workspace import Workspace
 
 QUESTION = "Search for a plan that meets its limits?"
@@ -32,34 +32,34 @@ CONSEQUENCE = (
     "It reads the confidential data, so the plan that it finds claims no epsilon. It keeps running if you quit."
 )
 GOING_ON = "It has not ended. Its looks are in Runs; if none of them runs, press R to continue it."
-Answer = tuple[Literal["take", "continue", "new"], int]
+SearchAnswer = tuple[Literal["take", "continue", "new"], int]
 
 
-class AskSearch(Confirm):
+class AskSearchDialog(ConfirmDialog):
     def __init__(self) -> None:
         super().__init__(QUESTION, CONSEQUENCE, "Search")
 
 
-def newest_outcome(project_id: int) -> Callable[[Workspace], Outcome | None]:
-    """What the newest search of a project found so far; None where there was none."""
+def newest_outcome(project_id: int) -> Callable[[Workspace], SearchOutcome | None]:
+    """Return the query for the result so far of the project's newest search; None where there was none."""
 
-    def query(workspace: Workspace) -> Outcome | None:
+    def query(workspace: Workspace) -> SearchOutcome | None:
         from sfumato.workspace.service.searching import search_outcome
 
-        newest = newest_of(workspace, project_id)
+        newest = newest_search_id(workspace, project_id)
         return None if newest is None else search_outcome(workspace, newest)
 
     return query
 
 
-class SearchFound(Dialog[Answer]):
-    """The finalists of a search; answers the run whose plan is taken, or that a search continues or begins anew."""
+class SearchFinalists(Dialog[SearchAnswer]):
+    """The finalists of a search; it answers the run whose plan is taken, or to continue the search or start a new one."""
 
     AUTO_FOCUS = "OptionList, Scroll"
     DEFAULT_CSS = """
-    SearchFound OptionList { height: auto; max-height: 8; margin-top: 1; }
-    SearchFound Scroll { height: auto; max-height: 12; }
-    SearchFound KeyLine { dock: none; }
+    SearchFinalists OptionList { height: auto; max-height: 8; margin-top: 1; }
+    SearchFinalists Scroll { height: auto; max-height: 12; }
+    SearchFinalists KeyLine { dock: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("run", "answer('continue')", "Continue it", show=True),
@@ -68,33 +68,33 @@ class SearchFound(Dialog[Answer]):
         bind("up", "focused.cursor_up"),
     ]
 
-    def __init__(self, found: Outcome) -> None:
+    def __init__(self, found: SearchOutcome) -> None:
         super().__init__()
         self._found = found
 
     def compose(self) -> ComposeResult:
         found = self._found
-        with Box(replace_unprintable(headline(found)), tall=True):
+        with DialogBox(replace_unprintable(search_headline(found)), tall=True):
             if found.finalists:
                 options = (Option(replace_unprintable(finalist_text(one))) for one in found.finalists)
-                yield Options(*options, compact=True, markup=False)
+                yield PagedOptionList(*options, compact=True, markup=False)
             with Scroll():
-                lines = conclusion(found) if found.ended else [GOING_ON]
+                lines = conclusion_lines(found) if found.has_ended else [GOING_ON]
                 yield Static("\n".join(replace_unprintable(line) for line in lines), markup=False)
             yield KeyLine()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return not (action == "answer" and parameters == ("continue",) and self._found.ended)
+        return not (action == "answer" and parameters == ("continue",) and self._found.has_ended)
 
     def action_answer(self, answer: Literal["continue", "new"]) -> None:
         self.dismiss((answer, self._found.search_id))
 
     @on(OptionList.OptionSelected)
-    def _choose(self, event: OptionList.OptionSelected) -> None:
+    def _answer_finalist(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(("take", self._found.finalists[event.option_index].run_id))
 
 
-def finalist_text(one: Finalist) -> str:
-    """``run 36  5 of 5 met, passes  cart.minbucket 10  utility 0.8841 -> 1.358``."""
+def finalist_text(one: SearchFinalist) -> str:
+    """Return a finalist in one line: ``run 36  5 of 5 met, passes  cart.minbucket 10  utility 0.8841 -> 1.358``."""
     run, plan, limits, gate, searched, fresh = finalist_cells(one)
     return f"run {run}  {limits}, {gate}  {plan}  utility {searched or '-'} -> {fresh or '-'}"

@@ -1,1 +1,1 @@
-"""The place Release: what would leave, the gate's findings, the decision."""
+"""The place Release: what would be released, the gate's findings, the decision."""

@@ -1,7 +1,7 @@
-"""A run's release: what would go out, the verdicts on it, where to, and why when something speaks against it.
+"""The release of a run: contents, verdicts, where it is written, and why in spite of findings.
 
 It has three steps: what the gate found, one line a check, each block with its justification, where the policy lets this account waive;
-what leaves; and the question. Afterwards it says what was released, when and by whom.
+what leaves; and the question. Afterwards it shows what was released, when and by whom.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind
 from sfumato.tui.session.gate_answers import SHORT_ANSWERS, ExaminedRun
-from sfumato.tui.widgets.panel import SECOND, Box, Edge, Sides, TabEdge
+from sfumato.tui.widgets.panel import SECOND, DialogBox, FrameEdge, FrameSides, TabEdge
 from sfumato.workspace.release.forms import DatasetForm, form_for_file, writable_forms
 from sfumato.workspace.reporting.findings import (
     COLUMNS,
-    counts_text,
+    compact_finding_cells,
     finding_cells,
+    finding_counts_text,
     finding_text,
-    folded_text,
+    folded_counts_text,
     is_open,
-    judged_cells,
 )
-from sfumato.workspace.reporting.tables import Column
-from sfumato.workspace.reporting.words import mark
+from sfumato.workspace.reporting.tables import DisplayColumn
+from sfumato.workspace.reporting.words import sign_for
 from sfumato.workspace.visible_text import replace_unprintable
 
-from ..parts.dialogs import Confirm
-from ..parts.gate_lines import EXAMINING, answer_lines, most_answer_lines, titled_with_witnesses
-from ..parts.page import Beside, Dialog
+from ..parts.dialogs import ConfirmDialog
+from ..parts.gate_lines import EXAMINING, answer_lines, most_answer_lines, title_with_witnesses
+from ..parts.page import CallInProcess, Dialog
 from ..parts.split import TwoPanes
 from ..parts.tables import TableScreen
-from ..parts.verdict_board import board
+from ..parts.verdict_board import board_text
 from ..session.messages import ErrorMessage
-from ..widgets.entries import Entry, Filter, PathName
+from ..widgets.entries import EntryField, FilterField, PathSuggester
 from ..widgets.grid import LiveGrid
 from ..widgets.lines import KeyLine, Line, Scroll, TabLine
-from ..widgets.tables import Table, columns_of
+from ..widgets.tables import GridTable, table_columns
 
 if TYPE_CHECKING:
     from sfumato.workspace.gate.contents import ReleasePlan
@@ -60,31 +60,31 @@ if TYPE_CHECKING:
 
     Opened = tuple[ReleasePlan, Sequence[PastRelease], DatasetForm]
 
-NAMED = Column("title", "finding", 30, grows=1)
-SHOWN = {
-    "status": Column("status", "state", 16),
-    "title": NAMED,
-    "check": Column("check", "check", 23, spare=1),
-    "held": Column("held", "compared", 8, "right"),
-    "limit": Column("limit", "limit", 15, "right"),
-    "people": Column("people", "people", 8, "right", spare=2),
+FINDING_COLUMN = DisplayColumn("title", "finding", 30, grow_order=1)
+GATE_COLUMNS = {
+    "status": DisplayColumn("status", "state", 16),
+    "title": FINDING_COLUMN,
+    "check": DisplayColumn("check", "check", 23, drop_order=1),
+    "held": DisplayColumn("held", "compared", 8, "right"),
+    "limit": DisplayColumn("limit", "limit", 15, "right"),
+    "people": DisplayColumn("people", "people", 8, "right", drop_order=2),
 }
 """Columns as the app has them: what a check looks for in words, and before all other numbers the one that is held against the limit, both in
 their unit.
 """
-APPROVED = "The release is approved as it was asked for; to waive more, ask for it anew"
+APPROVED_AS_REQUESTED = "The release is approved as it was asked for; to waive more, ask for it anew"
 GateRow: TypeAlias = "Finding | FoldedRow"
-WHY = "Justify the release as a whole here, or each finding in step 1. The audit log keeps the reasons."
+JUSTIFY_HINT = "Justify the release as a whole here, or each finding in step 1. The audit log keeps the reasons."
 UNEXAMINED = "The gate could not look at the tables: nothing can be released"
 NO_THRESHOLDS = "The recipe sets no thresholds: nothing has been judged."
-BESIDE_COUNT = 50
+COUNT_WIDTH = 50
 """Cells of the frame's upper edge that are not for what the place counts: its name and its steps."""
 CONFIRM_KEYS = "enter asks to release, tab goes to the next field, esc leaves"
-LOOKING = "reason; the gate is still looking"
+STILL_EXAMINING = "reason; the gate is still looking"
 FOLDERS = "Written to {}: its folder public/ leaves the building, its folder internal/ stays."
 STEPS = {"findings": "1 Findings", "leaves": "2 What leaves", "confirm": "3 Confirm"}
 """The steps of a release, in their order."""
-EXPLAINED_FROM = 116
+EXPLANATION_MIN_WIDTH = 116
 """Columns of a terminal from which on a finding is explained beside the list: 76 for status, finding, value and limit, 38 for it."""
 
 
@@ -96,25 +96,25 @@ class FoldedRow:
     check: str = "passes"
 
 
-def _table(waived: Container[str], witnesses: Callable[[str], Sequence[Finding]]) -> Table[GateRow]:
-    """The findings, those of the checks that are ``waived`` said to be so, each with the number of its witnesses."""
+def _findings_table(waived: Container[str], witnesses: Callable[[str], Sequence[Finding]]) -> GridTable[GateRow]:
+    """Return the table of the findings, marking those that are ``waived``, each with the number of its witnesses."""
     names = [column.name for column in COLUMNS]
 
     def values(one: GateRow) -> Mapping[str, object]:
         if isinstance(one, FoldedRow):
-            return {**dict.fromkeys(names, ""), "status": mark("into"), "title": one.text}
+            return {**dict.fromkeys(names, ""), "status": sign_for("into"), "title": one.text}
         cells = zip(names, finding_cells(one, waived=one.check in waived), strict=True)
-        title = titled_with_witnesses(one, witnesses(one.check))
-        judged = judged_cells(one)
+        title = title_with_witnesses(one, witnesses(one.check))
+        judged = compact_finding_cells(one)
         # A check that was not made has nothing to compare with its limit.
         return {**dict(cells), **judged, "limit": judged["limit"] if judged["held"] else "", "title": title}
 
-    columns = [SHOWN.get(column.name, replace(column, grows=0)) for column in COLUMNS]
-    return Table(columns_of(columns), lambda one: one.check, values)
+    columns = [GATE_COLUMNS.get(column.name, replace(column, grow_order=0)) for column in COLUMNS]
+    return GridTable(table_columns(columns), lambda one: one.check, values)
 
 
-def no_justification(reason: str, what: str) -> str:
-    """Why a reason is no justification of ``what``; empty where it is one."""
+def justification_problem(reason: str, what: str) -> str:
+    """Return why a reason is no justification of ``what``; empty where it is one."""
     from sfumato.workspace.policy.justification import checked_justification
 
     try:
@@ -124,7 +124,7 @@ def no_justification(reason: str, what: str) -> str:
     return ""
 
 
-class Explained(Dialog[None]):
+class FindingDialog(Dialog[None]):
     """One finding in words, and the reason for which it is waived where there is one."""
 
     AUTO_FOCUS = "Scroll"
@@ -138,18 +138,18 @@ class Explained(Dialog[None]):
         ]
 
     def compose(self) -> ComposeResult:
-        with Box(self._finding.check, "q closes", tall=True):
+        with DialogBox(self._finding.check, "q closes", tall=True):
             yield Scroll()
 
     def on_resize(self) -> None:
-        self.call_after_refresh(self._lay_out)
+        self.call_after_refresh(self._show_text)
 
-    def _lay_out(self) -> None:
+    def _show_text(self) -> None:
         pane = self.query_one(Scroll)
         width = max(20, pane.scrollable_content_region.width)
         paragraphs = [[Content(line) for line in wrap(text, width)] for text in self._text]
         lines = [line for paragraph in paragraphs for line in (*paragraph, Content(""))]
-        pane.show(Content("\n").join(lines))
+        pane.show_text(Content("\n").join(lines))
 
 
 REASON, DIRECTORY, WAIVER = "release-reason", "release-directory", "release-waiver"
@@ -161,28 +161,28 @@ class FindingGrid(LiveGrid):
         bind("add", "waive", "Waive", show=True),
     ]
 
-    class WaiverAsked(Message):
+    class WaiverRequested(Message):
         """The user wants to waive the finding under the cursor."""
 
     def action_waive(self) -> None:
-        self.post_message(self.WaiverAsked())
+        self.post_message(self.WaiverRequested())
 
 
 class Explanation(Scroll):
-    """The finding under the cursor in words."""
+    """The explanation of the finding under the cursor."""
 
     DEFAULT_CLASSES = SECOND
     pane_title = "Explanation"
 
 
 class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
-    """The place where a run that is done is released, in three steps: findings with their justifications, what leaves, and a question.
+    """The place where a run that is done is released, in three steps: findings with their justifications, contents, and a question.
 
-    Answers the place to go to, where it is left for another one.
+    It answers the place to go to, where it is left for another one.
     """
 
     manual = "release waive a finding"
-    called = "release"
+    id_prefix = "release"
 
     DEFAULT_CSS = """
     ReleaseScreen Input { margin: 0 1; }
@@ -214,10 +214,10 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
     ]
     AUTO_FOCUS = "FindingGrid"
 
-    computes = True
+    needs_engine = True
 
     def __init__(self, run_id: int, places: Mapping[str, str], where: Content | str = "") -> None:
-        """``places`` are titles by name of the project, ``where`` its title line."""
+        """Show the release of a run; ``places`` are titles by name of the project, ``where`` its title line."""
         super().__init__()
         self._run_id, self._places, self._where = run_id, places, where
         self._form: DatasetForm = "csv"
@@ -233,45 +233,45 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         self._command: tuple[str, ...] = ()
 
     def compose(self) -> ComposeResult:
-        """The run, the steps, and the keys."""
+        """Yield the run, the steps, and the keys."""
         with Vertical(classes="whole"):
             yield Line(name="where")
             yield TabLine(self._places)
             yield TabEdge()
-            with Sides():
+            with FrameSides():
                 with Vertical(id="step-findings", classes="step here"):
-                    with TwoPanes("findings-body", EXPLAINED_FROM):
+                    with TwoPanes("findings-body", EXPLANATION_MIN_WIDTH):
                         with Vertical(id="findings-list"):
                             yield Static("", id="gate-answer", markup=False)
                             yield FindingGrid(empty="")
                         yield Explanation()
                     yield Label("", id="waiver-label", markup=False)
-                    yield Filter(placeholder="Reason for waiving (kept in the audit log)", id=WAIVER)
+                    yield FilterField(placeholder="Reason for waiving (kept in the audit log)", id=WAIVER)
                 with Vertical(id="step-leaves", classes="step"):
                     yield Scroll()
                 with Vertical(id="step-confirm", classes="step"):
                     yield Static("", id="release-headline", markup=False)
                     yield Label("Justification of the release", markup=False)
-                    yield Entry(placeholder=LOOKING, id=REASON)
+                    yield EntryField(placeholder=STILL_EXAMINING, id=REASON)
                     yield Label("Output folder", markup=False)
-                    yield Entry(placeholder="new or empty; → completes", suggester=PathName(), id=DIRECTORY)
-            yield Edge(name="release-head", lower=True)
+                    yield EntryField(placeholder="new or empty; → completes", suggester=PathSuggester(), id=DIRECTORY)
+            yield FrameEdge(name="release-head", lower=True)
             yield KeyLine()
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.query_one("#where", Line).say(self._where)
+        self.query_one("#where", Line).set_text(self._where)
         self.query_one(TabLine).active = "release"
-        self._show_waiver(None)
-        self.go_to("findings")
+        self._show_waiver_field(None)
+        self.go_to_step("findings")
 
-    def go_to(self, step: str) -> None:
-        """Show a step and give it the keys."""
+    def go_to_step(self, step: str) -> None:
+        """Show a step and focus it."""
         self._step = step
         for name in STEPS:
             self.query_one(f"#step-{name}").set_class(name == step, "here")
-        self._say_frame()
-        self._say_head()
+        self._show_frame_text()
+        self._show_head()
         first = {"findings": "FindingGrid", "leaves": "#step-leaves Scroll", "confirm": f"#{DIRECTORY}"}[step]
         self.query_one(first).focus()
 
@@ -280,135 +280,135 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         names = list(STEPS)
         at = names.index(self._step) + step
         if 0 <= at < len(names):
-            self.go_to(names[at])
+            self.go_to_step(names[at])
 
     def action_next_step(self) -> None:
-        """What the key of a place does where it is shown already: go to the next of its views."""
+        """Go to the next step: the key of a place that is shown already."""
         names = list(STEPS)
-        self.go_to(names[(names.index(self._step) + 1) % len(names)])
+        self.go_to_step(names[(names.index(self._step) + 1) % len(names)])
 
-    @on(TabLine.Chosen)
-    def _choose_place(self, event: TabLine.Chosen) -> None:
+    @on(TabLine.TabChosen)
+    def _choose_place(self, event: TabLine.TabChosen) -> None:
         if event.name != "release":
             self.action_leave_for(event.name)
 
     def action_leave_for(self, place: str) -> None:
         """Go to another place of the project."""
-        self._leave(place)
+        self._leave_unless_writing(place)
 
-    @on(TabEdge.Chosen)
-    def _choose_step(self, event: TabEdge.Chosen) -> None:
-        self.go_to(event.name)
+    @on(TabEdge.EdgeTabChosen)
+    def _choose_step(self, event: TabEdge.EdgeTabChosen) -> None:
+        self.go_to_step(event.name)
 
-    def _say_head(self) -> None:
-        """What is released; in the last step the keys, which its fields would take for text."""
+    def _show_head(self) -> None:
+        """Show what is released; in the last step the keys, which its fields would take for text."""
         if self._step == "confirm":
-            self._say(CONFIRM_KEYS)
+            self._show_head_text(CONFIRM_KEYS)
         elif self._plan is not None:
-            self._say(
+            self._show_head_text(
                 f"Release of run {self._plan.run.id} {replace_unprintable(self._plan.run.title)} · datasets as {self._form}"
             )
 
-    def _say_frame(self) -> None:
-        """``Release: may not leave · 2 block, 3 to be judged · 1 waived``."""
+    def _show_frame_text(self) -> None:
+        """Show the answer and counts in the frame: ``Release: may not leave · 2 block, 3 to be judged · 1 waived``."""
         said = ""
         if (looked := self._looked) is not None:
-            answer = SHORT_ANSWERS[looked.answer.may_leave]
-            counts = counts_text([one for one in looked.leads if one.status in ("block", "warn")])
+            answer = SHORT_ANSWERS[looked.release_answer.may_leave]
+            counts = finding_counts_text([one for one in looked.lead_findings if one.status in ("block", "warn")])
             waived = f"{len(looked.waived_leads)} waived" if looked.waived_leads else ""
             shorter = (" · ".join(filter(None, parts)) for parts in ([answer, counts, waived], [answer, waived]))
-            room = (self._list_width if self._step == "findings" else self.size.width) - BESIDE_COUNT
+            room = (self._list_width if self._step == "findings" else self.size.width) - COUNT_WIDTH
             said = f": {next((text for text in shorter if cell_len(text) <= room), answer)}"
-        self.query_one(TabEdge).show(f"Release{said}", STEPS, self._step)
+        self.query_one(TabEdge).show_tabs(f"Release{said}", STEPS, self._step)
 
     @property
-    def finding_here(self) -> Finding | None:
-        """The finding under the cursor; None on the row that stands for others."""
-        here = self.here
+    def current_finding(self) -> Finding | None:
+        """Return the finding under the cursor; None on the row that stands for others."""
+        here = self.current_row
         return None if isinstance(here, FoldedRow) else here
 
     def manual_topics(self) -> Sequence[str]:
-        chosen = self.finding_here if self._step == "findings" else None
+        chosen = self.current_finding if self._step == "findings" else None
         return (*(() if chosen is None else (f"release {chosen.check}",)), "release gate")
 
-    def say_reading(self) -> None:
-        """What was found, why it matters, and how to fix it."""
-        here, scroll = self.finding_here, self.query_one(Explanation)
+    def show_row_text(self) -> None:
+        """Show the explanation of the current finding: what was found, why it matters, and how to fix it."""
+        here, scroll = self.current_finding, self.query_one(Explanation)
         width = max(20, scroll.scrollable_content_region.width)
         texts: list[str] = []
         if here is not None and (looked := self._looked) is not None:
-            reason = looked.waive.get(here.check, "")
+            reason = looked.waiver_reasons.get(here.check, "")
             texts = [
-                *finding_text(here, looked.witnesses(here.check)),
+                *finding_text(here, looked.witness_findings(here.check)),
                 *([f'Waived: "{replace_unprintable(reason)}"'] if reason else []),
             ]
-        elif isinstance(self.here, FoldedRow):
+        elif isinstance(self.current_row, FoldedRow):
             texts = ["These checks pass, or do not apply to this kind of release. Press enter to show or hide them."]
-        scroll.show(Content("\n").join(Content(line) for text in texts for line in wrap(text, width)))
+        scroll.show_text(Content("\n").join(Content(line) for text in texts for line in wrap(text, width)))
 
-    async def chosen(self, row: GateRow) -> None:
+    async def open_row(self, row: GateRow) -> None:
         """Justify a finding that blocks; explain another; show or hide what passes."""
         if isinstance(row, FoldedRow):
             self._is_unfolded = not self._is_unfolded
-            self._show()
+            self._show_steps()
         elif row.status == "block":
             self._ask_waiver()
         else:
-            witnesses = () if self._looked is None else self._looked.witnesses(row.check)
-            await self.sfumato.open(Explained(row, witnesses=witnesses))
+            witnesses = () if self._looked is None else self._looked.witness_findings(row.check)
+            await self.sfumato.open(FindingDialog(row, witnesses=witnesses))
 
-    @on(FindingGrid.WaiverAsked)
+    @on(FindingGrid.WaiverRequested)
     def _ask_waiver(self) -> None:
-        """Ask for the reason why the finding under the cursor is waived, or say why it cannot be."""
+        """Ask for the reason why the finding under the cursor is waived, or show why it cannot be."""
         from sfumato.workspace.audit import user
         from sfumato.workspace.gate.gate import waiver_obstacle
 
-        here, looked = self.finding_here, self._looked
-        if isinstance(self.here, FoldedRow):
+        here, looked = self.current_finding, self._looked
+        if isinstance(self.current_row, FoldedRow):
             self.sfumato.say("What passes does not block this release")
         if here is None or looked is None:
             return
-        refused = APPROVED if looked.examination.approval else waiver_obstacle(here, looked.policy, user())
+        refused = APPROVED_AS_REQUESTED if looked.examination.approval else waiver_obstacle(here, looked.policy, user())
         if refused:
             self.sfumato.say(refused)
         else:
-            self._show_waiver(here)
+            self._show_waiver_field(here)
 
-    def _show_waiver(self, finding: Finding | None) -> None:
-        """The field for the justification of a finding; out of sight for None."""
+    def _show_waiver_field(self, finding: Finding | None) -> None:
+        """Show the field for the justification of a finding; hide it for None."""
         self._asked = finding
-        label, field = self.query_one("#waiver-label", Label), self.query_one(f"#{WAIVER}", Filter)
+        label, field = self.query_one("#waiver-label", Label), self.query_one(f"#{WAIVER}", FilterField)
         label.display = field.display = finding is not None
         if finding is None:
             if field.has_focus:
                 self.query_one(FindingGrid).focus()
             return
         label.update(f"Justification for {finding.check}: {finding.title}")
-        field.value = "" if self._looked is None else self._looked.waive.get(finding.check, "")
+        field.value = "" if self._looked is None else self._looked.waiver_reasons.get(finding.check, "")
         field.focus()
 
-    @on(Filter.Left)
-    def _leave_waiver(self) -> None:
-        self._show_waiver(None)
+    @on(FilterField.FilterCancelled)
+    def _hide_waiver_field(self) -> None:
+        self._show_waiver_field(None)
 
-    def _keep(self, check: str, reason: str) -> None:
-        """Waive a check for a reason; without one it is waived no longer."""
+    def _set_waiver(self, check: str, reason: str) -> None:
+        """Waive a check for a reason; without one remove its waiver."""
         looked = self._looked
         if looked is None:
             return
-        waive = dict(looked.waive)
+        waive = dict(looked.waiver_reasons)
         if not reason and waive.pop(check, None) is not None:
             self.sfumato.say(f"{check} is waived no longer")
-        elif wrong := no_justification(reason, check):
+        elif wrong := justification_problem(reason, check):
             self.sfumato.say(wrong)
         else:
             waive[check] = reason
             self.sfumato.say(f"{check} is waived when the release is written")
-        self._examined(replace(looked, waive=waive))
+        self._show_examination(replace(looked, waiver_reasons=waive))
 
     def read_query(self) -> Callable[[Workspace], Opened]:
-        """What would go out, and what went out before."""
-        self._say(f"Release of run {self._run_id}")
+        """Return the query for what would be released, and what was released before."""
+        self._show_head_text(f"Release of run {self._run_id}")
         run_id = self._run_id
 
         def query(workspace: Workspace) -> Opened:
@@ -416,41 +416,45 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             from sfumato.workspace.service.release import past_releases
 
             plan = plan_release(workspace, run_id)
-            return plan, past_releases(workspace, run_id), form_for_file(workspace.dataset(plan.run.dataset_id).name)
+            return (
+                plan,
+                past_releases(workspace, run_id),
+                form_for_file(workspace.find_dataset(plan.run.dataset_id).name),
+            )
 
         return query
 
-    def _say(self, text: str) -> None:
-        self.query_one("#release-head", Line).say(text)
+    def _show_head_text(self, text: str) -> None:
+        self.query_one("#release-head", Line).set_text(text)
 
-    def take(self, answer: Opened) -> None:
-        """Show it; the datasets go out in the form that the confidential file came in."""
+    def show_answer(self, answer: Opened) -> None:
+        """Show the contents; the datasets are written in the form of the confidential file."""
         if self._plan is None:
             self._form = answer[2]
         self._plan, self._past = answer[:2]
-        self._show()
+        self._show_steps()
         plan, form, run_id = self._plan, self._form, self._run_id
         directory, memory = self.sfumato.directory, self.sfumato.gate_memory
 
-        def ask(call: Beside) -> ExaminedRun:
+        def ask(call: CallInProcess) -> ExaminedRun:
             from sfumato.workspace.store.workspace import Workspace
 
             examined = memory.examine(directory, run_id, call)
             with Workspace.open(directory, read_only=True) as workspace:
-                return _with_answer(workspace, plan, form, examined)
+                return _with_approval(workspace, plan, form, examined)
 
-        self.call_beside(ask, self._examined)
+        self.compute_in_processes(ask, self._show_examination)
 
-    def _examined(self, looked: ExaminedRun) -> None:
-        """Show what was found or waived, and keep it for the other places."""
+    def _show_examination(self, looked: ExaminedRun) -> None:
+        """Show the findings and waivers, and keep them for the other places."""
         self._looked = looked
-        self.sfumato.gate_memory.keep(looked)
+        self.sfumato.gate_memory.store_examination(looked)
         self.query_one(f"#{REASON}", Input).placeholder = looked.reason_hint
         self.refresh_bindings()
-        self._show()
+        self._show_steps()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A second person is asked where the policy says so."""
+        """Return whether an act applies: a second person is asked where the policy requires one."""
         if action in ("request", "answer") and (self._looked is None or not self._looked.policy.second_person):
             return False
         return super().check_action(action, parameters)
@@ -461,19 +465,19 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         if looked is None or self._writing:
             return
         if not reason:
-            self._ask_for(REASON, "Write why the data are to be released, for whoever approves it")
-        elif wrong := no_justification(reason, "The request"):
-            self._ask_for(REASON, wrong)
+            self._focus_field(REASON, "Write why the data are to be released, for whoever approves it")
+        elif wrong := justification_problem(reason, "The request"):
+            self._focus_field(REASON, wrong)
         else:
-            question = Confirm(
+            question = ConfirmDialog(
                 f"Ask another account for the release of run {self._run_id}?",
                 f"The request goes to {replace_unprintable(looked.policy.approvals)}, and this is recorded in the audit log. "
                 "An answer to an earlier request holds no longer.",
             )
-            await self.sfumato.open(question, lambda yes: self._request(looked, reason) if yes else None)
+            await self.sfumato.open(question, lambda yes: self._write_request(looked, reason) if yes else None)
 
-    def _request(self, looked: ExaminedRun, reason: str) -> None:
-        run_id, waive, form = self._run_id, dict(looked.waive), self._form
+    def _write_request(self, looked: ExaminedRun, reason: str) -> None:
+        run_id, waive, form = self._run_id, dict(looked.waiver_reasons), self._form
 
         def query(workspace: Workspace) -> Path:
             from sfumato.workspace.release.approval import request_release
@@ -481,82 +485,84 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             return request_release(workspace, run_id, reason, waive, form)
 
         self._writing = True
-        self._say(f"Asking for the release of run {run_id} …")
-        self.compute(query, self._requested)
+        self._show_head_text(f"Asking for the release of run {run_id} …")
+        self.compute(query, self._report_request)
 
-    def _requested(self, request: Path) -> None:
+    def _report_request(self, request: Path) -> None:
         self._writing = False
         self.sfumato.say(f"Asked for; another account answers with: sfumato approve {request} --reason TEXT")
         self.reload()
 
     def action_answer(self) -> None:
         """Look for the answer of the other account."""
-        self._look_for_answer(self._answered)
+        self._look_for_answer(self._show_answer)
 
     def _look_for_answer(self, show: Callable[[ExaminedRun], None]) -> None:
         looked, plan, form = self._looked, self._plan, self._form
         if looked is not None and plan is not None and not self._writing:
-            self.compute(lambda workspace: _with_answer(workspace, plan, form, looked), show)
+            self.compute(lambda workspace: _with_approval(workspace, plan, form, looked), show)
 
-    def _answered(self, looked: ExaminedRun) -> None:
-        self.sfumato.say(replace_unprintable(answer_text(looked)))
-        self._examined(looked)
+    def _show_answer(self, looked: ExaminedRun) -> None:
+        self.sfumato.say(replace_unprintable(approval_text(looked)))
+        self._show_examination(looked)
 
     def on_resize(self) -> None:
-        """Have the explanation of a finding where there is room for it, and lines of its width."""
+        """Show the explanation of a finding where there is room for it, and break lines at its width."""
         for panes in self.query(TwoPanes):
-            panes.lay_out()
-        self._show()
-        self.call_after_refresh(self.say_reading)
+            panes.arrange_panes()
+        self._show_steps()
+        self.call_after_refresh(self.show_row_text)
 
-    def _show(self) -> None:
+    def _show_steps(self) -> None:
         if self._plan is None:
             return
-        self._say_head()
+        self._show_head()
         width = max(40, self.size.width - 6)
-        self.query_one("#step-leaves Scroll", Scroll).show(
-            Content("\n").join(release_text(self._plan, self._looked, self._past, self._form, width, self._done))
+        self.query_one("#step-leaves Scroll", Scroll).show_text(
+            Content("\n").join(release_overview(self._plan, self._looked, self._past, self._form, width, self._done))
         )
-        self._say_frame()
+        self._show_frame_text()
         answer = self.query_one("#gate-answer", Static)
         if (looked := self._looked) is None:
             answer.update(Content.styled(self._state, "bold"))
-            self.grid.set_empty("")
-            self.show_rows(_table((), lambda _: ()), [])
+            self.grid.set_empty_text("")
+            self.show_rows(_findings_table((), lambda _: ()), [])
             return
         answer.update(
-            Content("\n").join(answer_lines(looked.answer, self._list_width, most_answer_lines(self.size.height)))
+            Content("\n").join(
+                answer_lines(looked.release_answer, self._list_width, most_answer_lines(self.size.height))
+            )
         )
-        leads = looked.leads
+        leads = looked.lead_findings
         open_findings, closed = [one for one in leads if is_open(one)], [one for one in leads if not is_open(one)]
         rows: list[GateRow] = [*open_findings]
         if closed:
-            rows += [FoldedRow(folded_text(closed)), *(closed if self._is_unfolded else [])]
-        self.show_rows(_table(looked.waived_checks, looked.witnesses), rows)
-        self.query_one("#release-headline", Static).update(self._headline(looked))
+            rows += [FoldedRow(folded_counts_text(closed)), *(closed if self._is_unfolded else [])]
+        self.show_rows(_findings_table(looked.waived_checks, looked.witness_findings), rows)
+        self.query_one("#release-headline", Static).update(self._question_headline(looked))
 
     @property
     def _list_width(self) -> int:
-        """Cells for a line of text above the list, as the style sheet of this screen leaves them."""
+        """Return the width for text above the list, as the style sheet of this screen leaves it."""
         width = self.size.width - 4
-        return width if self.size.width < EXPLAINED_FROM else width - max(38, (width + 2) * 30 // 100)
+        return width if self.size.width < EXPLANATION_MIN_WIDTH else width - max(38, (width + 2) * 30 // 100)
 
-    def _headline(self, looked: ExaminedRun) -> str:
+    def _question_headline(self, looked: ExaminedRun) -> str:
         waived = len(looked.waived_leads)
-        return headline(self._run_id, waived, len(looked.blocking_leads) - waived)
+        return release_headline(self._run_id, waived, len(looked.blocking_leads) - waived)
 
     def action_form(self) -> None:
         """Write the datasets in the next of the forms."""
         known = writable_forms()
         self._form = known[(known.index(self._form) + 1) % len(known)]
-        self._show()
+        self._show_steps()
         if self._looked is not None and self._looked.policy.second_person:  # an approval is for one form
-            self._look_for_answer(self._examined)
+            self._look_for_answer(self._show_examination)
 
     def action_close(self) -> None:
-        self._leave(None)
+        self._leave_unless_writing(None)
 
-    def _leave(self, place: str | None) -> None:
+    def _leave_unless_writing(self, place: str | None) -> None:
         """Leave, but not while the release is being written."""
         if self._writing:
             self.sfumato.say("The release is being written")
@@ -564,14 +570,14 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             self.dismiss(place)
 
     @on(Input.Submitted)
-    async def _submitted(self, event: Input.Submitted) -> None:
-        """What the field is for: the reason of a request asks, all else writes."""
+    async def _handle_submit(self, event: Input.Submitted) -> None:
+        """Handle enter in a field: the reason of a request asks, all else writes."""
         looked = self._looked
         if event.input.id == WAIVER:
             if self._asked is not None:
-                self._keep(self._asked.check, event.value.strip())
-            self._show_waiver(None)
-        elif event.input.id == REASON and looked is not None and looked.policy.second_person and looked.unapproved:
+                self._set_waiver(self._asked.check, event.value.strip())
+            self._show_waiver_field(None)
+        elif event.input.id == REASON and looked is not None and looked.policy.second_person and looked.why_unapproved:
             await self.action_request()
         else:
             await self.action_write()
@@ -586,30 +592,30 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             return
         reason, directory = (self.query_one(f"#{name}", Input).value.strip() for name in (REASON, DIRECTORY))
         alone = not looked.policy.second_person
-        if looked.unapproved or (alone and looked.why_no_reason_helps):
-            self.sfumato.say(replace_unprintable(looked.unapproved or looked.why_no_reason_helps))
-        elif alone and looked.left and not reason:
-            self._ask_for(REASON, WHY)
-        elif reason and (wrong := no_justification(reason, "The release")):
-            self._ask_for(REASON, wrong)
+        if looked.why_unapproved or (alone and looked.why_no_reason_helps):
+            self.sfumato.say(replace_unprintable(looked.why_unapproved or looked.why_no_reason_helps))
+        elif alone and looked.unwaived_findings and not reason:
+            self._focus_field(REASON, JUSTIFY_HINT)
+        elif reason and (wrong := justification_problem(reason, "The release")):
+            self._focus_field(REASON, wrong)
         elif not directory:
-            self._ask_for(DIRECTORY, "Name the directory to write the release to")
+            self._focus_field(DIRECTORY, "Name the directory to write the release to")
         else:
-            question = Confirm(
-                f"{self._headline(looked)} to {directory}?",
+            question = ConfirmDialog(
+                f"{self._question_headline(looked)} to {directory}?",
                 "This is recorded in the audit log.",
                 "Release",
             )
-            await self.sfumato.open(question, lambda yes: self._write(directory, reason) if yes else None)
+            await self.sfumato.open(question, lambda yes: self._write_release(directory, reason) if yes else None)
 
-    def _ask_for(self, field: str, text: str) -> None:
-        self.go_to("confirm")
+    def _focus_field(self, field: str, text: str) -> None:
+        self.go_to_step("confirm")
         self.query_one(f"#{field}", Input).focus()
         self.sfumato.say(text)
 
-    def _write(self, directory: str, reason: str) -> None:
+    def _write_release(self, directory: str, reason: str) -> None:
         run_id, form = self._run_id, self._form
-        waive = {} if self._looked is None else dict(self._looked.waive)
+        waive = {} if self._looked is None else dict(self._looked.waiver_reasons)
         waived = (word for check, why in waive.items() for word in ("--waive", f"{check}={why}"))
         said = ("--reason", reason) if reason else ()
         where = str(Path(directory).expanduser().absolute())
@@ -625,45 +631,45 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
                 raise NotReleased(f"The release cannot be written: {error.strerror}") from None
 
         self._writing = True
-        self._say(f"Writing the release of run {run_id} …")
-        self.compute(query, self._finish)
+        self._show_head_text(f"Writing the release of run {run_id} …")
+        self.compute(query, self._show_written_release)
 
     @on(ErrorMessage)
-    def _fail(self) -> None:
+    def _show_failure(self) -> None:
         self._writing = False
         self._state = UNEXAMINED
-        self._show()
+        self._show_steps()
 
-    def _finish(self, done: WrittenRelease) -> None:
+    def _show_written_release(self, done: WrittenRelease) -> None:
         self._writing = False
         self.sfumato.note_command(self._command)
         self.sfumato.say(f"Run {self._run_id} released to {done.directory}: {count_noun(len(done.files), 'file')}")
         self._done = done.directory
-        self.go_to("leaves")
+        self.go_to_step("leaves")
         self.reload()
 
 
-def _with_answer(workspace: Workspace, plan: ReleasePlan, form: DatasetForm, looked: ExaminedRun) -> ExaminedRun:
-    """With what the second person has answered by now, where the policy asks for one."""
+def _with_approval(workspace: Workspace, plan: ReleasePlan, form: DatasetForm, looked: ExaminedRun) -> ExaminedRun:
+    """Return the examination with the second person's answer so far, where the policy asks for one."""
     from sfumato.workspace.release.approval import approve_or_explain
 
     if not looked.policy.second_person:
         return looked
     bare = replace(looked.examination, waivers=(), approval=None)
     examination, open_for = approve_or_explain(workspace, plan, looked.policy, bare, form)
-    return replace(looked, examination=examination, unapproved=open_for)
+    return replace(looked, examination=examination, why_unapproved=open_for)
 
 
-def answer_text(looked: ExaminedRun) -> str:
-    """How the second person's approval stands."""
+def approval_text(looked: ExaminedRun) -> str:
+    """Return how the second person's approval stands."""
     approval = looked.examination.approval
     if approval is None:
-        return f"A second person: {looked.unapproved} (? has Request and Answer)"
+        return f"A second person: {looked.why_unapproved} (? has Request and Answer)"
     return f'A second person: {approval.approved_by} approved it: "{approval.approval_reason}"'
 
 
-def headline(run_id: int, waived: int, left: int) -> str:
-    """``Release run 7 with 2 blocks waived by ana``."""
+def release_headline(run_id: int, waived: int, left: int) -> str:
+    """Return ``Release run 7 with 2 blocks waived by ana``."""
     from sfumato.workspace.audit import user
 
     parts = [f"{count_noun(waived, 'block')} waived by {user()}"] if waived else []
@@ -671,54 +677,56 @@ def headline(run_id: int, waived: int, left: int) -> str:
     return replace_unprintable(f"Release run {run_id}" + (f" with {' and '.join(parts)}" if parts else ""))
 
 
-def release_text(
+def release_overview(
     plan: ReleasePlan,
     looked: ExaminedRun | None,
     past: Sequence[PastRelease],
     form: DatasetForm,
     width: int,
-    done: Path | None = None,
+    written_to: Path | None = None,
 ) -> list[Content]:
-    """The verdicts, what the gate found, what goes out, and what went out before, in lines of at most ``width`` cells."""
+    """Return the verdicts, the gate's findings, the contents, and earlier releases, in lines of at most ``width`` cells."""
     lines = (
-        [] if done is None else [Content(line) for line in wrap(FOLDERS.format(replace_unprintable(str(done))), width)]
+        []
+        if written_to is None
+        else [Content(line) for line in wrap(FOLDERS.format(replace_unprintable(str(written_to))), width)]
     )
     if past:
         lines += [Content.styled("Released", "bold")]
-        lines += [Content(line) for one in past for line in wrap(_past_text(one), width, subsequent_indent="  ")]
+        lines += [
+            Content(line) for one in past for line in wrap(_past_release_text(one), width, subsequent_indent="  ")
+        ]
     lines += [Content("")] * bool(lines) + [Content.styled("What leaves", "bold")]
-    for name, text in _contents(plan, form):
+    for name, text in _contents_rows(plan, form):
         lines += [Content(line) for line in wrap(f"{name}: {replace_unprintable(text)}", width, subsequent_indent="  ")]
     lines += [Content(""), *_gate_text(looked, width), Content("")]
-    lines += [board(plan.verdicts, width) if plan.verdicts else Content(NO_THRESHOLDS)]
+    lines += [board_text(plan.verdicts, width) if plan.verdicts else Content(NO_THRESHOLDS)]
     return lines
 
 
 def _gate_text(looked: ExaminedRun | None, width: int) -> list[Content]:
     if looked is None:
         return [Content(EXAMINING)]
-    leads, waived_checks = looked.leads, looked.waived_checks
-    lines = [Content.styled(f"The gate: {counts_text(leads)} (step 1 explains)", "bold")]
+    leads, waived_checks = looked.lead_findings, looked.waived_checks
+    lines = [Content.styled(f"The gate: {finding_counts_text(leads)} (step 1 explains)", "bold")]
     for one in leads:
         if is_open(one):
             waived = one.check in waived_checks
-            said = (
-                f"{'waived' if waived else mark(one.status)} {one.title} ({one.check}): {replace_unprintable(one.said)}"
-            )
+            said = f"{'waived' if waived else sign_for(one.status)} {one.title} ({one.check}): {replace_unprintable(one.said)}"
             style = "$error bold" if one.status == "block" and not waived else ""
             lines += [Content.styled(line, style) for line in wrap(said, width, subsequent_indent="  ")]
     if looked.policy.second_person:
-        style = "$warning bold" if looked.unapproved else ""
-        lines += [Content.styled(line, style) for line in wrap(replace_unprintable(answer_text(looked)), width)]
-    elif looked.left:
+        style = "$warning bold" if looked.why_unapproved else ""
+        lines += [Content.styled(line, style) for line in wrap(replace_unprintable(approval_text(looked)), width)]
+    elif looked.unwaived_findings:
         lines += [
             Content.styled(line, "$warning bold")
-            for line in wrap(replace_unprintable(looked.why_no_reason_helps or WHY), width)
+            for line in wrap(replace_unprintable(looked.why_no_reason_helps or JUSTIFY_HINT), width)
         ]
     return lines
 
 
-def _contents(plan: ReleasePlan, form: DatasetForm) -> list[tuple[str, str]]:
+def _contents_rows(plan: ReleasePlan, form: DatasetForm) -> list[tuple[str, str]]:
     parts = [
         ("datasets", f"{plan.datasets} of {plan.records:,} records, {plan.row_order_text}"),
         ("replaced", ", ".join(plan.replaced)),
@@ -731,6 +739,6 @@ def _contents(plan: ReleasePlan, form: DatasetForm) -> list[tuple[str, str]]:
     return [(name, text) for name, text in parts if text]
 
 
-def _past_text(past: PastRelease) -> str:
+def _past_release_text(past: PastRelease) -> str:
     reason = f', because "{replace_unprintable(past.reason)}"' if past.reason else ""
     return f"{past.time[:16].replace('T', ' ')} UTC by {past.user}, as {past.form}{reason}; manifest {past.manifest_sha256[:12]}"

@@ -1,4 +1,4 @@
-"""The tasks of a run, and below them what the run's log says of the one under the cursor, as it is written."""
+"""The tasks of a run, and below them the log entries of the one under the cursor, as they are written."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from textual.widget import Widget
 
 from sfumato.tui.keys.acts import bind
 from sfumato.tui.session.messages import WorkspaceChanged
-from sfumato.tui.session.words import progress, task_peak, task_phase, task_seconds
+from sfumato.tui.session.words import task_peak, task_phase, task_seconds, tasks_done_text
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import END, Line, Scroll
-from sfumato.tui.widgets.tables import Table, TableColumn
+from sfumato.tui.widgets.tables import GridTable, TableColumn
 from sfumato.workspace.errors import StrangeFile
-from sfumato.workspace.store.run_log import LogEntry, read_log
-from sfumato.workspace.store.runs import Run, TaskRow, find_run, tasks_of
+from sfumato.workspace.store.run_log import LogEntry, read_run_log
+from sfumato.workspace.store.runs import StoredRun, TaskRow, find_run, list_tasks
 from sfumato.workspace.store.workspace import Workspace
 
 from ..parts.tables import TableDialog
 
-TABLE: Table[TaskRow] = Table(
+TABLE: GridTable[TaskRow] = GridTable(
     (
-        TableColumn("task", "task", 13, grows=2, cell=lambda task: task.key),
+        TableColumn("task", "task", 13, grow_order=2, cell=lambda task: task.key),
         TableColumn("state", "state", 8, cell=lambda task: task.state),
         TableColumn("phase", "phase", 17, cell=task_phase),
         TableColumn("time", "time", 9, "right", cell=lambda task: task_seconds(task, time.time())),
-        TableColumn("peak", "peak", 8, "right", spare=1, cell=task_peak),
-        TableColumn("tried", "tried", 5, "right", spare=2, cell=lambda task: str(task.attempt)),
-        TableColumn("error", "", 10, spare=3, grows=1, optional=True, cell=lambda task: task.error),
+        TableColumn("peak", "peak", 8, "right", drop_order=1, cell=task_peak),
+        TableColumn("tried", "tried", 5, "right", drop_order=2, cell=lambda task: str(task.attempt)),
+        TableColumn("error", "", 10, drop_order=3, grow_order=1, optional=True, cell=lambda task: task.error),
     ),
     key=lambda task: task.key,
 )
@@ -41,20 +41,23 @@ NO_LOG = "The log says nothing yet"
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A run, its tasks, and its log, or why that cannot be read."""
+class TaskLogContents:
+    """A run, its tasks, and its log.
 
-    run: Run
+    problem: why the log cannot be read; empty where it can
+    """
+
+    run: StoredRun
     tasks: Sequence[TaskRow]
     entries: Sequence[LogEntry]
-    trouble: str = ""
+    problem: str = ""
 
 
 class TaskLog(TableDialog[TaskRow, None]):
-    """Follows a run: what is shown is read again whenever somebody writes to the workspace."""
+    """The tasks and log of a run, read again whenever the workspace is written."""
 
     manual = "running resume a run, after a lost ssh connection too"
-    called = "task-log"
+    id_prefix = "task-log"
 
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("only", "whole", "This task or all", show=True),
@@ -64,10 +67,10 @@ class TaskLog(TableDialog[TaskRow, None]):
     def __init__(self, run_id: int) -> None:
         super().__init__()
         self._run_id, self._whole = run_id, False
-        self._seen: Seen | None = None
+        self._seen: TaskLogContents | None = None
         self._shown: tuple[object, ...] = ()
 
-    def below(self) -> Iterator[Widget]:
+    def compose_below_table(self) -> Iterator[Widget]:
         """Whose entries are shown, and the entries."""
         yield Line(name="task-log-of")
         yield Scroll()
@@ -75,23 +78,26 @@ class TaskLog(TableDialog[TaskRow, None]):
     def on_workspace_changed(self, _: WorkspaceChanged) -> None:
         self.reload()
 
-    def read_query(self) -> Callable[[Workspace], Seen]:
+    def read_query(self) -> Callable[[Workspace], TaskLogContents]:
+        """Return the query for the run, its tasks and its log."""
         run_id = self._run_id
 
-        def query(workspace: Workspace) -> Seen:
-            run, tasks = find_run(workspace, run_id), tasks_of(workspace, run_id)
+        def query(workspace: Workspace) -> TaskLogContents:
+            run, tasks = find_run(workspace, run_id), list_tasks(workspace, run_id)
             try:
-                return Seen(run, tasks, read_log(workspace.directory, run_id))
+                return TaskLogContents(run, tasks, read_run_log(workspace.directory, run_id))
             except (OSError, StrangeFile) as error:
-                return Seen(run, tasks, (), f"The log cannot be read: {error}")
+                return TaskLogContents(run, tasks, (), f"The log cannot be read: {error}")
 
         return query
 
-    def take(self, answer: Seen) -> None:
-        """Show it; the cursor stays on its task, at first on one that is being computed."""
+    def show_answer(self, answer: TaskLogContents) -> None:
+        """Show the tasks; the cursor stays on its task, at first on one that is being computed."""
         first, self._seen = self._seen is None, answer
         run = answer.run
-        self.say_head(Content.assemble((f"Run {run.id} {run.called}", "bold"), f"  {run.state}  {progress(run)} tasks"))
+        self.set_head(
+            Content.assemble((f"Run {run.id} {run.label}", "bold"), f"  {run.state}  {tasks_done_text(run)} tasks")
+        )
         want = next((task.key for task in answer.tasks if task.state in ("running", "failed")), None) if first else None
         self.show_rows(TABLE, answer.tasks, want)
         self._show_entries()
@@ -101,16 +107,16 @@ class TaskLog(TableDialog[TaskRow, None]):
         self._whole = not self._whole
         self._show_entries()
 
-    @on(Grid.Highlighted)
-    @on(Grid.Opened)
+    @on(Grid.RowHighlighted)
+    @on(Grid.SourceOpened)
     def _show_entries(self) -> None:
         if self._seen is None:
             return
-        key = self.grid.key
+        key = self.grid.row_key
         of = None if self._whole or key is None else str(key)
         entries = [one for one in self._seen.entries if of is None or one.task == of]
         count = len(entries)
-        self.query_one("#task-log-of", Line).say(
+        self.query_one("#task-log-of", Line).set_text(
             Content.styled(
                 f"{'All tasks' if of is None else of}: {count} {'entry' if count == 1 else 'entries'} of the log",
                 "$primary",
@@ -119,16 +125,18 @@ class TaskLog(TableDialog[TaskRow, None]):
         scroll = self.query_one(Scroll)
         at_end = scroll.scroll_y >= scroll.max_scroll_y or (of, self._whole) != self._shown
         self._shown = (of, self._whole)
-        scroll.show(
-            Content(self._seen.trouble or "\n".join(entry_text(one, named=of is None) for one in entries) or NO_LOG)
+        scroll.show_text(
+            Content(
+                self._seen.problem or "\n".join(log_entry_text(one, with_task=of is None) for one in entries) or NO_LOG
+            )
         )
         if at_end:
-            scroll.go_to(END)
+            scroll.go_to_line(END)
 
 
-def entry_text(entry: LogEntry, *, named: bool) -> str:
-    """``17:21:17  attempt 2: done in 3.1 s``, with the task where that is not said already; the time is UTC."""
+def log_entry_text(entry: LogEntry, *, with_task: bool) -> str:
+    """Return ``17:21:17  attempt 2: done in 3.1 s``, with the task where that is not shown already; the time is UTC."""
     clock = entry.time.partition("T")[2][:8]
-    parts = [clock, entry.task if named else "", f"attempt {entry.attempt}:" if entry.attempt > 1 else ""]
+    parts = [clock, entry.task if with_task else "", f"attempt {entry.attempt}:" if entry.attempt > 1 else ""]
     head = "  ".join(part for part in parts if part)
     return "\n    ".join([f"{head}  {entry.lines[0]}", *entry.lines[1:]])

@@ -1,1 +1,1 @@
-"""What a session of the app holds: its workspace, settings, messages, jobs, and what is written outside it."""
+"""State of an app session: workspace, settings, messages, jobs, and files outside the workspace."""

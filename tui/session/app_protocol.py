@@ -1,4 +1,4 @@
-"""What screens ask of the app that they are in."""
+"""The interface of the app that its screens use."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class AppProtocol(Protocol):
-    """The app, as its screens know it: they are below it, and do not import it."""
+    """The app as its screens see it; the screens do not import the app itself."""
 
     @property
-    def alone(self) -> bool:
-        """Whether the process is there for nothing but the app."""
+    def owns_process(self) -> bool:
+        """Whether the process runs nothing but the app."""
 
     @property
     def directory(self) -> Path: ...
@@ -31,24 +31,24 @@ class AppProtocol(Protocol):
 
     @property
     def reading_notice(self) -> ReadingNotice:
-        """The message that a file is being read."""
+        """Return the notice that a file is being read."""
 
     @property
     def gate_memory(self) -> GateMemory:
-        """What the gate answered in this session."""
+        """Return the gate's answers of this session."""
 
     @property
     def own_keys(self) -> Mapping[str, str]:
-        """The keys that the user has changed, by the name of their binding."""
+        """Return the keys that the user has changed, by the name of their binding."""
 
     def remember(self, **changes: Any) -> None:
-        """Change what is kept between sessions, and write it down."""
+        """Change the state that is kept between sessions, and save it."""
 
     def refresh_page(self) -> None:
-        """Have the screen read the workspace again."""
+        """Make the current screen read the workspace again."""
 
     def say(self, text: str, severity: Any = "information", seconds: float | None = None) -> None:
-        """Show a message for a while, and keep it."""
+        """Show a message for some seconds, and keep it in the list of notices."""
 
     def note_command(self, words: tuple[str, ...]) -> None:
         """Remember the words of the command that does what was just done."""
@@ -56,29 +56,29 @@ class AppProtocol(Protocol):
     def note_change(self, text: str) -> None:
         """Remember the line of a recipe that was just changed."""
 
-    async def open(self, screen: SinglePaintScreen[Any], answered: Callable[[Any], None] | None = None) -> None:
-        """Show a screen above the others; ``answered`` is given what it ends with."""
+    async def open(self, screen: SinglePaintScreen[Any], on_answer: Callable[[Any], None] | None = None) -> None:
+        """Show a screen above the others; ``on_answer`` is called with its answer."""
 
     async def open_project(self, project_id: int, run_id: int | None = None, tab: str = "runs") -> None:
         """Show a project above the list of projects."""
 
     def job(self, task: Callable[[], Message]) -> object:
-        """Do something to the workspace in a thread; what it returns is posted to the app."""
+        """Run a task on the workspace in a thread and post the message that it returns."""
 
     def run_again(self, run_id: int) -> None: ...
 
-    def resume(self, run_id: int) -> None: ...
+    def resume_run(self, run_id: int) -> None: ...
 
-    def interrupt(self, run_id: int) -> None: ...
+    def interrupt_run(self, run_id: int) -> None: ...
 
     def call_later(self, callback: Any, *args: Any) -> Any:
-        """Call something when what is being handled has been handled."""
+        """Call a function after the current message has been handled."""
 
     def call_from_thread(self, callback: Any, *args: Any, **named: Any) -> Any:
-        """Have the app's thread call something."""
+        """Call a function in the app's thread."""
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Send OSC 52 to the terminal."""
+        """Send text to the terminal's clipboard (OSC 52)."""
 
 
 def app_of(app: App[Any]) -> AppProtocol:

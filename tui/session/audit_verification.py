@@ -1,18 +1,18 @@
-"""Whether the audit log and the workspace are as they were sealed."""
+"""Checks that the audit log and the workspace are as they were sealed."""
 
 from __future__ import annotations
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import count_noun
 from sfumato.workspace.audit import HEAD_FILE, AuditHead, read_head_file
-from sfumato.workspace.store.heads import words_for
+from sfumato.workspace.store.heads import describe_head_store
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.upkeep.integrity import verify_workspace
 
 
-def verified(workspace: Workspace, noted: str | None) -> tuple[bool, str]:
-    """Whether the workspace is as it was sealed, and that in words. Raises BadInput when ``noted`` is no head."""
-    head = _head(noted)
+def verify_sealed_workspace(workspace: Workspace, noted_head: str | None) -> tuple[bool, str]:
+    """Return whether the workspace is as it was sealed, and a text that says so. Raises BadInput when ``noted_head`` is no head."""
+    head = _parse_head(noted_head)
     found = verify_workspace(workspace, [] if head is None else [head])
     rows, notes = found.rows, "".join(f"\n{note}" for note in found.notes)
     if found.wrong:
@@ -23,16 +23,18 @@ def verified(workspace: Workspace, noted: str | None) -> tuple[bool, str]:
         if read_head_file(workspace.directory)
         else f"; the file {HEAD_FILE} is gone: rows removed at the end may go unnoticed"
     )
-    outside = "" if workspace.owner else "; ".join(["", *_kept_outside(workspace)])
+    outside = "" if workspace.owner else "; ".join(["", *_external_head_lines(workspace)])
     return True, f"{count_noun(len(rows), 'row')}, none changed{missing}{outside}; head {last}{notes}"
 
 
-def _kept_outside(workspace: Workspace) -> list[str]:
-    """Where the head is kept outside the workspace, and whether it agrees."""
-    return [words_for(place, workspace.directory, workspace.connection)[1] for place in workspace.places()]
+def _external_head_lines(workspace: Workspace) -> list[str]:
+    """List where the head is recorded outside the workspace, and whether each record agrees."""
+    return [
+        describe_head_store(place, workspace.directory, workspace.connection)[1] for place in workspace.head_stores()
+    ]
 
 
-def _head(noted: str | None) -> AuditHead | None:
+def _parse_head(noted: str | None) -> AuditHead | None:
     if noted is None:
         return None
     number, _, hashed = noted.partition(":")

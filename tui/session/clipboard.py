@@ -12,17 +12,17 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-CAP = 74_994
+TERMINAL_BYTE_LIMIT = 74_994
 """Bytes that OSC 52 carries safely: their base64 is below 100,000 characters."""
 COPY_FILE = "copied.txt"
 TMUX_SECONDS = 5.0
-ASKED = "the terminal was asked to copy them, which it does not confirm"
-PASSED_ON = "it asks the terminal to copy them, where that has a clipboard; neither confirms it"
-TOO_MANY = f"more than the {CAP:,} that a terminal takes, so it was not asked"
+ASKED_TERMINAL = "the terminal was asked to copy them, which it does not confirm"
+TMUX_PASSES_ON = "it asks the terminal to copy them, where that has a clipboard; neither confirms it"
+TOO_MANY_BYTES = f"more than the {TERMINAL_BYTE_LIMIT:,} that a terminal takes, so it was not asked"
 
 
-def send(text: str, directory: Path, osc52: Callable[[str], None]) -> str:
-    """Send a text to the clipboard and write it to a file of its owner in ``directory``; says what was really done.
+def copy_to_clipboard_and_file(text: str, directory: Path, osc52: Callable[[str], None]) -> str:
+    """Copy a text to the clipboard and to a private file in ``directory``; return what was done.
 
     ``osc52`` writes the escape sequence to the terminal. Raises OSError when the file cannot be written.
     """
@@ -32,24 +32,25 @@ def send(text: str, directory: Path, osc52: Callable[[str], None]) -> str:
     aside.write_text(text, "utf-8")
     aside.replace(path)
     size = len(text.encode())
-    return f"{size:,} bytes in {path}; {_sent(text, size, osc52)}"
+    return f"{size:,} bytes in {path}; {_send_to_terminal(text, size, osc52)}"
 
 
-def _sent(text: str, size: int, osc52: Callable[[str], None]) -> str:
-    ask = size <= CAP
+def _send_to_terminal(text: str, size: int, osc52: Callable[[str], None]) -> str:
+    """Send the text to tmux or to the terminal, and return what was done."""
+    ask = size <= TERMINAL_BYTE_LIMIT
     in_tmux = bool(os.environ.get("TMUX"))
-    if in_tmux and _tmux(text, ask=ask):
-        return f"in tmux's buffer; {PASSED_ON if ask else TOO_MANY}"
+    if in_tmux and _load_tmux_buffer(text, ask=ask):
+        return f"in tmux's buffer; {TMUX_PASSES_ON if ask else TOO_MANY_BYTES}"
     if not ask:
-        return TOO_MANY
+        return TOO_MANY_BYTES
     if os.environ.get("STY"):
         return "GNU screen hands no copies on to the terminal"
     osc52(text)
-    return f"{ASKED}, and this tmux may not have let it" if in_tmux else ASKED
+    return f"{ASKED_TERMINAL}, and this tmux may not have let it" if in_tmux else ASKED_TERMINAL
 
 
-def _tmux(text: str, *, ask: bool) -> bool:
-    """Whether tmux took the text, and would ``ask`` the terminal too (``-w``, from tmux 3.2)."""
+def _load_tmux_buffer(text: str, *, ask: bool) -> bool:
+    """Put the text into tmux's buffer and return whether tmux took it; with ``ask`` tmux also asks the terminal (``-w``, from tmux 3.2)."""
     command = ["tmux", "load-buffer", *(["-w"] if ask else []), "-"]
     try:
         done = subprocess.run(command, input=text.encode(), capture_output=True, timeout=TMUX_SECONDS, check=False)

@@ -1,4 +1,4 @@
-"""The command lines that equal what was done in the app, or what it shows: quoted for a shell, and complete with the workspace."""
+"""Command lines equivalent to what was done or is shown in the app: quoted for a shell and complete with the workspace."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.engine.wording import count_noun
-from sfumato.workspace.jobs.settings import dask_address, memory_given
+from sfumato.workspace.jobs.settings import dask_address, memory_setting
 
 Words = tuple[str, ...]
 """A command without ``sfumato`` and ``--workspace``: ``("run", "survey.toml", "--alone")``."""
 THEN = ("&&",)
 """Between two commands of which the second needs the first."""
-REMEMBERED = 200
+MOST_REMEMBERED = 200
 """So many acts are remembered; with one more the first goes."""
 
 
 def command_text(directory: Path, words: Sequence[str]) -> str:
-    """The command as it is typed: what is asked of a command that begins with ``THEN`` in between is asked of both."""
+    """Return the command as it is typed in a shell; ``THEN`` separates two commands, and both get the workspace."""
     commands: list[list[str]] = [[]]
     for word in words:
         if (word,) == THEN:
@@ -33,15 +33,15 @@ def command_text(directory: Path, words: Sequence[str]) -> str:
 
 
 def whole_path(file: str) -> str:
-    """A file by its whole path, so that the command works elsewhere too; the name of what is no file as it is."""
+    """Return the absolute path of an existing file, so that the command works in any directory; other text stays unchanged."""
     path = Path(file).expanduser()
     return str(path.absolute()) if path.exists() else file
 
 
-def reading_options(said: Mapping[str, Any] | None) -> Words:
-    """What was said of how a file is read as options of ``import``."""
+def reading_options(format_settings: Mapping[str, Any] | None) -> Words:
+    """Convert the settings for reading a file to options of ``import``."""
     words: list[str] = []
-    for key, value in (said or {}).items():
+    for key, value in (format_settings or {}).items():
         option = f"--{key.replace('_', '-')}"
         if isinstance(value, bool):
             words.append(option if value else f"--no-{key}")
@@ -53,19 +53,19 @@ def reading_options(said: Mapping[str, Any] | None) -> Words:
 
 
 def computing_options() -> Words:
-    """Where runs are computed, as options of the commands that start them."""
-    address, memory = dask_address(), memory_given()
+    """Return the options of the commands that start runs: where runs are computed and with how much memory."""
+    address, memory = dask_address(), memory_setting()
     return (*(("--dask", address) if address else ()), *(("--memory", memory) if memory else ()))
 
 
 def changed_lines(before: str, after: str) -> list[str]:
-    """The lines of a recipe that an edit took out and put in: ``- minbucket = 50``, ``+ minbucket = 5``."""
+    """List the lines of a recipe that an edit removed and added: ``- minbucket = 50``, ``+ minbucket = 5``."""
     compared = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
     return [f"{line[0]} {line[1:].strip()}" for line in list(compared)[2:] if line[0] in "+-" and line[1:].strip()]
 
 
 def change_text(lines: Sequence[str]) -> str:
-    """An edit in one line: the line that it made in place of another, or how many lines."""
+    """Summarise an edit in one line: the changed line, or the number of lines."""
     added, removed = ([line[2:] for line in lines if line[0] == sign] for sign in "+-")
     if len(added) == 1 and len(removed) <= 1:
         return f"{added[0]}" + (f"   (was {removed[0]})" if removed else "   (new)")

@@ -21,11 +21,17 @@ PACKAGES = (
 
 
 def all_checks(directory: Path) -> list[WorkspaceCheck]:
-    """Findings about the installation, the terminal and the workspace."""
-    return [*_installation(), *_methods(), *_terminal(), _keys(), *check_workspace_health(directory)]
+    """Check the installation, the terminal and the workspace."""
+    return [
+        *_check_installation(),
+        *_check_method_packages(),
+        *_check_terminal(),
+        _check_keys_file(),
+        *check_workspace_health(directory),
+    ]
 
 
-def _installation() -> list[WorkspaceCheck]:
+def _check_installation() -> list[WorkspaceCheck]:
     findings = [WorkspaceCheck("Python", "ok", platform.python_version())]
     for name in PACKAGES:
         try:
@@ -35,8 +41,8 @@ def _installation() -> list[WorkspaceCheck]:
     return findings
 
 
-def _methods() -> list[WorkspaceCheck]:
-    """Other distributions that bring methods, and those whose methods cannot be used."""
+def _check_method_packages() -> list[WorkspaceCheck]:
+    """Check the installed method packages: those that add methods, and methods that cannot be used."""
     if not entry_points(group="sfumato.methods"):
         return []
     from sfumato.engine.methods.registry import OWN, registry, rejected_plugins
@@ -54,7 +60,7 @@ def _methods() -> list[WorkspaceCheck]:
     ]
 
 
-def _terminal() -> list[WorkspaceCheck]:
+def _check_terminal() -> list[WorkspaceCheck]:
     terminal = os.environ.get("TERM", "")
     encoding = (
         getattr(sys.__stdout__, "encoding", "") or ""
@@ -88,8 +94,8 @@ def _terminal() -> list[WorkspaceCheck]:
     return findings
 
 
-def _keys() -> WorkspaceCheck:
-    """Whether the file of the user's own keys can be used."""
+def _check_keys_file() -> WorkspaceCheck:
+    """Check whether the file of the user's own keys can be used."""
     file = keys_file()
     if not file.exists():
         return WorkspaceCheck("keys", "ok", f"as they come; to change them: sfumato keys > {file}")

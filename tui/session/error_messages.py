@@ -1,33 +1,33 @@
-"""The message that a user reads of an error, and the log of what nobody expected."""
+"""The message that a user reads about an error, and the log of unexpected errors."""
 
 from __future__ import annotations
 
 import traceback
 
-from .places import error_log
+from .places import error_log_file
 
 
-def message_of(error: Exception) -> str:
-    """What a user is told of an error: its own words when it was raised on purpose, else where the details lie."""
+def error_message_for_user(error: Exception) -> str:
+    """Return the message that a user reads about an error: its own text if it was raised on purpose, else where the details are."""
     import sqlite3
 
     from sfumato.engine.errors import EngineError
     from sfumato.workspace.errors import WorkspaceError
-    from sfumato.workspace.store.disk import disk_error
+    from sfumato.workspace.store.disk import disk_error_message
 
     if isinstance(error, (EngineError, WorkspaceError)):
         return str(error)
     if isinstance(error, sqlite3.Error):
-        if trouble := disk_error(error):
+        if trouble := disk_error_message(error):
             return trouble
         return f"the workspace's database cannot be used: {error}; see sfumato doctor"
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return f"internal error ({type(error).__name__}); its details are in {_kept(error)}"
+    return f"internal error ({type(error).__name__}); its details are in {_log_unexpected_error(error)}"
 
 
-def _kept(error: Exception) -> str:
-    path = error_log()
+def _log_unexpected_error(error: Exception) -> str:
+    path = error_log_file()
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as file:

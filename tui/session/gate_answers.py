@@ -1,4 +1,4 @@
-"""What the gate answers for the runs of this session: an examination is made once, and holds until its stamp is another."""
+"""The gate's answers for the runs of this session; an examination is made once and holds until its stamp changes."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class ExaminedRun:
     """The examination of a run's release, and what this account waives of it.
 
     examination: with the waivers of the approval, where a second person has approved the release
-    records: confidential records of the run
+    records: number of confidential records of the run
     stamp: what the examination depends on besides the run; empty where that is not known
-    unapproved: why a second person, where the policy asks for one, has not approved the release
-    waive: reasons by check
+    why_unapproved: why a second person, where the policy asks for one, has not approved the release
+    waiver_reasons: reasons by check
     """
 
     run_id: int
@@ -40,66 +40,68 @@ class ExaminedRun:
     examination: Examination
     records: int
     stamp: str = ""
-    unapproved: str = ""
-    waive: Mapping[str, str] = field(default_factory=dict)
+    why_unapproved: str = ""
+    waiver_reasons: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def waived(self) -> Examination:
+    def waived_examination(self) -> Examination:
         """Return the examination with what this account waives."""
         from sfumato.workspace.audit import user
 
-        return self.examination.with_waivers_by(user(), self.waive)
+        return self.examination.with_waivers_by(user(), self.waiver_reasons)
 
     @property
-    def left(self) -> tuple[Finding, ...]:
-        """Return what blocks and is not waived by name."""
-        return self.waived.unwaived_findings
+    def unwaived_findings(self) -> tuple[Finding, ...]:
+        """Return the findings that block and are not waived by name."""
+        return self.waived_examination.unwaived_findings
 
     @property
     def why_no_reason_helps(self) -> str:
-        """Return why no reason helps against what is left; empty where one does, or none is needed."""
+        """Return why no reason helps against the unwaived findings; empty where one does, or none is needed."""
         from sfumato.workspace.audit import user
         from sfumato.workspace.gate.gate import waiver_obstacle
 
-        return next(filter(None, (waiver_obstacle(one, self.policy, user()) for one in self.left)), "")
+        return next(filter(None, (waiver_obstacle(one, self.policy, user()) for one in self.unwaived_findings)), "")
 
     @property
     def reason_hint(self) -> str:
-        """Return what the reason of the release is for, as the field for it says."""
+        """Return the hint in the field for the reason of the release."""
         if self.policy.second_person:
             return "Justification of the request"
-        left = ", ".join(one.check for one in self.blocking_leads if one in self.left)
+        left = ", ".join(one.check for one in self.blocking_leads if one in self.unwaived_findings)
         if not left:
             return "Justification (optional)"
         refused = self.why_no_reason_helps
         return f"a reason cannot help: {refused}" if refused else f"Justification (required: {left})"
 
     @property
-    def leads(self) -> list[Finding]:
+    def lead_findings(self) -> list[Finding]:
         """Return the findings that stand for themselves, the worst first.
 
         A witness that still blocks though its lead is waived, because it cannot be waived, stands for itself too.
         """
-        from sfumato.workspace.reporting.findings import by_status
+        from sfumato.workspace.reporting.findings import sort_by_status
 
-        left = {one.check for one in self.left}
-        return by_status(
+        left = {one.check for one in self.unwaived_findings}
+        return sort_by_status(
             [one for one in self.examination.findings if not one.leak or (one.check in left and one.leak not in left)]
         )
 
-    def witnesses(self, check: str) -> tuple[Finding, ...]:
+    def witness_findings(self, check: str) -> tuple[Finding, ...]:
         """Return the other findings that see the same leak as a check."""
         return tuple(one for one in self.examination.findings if one.leak == check)
 
     @property
     def waived_checks(self) -> frozenset[str]:
-        """Return the checks that block and are waived."""
-        return frozenset(one.check for one in self.examination.blocking_findings) - {one.check for one in self.left}
+        """Return the names of the checks that block and are waived."""
+        return frozenset(one.check for one in self.examination.blocking_findings) - {
+            one.check for one in self.unwaived_findings
+        }
 
     @property
     def blocking_leads(self) -> list[Finding]:
         """Return the findings that block and stand for themselves, waived or not."""
-        return [one for one in self.leads if one.status == "block"]
+        return [one for one in self.lead_findings if one.status == "block"]
 
     @property
     def waived_leads(self) -> list[Finding]:
@@ -107,16 +109,16 @@ class ExaminedRun:
         return [one for one in self.blocking_leads if one.check in self.waived_checks]
 
     @cached_property
-    def answer(self) -> ReleaseAnswer:
-        """Return the answer with the waivers that count: where a second person decides, only those that were approved."""
+    def release_answer(self) -> ReleaseAnswer:
+        """Return the gate's answer with the waivers that count: where a second person decides, only those that were approved."""
         from sfumato.workspace.gate.answer import answer_from_examination
 
-        examination = self.examination if self.policy.second_person else self.waived
+        examination = self.examination if self.policy.second_person else self.waived_examination
         return answer_from_examination(examination, self.recipe, self.policy, self.records)
 
 
 def current_stamp(workspace: Workspace) -> str:
-    """Return the stamp that examinations have to have now; empty, which no examination has, for a policy that cannot be read."""
+    """Return the stamp that examinations must have now; empty, which no examination has, for a policy that cannot be read."""
     from sfumato.engine.errors import EngineError
     from sfumato.workspace.errors import WorkspaceError
     from sfumato.workspace.service.examination import gate_stamp
@@ -129,13 +131,17 @@ def current_stamp(workspace: Workspace) -> str:
 
 @dataclass
 class GateMemory:
-    """The examined runs of a session by number; ``lock`` is held while one is examined."""
+    """The examined runs of a session.
+
+    runs: examinations by run number
+    lock: held while a run is examined
+    """
 
     runs: dict[int, ExaminedRun] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
     def examine(self, directory: Path, run_id: int, call: Callable[..., Any]) -> ExaminedRun:
-        """Return the examination of a run: the one at hand where it holds, else one that ``call`` makes beside the app.
+        """Return the examination of a run: the one in memory if it is valid, else a new one made by ``call`` in another process.
 
         Called in a thread. Raises BadInput, NotFound, NotReady and what an examination raises.
         """
@@ -146,7 +152,7 @@ class GateMemory:
 
         with self.lock:  # one at a time: the second who asks for a run finds the answer here
             with Workspace.open(directory, read_only=True) as workspace:
-                kept = self.get(run_id, gate_stamp(workspace))
+                kept = self.find_examination(run_id, gate_stamp(workspace))
                 if kept is not None:
                     return kept
                 recipe = find_run(workspace, run_id).recipe
@@ -155,28 +161,30 @@ class GateMemory:
             # Where the policy changed while the gate looked, the examination does not hold: the next who asks examines again.
             stamp = found.stamp if policy.sha256 == found.examination.policy_sha256 else ""
             blocking = {one.check for one in found.examination.blocking_findings}
-            waive = {check: reason for check, reason in self.waivers(run_id).items() if check in blocking}
-            examined = ExaminedRun(run_id, policy, recipe, found.examination, found.records, stamp, waive=waive)
-            self.keep(examined)
+            waive = {check: reason for check, reason in self.given_waivers(run_id).items() if check in blocking}
+            examined = ExaminedRun(
+                run_id, policy, recipe, found.examination, found.records, stamp, waiver_reasons=waive
+            )
+            self.store_examination(examined)
             return examined
 
-    def keep(self, examined: ExaminedRun) -> None:
-        """Keep an examination, without the approval of a second person: that may be used or taken back at any time."""
+    def store_examination(self, examined: ExaminedRun) -> None:
+        """Store an examination without the approval of a second person, which may be used or withdrawn at any time."""
         if examined.policy.second_person:
             bare = replace(examined.examination, waivers=(), approval=None)
-            examined = replace(examined, examination=bare, unapproved="")
+            examined = replace(examined, examination=bare, why_unapproved="")
         self.runs[examined.run_id] = examined
 
-    def get(self, run_id: int, stamp: str) -> ExaminedRun | None:
-        """Return the examination of a run where its stamp is this one."""
+    def find_examination(self, run_id: int, stamp: str) -> ExaminedRun | None:
+        """Return the examination of a run with this stamp, or None."""
         kept = self.runs.get(run_id)
         return kept if kept is not None and kept.stamp == stamp != "" else None
 
-    def waivers(self, run_id: int) -> Mapping[str, str]:
+    def given_waivers(self, run_id: int) -> Mapping[str, str]:
         """Return the reasons by check that were given for a run in this session."""
         kept = self.runs.get(run_id)
-        return {} if kept is None else kept.waive
+        return {} if kept is None else kept.waiver_reasons
 
-    def answers(self, stamp: str) -> Mapping[int, str]:
-        """Return what is known of each run, ``no``, ``to be judged`` or ``yes``, under the stamp that holds now."""
-        return {one.run_id: one.answer.may_leave for one in self.runs.values() if one.stamp == stamp != ""}
+    def answers_by_run(self, stamp: str) -> Mapping[int, str]:
+        """Return the known answer of each run, ``no``, ``to be judged`` or ``yes``, under the current stamp."""
+        return {one.run_id: one.release_answer.may_leave for one in self.runs.values() if one.stamp == stamp != ""}

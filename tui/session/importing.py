@@ -1,4 +1,4 @@
-"""Importing a file in a process of its own, and why columns of it were left out."""
+"""Import of a file in a process of its own, and the reasons why columns were left out."""
 
 from __future__ import annotations
 
@@ -15,18 +15,28 @@ from sfumato.workspace.visible_text import replace_unprintable
 
 
 def left_out_lines(columns: Sequence[ColumnProfile]) -> list[str]:
-    """Why columns do not enter, a line each, and how those that may be identifiers do all the same."""
-    out = [column for column in columns if not column.enters]
-    lines = [replace_unprintable(f"{column.variable.name}: left out; {', '.join(column.why)}") for column in out]
+    """List why columns are left out, a line each, and how to include those that may be identifiers."""
+    out = [column for column in columns if not column.is_included]
+    lines = [
+        replace_unprintable(f"{column.variable.name}: left out; {', '.join(column.exclusion_reasons)}")
+        for column in out
+    ]
     if any(column.variable.role is Role.IDENTIFIER for column in out):
         lines.append("--keep COLUMN brings in one that is no identifier")
     return lines
 
 
-def import_apart(
-    directory: Path, file: str, project: str, said: Mapping[str, Any], selection: ImportSelection
+def import_in_process(
+    directory: Path, file: str, project: str, format_settings: Mapping[str, Any], selection: ImportSelection
 ) -> ImportResult:
-    """``import_file`` in a process of its own, within a limit of time. Raises BadInput and WorkspaceError; then nothing was stored."""
+    """Import a file in a process of its own, within a time limit. Raises BadInput and WorkspaceError; then nothing was stored."""
     return call_in_process(
-        import_file, directory, file, project, said, selection, what=f'the import of "{file}"', seconds=READ_SECONDS
+        import_file,
+        directory,
+        file,
+        project,
+        format_settings,
+        selection,
+        what=f'the import of "{file}"',
+        seconds=READ_SECONDS,
     )

@@ -1,4 +1,4 @@
-"""Messages that cross screens. Threads post them; handlers change what is shown."""
+"""Messages between screens. Threads post them; handlers change what is shown."""
 
 from __future__ import annotations
 
@@ -10,25 +10,32 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 if TYPE_CHECKING:
-    from sfumato.workspace.ingest.dialects import Detection
-    from sfumato.workspace.plan.drafts import Draft
+    from sfumato.workspace.ingest.dialects import DetectedFormat
+    from sfumato.workspace.plan.drafts import PlanDraft
 
 
 class WorkspaceChanged(Message, bubble=False):
-    """Somebody wrote to the workspace; what is shown should be read again."""
+    """A change of the workspace, made by any process; screens read it again."""
 
 
 @dataclass
 class ErrorMessage(Message):
-    """Something went wrong; the app goes on. The text holds no confidential value."""
+    """An error that the app survives. The text holds no confidential value."""
 
     text: str
 
 
 @dataclass
 class JobDone(Message):
-    """A job was started, resumed or stopped; ``text`` says so, ``run_id`` is the run to look at, in the tab called ``tab``
-    if any; ``project_id`` is a project to open, ``command`` the words of the command that does the same, where there is one.
+    """A job that was started, resumed or stopped.
+
+    text: what was done
+    run_id: run to show
+    worker: process that was started
+    tab: tab in which the run is shown, if any
+    project_id: project to open
+    command: words of the equivalent command, where there is one
+    is_import: a file was imported
     """
 
     text: str
@@ -37,23 +44,27 @@ class JobDone(Message):
     tab: str = ""
     project_id: int | None = None
     command: tuple[str, ...] = ()
-    imported: bool = False
+    is_import: bool = False
     """Whether the project has new data, whose variables have no roles yet."""
 
 
 @dataclass
-class FileLookedAt(Message):
-    """The first lines of a file of text that is to be imported into a project, and how they are written."""
+class FileFormatDetected(Message):
+    """The detected format of a text file that is to be imported into a project.
+
+    head: first bytes of the file
+    detection: how it is written, with reasons
+    """
 
     file: str
     project: str
     head: bytes
-    found: Detection
+    detection: DetectedFormat
 
 
 @dataclass
-class CompanionsNamed(Message):
-    """A recipe that is to be run names others to be run beside it."""
+class CompanionRunsOffered(Message):
+    """A recipe to be run that names companions to be run with it."""
 
     recipe: str
     data: str | None
@@ -61,7 +72,7 @@ class CompanionsNamed(Message):
 
 
 @dataclass
-class KeysRead(Message):
+class KeymapLoaded(Message):
     """The user's own keys, by name of binding."""
 
     keymap: dict[str, str]
@@ -69,14 +80,14 @@ class KeysRead(Message):
 
 @dataclass
 class PlanSaved(Message):
-    """An edit of a plan was stored, unless ``error`` says why not."""
+    """A stored edit of a plan; where it was not stored, ``error`` says why."""
 
-    draft: Draft
+    draft: PlanDraft
     error: str = ""
 
 
 @dataclass
 class WorkspaceOpened(Message):
-    """Another workspace is ready to be looked at."""
+    """A workspace that was opened and is ready to be shown."""
 
     directory: Path

@@ -1,4 +1,4 @@
-"""What tells the user at another window that a run has ended: the terminal's bell, or a message of the desktop (OSC 9).
+"""Notification that a run has ended: the terminal's bell, or a message of the desktop (OSC 9).
 
 The words go to a terminal, and perhaps to a desktop and its log, so they hold numbers and states and never a name or a value.
 """
@@ -11,53 +11,52 @@ from collections.abc import Mapping, Sequence
 from sfumato.engine.wording import agreeing_word, count_noun
 
 VARIABLE = "SFUMATO_NOTIFY"
-WAYS = {
+NOTIFICATION_WAYS = {
     "off": "say nothing",
     "bell": "ring the terminal's bell",
     "osc9": "ring it, and have the terminal show a message of the desktop (OSC 9)",
 }
 LONG_SECONDS = 10.0
 """Nobody has looked away from a run that ends sooner."""
-TOLD = ("done", "failed")
+NOTIFIED_STATES = ("done", "failed")
 """How a run ends by itself; who stops one knows."""
-Ended = Sequence[tuple[int, str]]
+EndedRuns = Sequence[tuple[int, str]]
 """Runs with the states that they ended in."""
 
 
-def way_of(environment: Mapping[str, str], chosen: str, otherwise: str) -> str:
-    """The way that was chosen in the app, else the one that ``SFUMATO_NOTIFY`` names, else ``otherwise``."""
-    return next((way for way in (chosen, environment.get(VARIABLE, "")) if way in WAYS), otherwise)
+def notification_way(environment: Mapping[str, str], chosen: str, otherwise: str) -> str:
+    """Return the way chosen in the app, else the one that ``SFUMATO_NOTIFY`` names, else ``otherwise``."""
+    return next((way for way in (chosen, environment.get(VARIABLE, "")) if way in NOTIFICATION_WAYS), otherwise)
 
 
-def ended_text(ended: Ended) -> str:
-    """``run 3 is done``, ``2 runs have ended``."""
-    if len(ended) > 1:
-        return f"{count_noun(len(ended), 'run')} {agreeing_word(len(ended), 'has', 'have')} ended"
-    return "".join(f"run {run_id} {'has failed' if state == 'failed' else 'is done'}" for run_id, state in ended)
+def ended_runs_text(ended_runs: EndedRuns) -> str:
+    """Return ``run 3 is done`` or ``2 runs have ended_runs``."""
+    if len(ended_runs) > 1:
+        return f"{count_noun(len(ended_runs), 'run')} {agreeing_word(len(ended_runs), 'has', 'have')} ended"
+    return "".join(f"run {run_id} {'has failed' if state == 'failed' else 'is done'}" for run_id, state in ended_runs)
 
 
-def sequence(way: str, ended: Ended, *, in_tmux: bool) -> str:
-    """What is written to the terminal: once, however many have ended; empty where nothing is said.
+def notification_sequence(way: str, ended_runs: EndedRuns, *, in_tmux: bool) -> str:
+    """Return the characters to write to the terminal, once for all ended runs; empty without notification.
 
-    A terminal that knows no OSC 9 passes it over. tmux hands it on where ``allow-passthrough`` is on; the bell, which comes with it,
-    it knows itself.
+    A terminal that does not know OSC 9 ignores it. tmux passes it on where ``allow-passthrough`` is on; it handles the bell itself.
     """
-    if way == "off" or not ended:
+    if way == "off" or not ended_runs:
         return ""
     if way == "bell":
         return "\a"
-    message = f"\x1b]9;Sfumato: {ended_text(ended)}\x1b\\"
+    message = f"\x1b]9;Sfumato: {ended_runs_text(ended_runs)}\x1b\\"
     return "\a" + (f"\x1bPtmux;{message.replace(chr(27), chr(27) * 2)}\x1b\\" if in_tmux else message)
 
 
-class RunWatch:
-    """Notices which runs of a workspace have ended since it last looked."""
+class EndedRunWatch:
+    """A watch for runs of a workspace that have ended since the last call."""
 
     def __init__(self) -> None:
         self._going: dict[int, float] = {}
 
-    def ended(self, connection: sqlite3.Connection) -> Ended:
-        """Those that ended by themselves and took long. What cannot be read, the screens say."""
+    def newly_ended_runs(self, connection: sqlite3.Connection) -> EndedRuns:
+        """Return the runs that ended by themselves and took long. Errors of reading are left to the screens to show."""
         try:
             rows = connection.execute("SELECT id, created FROM run WHERE state IN ('queued', 'running')").fetchall()
             before, self._going = self._going, {int(row[0]): float(row[1]) for row in rows}
@@ -67,7 +66,7 @@ class RunWatch:
             return [
                 (run_id, row[0])
                 for run_id, row in found
-                if row is not None and row[0] in TOLD and (row[1] or 0.0) - before[run_id] >= LONG_SECONDS
+                if row is not None and row[0] in NOTIFIED_STATES and (row[1] or 0.0) - before[run_id] >= LONG_SECONDS
             ]
         except (sqlite3.Error, TypeError, ValueError):
             return []

@@ -1,4 +1,4 @@
-"""The message that a file is being read: it stays for as long as that may take, and goes when it is over."""
+"""The notice that a file is being read: shown for as long as that may take, and removed when it is over."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ BYTES_A_SECOND = 4 << 20
 """Of a file that is imported, on a machine that has much else to do."""
 
 
-class SaysThings(Protocol):
+class ShowsNotices(Protocol):
     def say(self, text: str, severity: Any = "information", seconds: float | None = None) -> None:
-        """Show a message for so many seconds, and keep it."""
+        """Show a message for so many seconds, and keep it in the list of notices."""
 
     def clear_notifications(self) -> None: ...
 
 
 class ReadingNotice:
-    """Shown by ``app`` from ``begin`` to ``end``."""
+    """The notice that a file is being read, shown by the app from ``begin`` to ``end``."""
 
-    def __init__(self, app: SaysThings) -> None:
+    def __init__(self, app: ShowsNotices) -> None:
         self._app = app
         self._shown = False
 
     def begin(self, file: str) -> None:
-        """Say that a file is being read, of a large one how large it is."""
+        """Show that a file is being read, with the size of a large one."""
         path = Path(file).expanduser()
         size = path.stat().st_size if path.is_file() else 0
         seconds = NOTICE_SECONDS + size / BYTES_A_SECOND

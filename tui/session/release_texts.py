@@ -1,4 +1,4 @@
-"""A release in lines of text: what goes out, and where it went."""
+"""Texts about a release: what is released, and where it was written."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def released_text(done: WrittenRelease) -> str:
-    """``released to DIR: 7 files``, and that thresholds were not met."""
+    """Return ``released to DIR: 7 files``, and that thresholds were not met."""
     unmet = f"; {count_noun(done.n_unmet, 'threshold')} not met, the reason is in the audit log" if done.n_unmet else ""
     return f"released to {done.directory}: {count_noun(len(done.files), 'file')}, manifest sha256 {done.manifest_sha256}{unmet}"
 
 
-def contents_lines(plan: ReleasePlan) -> list[str]:
-    """What goes out, variable by variable; no name of a variable ends a line."""
+def release_contents_lines(plan: ReleasePlan) -> list[str]:
+    """List what is released, variable by variable; no line ends with the name of a variable."""
     tables = f"{count_noun(plan.datasets, 'dataset')} of {count_records(plan.records)}, {plan.row_order_text}"
     parts = {
         "replaced": plan.replaced,

@@ -1,4 +1,4 @@
-"""Waiting for runs to end, and how far they are in words."""
+"""Waiting for runs to end, and their progress in words."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sfumato.workspace.jobs.following import OneWorker, until_ended
-from sfumato.workspace.jobs.queue import request_stop
-from sfumato.workspace.reporting.words import duration
-from sfumato.workspace.store.runs import Run, RunState, tasks_of
+from sfumato.workspace.jobs.following import WorkerStarter, wait_for_runs
+from sfumato.workspace.jobs.queue import stop_run
+from sfumato.workspace.reporting.words import duration_text
+from sfumato.workspace.store.runs import RunState, StoredRun, list_tasks
 from sfumato.workspace.store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -26,28 +26,29 @@ def wait_for(
     run_ids: Sequence[int],
     jobs: int,
     say: Callable[[str], None],
-    worker_of: OneWorker | None = None,
-) -> list[Run]:
-    """Have one worker, by default a new one, and wait for every run to end; ``say`` is given the progress, and an empty text at the end.
+    worker_of: WorkerStarter | None = None,
+) -> list[StoredRun]:
+    """Start one worker, by default a new one, and wait for every run to end.
 
-    Ctrl+C and SIGTERM interrupt the runs, which can be resumed, and raise KeyboardInterrupt. When the terminal is lost (SIGHUP) this
-    process ends and the runs continue. A worker that dies is replaced. Raises WorkspaceError when three in a row die without ending a
-    task, or its disk fails.
+    ``say`` is called with the progress, and with an empty text at the end. Ctrl+C and SIGTERM interrupt the runs, which can be resumed,
+    and raise
+    KeyboardInterrupt. When the terminal is lost (SIGHUP) this process ends and the runs continue. A worker that dies is replaced. Raises
+    WorkspaceError when three in a row die without ending a task, or its disk fails.
     """
     try:
-        with _termination_interrupts():
-            return until_ended(workspace, run_ids, jobs, lambda run: say(_progress(workspace, run)), worker_of)
+        with _treat_sigterm_as_interrupt():
+            return wait_for_runs(workspace, run_ids, jobs, lambda run: say(_progress_text(workspace, run)), worker_of)
     except KeyboardInterrupt:
         for run_id in run_ids:
-            request_stop(workspace, run_id, RunState.INTERRUPTED)
+            stop_run(workspace, run_id, RunState.INTERRUPTED)
         raise
     finally:
         say("")
 
 
 @contextmanager
-def _termination_interrupts() -> Iterator[None]:
-    """Let SIGTERM do what Ctrl+C does."""
+def _treat_sigterm_as_interrupt() -> Iterator[None]:
+    """Make SIGTERM raise KeyboardInterrupt as Ctrl+C does."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -58,17 +59,17 @@ def _termination_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _progress(workspace: Workspace, run: Run) -> str:
-    now = next((task for task in tasks_of(workspace, run.id) if task.state == "running"), None)
+def _progress_text(workspace: Workspace, run: StoredRun) -> str:
+    now = next((task for task in list_tasks(workspace, run.id) if task.state == "running"), None)
     doing = "waiting for a worker" if now is None else task_words(now.key, run.recipe)
     if now is not None and now.total:
         doing += f", {now.done:,} of {now.total:,} {now.what}".rstrip()
-    left = f", about {duration(run.seconds_left)} left" if run.seconds_left is not None else ""
+    left = f", about {duration_text(run.seconds_left)} left" if run.seconds_left is not None else ""
     return f"run {run.id}: {run.tasks_done} of {run.tasks_total} steps done{left}; {doing}"
 
 
 def task_words(key: str, recipe: Recipe) -> str:
-    """What a task does, such as ``fitting the model of visits``; its key where the recipe has no such step."""
+    """Describe a task, such as ``fitting the model of visits``; return its key where the recipe has no such step."""
     kind, *rest = key.split("/")
     try:
         if kind == "fit":
@@ -86,15 +87,15 @@ def task_words(key: str, recipe: Recipe) -> str:
     return "combining the results" if kind == "combine" else key
 
 
-class Progress:
-    """Says how far a run is, at most one line in five seconds."""
+class ProgressLines:
+    """Printer of a run's progress, at most one line in five seconds."""
 
     def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._say, self._clock = say, clock
         self._last, self._next = "", -float("inf")
 
     def __call__(self, text: str) -> None:
-        """A text of the run's progress; an empty one says nothing."""
+        """Print a text of the run's progress; ignore an empty one."""
         if text and text != self._last and self._clock() >= self._next:
             self._say(f"{text[:1].upper()}{text[1:]}.")
             self._last, self._next = text, self._clock() + PROGRESS_SECONDS

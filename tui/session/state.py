@@ -1,4 +1,4 @@
-"""What the user would miss after a dropped connection: kept in the workspace, written on every change.
+"""The app's state that survives a dropped connection: kept in the workspace, written on every change.
 
 A thread writes it: a key does not wait for the disk, and of several changes the last is written.
 """
@@ -19,14 +19,14 @@ from sfumato.workspace.errors import StrangeFile
 from sfumato.workspace.plain_files import owner_if_other, read_plain
 from sfumato.workspace.views.results import FAILURES, SORTS
 
-FILE = "app-state.json"
-MOST_BYTES = 1 << 16
+STATE_FILE = "app-state.json"
+MOST_STATE_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
 class AppState:
-    """Where the user was: project (None on the list of projects), run, tab, its row, how results and map were shown, and what
-    happens when a run ends.
+    """The user's place in the app: project (None on the list of projects), run, tab and its row, how results and map are shown, and how
+    the end of a run is notified.
     """
 
     project: int | None = None
@@ -44,49 +44,49 @@ class AppState:
 
 
 def load_state(directory: Path) -> AppState:
-    """The state that was saved; what is missing, unreadable or of another kind is as at the first start."""
+    """Read the saved state; a value that is missing, unreadable or of another type gets its default."""
     try:
-        saved = json.loads(read_plain(directory / FILE, MOST_BYTES))
+        saved = json.loads(read_plain(directory / STATE_FILE, MOST_STATE_BYTES))
     except (OSError, ValueError, RecursionError, StrangeFile):
         return AppState()
     if not isinstance(saved, dict):
         return AppState()
-    return AppState(**{f.name: saved[f.name] for f in fields(AppState) if _fits(f.name, saved.get(f.name))})
+    return AppState(**{f.name: saved[f.name] for f in fields(AppState) if _is_valid_value(f.name, saved.get(f.name))})
 
 
-def _fits(name: str, value: Any) -> bool:
+def _is_valid_value(name: str, value: Any) -> bool:
     if name in ("project", "run"):
         return isinstance(value, int) and not isinstance(value, bool)
     return isinstance(value, type(getattr(AppState, name))) and (name != "sort" or value in SORTS)
 
 
 def save_state(directory: Path, state: AppState) -> None:
-    """Write the state aside, then in place; a workspace that cannot be written, or is another user's, is no reason to fail."""
+    """Write the state to a temporary file, then move it into place; skip a workspace that cannot be written or is another user's."""
     with contextlib.suppress(OSError):
         if owner_if_other(directory):
             return
-        handle, aside = tempfile.mkstemp(dir=directory, prefix=f"{FILE}.")
+        handle, aside = tempfile.mkstemp(dir=directory, prefix=f"{STATE_FILE}.")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 json.dump(asdict(state), file, indent=1)
-            Path(aside).replace(directory / FILE)
+            Path(aside).replace(directory / STATE_FILE)
         except OSError:
             Path(aside).unlink(missing_ok=True)
 
 
 class StateWriter:
-    """Writes states, each in its workspace, in the order in which they were given."""
+    """A writer of states, each to its workspace, in the order in which they were given."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="state")
         self._newest: deque[tuple[Path, AppState]] = deque(maxlen=1)
 
-    def keep(self, directory: Path, state: AppState) -> None:
-        """Have a state written as soon as the disk is free, unless another comes before that."""
+    def write_later(self, directory: Path, state: AppState) -> None:
+        """Schedule a state to be written as soon as the disk is free, unless a newer one comes first."""
         self._newest.append((directory, state))
-        self._pool.submit(self._write)
+        self._pool.submit(self._write_newest)
 
-    def _write(self) -> None:
+    def _write_newest(self) -> None:
         try:
             newest = self._newest.popleft()
         except IndexError:
@@ -94,5 +94,5 @@ class StateWriter:
         save_state(*newest)
 
     def close(self) -> None:
-        """Wait until the last state is written; none is taken after it."""
+        """Wait until the last state is written; later ones are not accepted."""
         self._pool.shutdown()

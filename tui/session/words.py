@@ -1,58 +1,62 @@
-"""How runs stand, in words."""
+"""States of runs and tasks, in words."""
 
 from __future__ import annotations
 
 from sfumato.engine.wording import count_noun
 from sfumato.workspace.reporting import words
-from sfumato.workspace.reporting.words import duration, mark
-from sfumato.workspace.store.runs import Run, RunLine, RunState, Tally, TaskRow
+from sfumato.workspace.reporting.words import duration_text, sign_for
+from sfumato.workspace.store.runs import RunState, RunSummary, StoredRun, TaskRow, VerdictCounts
 
 
 def task_cells(task: TaskRow, now: float) -> list[str]:
-    """A task's key, state, phase, time, peak of memory, how often it was tried, and its error."""
+    """Return a task's key, state, phase, time, peak of memory, number of attempts, and error."""
     measured = (task_phase(task), task_seconds(task, now), task_peak(task))
     return [task.key, task.state, *measured, str(task.attempt), task.error]
 
 
 def task_phase(task: TaskRow) -> str:
-    """``3/8 imputing`` while it is computed."""
+    """Return the progress within a running task: ``3/8 imputing``."""
     return f"{task.done}/{task.total} {task.what}" if task.state == "running" and task.total else "-"
 
 
 def task_peak(task: TaskRow) -> str:
-    """The most memory that it had."""
+    """Return the task's peak memory."""
     return f"{task.peak_bytes / 1e6:.0f} MB" if task.peak_bytes else "-"
 
 
 def task_seconds(task: TaskRow, now: float) -> str:
-    """How long it took, or has taken at the time ``now``."""
+    """Return how long the task took, or has taken at the time ``now``."""
     seconds = now - task.started if task.state == "running" and task.started else task.seconds
-    return f"{seconds:.2f} s" if seconds is not None and seconds < 10 else duration(seconds)
+    return f"{seconds:.2f} s" if seconds is not None and seconds < 10 else duration_text(seconds)
 
 
-def state_text(line: RunLine) -> str:
-    """``● running``; a run that ought to go on and that nobody works on is ``! no worker``."""
-    return f"{mark('stalled')} no worker" if line.stalled else f"{mark(line.run.state.value)} {line.run.state.value}"
+def run_state_text(line: RunSummary) -> str:
+    """Return ``● running``; for a run that should continue and has no worker ``! no worker``."""
+    return (
+        f"{sign_for('stalled')} no worker"
+        if line.is_stalled
+        else f"{sign_for(line.run.state.value)} {line.run.state.value}"
+    )
 
 
-def tally_text(tally: Tally) -> str:
+def tally_text(tally: VerdictCounts) -> str:
     """Return how many limits are met: ``7 limits met``, ``✗ 2 of 7 not met``; empty without verdicts.
 
     No tick where all are met: only the gate says that a release may leave.
     """
     if tally.total and tally.met == tally.total:
         return f"{count_noun(tally.total, 'limit')} met"
-    return words.tally_text(tally.counts)
+    return words.outcome_tally_text(tally.by_outcome)
 
 
-def progress(run: Run) -> str:
-    """``34/120 28 %``."""
+def tasks_done_text(run: StoredRun) -> str:
+    """Return the number and share of finished tasks: ``34/120 28 %``."""
     share = run.tasks_done * 100 // run.tasks_total if run.tasks_total else 0
     return f"{run.tasks_done}/{run.tasks_total} {share:>3} %"
 
 
-def rate(run: Run) -> str:
-    """``2.4/s``, ``7/min``: tasks done in the time that the run has taken so far; empty when it does not go on."""
+def task_rate_text(run: StoredRun) -> str:
+    """Return the tasks done per time so far: ``2.4/s``, ``7/min``; empty when the run is not running."""
     if run.state is not RunState.RUNNING or not run.seconds or not run.tasks_done:
         return ""
     each = run.tasks_done / run.seconds
@@ -60,8 +64,8 @@ def rate(run: Run) -> str:
     return f"{each * factor:.2g}/{unit}" if each * factor < 10 else f"{each * factor:,.0f}/{unit}"
 
 
-def seconds_left(run: Run) -> str:
-    """``~3 min``; empty when the run does not go on, a dash before anything can be said."""
+def time_left_text(run: StoredRun) -> str:
+    """Return the estimated time left: ``~3 min``; empty when the run is not running, a dash before there is an estimate."""
     if run.state is not RunState.RUNNING:
         return ""
-    return "–" if run.seconds_left is None else f"~{duration(run.seconds_left)}"
+    return "–" if run.seconds_left is None else f"~{duration_text(run.seconds_left)}"

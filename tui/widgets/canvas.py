@@ -1,7 +1,7 @@
 """Dots: lines, points, bars and bands rasterised into boolean masks, and masks into terminal characters.
 
 A mask has shape (rows, columns) in dots, row 0 at the top. Coordinates are in dots, dot (r, c) being the unit
-square centred on y = r, x = c. Nothing here knows a screen.
+square centred on y = r, x = c. Nothing here depends on a screen.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ SOLID = (True,)
 SAMPLES_AT_ONCE = 1_000_000
 
 
-def point_dots(x: Floats, y: Floats, shape: Shape) -> Mask:
-    """The dots of points (n,), those outside ``shape`` or not finite left out."""
+def rasterise_points(x: Floats, y: Floats, shape: Shape) -> Mask:
+    """Mark the dots of points (n,); those outside ``shape`` or not finite are left out."""
     mask = np.zeros(shape, dtype=np.bool_)
     finite = np.isfinite(x) & np.isfinite(y)
     column, row = np.floor(x[finite] + 0.5), np.floor(y[finite] + 0.5)
@@ -36,26 +36,28 @@ def point_dots(x: Floats, y: Floats, shape: Shape) -> Mask:
     return mask
 
 
-def line_dots(x: Floats, y: Floats, shape: Shape, dash: tuple[bool, ...] = SOLID) -> Mask:
-    """The dots of the polyline through (n,) points, broken at NaN; ``dash`` repeats along its length in dots."""
+def rasterise_line(x: Floats, y: Floats, shape: Shape, dash: tuple[bool, ...] = SOLID) -> Mask:
+    """Mark the dots of the polyline through (n,) points, broken at NaN; ``dash`` repeats along its length in dots."""
     finite = np.isfinite(x) & np.isfinite(y)
-    x, y = _thin(np.where(finite, x, np.nan), np.where(finite, y, np.nan), shape[1])
-    lone = _lone(x, y)
-    mask = point_dots(x[lone], y[lone], shape)
+    x, y = _thin_line(np.where(finite, x, np.nan), np.where(finite, y, np.nan), shape[1])
+    lone = _isolated_points(x, y)
+    mask = rasterise_points(x[lone], y[lone], shape)
     length = np.maximum(np.abs(np.diff(x)), np.abs(np.diff(y)))
     drawn = np.isfinite(length)
     start = np.concatenate([[0.0], np.cumsum(np.where(drawn, length, 0.0))[:-1]]) if length.size else length
     segments = np.column_stack([x[:-1], y[:-1], np.diff(x), np.diff(y), start])[drawn]
-    near, far, seen = _clip(segments, shape)
+    near, far, seen = _clip_segments(segments, shape)
     segments, near, far = segments[seen], near[seen], far[seen]
     longest = (far - near) * np.abs(segments[:, 2:4]).max(axis=1, initial=0.0)
     steps = np.maximum(np.ceil(longest), 1).astype(np.intp)
     for chunk in np.array_split(np.arange(steps.size), 1 + int(steps.sum()) // SAMPLES_AT_ONCE):
-        _sample(mask, segments[chunk], near[chunk], far[chunk], steps[chunk], np.array(dash))
+        _draw_segments(mask, segments[chunk], near[chunk], far[chunk], steps[chunk], np.array(dash))
     return mask
 
 
-def _sample(mask: Mask, segments: Floats, near: Floats, far: Floats, steps: NDArray[np.intp], dash: Mask) -> None:
+def _draw_segments(
+    mask: Mask, segments: Floats, near: Floats, far: Floats, steps: NDArray[np.intp], dash: Mask
+) -> None:
     """Set the dots at ``steps`` + 1 equal steps of each segment between its fractions ``near`` and ``far``."""
     which = np.repeat(np.arange(steps.size), steps + 1)
     first = np.concatenate([[0], np.cumsum(steps + 1)[:-1]]) if steps.size else steps
@@ -69,8 +71,8 @@ def _sample(mask: Mask, segments: Floats, near: Floats, far: Floats, steps: NDAr
     mask[row[inked], column[inked]] = True
 
 
-def _clip(segments: Floats, shape: Shape) -> tuple[Floats, Floats, Mask]:
-    """Where each segment (x, y, dx, dy, …) enters and leaves the canvas, as fractions, and whether it is seen at all.
+def _clip_segments(segments: Floats, shape: Shape) -> tuple[Floats, Floats, Mask]:
+    """Return where each segment (x, y, dx, dy, …) enters and leaves the canvas, as fractions, and whether it is seen at all.
 
     Liang and Barsky (1984), A new concept and method for line clipping.
     """
@@ -87,10 +89,10 @@ def _clip(segments: Floats, shape: Shape) -> tuple[Floats, Floats, Mask]:
     return near, far, near <= far
 
 
-def _thin(x: Floats, y: Floats, columns: int) -> tuple[Floats, Floats]:
-    """At most four points a dot column (first, lowest, highest, last), which draw the same dots as all of them.
+def _thin_line(x: Floats, y: Floats, columns: int) -> tuple[Floats, Floats]:
+    """Keep at most four points a dot column (first, lowest, highest, last), which draw the same dots as all of them.
 
-    M4: Jugel, Jerzak, Hackenbroich and Markl (2014), PVLDB 7(10). Only where x never falls; else the input.
+    M4: Jugel, Jerzak, Hackenbroich and Markl (2014), PVLDB 7(10). Only if x never falls; otherwise the input.
     """
     if x.size <= 8 * columns:
         return x, y
@@ -106,15 +108,15 @@ def _thin(x: Floats, y: Floats, columns: int) -> tuple[Floats, Floats]:
     return few_x.ravel(), few_y.ravel()
 
 
-def _lone(x: Floats, y: Floats) -> Mask:
-    """The points, (n,), that no segment reaches: alone, or between gaps."""
+def _isolated_points(x: Floats, y: Floats) -> Mask:
+    """Mark the points, (n,), that no segment reaches: alone, or between gaps."""
     finite = np.isfinite(x) & np.isfinite(y)
     framed = np.concatenate([[False], finite, [False]])
     return np.asarray(finite & ~framed[:-2] & ~framed[2:])
 
 
-def bar_dots(left: Floats, right: Floats, base: Floats, top: Floats, shape: Shape) -> Mask:
-    """Filled bars (n,) from ``base`` to ``top``, at least one dot wide; where they overlap, what any one covers."""
+def rasterise_bars(left: Floats, right: Floats, base: Floats, top: Floats, shape: Shape) -> Mask:
+    """Mark the dots of filled bars (n,) from ``base`` to ``top``, at least one dot wide; overlaps show the union."""
     upper, lower = np.full(shape[1], np.nan), np.full(shape[1], np.nan)
     seen = np.isfinite(left) & np.isfinite(top) & (right >= -0.5) & (left <= shape[1] - 0.5)
     first = np.floor(left[seen] + 0.5).clip(0, shape[1] - 1).astype(np.intp)
@@ -124,25 +126,25 @@ def bar_dots(left: Floats, right: Floats, base: Floats, top: Floats, shape: Shap
     column = np.repeat(first, width) + np.arange(starts.size) - starts
     np.fmin.at(upper, column, np.repeat(np.minimum(top, base)[seen], width))
     np.fmax.at(lower, column, np.repeat(np.maximum(top, base)[seen], width))
-    return fill_dots(upper, lower, shape)
+    return rasterise_band(upper, lower, shape)
 
 
-def fill_dots(upper: Floats, lower: Floats, shape: Shape) -> Mask:
-    """The dots from ``upper`` down to ``lower`` in every dot column, both (columns,); NaN leaves a column empty."""
+def rasterise_band(upper: Floats, lower: Floats, shape: Shape) -> Mask:
+    """Mark the dots from ``upper`` down to ``lower`` in every dot column, both (columns,); NaN leaves a column empty."""
     row = np.arange(shape[0])[:, np.newaxis]
     return np.asarray((row >= np.floor(upper + 0.5)) & (row <= np.floor(lower + 0.5)))
 
 
-def hatch(shape: Shape, glyphs: Glyphs, order: int, every: int = 2) -> Mask:
-    """A pattern of one dot in each ``every``-th cell of a row, which shades the ``order``-th area without colour."""
+def hatch_pattern(shape: Shape, glyphs: Glyphs, order: int, every: int = 2) -> Mask:
+    """Return a pattern of one dot in each ``every``-th cell of a row, which shades the ``order``-th area without colour."""
     mask = np.zeros(shape, dtype=np.bool_)
     apart = every * glyphs.across
     mask[order % glyphs.down :: glyphs.down, order * glyphs.across % apart :: apart] = True
     return mask
 
 
-def covered(mask: Mask, glyphs: Glyphs) -> Mask:
-    """The cells, (rows, columns), at least half of whose dots are set."""
+def covered_cells(mask: Mask, glyphs: Glyphs) -> Mask:
+    """Mark the cells, (rows, columns), at least half of whose dots are set."""
     rows, columns = mask.shape[0] // glyphs.down, mask.shape[1] // glyphs.across
     counts = mask.reshape(rows, glyphs.down, columns, glyphs.across).sum(axis=(1, 3))
     return np.asarray(counts >= math.ceil(glyphs.down * glyphs.across / 2))
@@ -153,8 +155,13 @@ BLANK, TEXT, FAINT, STRONG, CURSOR, SERIES = range(6)
 
 
 @dataclass(frozen=True, eq=False)
-class Picture:
-    """``characters``, ``inks`` and ``fills``, all (height, width)."""
+class CharacterPicture:
+    """Picture made of characters.
+
+    characters: characters, (height, width)
+    inks: ink of each character, (height, width)
+    fills: fill behind each character, (height, width); 0 is none
+    """
 
     characters: NDArray[np.str_]
     inks: NDArray[np.int16]
@@ -168,22 +175,22 @@ class Picture:
     def width(self) -> int:
         return int(self.characters.shape[1])
 
-    def line(self, row: int) -> str:
+    def row_text(self, row: int) -> str:
         return "".join(self.characters[row])
 
-    def runs(self, row: int) -> Iterator[tuple[str, int, int]]:
-        """The text of ``row`` in pieces of one ink and one fill. Blanks take a neighbour's ink: none shows."""
+    def ink_runs(self, row: int) -> Iterator[tuple[str, int, int]]:
+        """Yield the text of ``row`` in pieces of one ink and one fill. Blanks take a neighbour's ink: none shows."""
         characters, inks, fills = (part[row].tolist() for part in (self.characters, self.inks, self.fills))
         start = 0
         for fill, span in groupby(fills):
             end = start + len(list(span))
             places = iter(characters[start:end])
-            for ink, run in groupby(_spread(characters[start:end], inks[start:end])):
+            for ink, run in groupby(_extend_inks(characters[start:end], inks[start:end])):
                 yield "".join(islice(places, len(list(run)))), ink, fill
             start = end
 
-    def changed_rows(self, other: Picture) -> NDArray[np.intp]:
-        """The rows in which two pictures of the same size differ."""
+    def changed_rows(self, other: CharacterPicture) -> NDArray[np.intp]:
+        """Return the rows in which two pictures of the same size differ."""
         pairs = ((self.characters, other.characters), (self.inks, other.inks), (self.fills, other.fills))
         differ = np.zeros(self.characters.shape, dtype=np.bool_)
         for mine, theirs in pairs:
@@ -191,8 +198,8 @@ class Picture:
         return np.flatnonzero(differ.any(axis=1))
 
 
-def _spread(characters: Sequence[str], inks: Sequence[int]) -> list[int]:
-    """``inks`` with every blank in the ink before it, or at the start in the first one; BLANK when there is none."""
+def _extend_inks(characters: Sequence[str], inks: Sequence[int]) -> list[int]:
+    """Return ``inks`` with every blank in the ink before it, or at the start in the first one; BLANK if there is none."""
     own = [BLANK if character == " " else ink for character, ink in zip(characters, inks, strict=True)]
     carried = next((ink for ink in own if ink not in (BLANK, CURSOR)), BLANK)
     spread = []
@@ -202,8 +209,8 @@ def _spread(characters: Sequence[str], inks: Sequence[int]) -> list[int]:
     return spread
 
 
-class Draft:
-    """A picture under construction; everything outside its edges is dropped."""
+class PictureDraft:
+    """Picture under construction; everything outside its edges is dropped."""
 
     def __init__(self, width: int, height: int, ellipsis: str) -> None:
         self.width, self.height, self.ellipsis = max(width, 0), max(height, 0), ellipsis
@@ -211,7 +218,7 @@ class Draft:
         self.inks = np.full((self.height, self.width), BLANK, dtype=np.int16)
         self.fills = np.zeros((self.height, self.width), dtype=np.int16)
 
-    def put(self, row: int, column: int, text: str, ink: int, room: int | None = None) -> None:
+    def put_text(self, row: int, column: int, text: str, ink: int, room: int | None = None) -> None:
         """Write ``text`` from (``row``, ``column``) on, cut to ``room`` cells and to the edge."""
         if not (0 <= row < self.height and 0 <= column < self.width):
             return
@@ -220,12 +227,12 @@ class Draft:
         self.characters[row, column : column + len(written)] = written
         self.inks[row, column : column + len(written)] = ink
 
-    def finish(self) -> Picture:
-        return Picture(self.characters, self.inks, self.fills)
+    def to_picture(self) -> CharacterPicture:
+        return CharacterPicture(self.characters, self.inks, self.fills)
 
     @classmethod
-    def over(cls, picture: Picture, ellipsis: str) -> Draft:
-        """A draft that starts as a copy of ``picture``."""
+    def from_picture(cls, picture: CharacterPicture, ellipsis: str) -> PictureDraft:
+        """Start a draft as a copy of ``picture``."""
         draft = cls(picture.width, picture.height, ellipsis)
         draft.characters[:], draft.inks[:], draft.fills[:] = picture.characters, picture.inks, picture.fills
         return draft

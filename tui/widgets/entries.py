@@ -1,4 +1,4 @@
-"""Fields to type in or to choose from, the completion of what is typed, and a recipe's text to edit."""
+"""Fields to type in or to choose from, completion of typed text, and a recipe's text to edit."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ LEAST_OF_TABLE = 6
 """Lines of a table that are in view with its head."""
 
 
-class Entry(Input):
-    """A field that is styled once, in its place: Textual styles one that is told to be compact before it has a place.
+class EntryField(Input):
+    """Text field that is styled once, in its place: Textual styles a compact one before it has a place.
 
-    Of keys that ``leaves`` names, its screen has the first say; what it does not want is typed.
+    The screen may use the keys in ``leaves`` first; those that it does not use are typed.
     """
 
     def __init__(
@@ -61,32 +61,32 @@ class Entry(Input):
         self.set_reactive(Input.cursor_blink, False)
 
     def check_consume_key(self, key: str, character: str | None) -> bool:
-        """Whether a key is typed without asking the screen."""
+        """Return whether a key is typed without asking the screen."""
         return key not in self._leaves and super().check_consume_key(key, character)
 
 
-class Filter(Entry):
-    """The words that rows must have; escape leaves them as they were."""
+class FilterField(EntryField):
+    """Field for the words that rows must contain; escape cancels."""
 
     BINDINGS: ClassVar[list[BindingType]] = [bind("back", "leave", "Leave")]
 
-    class Left(Message):
-        pass
+    class FilterCancelled(Message):
+        """Message that the user cancels filtering."""
 
     def action_leave(self) -> None:
-        """Say that the user does not want to filter after all."""
-        self.post_message(self.Left())
+        """Cancel filtering."""
+        self.post_message(self.FilterCancelled())
 
 
-class LastWord(Suggester):
-    """Completes the word that is being typed from ``words``."""
+class LastWordSuggester(Suggester):
+    """Completion of the word that is being typed, from ``words``."""
 
     def __init__(self, words: Sequence[str]) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
         self._words = tuple(words)
 
     async def get_suggestion(self, value: str) -> str | None:
-        """The text with its last word completed, where that begins one of the words, whatever its case; the same case first."""
+        """Complete the last word of the text, ignoring case; words of the same case come first. Return None if none begins so."""
         found = WORD.search(value)
         begun = found.group() if found else ""
         able = [word for word in self._words if begun and word.lower().startswith(begun.lower()) and word != begun]
@@ -94,10 +94,10 @@ class LastWord(Suggester):
         return None if whole is None else value[: len(value) - len(begun)] + whole
 
 
-class PathName(Suggester):
-    """Completes the last part of a path, a directory with its slash; hidden ones only where a dot was typed.
+class PathSuggester(Suggester):
+    """Completion of the last part of a path, a directory with its slash; hidden names only after a dot.
 
-    With ``last`` it is the path behind the last comma of several.
+    With ``last`` the path follows the last comma.
     """
 
     def __init__(self, *, last: bool = False) -> None:
@@ -105,13 +105,13 @@ class PathName(Suggester):
         self._last = last
 
     async def get_suggestion(self, value: str) -> str | None:
-        """The path with its last part completed to the first name that begins so; None when there is none."""
+        """Complete the last part of the path to the first name that begins so; None if there is none."""
         before, path = re.fullmatch(r"(.*,\s*)?(.*)", value, re.DOTALL).groups("") if self._last else ("", value)  # type: ignore[union-attr]
-        completed = await asyncio.to_thread(_completed, path)
+        completed = await asyncio.to_thread(_complete_path, path)
         return None if completed is None else f"{before}{completed}"
 
 
-def _completed(value: str) -> str | None:
+def _complete_path(value: str) -> str | None:
     parent, slash, begun = value.rpartition("/")
     if not value:
         return None
@@ -124,10 +124,10 @@ def _completed(value: str) -> str | None:
     return None if found is None else f"{parent}{slash}{found}"
 
 
-class Choice(Widget, can_focus=True):
-    """Shows the words in a line, the chosen one in brackets; what has no room is left out around it."""
+class ChoiceField(Widget, can_focus=True):
+    """Field that shows its values in a line, the chosen one in brackets; values without room are left out."""
 
-    DEFAULT_CSS = "Choice { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }"
+    DEFAULT_CSS = "ChoiceField { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("right", "step(1)", "Next choice"),
         bind("mark", "step(1)", "Next choice"),
@@ -137,12 +137,14 @@ class Choice(Widget, can_focus=True):
     value: reactive[str] = reactive("")
 
     @dataclass
-    class Changed(Message):
-        choice: Choice
+    class ChoiceChanged(Message):
+        """Message that another value was chosen."""
+
+        choice: ChoiceField
 
         @property
-        def control(self) -> Choice:
-            """The choice, for ``@on`` with a selector."""
+        def control(self) -> ChoiceField:
+            """Return the field, for ``@on`` with a selector."""
             return self.choice
 
     def __init__(
@@ -155,7 +157,7 @@ class Choice(Widget, can_focus=True):
     ) -> None:
         super().__init__(id=id, classes=classes)
         self._words = tuple(words)
-        self.set_reactive(Choice.value, value)
+        self.set_reactive(ChoiceField.value, value)
 
     def render(self) -> Content:
         chosen = "reverse bold" if self.has_focus else "bold"
@@ -169,14 +171,14 @@ class Choice(Widget, can_focus=True):
         return Content.assemble(*parts)
 
     def action_step(self, by: int) -> None:
-        """Choose the next word, or the one before."""
+        """Choose the next value or the previous one."""
         at = self._words.index(self.value) if self.value in self._words else -1
         self.value = self._words[(at + by) % len(self._words)]
-        self.post_message(self.Changed(self))
+        self.post_message(self.ChoiceChanged(self))
 
 
-class Options(OptionList):
-    """A list to choose from that can be paged in a terminal that has no line for it: Textual's fails there."""
+class PagedOptionList(OptionList):
+    """List of options that can be paged in a terminal without a line for it: Textual's fails there."""
 
     def action_page_down(self) -> None:
         if self.scrollable_content_region:
@@ -188,7 +190,7 @@ class Options(OptionList):
 
 
 class TomlText(TextArea):
-    """The text of a plan, its tables, keys, strings and comments each in a colour."""
+    """Text of a plan, its tables, keys, strings and comments each in a colour."""
 
     DEFAULT_CLASSES = SECOND
     pane_title = "TOML"
@@ -203,18 +205,18 @@ class TomlText(TextArea):
         bind("back", "leave", "Back to the list", show=True),
     ]
 
-    class Left(Message):
-        """The user is done with the text."""
+    class EditingEnded(Message):
+        """Message that the user has finished with the text."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, compact=True, soft_wrap=True, highlight_cursor_line=False)
         self.cursor_blink = False
 
     def action_leave(self) -> None:
-        self.post_message(self.Left())
+        self.post_message(self.EditingEnded())
 
     def get_line(self, line_index: int) -> Text:
-        """A line with its colours."""
+        """Return a line with its colours."""
         line = super().get_line(line_index)
         for found in TOML.finditer(line.plain):
             colours = self.get_component_rich_style(f"toml--{found.lastgroup}", partial=True)
@@ -222,7 +224,10 @@ class TomlText(TextArea):
         return line
 
     def show_table(self, section: str, index: int) -> None:
-        """Have a table in view, ``[section]`` or the ``[[section]]`` with this index, and the cursor on it; what is in view stays where it is."""
+        """Scroll to a table, ``[section]`` or the ``[[section]]`` with this index, and put the cursor on it.
+
+        A table that is in view stays where it is.
+        """
         header = re.compile(rf"\s*\[\[?\s*{re.escape(section)}\s*\]")
         rows = [row for row, line in enumerate(self.document.lines) if header.match(line)]
         if index < len(rows):

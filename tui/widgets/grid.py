@@ -19,13 +19,13 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from sfumato.tui.keys.acts import bind
-from sfumato.workspace.reporting.tables import Column
+from sfumato.workspace.reporting.tables import DisplayColumn
 
 from ..terminal.glyphs import glyphs_named
 from ..terminal.painting import draw_raw_lines
 from ..terminal.text import window
-from .pages import Delivery, Feed, ListPages, Order, Pages, RowLayout, TableRow
-from .tables import Row, Table
+from .pages import ListPages, PageDelivery, PageFeed, PageRequest, PageSource, RowLayout, TableRow
+from .tables import GridTable, Row
 
 HEADER = 1
 """Rows of the header."""
@@ -38,7 +38,7 @@ _SIGNS = re.compile(r"(?<!\S)(?:[✓✗‖●](?!\S)|[!~](?= [a-z\d]))|[▁-█]
 
 
 class Grid(ScrollView, can_focus=True, inherit_bindings=False):
-    """Shows ``Pages`` with a cursor on one row. A step of the cursor repaints two rows."""
+    """Table of a ``PageSource`` with a cursor on one row. A step of the cursor repaints two rows."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "grid--header", "grid--row", "grid--cursor", "grid--waiting", "grid--good", "grid--bad", "grid--doubt", "grid--going", "grid--picture",
@@ -74,56 +74,61 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
     """The row under the cursor."""
 
     @dataclass
-    class Event(Message):
-        """Something happened in ``grid``."""
+    class GridMessage(Message):
+        """Message about ``grid``."""
 
         grid: Grid
 
         @property
         def control(self) -> Grid:
-            """The grid, for ``@on`` with a selector."""
+            """Return the grid, for ``@on`` with a selector."""
             return self.grid
 
     @dataclass
-    class Highlighted(Event):
-        """The cursor came to row ``index``. ``row`` is None while it is being read; another message brings it."""
+    class RowHighlighted(GridMessage):
+        """Message that the cursor came to row ``index``.
+
+        ``row_at`` is None while it is being read; another message brings it.
+        """
 
         index: int
         row: TableRow | None
 
     @dataclass
-    class Selected(Event):
-        """Row ``index`` was chosen with enter or a double click."""
+    class RowSelected(GridMessage):
+        """Message that row ``index`` was chosen with enter or a double click."""
 
         index: int
         row: TableRow
 
     @dataclass
-    class Opened(Event):
-        """A source is shown; it has ``count`` rows."""
+    class SourceOpened(GridMessage):
+        """Message that a source with ``row_count`` rows is shown."""
 
         count: int
 
     @dataclass
-    class Failed(Event):
-        """The source raised ``error``. Its text may hold values of the table: do not log it."""
+    class SourceFailed(GridMessage):
+        """Message that the source raised ``error``. Its text may contain values of the table: do not log it."""
 
         error: Exception
 
     @dataclass
-    class Delivered(Message, bubble=False):
-        delivery: Delivery
+    class PageDelivered(Message, bubble=False):
+        """Message that a page was read."""
+
+        delivery: PageDelivery
 
     @dataclass
-    class Undeliverable(Message, bubble=False):
-        """A thread could not read ``source``."""
+    class PageUnreadable(Message, bubble=False):
+        """Message that a thread could not read ``source``."""
 
-        source: Pages
+        source: PageSource
         error: Exception
 
     def __init__(
         self,
-        source: Pages | None = None,
+        source: PageSource | None = None,
         *,
         empty: str = "No rows.",
         glyphs: str | None = None,
@@ -135,33 +140,33 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         super().__init__(name=name, id=id, classes=classes)
         draw_raw_lines(self)
         self._table = RowLayout((), glyphs_named(glyphs).ellipsis)
-        self._feed = Feed()
+        self._feed = PageFeed()
         self._empty, self._note = empty, ""
         self._keep_cursor = self._choosing = False
         self._returning = ""
         self._selectable = True
-        self._pages_in: Callable[[int], Pages] | None = None
-        self._laid: Sequence[Column] | None = None
+        self._pages_in: Callable[[int], PageSource] | None = None
+        self._laid: Sequence[DisplayColumn] | None = None
         self._next_empty: str | None = None
         self._next_keep = False
         if source is not None:
             self.set_source(source)
 
     @property
-    def count(self) -> int:
-        """Rows of the source shown; 0 before it is open."""
+    def row_count(self) -> int:
+        """Return the number of rows of the shown source; 0 before it is open."""
         return self._feed.count
 
     @property
-    def source(self) -> Pages | None:
-        """The source that is shown; None before one is open."""
+    def source(self) -> PageSource | None:
+        """Return the source that is shown; None before one is open."""
         return self._feed.source
 
-    def row(self, index: int) -> TableRow | None:
-        """Row ``index`` if it has been read."""
-        return self._feed.row(index)
+    def row_at(self, index: int) -> TableRow | None:
+        """Return row ``index`` if it has been read."""
+        return self._feed.row_at(index)
 
-    def set_source(self, source: Pages, *, empty: str | None = None, keep_cursor: bool = False) -> None:
+    def set_source(self, source: PageSource, *, empty: str | None = None, keep_cursor: bool = False) -> None:
         """Show another source once its first page is here; until then the old one stays.
 
         The cursor goes to the first row, or stays on its row number when ``keep_cursor``; where columns and count
@@ -169,27 +174,27 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         """
         self._keep_cursor = keep_cursor
         self._empty = self._empty if empty is None else empty
-        self._feed.offer(source, self.cursor if keep_cursor else 0)
+        self._feed.open_source(source, self.cursor if keep_cursor else 0)
         self._read_next()
 
     @property
-    def place(self) -> str:
-        """Where the cursor is, for ``return_to``."""
+    def cursor_place(self) -> str:
+        """Return where the cursor is, for ``return_to``."""
         return str(self.cursor)
 
     def return_to(self, place: str) -> None:
-        """Have the cursor go to a place where it was in an earlier session, once there are rows."""
+        """Move the cursor to a place of an earlier session, once there are rows."""
         self._returning = place
 
     def show_pages(
-        self, pages_in: Callable[[int], Pages], *, empty: str | None = None, keep_cursor: bool = False
+        self, pages_in: Callable[[int], PageSource], *, empty: str | None = None, keep_cursor: bool = False
     ) -> None:
-        """``set_source`` with what stands in so many cells, as soon as there is room, and again where other columns fit."""
+        """Show the source for the grid's width as soon as it is known, and again when other columns fit."""
         self._pages_in, self._laid = pages_in, None
         self._next_empty, self._next_keep = empty, keep_cursor
-        self._lay_out()
+        self._lay_out_columns()
 
-    def _lay_out(self) -> None:
+    def _lay_out_columns(self) -> None:
         width = self.size.width - BAR
         pages = self._pages_in(width) if self._pages_in is not None and width > 0 else None
         if pages is not None and pages.columns != self._laid:
@@ -202,91 +207,93 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
 
     def on_resize(self) -> None:
         """Lay the columns out in the new width, and read what a larger window shows."""
-        self._lay_out()
+        self._lay_out_columns()
         self._show_cursor()
         self._read_next()
 
     def _read_next(self) -> None:
-        """Have a thread read what is needed most: what is in view, the cursor's row, a screen either way."""
+        """Read in a thread what is needed most: the rows in view, the cursor's row, a screen either way."""
         if not self.is_attached:
             return
-        top, lines = self.scroll_offset.y, self._lines
-        order = self._feed.order([(top, top + lines), (self.cursor, self.cursor), (top - lines, top + 2 * lines)])
+        top, lines = self.scroll_offset.y, self._visible_rows
+        order = self._feed.next_request(
+            [(top, top + lines), (self.cursor, self.cursor), (top - lines, top + 2 * lines)]
+        )
         if order is not None:
             self._read(order)
 
     @work(thread=True, group="pages", exit_on_error=False)
-    def _read(self, order: Order) -> None:
+    def _read(self, order: PageRequest) -> None:
         try:
-            delivery = order.fetch()
+            delivery = order.fetch_page()
         except Exception as error:  # noqa: BLE001  (whatever a source raises becomes a message)
-            self.post_message(self.Undeliverable(order.source, error))
+            self.post_message(self.PageUnreadable(order.source, error))
         else:
-            self.post_message(self.Delivered(delivery))
+            self.post_message(self.PageDelivered(delivery))
 
-    @on(Delivered)
-    def _take(self, event: Delivered) -> None:
+    @on(PageDelivered)
+    def _show_page(self, event: PageDelivered) -> None:
         columns = tuple(event.delivery.source.columns)
-        change = self._feed.take(event.delivery, self._keep_cursor and columns == self._table.columns)
-        if change.afresh:
-            self._open(columns)
+        change = self._feed.store_page(event.delivery, self._keep_cursor and columns == self._table.columns)
+        if change.all_changed:
+            self._open_source(columns)
         if change.opened:
-            self.post_message(self.Opened(self, self.count))
-        self._repaint(change.rows)
-        if self.cursor in change.rows:
-            self._tell()
+            self.post_message(self.SourceOpened(self, self.row_count))
+        self._repaint_rows(change.changed_rows)
+        if self.cursor in change.changed_rows:
+            self._announce_row()
         self._read_next()
 
-    @on(Undeliverable)
-    def _break(self, event: Undeliverable) -> None:
-        if self._feed.fail(event.source):
+    @on(PageUnreadable)
+    def _show_failure(self, event: PageUnreadable) -> None:
+        if self._feed.give_up(event.source):
             self._note = "The rows could not be read."
             self._table = replace(self._table, columns=())
             self.virtual_size = Size(0, 0)
             self.refresh()
-            self.post_message(self.Failed(self, event.error))
+            self.post_message(self.SourceFailed(self, event.error))
         self._read_next()
 
-    def _open(self, columns: tuple[Column, ...]) -> None:
+    def _open_source(self, columns: tuple[DisplayColumn, ...]) -> None:
         self._choosing = False
         self._table = replace(self._table, columns=columns)
-        self._note = "" if self.count else self._empty
-        self.virtual_size = Size(self._table.width, self.count + HEADER)
+        self._note = "" if self.row_count else self._empty
+        self.virtual_size = Size(self._table.width, self.row_count + HEADER)
         row = self.cursor if self._keep_cursor else 0
-        if self.count and self._returning.isdecimal():
+        if self.row_count and self._returning.isdecimal():
             row, self._returning = int(self._returning), ""
         self.set_reactive(Grid.cursor, self.validate_cursor(row))
         if not self._keep_cursor:
             self.scroll_to(x=0, y=0, animate=False)
-        if self._selectable != (self.count > 0):
+        if self._selectable != (self.row_count > 0):
             self._selectable = not self._selectable
             self.refresh_bindings()
         self.call_after_refresh(self._show_cursor)
         self.refresh()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Nothing can be chosen from a table that is known to be empty; columns that are all in view stay."""
+        """Disable choosing in an empty table, and scrolling sideways if all columns are in view."""
         if action == "shift":
             return self._table.width > self.scrollable_content_region.width
-        return action != "select" or self.source is None or self.count > 0
+        return action != "select" or self.source is None or self.row_count > 0
 
-    def _tell(self) -> None:
-        """Say what row the cursor is on, now that it has been read."""
-        self.post_message(self.Highlighted(self, self.cursor, self.row(self.cursor)))
+    def _announce_row(self) -> None:
+        """Post the row under the cursor, now that it has been read."""
+        self.post_message(self.RowHighlighted(self, self.cursor, self.row_at(self.cursor)))
         if self._choosing:
             self.action_select()
 
     def validate_cursor(self, cursor: int) -> int:
-        """The row nearest to ``cursor`` that there is."""
-        return max(0, min(cursor, self.count - 1))
+        """Return the existing row nearest to ``cursor``."""
+        return max(0, min(cursor, self.row_count - 1))
 
     def watch_cursor(self, old: int, new: int) -> None:
         self._choosing = False
-        self._repaint((old, new))
+        self._repaint_rows((old, new))
         self._show_cursor()
         self._read_next()
-        if self.count:
-            self.post_message(self.Highlighted(self, new, self.row(new)))
+        if self.row_count:
+            self.post_message(self.RowHighlighted(self, new, self.row_at(new)))
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Repaint the rows alone; the scrollbar only when its thumb moves by an eighth of a cell."""
@@ -294,7 +301,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             step = max(self.virtual_size.height / (8 * max(self.size.height, 1)), 1)
             self.vertical_scrollbar.position = round(new_value / step) * step
         if round(old_value) != round(new_value):
-            self._repaint(range(self.scroll_offset.y, self.scroll_offset.y + self._lines))
+            self._repaint_rows(range(self.scroll_offset.y, self.scroll_offset.y + self._visible_rows))
         self._read_next()
 
     def watch_scroll_x(self, old_value: float, new_value: float) -> None:
@@ -309,7 +316,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
 
     def action_page(self, pages: float) -> None:
         """Scroll, the cursor staying at its height on the screen where it can."""
-        rows = round(self._lines * pages)
+        rows = round(self._visible_rows * pages)
         self.scroll_to(y=self.scroll_offset.y + rows, animate=False)
         self.cursor += rows
 
@@ -319,52 +326,52 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
 
     def action_last(self) -> None:
         """Move the cursor to the last row."""
-        self.cursor = self.count - 1
+        self.cursor = self.row_count - 1
 
     def action_shift(self, columns: int) -> None:
         """Scroll sideways to where the next column starts."""
         now = self.scroll_offset.x
-        starts = [x for x in self._table.starts if (x - now) * columns > 0]
+        starts = [x for x in self._table.column_starts if (x - now) * columns > 0]
         if starts:
             self.scroll_to(x=min(starts) if columns > 0 else max(starts), animate=False)
 
     def action_select(self) -> None:
         """Choose the row under the cursor, as soon as it has been read."""
-        row = self.row(self.cursor)
+        row = self.row_at(self.cursor)
         self._choosing = row is None
         if row is not None:
-            self.post_message(self.Selected(self, self.cursor, row))
+            self.post_message(self.RowSelected(self, self.cursor, row))
 
     def on_click(self, event: events.Click) -> None:
         """Put the cursor on the row clicked; the second click chooses it."""
         at = event.get_content_offset(self)
-        if at is None or not HEADER <= at.y < self.count - self.scroll_offset.y + HEADER:
+        if at is None or not HEADER <= at.y < self.row_count - self.scroll_offset.y + HEADER:
             return
         self.cursor = at.y - HEADER + self.scroll_offset.y
         if event.chain == 2:
             self.action_select()
 
     @property
-    def _lines(self) -> int:
+    def _visible_rows(self) -> int:
         return max(1, self.scrollable_content_region.height - HEADER)
 
     def _show_cursor(self) -> None:
-        top, lines = self.scroll_offset.y, self._lines
+        top, lines = self.scroll_offset.y, self._visible_rows
         if self.cursor < top:
             self.scroll_to(y=self.cursor, animate=False)
         elif self.cursor >= top + lines:
             self.scroll_to(y=self.cursor - lines + 1, animate=False)
 
-    def _repaint(self, rows: Iterable[int]) -> None:
+    def _repaint_rows(self, rows: Iterable[int]) -> None:
         """Repaint those of ``rows`` that are in view."""
-        width, top, lines = self.scrollable_content_region.width, self.scroll_offset.y, self._lines
+        width, top, lines = self.scrollable_content_region.width, self.scroll_offset.y, self._visible_rows
         seen = [Region(0, row - top + HEADER, width, 1) for row in rows if top <= row < top + lines]
         if seen:
             self.refresh(*seen)
 
     def render_line(self, y: int) -> Strip:
-        """The header, a row, or what stands in its place."""
-        text, part = self._line(y)
+        """Render the header, a row, or the note in place of rows."""
+        text, part = self._line_text(y)
         style = self.get_component_rich_style(f"grid--{part}")
         width = self.scrollable_content_region.width
         shown = window(text, self.scroll_offset.x, width)
@@ -377,95 +384,95 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             done = found.end()
         return Strip([*segments, Segment(shown[done:], style)], width)
 
-    def _line(self, y: int) -> tuple[str, str]:
-        """The text of a line, and the part of the grid that it is."""
+    def _line_text(self, y: int) -> tuple[str, str]:
+        """Return the text of a line, and the part of the grid that it is."""
         if y < HEADER:
-            return self._table.header(), "header" if self._table.columns else "row"
+            return self._table.header_line(), "header" if self._table.columns else "row"
         index = y - HEADER + self.scroll_offset.y
-        if index >= self.count:
+        if index >= self.row_count:
             note = self._note_lines()
             return (f" {note[index]}", "waiting") if index < len(note) else ("", "row")
-        row = self.row(index)
-        text = self._table.waiting() if row is None else self._table.line(row)
+        row = self.row_at(index)
+        text = self._table.unread_line() if row is None else self._table.row_line(row)
         if index == self.cursor:
             return text, "cursor"
         return text, "waiting" if row is None else "row"
 
     def _note_lines(self) -> list[str]:
-        """What stands in place of rows, in lines that are as wide as the grid."""
+        """Return the note in place of rows, in lines as wide as the grid."""
         width = max(20, self.scrollable_content_region.width - 2)
         return [line for part in self._note.splitlines() for line in wrap(part, width)]
 
 
 class LiveGrid(Grid):
-    """Rows have keys: the cursor stays with its row when others come and go."""
+    """Grid whose rows have keys: the cursor stays with its row when rows come and go."""
 
     _keys: tuple[Hashable, ...] = ()
     _followed: Hashable | None = None
-    _declared: Table[Any] = Table(())
+    _declared: GridTable[Any] = GridTable(())
     _declared_rows: Mapping[Hashable, Any] = MappingProxyType({})
     _want: Hashable | None = None
 
     @property
-    def key(self) -> Hashable | None:
-        """The key of the row under the cursor; None when there is none."""
-        row = self.row(self.cursor)
+    def row_key(self) -> Hashable | None:
+        """Return the key of the row under the cursor; None if there is none."""
+        row = self.row_at(self.cursor)
         return None if row is None else row[-1]
 
     @property
-    def place(self) -> str:
-        """The key of the row under the cursor."""
-        return "" if self.key is None else str(self.key)
+    def cursor_place(self) -> str:
+        """Return the key of the row under the cursor, as text."""
+        return "" if self.row_key is None else str(self.row_key)
 
-    def set_empty(self, text: str) -> None:
-        """What stands in place of rows when there are none, from the next table on."""
+    def set_empty_text(self, text: str) -> None:
+        """Set the text in place of rows if there are none, from the next table on."""
         self._empty = text
 
-    def show_table(self, table: Table[Row], rows: Sequence[Row], want: Hashable | None = None) -> None:
-        """Show rows as the table has them, as soon as there is room and in what room there is; the cursor goes to ``want``, or stays."""
-        rows = table.sorted(rows)
-        self._declared, self._declared_rows = table, dict(zip(table.keys(rows), rows, strict=True))
+    def show_table(self, table: GridTable[Row], rows: Sequence[Row], want: Hashable | None = None) -> None:
+        """Show rows in the table's columns as soon as the width is known; the cursor goes to ``want``, or stays."""
+        rows = table.sort_rows(rows)
+        self._declared, self._declared_rows = table, dict(zip(table.row_keys(rows), rows, strict=True))
         self._laid, self._want = None, self._want if want is None else want
-        self._lay_out()
+        self._lay_out_columns()
 
-    def forget(self) -> None:
-        """Let go of all rows, of their values too."""
-        self._declared, self._declared_rows, self._laid = Table(()), {}, None
-        self.show((), [], [])
+    def forget_rows(self) -> None:
+        """Discard all rows and their values."""
+        self._declared, self._declared_rows, self._laid = GridTable(()), {}, None
+        self.show_keyed_rows((), [], [])
 
-    def _lay_out(self) -> None:
-        rows, width = self.rows, self.size.width - BAR
-        columns = self._declared.fitted(rows, width) if width > 0 or not rows else ()
+    def _lay_out_columns(self) -> None:
+        rows, width = self.table_rows, self.size.width - BAR
+        columns = self._declared.columns_in(rows, width) if width > 0 or not rows else ()
         if columns and columns != self._laid:
             self._laid = columns
             want, self._want = self._want, None
-            self._fill(columns, [self._declared.cells(columns, row) for row in rows], want)
+            self._fill_grid(columns, [self._declared.row_cells(columns, row) for row in rows], want)
 
-    def _fill(self, columns: Sequence[Column], rows: Sequence[TableRow], want: Hashable | None) -> None:
-        self.show(columns, rows, list(self._declared_rows), want)
+    def _fill_grid(self, columns: Sequence[DisplayColumn], rows: Sequence[TableRow], want: Hashable | None) -> None:
+        self.show_keyed_rows(columns, rows, list(self._declared_rows), want)
 
     @property
-    def rows(self) -> Sequence[Any]:
-        """The rows in their order, as they were given."""
+    def table_rows(self) -> Sequence[Any]:
+        """Return the rows in their order, as they were given."""
         return tuple(self._declared_rows.values())
 
-    def value(self, key: Hashable) -> Any:
-        """The row that has this key, as it was given; None where there is none."""
+    def row_with_key(self, key: Hashable) -> Any:
+        """Return the row with this key, as it was given; None if there is none."""
         return self._declared_rows.get(key)
 
     @property
-    def here(self) -> Any:
-        """The row under the cursor, as it was given; None where there is none."""
-        return self.value(self.key)
+    def current_row(self) -> Any:
+        """Return the row under the cursor, as it was given; None if there is none."""
+        return self.row_with_key(self.row_key)
 
-    def show(
+    def show_keyed_rows(
         self,
-        columns: Sequence[Column],
+        columns: Sequence[DisplayColumn],
         rows: Sequence[Sequence[object]],
         keys: Sequence[Hashable],
         want: Hashable | None = None,
     ) -> None:
-        """Show ``rows`` with a key each; the cursor goes to ``want``, or stays with its row."""
+        """Show ``table_rows`` with a key each; the cursor goes to ``want``, or stays with its row."""
         self._keys = tuple(keys)
         if keys and self._returning:
             want = next((key for key in keys if str(key) == self._returning), want)
@@ -477,10 +484,10 @@ class LiveGrid(Grid):
     def watch_cursor(self, old: int, new: int) -> None:
         """Follow the row that the cursor came to."""
         super().watch_cursor(old, new)
-        self._followed = self.key
+        self._followed = self.row_key
 
-    @on(Grid.Opened)
-    def _follow(self) -> None:
+    @on(Grid.SourceOpened)
+    def _restore_cursor(self) -> None:
         if self._followed in self._keys:
             self.cursor = self._keys.index(self._followed)
-        self._followed = self.key
+        self._followed = self.row_key

@@ -1,4 +1,4 @@
-"""The heat map widget: maps side by side, and a cursor that stands on the same bin of each."""
+"""The heat map widget: maps side by side, and a cursor on the same bin of each."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from sfumato.tui.keys.acts import bind
-from sfumato.tui.widgets.canvas import BLANK, CURSOR, FAINT, STRONG, Picture
+from sfumato.tui.widgets.canvas import BLANK, CURSOR, FAINT, STRONG, CharacterPicture
 
 from ..terminal.glyphs import glyphs_named
-from .heat import Pane, draw_heat, heat_frame, with_heat_cursor
-from .inks import heat_shades, system_named
+from .heat import HeatPane, add_heat_cursor, draw_heat_map, frame_of_panes
+from .inks import colour_system, heat_shades
 
 
 class HeatMap(Widget, can_focus=True):
-    """Draws ``Pane``s on common bins; only the rows that change are sent to the terminal."""
+    """Widget that draws ``HeatPane``s on common bins; only the rows that change are sent to the terminal."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"heat--axis", "heat--strong", "heat--cursor"}
     DEFAULT_CSS = """
@@ -53,100 +53,100 @@ class HeatMap(Widget, can_focus=True):
     ]
 
     @dataclass
-    class Moved(Message):
-        """The cursor came to this bin, (across, up); None when it was taken away."""
+    class HeatCursorMoved(Message):
+        """Message that the cursor came to this bin, (across, up); None if it was removed."""
 
-        at: tuple[int, int] | None
+        bin_index: tuple[int, int] | None
 
     @dataclass
-    class Zoomed(Message):
-        """The user wants ranges so many times as wide and as high about the cursor; None for all there is."""
+    class ZoomRequested(Message):
+        """Message that the user wants ranges scaled by ``factors`` about the cursor; None for the whole ranges."""
 
         factors: tuple[float, float] | None
 
     def __init__(self, *, glyphs: str | None = None, id: str | None = None) -> None:  # noqa: A002  (Textual's name)
-        """``glyphs`` is braille, block or ascii, else what SFUMATO_GLYPHS says; ValueError for another."""
+        """Make the widget; ``glyphs`` is braille, block or ascii, by default SFUMATO_GLYPHS. Raises ValueError for another."""
         super().__init__(id=id)
         self._glyphs = glyphs_named(glyphs)
-        self._panes: Sequence[Pane] = ()
+        self._panes: Sequence[HeatPane] = ()
         self._labels = ("", "")
         self._at: tuple[int, int] | None = None
-        self._plain: Picture | None = None
-        self._picture: Picture | None = None
+        self._plain: CharacterPicture | None = None
+        self._picture: CharacterPicture | None = None
         self._styles: dict[tuple[int, int], Style] = {}
         self._empty = "…"
 
     @property
-    def at(self) -> tuple[int, int] | None:
-        """The bin under the cursor, (across, up)."""
+    def cursor_bin(self) -> tuple[int, int] | None:
+        """Return the bin under the cursor, (across, up)."""
         return self._at
 
     @property
-    def bins(self) -> tuple[int, int]:
-        """How many bins there are, (across, up)."""
+    def bin_counts(self) -> tuple[int, int]:
+        """Return the number of bins, (across, up)."""
         if not self._panes:
             return 0, 0
         rows, columns = self._panes[0].cells.shares.shape
         return columns, rows
 
-    def show(self, panes: Sequence[Pane], labels: tuple[str, str], *, keep_cursor: bool = False) -> None:
-        """Show other maps; all must have the same bins. ``labels`` name the axes across and up."""
+    def show_panes(self, panes: Sequence[HeatPane], labels: tuple[str, str], *, keep_cursor: bool = False) -> None:
+        """Show other maps, all with the same bins. ``labels`` name the axes across and up."""
         self._panes, self._labels, self._empty = tuple(panes), labels, "nothing to draw"
-        self._at = self._held(self._at) if keep_cursor and self._at else None
+        self._at = self._clamp_bin(self._at) if keep_cursor and self._at else None
         self._plain = None
-        self._repaint()
+        self._repaint_changes()
 
-    def _held(self, at: tuple[int, int]) -> tuple[int, int] | None:
-        columns, rows = self.bins
+    def _clamp_bin(self, at: tuple[int, int]) -> tuple[int, int] | None:
+        columns, rows = self.bin_counts
         return (min(max(at[0], 0), columns - 1), min(max(at[1], 0), rows - 1)) if columns and rows else None
 
     def put_cursor(self, at: tuple[int, int]) -> None:
         """Put the cursor on a bin, or the nearest there is."""
-        self._at = self._held(at)
-        self._repaint()
+        self._at = self._clamp_bin(at)
+        self._repaint_changes()
 
     def action_step(self, across: int, up: int) -> None:
         """Move the cursor by bins; the first step puts it into the middle."""
-        columns, rows = self.bins
+        columns, rows = self.bin_counts
         at = self._at
-        self._move(self._held((columns // 2, rows // 2) if at is None else (at[0] + across, at[1] + up)))
+        self._move_cursor(self._clamp_bin((columns // 2, rows // 2) if at is None else (at[0] + across, at[1] + up)))
 
-    def _move(self, at: tuple[int, int] | None) -> None:
+    def _move_cursor(self, at: tuple[int, int] | None) -> None:
         self._at = at
-        self._repaint()
-        self.post_message(self.Moved(at))
+        self._repaint_changes()
+        self.post_message(self.HeatCursorMoved(at))
 
     def action_zoom(self, across: float, up: float) -> None:
-        """Say that the user wants to see less, or more."""
-        self.post_message(self.Zoomed((across, up)))
+        """Request a smaller or larger range."""
+        self.post_message(self.ZoomRequested((across, up)))
 
     def action_reset(self) -> None:
-        """Say that the user wants to see all, without a cursor."""
-        self._move(None)
-        self.post_message(self.Zoomed(None))
+        """Remove the cursor and request the whole ranges."""
+        self._move_cursor(None)
+        self.post_message(self.ZoomRequested(None))
 
     def on_click(self, event: events.Click) -> None:
         """Put the cursor on the bin that was clicked."""
         at = event.get_content_offset(self)
         if at is not None and self._panes:
-            found = heat_frame(self.size, self._panes).bin_at(at.x, at.y, self.bins)
+            found = frame_of_panes(self.size, self._panes).bin_at(at.x, at.y, self.bin_counts)
             if found is not None:
-                self._move(found)
+                self._move_cursor(found)
 
     def notify_style_update(self) -> None:
         self._styles, self._picture, self._plain = {}, None, None
         super().notify_style_update()
 
     @property
-    def _shades(self) -> Sequence[str]:
-        """The colour of each fill from 1; none where signs must do."""
-        system = system_named(self.app.console.color_system)
+    def _shade_colours(self) -> Sequence[str]:
+        """Return the colour of each fill from 1; none if signs must stand for them."""
+        system = colour_system(self.app.console.color_system)
         if self.app.no_color or self.app.native_ansi_color or system == ColorSystem.STANDARD:
             return ()
         return heat_shades(dark=self.app.current_theme.dark)
 
-    def _repaint(self) -> None:
-        """Repaint the rows in which the new picture differs from the one that stands there."""
+    def _repaint_changes(self) -> None:
+        """Repaint the rows in which the new picture differs from the present one."""
         old = self._picture
         if old is None or (old.width, old.height) != self.size:
             self._picture = None
@@ -157,32 +157,37 @@ class HeatMap(Widget, can_focus=True):
         if rows:
             self.refresh(*(Region(0, row, old.width, 1) for row in rows))
 
-    def _compose_picture(self) -> Picture:
+    def _compose_picture(self) -> CharacterPicture:
         if self._plain is None or (self._plain.width, self._plain.height) != self.size:
             size = (self.size.width, self.size.height)
-            self._plain = draw_heat(
-                self._panes, size, self._glyphs, colour=bool(self._shades), labels=self._labels, empty=self._empty
+            self._plain = draw_heat_map(
+                self._panes,
+                size,
+                self._glyphs,
+                colour=bool(self._shade_colours),
+                labels=self._labels,
+                empty=self._empty,
             )
         if self._at is None:
             return self._plain
-        return with_heat_cursor(self._plain, self._panes, self._glyphs, self._at)
+        return add_heat_cursor(self._plain, self._panes, self._glyphs, self._at)
 
     def render_line(self, y: int) -> Strip:
-        """Row ``y`` of the picture, one segment a run."""
+        """Render row ``y`` of the picture, one segment a run."""
         if self._picture is None or (self._picture.width, self._picture.height) != self.size:
             self._picture = self._compose_picture()
         if y >= self._picture.height:
             return Strip.blank(self.size.width, self.rich_style)
-        runs = self._picture.runs(y)
-        segments = [Segment(text, self._style(BLANK if text.isspace() else ink, fill)) for text, ink, fill in runs]
+        runs = self._picture.ink_runs(y)
+        segments = [Segment(text, self._ink_style(BLANK if text.isspace() else ink, fill)) for text, ink, fill in runs]
         return Strip(segments, self._picture.width)
 
-    def _style(self, ink: int, fill: int) -> Style:
-        """The style of an ink on a fill; blanks have a background alone, which is fewer bytes."""
+    def _ink_style(self, ink: int, fill: int) -> Style:
+        """Return the style of an ink on a fill; blanks have a background alone, which is fewer bytes."""
         if (ink, fill) not in self._styles:
             parts = {FAINT: "heat--axis", STRONG: "heat--strong", CURSOR: "heat--cursor"}
             own = self.get_component_rich_style(parts[ink]) if ink in parts else self.rich_style
             own = self.rich_style.background_style if ink == BLANK else own
-            shade = Style.parse(f"on {self._shades[fill - 1]}") if fill else Style()
+            shade = Style.parse(f"on {self._shade_colours[fill - 1]}") if fill else Style()
             self._styles[ink, fill] = own + shade
         return self._styles[ink, fill]

@@ -1,4 +1,4 @@
-"""The inks of a picture as Rich styles, for what the terminal can show."""
+"""The inks of a picture as Rich styles, for the colours that the terminal has."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ STRENGTH = 0.3
 """The share of a series' own colour in the tint of its band."""
 
 
-def palette(dark: bool, sixteen: bool) -> Sequence[str]:
-    """The colours for a ``dark`` or light background; ANSI's own where the terminal knows only ``sixteen``."""
+def choose_palette(dark: bool, sixteen: bool) -> Sequence[str]:
+    """Return the colours for a ``dark`` or light background; ANSI's own if the terminal has only ``sixteen``."""
     if sixteen:
         return ANSI_PALETTE if dark else DARK_ANSI_PALETTE
     return PALETTE if dark else LIGHT_PALETTE
 
 
-def system_named(name: str | None) -> ColorSystem:
-    """Rich's colour system by its name; Textual takes an unknown one for truecolor."""
+def colour_system(name: str | None) -> ColorSystem:
+    """Return Rich's colour system by its name; Textual takes an unknown one for truecolor."""
     return COLOR_SYSTEMS.get(name or "truecolor", ColorSystem.TRUECOLOR)
 
 
-def sixteen_only(system: ColorSystem, native_ansi: bool) -> bool:
-    """Whether only the terminal's own sixteen colours can be trusted to look different."""
+def has_sixteen_colours(system: ColorSystem, native_ansi: bool) -> bool:
+    """Return whether only the terminal's own sixteen colours are sure to differ."""
     return native_ansi or system == ColorSystem.STANDARD
 
 
-def tint(style: Style, background: Color | None) -> Color | None:
-    """The background of a band; None where either colour is the terminal's own and cannot be mixed."""
+def band_tint(style: Style, background: Color | None) -> Color | None:
+    """Return the background of a band; None if either colour is the terminal's own and cannot be mixed."""
     if style.color is None or background is None or background.is_default or style.color.is_default:
         return None
     mixed = blend_rgb(background.get_truecolor(foreground=False), style.color.get_truecolor(), STRENGTH)
     return Color.from_triplet(mixed)
 
 
-def tints_show(styles: Sequence[Style], background: Color | None, system: ColorSystem) -> bool:
-    """Whether every band would stand out from ``background`` after the terminal has rounded its colours."""
+def tints_stand_out(styles: Sequence[Style], background: Color | None, system: ColorSystem) -> bool:
+    """Return whether every band differs from ``background`` after the terminal has rounded its colours."""
     if background is None or background.is_default or system == ColorSystem.STANDARD:
         return False
-    tints = [tint(style, background) for style in styles]
+    tints = [band_tint(style, background) for style in styles]
     plain = background.downgrade(system)
     return all(one is not None and one.downgrade(system) != plain for one in tints)
 
 
-class Inks:
-    """The style of every ink and fill, made once each. ``plain`` are the styles of TEXT to CURSOR."""
+class InkStyles:
+    """Styles of every ink and fill, made once each. ``plain`` are the styles of TEXT to CURSOR."""
 
     def __init__(self, plain: Sequence[Style], series: Sequence[Style]) -> None:
         text = plain[0]
@@ -64,16 +64,16 @@ class Inks:
         self._inks = [text.background_style, *plain, *(text + style for style in series)]
         self._made: dict[tuple[int, int], Style] = {}
 
-    def style(self, ink: int, fill: int) -> Style:
-        """The style of text in ``ink`` on ``fill``."""
+    def style_of(self, ink: int, fill: int) -> Style:
+        """Return the style of text in ``ink`` on ``fill``."""
         if (ink, fill) not in self._made:
-            shade = tint(self._series[fill - 1], self._background) if fill else None
+            shade = band_tint(self._series[fill - 1], self._background) if fill else None
             self._made[ink, fill] = self._inks[ink] + Style(bgcolor=shade)
         return self._made[ink, fill]
 
 
 def heat_shades(*, dark: bool) -> Sequence[str]:
-    """The colours of nine shades from few to many, of four from few fewer to many fewer, and of four for more.
+    """Return the colours of nine shades from few to many, of four from few fewer to many fewer, and of four for more.
 
     All are of the 256 colours that terminals agree on, so that none is rounded to its neighbour.
     """

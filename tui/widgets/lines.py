@@ -1,4 +1,4 @@
-"""Lines and text: a line that moves nothing around it, tabs, the keys at the foot, and text that scrolls like a pager."""
+"""Lines and text: a line of fixed place, tabs, the keys at the foot, and text that scrolls like a pager."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ LAST = {"export": 1, "release_run": 2, "keys": 3, "close": 4}
 
 
 class Line(Static):
-    """One row; what does not fit is cut."""
+    """One row of text; what does not fit is cut."""
 
     DEFAULT_CSS = "Line { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }"
 
     def __init__(self, *, name: str) -> None:
         super().__init__("", markup=False, id=name or None)
 
-    def say(self, text: Content | str) -> None:
-        if not alike(self.content, text):
+    def set_text(self, text: Content | str) -> None:
+        if not is_same_text(self.content, text):
             self.update(text, layout=False)
 
 
-def alike(shown: object, text: Content | str) -> bool:
-    """Whether two texts are the same to the eye: for Textual those are equal that have the same characters."""
+def is_same_text(shown: object, text: Content | str) -> bool:
+    """Return whether two texts look the same: Textual compares their characters alone."""
     if isinstance(shown, Content) and isinstance(text, Content):
         return shown.is_same(text)
     return type(shown) is type(text) and shown == text
@@ -68,36 +68,36 @@ class Scroll(VerticalScroll, can_focus=True, inherit_bindings=False):
         bind("last", "ends(1)", "Bottom"),
     ]
 
-    class _Text(Static):
-        """The text, which tells when it has another size: until then nobody can scroll to its end."""
+    class _ScrolledText(Static):
+        """Text that posts a message when its size changes: before that nobody can scroll to its end."""
 
-        class Resized(Message):
-            """It is laid out."""
+        class TextResized(Message):
+            """Message that the text is laid out."""
 
         def on_resize(self) -> None:
-            self.post_message(self.Resized())
+            self.post_message(self.TextResized())
 
     def __init__(self, text: Content | str = "") -> None:
         super().__init__()
-        self._text = self._Text(text, markup=False)
+        self._text = self._ScrolledText(text, markup=False)
         self._wanted: int | None = None
 
     def compose(self) -> ComposeResult:
         yield self._text
 
-    def show(self, text: Content | str) -> None:
-        """Show another text, from where the reader was."""
+    def show_text(self, text: Content | str) -> None:
+        """Show another text at the present scroll position."""
         shown = self._text.content
-        if not alike(shown, text):
+        if not is_same_text(shown, text):
             self._text.update(text, layout=shown != text)
 
-    def go_to(self, line: int) -> None:
-        """Put a line at the top, or the end at the bottom where fewer lines follow: now, and again once the text is laid out."""
+    def go_to_line(self, line: int) -> None:
+        """Scroll to a line now, and again once the text is laid out."""
         self._wanted = line
         self.scroll_to(y=line, animate=False)
 
-    @on(_Text.Resized)
-    def _go_on(self) -> None:
+    @on(_ScrolledText.TextResized)
+    def _scroll_to_wanted(self) -> None:
         line, self._wanted = self._wanted, None
         if line is not None:
             self.scroll_to(y=line, animate=False)
@@ -114,7 +114,7 @@ class Scroll(VerticalScroll, can_focus=True, inherit_bindings=False):
 
 
 class TabLine(Widget, can_focus=True):
-    """Titles by name; the active one stands out by brackets as well as by colour."""
+    """Titles of tabs; the active one stands out by brackets as well as by colour."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("left", "step(-1)", "Tab to the left"),
@@ -124,8 +124,8 @@ class TabLine(Widget, can_focus=True):
     active: reactive[str] = reactive("")
 
     @dataclass
-    class Chosen(Message):
-        """The user wants the tab called ``name``."""
+    class TabChosen(Message):
+        """Message that the user wants the tab called ``name``."""
 
         name: str
 
@@ -134,26 +134,26 @@ class TabLine(Widget, can_focus=True):
         self._titles = dict(titles)
 
     def render(self) -> Content:
-        return self._line()
+        return self._tabs_line()
 
-    def _line(self) -> Content:
+    def _tabs_line(self) -> Content:
         chosen = "$foreground bold reverse" if self.has_focus else "$primary bold"
-        parts = [(text, chosen if name == self.active else "$text-muted") for name, text in self._texts()]
+        parts = [(text, chosen if name == self.active else "$text-muted") for name, text in self._tab_texts()]
         return Content.assemble(*(piece for part in parts for piece in (part, " ")))
 
-    def _texts(self) -> list[tuple[str, str]]:
-        """Names and what stands for them; where there is no room, the others lose their blanks and then their ends."""
+    def _tab_texts(self) -> list[tuple[str, str]]:
+        """Return names and texts of the tabs; if there is no room, the others lose their blanks and then their ends."""
         longest = max(map(len, self._titles.values()), default=0)
-        fitting = (room for room in range(longest, 2, -1) if self._needed(room) <= self.content_size.width)
+        fitting = (room for room in range(longest, 2, -1) if self._needed_width(room) <= self.content_size.width)
         room = next(fitting, 2)
-        return [(name, self._text(number, name, room)) for number, name in enumerate(self._titles, start=1)]
+        return [(name, self._tab_text(number, name, room)) for number, name in enumerate(self._titles, start=1)]
 
-    def _needed(self, room: int) -> int:
-        """Cells that the line takes with titles cut to ``room``."""
-        texts = [self._text(number, name, room) for number, name in enumerate(self._titles, start=1)]
+    def _needed_width(self, room: int) -> int:
+        """Return the cells that the line takes with titles cut to ``room``."""
+        texts = [self._tab_text(number, name, room) for number, name in enumerate(self._titles, start=1)]
         return sum(len(text) + 1 for text in texts) - 1
 
-    def _text(self, number: int, name: str, room: int) -> str:
+    def _tab_text(self, number: int, name: str, room: int) -> str:
         title = self._titles[name]
         if name == self.active:
             return f"[{number} {title}]"
@@ -161,33 +161,33 @@ class TabLine(Widget, can_focus=True):
         return f" {number} {title} " if wide else f"{number} {title[:room]}"
 
     def action_step(self, tabs: int) -> None:
-        """Choose the tab so many to the right."""
+        """Choose the tab that many places to the right."""
         names = list(self._titles)
-        self.post_message(self.Chosen(names[(names.index(self.active) + tabs) % len(names)]))
+        self.post_message(self.TabChosen(names[(names.index(self.active) + tabs) % len(names)]))
 
     def on_click(self, event: events.Click) -> None:
         """Choose the tab that was clicked."""
         at = event.get_content_offset(self)
         start = 0
-        for name, text in self._texts():
+        for name, text in self._tab_texts():
             if at is not None and start <= at.x < start + len(text):
-                self.post_message(self.Chosen(name))
+                self.post_message(self.TabChosen(name))
             start += len(text) + 1
 
 
-def fitting(named: Sequence[Named], width: int) -> Sequence[Named]:
-    """The keys that there is room for in ``width`` cells.
+def keys_that_fit(named: Sequence[FooterKey], width: int) -> Sequence[FooterKey]:
+    """Return the keys that fit in ``width`` cells.
 
-    Long words become short ones; then those go that cannot be used now, then what has the keys gives up its own, the last
-    first but never its first, then the screen its own; those of the app stay.
+    Long words become short ones; then keys that cannot be used now are dropped, then those of the focused widget, the last first but
+    never its first, then the screen's own; those of the app stay.
     """
 
-    def fits(keys: Sequence[Named]) -> bool:
+    def is_short_enough(keys: Sequence[FooterKey]) -> bool:
         return sum(one.width + len(GAP) for one in keys) - len(GAP) <= width
 
     found = list(named)
-    if not fits(found):
-        found = [replace(one, does=SHORT.get(one.does, one.does)) for one in found]
+    if not is_short_enough(found):
+        found = [replace(one, description=SHORT.get(one.description, one.description)) for one in found]
     own = [one for one in found if one.reach == 0][:0:-1]
     spare = [
         *(one for one in found if not one.enabled and one.reach < 2),
@@ -195,19 +195,27 @@ def fitting(named: Sequence[Named], width: int) -> Sequence[Named]:
         *(one for one in reversed(found) if one.reach == 1 and one.enabled),
     ]
     for one in spare:
-        if fits(found):
+        if is_short_enough(found):
             break
         found.remove(one)
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """A key as bindings call it and as it is shown, what it does, and whether it can be used now."""
+class FooterKey:
+    """Key at the foot of the screen.
+
+    key: key as bindings name it
+    shown: key as it is shown
+    does: what it does
+    enabled: whether it can be used now
+    reach: where it is declared: 0 the focused widget or its parents, 1 the screen, 2 the app
+    act: name of its act
+    """
 
     key: str
-    shown: str
-    does: str
+    key_text: str
+    description: str
     enabled: bool
     reach: int = 0
     """How far away it is declared: 0 by what has the keys or what that is in, 1 by the screen, 2 by the app."""
@@ -215,7 +223,7 @@ class Named:
 
     @property
     def width(self) -> int:
-        return cell_len(self.shown) + cell_len(self.does) + 1
+        return cell_len(self.key_text) + cell_len(self.description) + 1
 
 
 def _always(_: str) -> bool:
@@ -223,7 +231,7 @@ def _always(_: str) -> bool:
 
 
 class KeyLine(Widget, can_focus=False):
-    """The bindings of the screen that are to be shown. A click on one presses its key."""
+    """Keys of the screen that are to be shown. A click on one presses its key."""
 
     ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {"key-line--key", "key-line--dim"}
@@ -238,27 +246,27 @@ class KeyLine(Widget, can_focus=False):
     }
     """
 
-    _named: Sequence[Named] | None = None
+    _named: Sequence[FooterKey] | None = None
 
     def on_mount(self) -> None:
-        self.screen.bindings_updated_signal.subscribe(self, self._change)
+        self.screen.bindings_updated_signal.subscribe(self, self._update_keys)
 
-    def _change(self, screen: Screen[object]) -> None:
-        """Name the keys anew where they are others."""
+    def _update_keys(self, screen: Screen[object]) -> None:
+        """Read the keys again and repaint if they differ."""
         if screen.app.app_focus and self.is_attached and screen is self.screen:
-            before, self._named = self._named, self._read()
+            before, self._named = self._named, self._read_bindings()
             if self._named != before:
                 self.refresh()
 
     @property
-    def named(self) -> Sequence[Named]:
-        """What is named, from left to right: of several keys for one action the first."""
+    def footer_keys(self) -> Sequence[FooterKey]:
+        """Return the keys from left to right: of several keys for one action the first."""
         if self._named is None:
-            self._named = self._read()
+            self._named = self._read_bindings()
         return self._named
 
-    def _read(self) -> Sequence[Named]:
-        found: dict[str, Named] = {}
+    def _read_bindings(self) -> Sequence[FooterKey]:
+        found: dict[str, FooterKey] = {}
         for node, binding, enabled, _ in self.screen.active_bindings.values():
             if (
                 binding.show
@@ -268,23 +276,25 @@ class KeyLine(Widget, can_focus=False):
                 shown = self.app.get_key_display(binding)
                 reach = 2 if node is self.app else 1 if node is self.screen else 0
                 name = (binding.id or "").removesuffix(TYPED)
-                found.setdefault(binding.action, Named(binding.key, shown, binding.description, enabled, reach, name))
+                found.setdefault(
+                    binding.action, FooterKey(binding.key, shown, binding.description, enabled, reach, name)
+                )
         return tuple(sorted(found.values(), key=lambda one: (LAST.get(one.act, 0), one.reach)))
 
     def render_line(self, y: int) -> Strip:
-        """The keys, each before what it does."""
+        """Render the keys, each before what it does."""
         plain, bold = self.rich_style, self.get_component_rich_style("key-line--key")
         dim = self.get_component_rich_style("key-line--dim")
         segments = []
-        for one in fitting(self.named, self.size.width) if y == 0 else ():
-            segments.append(Segment(one.shown, bold if one.enabled else bold + dim))
-            segments.append(Segment(f" {one.does}", plain if one.enabled else dim))
+        for one in keys_that_fit(self.footer_keys, self.size.width) if y == 0 else ():
+            segments.append(Segment(one.key_text, bold if one.enabled else bold + dim))
+            segments.append(Segment(f" {one.description}", plain if one.enabled else dim))
             segments.append(Segment(GAP, plain))
         return Strip(segments).adjust_cell_length(self.size.width, plain)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         start = 0
-        for one in fitting(self.named, self.size.width):
+        for one in keys_that_fit(self.footer_keys, self.size.width):
             if start <= event.x < start + one.width:
                 self.app.simulate_key(one.key) if one.enabled else self.app.bell()
             start += one.width + len(GAP)

@@ -1,4 +1,4 @@
-"""Closed frames: the edges of a pane with its title, its tabs and what it says in them, and the box of a dialog."""
+"""Closed frames: the edges of a pane with its title and tabs, and the box of a dialog."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ SECOND = "second"
 LEAST_TITLE = 8
 
 
-class Edge(Line):
-    """The upper edge of a frame with a title, or the ``lower`` one with what the pane says; what does not fit is cut."""
+class FrameEdge(Line):
+    """Upper edge of a frame with a title, or the ``lower`` one with what the pane says; what does not fit is cut."""
 
-    DEFAULT_CSS = "Edge { padding: 0; color: $primary; text-overflow: clip; }"
+    DEFAULT_CSS = "FrameEdge { padding: 0; color: $primary; text-overflow: clip; }"
 
     def __init__(self, *, name: str = "", lower: bool = False, text: Content | str = "") -> None:
         super().__init__(name=name)
@@ -38,13 +38,13 @@ class Edge(Line):
         self._lower = lower
         self._second: tuple[int, str] = 0, ""
         if text:
-            self.say(text)
+            self.set_text(text)
 
     def on_mount(self) -> None:
-        self.screen.screen_layout_refresh_signal.subscribe(self, self._look_beside)
+        self.screen.screen_layout_refresh_signal.subscribe(self, self._find_second_pane)
 
-    def _look_beside(self, _: Screen[object]) -> None:
-        """Learn where a second pane begins, if there is one."""
+    def _find_second_pane(self, _: Screen[object]) -> None:
+        """Find where a second pane begins, if there is one."""
         beside = self.parent.walk_children(Widget) if self.parent else []
         shown = (one for one in beside if one.has_class(SECOND) and one.is_on_screen and one.region)
         found = (one for one in shown if one.region.x > self.region.x + 1)
@@ -56,18 +56,18 @@ class Edge(Line):
 
     @property
     def _room(self) -> int:
-        """Cells from one corner to the other, or to the second pane."""
+        """Return the cells from one corner to the other, or to the second pane."""
         return (self._second[0] or self.size.width - 1) - 1
 
-    def _after(self) -> Content:
-        """What stands at the right end of the first pane's edge."""
+    def _right_text(self) -> Content:
+        """Return what stands at the right end of the first pane's edge."""
         return Content("")
 
     def render(self) -> Content:
-        room, after, title = self._room, self._after(), self._heading
+        room, after, title = self._room, self._right_text(), self._heading
         if title:
             most = max(LEAST_TITLE, room - len(after) - 3)
-            title = Content.assemble(TRACK, " ", self._fitted(title, most), " ")
+            title = Content.assemble(TRACK, " ", self._fit_title(title, most), " ")
         fill = TRACK * (room - title.cell_length - len(after))
         parts: list[Content | str] = [self._left, title, fill, after]
         at, name = self._second
@@ -79,7 +79,7 @@ class Edge(Line):
             parts += [self._meets, beside.truncate(rest), TRACK * (rest - beside.cell_length)]
         return Content.assemble(Content.assemble(*parts).truncate(self.size.width - 1), self._right)
 
-    def _fitted(self, title: Content, most: int) -> Content:
+    def _fit_title(self, title: Content, most: int) -> Content:
         return title.truncate(most, ellipsis=True)
 
     @property
@@ -89,42 +89,42 @@ class Edge(Line):
         return text.stylize_before("$foreground") if text else text
 
 
-class TabEdge(Edge):
-    """The upper edge of a frame whose pane is one of several: all are named in it, the active one in brackets."""
+class TabEdge(FrameEdge):
+    """Upper edge of a frame with the names of all its tabs, the active one in brackets."""
 
     def __init__(self, *, name: str = "") -> None:
         super().__init__(name=name)
         self._active = ""
         self._tabs: Mapping[str, str] = {}
 
-    def show(self, title: str, tabs: Mapping[str, str], active: str) -> None:
-        """Show these; what is shown already is not painted again."""
+    def show_tabs(self, title: str, tabs: Mapping[str, str], active: str) -> None:
+        """Show title and tabs; unchanged ones are not painted again."""
         if (tabs, active) != (self._tabs, self._active):
             self._tabs, self._active = tabs, active
             self.refresh()
-        self.say(Content.styled(title, "bold"))
+        self.set_text(Content.styled(title, "bold"))
 
     @dataclass
-    class Chosen(Message):
-        """The user clicked the tab called ``name``."""
+    class EdgeTabChosen(Message):
+        """Message that the user clicked the tab called ``name``."""
 
         name: str
 
     @staticmethod
-    def _named(title: Content) -> int:
-        """Cells of the name of a pane, before what it counts."""
+    def _name_width(title: Content) -> int:
+        """Return the width of a pane's name, before its count."""
         return Content(title.plain.partition(":")[0]).cell_length
 
-    def _fitted(self, title: Content, most: int) -> Content:
-        """What the pane counts goes first."""
-        return super()._fitted(title if title.cell_length <= most else title.truncate(self._named(title)), most)
+    def _fit_title(self, title: Content, most: int) -> Content:
+        """Cut the title, its count first."""
+        return super()._fit_title(title if title.cell_length <= most else title.truncate(self._name_width(title)), most)
 
-    def _texts(self) -> list[tuple[str, str]]:
-        """Names of tabs and what stands for them; where there is no room what the pane counts goes, then the others are cut, then left out."""
+    def _tab_texts(self) -> list[tuple[str, str]]:
+        """Return names and texts of the tabs; if there is no room the count goes, then the others are cut, then left out."""
         if len(self._tabs) < 2:
             return []
         heading = self._heading
-        for told, room in ((heading.cell_length, 99), *((self._named(heading), most) for most in (99, 6, 3))):
+        for told, room in ((heading.cell_length, 99), *((self._name_width(heading), most) for most in (99, 6, 3))):
             needed = told + 5
             texts = [
                 (name, f"[{title}]" if name == self._active else title[:room]) for name, title in self._tabs.items()
@@ -133,27 +133,27 @@ class TabEdge(Edge):
                 return texts
         return [(name, text) for name, text in texts if name == self._active and needed + len(text) < self._room]
 
-    def _after(self) -> Content:
+    def _right_text(self) -> Content:
         parts: list[tuple[str, str] | str] = [" "]
-        for name, text in self._texts():
+        for name, text in self._tab_texts():
             parts += [(text, "bold" if name == self._active else "$text-muted"), " "]
         return Content.assemble(*parts, TRACK) if len(parts) > 1 else Content("")
 
     def on_click(self, event: events.Click) -> None:
         """Choose the tab that was clicked."""
-        at, texts = event.get_content_offset(self), self._texts()
+        at, texts = event.get_content_offset(self), self._tab_texts()
         start = self._room - sum(len(text) + 1 for _, text in texts)
         for name, text in texts:
             if at is not None and start <= at.x < start + len(text):
-                self.post_message(self.Chosen(name))
+                self.post_message(self.EdgeTabChosen(name))
             start += len(text) + 1
 
 
-class Sides(Backdrop, Vertical):
-    """What stands between the edges of a frame, with its two sides."""
+class FrameSides(Backdrop, Vertical):
+    """Content of a frame between its edges, with its two sides."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"sides--edge"}
-    DEFAULT_CSS = "Sides { padding: 0 1; height: 1fr; & > .sides--edge { color: $primary; } }"
+    DEFAULT_CSS = "FrameSides { padding: 0 1; height: 1fr; & > .sides--edge { color: $primary; } }"
 
     def render_lines(self, crop: Region) -> list[Strip]:
         style = self.get_component_rich_style("sides--edge")
@@ -164,8 +164,8 @@ class Sides(Backdrop, Vertical):
         return [strip] * crop.height
 
 
-class Box(Vertical):
-    """The frame of a dialog: its title in the upper edge, the keys that it has in the lower one."""
+class DialogBox(Vertical):
+    """Frame of a dialog: its title in the upper edge, its keys in the lower one."""
 
     DEFAULT_CLASSES: ClassVar[str] = "dialog"
 
@@ -173,10 +173,10 @@ class Box(Vertical):
         super().__init__()
         self.set_class(tall, "tall")
         self.set_class(destroys, "destroys")
-        self.say(title)
+        self.set_title(title)
         if keys:
             self.border_subtitle = Content(keys)
 
-    def say(self, title: str) -> None:
-        """Have another title in the edge."""
+    def set_title(self, title: str) -> None:
+        """Set the title in the edge."""
         self.border_title = Content(title)

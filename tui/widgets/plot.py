@@ -17,22 +17,22 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from sfumato.tui.keys.acts import bind
-from sfumato.tui.widgets.canvas import Picture
-from sfumato.tui.widgets.frame import Look, View, nearest_stop, next_stop
+from sfumato.tui.widgets.canvas import CharacterPicture
+from sfumato.tui.widgets.frame import AxisView, ChartStyle, nearest_stop, next_stop
 from sfumato.workspace.plots.axes import AxisUnit, Limits
-from sfumato.workspace.plots.series import Reading, Series, stops, x_limits, y_limits
+from sfumato.workspace.plots.series import Series, SeriesReading, point_positions, x_limits, y_limits
 
 from ..terminal.glyphs import glyphs_named
-from .chart import Chart, colours, draw, readings, with_cursor
-from .frame import Labels
-from .inks import Inks, palette, sixteen_only, system_named, tints_show
+from .chart import DrawnChart, add_cursor, draw_chart, series_colours, series_readings
+from .frame import PlotLabels
+from .inks import InkStyles, choose_palette, colour_system, has_sixteen_colours, tints_stand_out
 
 WAITING = "…"
 """Until it is told what to draw."""
 
 
 class Plot(Widget, can_focus=True):
-    """Draws ``Series``; only the rows that change are sent to the terminal."""
+    """Widget that draws ``Series``; only the rows that change are sent to the terminal."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"plot--axis", "plot--strong", "plot--cursor"}
     DEFAULT_CSS = """
@@ -64,20 +64,20 @@ class Plot(Widget, can_focus=True):
 
     @dataclass
     class CursorMoved(Message):
-        """The cursor of ``plot`` came to ``x``, where the series say ``readings``; None when it was taken away."""
+        """Message that the cursor of ``plot`` came to ``x``, with the series' readings there; None if it was removed."""
 
         plot: Plot
         x: float | None
-        readings: tuple[Reading, ...]
+        readings: tuple[SeriesReading, ...]
 
         @property
         def control(self) -> Plot:
-            """The plot, for ``@on`` with a selector."""
+            """Return the plot, for ``@on`` with a selector."""
             return self.plot
 
     @dataclass
-    class Viewed(Message):
-        """The user moved about: the ranges in view, that of y None where it follows the values."""
+    class ViewChanged(Message):
+        """Message that the user moved or zoomed: the ranges in view, that of y None if it follows the values."""
 
         plot: Plot
         x_range: Limits | None
@@ -85,7 +85,7 @@ class Plot(Widget, can_focus=True):
 
         @property
         def control(self) -> Plot:
-            """The plot, for ``@on`` with a selector."""
+            """Return the plot, for ``@on`` with a selector."""
             return self.plot
 
     def __init__(
@@ -97,28 +97,28 @@ class Plot(Widget, can_focus=True):
         id: str | None = None,  # noqa: A002  (Textual's name)
         classes: str | None = None,
     ) -> None:
-        """``glyphs`` is braille, block or ascii, else what SFUMATO_GLYPHS says; ValueError for another."""
+        """Make the widget; ``glyphs`` is braille, block or ascii, by default SFUMATO_GLYPHS. Raises ValueError for another."""
         super().__init__(name=name, id=id, classes=classes)
         self._glyphs = glyphs_named(glyphs)
-        self._labels = Labels()
+        self._labels = PlotLabels()
         self._y_range: Limits | None = None
         self._y_seen: Limits | None = None
-        self._view: View | None = None
+        self._view: AxisView | None = None
         self._cursor: float | None = None
-        self._chart: Chart | None = None
-        self._picture: Picture | None = None
-        self._inks: Inks | None = None
+        self._chart: DrawnChart | None = None
+        self._picture: CharacterPicture | None = None
+        self._inks: InkStyles | None = None
         self._series: tuple[Series, ...] = ()
         self.set_series(series, empty=WAITING)
 
     @property
-    def cursor(self) -> float | None:
+    def cursor_x(self) -> float | None:
         return self._cursor
 
     @property
     def x_range(self) -> Limits | None:
-        """The range of x in view; None when there is nothing to draw."""
-        return self._view.seen if self._view else None
+        """Return the range of x in view; None if there is nothing to draw."""
+        return self._view.visible if self._view else None
 
     def set_series(
         self,
@@ -136,45 +136,49 @@ class Plot(Widget, can_focus=True):
         keep_view: bool = False,
         empty: str = "",
     ) -> None:
-        """Show other series. Zoom and cursor start afresh unless ``keep_view``. ``x_names`` name x = 0, 1, 2, …;
-        ``x_range`` is the whole range, else what the series need; ``y_range`` fixes the vertical axis, which else follows what is in view; ``log_y`` makes it logarithmic, and leaves
-        out what is not above 0; ``x_unit``, ``y_unit`` and ``empty`` are as in Labels.
+        """Show other series; zoom and cursor are reset unless ``keep_view``.
+
+        ``x_names`` name x = 0, 1, 2, …; ``x_range`` is the whole range, by default what the series need; ``y_range`` fixes the vertical
+        axis,
+        which otherwise follows what is in view; ``log_y`` makes it logarithmic and leaves out what is not above 0; ``x_unit``,
+        ``y_unit`` and
+        ``empty`` are as in PlotLabels.
         """
-        if colours(series) != colours(self._series):
+        if series_colours(series) != series_colours(self._series):
             self._inks = self._picture = None
-        self._series, self._stops = tuple(series), stops(series)
-        labels = Labels(title, x_label, y_label, tuple(x_names), log_y, x_unit, y_unit, empty)
-        if not keep_view or (y_label, log_y) != (self._labels.y, self._labels.log_y):
+        self._series, self._stops = tuple(series), point_positions(series)
+        labels = PlotLabels(title, x_label, y_label, tuple(x_names), log_y, x_unit, y_unit, empty)
+        if not keep_view or (y_label, log_y) != (self._labels.y_label, self._labels.log_y):
             self._y_seen = None
         self._labels, self._y_range = labels, y_range
         whole, seen = x_range or x_limits(series), self.x_range
         if not keep_view:
             self._cursor = seen = None
-        self._view = None if whole is None else View(whole, whole)
+        self._view = None if whole is None else AxisView(whole, whole)
         if self._view and seen:
-            self._view = self._view.starting(seen[0], seen[1] - seen[0])
+            self._view = self._view.start_at(seen[0], seen[1] - seen[0])
         self._redraw()
 
     @property
-    def readings(self) -> tuple[Reading, ...]:
-        """What the series say at the cursor."""
+    def cursor_readings(self) -> tuple[SeriesReading, ...]:
+        """Return the series' readings at the cursor."""
         if self._chart is None:
             self._compose_picture()
         frame = self._chart.frame if self._chart else None
-        return () if frame is None or self._cursor is None else readings(frame, self._series, self._cursor)
+        return () if frame is None or self._cursor is None else series_readings(frame, self._series, self._cursor)
 
     def set_cursor(self, x: float | None) -> None:
-        """Put the cursor at ``x`` without telling anybody."""
+        """Put the cursor at ``x`` without a message."""
         self._cursor = x
-        self._show()
+        self._repaint_changes()
 
     def move_cursor(self, x: float | None) -> None:
-        """Put the cursor at ``x``, bringing it into view; None takes it away."""
+        """Put the cursor at ``x`` and bring it into view; None removes it."""
         self._cursor = x
         if self._view and x is not None:
-            self._see(self._view.showing(x))
-        self._show()
-        self.post_message(self.CursorMoved(self, x, self.readings))
+            self._set_x_view(self._view.bring_into_view(x))
+        self._repaint_changes()
+        self.post_message(self.CursorMoved(self, x, self.cursor_readings))
 
     def action_step(self, cells: int) -> None:
         """Move the cursor to the next value at least ``cells`` cells away."""
@@ -182,7 +186,7 @@ class Plot(Widget, can_focus=True):
         if frame is None or self._view is None:
             return
         if self._cursor is None:
-            self.move_cursor(nearest_stop(self._stops, sum(self._view.seen) / 2))
+            self.move_cursor(nearest_stop(self._stops, sum(self._view.visible) / 2))
         else:
             self.move_cursor(next_stop(self._stops, frame, self._cursor, cells))
 
@@ -192,64 +196,68 @@ class Plot(Widget, can_focus=True):
             self.move_cursor(float(self._stops[end]))
 
     def action_zoom(self, factor: float) -> None:
-        """Make the range in view ``factor`` times as wide, the cursor (or the middle) staying where it is."""
+        """Make the range in view ``factor`` times as wide; the cursor (or the middle) stays where it is."""
         if self._view:
-            centre = sum(self._view.seen) / 2 if self._cursor is None else self._cursor
-            self._see(self._view.zoomed(factor, centre))
-            self._show()
-            self._tell()
+            centre = sum(self._view.visible) / 2 if self._cursor is None else self._cursor
+            self._set_x_view(self._view.zoom(factor, centre))
+            self._repaint_changes()
+            self._announce_view()
 
     def action_zoom_up(self, factor: float) -> None:
-        """Make the range of y ``factor`` times as high about what the first series says at the cursor, or the middle."""
+        """Make the range of y ``factor`` times as high about the first series' value at the cursor, or the middle."""
         view = self._y_view()
         if view is not None:
-            said = None if self._cursor is None or not self._series else self._series[0].at(self._cursor).value
-            at = math.nan if said is None else self._y_scaled(said)
-            centre = at if view.seen[0] <= at <= view.seen[1] else sum(view.seen) / 2
-            self._see_y(view.zoomed(factor, centre))
+            said = None if self._cursor is None or not self._series else self._series[0].read_at(self._cursor).value
+            at = math.nan if said is None else self._scale_y(said)
+            centre = at if view.visible[0] <= at <= view.visible[1] else sum(view.visible) / 2
+            self._set_y_view(view.zoom(factor, centre))
 
     def action_pan(self, step: int) -> None:
-        """Look a quarter of the range higher or lower; all is in view until y is zoomed."""
+        """Move the range of y up or down by a quarter; all is in view until y is zoomed."""
         view = self._y_view()
         if view is not None:
-            self._see_y(view.moved(step / 4))
+            self._set_y_view(view.shift(step / 4))
 
     def action_reset(self) -> None:
         """Show the whole range, without a cursor."""
         if self._view:
-            self._see(View(self._view.whole, self._view.whole))
+            self._set_x_view(AxisView(self._view.whole, self._view.whole))
             self._y_seen = self._chart = None
             self.move_cursor(None)
-            self._tell()
+            self._announce_view()
 
-    def see(self, x_range: Limits | None, y_range: Limits | None) -> None:
-        """Show these ranges, that of y as the values need it where it is None."""
+    def show_ranges(self, x_range: Limits | None, y_range: Limits | None) -> None:
+        """Show these ranges; that of y as the values need it if it is None."""
         if self._view and x_range:
-            self._view = self._view.starting(x_range[0], x_range[1] - x_range[0])
+            self._view = self._view.start_at(x_range[0], x_range[1] - x_range[0])
         self._y_seen = y_range
         self._redraw()
 
-    def _y_scaled(self, y: float) -> float:
+    def _scale_y(self, y: float) -> float:
         return y if not self._labels.log_y else math.log10(y) if y > 0 else math.nan
 
-    def _y_view(self) -> View | None:
-        """What of y is in view, in decades on a logarithmic axis; the whole is what the values need."""
+    def _y_view(self) -> AxisView | None:
+        """Return the range of y in view, in decades on a logarithmic axis; the whole is what the values need."""
         frame, x = self._chart.frame if self._chart else None, self.x_range
         if frame is None or x is None:
             return None
-        whole = self._y_range or y_limits(self._series, x, log=self._labels.log_y) or (frame.y.low, frame.y.high)
+        whole = (
+            self._y_range
+            or y_limits(self._series, x, log=self._labels.log_y)
+            or (frame.y_scale.low, frame.y_scale.high)
+        )
         seen = self._y_seen or whole
-        low, high, first, last = (self._y_scaled(end) for end in (*whole, *seen))
-        return View((min(low, first), max(high, last)), (first, last))
+        low, high, first, last = (self._scale_y(end) for end in (*whole, *seen))
+        return AxisView((min(low, first), max(high, last)), (first, last))
 
-    def _see_y(self, view: View) -> None:
-        ends = tuple(10.0**end if self._labels.log_y else end for end in view.seen)
-        self._y_seen = (ends[0], ends[1]) if view.narrow else None
+    def _set_y_view(self, view: AxisView) -> None:
+        ends = tuple(10.0**end if self._labels.log_y else end for end in view.visible)
+        self._y_seen = (ends[0], ends[1]) if view.is_zoomed else None
         self._redraw()
-        self._tell()
+        self._announce_view()
 
-    def _tell(self) -> None:
-        self.post_message(self.Viewed(self, self.x_range, self._y_seen))
+    def _announce_view(self) -> None:
+        self.post_message(self.ViewChanged(self, self.x_range, self._y_seen))
 
     def on_click(self, event: events.Click) -> None:
         """Put the cursor on the value nearest to the click."""
@@ -257,7 +265,7 @@ class Plot(Widget, can_focus=True):
         at = event.get_content_offset(self)
         if frame is None or at is None or not 0 <= at.x - frame.left < frame.columns:
             return
-        x = frame.x.to_data((at.x - frame.left + 0.5) * self._glyphs.across - 0.5)
+        x = frame.x_scale.to_data((at.x - frame.left + 0.5) * self._glyphs.across - 0.5)
         self.move_cursor(nearest_stop(self._stops, x))
 
     def notify_style_update(self) -> None:
@@ -265,26 +273,26 @@ class Plot(Widget, can_focus=True):
         super().notify_style_update()
 
     def render_line(self, y: int) -> Strip:
-        """Row ``y`` of the picture, one segment a run."""
+        """Render row ``y`` of the picture, one segment a run."""
         if self._picture is None or (self._picture.width, self._picture.height) != self.size:
             self._chart = None
             self._picture = self._compose_picture()
         inks = self._inks = self._inks or self._make_inks()
         if y >= self._picture.height:
             return Strip.blank(self.size.width, self.rich_style)
-        runs = self._picture.runs(y)
-        return Strip([Segment(text, inks.style(ink, fill)) for text, ink, fill in runs], self._picture.width)
+        runs = self._picture.ink_runs(y)
+        return Strip([Segment(text, inks.style_of(ink, fill)) for text, ink, fill in runs], self._picture.width)
 
-    def _see(self, view: View) -> None:
+    def _set_x_view(self, view: AxisView) -> None:
         if view != self._view:
             self._view, self._chart = view, None
 
     def _redraw(self) -> None:
         self._chart = None
-        self._show()
+        self._repaint_changes()
 
-    def _show(self) -> None:
-        """Repaint the rows in which the new picture differs from the one that stands there."""
+    def _repaint_changes(self) -> None:
+        """Repaint the rows in which the new picture differs from the present one."""
         old = self._picture
         if old is None or (old.width, old.height) != self.size:
             self._picture = None
@@ -295,27 +303,31 @@ class Plot(Widget, can_focus=True):
         if rows:
             self.refresh(*(Region(0, row, old.width, 1) for row in rows))
 
-    def _compose_picture(self) -> Picture:
+    def _compose_picture(self) -> CharacterPicture:
         if self._chart is None:
-            seen = self._view.seen if self._view else None
-            self._chart = draw(self._series, self.size, self._labels, self._look(), seen, self._y_seen or self._y_range)
+            seen = self._view.visible if self._view else None
+            self._chart = draw_chart(
+                self._series, self.size, self._labels, self._chart_style(), seen, self._y_seen or self._y_range
+            )
         if self._cursor is None:
             return self._chart.picture
-        return with_cursor(self._chart, self._series, self._labels, self._cursor)
+        return add_cursor(self._chart, self._series, self._labels, self._cursor)
 
-    def _look(self) -> Look:
-        shows = tints_show(self._series_styles(), self.rich_style.bgcolor, system_named(self.app.console.color_system))
+    def _chart_style(self) -> ChartStyle:
+        shows = tints_stand_out(
+            self._series_styles(), self.rich_style.bgcolor, colour_system(self.app.console.color_system)
+        )
         colour = not self.app.no_color
-        return Look(self._glyphs, colour, "background" if colour and shows else "dots")
+        return ChartStyle(self._glyphs, colour, "background" if colour and shows else "dots")
 
     def _series_styles(self) -> list[Style]:
-        system = system_named(self.app.console.color_system)
-        sixteen = sixteen_only(system, self.app.native_ansi_color)
-        known = palette(self.app.current_theme.dark, sixteen)
+        system = colour_system(self.app.console.color_system)
+        sixteen = has_sixteen_colours(system, self.app.native_ansi_color)
+        known = choose_palette(self.app.current_theme.dark, sixteen)
         turned = [*known[self.first_colour :], *known[: self.first_colour]]
-        return [Style.parse(one) for one in colours(self._series, turned)]
+        return [Style.parse(one) for one in series_colours(self._series, turned)]
 
-    def _make_inks(self) -> Inks:
+    def _make_inks(self) -> InkStyles:
         parts = ("plot--axis", "plot--strong", "plot--cursor")
         plain = [self.rich_style, *(self.get_component_rich_style(part) for part in parts)]
-        return Inks(plain, self._series_styles())
+        return InkStyles(plain, self._series_styles())

@@ -14,7 +14,7 @@ COURSE_ASCII = "_.-~^"
 
 
 def sparkline(counts: Sequence[int], cells: int) -> str:
-    """``counts`` as at most ``cells`` bars, neighbours added up where there are more; what is not 0 is never blank."""
+    """Draw ``counts`` as at most ``cells`` bars; neighbours are added up if there are more, and what is not 0 is never blank."""
     if not counts or cells < 1:
         return ""
     bars = min(cells, len(counts))
@@ -25,10 +25,10 @@ def sparkline(counts: Sequence[int], cells: int) -> str:
     return "".join(signs[-(-value * 8 // most)] if most else " " for value in sums)
 
 
-def trend(values: Sequence[float], cells: int) -> str:
-    """``values`` in at most ``cells`` signs, the higher the larger; neighbours are left out where there are more.
+def trend_line(values: Sequence[float], cells: int) -> str:
+    """Draw ``values`` in at most ``cells`` signs, higher for larger values; values are skipped if there are more.
 
-    So what goes up and down quickly is seen to do so, where averages would make it look at rest.
+    Values are not averaged, so that quick ups and downs stay visible.
     """
     known = [value for value in values if math.isfinite(value)]
     if not known or cells < 1:
@@ -37,10 +37,10 @@ def trend(values: Sequence[float], cells: int) -> str:
     low, high = min(known), max(known)
     shown = min(cells, len(values))
     picked = [values[i * (len(values) - 1) // max(1, shown - 1)] for i in range(shown)]
-    return "".join(_sign(value, low, high, signs) for value in picked)
+    return "".join(_height_sign(value, low, high, signs) for value in picked)
 
 
-def _sign(value: float, low: float, high: float, signs: str) -> str:
+def _height_sign(value: float, low: float, high: float, signs: str) -> str:
     if not math.isfinite(value):
         return " "
     share = (value - low) / (high - low) if high > low else 0.5

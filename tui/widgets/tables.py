@@ -1,4 +1,4 @@
-"""Tables as screens declare them: columns with their cells, the key of a row, words that rows are found by."""
+"""Tables as screens declare them: columns with their cells, the key of a row, and words to filter rows by."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from sfumato.workspace.reporting.tables import Column, fitted, on_grid
+from sfumato.workspace.reporting.tables import DisplayColumn, fit_columns, grid_value
 
 from .pages import TableRow
 
@@ -19,8 +19,12 @@ Keyed = tuple[Hashable, Cells]
 
 
 @dataclass(frozen=True)
-class TableColumn(Column, Generic[Row]):
-    """A column with its ``cell`` of a row; an ``optional`` one is there only where a row has something in it."""
+class TableColumn(DisplayColumn, Generic[Row]):
+    """Column of a table of a screen.
+
+    cell: function that returns the column's cell of a row
+    optional: whether the column is left out if no row has a value
+    """
 
     cell: Callable[[Row], object] | None = field(default=None, kw_only=True, compare=False)
     optional: bool = field(default=False, kw_only=True)
@@ -29,57 +33,63 @@ class TableColumn(Column, Generic[Row]):
 Columns = Sequence[TableColumn[Row]]
 
 
-def columns_of(columns: Iterable[Column]) -> tuple[TableColumn[Any], ...]:
-    """Columns whose cells a table takes from ``values``."""
+def table_columns(columns: Iterable[DisplayColumn]) -> tuple[TableColumn[Any], ...]:
+    """Return columns whose cells a table takes from ``values``."""
     return tuple(
-        TableColumn(one.name, one.title, one.width, one.align, one.spare, one.grows, one.full, one.page)
+        TableColumn(
+            one.name, one.title, one.width, one.align, one.drop_order, one.grow_order, one.full_title, one.page_only
+        )
         for one in columns
     )
 
 
-def _nothing(_: object) -> Cells:
+def _no_cells(_: object) -> Cells:
     return {}
 
 
 @dataclass(frozen=True)
-class Table(Generic[Row]):
+class GridTable(Generic[Row]):
     """Rows of one kind on a grid.
 
-    ``values`` are the cells, by name, of the columns that have no ``cell``. Without a ``key`` a row is known by its place.
-    ``words`` are what rows are found by, the cells by default; ``order`` sorts them; ``fit`` lays the columns out in so many cells.
+    columns: the columns
+    key: key of a row; by default its place
+    values: cells, by name, of the columns that have no ``cell``
+    words: texts that filters search; by default the cells
+    order: sort key of a row
+    column_fitter: function that fits the columns into a width
     """
 
     columns: Columns[Row]
     key: Callable[[Row], Hashable] | None = None
-    values: Callable[[Row], Cells] = _nothing
-    words: Callable[[Row], Cells] | None = None
-    order: Callable[[Row], Any] | None = None
-    fit: Callable[[Columns[Row], int], Columns[Row]] = fitted
+    values: Callable[[Row], Cells] = _no_cells
+    search_texts: Callable[[Row], Cells] | None = None
+    sort_key: Callable[[Row], Any] | None = None
+    column_fitter: Callable[[Columns[Row], int], Columns[Row]] = fit_columns
 
-    def sorted(self, rows: Sequence[Row]) -> Sequence[Row]:
-        return rows if self.order is None else sorted(rows, key=self.order)
+    def sort_rows(self, rows: Sequence[Row]) -> Sequence[Row]:
+        return rows if self.sort_key is None else sorted(rows, key=self.sort_key)
 
-    def keys(self, rows: Sequence[Row]) -> Sequence[Hashable]:
+    def row_keys(self, rows: Sequence[Row]) -> Sequence[Hashable]:
         return range(len(rows)) if self.key is None else [self.key(row) for row in rows]
 
-    def fitted(self, rows: Sequence[Row], width: int) -> Columns[Row]:
-        """The columns in ``width`` cells, without the optional ones that no row fills."""
+    def columns_in(self, rows: Sequence[Row], width: int) -> Columns[Row]:
+        """Return the columns in ``width`` cells, without the optional ones that no row fills."""
         there = [column for column in self.columns if not column.optional or any(map(column.cell or bool, rows))]
-        return self.fit(there, width)
+        return self.column_fitter(there, width)
 
-    def cells(self, columns: Columns[Row], row: Row) -> tuple[object, ...]:
-        """The cells of a row in these columns."""
+    def row_cells(self, columns: Columns[Row], row: Row) -> tuple[object, ...]:
+        """Return the cells of a row in these columns."""
         values = self.values(row)
-        return tuple(on_grid(values[one.name] if one.cell is None else one.cell(row)) for one in columns)
+        return tuple(grid_value(values[one.name] if one.cell is None else one.cell(row)) for one in columns)
 
-    def found_by(self, row: Row) -> Cells:
-        """What words are looked for in, by title."""
-        if self.words is not None:
-            return self.words(row)
-        return dict(zip([one.name for one in self.columns], self.cells(self.columns, row), strict=True))
+    def filter_fields(self, row: Row) -> Cells:
+        """Return the texts that filters search, by title."""
+        if self.search_texts is not None:
+            return self.search_texts(row)
+        return dict(zip([one.name for one in self.columns], self.row_cells(self.columns, row), strict=True))
 
 
-class Source(Protocol[Row_co]):
+class RowSource(Protocol[Row_co]):
     """Rows that are read a page at a time, off the event loop."""
 
     def __len__(self) -> int: ...
@@ -89,23 +99,29 @@ class Source(Protocol[Row_co]):
 
 @dataclass(frozen=True, eq=False)
 class TablePages(Generic[Row]):
-    """A table of a source as a grid reads it."""
+    """Table of a source, as pages of a grid.
 
-    table: Table[Row]
-    source: Source[Row]
+    table: the table
+    source: its rows
+    columns: columns that fit
+    """
+
+    table: GridTable[Row]
+    source: RowSource[Row]
     columns: Columns[Row]
 
     @classmethod
-    def fitted(cls, table: Table[Row], source: Source[Row], width: int) -> TablePages[Row]:
-        return cls(table, source, table.fit(table.columns, width))
+    def from_width(cls, table: GridTable[Row], source: RowSource[Row], width: int) -> TablePages[Row]:
+        """Fit the table's columns into ``width`` cells."""
+        return cls(table, source, table.column_fitter(table.columns, width))
 
     def count(self) -> int:
         return len(self.source)
 
     def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
-        return [self.table.cells(self.columns, row) for row in self.source.lines(offset, limit)]
+        return [self.table.row_cells(self.columns, row) for row in self.source.lines(offset, limit)]
 
 
-def keyed_table(columns: Columns[Keyed]) -> Table[Keyed]:
-    """A table of rows whose cells have been made."""
-    return Table(columns, lambda row: row[0], lambda row: row[1])
+def keyed_table(columns: Columns[Keyed]) -> GridTable[Keyed]:
+    """Return a table of rows that are pairs of a key and finished cells."""
+    return GridTable(columns, lambda row: row[0], lambda row: row[1])

@@ -23,14 +23,14 @@ from sfumato.engine.methods.statbarns import CONTEXT, RISKS, STATBARNS, Statbarn
 from sfumato.engine.wording import count_noun
 
 from ..gate.gate import Finding
-from ..plots.figure import Kind
-from ..plots.png import png
-from ..plots.svg import svg
+from ..plots.figure import FigureKind
+from ..plots.png import svg_to_png
+from ..plots.svg import figure_svg
 from ..policy.disclosure import MARKING
 from ..release.dossier import ReleaseDossier
-from ..reporting.findings import compared_text, counts_text
-from ..reporting.findings import limit_text as found_limit_text
-from ..reporting.words import FAMILIES, limit_text, settings_text
+from ..reporting.findings import compared_text, finding_counts_text
+from ..reporting.findings import finding_limit_text as found_limit_text
+from ..reporting.words import FAMILY_HEADINGS, limit_text, settings_text
 from ..visible_text import plain_cell
 from .kept_tables import table_csv
 from .written import WrittenFile, json_document
@@ -45,7 +45,7 @@ ACRO_STATUS_OF_FINDING: dict[str, AcroStatus] = {
     "block": "fail",
 }
 
-STATBARN_OF_FIGURE: dict[Kind, Statbarn] = {
+STATBARN_OF_FIGURE: dict[FigureKind, Statbarn] = {
     "histogram": "Frequencies",
     "shares": "Frequencies",
     "density": "Frequencies",
@@ -116,7 +116,7 @@ def _statbarn_text(statbarn: Statbarn) -> str:
 
 def _table_outputs(dossier: ReleaseDossier) -> list[AcroOutput]:
     outputs = [_findings_output(dossier), _verdicts_output(dossier)]
-    for family, heading in FAMILIES.items():
+    for family, heading in FAMILY_HEADINGS.items():
         rows = [row for row in dossier.rows if row.family == family and row.draw is None]
         for statbarn in STATBARNS:
             if own := [row for row in rows if statbarn_of(row) == statbarn]:
@@ -172,7 +172,7 @@ def _findings_output(dossier: ReleaseDossier) -> AcroOutput:
         _csv_bytes(heads, lines),
         "Frequencies",
         ACRO_STATUS_OF_FINDING[status],
-        f"what the gate found: {counts_text(dossier.examination.findings)}",
+        f"what the gate found: {finding_counts_text(dossier.examination.findings)}",
         f"sfumato release {dossier.plan.run.id}",
     )
 
@@ -221,8 +221,8 @@ def _figure_outputs(dossier: ReleaseDossier) -> list[AcroOutput]:
     """Return every figure of the report as a picture; where none can be drawn, one note that says it."""
     outputs = []
     for number, figure in enumerate(dossier.draw_figures(), start=1):
-        drawing = f'<?xml version="1.0" encoding="UTF-8"?>\n{svg(figure, f"figure-{number}")}\n'
-        picture = png(drawing, note=MARKING)
+        drawing = f'<?xml version="1.0" encoding="UTF-8"?>\n{figure_svg(figure, f"figure-{number}")}\n'
+        picture = svg_to_png(drawing, note=MARKING)
         if picture is None:
             note = f"{count_noun(len(dossier.draw_figures()), 'figure')} stand in report.html: no PNG could be drawn, for cairosvg is not installed. {MARKING}\n"
             return [

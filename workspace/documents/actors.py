@@ -36,8 +36,8 @@ from ..gate.kept_table_checks import KEPT_TABLE_CHECKS
 from ..gate.question_checks import check_of_question, evaluate_question
 from ..gate.run_checks import BELIEF_CHECKS
 from ..release.dossier import ReleaseDossier
-from ..reporting.questions import averages_of_risk
-from ..reporting.tables import Cell, Column, Line, Table
+from ..reporting.questions import risk_averages
+from ..reporting.tables import DisplayCell, DisplayColumn, DisplayRow, DisplayTable
 from ..reporting.words import number
 from .one_leak import MentionedFindings
 
@@ -112,26 +112,26 @@ def risk_actors(dossier: ReleaseDossier) -> tuple[RiskActor, ...]:
     return (_data_holder(dossier), intruder, recipient, public)
 
 
-def actor_table(dossier: ReleaseDossier, mentioned: MentionedFindings) -> Table:
+def actor_table(dossier: ReleaseDossier, mentioned: MentionedFindings) -> DisplayTable:
     """Return a table with a line for each actor: what is known, the worst finding, and the verdict."""
     columns = (
-        Column("actor", "actor"),
-        Column("knows", "knows of a person"),
-        Column("found", "worst finding"),
-        Column("open", "not measured"),
-        Column("verdict", "verdict"),
+        DisplayColumn("actor", "actor"),
+        DisplayColumn("knows", "knows of a person"),
+        DisplayColumn("found", "worst finding"),
+        DisplayColumn("open", "not measured"),
+        DisplayColumn("verdict", "verdict"),
     )
-    lines: list[Line] = [
+    lines: list[DisplayRow] = [
         [
             one.title,
             one.knowledge,
             _worst_finding_cell(one, mentioned),
             _titles_not_measured(one),
-            Cell(VERDICTS[one.status], one.status),
+            DisplayCell(VERDICTS[one.status], one.status),
         ]
         for one in risk_actors(dossier)
     ]
-    return Table(columns, lines, "Risk by actor")
+    return DisplayTable(columns, lines, "Risk by actor")
 
 
 def _worst_finding_cell(actor: RiskActor, mentioned: MentionedFindings) -> str:
@@ -166,7 +166,7 @@ def _motivated_intruder(dossier: ReleaseDossier) -> RiskActor:
 
 
 def _named_recipient(dossier: ReleaseDossier) -> RiskActor:
-    rows = [row for row in averages_of_risk(dossier.rows) if not is_about_vulnerable(row)]
+    rows = [row for row in risk_averages(dossier.rows) if not is_about_vulnerable(row)]
     found = tuple(_finding_for_question(dossier, question, rows) for question in ("linkability", "inference"))
     return RiskActor(
         "Named recipient", "the quasi-identifiers of people met by chance; is bound by an agreement", found
@@ -218,7 +218,7 @@ def _evaluate_few_known(dossier: ReleaseDossier) -> CheckResult:
 
 def _rows_with_few_known(rows: Sequence[Row]) -> Iterator[Row]:
     """Yield the rows of a lattice of knowledge about subsets of one to ``FEW`` variables."""
-    for row in averages_of_risk(rows):
+    for row in risk_averages(rows):
         method = method_by_key(row.method_key)
         if (
             method is not None

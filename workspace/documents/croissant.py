@@ -10,7 +10,7 @@ from urllib.parse import quote
 from sfumato.engine.data.schema import Kind
 from sfumato.engine.wording import count_noun
 
-from ..ingest.file_formats import format_called
+from ..ingest.file_formats import format_by_name
 from ..release.dossier import ReleaseDossier
 from ..release.forms import DatasetForm
 from .described import PublishedColumn, ReleaseDescription, describe_release
@@ -82,7 +82,7 @@ def croissant_dataset(description: ReleaseDescription, form: DatasetForm) -> dic
 
 
 def _file_object(file: WrittenFile, form: DatasetForm) -> dict[str, Any]:
-    written = format_called(form)
+    written = format_by_name(form)
     return {
         "@type": "cr:FileObject",
         "@id": file.name,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sfumato.engine.data.schema import Kind
 from sfumato.engine.wording import count_noun
 
-from ..ingest.file_formats import format_called
+from ..ingest.file_formats import format_by_name
 from ..plots.markup import Markup, element
 from ..release.dossier import ReleaseDossier
 from ..release.forms import DatasetForm
@@ -64,7 +64,7 @@ def _study_element(about: ReleaseDescription) -> Markup:
 
 def _file_element(about: ReleaseDescription, file: WrittenFile, number: int, form: DatasetForm) -> Markup:
     size = element("dimensns", element("caseQnty", str(about.records)), element("varQnty", str(len(about.columns))))
-    written = format_called(form)
+    written = format_by_name(form)
     said = f"{about.kind} data, dataset {number} of {about.datasets}"
     text = element(
         "fileTxt",

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from sfumato.engine.data.schema import Variable
 from sfumato.engine.wording import count_noun
 
-from ..ingest.file_formats import format_called
+from ..ingest.file_formats import format_by_name
 from ..release.dossier import ReleaseDossier
 from ..release.tables import names_of_levels, released_levels
-from ..reporting.privacy_promise import promise
-from ..reporting.user_guide import PublicRelease, account, limits
+from ..reporting.privacy_promise import promise_sentences
+from ..reporting.user_guide import PublicRelease, describe_released_data, usage_limits
 from ..visible_text import plain_cell
 from .written import WrittenFile
 
@@ -94,9 +94,9 @@ def describe_release(dossier: ReleaseDossier, written: Sequence[WrittenFile]) ->
     return ReleaseDescription(
         _public_title(kind, recipe.form.title, plan.datasets, plan.records),
         kind,
-        account(release),
-        limits(release),
-        [] if (privacy := dossier.read_promise()) is None else promise(privacy),
+        describe_released_data(release),
+        usage_limits(release),
+        [] if (privacy := dossier.read_promise()) is None else promise_sentences(privacy),
         plan.datasets,
         plan.records,
         [one for one in written if one.package == "public" and one.name.startswith("dataset-")],
@@ -121,7 +121,7 @@ def _public_title(kind: str, given: str, datasets: int, records: int) -> str:
 def _published_columns(dossier: ReleaseDossier) -> list[PublishedColumn]:
     plan = dossier.plan
     levels = released_levels((dossier.read_released(draw) for draw in range(plan.datasets)), plan.left_out)
-    form = format_called(dossier.form)
+    form = format_by_name(dossier.form)
     plain, coded = form.spreadsheet_safe, form.keeps_codes
     columns = []
     for variable in plan.run.recipe.released_schema:

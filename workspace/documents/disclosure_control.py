@@ -19,7 +19,7 @@ from ..gate.question_checks import block_limits_by_question
 from ..policy.disclosure import MARKING
 from ..release.dossier import ReleaseDossier
 from ..release.users import privacy_table
-from ..reporting.questions import unanswered
+from ..reporting.questions import unanswered_questions
 from .written import WrittenFile, json_document
 
 SCHEMA = "urn:sfumato:disclosure-control:1"
@@ -35,7 +35,7 @@ def disclosure_control(dossier: ReleaseDossier, written: Sequence[WrittenFile]) 
 def disclosure_control_record(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, Any]:
     examination, open_questions = (
         dossier.examination.to_table(),
-        unanswered(dossier.rows, dossier.plan.run.recipe, block_limits_by_question(dossier.policy)),
+        unanswered_questions(dossier.rows, dossier.plan.run.recipe, block_limits_by_question(dossier.policy)),
     )
     return {
         "schema": SCHEMA,

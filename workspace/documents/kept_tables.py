@@ -13,8 +13,8 @@ from sfumato.engine.methods.approved_tables import ApprovedTable
 from sfumato.engine.wording import count_noun
 
 from ..release.dossier import ReleaseDossier
-from ..reporting.document import Chapter, Document, Items, Paragraph, Part
-from ..reporting.tables import table
+from ..reporting.document import BulletList, Chapter, Document, DocumentPart, Paragraph
+from ..reporting.tables import table_from_titles
 from ..reporting.words import number
 from ..visible_text import plain_cell
 from .written import WrittenFile
@@ -29,7 +29,7 @@ def kept_table_documents(dossier: ReleaseDossier, written: Sequence[WrittenFile]
         return {}
     names = [f"{FOLDER}/{at:0{max(2, len(str(len(tables))))}}.csv" for at in range(1, len(tables) + 1)]
     files = {name: table_csv(one) for name, one in zip(names, tables, strict=True)}
-    return {PAGE: kept_page(tables, names, dossier.plan.replaced).html().encode(), **files}
+    return {PAGE: kept_page(tables, names, dossier.plan.replaced).to_html().encode(), **files}
 
 
 def table_csv(table: ApprovedTable) -> bytes:
@@ -56,12 +56,12 @@ def kept_page(tables: Sequence[ApprovedTable], names: Sequence[str], replaced: S
     pairs = {frozenset(pair) for one in tables for pair in combinations(one.variables, 2)}
     every = list(combinations(replaced, 2))
     missing = [f"{a} and {b}" for a, b in every if frozenset((a, b)) not in pairs]
-    kept: list[Part] = [
+    kept: list[DocumentPart] = [
         Paragraph(
             f"The records were drawn from {count_noun(len(tables), 'table')} of counts and from nothing else of the confidential data. Each table was "
             "protected before, and is here as a file; a cell that is not listed is 0."
         ),
-        table(("file", "variables", "cells", "protection"), lines, right=(2,)),
+        table_from_titles(("file", "variables", "cells", "protection"), lines, right=(2,)),
     ]
     if any(one.noise for one in tables):
         widest = max(one.noise for one in tables)
@@ -71,8 +71,8 @@ def kept_page(tables: Sequence[ApprovedTable], names: Sequence[str], replaced: S
                 f"(at most {number(widest)}); negative counts are noise and no mistake."
             )
         )
-    not_kept: list[Part] = (
-        [Items(missing)]
+    not_kept: list[DocumentPart] = (
+        [BulletList(missing)]
         if missing
         else [
             Paragraph(
@@ -80,7 +80,7 @@ def kept_page(tables: Sequence[ApprovedTable], names: Sequence[str], replaced: S
             )
         ]
     )
-    advice = Items(
+    advice = BulletList(
         [
             "An analysis of variables that share a table is supported, as far as the protection lets it be.",
             "An analysis of other variables shows what follows from the tables alone: expect relations that are too weak. It is not supported.",

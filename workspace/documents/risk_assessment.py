@@ -31,38 +31,48 @@ from ..release.judgements import (
     RESIDUAL,
     JudgementQuestion,
 )
-from ..reporting.audits import given_away_lines
-from ..reporting.document import Chapter, Document, Items, Open, Paragraph, Part, Signatures, Terms, Words
+from ..reporting.audits import audit_sentences
+from ..reporting.document import (
+    BulletList,
+    Chapter,
+    DefinitionList,
+    Document,
+    DocumentPart,
+    OpenQuestion,
+    Paragraph,
+    SignatureLines,
+    TextOrQuestion,
+)
 from ..reporting.evidence import evidence_lines
 from ..reporting.findings import (
-    by_status,
     compared_text,
-    counts_text,
+    finding_counts_text,
+    finding_limit_text,
     is_open,
     lead_findings,
-    limit_text,
     people_text,
+    sort_by_status,
 )
 from ..reporting.questions import (
-    ASKS,
-    answered_by,
-    answering,
-    averages_of_risk,
-    coverage,
-    questions_of,
-    strongest_intruder,
+    QUESTION_TEXTS,
+    answers_or_reason,
+    coverage_lines,
+    risk_averages,
+    row_questions,
+    rows_for_question,
+    strongest_intruder_lines,
 )
-from ..reporting.release_summary import APPROVED, judged, moment, release_overview
-from ..reporting.results import output_of
-from ..reporting.tables import Cell, Line, outcome_cell, table
+from ..reporting.release_summary import APPROVED, release_overview, thresholds_sentence, utc_time_text
+from ..reporting.results import row_output
+from ..reporting.tables import DisplayCell, DisplayRow, outcome_cell, table_from_titles
 from ..reporting.words import (
-    DIRECTIONS,
+    DIRECTION_TEXTS,
+    method_use_text,
     number,
-    records_text,
+    records_and_dropped_text,
     role_text,
-    settings_apart,
     settings_text,
-    use_text,
+    varying_settings_of_recipe,
 )
 from ..reporting.words import (
     limit_text as threshold_text,
@@ -96,7 +106,7 @@ OPEN = "What was measured does not answer the question: the risk may be larger t
 def risk_assessment(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, bytes]:
     """Return ``risk-assessment.html`` and the same in Markdown, as bytes by name."""
     made = assessment_document(dossier)
-    return {"risk-assessment.html": made.html().encode(), "risk-assessment.md": made.markdown().encode()}
+    return {"risk-assessment.html": made.to_html().encode(), "risk-assessment.md": made.to_markdown().encode()}
 
 
 def assessment_document(dossier: ReleaseDossier) -> Document:
@@ -117,13 +127,15 @@ def assessment_document(dossier: ReleaseDossier) -> Document:
     return Document(f"Risk assessment: {dossier.plan.run.title}", MARKING, (*pages, Chapter(ANNEX, annex)))
 
 
-def judgement_text(dossier: ReleaseDossier, question: JudgementQuestion) -> Words:
+def judgement_text(dossier: ReleaseDossier, question: JudgementQuestion) -> TextOrQuestion:
     """Return a person's answer to a question, or the open question."""
-    return dossier.judgements.get(question.key) or Open(question.question, question.key_in_file(dossier.plan.run.id))
+    return dossier.judgements.get(question.key) or OpenQuestion(
+        question.question, question.key_in_file(dossier.plan.run.id)
+    )
 
 
-def _judgement_terms(dossier: ReleaseDossier, questions: Sequence[JudgementQuestion]) -> Terms:
-    return Terms([(one.title, judgement_text(dossier, one)) for one in questions])
+def _judgement_terms(dossier: ReleaseDossier, questions: Sequence[JudgementQuestion]) -> DefinitionList:
+    return DefinitionList([(one.title, judgement_text(dossier, one)) for one in questions])
 
 
 def _summary_chapter(dossier: ReleaseDossier) -> Chapter:
@@ -147,29 +159,29 @@ def _summary_chapter(dossier: ReleaseDossier) -> Chapter:
     if not reason and waivers and waivers[0] and not each:
         reason = [f"Waived because: {waivers[0]}"]
     title, *answer = dossier.answer.lines
-    parts: list[Part] = [
-        Paragraph(title, strong=True),
+    parts: list[DocumentPart] = [
+        Paragraph(title, is_strong=True),
         *(Paragraph(line) for line in answer),
-        Items(
+        BulletList(
             [
                 _next_step_text(dossier),
                 release_overview(plan.run.recipe, plan.datasets, plan.records),
-                judged(plan.verdicts),
+                thresholds_sentence(plan.verdicts),
                 *reason,
             ]
         ),
     ]
     if lines:
         heads = ("finding that blocks", "found", "how to fix it", *(["waived because"] if each else []))
-        parts.append(table(heads, lines))
+        parts.append(table_from_titles(heads, lines))
     parts += [by_actor, Paragraph(BY_ACTOR)]
     if judging:
-        parts.append(table(("finding to be judged", "found", "how to fix it"), judging))
+        parts.append(table_from_titles(("finding to be judged", "found", "how to fix it"), judging))
     parts.append(
-        Terms(
+        DefinitionList(
             [
-                ("Findings of the gate", counts_text(examination.findings)),
-                ("Run", f"{plan.run.id}, finished {moment(plan.run.finished)}"),
+                ("Findings of the gate", finding_counts_text(examination.findings)),
+                ("Run", f"{plan.run.id}, finished {utc_time_text(plan.run.finished)}"),
                 ("Policy", f"{dossier.policy.name or 'the default one'}, SHA-256 {dossier.policy.sha256}"),
             ]
         )
@@ -219,10 +231,10 @@ def _data_chapter(dossier: ReleaseDossier) -> Chapter:
     return Chapter(
         "7 Data assessment",
         (
-            Terms(
+            DefinitionList(
                 [
                     ("Confidential file", original.name),
-                    ("Records", records_text(original.records, original.dropped)),
+                    ("Records", records_and_dropped_text(original.records, original.dropped)),
                     ("Used", f"{sample}{where}{held_out}"),
                 ]
             ),
@@ -244,7 +256,7 @@ def _variables_chapter(dossier: ReleaseDossier) -> Chapter:
         for variable in recipe.schema
     ]
     titles = ("variable", "meaning", "kind", "role", "in the release")
-    return Chapter("Variables", (table(titles, roles),))
+    return Chapter("Variables", (table_from_titles(titles, roles),))
 
 
 def _treatment_word(dossier: ReleaseDossier, name: str) -> str:
@@ -254,20 +266,22 @@ def _treatment_word(dossier: ReleaseDossier, name: str) -> str:
 def _identifiability_chapter(dossier: ReleaseDossier) -> Chapter:
     """Return the chapter on what was found for each question, what people judge of it, and what is left; the numbers stand in the annex."""
     limits = block_limits_by_question(dossier.policy)
-    covered = dict(zip(QUESTIONS, coverage(dossier.rows, dossier.plan.run.recipe, limits), strict=True))
+    covered = dict(zip(QUESTIONS, coverage_lines(dossier.rows, dossier.plan.run.recipe, limits), strict=True))
     return Chapter(
         "8 Identifiability assessment and mitigation",
         (
-            Items(
+            BulletList(
                 [
                     *(_add_verdict(dossier, question, line) for question, line in covered.items()),
-                    *strongest_intruder(dossier.rows),
-                    *given_away_lines(dossier.rows),
+                    *strongest_intruder_lines(dossier.rows),
+                    *audit_sentences(dossier.rows),
                     *(f"{line}." for line in evidence_lines(dossier.rows)),
                 ]
             ),
-            Terms([(question.capitalize(), judgement_text(dossier, JUDGEMENTS[question])) for question in QUESTIONS]),
-            Terms([(RESIDUAL.title, judgement_text(dossier, RESIDUAL))]),
+            DefinitionList(
+                [(question.capitalize(), judgement_text(dossier, JUDGEMENTS[question])) for question in QUESTIONS]
+            ),
+            DefinitionList([(RESIDUAL.title, judgement_text(dossier, RESIDUAL))]),
         ),
     )
 
@@ -276,7 +290,7 @@ def _add_verdict(dossier: ReleaseDossier, question: Question, line: str) -> str:
     """Return what answers a question, with the gate's verdict on it; a question that is open has none."""
     key, limit = check_of_question(question).key, block_limits_by_question(dossier.policy)[question]
     status = next((one.status for one in dossier.examination.findings if one.check == key), None)
-    _, reason = answered_by(dossier.rows, dossier.plan.run.recipe, question, limit)
+    _, reason = answers_or_reason(dossier.rows, dossier.plan.run.recipe, question, limit)
     if reason or status is None:
         return line
     verdict = (
@@ -288,10 +302,10 @@ def _add_verdict(dossier: ReleaseDossier, question: Question, line: str) -> str:
 def _questions_chapter(dossier: ReleaseDossier) -> Chapter:
     unsaid = [
         row
-        for row in averages_of_risk(dossier.rows)
-        if not questions_of(row) and row.family == "risk" and row.level is None
+        for row in risk_averages(dossier.rows)
+        if not row_questions(row) and row.family == "risk" and row.level is None
     ]
-    parts: list[Part] = [Paragraph(READING), *(_question_chapter(dossier, question) for question in QUESTIONS)]
+    parts: list[DocumentPart] = [Paragraph(READING), *(_question_chapter(dossier, question) for question in QUESTIONS)]
     if unsaid:
         note = Paragraph("Their methods do not say which of the four questions these answer.")
         parts.append(Chapter("Other measurements", (note, _measurement_table(dossier, unsaid))))
@@ -299,24 +313,24 @@ def _questions_chapter(dossier: ReleaseDossier) -> Chapter:
 
 
 def _question_chapter(dossier: ReleaseDossier, question: Question) -> Chapter:
-    rows = answering(dossier.rows, question)
-    parts: list[Part] = [Paragraph(ASKS[question])]
+    rows = rows_for_question(dossier.rows, question)
+    parts: list[DocumentPart] = [Paragraph(QUESTION_TEXTS[question])]
     limit = block_limits_by_question(dossier.policy)[question]
-    _, reason = answered_by(dossier.rows, dossier.plan.run.recipe, question, limit)
+    _, reason = answers_or_reason(dossier.rows, dossier.plan.run.recipe, question, limit)
     if rows and reason:
-        parts.append(Paragraph(f"OPEN: {reason}. {OPEN}", strong=True))
+        parts.append(Paragraph(f"OPEN: {reason}. {OPEN}", is_strong=True))
     parts += (
-        [_measurement_table(dossier, rows), _meaning_terms(rows)] if rows else [Paragraph(NOT_MEASURED, strong=True)]
+        [_measurement_table(dossier, rows), _meaning_terms(rows)] if rows else [Paragraph(NOT_MEASURED, is_strong=True)]
     )
     return Chapter(question.capitalize(), parts)
 
 
-def _measurement_table(dossier: ReleaseDossier, rows: Sequence[Row]) -> Part:
+def _measurement_table(dossier: ReleaseDossier, rows: Sequence[Row]) -> DocumentPart:
     """Return a table with a line for each number; for a sweep the worst level alone."""
-    apart = settings_apart(dossier.plan.run.recipe_toml)
+    apart = varying_settings_of_recipe(dossier.plan.run.recipe_toml)
     own = {row.series: row for row in dossier.rows if row.dataset == "confidential" and row.draw is None}
     draws = {group[0].series: group for group in group_by_series(row for row in dossier.rows if row.draw is not None)}
-    lines: list[Line] = []
+    lines: list[DisplayRow] = []
     for row, levels in _worst_levels(rows):
         uses = apart.get(row.method_key, {})
         scenario = "; ".join(
@@ -324,7 +338,7 @@ def _measurement_table(dossier: ReleaseDossier, rows: Sequence[Row]) -> Part:
             for part in (
                 row.target,
                 settings_text({key: value for key, value in row.params.items() if key not in uses}),
-                use_text(row.params, uses),
+                method_use_text(row.params, uses),
                 f"worst of {count_noun(levels, 'level')}: {number(row.level)}" if row.level is not None else "",
             )
             if part
@@ -346,7 +360,7 @@ def _measurement_table(dossier: ReleaseDossier, rows: Sequence[Row]) -> Part:
     titles = (
         "measure", "scenario", "confidential data", "release", "worst dataset", "baseline", "threshold", "verdict",
     )  # fmt: skip
-    return table(titles, lines, right=(2, 4, 5))
+    return table_from_titles(titles, lines, right=(2, 4, 5))
 
 
 def _figure_text(dossier: ReleaseDossier, row: Row, value: float | None) -> str:
@@ -370,7 +384,7 @@ def _worst_levels(rows: Sequence[Row]) -> list[tuple[Row, int]]:
 
 def _worst_row(rows: Sequence[Row]) -> Row:
     """Return the row of the largest risk; one without a value where none has one, or where no direction is the worse."""
-    output = output_of(rows[0])
+    output = row_output(rows[0])
     computed = [row for row in rows if row.value is not None]
     if not computed:
         return rows[0]
@@ -383,7 +397,7 @@ def _is_high_good(output: Output | None) -> bool:
 
 def _worst_dataset_value(row: Row, draws: Sequence[Row]) -> float | None:
     """Return the worst value of a single dataset, or that of all together where it is worse; None where no direction is worse."""
-    output = output_of(row)
+    output = row_output(row)
     if len(draws) < 2 or output is None or output.goal == "none":
         return None
     return _worst_row([row, *draws]).value
@@ -400,17 +414,17 @@ def _verdicts_of_row(verdicts: Sequence[Verdict], row: Row) -> list[Verdict]:
     ]
 
 
-def _outcome_of_verdicts(verdicts: Sequence[Verdict]) -> Cell | str:
+def _outcome_of_verdicts(verdicts: Sequence[Verdict]) -> DisplayCell | str:
     if not verdicts:
         return "no threshold"
     return outcome_cell(worst_outcome(one.outcome for one in verdicts))
 
 
-def _meaning_terms(rows: Sequence[Row]) -> Terms:
-    outputs = {row.key: output_of(row) for row in rows}
-    return Terms(
+def _meaning_terms(rows: Sequence[Row]) -> DefinitionList:
+    outputs = {row.key: row_output(row) for row in rows}
+    return DefinitionList(
         [
-            (measure_name(key), f"{output.meaning}; {DIRECTIONS[output.goal]} ({key})")
+            (measure_name(key), f"{output.meaning}; {DIRECTION_TEXTS[output.goal]} ({key})")
             for key, output in outputs.items()
             if output
         ]
@@ -421,20 +435,20 @@ def _findings_chapter(dossier: ReleaseDossier) -> Chapter:
     """Return the chapter on what the gate found when it compared the release with the confidential data."""
     findings = dossier.examination.findings
     titles_of = {one.check: one.title for one in findings}
-    lines: list[Line] = [
+    lines: list[DisplayRow] = [
         [
             one.title,
-            Cell(one.state, one.status if one.applies else "does not apply"),
+            DisplayCell(one.state, one.status if one.applies else "does not apply"),
             f"the same leak as {titles_of.get(one.leak, one.leak)}: {one.said}" if one.leak else one.said,
             number(one.value) if one.value is not None else "",
             number(one.baseline) if one.baseline is not None else "",
             compared_text(one),
-            limit_text(one) if one.applies else "",
+            finding_limit_text(one) if one.applies else "",
             people_text(one),
             one.advice,
             one.source,
         ]
-        for one in by_status(findings)
+        for one in sort_by_status(findings)
     ]
     titles = (
         "check",
@@ -448,13 +462,13 @@ def _findings_chapter(dossier: ReleaseDossier) -> Chapter:
         "how to fix it",
         "limit from",
     )
-    part = table(titles, lines, right=(3, 4, 5, 6, 7)) if lines else Paragraph("The gate has no finding.")
+    part = table_from_titles(titles, lines, right=(3, 4, 5, 6, 7)) if lines else Paragraph("The gate has no finding.")
     return Chapter("Findings of the gate", (part,))
 
 
 def _mitigation_chapter(dossier: ReleaseDossier) -> Chapter:
     recipe = dossier.plan.run.recipe
-    lines: list[Line] = [
+    lines: list[DisplayRow] = [
         [
             step.target or ", ".join(recipe.released),
             "synthetic data" if step.target else "anonymisation",
@@ -475,7 +489,7 @@ def _mitigation_chapter(dossier: ReleaseDossier) -> Chapter:
     return Chapter(
         "Mitigation",
         (
-            table(("variables", "technique", "method", "settings", "source"), lines),
+            table_from_titles(("variables", "technique", "method", "settings", "source"), lines),
             *((Paragraph(told),) if told else ()),
         ),
     )
@@ -486,8 +500,8 @@ def _governance_chapter(dossier: ReleaseDossier) -> Chapter:
         "9 Governance",
         (
             _judgement_terms(dossier, (*GOVERNANCE, *PUBLICATION)),
-            *decision_from_dossier(dossier).acts_table,
-            Signatures(
+            *decision_from_dossier(dossier).request_tables,
+            SignatureLines(
                 [
                     ("Assessed by", ""),
                     ("Owner of the risk", dossier.judgements.get("owner", "")),

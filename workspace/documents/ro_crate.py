@@ -16,7 +16,7 @@ from typing import Any
 
 from ..policy.disclosure import MARKING
 from ..release.dossier import ReleaseDossier
-from ..reporting.privacy_promise import promise
+from ..reporting.privacy_promise import promise_sentences
 from ..visible_text import replace_hidden
 from .disclosure_control import disclosure_control_record
 from .written import WrittenFile, json_document
@@ -164,7 +164,9 @@ def _run_action(dossier: ReleaseDossier, results: Sequence[Entity]) -> Entity:
         "instrument": {"@id": "workflow/"},
         "object": [{"@id": "#confidential-file"}],
         "result": [{"@id": one["@id"]} for one in results],
-        **({} if (privacy := dossier.read_promise()) is None else {"description": " ".join(promise(privacy))}),
+        **(
+            {} if (privacy := dossier.read_promise()) is None else {"description": " ".join(promise_sentences(privacy))}
+        ),
     }
 
 

@@ -17,7 +17,7 @@ from sfumato.engine.wording import count_noun
 from ..policy.disclosure import MARKING
 from ..release.dossier import ReleaseDossier
 from ..reporting.document import Document, Paragraph
-from ..reporting.tables import Line, table
+from ..reporting.tables import DisplayRow, table_from_titles
 from ..reporting.words import number
 from .written import WrittenFile
 
@@ -32,12 +32,14 @@ READING = (
 
 def structure_check(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, bytes]:
     made = Document(
-        "Structure check", MARKING, [Paragraph(READING), table(HEADS, structure_lines(dossier), right=(7, 8))]
+        "Structure check",
+        MARKING,
+        [Paragraph(READING), table_from_titles(HEADS, structure_lines(dossier), right=(7, 8))],
     )
-    return {"structure-check.html": made.html().encode()}
+    return {"structure-check.html": made.to_html().encode()}
 
 
-def structure_lines(dossier: ReleaseDossier) -> list[Line]:
+def structure_lines(dossier: ReleaseDossier) -> list[DisplayRow]:
     """Return a line for each released variable."""
     plan, before = dossier.plan, dossier.original.schema
     names = [one.name for one in plan.run.recipe.released_schema if one.name not in plan.left_out]
@@ -51,7 +53,7 @@ def structure_lines(dossier: ReleaseDossier) -> list[Line]:
 
 def _variable_line(
     before: Variable, after: Variable, original: pa.ChunkedArray, released: Sequence[pa.ChunkedArray]
-) -> Line:
+) -> DisplayRow:
     own, other = _number_range([original]), _number_range(released)
     levels, others = _levels_that_occur([original]), _levels_that_occur(released)
     missing, missing_released = _missing_share([original]), _missing_share(released)

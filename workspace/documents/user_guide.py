@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ..release.dossier import ReleaseDossier
 from ..release.users import make_public_release, utility_csv
-from ..reporting.privacy_promise import promise
-from ..reporting.user_guide import user_guide
+from ..reporting.privacy_promise import promise_sentences
+from ..reporting.user_guide import user_guide_document
 from ..visible_text import replace_hidden
 from .written import WrittenFile
 
@@ -22,9 +22,9 @@ def user_documents(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> d
     release = make_public_release(
         dossier.plan, dossier.policy.disclosure_rules, dossier.read_public_figures(), dossier.read_released, privacy
     )
-    files = {GUIDE: user_guide(release).html().encode()}
+    files = {GUIDE: user_guide_document(release).to_html().encode()}
     if release.figures:
         files[UTILITY] = utility_csv(release)
     if privacy is not None:
-        files[PRIVACY] = "".join(f"{replace_hidden(line)}\n" for line in promise(privacy)).encode()
+        files[PRIVACY] = "".join(f"{replace_hidden(line)}\n" for line in promise_sentences(privacy)).encode()
     return files

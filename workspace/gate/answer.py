@@ -13,7 +13,7 @@ from sfumato.engine.wording import RecordCount, agreeing_word, count_noun, forma
 
 from ..errors import WorkspaceError
 from ..policy.policy import Policy, read_policy_of_workspace
-from ..store.runs import RunState, find_run, records_of
+from ..store.runs import RunState, count_confidential_records, find_run
 from ..store.workspace import Workspace
 from .contents import plan_release, released_table_hashes
 from .gate import Examination, Finding, examine_release
@@ -80,7 +80,7 @@ def answer_for_run(workspace: Workspace, run_id: int | str) -> ReleaseAnswer | N
     run = find_run(workspace, run_id)
     if run.state is not RunState.DONE or not released_table_hashes(workspace, run.id):
         return None
-    policy, records = Policy(), records_of(workspace, run)
+    policy, records = Policy(), count_confidential_records(workspace, run)
     try:
         policy = read_policy_of_workspace(workspace.directory)
         examination = examine_release(workspace, plan_release(workspace, run.id), policy)

@@ -26,9 +26,9 @@ from sfumato.engine.wording import count_noun, join_names, singular_noun
 
 from ..errors import DamagedTable, StrangeFile
 from ..policy.policy import Policy
-from ..store.artefacts import read_controls
-from ..store.workspace import Dataset, Workspace
-from ..views.results import result_rows
+from ..store.artefacts import add_stored_controls
+from ..store.workspace import StoredDataset, Workspace
+from ..views.results import read_result_rows
 from .contents import ReleasePlan
 from .earlier import (
     ConfidentialPeople,
@@ -254,13 +254,13 @@ class ExaminedRelease:
         return tuple(dict.fromkeys(named or known))
 
     @cached_property
-    def original_dataset(self) -> Dataset:
-        return self.workspace.dataset(self.plan.run.dataset_id)
+    def original_dataset(self) -> StoredDataset:
+        return self.workspace.find_dataset(self.plan.run.dataset_id)
 
     @cached_property
     def exact_records(self) -> Microdata:
         """Return the confidential records with their exact values; a release is compared with ``confidential`` instead."""
-        return self.workspace.read(self.original_dataset)
+        return self.workspace.read_stored_dataset(self.original_dataset)
 
     @property
     def confidential(self) -> Microdata:
@@ -272,7 +272,7 @@ class ExaminedRelease:
         """Return the records that were held out of the run; None where there are none."""
         sha256 = self.plan.controls_sha256
         return (
-            self.recipe.recode_data(read_controls(self.workspace.tables, sha256, self.exact_records)).controls
+            self.recipe.recode_data(add_stored_controls(self.workspace.tables, sha256, self.exact_records)).controls
             if sha256
             else None
         )
@@ -280,7 +280,7 @@ class ExaminedRelease:
     @cached_property
     def measured_rows(self) -> Sequence[Row]:
         """Return the result rows of the run."""
-        return result_rows(self.workspace, self.plan.run.id)
+        return read_result_rows(self.workspace, self.plan.run.id)
 
     @cached_property
     def release(self) -> ReleasedData:

@@ -32,7 +32,7 @@ from sfumato.engine.methods.registry import registry
 from sfumato.engine.partition.equivalence_classes import equivalence_classes
 from sfumato.engine.wording import agreeing_word, count_noun, join_names
 
-from ..reporting.results import output_of
+from ..reporting.results import row_output
 from ..store.runs import list_runs
 from .checks import (
     CheckNotApplicable,
@@ -374,7 +374,7 @@ def _check_roles_elsewhere(case: ExaminedRelease) -> CheckResult:
     for run in list_runs(case.workspace):
         if (
             run.id == case.plan.run.id
-            or case.workspace.dataset(run.dataset_id).source_sha256 != case.original_dataset.source_sha256
+            or case.workspace.find_dataset(run.dataset_id).source_sha256 != case.original_dataset.source_sha256
         ):
             continue
         schema = run.recipe.schema
@@ -393,7 +393,7 @@ def _check_memorised(case: ExaminedRelease) -> CheckResult:
         )
     rows = [
         row for row in case.measured_rows
-        if (output := output_of(row)) is not None and output.goal == "one" and row.draw is None and row.level is None and row.value is not None and row.dataset != "confidential"
+        if (output := row_output(row)) is not None and output.goal == "one" and row.draw is None and row.level is None and row.value is not None and row.dataset != "confidential"
     ]  # fmt: skip
     if not rows:
         would = " or ".join(one.key for one in registry().values() if any(o.goal == "one" for o in one.outputs))

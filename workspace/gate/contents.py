@@ -11,10 +11,10 @@ from sfumato.engine.wording import RecordCount
 
 from ..errors import NotReady
 from ..store.artefacts import controls_hash, weights_hash
-from ..store.runs import Run, done_together
+from ..store.runs import StoredRun, finished_with_companions
 from ..store.workspace import Workspace
 from ..upkeep.integrity import RunSealState, verify_run
-from ..views.results import verdicts_of
+from ..views.results import read_verdicts
 
 """The two packages of a release."""
 OTHER_PACKAGE = "public_manifest_sha256"
@@ -38,7 +38,7 @@ class ReleasePlan:
     controls_sha256: hash of the records that were held out; empty where there are none
     """
 
-    run: Run
+    run: StoredRun
     records: RecordCount
     datasets: int
     replaced: tuple[str, ...]
@@ -94,16 +94,16 @@ def plan_release(workspace: Workspace, run_id: int | str) -> ReleasePlan:
     """Return what a release of a run would hold. Raises NotFound, NotAsSealed, NoKey, and NotReady when the run is not done or has no
     datasets.
     """
-    run = done_together(workspace, run_id)[0]
+    run = finished_with_companions(workspace, run_id)[0]
     seal = verify_run(workspace, run.id, strict=True)
     tables = released_table_hashes(workspace, run.id)
     if not tables:
         raise NotReady(f"run {run.id} has no datasets to release")
     recipe = run.recipe
     kept, replaced, out = variables_by_treatment(recipe)
-    workspace.tables.verify(tables[0])
-    records = workspace.tables.records(tables[0])
-    verdicts, weights = tuple(verdicts_of(workspace, run.id)), weights_hash(workspace, run.id)
+    workspace.tables.verify_table(tables[0])
+    records = workspace.tables.count_table_records(tables[0])
+    verdicts, weights = tuple(read_verdicts(workspace, run.id)), weights_hash(workspace, run.id)
     controls = controls_hash(workspace, run.id)
     count = run.count_records(records)
     return ReleasePlan(run, count, len(tables), replaced, kept, out, verdicts, tuple(tables), seal, weights, controls)

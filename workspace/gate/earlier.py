@@ -38,15 +38,22 @@ from sfumato.engine.recipe.budget import privacy_accounts
 from sfumato.engine.recipe.recipe import Recipe
 
 from ..errors import DamagedRecord, NotFound, NotReady, WorkspaceError
-from ..store.artefacts import released_dataset
-from ..store.rankings import record_arrays
-from ..store.runs import Run, find_run
-from ..store.seals import Sealer
-from ..store.tombstones import Marks, RiskTable, Tombstone, deleted_runs, fault, released_runs
-from ..store.tombstones import read as read_tombstone
-from ..store.workspace import Dataset, Workspace, schema_from_json, schema_to_json
+from ..store.artefacts import read_released_dataset
+from ..store.rankings import read_risk_arrays
+from ..store.runs import StoredRun, find_run
+from ..store.seals import RecordSealer
+from ..store.tombstones import (
+    MeasuredRiskTable,
+    RecordHmacs,
+    Tombstone,
+    deleted_run_tombstones,
+    released_run_manifests,
+    tombstone_fault,
+)
+from ..store.tombstones import read_tombstone as read_tombstone
+from ..store.workspace import StoredDataset, Workspace, schema_from_json, schema_to_json
 from ..upkeep.integrity import seal_faults_of_runs
-from ..views.records import RecordMeasure, record_measures, risk_of_records
+from ..views.records import RecordMeasure, read_record_risks, record_measures
 from .contents import released_table_hashes, variables_by_treatment
 
 ReadVariables = Callable[[int, Sequence[str] | None], Microdata]
@@ -253,7 +260,10 @@ def read_release_history(workspace: Workspace, except_run: int, known: Mapping[s
     """Read all that was released from a workspace, except by one run. ``known`` are confidential tables that have been read, by hash."""
     earlier, wrong, unknown = list[EarlierRelease](), list[str](), list[int]()
     connection = workspace.connection
-    deleted, runs = deleted_runs(connection), [one for one in released_runs(connection) if one != except_run]
+    deleted, runs = (
+        deleted_run_tombstones(connection),
+        [one for one in released_run_manifests(connection) if one != except_run],
+    )
     there = {int(row[0]) for row in connection.execute("SELECT id FROM run")}
     faults = seal_faults_of_runs(workspace, [one for one in runs if one in there])
     for number in runs:
@@ -268,7 +278,7 @@ def read_release_history(workspace: Workspace, except_run: int, known: Mapping[s
             wrong.append(f"run {number}, released before, is gone, and the audit log does not say that it was deleted")
         elif not deleted[number]:
             unknown.append(number)
-        elif said := fault(workspace, number, deleted[number]):
+        elif said := tombstone_fault(workspace, number, deleted[number]):
             wrong.append(said)
         else:
             earlier.append(
@@ -277,7 +287,7 @@ def read_release_history(workspace: Workspace, except_run: int, known: Mapping[s
     return ReleaseHistory(tuple(earlier), tuple(wrong), tuple(unknown))
 
 
-def privacy_cost_of_run(run: Run, data: Microdata) -> PrivacySpending:
+def privacy_cost_of_run(run: StoredRun, data: Microdata) -> PrivacySpending:
     """Return what the release of a run costs in differential privacy."""
     accounts = [account for _, account in privacy_accounts(run.recipe, data, secret=not run.key_public)]
     known = [account for account in accounts if isinstance(account, PrivacyAccount)]
@@ -286,13 +296,13 @@ def privacy_cost_of_run(run: Run, data: Microdata) -> PrivacySpending:
     return PrivacySpending(whole.noise + whole.figures, len(accounts), covered, whole.figures)
 
 
-def released_data_of_run(workspace: Workspace, run: Run, tables: Sequence[str]) -> ReleasedData:
+def released_data_of_run(workspace: Workspace, run: StoredRun, tables: Sequence[str]) -> ReleasedData:
     """Return the datasets of a run. Raises DamagedTable."""
     recipe = run.recipe
     kept, replaced, out = variables_by_treatment(recipe)
 
     def read_one_dataset(place: int, names: Sequence[str] | None) -> Microdata:
-        found = released_dataset(workspace, run.id, recipe, place + 1, names)
+        found = read_released_dataset(workspace, run.id, recipe, place + 1, names)
         if found is None:
             raise NotReady(f"run {run.id} has no dataset {place + 1}")
         return found
@@ -300,18 +310,18 @@ def released_data_of_run(workspace: Workspace, run: Run, tables: Sequence[str]) 
     return ReleasedData(
         run.id, recipe.origin == "synthetic", recipe.released_schema.select_variables((*kept, *replaced)), kept, replaced, recipe.generalised,
         recipe.linked, recipe.form.order == "shuffled", recipe.origin != "synthetic" or bool(kept or out),
-        workspace.dataset(run.dataset_id).records, tuple(tables), tuple(workspace.tables.records(one) for one in tables),
+        workspace.find_dataset(run.dataset_id).records, tuple(tables), tuple(workspace.tables.count_table_records(one) for one in tables),
         _model_hash(workspace.sealer, recipe), read_one_dataset, recipe.form.recode,
     )  # fmt: skip
 
 
-def _model_hash(sealer: Sealer, recipe: Recipe) -> str:
+def _model_hash(sealer: RecordSealer, recipe: Recipe) -> str:
     """Return a keyed hash of what a release is drawn by."""
     table = recipe.to_table()
     said = {name: table.get(name) for name in ("variables", "constraints", "synthesis", "anonymisation")}
     if recipe.form.recode:
         said["recode"] = to_plain_value(recipe.form.recode)
-    return sealer.seal("model", json.dumps(said, sort_keys=True), recipe.form.records or 0).hex()
+    return sealer.compute_hmac("model", json.dumps(said, sort_keys=True), recipe.form.records or 0).hex()
 
 
 @dataclass(frozen=True, eq=False)
@@ -402,12 +412,12 @@ class _StoredPeople:
 class _HashedPeople:
     """Records of a deleted table, of which only HMACs are left, for several sets of variables; sets that the other table has too are used."""
 
-    marks: Sequence[Marks]
+    marks: Sequence[RecordHmacs]
     read: Callable[[int], Keys]
     key: bytes | None
 
-    def _usable_marks(self, own: ConfidentialPeople) -> list[tuple[int, Marks]]:
-        def fits(one: Marks) -> bool:
+    def _usable_marks(self, own: ConfidentialPeople) -> list[tuple[int, RecordHmacs]]:
+        def fits(one: RecordHmacs) -> bool:
             return all(
                 name in own.cells and own.schema[name].kind.value == kind
                 for name, kind in zip(one.names, one.kinds, strict=True)
@@ -456,8 +466,8 @@ def hmac_rows(rows: Keys, names: Sequence[str], key: bytes) -> Keys:
     return np.frombuffer(sealed, dtype="<u8").astype(np.uint64)[place]
 
 
-def _earlier_release_of_run(workspace: Workspace, run: Run, known: Mapping[str, Microdata]) -> EarlierRelease:
-    original = workspace.dataset(run.dataset_id)
+def _earlier_release_of_run(workspace: Workspace, run: StoredRun, known: Mapping[str, Microdata]) -> EarlierRelease:
+    original = workspace.find_dataset(run.dataset_id)
     read = partial(_read_confidential, workspace, original, known)
     release = released_data_of_run(workspace, run, released_table_hashes(workspace, run.id))
     return EarlierRelease(
@@ -467,9 +477,9 @@ def _earlier_release_of_run(workspace: Workspace, run: Run, known: Mapping[str, 
     )  # fmt: skip
 
 
-def _read_confidential(workspace: Workspace, original: Dataset, known: Mapping[str, Microdata]) -> Microdata:
+def _read_confidential(workspace: Workspace, original: StoredDataset, known: Mapping[str, Microdata]) -> Microdata:
     found = known.get(original.table_sha256)
-    return workspace.read(original) if found is None or found.schema != original.schema else found
+    return workspace.read_stored_dataset(original) if found is None or found.schema != original.schema else found
 
 
 def _record_risks_of_run(workspace: Workspace, run_id: int) -> list[MeasuredRecordRisks]:
@@ -478,38 +488,38 @@ def _record_risks_of_run(workspace: Workspace, run_id: int) -> list[MeasuredReco
     for measure in record_measures(workspace, run_id):
         method = method_by_key(measure.key)
         if method is not None and method.record_array("prior") is None:
-            risk = risk_of_records(workspace, measure)
+            risk = read_record_risks(workspace, measure)
             params = json.dumps(dict(measure.params), sort_keys=True, default=str)
             candidates = partial(candidate_counts, workspace, measure)
             best = partial(best_candidate_counts, workspace, measure)
             found.append(
-                MeasuredRecordRisks(measure.key, params, len(measure.draws), risk.probability, candidates, best)
+                MeasuredRecordRisks(measure.key, params, len(measure.draw_hashes), risk.probability, candidates, best)
             )
     return found
 
 
 def candidate_counts(workspace: Workspace, measure: RecordMeasure) -> list[Floats] | None:
     """Return for each dataset of a run how many rows match each record, (n,); None where a measure matches by another rule than nearness."""
-    arrays = [record_arrays(workspace.tables, measure.key, sha256) for sha256 in measure.draws.values()]
-    if not measure.matches or measure.whole or not all("hit" in one for one in arrays):
+    arrays = [read_risk_arrays(workspace.tables, measure.key, sha256) for sha256 in measure.draw_hashes.values()]
+    if not measure.is_matching or measure.combined_hash or not all("hit" in one for one in arrays):
         return None
     return [one["candidates"] for one in arrays]
 
 
 def best_candidate_counts(workspace: Workspace, measure: RecordMeasure) -> list[Floats | None]:
     """Return for each dataset of a run how many rows match each record by the best choice of variables, (n,); None where all of them are used."""
-    arrays = (record_arrays(workspace.tables, measure.key, sha256) for sha256 in measure.draws.values())
+    arrays = (read_risk_arrays(workspace.tables, measure.key, sha256) for sha256 in measure.draw_hashes.values())
     return [one.get("best_candidates") for one in arrays]
 
 
-def _tombstone_candidates(workspace: Workspace, risk: RiskTable) -> list[Floats] | None:
+def _tombstone_candidates(workspace: Workspace, risk: MeasuredRiskTable) -> list[Floats] | None:
     found = workspace.tables.read_arrays(risk.table)
     return (
         [found[_candidates_column(place)] for place in range(risk.datasets)] if _candidates_column(0) in found else None
     )
 
 
-def _tombstone_best_candidates(workspace: Workspace, risk: RiskTable) -> list[Floats | None]:
+def _tombstone_best_candidates(workspace: Workspace, risk: MeasuredRiskTable) -> list[Floats | None]:
     found = workspace.tables.read_arrays(risk.table)
     return [found.get(f"best_{_candidates_column(place)}") for place in range(risk.datasets)]
 
@@ -532,7 +542,7 @@ def _earlier_release_of_tombstone(
 
     release = ReleasedData(
         tombstone.run_id, origin == "synthetic", schema, tombstone.kept, tombstone.replaced, generalised, tombstone.linked, tombstone.shuffled, tombstone.exact,
-        tombstone.records, tombstone.tables, tuple(tables.records(one) for one in tombstone.datasets), tombstone.model, read_one_dataset,
+        tombstone.records, tombstone.tables, tuple(tables.count_table_records(one) for one in tombstone.datasets), tombstone.model, read_one_dataset,
         {name: RecodeRule.parse(rule) for name, rule in tombstone.recode.items()},
     )  # fmt: skip
     return EarlierRelease(
@@ -560,12 +570,12 @@ def _parse_origin(text: str) -> Origin:
 def _people_of_tombstone(workspace: Workspace, tombstone: Tombstone, known: Mapping[str, Microdata]) -> EarlierPeople:
     """Return the confidential records themselves while the project has them, else the HMACs that are left of them."""
     try:
-        original = workspace.dataset(tombstone.dataset_id)
+        original = workspace.find_dataset(tombstone.dataset_id)
     except NotFound:
         original = None
     if original is not None and original.table_sha256 == tombstone.table_sha256:
         return _StoredPeople(partial(_read_confidential, workspace, original, known), original.schema)
-    key = next((sealer.key for sealer in workspace.sealers() if sealer.name == tombstone.key), None)
+    key = next((sealer.key for sealer in workspace.all_sealers() if sealer.name == tombstone.key), None)
     return _HashedPeople(tombstone.marks, lambda i: workspace.tables.read_arrays(tombstone.marks_table)[str(i)], key)
 
 
@@ -573,12 +583,12 @@ def write_tombstone_tables(workspace: Workspace, run_id: int) -> Tombstone | Non
     """Return the tombstone of a run that was released, its tables written; None for a run that was not released. Raises NotFound and
     DamagedTable.
     """
-    manifests = released_runs(workspace.connection).get(run_id)
+    manifests = released_run_manifests(workspace.connection).get(run_id)
     if manifests is None:
         return None
     run = find_run(workspace, run_id)
-    recipe, original, tables = run.recipe, workspace.dataset(run.dataset_id), workspace.tables
-    data = workspace.read(original)
+    recipe, original, tables = run.recipe, workspace.find_dataset(run.dataset_id), workspace.tables
+    data = workspace.read_stored_dataset(original)
     found = released_data_of_run(workspace, run, released_table_hashes(workspace, run.id))
     datasets, levels = list[str](), dict[str, set[str]]()
     for place in range(len(found.tables)):
@@ -594,7 +604,7 @@ def write_tombstone_tables(workspace: Workspace, run_id: int) -> Tombstone | Non
         str(i): hmac_rows(row_keys(own, one.names, len(data)), one.names, key.key) for i, one in enumerate(marks)
     }
     risks = [
-        RiskTable(
+        MeasuredRiskTable(
             one.key, one.params, one.n_datasets,
             tables.write_arrays(
                 {"probability": one.probability}
@@ -627,7 +637,7 @@ def _without_unreleased_levels(release: ReleasedData, place: int, levels: dict[s
     return replace(data, frame=pd.DataFrame(columns, copy=False), kinds=None, classes=None)
 
 
-def _marked_column_sets(recipe: Recipe, data: Microdata) -> tuple[Marks, ...]:
+def _marked_column_sets(recipe: Recipe, data: Microdata) -> tuple[RecordHmacs, ...]:
     """Return the sets of variables by which people are recognised later.
 
     These are all that were released or kept, all but the sensitive ones, the quasi-identifiers, the sensitive ones, and each identifier.
@@ -646,8 +656,8 @@ def _marked_column_sets(recipe: Recipe, data: Microdata) -> tuple[Marks, ...]:
         name for name in schema.names_by_role(Role.IDENTIFIER) if name in data.schema and not is_enumerated(data, name)
     ]
 
-    def mark(some: tuple[str, ...], *, identifies: bool = False) -> Marks:
-        return Marks(some, tuple(data.schema[name].kind.value for name in some), identifies)
+    def mark(some: tuple[str, ...], *, identifies: bool = False) -> RecordHmacs:
+        return RecordHmacs(some, tuple(data.schema[name].kind.value for name in some), identifies)
 
     return (
         *(mark(one) for one in dict.fromkeys(filter(None, sets))),

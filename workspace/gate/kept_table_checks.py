@@ -11,13 +11,13 @@ from typing import Any
 
 from sfumato.engine.data.recoding_rules import RecodeRule
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.margins.linear_bounds import Audit, known_records
+from sfumato.engine.margins.linear_bounds import MarginAudit, known_record_range
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.wording import count_noun
 
 from ..errors import NotFound
-from ..store.runs import Run, find_run
-from ..views.approved import step_fits
+from ..store.runs import StoredRun, find_run
+from ..views.approved import read_publishing_fits
 from .checks import CheckNotApplicable, CheckResult, ExaminedRelease, GateCheck
 from .earlier_checks import ELSEWHERE
 
@@ -32,7 +32,9 @@ WITHHELD = (
 def _check_kept_tables(case: ExaminedRelease) -> CheckResult:
     own = _published_fits(case, case.plan.run)
     if not own:
-        if any(step.method.synthesis.follows is not None for step, _ in step_fits(case.workspace, case.plan.run)):
+        if any(
+            step.method.synthesis.follows is not None for step, _ in read_publishing_fits(case.workspace, case.plan.run)
+        ):
             raise NotComputable(WITHHELD)
         raise CheckNotApplicable("no step publishes tables of counts")
     with_tables, gone, unlike = dict[int, list[tuple[Any, Fit, Any, tuple[str, ...]]]](), list[int](), list[int]()
@@ -59,7 +61,7 @@ def _check_kept_tables(case: ExaminedRelease) -> CheckResult:
             f"run {', '.join(map(str, unlike))}, released before, joins other levels than this release does: their tables cannot be compared cell by "
             f"cell; {ELSEWHERE}"
         )
-    records = known_records(len(case.confidential), rows)
+    records = known_record_range(len(case.confidential), rows)
     audits = []
     for method in dict.fromkeys(method for method, *_ in own):
         follows = method.synthesis.follows
@@ -71,7 +73,9 @@ def _check_kept_tables(case: ExaminedRelease) -> CheckResult:
     return _result_of_audits(audits, list(with_tables), records)
 
 
-def _result_of_audits(audits: Sequence[Audit], earlier: Sequence[int], records: tuple[float, float]) -> CheckResult:
+def _result_of_audits(
+    audits: Sequence[MarginAudit], earlier: Sequence[int], records: tuple[float, float]
+) -> CheckResult:
     """Return the result of the audits of all tables; a system of tables that could not be audited as a whole never passes."""
     exact, undecided, looked, too_large = (
         sum(getattr(one, name) for one in audits) for name in ("exact", "undecided", "looked_at", "too_large")
@@ -102,18 +106,20 @@ def _result_of_audits(audits: Sequence[Audit], earlier: Sequence[int], records: 
     return CheckResult(said, 0)
 
 
-def _rules_for_tables(run: Run, published: Sequence[tuple[Any, Fit, Any, tuple[str, ...]]]) -> dict[str, RecodeRule]:
+def _rules_for_tables(
+    run: StoredRun, published: Sequence[tuple[Any, Fit, Any, tuple[str, ...]]]
+) -> dict[str, RecodeRule]:
     """Return the public rules of a run for the variables of some tables."""
     names = {name for *_, targets in published for name in targets}
     return {name: rule for name, rule in run.recipe.form.recode.items() if name in names}
 
 
-def _published_fits(case: ExaminedRelease, run: Run) -> list[tuple[Any, Fit, Any, tuple[str, ...]]]:
+def _published_fits(case: ExaminedRelease, run: StoredRun) -> list[tuple[Any, Fit, Any, tuple[str, ...]]]:
     """Return the fits of a run whose tables are released with it, each as (method, fit, Spec, targets)."""
     data = run.recipe.recode_data(case.exact_records).without_controls
     return [
         (step.method, fit, step.spec, step.targets)
-        for step, fit in step_fits(case.workspace, run)
+        for step, fit in read_publishing_fits(case.workspace, run)
         if step.method.synthesis.approved is not None
         and step.method.synthesis.approved(fit, step.spec, step.targets, data)
     ]

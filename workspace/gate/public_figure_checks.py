@@ -10,8 +10,8 @@ from sfumato.engine.recipe.budget import privacy_accounts
 from sfumato.engine.wording import count_noun
 
 from ..policy.disclosure import DisclosureRules, PublicFigure, noisy_share
-from ..store.keys import key_of_run
-from ..views.approved import approved_tables
+from ..store.keys import run_key
+from ..views.approved import read_approved_tables
 from .checks import CheckResult, ExaminedRelease, GateCheck
 from .public_figures import public_figures
 
@@ -21,8 +21,8 @@ def public_figures_of_release(case: ExaminedRelease) -> tuple[PublicFigure, ...]
     run = case.plan.run
     if run.recipe.form.public_figures == "internal":
         return ()
-    published = {name for one in approved_tables(case.workspace, run) for name in one.variables}
-    key = key_of_run(case.workspace.directory, run.key_fingerprint)
+    published = {name for one in read_approved_tables(case.workspace, run) for name in one.variables}
+    key = run_key(case.workspace.directory, run.key_fingerprint)
     return public_figures(
         case.plan,
         case.policy.disclosure_rules,

@@ -22,18 +22,18 @@ from sfumato.engine.wording import format_percent, record_noun
 
 from ..policy.policy import Policy
 from ..reporting.questions import (
-    BLOCKS,
-    KNOWN,
-    WARNS,
-    answered_by,
-    answering,
-    averages_of_risk,
-    known_to_intruder,
-    unanswered,
-    would_answer,
+    BLOCK_FROM,
+    KNOWLEDGE_PARAMETERS,
+    WARN_FROM,
+    answers_or_reason,
+    methods_for_question,
+    risk_averages,
+    rows_for_question,
+    unanswered_questions,
+    variables_known_to_intruder,
 )
-from ..reporting.results import output_of
-from ..views.weights import weights_said
+from ..reporting.results import row_output
+from ..views.weights import record_weight_lines
 from .checks import KEPT_KEYS, STATUSES, CheckResult, ExaminedRelease, GateCheck, Status
 from .contents import variables_by_treatment
 from .kept_column_checks import kept_columns_of_release
@@ -89,14 +89,14 @@ def block_limits_by_question(policy: Policy) -> dict[Question, float | None]:
 
 def _check_open_questions(case: ExaminedRelease) -> CheckResult:
     rows = _measured_rows(case)
-    left = unanswered(rows, case.recipe, block_limits_by_question(case.policy))
+    left = unanswered_questions(rows, case.recipe, block_limits_by_question(case.policy))
     said = "; ".join(_open_question_text(question, reason, rows) for question, reason in left.items())
     return CheckResult(said or f"all are answered: {', '.join(QUESTIONS)}", len(left))
 
 
 def _open_question_text(question: Question, reason: str, rows: Sequence[Row]) -> str:
     """Return why a question is open; where nothing was measured, what would answer it."""
-    add = "" if answering(rows, question) else f"; add {' or '.join(would_answer(question))}"
+    add = "" if rows_for_question(rows, question) else f"; add {' or '.join(methods_for_question(question))}"
     return f"{question}: {reason}{add}"
 
 
@@ -149,7 +149,7 @@ def evaluate_question(
     where nothing answers the question: then it raises NotComputable.
     """
     warn, block = question_limits(question, policy)
-    answers, reason = answered_by(rows, recipe, question, block)
+    answers, reason = answers_or_reason(rows, recipe, question, block)
     strong = {id(row) for row in answers}
     series = sum(output.estimated for row, output in _compared_averages(rows) if output.risk.gate_reference == "chance")
     seen = [
@@ -166,7 +166,7 @@ def evaluate_question(
             ),
             leak=leak,
         )
-        for row, output in _compared_averages(answering(rows, question))
+        for row, output in _compared_averages(rows_for_question(rows, question))
         for base, said, at_most, leak in _baselines_of_row(
             row, output, question, recipe, records, found_by, kept_columns_block=kept_columns_block
         )
@@ -193,7 +193,7 @@ def _baselines_of_row(
     """Return each baseline of a row with what a reader should know of it, the worst status it may give, and the check whose finding has
     the same cause.
     """
-    named = sorted(set(variables_by_treatment(recipe)[0]) & (known_to_intruder(row, recipe) or set()))
+    named = sorted(set(variables_by_treatment(recipe)[0]) & (variables_known_to_intruder(row, recipe) or set()))
     if question == "inference" or recipe.origin != "synthetic" or not named:
         return [(row.baseline, "", "block", "")]
     most = vulnerable_target_count(None, records) if row.params.get("people") == "vulnerable" else records
@@ -211,8 +211,8 @@ def _compared_averages(rows: Sequence[Row]) -> list[tuple[Row, Output]]:
     """Return the averages that are compared with the gate's limits."""
     return [
         (row, output)
-        for row in averages_of_risk(rows)
-        if (output := output_of(row)) is not None
+        for row in risk_averages(rows)
+        if (output := row_output(row)) is not None
         and output.risk.gate_reference
         and row.value is not None
         and row.level is None
@@ -225,7 +225,7 @@ def _row_label(row: Row, recipe: Recipe) -> str:
     The variables that the intruder knows are named only where the recipe uses the method several times.
     """
     alone = sum(step.method.key == row.method_key for step in (*recipe.measures, *recipe.studies)) <= 1
-    named = (*KNOWN, "sensitive", "radius") if alone else ()
+    named = (*KNOWLEDGE_PARAMETERS, "sensitive", "radius") if alone else ()
     kept = {key: value for key, value in row.params.items() if key not in named}
     return label_of(SeriesIdentity(row.key, row.target, row.level, kept))
 
@@ -261,7 +261,7 @@ def _result_of_row(
         # over all tests of the run together: an interval that has the baseline in it is no finding, whatever its middle is
         if interval and output.risk.gate_reference == "chance" and not (block is not None and is_above(beyond, block)):
             most = "pass"
-        if interval and is_above(beyond, WARNS):
+        if interval and is_above(beyond, WARN_FROM):
             chance = (
                 f"; chance alone may give as much, so that it {'only warns' if most == 'warn' else 'is no finding'}"
             )
@@ -287,7 +287,7 @@ def _key_of_question(question: Question) -> str:
 
 
 def _check_weighted_records(case: ExaminedRelease) -> CheckResult:
-    lines = weights_said(case.workspace, case.plan.run.id)
+    lines = record_weight_lines(case.workspace, case.plan.run.id)
     if not lines:
         return CheckResult("every record says as much to the models as any other", 0)
     said = f"the run is weighted: {lines[0]}. What it measured is of its own release; what the weights give away themselves no number says"
@@ -297,7 +297,7 @@ def _check_weighted_records(case: ExaminedRelease) -> CheckResult:
 QUESTION_CHECKS = (
     *(
         GateCheck(
-            _key_of_question(question), title, EXCESS, WARNS, BLOCKS,
+            _key_of_question(question), title, EXCESS, WARN_FROM, BLOCK_FROM,
             f"{reason}; {_OWN_CHOICE}; it blocks where the interval is above the baseline too",
             "larger leaves or smoothing = true under [[synthesis]], coarser values, or a smaller m under [release]",
             partial(_check_question, question=question), source,

@@ -26,13 +26,13 @@ from sfumato.engine.statistics.comparing import distance, is_above
 from sfumato.engine.statistics.estimated import Estimated, difference
 from sfumato.engine.wording import agreeing_word, count_noun, format_number
 
-from ..reporting.beliefs import BeliefsFound
-from ..reporting.questions import answered_by
+from ..reporting.beliefs import MeasureBeliefs
+from ..reporting.questions import answers_or_reason
 from ..reporting.words import thresholds_text
-from ..store.artefacts import released_dataset
-from ..views.beliefs import belief_measures, beliefs_of
-from ..views.records import RecordMeasure, own_risk, record_measures, risk_of_records
-from ..views.results import diagnostics_of
+from ..store.artefacts import read_released_dataset
+from ..views.beliefs import belief_measures, read_beliefs
+from ..views.records import RecordMeasure, read_confidential_risks, read_record_risks, record_measures
+from ..views.results import read_diagnostics
 from .checks import KEPT_KEYS, CheckNotApplicable, CheckResult, ExaminedRelease, GateCheck, Status, record_numbers
 from .earlier import MeasuredRecordRisks, ReleasedData, best_candidate_counts, candidate_counts
 from .question_checks import question_limits
@@ -136,7 +136,7 @@ def _check_worst_records(case: ExaminedRelease) -> CheckResult:
         method = find_method(measure.key, "method")
         if method.measurement.refits:  # the question that it answers has a check of its own
             continue
-        risk = risk_of_records(case.workspace, measure)
+        risk = read_record_risks(case.workspace, measure)
         asked = int(risk.is_examined.sum())
         if not asked or (
             risk.prior is not None and (method.measurement.controls or method.measurement.beliefs is not None)
@@ -148,7 +148,7 @@ def _check_worst_records(case: ExaminedRelease) -> CheckResult:
             one = _inference_result(measure.key, risk)
             inferred = one if inferred is None or one.compared_value > inferred.compared_value else inferred
             continue
-        scored = own_risk(case.workspace, measure)
+        scored = read_confidential_risks(case.workspace, measure)
         own = None if scored is None else float(np.nanmax(scored.probability))
         for together in _risks_over_releases(case, measure, risk.probability):
             one = _result_of_measure(case, measure, together, own)
@@ -192,7 +192,7 @@ def _risks_over_releases(
 ) -> list[_RisksOverReleases]:
     """Return the risks by a measure for this release alone, and together with earlier ones of the same records that it measured too."""
     params = json.dumps(dict(measure.params), sort_keys=True, default=str)
-    alone = _RisksOverReleases(probability, len(measure.draws))
+    alone = _RisksOverReleases(probability, len(measure.draw_hashes))
     total, datasets, earlier = (
         probability * alone.n_datasets,
         alone.n_datasets,
@@ -275,9 +275,9 @@ def _compare_with_wrong_matches(
         return None
     best = best_candidate_counts(case.workspace, measure)
     run, kept = case.plan.run, set(case.plan.kept)
-    names, radius = matched_variables(case.recipe, measure.item)
+    names, radius = matched_variables(case.recipe, measure.position)
     datasets: list[Iterable[Microdata | None]] = [
-        (released_dataset(case.workspace, run.id, case.recipe, draw, names) for draw in measure.draws)
+        (read_released_dataset(case.workspace, run.id, case.recipe, draw, names) for draw in measure.draw_hashes)
     ]
     for release, risk in together.earlier:
         before = risk.read_candidates()
@@ -320,7 +320,7 @@ def _unique_on_kept_columns(case: ExaminedRelease) -> NDArray[np.bool_]:
 def _is_inference_compared(case: ExaminedRelease) -> bool:
     """Return whether a measure of the run compares what is inferred of members with what is inferred of other people, with enough power."""
     block = question_limits("inference", case.policy)[1]
-    answers = answered_by(case.measured_rows, case.recipe, "inference", block)[0]
+    answers = answers_or_reason(case.measured_rows, case.recipe, "inference", block)[0]
     return any(
         (output := threshold_output(row.key)) is not None and output.risk.gate_reference == "chance" for row in answers
     )
@@ -361,9 +361,9 @@ def _add_inference(worst: CheckResult | None, inferred: CheckResult | None) -> C
     return replace(worst, message=f"{worst.message}. {inferred.message}{why}", adjusted_value=judged)
 
 
-def _intruder_beliefs(case: ExaminedRelease) -> list[BeliefsFound]:
+def _intruder_beliefs(case: ExaminedRelease) -> list[MeasureBeliefs]:
     run_id = case.plan.run.id
-    return [beliefs_of(case.workspace, run_id, one) for one in belief_measures(case.workspace, run_id)]
+    return [read_beliefs(case.workspace, run_id, one) for one in belief_measures(case.workspace, run_id)]
 
 
 def _check_newly_certain(case: ExaminedRelease) -> CheckResult:
@@ -372,10 +372,10 @@ def _check_newly_certain(case: ExaminedRelease) -> CheckResult:
         newly = found.newly_certain
         share = float(newly.mean())
         said = (
-            f"{found.key} ({found.uses}): of {found.over} the truth of {int(newly.sum()):,} has a probability of {found.certain:g} or more "
+            f"{found.key} ({found.measure_text}): of {found.attacked_text} the truth of {int(newly.sum()):,} has a probability of {found.certain_from:g} or more "
             "once the release is known, and had less before"
         )
-        records = record_numbers(np.sort(found.numbers[newly] - 1))
+        records = record_numbers(np.sort(found.record_numbers[newly] - 1))
         one = CheckResult(said, share, records=records)
         worst = one if worst is None or one.compared_value > worst.compared_value else worst
     if worst is None:
@@ -395,7 +395,7 @@ def _check_guessed_beyond_prior(case: ExaminedRelease) -> CheckResult:
     asked = _intruder_beliefs(case)
     if not asked:
         raise NotComputable(NOT_MEASURED)
-    informed = [found for found in asked if found.informed]
+    informed = [found for found in asked if found.is_informed]
     if not informed:
         raise NotComputable(
             "the strongest intruder was asked only with a prior that knows nothing, so that nobody knows what the release adds; measure "
@@ -403,10 +403,10 @@ def _check_guessed_beyond_prior(case: ExaminedRelease) -> CheckResult:
         )
     worst: CheckResult | None = None
     for found in informed:
-        after, before = found.after.value or 0.0, found.before.value or 0.0
-        sure = after if found.after.lower is None else found.after.lower
+        after, before = found.right_after.value or 0.0, found.right_before.value or 0.0
+        sure = after if found.right_after.lower is None else found.right_after.lower
         beyond = (after - before) / (1 - before) if before < 1 else 0.0
-        said = f"{found.key} ({found.uses}): of {found.over} a share of {after:.4g} is guessed right once the release is known, {before:.4g} before"
+        said = f"{found.key} ({found.measure_text}): of {found.attacked_text} a share of {after:.4g} is guessed right once the release is known, {before:.4g} before"
         one = CheckResult(said, after, before, beyond, at_most="block" if is_above(sure, before) else "warn")
         worst = one if worst is None or one.compared_value > worst.compared_value else worst
     assert worst is not None
@@ -471,7 +471,7 @@ def _ratio_to_confidential(row: Row, ours: Row, output: Output, sampled: bool) -
 
 
 def _check_model_diagnostics(case: ExaminedRelease) -> CheckResult:
-    diagnostics = diagnostics_of(case.workspace, case.plan.run.id)
+    diagnostics = read_diagnostics(case.workspace, case.plan.run.id)
     if all(one.passed is None for one in diagnostics):
         raise NotComputable("no model of the run has a rule that it could break")
     failed = [one for one in diagnostics if one.passed is False]

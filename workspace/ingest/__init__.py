@@ -1,1 +1,1 @@
-"""From strangers' files to microdata, and what their columns look like."""
+"""Reading of files into microdata, and descriptions of their columns."""

@@ -1,4 +1,4 @@
-"""What the columns of a file look like: a guess at each one's kind, from its values and from what the file says of it.
+"""Guesses at the kind of each column of a file, from its values and from what the file says of it.
 
 A column whose values are all labelled has levels; a scale of which only some values are labelled is a number, and a code on it whose
 label says that nobody answered is a missing code, as those are that the file declares. Columns that may say who a record is are
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from .raw_tables import Description, RawTable
+    from .raw_tables import ColumnDescription, RawTable
 
-FEW_LEVELS = 20
-FEW_RECORDS = 1 << 16
-MOST_CODES = 100
-"""The most different numbers that are taken for codes of a nominal or an ordinal variable because the file calls it so."""
+MAX_CODE_LEVELS = 20
+UNIQUE_VALUES_FROM = 1 << 16
+MAX_LABELLED_CODES = 100
+"""Most distinct numbers that are taken for codes of a nominal or ordinal variable because the file declares it so."""
 NO_ANSWER = re.compile(
     r"refus|don'?t know|do not know|\bdk\b|no answer|not answered|not applicable|\bn/?a\b|\binap|missing|not stated|not asked|"
     r"not ascertained|unknown|no response|non-?response|keine angabe|\bk\.\s?a\.|wei(?:ß|ss) nicht|verweigert|trifft nicht zu|"
@@ -36,69 +36,75 @@ NO_VALUE = "no record has a value"
 
 @dataclass(frozen=True, slots=True)
 class ColumnProfile:
-    """What a column looks like: the guessed variable, how many records have no value, how many values differ.
+    """Guessed variable of a column of a file, with counts of its values.
 
-    ``why`` says why it does not enter the project: because it may be an identifier, has no value, or is not wanted.
+    variable: guessed variable
+    missing: number of records without a value
+    distinct: number of distinct values
+    exclusion_reasons: why the column does not enter the project: it may be an identifier, has no value, or is not wanted
     """
 
     variable: Variable
     missing: int
     distinct: int
-    why: tuple[str, ...] = ()
+    exclusion_reasons: tuple[str, ...] = ()
 
     @property
-    def enters(self) -> bool:
-        """Whether it is stored: it is no identifier, and has a value."""
-        return not self.why
+    def is_included(self) -> bool:
+        """Return whether the column is stored: it is no identifier and has a value."""
+        return not self.exclusion_reasons
 
 
-def describe(raw: RawTable) -> list[ColumnProfile]:
-    from .raw_tables import Description
+def profile_columns(raw: RawTable) -> list[ColumnProfile]:
+    from .raw_tables import ColumnDescription
 
     about = raw.descriptions
-    return [_profile(name, values, about.get(name, Description())) for name, values in raw.columns(raw.names)]
+    return [
+        _profile_column(name, values, about.get(name, ColumnDescription()))
+        for name, values in raw.iterate_columns(raw.names)
+    ]
 
 
-def lacking(raw: RawTable, columns: Sequence[ColumnProfile]) -> NDArray[np.bool_]:
-    """Which records (n,) have no value in some of the columns that enter."""
+def records_with_missing(raw: RawTable, columns: Sequence[ColumnProfile]) -> NDArray[np.bool_]:
+    """Mark the records that have no value in some of the included columns, (n,)."""
     import numpy as np
 
     from sfumato.engine.data.missing_codes import mask_missing_codes
 
-    entering = {column.variable.name: column.variable for column in columns if column.enters}
+    entering = {column.variable.name: column.variable for column in columns if column.is_included}
     found = np.zeros(raw.records, dtype=np.bool_)
-    for name, values in raw.columns(tuple(entering)):
+    for name, values in raw.iterate_columns(tuple(entering)):
         found |= mask_missing_codes(values, entering[name]).isna().to_numpy()
     return found
 
 
-def _profile(name: str, values: pd.Series, about: Description) -> ColumnProfile:
+def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> ColumnProfile:
     from sfumato.engine.data.missing_codes import mask_missing_codes
 
-    from .identifiers import reasons
+    from .identifiers import identifier_reasons
 
     as_read = Variable(name, Kind.CATEGORICAL, missing=about.missing)
     records = len(values)
-    values, times = _different(values)
+    values, times = _distinct_values(values)
     present = mask_missing_codes(values, as_read).dropna()
-    codes = (*about.missing, *_unanswered(present, about))
+    codes = (*about.missing, *_no_answer_codes(present, about))
     if len(codes) > len(about.missing):
         present = mask_missing_codes(values, replace(as_read, missing=codes)).dropna()
     distinct = int(present.nunique())
-    kind = _labelled_kind(present, distinct, about) or _kind(present, distinct)
-    variable = Variable(name, kind, labels=named(about.labels), missing=codes, title=about.title)
+    kind = _kind_from_labels(present, distinct, about) or _kind_from_values(present, distinct)
+    variable = Variable(name, kind, labels=non_blank_labels(about.labels), missing=codes, title=about.title)
     having = len(present) if times is None else int(times[present.index].sum())
     missing = records - having
     if not distinct:
         return ColumnProfile(variable, missing, 0, (NO_VALUE,))
-    why = () if labelled_values(about, codes) else reasons(name, present, having)
+    why = () if labelled_values(about, codes) else identifier_reasons(name, present, having)
     if why and kind in (Kind.CATEGORICAL, Kind.COUNT):
         return ColumnProfile(replace(variable, kind=Kind.CATEGORICAL, role=Role.IDENTIFIER), missing, distinct, why)
     return ColumnProfile(variable, missing, distinct)
 
 
-def _different(values: pd.Series) -> tuple[pd.Series, NDArray[np.intp] | None]:
-    """The different values (k,) of a column of many records, and how many have each, (k,); a shorter column (n,) as it is, and None."""
+def _distinct_values(values: pd.Series) -> tuple[pd.Series, NDArray[np.intp] | None]:
+    """Return the distinct values (k,) of a long column and how many records have each, (k,); a short column (n,) unchanged, and None."""
     import numpy as np
     import pandas as pd
 
@@ -107,37 +113,37 @@ def _different(values: pd.Series) -> tuple[pd.Series, NDArray[np.intp] | None]:
     if is_text_categorical(values):
         codes, texts = factorize_column(values)
         return texts, count_codes(codes, len(texts))
-    if len(values) > FEW_RECORDS and values.dtype in (np.int64, np.float64):
+    if len(values) > UNIQUE_VALUES_FROM and values.dtype in (np.int64, np.float64):
         numbers = values.to_numpy()
         found, counts = np.unique(numbers[~np.isnan(numbers)], return_counts=True)
         return pd.Series(found), counts
     return values, None
 
 
-def named(labels: Mapping[str, str]) -> dict[str, str]:
+def non_blank_labels(labels: Mapping[str, str]) -> dict[str, str]:
     return {code: label for code, label in labels.items() if label.strip()}
 
 
-def labelled_values(about: Description, codes: Sequence[str | float]) -> dict[str, str]:
-    """The labels of values that are no missing codes."""
+def labelled_values(description: ColumnDescription, codes: Sequence[str | float]) -> dict[str, str]:
+    """Return the labels of values that are no missing codes."""
     import pandas as pd
 
     from sfumato.engine.data.missing_codes import is_missing_code
 
     hidden = Variable("", Kind.CATEGORICAL, missing=tuple(codes))
-    names = list(named(about.labels))
+    names = list(non_blank_labels(description.labels))
     if not names:
         return {}
     missing = is_missing_code(pd.Series(names, dtype="object"), hidden).to_numpy()
     return {
-        name: about.labels[name]
+        name: description.labels[name]
         for name, is_missing in zip(names, missing, strict=True)
         if not (is_missing or (name.startswith(".") and len(name) == 2))
     }
 
 
-def _texts(present: pd.Series) -> set[str]:
-    """The different values present as the labels' codes are written."""
+def _value_texts(present: pd.Series) -> set[str]:
+    """Return the distinct values present, written as the codes of labels are."""
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(present.dtype):
@@ -145,48 +151,48 @@ def _texts(present: pd.Series) -> set[str]:
     return set(map(str, present.unique()))
 
 
-def _unanswered(present: pd.Series, about: Description) -> tuple[str | float, ...]:
-    """Codes of a scale that is labelled in part whose labels say that there is no answer."""
+def _no_answer_codes(present: pd.Series, about: ColumnDescription) -> tuple[str | float, ...]:
+    """Return the codes of a partly labelled scale whose labels say that there is no answer."""
     import pandas as pd
 
     labels = labelled_values(about, about.missing)
-    if not labels or not pd.api.types.is_numeric_dtype(present.dtype) or _texts(present) <= set(labels):
+    if not labels or not pd.api.types.is_numeric_dtype(present.dtype) or _value_texts(present) <= set(labels):
         return ()
     numbers = (float(code) for code, label in labels.items() if NO_ANSWER.search(label))
     return tuple(int(number) if number.is_integer() else number for number in numbers)
 
 
-def _labelled_kind(present: pd.Series, distinct: int, about: Description) -> Kind | None:
-    """The kind of a column that the file says something of; None where it says nothing that settles it."""
+def _kind_from_labels(present: pd.Series, distinct: int, about: ColumnDescription) -> Kind | None:
+    """Return the kind of a column that the file describes, or None where its description does not settle the kind."""
     import pandas as pd
 
     if not distinct:
         return None
     labels = labelled_values(about, about.missing)
     ordered = Kind.ORDINAL if about.measure == "ordinal" else Kind.CATEGORICAL
-    if labels and _texts(present) <= set(labels):
+    if labels and _value_texts(present) <= set(labels):
         return Kind.BINARY if max(distinct, len(labels)) <= 2 else ordered
     if not pd.api.types.is_numeric_dtype(present.dtype) or pd.api.types.is_bool_dtype(present.dtype):
         return None
     whole = bool((present % 1 == 0).all())
-    if about.measure in ("nominal", "ordinal") and whole and 2 < distinct <= MOST_CODES:
+    if about.measure in ("nominal", "ordinal") and whole and 2 < distinct <= MAX_LABELLED_CODES:
         return ordered
     ends = {f"{present.min():.15g}", f"{present.max():.15g}"}
-    if labels and whole and 2 < distinct <= FEW_LEVELS and ends <= set(labels):
+    if labels and whole and 2 < distinct <= MAX_CODE_LEVELS and ends <= set(labels):
         return Kind.ORDINAL
     if (labels or about.measure == "scale") and distinct > 2:
         return Kind.COUNT if whole and present.min() >= 0 else Kind.CONTINUOUS
     return None
 
 
-def _kind(present: pd.Series, distinct: int) -> Kind:
+def _kind_from_values(present: pd.Series, distinct: int) -> Kind:
     import pandas as pd
 
     if distinct <= 2:
         return Kind.BINARY
     if pd.api.types.is_numeric_dtype(present) and not pd.api.types.is_bool_dtype(present):
         whole = bool((present % 1 == 0).all())
-        if whole and distinct <= FEW_LEVELS and present.abs().max() < 100:
+        if whole and distinct <= MAX_CODE_LEVELS and present.abs().max() < 100:
             return Kind.CATEGORICAL
         return Kind.COUNT if whole and present.min() >= 0 else Kind.CONTINUOUS
     if pd.api.types.is_datetime64_any_dtype(present):

@@ -1,4 +1,4 @@
-"""``where`` of a recipe: the records for which a DuckDB expression holds. Untrusted: it sees the file's columns and nothing else."""
+"""Filtering of records by ``where`` of a recipe, a DuckDB expression. Untrusted: it sees the file's columns and nothing else."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import pandas as pd
 
 from sfumato.engine.errors import BadInput
 
-from .limits import FILTER_SECONDS, FILTER_SHARE, machine_bytes
+from .limits import FILTER_MEMORY_SHARE, FILTER_SECONDS, machine_bytes
 
 if TYPE_CHECKING:
     import duckdb
     import numpy as np
     from numpy.typing import NDArray
 
-SETTINGS: dict[str, Any] = {
+DUCKDB_SETTINGS: dict[str, Any] = {
     "enable_external_access": "false",
     "python_enable_replacements": "false",
     "autoinstall_known_extensions": "false",
@@ -28,7 +28,7 @@ SETTINGS: dict[str, Any] = {
     "temp_directory": "",
     "max_temp_directory_size": "0KiB",
 }
-CLOCKS_THAT_DUCKDB_CALLS_CONSISTENT = {"current_localtime", "current_localtimestamp"}
+UNDECLARED_CLOCK_FUNCTIONS = {"current_localtime", "current_localtimestamp"}
 FUNCTIONS_WITHOUT_BRACKETS = {
     "current_catalog",
     "current_date",
@@ -44,7 +44,7 @@ FUNCTIONS_WITHOUT_BRACKETS = {
 }
 
 
-PLAIN_CLASSES = {
+PLAIN_EXPRESSION_CLASSES = {
     "BETWEEN",
     "CASE",
     "CAST",
@@ -60,59 +60,60 @@ PLAIN_CLASSES = {
 
 
 def select_where(frame: pd.DataFrame, where: str, place: str = "data.where") -> pd.DataFrame:
-    """The records of a frame for which a DuckDB expression holds, as ``records_where`` finds them."""
+    """Return the records of a frame for which a DuckDB expression holds, as ``find_records_where`` finds them."""
     names = list(map(str, frame.columns))
 
     def shown(read: Sequence[str]) -> pd.DataFrame:
         return frame.iloc[:, [i for i, name in enumerate(names) if name in read]]
 
-    selected: pd.DataFrame = frame.iloc[records_where(names, shown, where, place)]
+    selected: pd.DataFrame = frame.iloc[find_records_where(names, shown, where, place)]
     return selected
 
 
-def records_where(
-    names: Sequence[str], shown: Callable[[Sequence[str]], pd.DataFrame], where: str, place: str = "data.where"
+def find_records_where(
+    names: Sequence[str], read_columns: Callable[[Sequence[str]], pd.DataFrame], where: str, place: str = "data.where"
 ) -> NDArray[np.int64]:
-    """The numbers, from 0, of the records for which a DuckDB expression holds. Raises BadInput, whose message never holds a value.
+    """Return the numbers, from 0, of the records for which a DuckDB expression holds. Raises BadInput, whose message never contains a value.
 
-    The expression sees the file's columns, of which ``shown`` gives those that it may read, (n, j), and nothing else: no file, no other
-    table, no clock, no chance. It may take FILTER_SECONDS and FILTER_SHARE of the machine's memory, and writes nothing to a disk.
+    The expression sees the file's columns, of which ``read_columns`` returns those that it may read, (n, j), and nothing else: no file,
+    no other
+    table, no clock, no random number. It may take FILTER_SECONDS and FILTER_SHARE of the machine's memory, and writes nothing to a disk.
     """
     import duckdb
 
-    limits = {"memory_limit": f"{int(FILTER_SHARE * machine_bytes()) >> 20}MiB"}
-    with duckdb.connect(":memory:", config={**SETTINGS, **limits}) as connection:
+    limits = {"memory_limit": f"{int(FILTER_MEMORY_SHARE * machine_bytes()) >> 20}MiB"}
+    with duckdb.connect(":memory:", config={**DUCKDB_SETTINGS, **limits}) as connection:
         deadline = threading.Timer(FILTER_SECONDS, connection.interrupt)
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute("SET lock_configuration = true")
         try:
-            tree = _parsed(connection, where, place)
-            _check_closed(tree, names, place)
-            frame = shown(columns_read(tree, names))
-            number = _unused("record number", frame)
+            tree = _parse_condition(connection, where, place)
+            _check_only_columns(tree, names, place)
+            frame = read_columns(columns_of_expression(tree, names))
+            number = _unused_column_name("record number", frame)
             connection.register("records", frame.assign(**{number: range(len(frame))}))
             deadline.start()
             condition = duckdb.SQLExpression(where)
             kept = connection.table("records").filter(condition).project(f'"{number}"').order(f'"{number}"')
             chosen: NDArray[np.int64] = kept.fetchnumpy()[number]
         except duckdb.Error as error:
-            raise BadInput(place, _without_values(error)) from None
+            raise BadInput(place, _message_without_values(error)) from None
         finally:
             deadline.cancel()
     return chosen
 
 
-def columns_read(tree: object, names: Sequence[str]) -> list[str]:
-    """The columns whose values a parsed expression may read: all of them where it does not name each."""
+def columns_of_expression(tree: object, names: Sequence[str]) -> list[str]:
+    """Return the columns whose values a parsed expression may read: all of them where it does not name each."""
     found: set[str] = set()
-    for node in _nodes(tree):
+    for node in _walk_syntax_tree(tree):
         found |= {part.lower() for part in node.get("column_names", [])}
-        if node.get("class", "CONSTANT") not in PLAIN_CLASSES:
+        if node.get("class", "CONSTANT") not in PLAIN_EXPRESSION_CLASSES:
             return list(names)
     return list(names) if "records" in found else [name for name in names if name.lower() in found]
 
 
-def _unused(name: str, frame: pd.DataFrame) -> str:
+def _unused_column_name(name: str, frame: pd.DataFrame) -> str:
     taken = {str(column).lower() for column in frame.columns}
     while name in taken:
         name += "_"
@@ -120,21 +121,21 @@ def _unused(name: str, frame: pd.DataFrame) -> str:
 
 
 @lru_cache(maxsize=1)
-def _unstable_functions() -> frozenset[str]:
+def _nondeterministic_functions() -> frozenset[str]:
     import duckdb
 
     query = "SELECT lower(function_name), stability, macro_definition FROM duckdb_functions()"
-    with duckdb.connect(":memory:", config=dict(SETTINGS)) as connection:
+    with duckdb.connect(":memory:", config=dict(DUCKDB_SETTINGS)) as connection:
         rows = connection.execute(query).fetchall()
     unstable = {name for name, stability, _ in rows if stability not in (None, "CONSISTENT")}
-    unstable |= FUNCTIONS_WITHOUT_BRACKETS | CLOCKS_THAT_DUCKDB_CALLS_CONSISTENT
+    unstable |= FUNCTIONS_WITHOUT_BRACKETS | UNDECLARED_CLOCK_FUNCTIONS
     macros = {name: set(re.findall(r"\w+", text.lower())) for name, _, text in rows if text}
     while spread := {name for name, words in macros.items() if words & {*unstable, "select"}} - unstable:
         unstable |= spread
     return frozenset(unstable)
 
 
-def _parsed(connection: duckdb.DuckDBPyConnection, where: str, place: str) -> object:
+def _parse_condition(connection: duckdb.DuckDBPyConnection, where: str, place: str) -> object:
     statement = f"SELECT 1 FROM records WHERE (\n{where}\n)"
     serialised = connection.execute("SELECT json_serialize_sql(?)", [statement]).fetchall()[0][0]
     try:
@@ -147,9 +148,9 @@ def _parsed(connection: duckdb.DuckDBPyConnection, where: str, place: str) -> ob
     return tree
 
 
-def _check_closed(tree: object, names: Sequence[str], place: str) -> None:
+def _check_only_columns(tree: object, names: Sequence[str], place: str) -> None:
     columns = [name.lower() for name in names]
-    for node in _nodes(tree):
+    for node in _walk_syntax_tree(tree):
         if node.get("class") == "SUBQUERY":
             raise BadInput(place, "must be an expression on the file's columns; it holds a query of its own")
         if node.get("class") == "PARAMETER":
@@ -157,20 +158,20 @@ def _check_closed(tree: object, names: Sequence[str], place: str) -> None:
         if node.get("class") == "FUNCTION":
             _check_function(node, place)
         if node.get("class") == "COLUMN_REF":
-            _check_name(node["column_names"], columns, place)
+            _check_column_reference(node["column_names"], columns, place)
 
 
 def _check_function(node: dict[str, Any], place: str) -> None:
     name = str(node["function_name"]).lower()
     from_today = name == "age" and len(node["arguments"]) == 1
-    if name in _unstable_functions() or from_today:
+    if name in _nondeterministic_functions() or from_today:
         raise BadInput(
             place,
             f"{name}() depends on more than the file's columns; for a random sample use [data] sample and the seed",
         )
 
 
-def _check_name(path: list[str], columns: list[str], place: str) -> None:
+def _check_column_reference(path: list[str], columns: list[str], place: str) -> None:
     names = [name.lower() for name in path]
     if names[0] not in columns and names[0] in FUNCTIONS_WITHOUT_BRACKETS:
         raise BadInput(place, f'"{path[0]}" depends on more than the file\'s columns')
@@ -178,7 +179,7 @@ def _check_name(path: list[str], columns: list[str], place: str) -> None:
         raise BadInput(place, f'the file has columns that differ from "{twice[0]}" in nothing but case; rename one')
 
 
-def _nodes(tree: object) -> Iterator[dict[str, Any]]:
+def _walk_syntax_tree(tree: object) -> Iterator[dict[str, Any]]:
     waiting = [tree]
     while waiting:
         value = waiting.pop()
@@ -189,7 +190,7 @@ def _nodes(tree: object) -> Iterator[dict[str, Any]]:
             waiting.extend(value)
 
 
-def _without_values(error: duckdb.Error) -> str:
+def _message_without_values(error: duckdb.Error) -> str:
     import duckdb
 
     if isinstance(error, duckdb.PermissionException) or "file system operations are disabled" in str(error):

@@ -1,7 +1,7 @@
-"""Files that are read in a process of its own, such as those of statistical programs. Untrusted: the bytes.
+"""Reading of files in a process of its own, such as those of statistical programs. Untrusted: the bytes.
 
 There they are read (``read_in_subprocess``) with limits of memory and time: what parses them is written in C, and a file
-that makes it fall ends that process and no other. Of Excel only the values are read, nothing is computed, and no link is followed.
+that crashes it ends that process and no other. Of Excel only the values are read, nothing is computed, and no link is followed.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ import pyarrow as pa
 
 from sfumato.engine.errors import BadInput
 
-from .file_formats import Format
+from .file_formats import FileFormat
 from .limits import READ_SECONDS
-from .raw_tables import Description, RawTable
-from .sources import Source
+from .raw_tables import ColumnDescription, RawTable
+from .sources import SourceFile
 
-DAMAGED = "{name} is damaged, or not {kind} file"
-MADE = b"T"
-REFUSED = b"E"
+DAMAGED_MESSAGE = "{name} is damaged, or not {kind} file"
+TABLE_MARK = b"T"
+REFUSAL_MARK = b"E"
 
 
-def read_in_subprocess(source: Source, form: Format, sheet: str, place: str) -> RawTable:
-    """The table of a file of this format, read in a process of its own. Raises BadInput, whose message never holds a value."""
+def read_in_subprocess(source: SourceFile, form: FileFormat, sheet: str, place: str) -> RawTable:
+    """Read the table of a file of this format in a process of its own. Raises BadInput, whose message never contains a value."""
     name = source.name
     command = [sys.executable, "-P", "-m", "sfumato.workspace.ingest.read_foreign", form.name, sheet]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -47,21 +47,23 @@ def read_in_subprocess(source: Source, form: Format, sheet: str, place: str) -> 
         )
     except subprocess.TimeoutExpired:
         raise BadInput(place, f'the reading of "{name}" took longer than {READ_SECONDS:g} s and was ended') from None
-    if done.stdout[:1] == MADE:
-        return _unpacked(done.stdout[1:])
-    if done.stdout[:1] == REFUSED:
+    if done.stdout[:1] == TABLE_MARK:
+        return _table_from_bytes(done.stdout[1:])
+    if done.stdout[:1] == REFUSAL_MARK:
         told = json.loads(done.stdout[1:])
         message = told["message"].replace("{name}", f'"{name}"').replace("{plain}", name).replace("{kind}", form.kind)
         raise BadInput(told["place"] or place, message)
     if done.returncode == -signal.SIGKILL:
         raise BadInput(place, f'the reading of "{name}" was ended; the machine may be short of memory')
-    raise BadInput(place, DAMAGED.replace("{name}", f'"{name}"').replace("{kind}", form.kind))
+    raise BadInput(place, DAMAGED_MESSAGE.replace("{name}", f'"{name}"').replace("{kind}", form.kind))
 
 
-def packed(table: RawTable) -> bytes:
-    """The table in bytes that ``read_in_subprocess`` understands."""
+def table_to_bytes(table: RawTable) -> bytes:
+    """Serialise the table as bytes that ``read_in_subprocess`` understands."""
     about = {name: asdict(found) for name, found in table.descriptions.items()}
-    columns = {f"v{i}": pa.array(values, from_pandas=True) for i, (_, values) in enumerate(table.columns(table.names))}
+    columns = {
+        f"v{i}": pa.array(values, from_pandas=True) for i, (_, values) in enumerate(table.iterate_columns(table.names))
+    }
     if table.tags is not None:
         columns |= {f"t{i}": pa.array(table.tags.iloc[:, i], pa.string(), from_pandas=True) for i in range(table.tags.shape[1])}  # fmt: skip
     said = {
@@ -77,7 +79,7 @@ def packed(table: RawTable) -> bytes:
     return sink.getvalue()
 
 
-def _unpacked(content: bytes) -> RawTable:
+def _table_from_bytes(content: bytes) -> RawTable:
     with pa.ipc.open_stream(content) as reader:
         table = reader.read_all()
     said: dict[str, Any] = json.loads(table.schema.metadata[b"said"])
@@ -85,11 +87,11 @@ def _unpacked(content: bytes) -> RawTable:
     names, tags = said["names"], said["tags"]
     values = frame.iloc[:, : len(names)].set_axis(names, axis=1)
     kinds = frame.iloc[:, len(names) :].set_axis(tags, axis=1) if tags else None
-    return RawTable.of(values, _descriptions(said["descriptions"]), kinds, tuple(said["notes"]))
+    return RawTable.from_frame(values, _descriptions_from_json(said["descriptions"]), kinds, tuple(said["notes"]))
 
 
-def _descriptions(said: Mapping[str, Mapping[str, Any]]) -> dict[str, Description]:
+def _descriptions_from_json(said: Mapping[str, Mapping[str, Any]]) -> dict[str, ColumnDescription]:
     return {
-        name: Description(one["title"], one["labels"], tuple(one["missing"]), one["measure"])
+        name: ColumnDescription(one["title"], one["labels"], tuple(one["missing"]), one["measure"])
         for name, one in said.items()
     }

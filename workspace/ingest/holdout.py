@@ -1,4 +1,4 @@
-"""Control records: those of a file that no release is made of, so that an attack on the release can be held against them."""
+"""Control records: records of a file that no release is made of, so that attacks on the release can be compared with them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from sfumato.engine.wording import count_noun
 
 from .raw_tables import RawTable
 
-PLACE = "data.holdout"
-WORDS = (("0", "1"), ("no", "yes"), ("false", "true"), ("training", "control"))
-"""What a column says of a record, whatever the case of its letters: that a release is made of it, that it is a control."""
+HOLDOUT_KEY = "data.holdout"
+CONTROL_FLAG_WORDS = (("0", "1"), ("no", "yes"), ("false", "true"), ("training", "control"))
+"""Pairs of words in the hold-out column, in any case: a release is made of the record, it is a control."""
 
 
-def with_column(schema: Schema, data: DataSource) -> Schema:
-    """The variables to read: with the column that says which records are controls, where one does."""
+def add_holdout_column(schema: Schema, data: DataSource) -> Schema:
+    """Return the variables to read, with the column that marks control records where there is one."""
     if not isinstance(data.holdout, str):
         return schema
     return Schema((*schema, Variable(data.holdout, Kind.CATEGORICAL)))
 
 
-def check_column(raw: RawTable, schema: Schema, data: DataSource) -> None:
-    """BadInput where the column that says which records are controls is not there, or does not say it of every record.
+def check_holdout_column(raw: RawTable, schema: Schema, data: DataSource) -> None:
+    """Raise BadInput where the column that marks control records is missing, or has no value for some record.
 
     The message quotes no value, and no other name of the file unless the file has the variables' names.
     """
@@ -39,47 +39,53 @@ def check_column(raw: RawTable, schema: Schema, data: DataSource) -> None:
     if data.holdout not in names:
         near = near_miss_hint(data.holdout, names) if set(schema.names) <= set(names) else ""
         raise BadInput(
-            PLACE,
+            HOLDOUT_KEY,
             f'the file has no column "{data.holdout}"{near}; name one that says which records are controls, or a share',
         )
     if names.count(data.holdout) > 1:
         raise BadInput(
-            PLACE,
+            HOLDOUT_KEY,
             f'the file has {count_noun(names.count(data.holdout), "column")} "{data.holdout}"; rename all but one',
         )
-    ((_, values),) = raw.columns([data.holdout])
+    ((_, values),) = raw.iterate_columns([data.holdout])
     if lacking := int(values.isna().sum()):
-        raise BadInput(PLACE, f'{lacking:,} of {raw.records:,} records have no "{data.holdout}"; {_rule(data.holdout)}')
+        raise BadInput(
+            HOLDOUT_KEY,
+            f'{lacking:,} of {raw.records:,} records have no "{data.holdout}"; {_holdout_column_rule(data.holdout)}',
+        )
 
 
-def _rule(column: str) -> str:
-    pairs = ", ".join(" or ".join(pair) for pair in WORDS)
+def _holdout_column_rule(column: str) -> str:
+    pairs = ", ".join(" or ".join(pair) for pair in CONTROL_FLAG_WORDS)
     return f'"{column}" must say of each record whether it is a control: {pairs}'
 
 
-def held_out(everything: Microdata, schema: Schema, sha256: str, data: DataSource, seed: int, key: bytes) -> Microdata:
-    """The records that releases are made of, with those that are held out as their ``controls``; both in their order.
+def split_off_controls(
+    everything: Microdata, schema: Schema, sha256: str, data: DataSource, seed: int, key: bytes
+) -> Microdata:
+    """Return the records that releases are made of, with the held-out ones as their ``controls``; both in their order.
 
     The first are as if the file had no others. A share is drawn by seed and key, which are bound to what a sample is
-    (``sampled``) and to how many of how many records are held out; ``sha256`` is the file's. Raises BadInput.
+    (``sampling``) and to how many of how many records are held out; ``sha256`` is the file's. Raises BadInput.
     """
     flags = (
-        _by_column(everything, data.holdout)
+        _flags_from_column(everything, data.holdout)
         if isinstance(data.holdout, str)
-        else _drawn(everything, sha256, data, seed, key)
+        else _draw_holdout_flags(everything, sha256, data, seed, key)
     )
-    training = _only(everything, schema, ~flags, data)
+    training = _conform_subset(everything, schema, ~flags, data)
     try:
-        controls = _only(everything, schema, flags, data)
+        controls = _conform_subset(everything, schema, flags, data)
     except BadInput as error:
-        raise BadInput(PLACE, f"control records: {error}") from None
+        raise BadInput(HOLDOUT_KEY, f"control records: {error}") from None
     return training.with_controls(controls)
 
 
-def screened(members: Microdata, sha256: str, data: DataSource, seed: int, key: bytes) -> Microdata:
-    """``data.screen`` of the records that releases are made of, as if the file had no others; where it has controls, some of these instead of them.
+def draw_screening_records(members: Microdata, sha256: str, data: DataSource, seed: int, key: bytes) -> Microdata:
+    """Draw ``data.screen`` of the records that releases are made of, with some of these as controls where the file has controls.
 
-    The controls of the file are given up: a search that looks at these records has not read them. Raises BadInput where there are not so many records.
+    The records are as if the file had no others. The controls of the file are given up: a search that looks at these records has not
+    read them. Raises BadInput where there are not so many records.
     """
     assert data.screen is not None
     if data.screen > len(members):
@@ -89,45 +95,48 @@ def screened(members: Microdata, sha256: str, data: DataSource, seed: int, key: 
     streams = Randomness(seed, key, (sha256, data.where, f"{data.screen} of {len(members)} screened") if key else ())
     chosen = np.zeros(len(members), dtype=np.bool_)
     chosen[streams.generator("screen").choice(len(members), data.screen, replace=False)] = True
-    few = _only(members.without_controls, members.schema, chosen, data)
+    few = _conform_subset(members.without_controls, members.schema, chosen, data)
     if members.controls is None:
         return few
     share = len(members.controls) / (len(members) + len(members.controls))
     size = min(max(1, round(share * data.screen)), data.screen - 1)
     flags = np.zeros(data.screen, dtype=np.bool_)
     flags[streams.generator("screen", "holdout").choice(data.screen, size, replace=False)] = True
-    training, controls = (_only(few, members.schema, some, data) for some in (~flags, flags))
+    training, controls = (_conform_subset(few, members.schema, some, data) for some in (~flags, flags))
     return training.with_controls(controls)
 
 
-def _only(everything: Microdata, schema: Schema, flags: NDArray[np.bool_], data: DataSource) -> Microdata:
+def _conform_subset(everything: Microdata, schema: Schema, flags: NDArray[np.bool_], data: DataSource) -> Microdata:
     found = conform_to_schema(everything.frame[flags].reset_index(drop=True), schema, data.missing, everything.origin)
     kinds = None if everything.kinds is None else everything.kinds[flags].reset_index(drop=True)
     return Microdata(found.schema, found.frame, found.origin, everything.dropped, kinds=kinds)
 
 
-def _by_column(everything: Microdata, column: str) -> NDArray[np.bool_]:
+def _flags_from_column(everything: Microdata, column: str) -> NDArray[np.bool_]:
     said = everything.column(column).astype("str").str.strip().str.lower()
     found = set(said.unique())
-    pair: Sequence[str] | None = next((pair for pair in WORDS if found <= set(pair)), None)
+    pair: Sequence[str] | None = next((pair for pair in CONTROL_FLAG_WORDS if found <= set(pair)), None)
     if pair is None:
-        raise BadInput(PLACE, _rule(column))
+        raise BadInput(HOLDOUT_KEY, _holdout_column_rule(column))
     flags = (said == pair[1]).to_numpy(dtype=np.bool_)
     if flags.all() or not flags.any():
         only = "a control" if flags.all() else "no control"
         raise BadInput(
-            PLACE, f'by "{column}" each of the {count_noun(len(flags), "record")} is {only}; there must be both'
+            HOLDOUT_KEY, f'by "{column}" each of the {count_noun(len(flags), "record")} is {only}; there must be both'
         )
     return flags
 
 
-def _drawn(everything: Microdata, sha256: str, data: DataSource, seed: int, key: bytes) -> NDArray[np.bool_]:
+def _draw_holdout_flags(
+    everything: Microdata, sha256: str, data: DataSource, seed: int, key: bytes
+) -> NDArray[np.bool_]:
     assert isinstance(data.holdout, int | float)
     records = len(everything)
     size = max(1, round(data.holdout * records))
     if size >= records:
         raise BadInput(
-            PLACE, f"{data.holdout:g} of {records:,} records leaves none to make a release of; hold out a smaller share"
+            HOLDOUT_KEY,
+            f"{data.holdout:g} of {records:,} records leaves none to make a release of; hold out a smaller share",
         )
     sample = "all" if data.sample is None else f"{data.sample} sampled"
     streams = Randomness(seed, key, (sha256, data.where, sample, f"{size} of {records} held out") if key else ())

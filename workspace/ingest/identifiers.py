@@ -1,6 +1,6 @@
-"""Columns that may say who a record is: names, addresses, telephone numbers, numbers of their own, free text. Suspected with reasons.
+"""Detection of columns that may identify a record: names, addresses, telephone numbers, numbers of their own, free text.
 
-A reason speaks of the column's name and of the form of its values, and never holds a value.
+Each suspicion has its reasons. A reason speaks of the column's name and of the form of its values, and never contains a value.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-FEW_LEVELS = 20
-"""A column of so few different values tells records apart too little to be an identifier."""
-MOST_LOOKED_AT = 2_000
-"""Different values whose form is looked at."""
-MOST = 0.8
+MAX_LEVELS_NOT_IDENTIFYING = 20
+"""A column of at most so many distinct values distinguishes records too little to be an identifier."""
+MAX_VALUES_EXAMINED = 2_000
+"""Number of distinct values whose form is examined."""
+MIN_FORM_SHARE = 0.8
 FREE_TEXT_WORDS = 5
-SHARE_OF_ITS_OWN = 0.1
-"""Of the records: a column called a name or a number of something has at least so many different values before it is suspected."""
+MIN_DISTINCT_SHARE = 0.1
+"""Share of the records: a column with the name of an identifier is suspected if it has at least so many distinct values."""
 
-FORMS = (
+VALUE_FORMS = (
     (re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+"), "most values are written like e-mail addresses"),
     (re.compile(r"(?=(?:\D*\d){7,15}\D*$)(?:\+|00|\(|0)[\d\s()/.–-]{6,}", re.ASCII), "most values are written like telephone numbers"),
     (re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE), "most values are web addresses"),
@@ -27,7 +27,7 @@ FORMS = (
     (re.compile(r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}"), "most values are written like bank account numbers"),
     (re.compile(r"\d{1,3}(?:\.\d{1,3}){3}"), "most values are written like internet addresses"),
 )  # fmt: skip
-WORDS: Mapping[str, frozenset[str]] = {
+NAME_WORDS: Mapping[str, frozenset[str]] = {
     "its name says that it names somebody or something": frozenset(
         [
             "name",
@@ -102,38 +102,46 @@ WORDS: Mapping[str, frozenset[str]] = {
 
 
 def suspected_identifiers(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
-    """Why columns of a table (n, k) may say who a record is, by the names of those that may."""
-    found = {str(name): reasons(str(name), frame[name].dropna()) for name in frame.columns}
+    """Return why columns of a table (n, k) may identify a record, by the names of those that may."""
+    found = {str(name): identifier_reasons(str(name), frame[name].dropna()) for name in frame.columns}
     return {name: why for name, why in found.items() if why}
 
 
-def reasons(name: str, present: pd.Series, having: int | None = None) -> tuple[str, ...]:
-    """Why a column may say who a record is, from its name and the values present (k,); empty where nothing speaks for that.
+def identifier_reasons(name: str, present: pd.Series, n_present: int | None = None) -> tuple[str, ...]:
+    """Return why a column may identify a record, from its name and the values present (k,); empty where nothing suggests it.
 
-    ``having`` is how many records have one, where ``present`` has each but once.
+    ``n_present`` is the number of records with a value, where ``present`` has each value only once.
     """
-    records = len(present) if having is None else having
+    records = len(present) if n_present is None else n_present
     different = present.unique()
-    if len(different) <= FEW_LEVELS or pd.api.types.is_datetime64_any_dtype(present.dtype):
+    if len(different) <= MAX_LEVELS_NOT_IDENTIFYING or pd.api.types.is_datetime64_any_dtype(present.dtype):
         return ()
     number = pd.api.types.is_numeric_dtype(present.dtype)
-    found = [] if number else _by_form([str(value) for value in different[:MOST_LOOKED_AT]], len(different), records)
+    found = (
+        []
+        if number
+        else _reasons_by_form([str(value) for value in different[:MAX_VALUES_EXAMINED]], len(different), records)
+    )
     whole = not number or bool((present % 1 == 0).all())
     if len(different) == records and whole:
         found.append("every record has a value of its own")
-    elif whole and len(different) >= SHARE_OF_ITS_OWN * records:
-        found += [why for why, words in WORDS.items() if words & set(_words(name)) and not (number and "names" in why)]
+    elif whole and len(different) >= MIN_DISTINCT_SHARE * records:
+        found += [
+            why
+            for why, words in NAME_WORDS.items()
+            if words & set(_words_of_name(name)) and not (number and "names" in why)
+        ]
     return tuple(found)
 
 
-def _by_form(texts: list[str], different: int, records: int) -> list[str]:
-    found = [why for form, why in FORMS if sum(form.fullmatch(text.strip()) is not None for text in texts) > MOST * len(texts)]  # fmt: skip
+def _reasons_by_form(texts: list[str], different: int, records: int) -> list[str]:
+    found = [why for form, why in VALUE_FORMS if sum(form.fullmatch(text.strip()) is not None for text in texts) > MIN_FORM_SHARE * len(texts)]  # fmt: skip
     long = sorted(len(text.split()) for text in texts)[len(texts) // 2]
     if long >= FREE_TEXT_WORDS and different > records / 2:
         found.append(f"it holds free text: half of the values have {long} words or more, and most differ")
     return found
 
 
-def _words(name: str) -> list[str]:
-    """The words of a name, in small letters: of ``hostName``, ``host_name`` and ``Host name`` host and name."""
+def _words_of_name(name: str) -> list[str]:
+    """Split a name into lower-case words: ``hostName``, ``host_name`` and ``Host name`` give host and name."""
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-zà-ÿ]+|\d+", name)]

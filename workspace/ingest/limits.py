@@ -1,7 +1,9 @@
-"""How much memory and time the reading of a file may take: a small file may hold what does not fit into the machine.
+"""Limits of memory and time for reading a file: a small file may hold what does not fit into the machine.
 
-A file may take 24 times its size, and 2 GiB in any case, but never more than three quarters of the machine's memory; one larger than 64 MiB, or a
-tenth of the memory, is not held in memory (``sources``). A filter may take a minute and a quarter of the memory, and writes nothing to a disk.
+A file may take 24 times its size, and 2 GiB in any case, but never more than three quarters of the machine's memory; one larger than 64
+MiB, or a
+tenth of the memory, is not held in memory (``sources``). A filter may take a minute and a quarter of the memory, and writes nothing to
+a disk.
 """
 
 from __future__ import annotations
@@ -14,51 +16,53 @@ from contextlib import contextmanager
 
 from sfumato.engine.errors import BadInput
 
-LEAST_BYTES = 2 << 30
-TIMES_ITS_SIZE = 24
-SHARE = 0.75
-FILTER_SHARE = 0.25
+MIN_READ_BYTES = 2 << 30
+READ_BYTES_PER_FILE_BYTE = 24
+READ_MEMORY_SHARE = 0.75
+FILTER_MEMORY_SHARE = 0.25
 FILTER_SECONDS = 60.0
 READ_SECONDS = 900.0
 """How long the process that reads a file may take."""
-MOST_COLUMNS = 5_000
-LARGE_BYTES = 64 << 20
-LARGE_SHARE = 0.1
-AT_ONCE_SHARE = 1 / 24
-"""Of the memory: what the columns may take that are gathered at once, beside those that become records."""
+MAX_COLUMNS = 5_000
+LARGE_FILE_BYTES = 64 << 20
+LARGE_FILE_MEMORY_SHARE = 0.1
+COLUMN_BUFFER_SHARE = 1 / 24
+"""Share of the memory for the columns that are read together, in addition to those that become records."""
 
-_alone = threading.Lock()
+_limit_lock = threading.Lock()
 
 
 def machine_bytes() -> int:
-    """The memory of the machine; 4 GiB where it does not say."""
+    """Return the memory of the machine, in bytes; 4 GiB where it is not known."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (ValueError, OSError):
         return 4 << 30
 
 
-def large_bytes() -> int:
-    """A larger file is not held in memory."""
-    return int(min(LARGE_BYTES, LARGE_SHARE * machine_bytes()))
+def large_file_bytes() -> int:
+    """Return the size above which a file is not held in memory, in bytes."""
+    return int(min(LARGE_FILE_BYTES, LARGE_FILE_MEMORY_SHARE * machine_bytes()))
 
 
-def at_once_bytes() -> int:
-    """How much the columns of a file may take that are gathered at once."""
-    return int(AT_ONCE_SHARE * machine_bytes())
+def column_buffer_bytes() -> int:
+    """Return how many bytes the columns of a file may take that are read together."""
+    return int(COLUMN_BUFFER_SHARE * machine_bytes())
 
 
-def bytes_for(file_bytes: int) -> int:
-    """How much memory the reading of a file of this size may take."""
-    return int(min(SHARE * machine_bytes(), max(LEAST_BYTES, TIMES_ITS_SIZE * file_bytes)))
+def allowed_read_bytes(file_bytes: int) -> int:
+    """Return how much memory the reading of a file of this size may take, in bytes."""
+    return int(min(READ_MEMORY_SHARE * machine_bytes(), max(MIN_READ_BYTES, READ_BYTES_PER_FILE_BYTE * file_bytes)))
 
 
 @contextmanager
 def bounded_memory(file_bytes: int, name: str, place: str) -> Iterator[None]:
-    """Within the block the process may not grow by more than ``bytes_for`` the file. Raises BadInput where that does not suffice."""
-    allowed = bytes_for(file_bytes)
+    """Keep the process within the block from growing by more than ``allowed_read_bytes`` of the file. Raises BadInput where that does not
+    suffice.
+    """
+    allowed = allowed_read_bytes(file_bytes)
     try:
-        with _limited(allowed) if _alone.acquire(blocking=False) else contextlib.nullcontext():
+        with _limit_under_lock(allowed) if _limit_lock.acquire(blocking=False) else contextlib.nullcontext():
             yield
     except MemoryError:
         size = f"{allowed / (1 << 30):.1f} GiB"
@@ -68,22 +72,22 @@ def bounded_memory(file_bytes: int, name: str, place: str) -> Iterator[None]:
 
 
 @contextmanager
-def _limited(allowed: int) -> Iterator[None]:
-    """Whoever comes here holds ``_alone``: the limit is the process's, not the thread's."""
+def _limit_under_lock(allowed: int) -> Iterator[None]:
+    """Limit the memory of the process within the block and release ``_limit_lock``: the limit is the process's, not the thread's."""
     try:
-        with _soft_limit(allowed):
+        with _limit_data_segment(allowed):
             yield
     finally:
-        _alone.release()
+        _limit_lock.release()
 
 
 @contextmanager
-def _soft_limit(allowed: int) -> Iterator[None]:
+def _limit_data_segment(allowed: int) -> Iterator[None]:
     try:
         import resource
 
         before = resource.getrlimit(resource.RLIMIT_DATA)
-        wanted = _data_bytes() + allowed
+        wanted = _data_segment_bytes() + allowed
         if before[1] != resource.RLIM_INFINITY:
             wanted = min(wanted, before[1])
         resource.setrlimit(resource.RLIMIT_DATA, (wanted, before[1]))
@@ -97,8 +101,8 @@ def _soft_limit(allowed: int) -> Iterator[None]:
             resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
-def _data_bytes() -> int:
-    """What this process holds now, by Linux's count. Raises OSError where there is none."""
+def _data_segment_bytes() -> int:
+    """Return how much this process uses now, by Linux's count. Raises OSError where there is none."""
     with open("/proc/self/status", encoding="utf-8") as status:  # noqa: PTH123  (no file of a user)
         line = next((line for line in status if line.startswith("VmData:")), "")
     if not line:

@@ -1,4 +1,4 @@
-"""By which signs a column of text writes numbers: the decimal sign and the one that groups thousands."""
+"""Detection of the signs with which a column of text writes numbers: the decimal sign and the one that groups thousands."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-WHOLE = r"[+-]?\d+"
+WHOLE_NUMBER = r"[+-]?\d+"
 _EXPONENT = r"(?:[eE][+-]?\d+)?"
-_NUMBERS: dict[tuple[str, str], re.Pattern[str]] = {
+_NUMBER_PATTERNS: dict[tuple[str, str], re.Pattern[str]] = {
     (decimal, thousands): re.compile(
         rf"[+-]?(?:\d{{1,3}}(?:{group}\d{{3}})+|\d+)?(?:(?<=\d){sign}\d*|(?<!\d){sign}\d+)?{_EXPONENT}"
         if group
@@ -22,64 +22,72 @@ _ANY_NUMBER = re.compile(r"[+-]?[\d.,'\u2019 \u00a0\u202f\u2009]*\d[\d.,]*(?:[eE
 
 
 @dataclass(frozen=True, slots=True)
-class Signs:
-    """The signs that read ``read`` of ``columns`` columns, and others that read as many of them to other numbers."""
+class NumberSigns:
+    """Signs that read most columns of numbers, and equally good others.
+
+    decimal: decimal sign
+    thousands: sign that groups thousands, empty for none
+    n_read: number of columns that they read
+    columns: number of columns with signs in their numbers
+    other_decimals: decimal signs that read as many columns to other numbers
+    other_thousands: thousands signs that do
+    """
 
     decimal: str
     thousands: str
-    read: int
+    n_read: int
     columns: int
     other_decimals: tuple[str, ...]
     other_thousands: tuple[str, ...]
 
 
-def is_number(cell: str) -> bool:
-    """Whether a text writes a number under any signs."""
-    return any(pattern.fullmatch(cell) and any(map(str.isdigit, cell)) for pattern in _NUMBERS.values())
+def looks_like_number(cell: str) -> bool:
+    """Return whether a text writes a number under any signs."""
+    return any(pattern.fullmatch(cell) and any(map(str.isdigit, cell)) for pattern in _NUMBER_PATTERNS.values())
 
 
-def signs_of(columns: Sequence[Sequence[str]]) -> Signs | None:
-    """The signs that read most of the columns that have any in their numbers, the plainest of equals; None where no column has."""
+def detect_number_signs(columns: Sequence[Sequence[str]]) -> NumberSigns | None:
+    """Return the signs that read most of the columns with signs in their numbers, the plainest of equals; None where no column has any."""
     signed = [
         column
         for column in columns
         if column
         and all(_ANY_NUMBER.fullmatch(cell) for cell in column)
-        and not all(re.fullmatch(WHOLE, cell) for cell in column)
+        and not all(re.fullmatch(WHOLE_NUMBER, cell) for cell in column)
     ]
     read = {
         signs: sum(all(pattern.fullmatch(cell) for cell in column) for column in signed)
-        for signs, pattern in _NUMBERS.items()
+        for signs, pattern in _NUMBER_PATTERNS.items()
     }
     best = min(read, key=lambda signs: (-read[signs], signs[1] != "", signs[0] != "."))
     if not signed or not read[best]:
         return None
     seen = "".join(cell for column in signed for cell in column)
-    same = [signs for signs, count in read.items() if count == read[best] and _differs(signs, best, signed)]
+    same = [signs for signs, count in read.items() if count == read[best] and _reads_differently(signs, best, signed)]
     decimals = tuple(dict.fromkeys(decimal for decimal, _ in same if decimal != best[0]))
     thousands = tuple(dict.fromkeys(group for _, group in same if group not in ("", best[1])))
-    grouped = best[1] if any(sign in seen for sign in _signs(best[1])) else ""
-    return Signs(best[0], grouped, read[best], len(signed), decimals, thousands)
+    grouped = best[1] if any(sign in seen for sign in _thousands_characters(best[1])) else ""
+    return NumberSigns(best[0], grouped, read[best], len(signed), decimals, thousands)
 
 
-def _signs(thousands: str) -> str:
+def _thousands_characters(thousands: str) -> str:
     return {" ": " \u00a0\u202f\u2009", "'": "'\u2019"}.get(thousands, thousands)
 
 
-def _differs(key: tuple[str, str], best: tuple[str, str], columns: Sequence[Sequence[str]]) -> bool:
-    """Whether a reading that is possible too gives other numbers."""
+def _reads_differently(key: tuple[str, str], best: tuple[str, str], columns: Sequence[Sequence[str]]) -> bool:
+    """Return whether another possible reading gives other numbers."""
     return any(
-        all(_NUMBERS[key].fullmatch(cell) for cell in column)
-        and any(number(cell, *key) != number(cell, *best) for cell in column)
+        all(_NUMBER_PATTERNS[key].fullmatch(cell) for cell in column)
+        and any(parse_number(cell, *key) != parse_number(cell, *best) for cell in column)
         for column in columns
     )
 
 
-def number(text: str, decimal: str, thousands: str) -> float | None:
-    """The number that a text writes under these signs; None where it writes none."""
+def parse_number(text: str, decimal: str, thousands: str) -> float | None:
+    """Parse the number that a text writes under these signs; None where it writes none."""
     text = text.strip()
-    if not _NUMBERS[decimal, thousands].fullmatch(text) or not any(map(str.isdigit, text)):
+    if not _NUMBER_PATTERNS[decimal, thousands].fullmatch(text) or not any(map(str.isdigit, text)):
         return None
-    for sign in _signs(thousands):
+    for sign in _thousands_characters(thousands):
         text = text.replace(sign, "")
     return float(text.replace(decimal, "."))

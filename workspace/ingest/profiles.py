@@ -1,4 +1,4 @@
-"""What each variable of a stored table looks like: a histogram and quantiles, nothing of a single record.
+"""Profiles of the variables of a stored table: a histogram and quantiles, nothing of a single record.
 
 Bins and levels of one or two records are withheld, and numbers are binned from round edges, so that a histogram on a
 shared screen shows no record's value.
@@ -19,24 +19,36 @@ if TYPE_CHECKING:
 
     from sfumato.engine.data.microdata import Microdata
 
-FEWEST = 3
+MIN_SHOWN_COUNT = 3
 """The smallest bin that is shown."""
-MOST_BINS = 40
+MAX_BINS = 40
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
-    """One variable. ``counts`` (k,) are records in each bin from ``starts`` (k,), ``width`` wide, or of each of the
-    ``levels``; ``withheld`` bins of one or two records count 0 in them. ``quantiles`` are pairs of a share, of QUANTILES, and a value.
-    ``total`` and ``design_effect`` are what numbers come to as survey weights, None where some are not above 0.
+class DistributionProfile:
+    """Distribution of one variable of a stored table.
+
+    name: name of the variable
+    records: number of records with a value
+    distinct: number of distinct values
+    counts: records in each bin or of each level, (k,); withheld ones count 0
+    n_withheld: number of bins or levels of one or two records
+    levels: levels, (k,), empty for numbers
+    starts: lower ends of the bins, (k,)
+    width: width of a bin
+    quantiles: pairs of a share, of QUANTILES, and a value
+    mean: mean
+    sd: standard deviation
+    total: total of the numbers as survey weights, None where some are not above 0
+    design_effect: design effect of the numbers as survey weights, None where some are not above 0
     """
 
     name: str
     records: int
     distinct: int
     counts: tuple[int, ...]
-    withheld: int
+    n_withheld: int
     levels: tuple[str, ...] = ()
     starts: tuple[float, ...] = ()
     width: float = 1.0
@@ -47,11 +59,11 @@ class Profile:
     design_effect: float | None = None
 
 
-def profile(data: Microdata, name: str) -> Profile:
-    """The profile of one variable, of the records that have a value; dates are days since 1970.
+def profile_distribution(data: Microdata, name: str) -> DistributionProfile:
+    """Compute the profile of one variable, of the records that have a value; dates are days since 1970.
 
     Numbers are in about twice the cube root of n bins (Rice's rule; Scott 2009, "Sturges' rule", section 2), at most
-    MOST_BINS, of a round width.
+    MAX_BINS, of a round width.
     """
     import numpy as np
 
@@ -62,43 +74,45 @@ def profile(data: Microdata, name: str) -> Profile:
         column = data.column(name).cat
         levels = tuple(map(str, column.categories))
         counts = count_codes(column.codes.to_numpy(), len(levels))
-        shown, withheld = _withheld(counts)
-        return Profile(name, int(counts.sum()), int((counts > 0).sum()), shown, withheld, levels)
+        shown, withheld = _withhold_small_counts(counts)
+        return DistributionProfile(name, int(counts.sum()), int((counts > 0).sum()), shown, withheld, levels)
     numbers = data.present_numbers(name)
     rising = np.sort(numbers)
     distinct = 1 + int(np.count_nonzero(rising[1:] != rising[:-1]))
     blocks = list(row_blocks(len(rising)))
     whole = variable.kind is Kind.DATE or all((rising[rows] == np.floor(rising[rows])).all() for rows in blocks)
-    bins = min(MOST_BINS, math.ceil(2 * len(rising) ** (1 / 3)))
-    width = bin_width(float(rising[-1] - rising[0]), bins, whole=whole)
+    bins = min(MAX_BINS, math.ceil(2 * len(rising) ** (1 / 3)))
+    width = round_bin_width(float(rising[-1] - rising[0]), bins, whole=whole)
     first, last = (math.floor(end / width) for end in (rising[0], rising[-1]))
     counts = np.zeros(last - first + 1, dtype=np.intp)
     for rows in blocks:
         counts += np.bincount(np.floor(rising[rows] / width).astype(np.int64) - first, minlength=len(counts))
     starts = tuple(((first + np.arange(len(counts))) * width).tolist())
-    shown, withheld = _withheld(counts)
+    shown, withheld = _withhold_small_counts(counts)
     quantiles = tuple(zip(QUANTILES, np.quantile(rising, QUANTILES).tolist(), strict=True))
     sd = float(np.std(numbers, ddof=1)) if len(numbers) > 1 else None
-    weights = _as_weights(numbers) if variable.kind is not Kind.DATE else (None, None)
+    weights = _weight_statistics(numbers) if variable.kind is not Kind.DATE else (None, None)
     mean = float(np.mean(numbers))
-    return Profile(name, len(numbers), distinct, shown, withheld, (), starts, width, quantiles, mean, sd, *weights)
+    return DistributionProfile(
+        name, len(numbers), distinct, shown, withheld, (), starts, width, quantiles, mean, sd, *weights
+    )
 
 
-def _as_weights(numbers: NDArray[np.float64]) -> tuple[float | None, float | None]:
+def _weight_statistics(numbers: NDArray[np.float64]) -> tuple[float | None, float | None]:
     from sfumato.engine.design.survey_estimation import design_effect
 
     return (float(numbers.sum()), design_effect(numbers)) if (numbers > 0).all() else (None, None)
 
 
-def _withheld(counts: NDArray[np.intp]) -> tuple[tuple[int, ...], int]:
+def _withhold_small_counts(counts: NDArray[np.intp]) -> tuple[tuple[int, ...], int]:
     import numpy as np
 
-    small = (counts > 0) & (counts < FEWEST)
+    small = (counts > 0) & (counts < MIN_SHOWN_COUNT)
     return tuple(np.where(small, 0, counts).tolist()), int(small.sum())
 
 
-def bin_width(span: float, bins: int, *, whole: bool) -> float:
-    """The least of 1, 2 and 5 times a power of ten at which ``bins`` bins cover ``span``; of whole numbers at least 1."""
+def round_bin_width(span: float, bins: int, *, whole: bool) -> float:
+    """Return the least of 1, 2 and 5 times a power of ten at which ``bins`` bins cover ``span``; at least 1 for whole numbers."""
     if span <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(span / bins))

@@ -1,6 +1,4 @@
-"""A table as its file gives it: columns that are read when they are asked for, what the file says of them, and which kinds of missing value
-its empty cells are.
-"""
+"""Tables as their files give them: columns read on demand, the file's description of them, and kinds of missing value."""
 
 from __future__ import annotations
 
@@ -14,15 +12,17 @@ from numpy.typing import NDArray
 
 from sfumato.engine.data.distinct_values import decode_text_categorical
 
-from .limits import at_once_bytes
+from .limits import column_buffer_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
-    """What a file says of a column beside its values.
+class ColumnDescription:
+    """Description of a column in its file.
 
-    ``labels`` are of values and of missing codes, by their text; ``missing`` are codes, or ranges of them (``engine.data.missing_codes``);
-    ``measure`` is nominal, ordinal, scale, or empty.
+    title: title of the variable
+    labels: labels of values and of missing codes, by their text
+    missing: missing codes, or ranges of them (``engine.data.missing_codes``)
+    measure: nominal, ordinal, scale, or empty
     """
 
     title: str = ""
@@ -32,8 +32,13 @@ class Description:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
-    """A column (n,): its ``values``, texts perhaps as a categorical of them, or ``numbers`` in the fewest bytes, to be read as ``kind``."""
+class ColumnBuffer:
+    """Column in memory, (n,).
+
+    values: values, texts perhaps as a categorical
+    numbers: numbers in the fewest bytes, instead of ``values``
+    kind: data type with which ``numbers`` are to be read
+    """
 
     values: pd.Series | None = None
     numbers: NDArray[Any] | None = None
@@ -43,8 +48,8 @@ class Held:
         return len(self.series)
 
     @property
-    def size(self) -> int:
-        """How many bytes it takes."""
+    def n_bytes(self) -> int:
+        """Return how many bytes the column takes."""
         if self.values is not None:
             return int(self.values.memory_usage(index=False, deep=True))
         assert self.numbers is not None
@@ -52,92 +57,100 @@ class Held:
 
     @property
     def series(self) -> pd.Series:
-        """The values (n,)."""
+        """Return the values, (n,)."""
         if self.values is not None:
             return self.values
         assert self.numbers is not None
         return pd.Series(self.numbers.astype(self.kind, copy=False))
 
 
-class Reader(Protocol):
-    """What reads the columns of a file."""
+class ColumnReader(Protocol):
+    """Protocol of what reads the columns of a file."""
 
-    def gathered(self, names: Sequence[str], most_bytes: int) -> dict[str, Held]:
-        """The first columns of these names, all records, as many as so many bytes hold, one at least. Raises BadInput and MemoryError."""
+    def read_columns(self, names: Sequence[str], max_bytes: int) -> dict[str, ColumnBuffer]:
+        """Read the first columns of these names, all records, as many as ``max_bytes`` hold, at least one. Raises BadInput and MemoryError."""
 
 
 @dataclass(frozen=True)
-class _InMemory:
-    """The columns of a frame (n, k) by their names as text."""
+class _FrameColumns:
+    """Columns of a frame (n, k) in memory, by their names as text."""
 
-    columns: Mapping[str, Held]
+    columns: Mapping[str, ColumnBuffer]
 
-    def gathered(self, names: Sequence[str], _most_bytes: int) -> dict[str, Held]:
+    def read_columns(self, names: Sequence[str], _most_bytes: int) -> dict[str, ColumnBuffer]:
         return {name: self.columns[name] for name in names}
 
 
 @dataclass(frozen=True, eq=False)
 class RawTable:
-    """A table of a file, of any size; the columns that were read last stay in memory, as many as ``at_once_bytes`` hold.
+    """Table of a file of any size, whose columns are read on demand.
 
-    ``kept`` (n,) are the numbers, from 0, of the records that are meant, None where all are. ``descriptions`` are of the columns that have one;
-    ``tags`` (n, j) has, of columns with such, the kind of each missing value: ``.a``, ``._``; ``notes`` are to be told to who reads the file.
+    The columns that were read last stay in memory, as many as ``column_buffer_bytes`` hold.
+
+    names: names of the columns
+    reader: reader of the columns
+    all_records: number of records in the file
+    descriptions: descriptions of the columns that have one
+    tags: kind of each missing value (n, j), of the columns that have kinds: ``.a``, ``._``
+    notes: remarks for whoever reads the file
+    kept_records: numbers, from 0, of the records that are kept, (n,); None for all
+    buffered: columns in memory
     """
 
     names: tuple[str, ...]
-    reader: Reader
+    reader: ColumnReader
     all_records: int
-    descriptions: Mapping[str, Description] = field(default_factory=dict)
+    descriptions: Mapping[str, ColumnDescription] = field(default_factory=dict)
     tags: pd.DataFrame | None = None
     notes: tuple[str, ...] = ()
-    kept: NDArray[np.int64] | None = None
-    held: dict[str, Held] = field(default_factory=dict)
+    kept_records: NDArray[np.int64] | None = None
+    buffered: dict[str, ColumnBuffer] = field(default_factory=dict)
 
     @classmethod
-    def of(
+    def from_frame(
         cls,
         frame: pd.DataFrame,
-        descriptions: Mapping[str, Description] | None = None,
+        descriptions: Mapping[str, ColumnDescription] | None = None,
         tags: pd.DataFrame | None = None,
         notes: tuple[str, ...] = (),
     ) -> RawTable:
-        """The table that a frame (n, k) in memory is."""
+        """Create the table of a frame (n, k) in memory."""
         names = tuple(map(str, frame.columns))
-        columns = {name: Held(frame.iloc[:, i]) for i, name in enumerate(names)}
-        return cls(names, _InMemory(columns), len(frame), descriptions or {}, tags, notes)
+        columns = {name: ColumnBuffer(frame.iloc[:, i]) for i, name in enumerate(names)}
+        return cls(names, _FrameColumns(columns), len(frame), descriptions or {}, tags, notes)
 
     @classmethod
-    def read(
-        cls, reader: Reader, names: Sequence[str], descriptions: Mapping[str, Description] | None = None
+    def from_reader(
+        cls, reader: ColumnReader, names: Sequence[str], descriptions: Mapping[str, ColumnDescription] | None = None
     ) -> RawTable:
-        """The table whose columns ``reader`` reads; the first are read at once. Raises BadInput."""
-        held = reader.gathered(names, at_once_bytes())
-        return cls(tuple(names), reader, len(next(iter(held.values()), ())), descriptions or {}, held=held)
+        """Create the table whose columns ``reader`` reads; the first are read at once. Raises BadInput."""
+        held = reader.read_columns(names, column_buffer_bytes())
+        return cls(tuple(names), reader, len(next(iter(held.values()), ())), descriptions or {}, buffered=held)
 
     @property
     def records(self) -> int:
-        return self.all_records if self.kept is None else len(self.kept)
+        return self.all_records if self.kept_records is None else len(self.kept_records)
 
-    def columns(self, names: Sequence[str]) -> Iterator[tuple[str, pd.Series]]:
-        """The columns of these names, each with its values (n,), texts perhaps as a categorical of them. Raises BadInput."""
+    def iterate_columns(self, names: Sequence[str]) -> Iterator[tuple[str, pd.Series]]:
+        """Yield the columns of these names with their values (n,), texts perhaps as a categorical. Raises BadInput."""
         for i, name in enumerate(names):
-            if name not in self.held:
-                self.held.clear()
-                self.held.update(self.reader.gathered(names[i:], at_once_bytes()))
-            values = self.held[name].series
-            yield name, values if self.kept is None else values.iloc[self.kept]
+            if name not in self.buffered:
+                self.buffered.clear()
+                self.buffered.update(self.reader.read_columns(names[i:], column_buffer_bytes()))
+            values = self.buffered[name].series
+            yield name, values if self.kept_records is None else values.iloc[self.kept_records]
 
-    def frame_of(self, names: Sequence[str]) -> pd.DataFrame:
-        """Some of its columns, (n, j), with texts as text. Raises BadInput."""
-        columns = {name: decode_text_categorical(values) for name, values in self.columns(names)}
+    def frame_of_columns(self, names: Sequence[str]) -> pd.DataFrame:
+        """Return some of its columns, (n, j), with texts as text. Raises BadInput."""
+        columns = {name: decode_text_categorical(values) for name, values in self.iterate_columns(names)}
         return pd.DataFrame(columns) if columns else pd.DataFrame(index=range(self.records))
 
     @property
     def frame(self) -> pd.DataFrame:
-        """All of it, (n, k). Raises BadInput."""
-        return self.frame_of(self.names)
+        """Return the whole table, (n, k). Raises BadInput."""
+        return self.frame_of_columns(self.names)
 
-    def only(self, kept: NDArray[np.int64]) -> RawTable:
-        """The table of some of its records, by their numbers (m,), from 0, among those that are meant."""
-        own = kept if self.kept is None else self.kept[kept]
-        return replace(self, kept=own, tags=None if self.tags is None else self.tags.iloc[kept])
+    def keep_records(self, kept: NDArray[np.int64]) -> RawTable:
+        """Return the table of some of its records, by their numbers (m,), from 0, among those that are kept."""
+        own = kept if self.kept_records is None else self.kept_records[kept]
+        return replace(self, kept_records=own, tags=None if self.tags is None else self.tags.iloc[kept])

@@ -1,4 +1,4 @@
-"""The process that reads a file of a format that is read in a process of its own: bytes on standard input, a table or a refusal on standard output."""
+"""Process that reads a file of a format with ``subprocess``: bytes on standard input, a table or a refusal on standard output."""
 
 from __future__ import annotations
 
@@ -10,59 +10,59 @@ from contextlib import suppress
 from sfumato.engine.errors import BadInput
 
 from ..process import forbid_core_dumps
-from .file_formats import Asked, format_called
-from .foreign_files import DAMAGED, MADE, REFUSED, packed
-from .limits import bytes_for
+from .file_formats import ReadRequest, format_by_name
+from .foreign_files import DAMAGED_MESSAGE, REFUSAL_MARK, TABLE_MARK, table_to_bytes
+from .limits import allowed_read_bytes
 from .raw_tables import RawTable
-from .sources import Source
+from .sources import SourceFile
 
 
-def read_foreign(content: bytes, name: str, sheet: str = "") -> RawTable:
-    """The table in the bytes of a file of the format of this name.
+def read_foreign_table(content: bytes, name: str, sheet: str = "") -> RawTable:
+    """Read the table in the bytes of a file of the format of this name.
 
     Raises BadInput, in whose message ``{name}``, ``{plain}`` and ``{kind}`` stand for the file.
     """
     from .text_files import check_header
 
-    form = format_called(name)
-    if sheet and not form.sheets:
+    form = format_by_name(name)
+    if sheet and not form.has_sheets:
         raise BadInput("data.sheet", "{name} is {kind} file, which has no sheets; leave it out")
     try:
-        found = form.read(Source("{name}", content), Asked("", sheet=sheet))
+        found = form.read(SourceFile("{name}", content), ReadRequest("", sheet=sheet))
     except (BadInput, MemoryError):
         raise
     except Exception as error:  # noqa: BLE001  (whatever a parser raises, the file is what is wrong)
         if "memory" in str(error).lower() or "malloc" in str(error).lower():
             raise MemoryError from None
-        raise BadInput("", DAMAGED) from None
+        raise BadInput("", DAMAGED_MESSAGE) from None
     check_header(found.names, "{plain}", "")
     return found
 
 
-def _limit(size: int) -> None:
+def _limit_process(size: int) -> None:
     """Set limits on memory and files, and forbid core dumps."""
     forbid_core_dumps()
     with suppress(ImportError, ValueError, OSError):
         import resource
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_DATA, (bytes_for(size), resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_DATA, (allowed_read_bytes(size), resource.RLIM_INFINITY))
 
 
 def main() -> None:
-    """Read a file of the format that the first argument names, of a book the sheet that the second does."""
+    """Read a file of the format that the first argument names, and of a workbook the sheet that the second names."""
     content = sys.stdin.buffer.read()
     with os.fdopen(os.dup(1), "wb") as answers:
         os.dup2(2, 1)
-        _limit(len(content))
+        _limit_process(len(content))
         try:
-            answer = MADE + packed(read_foreign(content, sys.argv[1], sys.argv[2]))
+            answer = TABLE_MARK + table_to_bytes(read_foreign_table(content, sys.argv[1], sys.argv[2]))
         except BadInput as error:
-            answer = REFUSED + json.dumps({"place": error.place, "message": error.message}).encode()
+            answer = REFUSAL_MARK + json.dumps({"place": error.place, "message": error.message}).encode()
         except MemoryError:
-            size = f"{bytes_for(len(content)) / (1 << 30):.1f} GiB"
+            size = f"{allowed_read_bytes(len(content)) / (1 << 30):.1f} GiB"
             said = f"{{name}} does not fit into {size} of memory once it is read; read a part of it"
-            answer = REFUSED + json.dumps({"place": "", "message": said}).encode()
+            answer = REFUSAL_MARK + json.dumps({"place": "", "message": said}).encode()
         answers.write(answer)
 
 

@@ -1,4 +1,4 @@
-"""A sample of the records of a file, without replacement."""
+"""Sampling of the records of a file, without replacement."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.wording import agreeing_word, count_noun
 
 
-def drawn_records(records: int, sha256: str, data: DataSource, seed: int, key: bytes) -> list[int]:
-    """Which of so many records, from 0, a sample of ``data.sample`` of them has, ascending, by seed and key; ``sha256`` is the file's.
+def draw_sample(records: int, sha256: str, data: DataSource, seed: int, key: bytes) -> list[int]:
+    """Draw a sample of ``data.sample`` of so many records, by seed and key; returns their numbers from 0, ascending.
 
-    A keyed sample is bound to the file, the filter, and how many of how many records, so that two samples are the same or
+    A keyed sample is bound to the file (``sha256``), the filter, and how many of how many records, so that two samples are the same or
     independent; by the seed alone they can be the same but for one record. Raises BadInput.
     """
     size = data.sample or 0
@@ -27,8 +27,8 @@ def drawn_records(records: int, sha256: str, data: DataSource, seed: int, key: b
     return sorted(streams.generator("sample").choice(records, size, replace=False))
 
 
-def as_conformed(values: pd.Series, variable: Variable) -> pd.Series:
-    """The sampled values as if the file had had no others: levels that occur, whole counts where none is missing."""
+def conform_sampled_values(values: pd.Series, variable: Variable) -> pd.Series:
+    """Return the sampled values as if the file had no others: levels that occur, whole counts where none is missing."""
     if values.isna().all():
         raise BadInput(
             f"variables.{variable.name}", "no sampled record has a value; sample more, or leave the column out"

@@ -1,4 +1,4 @@
-"""Where a SAS transport file keeps its numbers, so that kinds of missing value can be read and written: ``.A`` to ``.Z`` and ``._``.
+"""Positions of the numbers in a SAS transport file, so that kinds of missing value can be read and written: ``.A`` to ``.Z`` and ``._``.
 
 Readers give all of them as one. In the file a missing number has 0x2E, a letter or 0x5F in its first byte and nothing in the others
 (SAS Institute, "The Record Layout of a Data Set in SAS Transport (XPORT) Format", TS-140; version 8: TS-140 revised).
@@ -15,36 +15,41 @@ from numpy.typing import NDArray
 
 _NAMESTR = re.compile(rb"HEADER RECORD\*{7}(?:NAMESTR|NAMSTV8) HEADER RECORD!{7}(\d{10})")
 _OBSERVATIONS = re.compile(rb"HEADER RECORD\*{7}(?:OBS  |OBSV8)   HEADER RECORD!{7}")
-LINE = 80
-SIZE = 140
-"""Bytes of what describes one variable."""
-SYSTEM = 0x2E
-KINDS = {code: f".{chr(code)}" for code in (*range(0x41, 0x5B), 0x5F)}
+HEADER_LINE_BYTES = 80
+NAMESTR_BYTES = 140
+"""Bytes of the description of one variable."""
+SYSTEM_MISSING = 0x2E
+MISSING_KINDS = {code: f".{chr(code)}" for code in (*range(0x41, 0x5B), 0x5F)}
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """Observations start at byte ``start``, each ``length`` bytes long; ``numbers`` are the places in one of its numeric variables, by name."""
+class TransportLayout:
+    """Positions of the numbers in a SAS transport file.
+
+    start: byte at which the observations begin
+    length: bytes of an observation
+    numbers: offset and width in an observation of each numeric variable, by name
+    """
 
     start: int
     length: int
     numbers: dict[str, tuple[int, int]]
 
 
-def layout(content: bytes) -> Layout | None:
-    """Where the first table of a transport file has its numbers; None where that cannot be made out."""
+def find_transport_layout(content: bytes) -> TransportLayout | None:
+    """Find where the first table of a transport file has its numbers; None where that cannot be determined."""
     described = _NAMESTR.search(content, 0, 1 << 16)
     if described is None:
         return None
     count = int(described[1])
-    first = (described.start() // LINE + 1) * LINE
-    records = _OBSERVATIONS.search(content, first + SIZE * count)
-    if records is None or not 0 < count <= len(content) // SIZE:
+    first = (described.start() // HEADER_LINE_BYTES + 1) * HEADER_LINE_BYTES
+    records = _OBSERVATIONS.search(content, first + NAMESTR_BYTES * count)
+    if records is None or not 0 < count <= len(content) // NAMESTR_BYTES:
         return None
     numbers: dict[str, tuple[int, int]] = {}
     length = 0
     for i in range(count):
-        one = content[first + i * SIZE : first + (i + 1) * SIZE]
+        one = content[first + i * NAMESTR_BYTES : first + (i + 1) * NAMESTR_BYTES]
         kind, _, width = struct.unpack(">hhh", one[:6])
         place = struct.unpack(">i", one[84:88])[0]
         long_name = one[88:120].rstrip(b" \0")
@@ -54,12 +59,12 @@ def layout(content: bytes) -> Layout | None:
         if kind == 1:
             numbers[name] = (place, width)
         length += width
-    return Layout(records.start() + LINE, length, numbers)
+    return TransportLayout(records.start() + HEADER_LINE_BYTES, length, numbers)
 
 
-def kinds_of_missing(content: bytes, records: int) -> dict[str, NDArray[np.object_]]:
-    """The kind of each missing number (records,) of the variables that have other kinds than ``.``; elsewhere None."""
-    found = layout(content)
+def read_missing_kinds(content: bytes, records: int) -> dict[str, NDArray[np.object_]]:
+    """Return the kind of each missing number (records,) of the variables that have other kinds than ``.``; elsewhere None."""
+    found = find_transport_layout(content)
     if found is None or found.start + records * found.length > len(content):
         return {}
     table = np.frombuffer(content, dtype=np.uint8, count=records * found.length, offset=found.start)
@@ -70,23 +75,25 @@ def kinds_of_missing(content: bytes, records: int) -> dict[str, NDArray[np.objec
         empty = ~table[:, place + 1 : place + width].any(axis=1)
         tagged = empty & (((first >= 0x41) & (first <= 0x5A)) | (first == 0x5F))
         if tagged.any():
-            kinds[name] = np.array([KINDS[code] if is_one else None for code, is_one in zip(first.tolist(), tagged.tolist(), strict=True)], dtype=object)  # fmt: skip
+            kinds[name] = np.array([MISSING_KINDS[code] if is_one else None for code, is_one in zip(first.tolist(), tagged.tolist(), strict=True)], dtype=object)  # fmt: skip
     return kinds
 
 
-def with_kinds(content: bytes, kinds: dict[str, NDArray[np.object_]], records: int) -> bytes:
-    """The file with these kinds (records,), None where it is ``.``, in the places of missing numbers. Raises ValueError where it has none there."""
-    found = layout(content)
+def write_missing_kinds(content: bytes, kinds: dict[str, NDArray[np.object_]], records: int) -> bytes:
+    """Write kinds (records,) in place of missing numbers and return the file; None stands for ``.``. Raises ValueError where a number is
+    not missing.
+    """
+    found = find_transport_layout(content)
     if found is None or found.start + records * found.length > len(content):
         raise ValueError("the file is not laid out as expected")
     written = bytearray(content)
-    codes = {kind: code for code, kind in KINDS.items()}
+    codes = {kind: code for code, kind in MISSING_KINDS.items()}
     for name, of_each in kinds.items():
         place, width = found.numbers[name]
         for i, kind in enumerate(of_each):
             if kind is not None:
                 at = found.start + i * found.length + place
-                if written[at] != SYSTEM or any(written[at + 1 : at + width]):
+                if written[at] != SYSTEM_MISSING or any(written[at + 1 : at + width]):
                     raise ValueError(f"record {i + 1} has a value")
                 written[at] = codes[kind]
     return bytes(written)

@@ -1,4 +1,4 @@
-"""A file of any size: its name, its bytes, and what is to be known of all of them. Untrusted: the file."""
+"""Source files of any size: name, bytes, and properties of all bytes. Untrusted: the file."""
 
 from __future__ import annotations
 
@@ -19,31 +19,34 @@ from sfumato.engine.errors import BadInput
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PIECE = 1 << 22
-HEAD_BYTES = 1 << 23
+PIECE_BYTES = 1 << 22
+SOURCE_HEAD_BYTES = 1 << 23
 MINUS_ZERO = re.compile(rb"-(?<![0-9A-Za-z]-)0+(?![0-9.eE])")
-OPENED = Path("/proc/self/fd")
+OPEN_FILES_FOLDER = Path("/proc/self/fd")
 """Where the system names the files that a process has open."""
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
-    """What is to be known of all bytes of a text before the first is read as a table.
+class ByteSurvey:
+    """Properties of all bytes of a text, known before the first is read as a table.
 
-    ``plain``: all are ASCII. ``lines``: a line ends with a line feed somewhere. ``minus_zero``: a cell may be ``-0``, which is another number where
-    its column is read as whole ones than where it is not.
+    is_utf8: all are valid UTF-8
+    is_ascii: all are ASCII
+    has_null_bytes: some byte is 0
+    has_line_feeds: some line ends with a line feed
+    may_have_minus_zero: a cell may be ``-0``, which is another number where its column is read as whole numbers than where it is not
     """
 
-    utf8: bool = True
-    plain: bool = True
-    zeros: bool = False
-    lines: bool = False
-    minus_zero: bool = False
+    is_utf8: bool = True
+    is_ascii: bool = True
+    has_null_bytes: bool = False
+    has_line_feeds: bool = False
+    may_have_minus_zero: bool = False
 
 
 @dataclass
-class Surveyor:
-    """Makes a ``Survey`` of the bytes that it is shown, in order; ``done`` after the last."""
+class ByteScanner:
+    """Scanner that makes a ``ByteSurvey`` of bytes given in order."""
 
     _decoder: Any = field(default_factory=codecs.getincrementaldecoder("utf-8"))
     _utf8: bool = True
@@ -53,8 +56,8 @@ class Surveyor:
     _minus_zero: bool = False
     _last: bytes = b""
 
-    def see(self, piece: bytes) -> None:
-        """Look at the next bytes."""
+    def scan_piece(self, piece: bytes) -> None:
+        """Scan the next bytes."""
         plain = piece.isascii()
         self._plain &= plain
         if self._utf8 and not (plain and self._decoder.getstate()[0] == b""):
@@ -70,115 +73,119 @@ class Surveyor:
         except UnicodeDecodeError:
             self._utf8 = False
 
-    def done(self) -> Survey:
+    def finish_survey(self) -> ByteSurvey:
         if self._utf8:
             self._decode(b"", final=True)
-        return Survey(self._utf8, self._plain, self._zeros, self._lines, self._minus_zero)
+        return ByteSurvey(self._utf8, self._plain, self._zeros, self._lines, self._minus_zero)
 
 
-def surveyed(pieces: Iterable[bytes]) -> Survey:
-    """What is to be known of these bytes."""
-    surveyor = Surveyor()
+def survey_bytes(pieces: Iterable[bytes]) -> ByteSurvey:
+    """Return the properties of these bytes."""
+    surveyor = ByteScanner()
     for piece in pieces:
-        surveyor.see(piece)
-    return surveyor.done()
+        surveyor.scan_piece(piece)
+    return surveyor.finish_survey()
 
 
 class OpenedFile:
-    """A plain file that was opened once: whoever reads it reads what is opened, whatever its name says then."""
+    """Plain file that is opened once: whoever reads it reads what was opened, whatever its name refers to later."""
 
     def __init__(self, file: BufferedReader) -> None:
-        self._file, self._stamp = file, _stamp(file)
+        self._file, self._stamp = file, _file_stamp(file)
         self.size = self._stamp[0]
         weakref.finalize(self, file.close)  # who reads the file no more closes it
 
     @property
     def path(self) -> Path:
-        """Where what is opened can be read, if there is such a place."""
-        return OPENED / str(self._file.fileno())
+        """Return the path at which the opened file can be read, if there is one."""
+        return OPEN_FILES_FOLDER / str(self._file.fileno())
 
-    def at(self, start: int, size: int) -> bytes:
-        """At most so many bytes from ``start``, wherever another reader is."""
+    def read_at(self, start: int, size: int) -> bytes:
+        """Read at most ``size`` bytes from ``start``, independent of other readers."""
         return os.pread(self._file.fileno(), size, start)
 
     @property
-    def changed(self) -> bool:
-        return _stamp(self._file) != self._stamp
+    def has_changed(self) -> bool:
+        return _file_stamp(self._file) != self._stamp
 
 
-def _stamp(file: BufferedReader) -> tuple[int, ...]:
+def _file_stamp(file: BufferedReader) -> tuple[int, ...]:
     found = os.fstat(file.fileno())
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 @dataclass(frozen=True)
-class Source:
-    """A file's name and bytes, so that what is hashed is what is parsed: in memory, or in a large file that stays open and must not change."""
+class SourceFile:
+    """Name and bytes of a file, so that what is hashed is what is parsed.
+
+    name: name of the file
+    data: its bytes, or a large file that stays open and must not change
+    """
 
     name: str
-    held: bytes | OpenedFile
+    data: bytes | OpenedFile
 
     @property
     def size(self) -> int:
-        """How many bytes there are."""
-        return len(self.held) if isinstance(self.held, bytes) else self.held.size
+        """Return the number of bytes."""
+        return len(self.data) if isinstance(self.data, bytes) else self.data.size
 
     @property
     def content(self) -> bytes:
-        """All of its bytes. Raises BadInput."""
-        if isinstance(self.held, bytes):
-            return self.held
-        content = b"".join(self.pieces())
+        """Return all bytes. Raises BadInput."""
+        if isinstance(self.data, bytes):
+            return self.data
+        content = b"".join(self.iterate_pieces())
         self.check_unchanged()
         return content
 
-    def pieces(self) -> Iterator[bytes]:
-        """The bytes from the beginning, some at a time."""
+    def iterate_pieces(self) -> Iterator[bytes]:
+        """Yield the bytes from the beginning, some at a time."""
         at = 0
-        while piece := self._at(at, PIECE):
+        while piece := self._read_at(at, PIECE_BYTES):
             yield piece
             at += len(piece)
 
-    def _at(self, start: int, size: int) -> bytes:
-        return self.held[start : start + size] if isinstance(self.held, bytes) else self.held.at(start, size)
+    def _read_at(self, start: int, size: int) -> bytes:
+        return self.data[start : start + size] if isinstance(self.data, bytes) else self.data.read_at(start, size)
 
     @property
     def head(self) -> bytes:
-        """The bytes by which it is known how to read the file: all of them, of more than ``HEAD_BYTES`` the whole lines among the first."""
-        head = self._at(0, HEAD_BYTES)
+        """Return the bytes by which it is decided how to read the file: all, or the whole lines among the first ``SOURCE_HEAD_BYTES``."""
+        head = self._read_at(0, SOURCE_HEAD_BYTES)
         return head if self.size <= len(head) else head[: head.rfind(b"\n") + 1] or head
 
     @cached_property
-    def _passed(self) -> tuple[str, Survey]:
-        found, surveyor = hashlib.sha256(), Surveyor()
-        for piece in self.pieces():
+    def _hash_and_survey(self) -> tuple[str, ByteSurvey]:
+        found, surveyor = hashlib.sha256(), ByteScanner()
+        for piece in self.iterate_pieces():
             found.update(piece)
-            surveyor.see(piece)
+            surveyor.scan_piece(piece)
         self.check_unchanged()
-        return found.hexdigest(), surveyor.done()
+        return found.hexdigest(), surveyor.finish_survey()
 
     @property
     def sha256(self) -> str:
-        """The hash of the bytes."""
-        return self._passed[0]
+        """Return the hash of the bytes."""
+        return self._hash_and_survey[0]
 
     @property
-    def survey(self) -> Survey:
-        """What is to be known of all of the bytes."""
-        return self._passed[1]
+    def survey(self) -> ByteSurvey:
+        """Return the properties of all bytes."""
+        return self._hash_and_survey[1]
 
     @property
-    def whole(self) -> str:
-        """What all of the bytes are: "ascii", "utf-8" or "other"."""
-        return "ascii" if self.survey.plain else "utf-8" if self.survey.utf8 else "other"
+    def text_class(self) -> str:
+        """Return what all of the bytes are: "ascii", "utf-8" or "other"."""
+        return "ascii" if self.survey.is_ascii else "utf-8" if self.survey.is_utf8 else "other"
 
-    def opened(self) -> pa.NativeFile:
-        """The bytes as a file of Arrow's. Raises OSError."""
+    def open_with_arrow(self) -> pa.NativeFile:
+        """Open the bytes as a file of Arrow's. Raises OSError."""
         import pyarrow as pa
 
-        return pa.BufferReader(self.held) if isinstance(self.held, bytes) else pa.OSFile(str(self.held.path))
+        return pa.BufferReader(self.data) if isinstance(self.data, bytes) else pa.OSFile(str(self.data.path))
 
     def check_unchanged(self) -> None:
-        """Hold that the file is the one that was opened. Raises BadInput."""
-        if not isinstance(self.held, bytes) and self.held.changed:
+        """Raise BadInput where the file is not the one that was opened."""
+        if not isinstance(self.data, bytes) and self.data.has_changed:
             raise BadInput("data.file", f'"{self.name}" changed while it was read; read it again when it is written')

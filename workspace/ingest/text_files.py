@@ -1,4 +1,4 @@
-"""How a text writes a table: its header, its rows, and what its cells mean, as a format says, or as the first line shows. Untrusted: the bytes."""
+"""Parsing of text tables: header, rows and the meaning of cells, as a format says, or as the first line shows. Untrusted: the bytes."""
 
 from __future__ import annotations
 
@@ -22,97 +22,104 @@ from sfumato.engine.recipe.text_format import TextFormat
 from sfumato.engine.wording import count_noun
 
 from .dialects import split_rows
-from .limits import MOST_COLUMNS
-from .number_signs import number
+from .limits import MAX_COLUMNS
+from .number_signs import parse_number
 
-LONGEST_ROW = 1 << 22
-ROWS_AT_ONCE = 10_000
-NAMES = "the first line must hold a name for each column"
-UNPARSED = "a quotation mark is opened and not closed, or a row is longer than 4 MB"
+MAX_ROW_BYTES = 1 << 22
+ROWS_PER_WRITE = 10_000
+NAMES_RULE = "the first line must hold a name for each column"
+UNPARSED_MESSAGE = "a quotation mark is opened and not closed, or a row is longer than 4 MB"
 
 
-def levels_of(schema: Schema | None) -> set[str]:
-    """The columns that stay text, since the schema gives them levels."""
+def columns_with_levels(schema: Schema | None) -> set[str]:
+    """Return the columns that stay text, since the schema gives them levels."""
     return {v.name for v in schema if v.kind.has_levels} if schema is not None else set()
 
 
-def header_of(content: bytes, name: str, form: TextFormat | None, place: str) -> tuple[list[str], str]:
-    """The names of the columns and the separator, of bytes in UTF-8 that begin a file. Raises BadInput."""
-    header, separator = _header(content, name, form, place) if form else _header_of_first_line(content, name, place)
+def read_header(content: bytes, name: str, form: TextFormat | None, place: str) -> tuple[list[str], str]:
+    """Return the names of the columns and the separator, of bytes in UTF-8 that begin a file. Raises BadInput."""
+    header, separator = (
+        _header_by_format(content, name, form, place) if form else _header_of_first_line(content, name, place)
+    )
     check_header(header, name, place)
     return header, separator
 
 
-def read_column(
+def parse_column(
     cells: bytes, name: str, column: str, form: TextFormat | None, levels: set[str], place: str
 ) -> pd.Series:
-    """The column (n,) whose cells, one quoted a line, are these. Raises BadInput."""
+    """Parse the column (n,) whose cells, one quoted a line, are these. Raises BadInput."""
     said = form or TextFormat()
     all_text = said.trim or (said.decimal, said.thousands) != (".", "")
     alone = replace(said, quote='"', delimiter=",", header=False)
     as_text = {column} if all_text or column in levels else set()
-    frame = _parsed(cells, name, [column], ",", alone, as_text, place)
-    return as_written(frame, form, levels)[column]
+    frame = _parse_csv(cells, name, [column], ",", alone, as_text, place)
+    return convert_texts(frame, form, levels)[column]
 
 
-def as_written(frame: pd.DataFrame, form: TextFormat | None, levels: set[str]) -> pd.DataFrame:
-    """The table with the numbers that its texts write."""
+def convert_texts(frame: pd.DataFrame, form: TextFormat | None, levels: set[str]) -> pd.DataFrame:
+    """Return the table with the numbers that its texts write."""
     said, header = form or TextFormat(), list(frame.columns)
     signs = (said.decimal, said.thousands) != (".", "")
     if said.trim:
-        frame = _trimmed(frame, said.missing)
+        frame = _trim_cells(frame, said.missing)
     else:
         frame = frame.assign(
-            **{column: found for column in header if (found := _filtered(frame[column], said)) is not None}
+            **{column: found for column in header if (found := _mask_missing_texts(frame[column], said)) is not None}
         )
     if signs or said.trim:
-        return frame.assign(**{column: _numbers(frame[column], said) for column in header if column not in levels})
+        return frame.assign(
+            **{column: _parse_numbers(frame[column], said) for column in header if column not in levels}
+        )
     commas = [] if form else [column for column in header if column not in levels and has_decimal_commas(frame[column])]
     return frame.assign(**{column: read_numbers(frame[column]) for column in commas})
 
 
-def _filtered(values: pd.Series, form: TextFormat) -> pd.Series | None:
-    """A column of text without the texts that stand for no value, which pandas leaves where a whole number of 2^64 or more comes before all else; None where there are none."""
+def _mask_missing_texts(values: pd.Series, form: TextFormat) -> pd.Series | None:
+    """Mask the texts that stand for a missing value; None where there are none or the column is not text.
+
+    pandas leaves them where a whole number of 2^64 or more comes before all else.
+    """
     if not isinstance(values.dtype, pd.StringDtype):
         return None
     empty = values.isin(["", *form.missing])
     return values.mask(empty) if empty.any() else None
 
 
-def not_utf8(name: str, place: str) -> BadInput:
-    """What is wrong with a file that is not UTF-8."""
+def not_utf8_error(name: str, place: str) -> BadInput:
+    """Return the error for a file that is not UTF-8."""
     found = "or say its encoding under [data.format] of a recipe: sfumato import FILE --preview finds it"
     return BadInput(place, f'"{name}" is not UTF-8 text; save it as UTF-8, {found}')
 
 
-def not_text_in(name: str, encoding: str) -> BadInput:
-    """What is wrong with a file that is not in the encoding that is said."""
+def wrong_encoding_error(name: str, encoding: str) -> BadInput:
+    """Return the error for a file that is not in the given encoding."""
     return BadInput("data.format.encoding", f'"{name}" is not text in {encoding}; say another')
 
 
-def as_commas(form: TextFormat) -> TextFormat:
-    """How a table is split whose cells runs of blanks separated, once it is written by ``in_commas``."""
+def comma_format(form: TextFormat) -> TextFormat:
+    """Return the format of a table of blank-separated cells once ``rewrite_with_commas`` has written it."""
     return replace(form, delimiter="\t" if form.decimal == "," else ",", quote='"', skip=0)
 
 
-def in_commas(lines: Iterable[str], name: str, form: TextFormat, place: str) -> Iterator[bytes]:
-    """The lines of a table whose cells runs of blanks separate, written with commas, many at once. Raises BadInput."""
+def rewrite_with_commas(lines: Iterable[str], name: str, form: TextFormat, place: str) -> Iterator[bytes]:
+    """Write the lines of a blank-separated table with commas, many at once. Raises BadInput."""
     plain = (line.replace("\t", " ").strip(" \r\n") + "\n" for line in lines)
     out = io.StringIO(newline="")
-    writer = csv.writer(out, delimiter=as_commas(form).delimiter, lineterminator="\n")
+    writer = csv.writer(out, delimiter=comma_format(form).delimiter, lineterminator="\n")
     rows = (row for row in split_rows(plain, " ", form.quote, skip_blanks=True) if row)
     try:
-        while some := list(itertools.islice(rows, ROWS_AT_ONCE)):
+        while some := list(itertools.islice(rows, ROWS_PER_WRITE)):
             writer.writerows(some)
             yield out.getvalue().encode("utf-8")
             out.seek(0)
             out.truncate()
     except csv.Error:
-        raise BadInput(place, f'"{name}" is not a table: {UNPARSED}') from None
+        raise BadInput(place, f'"{name}" is not a table: {UNPARSED_MESSAGE}') from None
 
 
-def lines_apart(pieces: Iterable[bytes]) -> Iterator[str]:
-    """The lines of bytes in UTF-8, each with the line feed that ends it."""
+def split_lines(pieces: Iterable[bytes]) -> Iterator[str]:
+    """Yield the lines of bytes in UTF-8, each with the line feed that ends it."""
     decoder, rest = codecs.getincrementaldecoder("utf-8")(), ""
     for piece in pieces:
         *whole, rest = (rest + decoder.decode(piece)).split("\n")
@@ -121,9 +128,9 @@ def lines_apart(pieces: Iterable[bytes]) -> Iterator[str]:
         yield rest
 
 
-def _header(content: bytes, name: str, form: TextFormat, place: str) -> tuple[list[str], str]:
-    """The names of the columns and the separator, as the format says."""
-    text = io.StringIO(content[: 2 * LONGEST_ROW].decode("utf-8", "ignore"), newline="")
+def _header_by_format(content: bytes, name: str, form: TextFormat, place: str) -> tuple[list[str], str]:
+    """Return the names of the columns and the separator, as the format says."""
+    text = io.StringIO(content[: 2 * MAX_ROW_BYTES].decode("utf-8", "ignore"), newline="")
     try:
         rows = split_rows(text, form.delimiter, form.quote, skip_blanks=form.trim)
         first: list[str] = next((row for row in rows if row), [])
@@ -139,44 +146,49 @@ def _header(content: bytes, name: str, form: TextFormat, place: str) -> tuple[li
 def _header_of_first_line(content: bytes, name: str, place: str) -> tuple[list[str], str]:
     first = content.partition(b"\n")[0].decode("utf-8", "ignore").rstrip("\r")  # a longer line is cut
     separator = max(",\t;|", key=first.count)
-    if first.count(separator) == 0 and _names_nothing(first):
+    if first.count(separator) == 0 and _cannot_be_name(first):
         raise BadInput(place, f'"{name}" is not a table: its first line names no columns')
     try:
-        return _unquoted(next(csv.reader([first], delimiter=separator, strict=True))), separator
+        return _remove_apostrophes(next(csv.reader([first], delimiter=separator, strict=True))), separator
     except csv.Error:
         raise BadInput(place, f'"{name}" is not a table: its first line cannot be split into names') from None
 
 
-def _names_nothing(line: str) -> bool:
-    """Whether a line without a separator cannot be the header of a one-column table."""
+def _cannot_be_name(line: str) -> bool:
+    """Return whether a line without a separator cannot be the header of a one-column table."""
     return not line.strip() or len(line) > 200 or any(sign in line for sign in "{}<>")
 
 
-def _unquoted(header: list[str]) -> list[str]:
-    """The names of a header; where apostrophes stand around every one of them, without these."""
+def _remove_apostrophes(header: list[str]) -> list[str]:
+    """Return the names of a header, without apostrophes where these surround every name."""
     quoted = all(len(name) > 2 and name[0] == name[-1] == "'" for name in header)
     return [name[1:-1] for name in header] if quoted else header
 
 
 def check_header(header: Sequence[str], name: str, place: str) -> None:
-    """BadInput where the names cannot be used. None is quoted where it may be a value: without a header a record stands there."""
-    if len(header) > MOST_COLUMNS:
+    """Raise BadInput where the names cannot be used.
+
+    None is quoted where it may be a value: without a header a record stands there.
+    """
+    if len(header) > MAX_COLUMNS:
         raise BadInput(
             place,
-            f'"{name}" has {count_noun(len(header), "column")}; at most {MOST_COLUMNS:,} can be read: leave some out',
+            f'"{name}" has {count_noun(len(header), "column")}; at most {MAX_COLUMNS:,} can be read: leave some out',
         )
     first: dict[str, int] = {}
     for i, column in enumerate(header, start=1):
         if not column.isprintable():
-            raise BadInput(place, f'the name of column {i} of "{name}" has characters that cannot be printed; {NAMES}')
+            raise BadInput(
+                place, f'the name of column {i} of "{name}" has characters that cannot be printed; {NAMES_RULE}'
+            )
         if (earlier := first.setdefault(column, i)) != i:
             if looks_like_header(header):
                 raise BadInput(place, f'"{name}" has two columns called "{column}"')
-            raise BadInput(place, f'columns {earlier} and {i} of "{name}" have the same name; {NAMES}')
+            raise BadInput(place, f'columns {earlier} and {i} of "{name}" have the same name; {NAMES_RULE}')
 
 
 def check_rows(file: pa.NativeFile, name: str, columns: int, separator: str, quote: str, place: str) -> int:
-    """How many rows there are, with the header. BadInput when one has more or fewer fields: pandas would cut the one and fill the other."""
+    """Count the rows, header included. Raises BadInput where one has more or fewer fields: pandas would cut or fill it."""
     wrong: list[csv_reader.InvalidRow] = []
 
     def count(row: csv_reader.InvalidRow) -> str:
@@ -188,7 +200,7 @@ def check_rows(file: pa.NativeFile, name: str, columns: int, separator: str, quo
     try:
         with csv_reader.open_csv(
             file,
-            csv_reader.ReadOptions(use_threads=False, column_names=names, block_size=LONGEST_ROW),
+            csv_reader.ReadOptions(use_threads=False, column_names=names, block_size=MAX_ROW_BYTES),
             csv_reader.ParseOptions(
                 delimiter=separator, quote_char=quote or False, newlines_in_values=True, invalid_row_handler=count
             ),
@@ -196,7 +208,7 @@ def check_rows(file: pa.NativeFile, name: str, columns: int, separator: str, quo
         ) as batches:
             rows = sum(len(batch) for batch in batches)
     except pa.ArrowInvalid:
-        raise BadInput(place, f'"{name}" is not a table: {UNPARSED}') from None
+        raise BadInput(place, f'"{name}" is not a table: {UNPARSED_MESSAGE}') from None
     if wrong:
         first = wrong[0]
         raise BadInput(
@@ -207,16 +219,18 @@ def check_rows(file: pa.NativeFile, name: str, columns: int, separator: str, quo
     return rows
 
 
-def _parsed(
+def _parse_csv(
     content: bytes, name: str, header: list[str], separator: str, form: TextFormat, as_text: set[str], place: str
 ) -> pd.DataFrame:
-    with unparsed(name, place):
-        frame: pd.DataFrame = pd.read_csv(io.BytesIO(content), **options(header, separator, form, as_text))
+    with translate_parser_errors(name, place):
+        frame: pd.DataFrame = pd.read_csv(io.BytesIO(content), **read_csv_options(header, separator, form, as_text))
     return frame
 
 
-def options(header: Sequence[str], separator: str, form: TextFormat, as_text: Collection[str]) -> dict[str, Any]:
-    """How pandas is told to read a table of text in UTF-8: the columns ``as_text`` as they are written, the others as numbers where they are."""
+def read_csv_options(
+    header: Sequence[str], separator: str, form: TextFormat, as_text: Collection[str]
+) -> dict[str, Any]:
+    """Return the options with which pandas reads a text table in UTF-8: columns ``as_text`` as written, others as numbers where they are."""
     return {
         "sep": separator,
         "header": 0 if form.header else None,
@@ -235,8 +249,8 @@ def options(header: Sequence[str], separator: str, form: TextFormat, as_text: Co
 
 
 @contextmanager
-def unparsed(name: str, place: str) -> Iterator[None]:
-    """BadInput where pandas cannot parse what is read within the block, MemoryError where memory does not suffice."""
+def translate_parser_errors(name: str, place: str) -> Iterator[None]:
+    """Raise BadInput where pandas cannot parse what is read within the block, MemoryError where memory does not suffice."""
     try:
         yield
     except BadInput:
@@ -244,22 +258,22 @@ def unparsed(name: str, place: str) -> Iterator[None]:
     except pd.errors.ParserError as error:
         if "out of memory" in str(error):
             raise MemoryError from None
-        raise BadInput(place, f'"{name}" is not a table: {UNPARSED}') from None
+        raise BadInput(place, f'"{name}" is not a table: {UNPARSED_MESSAGE}') from None
     except MemoryError:
         raise
     except (pd.errors.EmptyDataError, pd.errors.ParserWarning, ValueError):
-        raise BadInput(place, f'"{name}" is not a table: {UNPARSED}') from None
+        raise BadInput(place, f'"{name}" is not a table: {UNPARSED_MESSAGE}') from None
 
 
-def _trimmed(frame: pd.DataFrame, missing: Sequence[str]) -> pd.DataFrame:
+def _trim_cells(frame: pd.DataFrame, missing: Sequence[str]) -> pd.DataFrame:
     stripped = {column: frame[column].str.strip() for column in frame}
     return pd.DataFrame({column: values.mask(values.isin(["", *missing])) for column, values in stripped.items()})
 
 
-def _numbers(values: pd.Series, form: TextFormat) -> pd.Series:
-    """A column of text (n,) as numbers where the format's signs make every cell one; otherwise as it is."""
+def _parse_numbers(values: pd.Series, form: TextFormat) -> pd.Series:
+    """Return a column of text (n,) as numbers where the format's signs make every cell one; otherwise unchanged."""
     codes, texts = pd.factorize(values)
-    found = [number(text, form.decimal, form.thousands) for text in texts]
+    found = [parse_number(text, form.decimal, form.thousands) for text in texts]
     if not found or any(one is None for one in found):
         return values
     numbers = pd.Series(found, dtype="float64").reindex(range(-1, len(found))).to_numpy()[codes + 1]

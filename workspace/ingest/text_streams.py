@@ -1,4 +1,4 @@
-"""The bytes of a file of text as they stream by: in UTF-8, with the ends of lines that pandas knows, without what stands before the table.
+"""Streams of the bytes of a text file: in UTF-8, with the line ends that pandas knows, without the lines before the table.
 
 Untrusted: the bytes.
 """
@@ -12,14 +12,17 @@ from dataclasses import dataclass
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.text_format import TextFormat
 
-from .sources import Survey, surveyed
-from .text_files import as_commas, in_commas, lines_apart, not_text_in, not_utf8
+from .sources import ByteSurvey, survey_bytes
+from .text_files import comma_format, not_utf8_error, rewrite_with_commas, split_lines, wrong_encoding_error
 
 Pieces = Callable[[], Iterator[bytes]]
 
 
 class PieceStream:
-    """Pieces of bytes as a file that is read from beginning to end. Nothing of Python's own, which pandas would decode and encode again."""
+    """Pieces of bytes as a file that is read from beginning to end.
+
+    No text file of Python's own, which pandas would decode and encode again.
+    """
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = iter(pieces)
@@ -30,7 +33,7 @@ class PieceStream:
         return self._pieces
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes, at most ``size``, none at the end; all that are left where it is negative."""
+        """Return the next bytes, at most ``size``, none at the end; all that are left where it is negative."""
         if size < 0:
             left, self._rest = b"".join([self._rest, *self._pieces]), memoryview(b"")
             return left
@@ -51,18 +54,23 @@ class PieceStream:
 
 @dataclass(frozen=True)
 class TableText:
-    """The text of a table in UTF-8: ``pieces`` begins from its beginning again; ``form`` splits it."""
+    """Text of a table in UTF-8.
+
+    pieces: yields the bytes from the beginning, each time it is called
+    form: format that splits it
+    survey: properties of its bytes
+    """
 
     pieces: Pieces
     form: TextFormat
-    survey: Survey
+    survey: ByteSurvey
 
     def open(self) -> PieceStream:
-        """The bytes as a file."""
+        """Open the bytes as a file."""
         return PieceStream(self.pieces())
 
-    def head(self, size: int) -> bytes:
-        """The first bytes, as many whole lines as ``size`` holds where it holds one."""
+    def first_lines(self, size: int) -> bytes:
+        """Return the first bytes, as many whole lines as ``size`` holds where it holds one."""
         found = b""
         for piece in self.pieces():
             found += piece
@@ -71,23 +79,23 @@ class TableText:
         return found
 
 
-def table_text(raw: Pieces, name: str, form: TextFormat, place: str, seen: Survey) -> TableText:
-    """The text of a table whose file has these bytes, of which ``seen`` was seen. Raises BadInput, later too where the bytes are no text."""
-    pieces, survey = raw, seen
+def prepare_text(raw: Pieces, name: str, form: TextFormat, place: str, file_survey: ByteSurvey) -> TableText:
+    """Prepare the text of a table whose file has these bytes. Raises BadInput, later too where the bytes are no text."""
+    pieces, survey = raw, file_survey
     if codecs.lookup(form.encoding).name not in ("utf-8", "ascii"):
-        pieces = lambda: _in_utf8(raw(), form.encoding, name)  # noqa: E731
-        survey = surveyed(pieces())
-    elif not seen.utf8:
-        raise not_utf8(name, place)
-    if survey.zeros:
+        pieces = lambda: _convert_to_utf8(raw(), form.encoding, name)  # noqa: E731
+        survey = survey_bytes(pieces())
+    elif not file_survey.is_utf8:
+        raise not_utf8_error(name, place)
+    if survey.has_null_bytes:
         raise BadInput(place, f'"{name}" is not a table that can be read: it holds bytes that no text has')
-    steps: list[Callable[[Iterator[bytes]], Iterator[bytes]]] = [_without_mark]
-    if not survey.lines:
+    steps: list[Callable[[Iterator[bytes]], Iterator[bytes]]] = [_remove_byte_order_mark]
+    if not survey.has_line_feeds:
         steps.append(lambda some: (piece.replace(b"\r", b"\n") for piece in some))
     if form.skip:
-        steps.append(lambda some: _without_lines(some, form.skip))
+        steps.append(lambda some: _skip_lines(some, form.skip))
     if form.delimiter == " ":
-        steps.append(lambda some: in_commas(lines_apart(some), name, form, place))
+        steps.append(lambda some: rewrite_with_commas(split_lines(some), name, form, place))
 
     def made() -> Iterator[bytes]:
         found = pieces()
@@ -95,20 +103,20 @@ def table_text(raw: Pieces, name: str, form: TextFormat, place: str, seen: Surve
             found = step(found)
         return found
 
-    return TableText(made, as_commas(form) if form.delimiter == " " else form, survey)
+    return TableText(made, comma_format(form) if form.delimiter == " " else form, survey)
 
 
-def _in_utf8(pieces: Iterator[bytes], encoding: str, name: str) -> Iterator[bytes]:
+def _convert_to_utf8(pieces: Iterator[bytes], encoding: str, name: str) -> Iterator[bytes]:
     decoder = codecs.getincrementaldecoder(encoding)()
     try:
         for piece in pieces:
             yield decoder.decode(piece).encode("utf-8")
         yield decoder.decode(b"", final=True).encode("utf-8")
     except UnicodeError:
-        raise not_text_in(name, encoding) from None
+        raise wrong_encoding_error(name, encoding) from None
 
 
-def _without_mark(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _remove_byte_order_mark(pieces: Iterator[bytes]) -> Iterator[bytes]:
     first = b""
     for piece in pieces:
         first += piece
@@ -118,8 +126,8 @@ def _without_mark(pieces: Iterator[bytes]) -> Iterator[bytes]:
     yield from pieces
 
 
-def _without_lines(pieces: Iterator[bytes], skip: int) -> Iterator[bytes]:
-    """Without so many lines before the table."""
+def _skip_lines(pieces: Iterator[bytes], skip: int) -> Iterator[bytes]:
+    """Leave out so many lines before the table."""
     left = skip
     for piece in pieces:
         rest = piece

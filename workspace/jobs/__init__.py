@@ -1,1 +1,1 @@
-"""Runs and their tasks: the queue, the worker, its processes, and one task done."""
+"""Runs and their tasks: the queue, the worker, its processes, and the computation of one task."""

@@ -1,4 +1,4 @@
-"""How much memory tasks have where they are computed, and which runs have room there: on this machine, or on a Dask cluster."""
+"""Memory of tasks where they are computed, on this machine or on a Dask cluster, and which runs have room there."""
 
 from __future__ import annotations
 
@@ -9,59 +9,68 @@ from sfumato.engine.recipe.recipe import Recipe
 
 from ..errors import NoCluster
 from ..store.workspace import Workspace
-from .memory import SHARE, MemoryLimit, given_limit, memory_limit
-from .pool import DaskPool, Pool
+from .memory import FREE_MEMORY_SHARE, MemoryLimit, local_memory_limit, user_memory_limit
+from .pool import DaskPool, TaskPool
 from .processes import call_in_process
 from .settings import dask_address
-from .task_costs import check_memory, earlier_runs, task_costs
+from .task_costs import check_costs_fit, estimate_task_costs, measure_recent_costs
 
-ANSWER_SECONDS = 60.0
+CLUSTER_ANSWER_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSeen:
-    """A cluster as it stood when it was asked: workers, and the bytes of the largest of them; None where they say no limit."""
+class ClusterState:
+    """State of a cluster when it was asked.
+
+    workers: number of workers
+    memory: bytes of the largest of them; None where they report no limit
+    """
 
     workers: int
     memory: int | None
 
 
-def look_at_cluster(address: str) -> ClusterSeen:
+def inspect_cluster(address: str) -> ClusterState:
     """Ask a scheduler which workers it has. Raises NoCluster. Called in a process of its own: no other loads the package distributed."""
     pool = DaskPool(address)
     try:
-        return ClusterSeen(pool.size, pool.largest)
+        return ClusterState(pool.size, pool.largest_bytes)
     finally:
         pool.close()
 
 
-def cluster_limit(seen: ClusterSeen) -> MemoryLimit:
-    """What a task may have on a cluster: what is given, else a share of its largest worker's memory."""
-    if (given := given_limit()) is not None:
+def cluster_limit(state: ClusterState) -> MemoryLimit:
+    """Return what a task may have on a cluster: the given limit, else a share of its largest worker's memory."""
+    if (given := user_memory_limit()) is not None:
         return given
-    if seen.memory is None:
+    if state.memory is None:
         return MemoryLimit(None)
-    return MemoryLimit(int(SHARE * seen.memory), f"{SHARE:.0%} of what the largest worker of the Dask cluster has")
+    return MemoryLimit(
+        int(FREE_MEMORY_SHARE * state.memory),
+        f"{FREE_MEMORY_SHARE:.0%} of what the largest worker of the Dask cluster has",
+    )
 
 
-def limit_in(pool: Pool) -> MemoryLimit:
-    return memory_limit() if pool.local else cluster_limit(ClusterSeen(pool.size, pool.largest))
+def pool_limit(pool: TaskPool) -> MemoryLimit:
+    return local_memory_limit() if pool.is_local else cluster_limit(ClusterState(pool.size, pool.largest_bytes))
 
 
 def computing_limit() -> MemoryLimit:
-    """What tasks may have where they are computed. Raises NoCluster where the cluster does not answer, BadInput."""
+    """Return what tasks may have where they are computed. Raises NoCluster where the cluster does not answer, BadInput."""
     address = dask_address()
     if not address:
-        return memory_limit()
-    seen = call_in_process(look_at_cluster, address, what="the question to the Dask cluster", seconds=ANSWER_SECONDS)
+        return local_memory_limit()
+    seen = call_in_process(
+        inspect_cluster, address, what="the question to the Dask cluster", seconds=CLUSTER_ANSWER_SECONDS
+    )
     if not seen.workers:
         raise NoCluster(f"the Dask cluster at {address} has no workers")
     return cluster_limit(seen)
 
 
-def check_runs(workspace: Workspace, runs: Sequence[tuple[Recipe, int]]) -> None:
-    """Raises NotEnoughMemory where a task of a recipe on so many records has no room where it would be computed, and NoCluster."""
+def check_runs_fit(workspace: Workspace, runs: Sequence[tuple[Recipe, int]]) -> None:
+    """Raise NotEnoughMemory where a task of a recipe on so many records has no room where it would be computed, and NoCluster."""
     limit = computing_limit()
-    if limit.bytes is not None:
+    if limit.max_bytes is not None:
         for recipe, records in runs:
-            check_memory(task_costs(recipe, records, earlier_runs(workspace, records)), limit)
+            check_costs_fit(estimate_task_costs(recipe, records, measure_recent_costs(workspace, records)), limit)

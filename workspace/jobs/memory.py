@@ -1,4 +1,4 @@
-"""How much memory tasks may have: what the machine, or the container that this runs in, has left, or what its user says."""
+"""Memory limit of tasks: what the machine, or the container that this runs in, has left, or what its user sets."""
 
 from __future__ import annotations
 
@@ -7,54 +7,61 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from .settings import MEMORY, memory_given, parse_memory
+from .settings import MEMORY_VARIABLE, memory_setting, parse_memory
 
-SHARE = 0.8
-"""Of the memory that is left, tasks get so much: estimates are estimates, and others work too."""
-ALWAYS = 512_000_000
+FREE_MEMORY_SHARE = 0.8
+"""Share of the free memory that tasks get: estimates are uncertain, and other programs need memory too."""
+ALWAYS_ALLOWED_BYTES = 512_000_000
 """A task that needs no more is started wherever there is room for a process at all."""
 PROC, CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
-UNLIMITED = 1 << 60
-"""From here on a limit of a control group is none: version 1 says so by a number of this size."""
+UNLIMITED_FROM = 1 << 60
+"""From here on a limit of a control group is none: version 1 writes so large a number instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryLimit:
-    """Bytes that tasks may have together, None without a limit, and where that comes from, in words."""
+    """Limit of the memory of tasks.
 
-    bytes: int | None
-    said: str = ""
-    fixed: bool = False
+    max_bytes: bytes that tasks may have together, None without a limit
+    source_text: where the limit comes from, in words
+    is_fixed: a user gave it, so it does not change with what the machine has left
+    """
+
+    max_bytes: int | None
+    source_text: str = ""
+    is_fixed: bool = False
     """Whether somebody gave it: it does not change with what the machine has left."""
 
     def refuses(self, needed: int) -> bool:
-        """Whether a task that needs so many bytes cannot be started, were it alone."""
-        return self.bytes is not None and needed > max(self.bytes, ALWAYS)
+        """Return whether a task that needs so many bytes cannot be started, were it alone."""
+        return self.max_bytes is not None and needed > max(self.max_bytes, ALWAYS_ALLOWED_BYTES)
 
 
-def given_limit() -> MemoryLimit | None:
-    """What somebody gave; None where nobody did. Raises BadInput."""
-    given = memory_given()
-    return MemoryLimit(parse_memory(given, MEMORY), "the limit that was given", fixed=True) if given else None
+def user_memory_limit() -> MemoryLimit | None:
+    """Return the limit that the user set, or None. Raises BadInput."""
+    given = memory_setting()
+    return (
+        MemoryLimit(parse_memory(given, MEMORY_VARIABLE), "the limit that was given", is_fixed=True) if given else None
+    )
 
 
-def memory_limit() -> MemoryLimit:
-    """What tasks on this machine may have now. Raises BadInput where ``SFUMATO_MEMORY`` says nothing that can be read."""
-    if (given := given_limit()) is not None:
+def local_memory_limit() -> MemoryLimit:
+    """Return what tasks on this machine may have now. Raises BadInput where ``SFUMATO_MEMORY`` cannot be read."""
+    if (given := user_memory_limit()) is not None:
         return given
-    left = available()
+    left = available_bytes()
     if left is None:
         return MemoryLimit(None)
-    return MemoryLimit(int(SHARE * left), f"{SHARE:.0%} of what this machine has left")
+    return MemoryLimit(int(FREE_MEMORY_SHARE * left), f"{FREE_MEMORY_SHARE:.0%} of what this machine has left")
 
 
-def available() -> int | None:
-    """Bytes that new processes can have here; None where the system does not say.
+def available_bytes() -> int | None:
+    """Return the bytes that new processes can have here; None where the system does not tell.
 
-    The least of what the kernel says is available and what each control group above this process has left (versions 1 and 2 of them;
+    The least of what the kernel reports as available and what each control group above this process has left (versions 1 and 2 of them;
     what a group only caches counts as left). Without /proc, half of the machine's memory.
     """
-    known = [found for found in (_available_here(), _left_in_groups()) if found is not None]
+    known = [found for found in (_kernel_available_bytes(), _bytes_left_in_groups()) if found is not None]
     if known:
         return min(known)
     try:
@@ -63,7 +70,7 @@ def available() -> int | None:
         return None
 
 
-def _available_here() -> int | None:
+def _kernel_available_bytes() -> int | None:
     with contextlib.suppress(OSError, ValueError, IndexError):
         for line in (PROC / "meminfo").read_text("utf-8").splitlines():
             if line.startswith("MemAvailable:"):
@@ -71,8 +78,8 @@ def _available_here() -> int | None:
     return None
 
 
-def _left_in_groups() -> int | None:
-    """What the tightest control group of this process, or one above it, has left; None where none has a limit."""
+def _bytes_left_in_groups() -> int | None:
+    """Return what the tightest control group of this process, or one above it, has left; None where none has a limit."""
     try:
         lines = (PROC / "self" / "cgroup").read_text("utf-8").splitlines()
     except OSError:
@@ -93,18 +100,18 @@ def _left_in_groups() -> int | None:
         for group in (own, *own.parents):
             if not group.is_relative_to(mount):
                 break
-            if (found := _left_in(group, *names)) is not None:
+            if (found := _bytes_left_in_group(group, *names)) is not None:
                 left.append(found)
     return min(left, default=None)
 
 
-def _left_in(group: Path, limit: str, usage: str, cached: str) -> int | None:
+def _bytes_left_in_group(group: Path, limit: str, usage: str, cached: str) -> int | None:
     try:
         most = int((group / f"memory.{limit}").read_text("utf-8"))
         used = int((group / f"memory.{usage}").read_text("utf-8"))
     except (OSError, ValueError):  # no such group, or "max"
         return None
-    if most >= UNLIMITED:
+    if most >= UNLIMITED_FROM:
         return None
     with contextlib.suppress(OSError, ValueError):
         stat = dict(line.split() for line in (group / "memory.stat").read_text("utf-8").splitlines())
@@ -112,7 +119,7 @@ def _left_in(group: Path, limit: str, usage: str, cached: str) -> int | None:
     return max(0, most - max(0, used))
 
 
-def size_text(size: float) -> str:
-    """``about 0.4 GB``; of more than 10 GB whole ones."""
+def memory_text(size: float) -> str:
+    """Format a size: ``about 0.4 GB``; above 10 GB in whole ones."""
     giga = size / 1e9
     return f"about {giga:.0f} GB" if giga >= 10 else f"about {giga:.1f} GB"

@@ -1,4 +1,4 @@
-"""Where a worker's tasks are computed: in the worker itself, in processes of its own, or on the cluster of a Dask scheduler.
+"""Pools that compute a worker's tasks: in the worker itself, in processes of its own, or on the cluster of a Dask scheduler.
 
 Dask needs the extra ``sfumato[dask]``, and opens network connections: nothing else does. Every machine of the cluster must have
 this version of Sfumato, and see the workspace's tables under the same path, on a disk that all share. The database stays with
@@ -26,30 +26,33 @@ IN_PROCESS = 0
 IDLE_SECONDS = 3.0
 """How long a worker without tasks waits for more."""
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""Set to 1 for what computes, so that jobs beside each other do not fight for cores."""
-ORPHAN_SECONDS = 0.5
-COMPUTES = "sfumato.workspace.jobs.run_task"
-"""Imported by every process when it starts."""
-PATIENCE_SECONDS = 10
-ALONE_SECONDS = 30.0
+"""Environment variables set to 1 in computing processes, so that parallel jobs do not compete for cores."""
+PARENT_CHECK_SECONDS = 0.5
+COMPUTING_MODULE = "sfumato.workspace.jobs.run_task"
+"""Module that every computing process imports when it starts."""
+CONNECT_SECONDS = 10
+NO_WORKER_SECONDS = 30.0
 """How long a cluster may be without a worker, or its scheduler silent, before it is given up."""
-LOOK_SECONDS = 2.0
+CLUSTER_LOOK_SECONDS = 2.0
 
 
-class Pool:
-    """Computes in this process, at once: a task ends only by itself."""
+class TaskPool:
+    """Pool that computes in this process, at once: a task ends only by itself."""
 
     size = 1
-    local = True
+    is_local = True
     """Whether it computes on this machine, where the database is, and whose memory its tasks share."""
-    largest: int | None = None
+    largest_bytes: int | None = None
     """Bytes that the largest place has where a task is computed apart from all others; None where tasks share a machine's."""
 
-    def check(self) -> None:
+    def check_usable(self) -> None:
         """Raise what makes it impossible to compute here any more."""
 
-    def submit(self, func: Callable[..., Any], *args: Any, needs: int = 0) -> Future[Any]:
-        """A future that is done: of what ``func`` returns or raises. ``needs`` are the bytes that it will take."""
+    def submit_task(self, func: Callable[..., Any], *args: Any, needed_bytes: int = 0) -> Future[Any]:
+        """Compute ``func(*args)`` and return a future with the result or the exception.
+
+        ``needed_bytes`` are the bytes that it will take.
+        """
         future: Future[Any] = Future()
         try:
             future.set_result(func(*args))
@@ -57,63 +60,63 @@ class Pool:
             future.set_exception(error)
         return future
 
-    def stop(self, future: Future[Any]) -> None:
+    def stop_task(self, future: Future[Any]) -> None:
         """End a computation whose answer nobody wants."""
 
     def close(self) -> None: ...
 
 
-class ProcessPool(Pool):
-    """Computes in processes, each alone with its task: one that is killed takes no other along, and is started again."""
+class ProcessPool(TaskPool):
+    """Pool of processes, each alone with its task: one that is killed takes no other along, and is started again."""
 
     def __init__(self, jobs: int) -> None:
         self.size = jobs
-        self._idle = [_Process() for _ in range(jobs)]
-        self._idle[-1].start()  # each of the others when a task is there for it
-        self._busy: dict[Future[Any], _Process] = {}
+        self._idle = [_LokyProcess() for _ in range(jobs)]
+        self._idle[-1].start_executor()  # each of the others when a task is there for it
+        self._busy: dict[Future[Any], _LokyProcess] = {}
 
-    def submit(self, func: Callable[..., Any], *args: Any, needs: int = 0) -> Future[Any]:
-        """A future of what ``func`` returns or raises; BrokenExecutor when its process was killed."""
+    def submit_task(self, func: Callable[..., Any], *args: Any, needed_bytes: int = 0) -> Future[Any]:
+        """Compute ``func(*args)`` in a process and return a future of it; BrokenExecutor when the process was killed."""
         for future in [one for one in self._busy if one.done()]:
             self._idle.append(self._busy.pop(future))
         process = self._idle.pop()
-        future = process.submit(func, *args)
+        future = process.submit_call(func, *args)
         self._busy[future] = process
         return future
 
-    def stop(self, future: Future[Any]) -> None:
+    def stop_task(self, future: Future[Any]) -> None:
         """Kill the process that computes this, wherever it is."""
         process = self._busy.pop(future)
-        process.kill()
+        process.kill_process()
         self._idle.append(process)
 
     def close(self) -> None:
         for process in (*self._idle, *self._busy.values()):
-            process.kill()
+            process.kill_process()
 
 
-class _Process:
+class _LokyProcess:
     """One of loky's processes, started when it is first needed and again after it was killed."""
 
     def __init__(self) -> None:
         self._executor: Executor | None = None
 
-    def submit(self, func: Callable[..., Any], *args: Any) -> Future[Any]:
+    def submit_call(self, func: Callable[..., Any], *args: Any) -> Future[Any]:
         if self._executor is not None:
             with contextlib.suppress(BrokenExecutor):
                 return self._executor.submit(func, *args)
-        return self.start().submit(func, *args)
+        return self.start_executor().submit(func, *args)
 
-    def start(self) -> Executor:
+    def start_executor(self) -> Executor:
         """Start the process, which imports what computes tasks before it is given one."""
         from loky.process_executor import ProcessPoolExecutor
 
         executor: Executor = ProcessPoolExecutor(max_workers=1, initializer=follow_parent, initargs=(os.getpid(),))
-        executor.submit(import_module, COMPUTES)
+        executor.submit(import_module, COMPUTING_MODULE)
         self._executor = executor
         return executor
 
-    def kill(self) -> None:
+    def kill_process(self) -> None:
         executor: Any = self._executor
         if executor is None:
             return
@@ -125,52 +128,52 @@ class _Process:
 
 
 def follow_parent(parent: int) -> None:
-    """In a process that computes: leave signals of the terminal to the worker, do not outlive it, and leave no core dump."""
+    """Prepare a computing process: leave signals of the terminal to the worker, do not outlive it, and leave no core dump."""
     forbid_core_dumps()
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
 
 
-def _leave_with(parent: int) -> None:
+def _exit_with_parent(parent: int) -> None:
     while os.getppid() == parent:
-        time.sleep(ORPHAN_SECONDS)
+        time.sleep(PARENT_CHECK_SECONDS)
     os._exit(1)
 
 
 @contextmanager
-def pool(jobs: int, dask: str = "") -> Iterator[Pool]:
-    """A pool for so many tasks at a time, ended with the block: in this process for 0 jobs.
+def open_pool(jobs: int, dask: str = "") -> Iterator[TaskPool]:
+    """Open a pool for so many tasks at a time, closed with the block: in this process for 0 jobs.
 
     ``dask`` is the address of a scheduler whose cluster computes in place of processes here.
     """
-    opened = _open(jobs, dask)
+    opened = _make_pool(jobs, dask)
     try:
         yield opened
     finally:
         opened.close()
 
 
-def _open(jobs: int, dask: str) -> Pool:
+def _make_pool(jobs: int, dask: str) -> TaskPool:
     if dask:
         return DaskPool(dask)
-    return Pool() if jobs == IN_PROCESS else ProcessPool(jobs)
+    return TaskPool() if jobs == IN_PROCESS else ProcessPool(jobs)
 
 
-class DaskPool(Pool):
-    """Computes on a cluster, one task at a time in each of its workers; a task goes to those alone that have room for it."""
+class DaskPool(TaskPool):
+    """Pool on a cluster, one task at a time in each of its workers; a task goes only to those that have room for it."""
 
-    local = False
+    is_local = False
 
     def __init__(self, address: str) -> None:
-        """Connect. Raises NoCluster when there is no such scheduler, or its workers have several threads."""
+        """Connect to the scheduler. Raises NoCluster when there is none, or its workers have several threads."""
         try:
             from distributed import Client
         except ImportError:
             raise NoCluster("--dask needs the package distributed; install sfumato[dask]") from None
         self.address = address
         try:
-            self._client = Client(address, timeout=PATIENCE_SECONDS, set_as_default=False)
+            self._client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:  # a TypeError where tls:// has no certificate
             raise NoCluster(
                 f"no Dask scheduler answers at {address} ({type(error).__name__}); for tls:// the certificates are named in "
@@ -179,20 +182,20 @@ class DaskPool(Pool):
         self._remote: dict[Future[Any], Any] = {}
         self._memory: dict[str, int] = {}
         self._seen = self._looked = time.monotonic()
-        self._look()
-        if not self._one_thread_each():
+        self._update_workers()
+        if not self._has_one_thread_each():
             self.close()
             raise NoCluster(
                 f"the Dask cluster at {address} must have workers of one thread each (--nthreads 1), "
                 "so that a task's answer does not depend on what is computed beside it"
             )
 
-    def _one_thread_each(self) -> bool:
+    def _has_one_thread_each(self) -> bool:
         threads = self._client.nthreads()
         return bool(threads) and max(threads.values()) == 1
 
-    def _look(self) -> None:
-        """Note which workers there are, and how much memory each has (0: it does not say)."""
+    def _update_workers(self) -> None:
+        """Note which workers there are, and how much memory each has (0: not reported)."""
         self._looked = time.monotonic()
         if self._client.status == "running":
             workers = self._client.scheduler_info()["workers"]
@@ -200,20 +203,22 @@ class DaskPool(Pool):
             if workers:
                 self._seen = self._looked
         self.size = max(1, len(self._memory))
-        self.largest = max(self._memory.values()) if self._memory and all(self._memory.values()) else None
+        self.largest_bytes = max(self._memory.values()) if self._memory and all(self._memory.values()) else None
 
-    def check(self) -> None:
-        """See which workers have come and gone. Raises NoCluster where none is left, or the scheduler is silent, for half a minute."""
-        if time.monotonic() - self._looked < LOOK_SECONDS:
+    def check_usable(self) -> None:
+        """Look which workers have come and gone. Raises NoCluster where none is left, or the scheduler is silent, for half a minute."""
+        if time.monotonic() - self._looked < CLUSTER_LOOK_SECONDS:
             return
-        self._look()
-        if time.monotonic() - self._seen > ALONE_SECONDS:
-            raise NoCluster(f"the Dask cluster at {self.address} has had no worker for {ALONE_SECONDS:.0f} s")
+        self._update_workers()
+        if time.monotonic() - self._seen > NO_WORKER_SECONDS:
+            raise NoCluster(f"the Dask cluster at {self.address} has had no worker for {NO_WORKER_SECONDS:.0f} s")
 
-    def submit(self, func: Callable[..., Any], *args: Any, needs: int = 0) -> Future[Any]:
-        """A future of what ``func`` returns or raises; BrokenExecutor when its Dask worker was killed, or there is no scheduler any more."""
+    def submit_task(self, func: Callable[..., Any], *args: Any, needed_bytes: int = 0) -> Future[Any]:
+        """Compute ``func(*args)`` on the cluster and return a future of it; BrokenExecutor when its worker was killed or the scheduler is
+        gone.
+        """
         future: Future[Any] = Future()
-        room = [address for address, memory in self._memory.items() if not memory or memory >= needs]
+        room = [address for address, memory in self._memory.items() if not memory or memory >= needed_bytes]
         only = {"workers": room} if 0 < len(room) < len(self._memory) else {}
         try:
             remote = self._client.submit(func, *args, pure=False, retries=0, **only)
@@ -223,10 +228,10 @@ class DaskPool(Pool):
             future.set_exception(BrokenExecutor(type(error).__name__))
             return future
         self._remote[future] = remote
-        remote.add_done_callback(lambda done: self._pass_on(done, future))
+        remote.add_done_callback(lambda done: self._forward_result(done, future))
         return future
 
-    def _pass_on(self, remote: Any, future: Future[Any]) -> None:
+    def _forward_result(self, remote: Any, future: Future[Any]) -> None:
         self._remote.pop(future, None)
         if remote.status == "finished":
             future.set_result(remote.result())
@@ -235,8 +240,8 @@ class DaskPool(Pool):
         else:
             future.set_exception(BrokenExecutor(remote.status))
 
-    def stop(self, future: Future[Any]) -> None:
-        """Cancel a task: one that has begun is left alone, and nobody listens to its answer."""
+    def stop_task(self, future: Future[Any]) -> None:
+        """Cancel a task: one that has begun is left alone, and its answer is ignored."""
         remote = self._remote.pop(future, None)
         if remote is not None:
             remote.cancel(force=True)

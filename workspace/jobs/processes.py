@@ -1,4 +1,4 @@
-"""A call in a process of its own.
+"""Calls of functions in a process of their own.
 
 What takes much memory or time is called beside the app and answers with a value. Arguments and answer go as JSON, never as
 pickle: dataclasses, tuples, mappings, words of an enumeration, paths, numbers, text.
@@ -25,26 +25,26 @@ from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_typ
 from sfumato.engine.errors import BadInput, Cancelled, EngineError
 
 from ..errors import WorkspaceError
-from ..store.disk import disk_error
+from ..store.disk import disk_error_message
 from .pool import follow_parent
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
-LOOK_SECONDS = 0.1
-SHORT = "the machine may be short of memory"
+POLL_ANSWER_SECONDS = 0.1
+SHORT_OF_MEMORY = "the machine may be short of memory"
 
 
 def call_in_process(
     function: Callable[..., Answer],
     *arguments: object,
     what: str,
-    unwanted: Callable[[], bool] = lambda: False,
+    is_unwanted: Callable[[], bool] = lambda: False,
     seconds: float | None = None,
 ) -> Answer:
-    """``function(*arguments)``, of a module's top level, in another process, which does not outlive this one.
+    """Call ``function(*arguments)``, of a module's top level, in another process, which does not outlive this one.
 
     Raises its BadInput, and WorkspaceError for all else that goes wrong, in words that name ``what`` and hold no value of the
-    data, also after so many ``seconds``; Cancelled, once the answer is ``unwanted``.
+    data, also after so many ``seconds``; Cancelled, once ``is_unwanted`` returns true.
     """
     command = [sys.executable, "-P", "-m", "sfumato.workspace.jobs.processes", str(os.getpid())]
     given: str | None = json.dumps([function.__module__, function.__name__, to_json(arguments)])
@@ -54,22 +54,22 @@ def call_in_process(
         try:
             while True:
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    text, _ = process.communicate(given, timeout=LOOK_SECONDS)
+                    text, _ = process.communicate(given, timeout=POLL_ANSWER_SECONDS)
                     break
                 given = None
                 if time.monotonic() > deadline:
                     raise WorkspaceError(f"{what} took longer than {seconds:g} s and was ended; nothing was stored")
-                if unwanted():
+                if is_unwanted():
                     raise Cancelled(f"{what} is not wanted any more")
         except BaseException:
             process.kill()
             raise
-    return _answer(function, text, process.returncode, what)
+    return _decode_answer(function, text, process.returncode, what)
 
 
-def _answer(function: Callable[..., Answer], text: str, status: int, what: str) -> Answer:
+def _decode_answer(function: Callable[..., Answer], text: str, status: int, what: str) -> Answer:
     if status < 0:
-        raise WorkspaceError(f"{what} was ended by {signal.Signals(-status).name}; {SHORT}")
+        raise WorkspaceError(f"{what} was ended by {signal.Signals(-status).name}; {SHORT_OF_MEMORY}")
     if status or not text:
         raise WorkspaceError(f"{what} ended without an answer (status {status})")
     found = json.loads(text)
@@ -82,7 +82,7 @@ def _answer(function: Callable[..., Answer], text: str, status: int, what: str) 
 
 
 def to_json(value: Any) -> Any:
-    """The value in lists, tables and what JSON has of its own."""
+    """Convert the value to lists, tables and what JSON has of its own."""
     if dataclasses.is_dataclass(value):
         return {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
@@ -95,7 +95,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(kind: Any, value: Any) -> Any:
-    """The value of a type that ``to_json`` took apart."""
+    """Convert what ``to_json`` made back to a value of the type ``kind``."""
     origin, inner = get_origin(kind), get_args(kind)
     if value is None or kind is Any:
         return value
@@ -114,8 +114,8 @@ def from_json(kind: Any, value: Any) -> Any:
     return kind(value) if isinstance(kind, type) and issubclass(kind, (Enum, Path)) else value
 
 
-def _called(module: str, name: str, arguments: Sequence[Any]) -> dict[str, Any]:
-    """What the call found, or why it found nothing; other errors than ours may quote values, and only their type is told."""
+def _answer_call(module: str, name: str, arguments: Sequence[Any]) -> dict[str, Any]:
+    """Return the result of the call, or why there is none; other errors than ours may quote values, and only their type is reported."""
     function = getattr(importlib.import_module(module), name)
     hints = get_type_hints(function) if hasattr(function, "__annotations__") else {}
     kinds = [kind for name, kind in hints.items() if name != "return"] or [Any] * len(arguments)
@@ -126,9 +126,9 @@ def _called(module: str, name: str, arguments: Sequence[Any]) -> dict[str, Any]:
     except (EngineError, WorkspaceError) as error:
         return {"message": str(error), "told": True}
     except MemoryError:
-        return {"message": SHORT, "told": False}
+        return {"message": SHORT_OF_MEMORY, "told": False}
     except Exception as error:  # noqa: BLE001  (whatever it raises is an answer)
-        return {"message": disk_error(error) or type(error).__name__, "told": False}
+        return {"message": disk_error_message(error) or type(error).__name__, "told": False}
 
 
 def main() -> None:
@@ -136,7 +136,7 @@ def main() -> None:
     follow_parent(int(sys.argv[1]))
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
         os.dup2(2, 1)
-        answers.write(json.dumps(_called(*json.load(sys.stdin))))
+        answers.write(json.dumps(_answer_call(*json.load(sys.stdin))))
     os._exit(
         0
     )  # threads of libraries that are still at work when Python ends have it abort, after the answer was given

@@ -1,8 +1,7 @@
-"""Runs: how one is entered with its tasks, what state it is in, what it found, and its log.
+"""Runs: how one is entered with its tasks, and what it found.
 
-The weights of single records of a run: found by the risks of an earlier one, kept beside the run, given to its fits.
-
-They say who was at risk, so they are as confidential as the data: an artefact of the run, sealed and committed to, in no recipe and no
+The weights of single records of a run are found by the risks of an earlier one, kept beside the run and given to its fits.
+They show who was at risk, so they are as confidential as the data: an artefact of the run, sealed and committed to, in no recipe and no
 public file.
 """
 
@@ -30,32 +29,44 @@ from sfumato.engine.recipe.weights import risk_by_known_variables, weights_by_ri
 
 from ..audit import AuditAct, append_act
 from ..errors import NotFound, NotReady
-from ..ingest.sources import Source
+from ..ingest.sources import SourceFile
 from ..policy.disclosure import INTERNAL
 from ..reporting.attacks import attack_objects
 from ..reporting.constraints import redraws_objects
 from ..store.artefacts import CONTROLS, WEIGHTS, classes_name, controls_hash, weights_hash, write_weights
-from ..store.disk import bytes_needed, check_disk
-from ..store.keys import PUBLIC_NAME, fingerprint
-from ..store.redraw_counts import redraws_of
-from ..store.runs import Run, RunState, companions_of, find_run, installed_version, names_of
-from ..store.seals import found_parts, keep, left_parts, seal_run
-from ..store.workspace import Dataset, Workspace
+from ..store.disk import check_disk_space, estimate_run_bytes
+from ..store.keys import PUBLIC_NAME, compute_fingerprint
+from ..store.redraw_counts import read_redraws
+from ..store.runs import RunState, StoredRun, companion_ids, find_run, installed_version, release_names
+from ..store.seals import artefact_part_seals, result_part_seals, seal_run, store_part_seals
+from ..store.workspace import StoredDataset, Workspace
 from ..upkeep.integrity import verify_run
-from ..views.records import find_measure, record_measures, risk_of_records
-from ..views.results import result_rows, verdicts_of
-from .computing import check_runs
+from ..views.records import read_record_risks, record_measures, select_measure
+from ..views.results import read_result_rows, read_verdicts
+from .computing import check_runs_fit
 
-VERSIONED = ("sfumato", "numpy", "scipy", "pandas", "pyarrow", "statsmodels", "scikit-learn", "emcee", "arviz-stats")
+VERSIONED_PACKAGES = (
+    "sfumato",
+    "numpy",
+    "scipy",
+    "pandas",
+    "pyarrow",
+    "statsmodels",
+    "scikit-learn",
+    "emcee",
+    "arviz-stats",
+)
 _ROW_COLUMNS = (
     "family, method, measure, target, dataset, draw, level, value, lower, upper, baseline, unit, status, reason, params"
 )
 
 
-def weights_for(workspace: Workspace, recipe: Recipe, data: Microdata) -> Floats | None:
-    """The weights (n,) that a recipe asks for, by the stored risks of the run that it names or by what few records share; None where it asks for none.
+def record_weights(workspace: Workspace, recipe: Recipe, data: Microdata) -> Floats | None:
+    """Compute the weights (n,) that a recipe requests, by the stored risks of the run that it names or by what few records share; None
+    where it requests none.
 
-    The steps are checked against them. Raises BadInput where there is no such run, it is not done, it is of other records or variables, or left no risks of
+    The steps are checked against them. Raises BadInput where there is no such run, it is not done, it is of other records or variables,
+    or left no risks of
     all single records, and where a step cannot be carried out so; NotAsSealed.
     """
     asked = recipe.weights
@@ -64,7 +75,7 @@ def weights_for(workspace: Workspace, recipe: Recipe, data: Microdata) -> Floats
     if asked.run is None:
         risk = risk_by_known_variables(recipe.recode_data(data), asked.known)
     else:
-        risk = _risk_in_run(workspace, asked.run, asked.measure, data)
+        risk = _risk_from_run(workspace, asked.run, asked.measure, data)
     weights = weights_by_risk(risk, asked.strength)
     if not weights.any():
         raise BadInput("weights.strength", "every record would have no influence at all; take a lower strength")
@@ -72,8 +83,8 @@ def weights_for(workspace: Workspace, recipe: Recipe, data: Microdata) -> Floats
     return weights
 
 
-def _risk_in_run(workspace: Workspace, run_id: int, name: str, data: Microdata) -> Floats:
-    """The risk of every record (n,) by a measure of a run of the same records. Raises what ``weights_for`` does."""
+def _risk_from_run(workspace: Workspace, run_id: int, name: str, data: Microdata) -> Floats:
+    """Return the risk of every record (n,) by a measure of a run of the same records. Raises what ``record_weights`` does."""
     try:
         run = find_run(workspace, run_id)
     except NotFound as error:
@@ -81,7 +92,7 @@ def _risk_in_run(workspace: Workspace, run_id: int, name: str, data: Microdata) 
     if run.state is not RunState.DONE:
         raise BadInput("weights.run", f"run {run.id} is {run.state}, not done; resume it first")
     verify_run(workspace, run.id)
-    earlier = workspace.read(workspace.dataset(run.dataset_id))
+    earlier = workspace.read_stored_dataset(workspace.find_dataset(run.dataset_id))
     if len(earlier) != len(data) or earlier.sha256 != data.sha256:
         raise BadInput(
             "weights.run",
@@ -89,10 +100,10 @@ def _risk_in_run(workspace: Workspace, run_id: int, name: str, data: Microdata) 
             "[data] and [variables]",
         )
     try:
-        measure = find_measure(record_measures(workspace, run.id), name, run.id)
+        measure = select_measure(record_measures(workspace, run.id), name, run.id)
     except (NotFound, NotReady) as error:
         raise BadInput("weights.measure", str(error)) from None
-    risk = risk_of_records(workspace, measure).probability
+    risk = read_record_risks(workspace, measure).probability
     if others := int(np.isnan(risk).sum()):
         raise BadInput(
             "weights.measure",
@@ -105,76 +116,88 @@ def _risk_in_run(workspace: Workspace, run_id: int, name: str, data: Microdata) 
 def enter_run(
     workspace: Workspace,
     recipe: Recipe,
-    source: Source,
+    source: SourceFile,
     data: Microdata,
-    given: Sequence[tuple[Source, Microdata]] = (),
+    external_datasets: Sequence[tuple[SourceFile, Microdata]] = (),
     project: str = "",
 ) -> int:
     """Enter a run with all its tasks in one transaction; returns its number. A worker does the rest.
 
-    ``given`` are released datasets that another tool made, where the recipe makes none.
+    ``external_datasets`` are released datasets that another tool made, where the recipe makes none.
     Raises NotEnoughDisk, NotEnoughMemory, NoCluster and NoKey, when nothing has been stored.
     """
-    return enter_runs(workspace, [Entry(recipe, source, data, tuple(given))], project)[0]
+    return enter_runs(workspace, [RunEntry(recipe, source, data, tuple(external_datasets))], project)[0]
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A run to enter: its recipe, the data it is for, and released datasets where another tool made them."""
+class RunEntry:
+    """Run to enter.
+
+    recipe: its recipe
+    source: file of the data
+    data: the data
+    external_datasets: released datasets with their files, where another tool made them
+    """
 
     recipe: Recipe
-    source: Source
+    source: SourceFile
     data: Microdata
-    given: tuple[tuple[Source, Microdata], ...] = ()
+    external_datasets: tuple[tuple[SourceFile, Microdata], ...] = ()
 
     @property
     def title(self) -> str:
-        """The recipe's title, else the name of the file."""
+        """Return the recipe's title, else the name of the file."""
         return self.recipe.title or self.source.name
 
 
 def enter_runs(
     workspace: Workspace,
-    entries: Sequence[Entry],
+    entries: Sequence[RunEntry],
     project: str = "",
     *,
-    entered: Callable[[sqlite3.Connection, list[int]], None] | None = None,
+    on_entered: Callable[[sqlite3.Connection, list[int]], None] | None = None,
 ) -> list[int]:
     """Enter runs in one project and one transaction, each with all its tasks; returns their numbers.
 
-    All but the first are companions of the first. ``entered`` is called with their numbers in the transaction. The project is the first one's title unless it is named. Raises
-    NotEnoughDisk, NotEnoughMemory, NoCluster, BadInput where there are no such weights as a recipe asks for, and NoKey where the workspace's key is missing, when nothing has been stored.
+    All but the first are companions of the first. ``on_entered`` is called with their numbers in the transaction. The project is the
+    first one's title unless it is named. Raises
+    NotEnoughDisk, NotEnoughMemory, NoCluster, BadInput where there are no such weights as a recipe requests, and NoKey where the
+    workspace's key is missing, when nothing has been stored.
     """
-    key = fingerprint(workspace.key())
-    check_runs(workspace, [(entry.recipe, len(entry.data)) for entry in entries])
-    weights = [weights_for(workspace, entry.recipe, entry.data) for entry in entries]
-    check_disk(workspace.directory, sum(bytes_needed(entry.recipe, entry.data) for entry in entries))
-    stored = [_store_tables(workspace, entry, own) for entry, own in zip(entries, weights, strict=True)]
-    with workspace.writing() as connection:
+    key = compute_fingerprint(workspace.read_workspace_key())
+    check_runs_fit(workspace, [(entry.recipe, len(entry.data)) for entry in entries])
+    weights = [record_weights(workspace, entry.recipe, entry.data) for entry in entries]
+    check_disk_space(workspace.directory, sum(estimate_run_bytes(entry.recipe, entry.data) for entry in entries))
+    stored = [_store_entry_tables(workspace, entry, own) for entry, own in zip(entries, weights, strict=True)]
+    with workspace.write_transaction() as connection:
         project_id = workspace.ensure_project(project or entries[0].title)
         run_ids = [
-            _enter(workspace, connection, project_id, entry, key, *hashes)
+            _insert_run(workspace, connection, project_id, entry, key, *hashes)
             for entry, hashes in zip(entries, stored, strict=True)
         ]
         connection.executemany(
             "INSERT INTO companion (run_id, position, companion_id) VALUES (?, ?, ?)",
             [(run_ids[0], position, other) for position, other in enumerate(run_ids[1:])],
         )
-        if entered is not None:
-            entered(connection, run_ids)
+        if on_entered is not None:
+            on_entered(connection, run_ids)
     return run_ids
 
 
-def _store_tables(
-    workspace: Workspace, entry: Entry, weights: Floats | None
+def _store_entry_tables(
+    workspace: Workspace, entry: RunEntry, weights: Floats | None
 ) -> tuple[str, dict[str, str], list[dict[str, str]]]:
-    """The hashes of the confidential table, of the weights and the controls by their names, and of each given one's artefacts by name."""
+    """Store the tables of a run to enter.
+
+    Returns the hashes of the confidential table, of the weights and the controls by their names, and of each external dataset's
+    artefacts by name.
+    """
     tables = workspace.tables
     own = {} if weights is None else {WEIGHTS: write_weights(tables, weights)}
     if entry.data.controls is not None:
         own[CONTROLS] = tables.write_microdata(entry.data.controls)
     given = []
-    for draw, (_, released) in enumerate(entry.given, start=1):
+    for draw, (_, released) in enumerate(entry.external_datasets, start=1):
         artefacts = {f"draw/{draw}": tables.write_microdata(released)}
         if released.classes is not None:
             artefacts[classes_name(draw)] = tables.write_arrays({"classes": released.classes})
@@ -182,11 +205,11 @@ def _store_tables(
     return tables.write_microdata(entry.data), own, given
 
 
-def _enter(
+def _insert_run(
     workspace: Workspace,
     connection: sqlite3.Connection,
     project_id: int,
-    entry: Entry,
+    entry: RunEntry,
     key: str,
     stored: str,
     own: dict[str, str],
@@ -194,18 +217,18 @@ def _enter(
 ) -> int:
     source = entry.source
     dataset_id = workspace.add_dataset(project_id, source.name, source.sha256, entry.data, stored)
-    run_id = _enter_row(workspace, project_id, dataset_id, entry.title, entry.recipe, key)
-    for draw, ((file, released), artefacts) in enumerate(zip(entry.given, given, strict=True), start=1):
+    run_id = _insert_run_row(workspace, project_id, dataset_id, entry.title, entry.recipe, key)
+    for draw, ((file, released), artefacts) in enumerate(zip(entry.external_datasets, given, strict=True), start=1):
         workspace.add_dataset(project_id, file.name, file.sha256, released, artefacts[f"draw/{draw}"])
     for artefacts in (own, *given):
         named = [(run_id, name, sha256) for name, sha256 in artefacts.items()]
         connection.executemany("INSERT INTO artefact VALUES (?, ?, ?)", named)
-        keep(connection, run_id, left_parts(connection, workspace.sealer, run_id, artefacts, ()))
-    _enter_tasks(connection, run_id, plan_tasks(entry.recipe))
+        store_part_seals(connection, run_id, artefact_part_seals(connection, workspace.sealer, run_id, artefacts, ()))
+    _insert_tasks(connection, run_id, plan_tasks(entry.recipe))
     return run_id
 
 
-def enter_again(workspace: Workspace, run_id: int) -> int:
+def reenter_run(workspace: Workspace, run_id: int) -> int:
     """Enter a run's recipe and data once more as a new run; returns its number. Raises NotFound, NoKey, NotEnoughMemory and NoCluster.
 
     It has the workspace's key; on records that were drawn by a public one it stays public, since these do. Controls and weights are those
@@ -215,36 +238,40 @@ def enter_again(workspace: Workspace, run_id: int) -> int:
     if weights_hash(workspace, run_id) or controls_hash(workspace, run_id):
         verify_run(workspace, run_id)
     recipe = Recipe.from_toml(old.recipe_toml)
-    check_runs(workspace, [(recipe, workspace.dataset(old.dataset_id).records)])
-    key = fingerprint(workspace.key())
+    check_runs_fit(workspace, [(recipe, workspace.find_dataset(old.dataset_id).records)])
+    key = compute_fingerprint(workspace.read_workspace_key())
     if recipe.data.is_random and old.key_public:
         key = old.key_fingerprint
-    with workspace.writing() as connection:
-        again = _enter_row(workspace, old.project_id, old.dataset_id, old.title, recipe, key)
+    with workspace.write_transaction() as connection:
+        again = _insert_run_row(workspace, old.project_id, old.dataset_id, old.title, recipe, key)
         kept = "name = 'weights'" if recipe.makes_release else "name LIKE 'draw/%' OR name LIKE 'classes/%'"
         kept = f"{kept} OR name = 'controls'"
         connection.execute(
             f"INSERT INTO artefact SELECT ?, name, sha256 FROM artefact WHERE run_id = ? AND ({kept})", (again, run_id)
         )
-        keep(connection, again, found_parts(connection, workspace.sealer, again))
-        _enter_tasks(connection, again, plan_tasks(recipe))
+        store_part_seals(connection, again, result_part_seals(connection, workspace.sealer, again))
+        _insert_tasks(connection, again, plan_tasks(recipe))
     return again
 
 
-def _enter_row(workspace: Workspace, project_id: int, dataset_id: int, title: str, recipe: Recipe, key: str) -> int:
+def _insert_run_row(
+    workspace: Workspace, project_id: int, dataset_id: int, title: str, recipe: Recipe, key: str
+) -> int:
     connection = workspace.connection
     cursor = connection.execute(
         """INSERT INTO run (id, project_id, dataset_id, title, recipe, recipe_sha256, seed, versions, state, created,
                             key_public, key_fingerprint) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         (
-            _next_number(connection),
+            _next_run_number(connection),
             project_id,
             dataset_id,
             title,
             recipe.to_toml(),
             recipe.sha256,
             recipe.seed,
-            json.dumps({name: installed_version(name) for name in dict.fromkeys((*VERSIONED, *recipe.packages))}),
+            json.dumps(
+                {name: installed_version(name) for name in dict.fromkeys((*VERSIONED_PACKAGES, *recipe.packages))}
+            ),
             RunState.QUEUED.value,
             time.time(),
             key == PUBLIC_NAME,
@@ -264,13 +291,13 @@ def _enter_row(workspace: Workspace, project_id: int, dataset_id: int, title: st
     return run_id
 
 
-def _next_number(connection: sqlite3.Connection) -> int:
-    """A number that no run has or had."""
+def _next_run_number(connection: sqlite3.Connection) -> int:
+    """Return a number that no run has or had."""
     query = "SELECT max((SELECT coalesce(max(id), 0) FROM run), (SELECT coalesce(max(id), 0) FROM deleted_run))"
     return int(connection.execute(query).fetchone()[0]) + 1
 
 
-def _enter_tasks(connection: sqlite3.Connection, run_id: int, tasks: Sequence[Task]) -> None:
+def _insert_tasks(connection: sqlite3.Connection, run_id: int, tasks: Sequence[Task]) -> None:
     ids: dict[str, int] = {}
     for task in tasks:
         cursor = connection.execute(
@@ -285,24 +312,24 @@ def _enter_tasks(connection: sqlite3.Connection, run_id: int, tasks: Sequence[Ta
         )
 
 
-def insert_rows(connection: sqlite3.Connection, run_id: int, task_id: int, rows: Sequence[Row]) -> None:
+def insert_result_rows(connection: sqlite3.Connection, run_id: int, task_id: int, rows: Sequence[Row]) -> None:
     """Store result rows under the task that made them."""
     connection.executemany(
         f"INSERT INTO result (run_id, task_id, {_ROW_COLUMNS}) VALUES (?, ?, {', '.join('?' * 15)})",
-        [(run_id, task_id, *(_stored(value) for value in row.to_dict().values())) for row in rows],
+        [(run_id, task_id, *(_column_value(value) for value in row.to_dict().values())) for row in rows],
     )
 
 
-def _stored(value: object) -> Any:
+def _column_value(value: object) -> Any:
     return json.dumps(value, sort_keys=True) if isinstance(value, Mapping) else value
 
 
 def result_object(workspace: Workspace, run_id: int) -> dict[str, Any]:
-    """The object that ``--json`` writes. Raises NotAsSealed."""
+    """Return the object that ``--json`` writes. Raises NotAsSealed."""
     verify_run(workspace, run_id)
     run = find_run(workspace, run_id)
-    dataset: Dataset = workspace.dataset(run.dataset_id)
-    rows = result_rows(workspace, run_id)
+    dataset: StoredDataset = workspace.find_dataset(run.dataset_id)
+    rows = read_result_rows(workspace, run_id)
     return {
         "disclosure": INTERNAL,
         "run": run.id,
@@ -312,28 +339,28 @@ def result_object(workspace: Workspace, run_id: int) -> dict[str, Any]:
         "versions": dict(run.versions),
         "seconds": run.seconds,
         "rows": [to_labelled_json(row) for row in rows],
-        "verdicts": [to_labelled_json(verdict) for verdict in verdicts_of(workspace, run_id)],
-        "published": [_published(figure, rows) for figure in run.recipe.published],
+        "verdicts": [to_labelled_json(verdict) for verdict in read_verdicts(workspace, run_id)],
+        "published": [_published_object(figure, rows) for figure in run.recipe.published],
         **({"attacks": attacks} if (attacks := attack_objects(rows)) else {}),
-        **({"redrawn": redrawn} if (redrawn := redraws_objects(redraws_of(workspace, run_id))) else {}),
+        **({"redrawn": redrawn} if (redrawn := redraws_objects(read_redraws(workspace, run_id))) else {}),
     }
 
 
-def _published(figure: PublishedFigure, rows: Sequence[Row]) -> dict[str, Any]:
-    """A figure that the recipe quotes, and the run's own value beside it; None where the run has none."""
+def _published_object(figure: PublishedFigure, rows: Sequence[Row]) -> dict[str, Any]:
+    """Return a figure that the recipe quotes with the run's own value, None where the run has none."""
     found = next((row.value for row in rows if figure.matches(row)), None)
     return {**asdict(figure), "found": found}
 
 
-def published_tables(workspace: Workspace, runs: Sequence[Run]) -> tuple[SourceTable, ...]:
-    """The published figures that the recipes of these runs quote, beside what they found."""
-    named = zip(names_of(runs), runs, strict=True)
+def published_figure_tables(workspace: Workspace, runs: Sequence[StoredRun]) -> tuple[SourceTable, ...]:
+    """Return the published figures that the recipes of these runs quote, beside what they found."""
+    named = zip(release_names(runs), runs, strict=True)
     return source_tables(
-        [RunFigures(name, run.recipe.published, result_rows(workspace, run.id)) for name, run in named]
+        [RunFigures(name, run.recipe.published, read_result_rows(workspace, run.id)) for name, run in named]
     )
 
 
-def result_with_companions(workspace: Workspace, run_id: int) -> dict[str, Any]:
-    """The object that ``--json`` writes; a run with companions has theirs under ``companions``."""
-    beside = [result_object(workspace, other) for other in companions_of(workspace, run_id)]
+def result_object_with_companions(workspace: Workspace, run_id: int) -> dict[str, Any]:
+    """Return the object that ``--json`` writes; a run with companions has theirs under ``companions``."""
+    beside = [result_object(workspace, other) for other in companion_ids(workspace, run_id)]
     return {**result_object(workspace, run_id), **({"companions": beside} if beside else {})}

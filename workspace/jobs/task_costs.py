@@ -1,6 +1,7 @@
-"""What the tasks of a run will take in time and memory: by what the same took here, else by measured rates.
+"""Estimates of the time and memory of a run's tasks: by what the same took here, else by measured rates.
 
-Both grow with the records. What a task of a method took in the newest runs of the workspace stands in for its rate (``engine.methods.task_rates``).
+Both grow with the records. What a task of a method took in the newest runs of the workspace replaces its rate
+(``engine.methods.task_rates``).
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from sfumato.engine.recipe.steps import RecipeStep
 
 from ..errors import NotEnoughMemory
 from ..store.workspace import Workspace
-from .memory import MemoryLimit, size_text
+from .memory import MemoryLimit, memory_text
 
-EACH = 0.05
-"""Seconds that a task takes whatever it does."""
-NEWEST = 20
-"""Runs that are looked back at."""
-LEAST_SEEN = 120_000_000
+SECONDS_PER_TASK = 0.05
+"""Seconds that every task takes in addition to its computation."""
+RECENT_RUNS = 20
+"""Number of earlier runs that are considered."""
+IDLE_PROCESS_BYTES = 120_000_000
 """Bytes of a process below which a peak says nothing of its task."""
-SECTIONS = {
+SECTION_OF_KIND = {
     TaskKind.FIT: "synthesis",
     TaskKind.ANONYMISE: "anonymisation",
     TaskKind.MEASURE: "measure",
@@ -33,20 +34,31 @@ SECTIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Took:
-    """What a task took here for each record: seconds, and bytes above those of an idle process; None where none was recorded."""
+class MeasuredCost:
+    """Cost of a task for each record, as measured here.
+
+    seconds: seconds a record
+    memory: bytes a record above those of an idle process; None where none was recorded
+    """
 
     seconds: float
     memory: float | None = None
 
 
-Earlier = Mapping[tuple[str, str], Took]
-"""By the kind and the method of a task."""
+MeasuredCosts = Mapping[tuple[str, str], MeasuredCost]
+"""Measured costs by the kind and the method of a task."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskCost:
-    """A task, its method (empty of a draw or the verdicts), seconds (None where nobody knows), bytes of its process, and whether earlier runs say so."""
+    """Estimated cost of a task.
+
+    task: the task
+    method: key of its method, empty for a draw or the verdicts
+    seconds: seconds, None where unknown
+    memory: bytes of its process
+    from_runs: estimated from earlier runs
+    """
 
     task: Task
     method: str
@@ -55,18 +67,18 @@ class TaskCost:
     from_runs: bool = False
 
     @property
-    def called(self) -> str:
-        """``fit/0 (synthesis.cart)``."""
+    def label(self) -> str:
+        """Return ``fit/0 (synthesis.cart)``."""
         return f"{self.task.key} ({self.method})" if self.method else self.task.key
 
 
-def task_costs(recipe: Recipe, records: int, earlier: Earlier | None = None) -> tuple[TaskCost, ...]:
-    """What each task of a run of a recipe on so many records will take, in their order."""
-    return tuple(_cost(recipe, task, records, earlier or {}) for task in plan_tasks(recipe))
+def estimate_task_costs(recipe: Recipe, records: int, measured: MeasuredCosts | None = None) -> tuple[TaskCost, ...]:
+    """Estimate what each task of a run of a recipe on so many records will take, in their order."""
+    return tuple(_estimate_task_cost(recipe, task, records, measured or {}) for task in plan_tasks(recipe))
 
 
-def _cost(recipe: Recipe, task: Task, records: int, earlier: Earlier) -> TaskCost:
-    steps = _steps_of(recipe, task)
+def _estimate_task_cost(recipe: Recipe, task: Task, records: int, earlier: MeasuredCosts) -> TaskCost:
+    steps = _steps_of_task(recipe, task)
     named = steps[0].method.key if steps and task.kind is not TaskKind.DRAW else ""
     columns = len(recipe.schema.names)
     rates = [(draw_rate_of if task.kind is TaskKind.DRAW else task_rate_of)(step.method) for step in steps]
@@ -82,17 +94,17 @@ def _cost(recipe: Recipe, task: Task, records: int, earlier: Earlier) -> TaskCos
     if task.kind is TaskKind.FIT and seconds is not None:
         seconds += steps[0].spec.steady_seconds(columns)
     if task.point is not None and steps and (times := steps[0].spec.shadows_a_task()):
-        seconds = _of_refits(recipe, records, columns, times)
+        seconds = _seconds_of_refits(recipe, records, columns, times)
     memory = max((rate.estimate_bytes(records, columns, together) for rate in rates), default=PROCESS)
     if (took := earlier.get((task.kind.value, named))) is None or not steps:
         return TaskCost(task, named, seconds, memory)
     if took.memory is not None:
-        memory = int(LEAST_SEEN + took.memory * records)
+        memory = int(IDLE_PROCESS_BYTES + took.memory * records)
     return TaskCost(task, named, took.seconds * records, memory, from_runs=True)
 
 
-def _of_refits(recipe: Recipe, records: int, columns: int, times: float) -> float | None:
-    """Seconds in which the recipe's steps are carried out so many times; None where nobody knows."""
+def _seconds_of_refits(recipe: Recipe, records: int, columns: int, times: float) -> float | None:
+    """Return the seconds in which the recipe's steps are carried out so many times; None where unknown."""
     steps = (*recipe.synthesis, *recipe.anonymisation)
     each = [task_rate_of(step.method).estimate_seconds(records, columns, 0) for step in steps]
     each += [step.spec.steady_seconds(columns) for step in recipe.synthesis]
@@ -101,8 +113,8 @@ def _of_refits(recipe: Recipe, records: int, columns: int, times: float) -> floa
     return times * sum(known) if len(known) == len(each) else None
 
 
-def _steps_of(recipe: Recipe, task: Task) -> Sequence[RecipeStep]:
-    """The steps that a task carries out."""
+def _steps_of_task(recipe: Recipe, task: Task) -> Sequence[RecipeStep]:
+    """Return the steps that a task carries out."""
     match task.kind:
         case TaskKind.FIT:
             return recipe.synthesis[task.item : task.item + 1]
@@ -117,33 +129,34 @@ def _steps_of(recipe: Recipe, task: Task) -> Sequence[RecipeStep]:
     return ()
 
 
-def largest(costs: Sequence[TaskCost]) -> TaskCost:
-    """The task that needs most memory, the first of several."""
+def largest_cost(costs: Sequence[TaskCost]) -> TaskCost:
+    """Return the task that needs most memory, the first of several."""
     return max(costs, key=lambda cost: cost.memory)
 
 
-def check_memory(costs: Sequence[TaskCost], limit: MemoryLimit) -> None:
-    """Raises NotEnoughMemory where a task would not fit into the memory that there is, were it alone."""
-    if said := refusal(costs, limit):
+def check_costs_fit(costs: Sequence[TaskCost], limit: MemoryLimit) -> None:
+    """Raise NotEnoughMemory where a task would not fit into the available memory, were it alone."""
+    if said := memory_refusal(costs, limit):
         raise NotEnoughMemory(said)
 
 
-def refusal(costs: Sequence[TaskCost], limit: MemoryLimit) -> str:
-    """Why a run of these tasks is not begun: which of them needs how much, how much there is, what to do; empty where all fit."""
-    most = largest(costs)
-    if limit.bytes is None or not limit.refuses(most.memory):
+def memory_refusal(costs: Sequence[TaskCost], limit: MemoryLimit) -> str:
+    """Explain why a run of these tasks is not begun: which of them needs how much, how much there is, what to do; empty where all fit."""
+    most = largest_cost(costs)
+    if limit.max_bytes is None or not limit.refuses(most.memory):
         return ""
     return (
-        f"{most.called} needs {size_text(most.memory)} of memory, and there is {size_text(limit.bytes)} ({limit.said}). "
+        f"{most.label} needs {memory_text(most.memory)} of memory, and there is {memory_text(limit.max_bytes)} ({limit.source_text}). "
         "Take a sample ([data] sample), leave variables out, or use another machine or a Dask cluster (--dask ADDRESS); "
         'if you know better, --memory SIZE or none, in the app "Where runs are computed" (ctrl+p)'
     )
 
 
-def earlier_runs(workspace: Workspace, records: int) -> Earlier:
-    """What tasks took in the newest runs of a workspace that are done, for each record, by kind and method: seconds on average, memory at most.
+def measure_recent_costs(workspace: Workspace, records: int) -> MeasuredCosts:
+    """Return what tasks took in the newest finished runs of a workspace, for each record, by kind and method: seconds on average, memory
+    at most.
 
-    Runs of less than a tenth as many ``records`` say little of so many, and do not count.
+    Runs of less than a tenth as many ``records`` tell little of so many, and do not count.
     """
     rows = workspace.connection.execute(
         """SELECT task.kind, task.item, task.seconds, task.peak_bytes, run.recipe, dataset.records FROM task JOIN run ON run.id = task.run_id
@@ -151,35 +164,35 @@ def earlier_runs(workspace: Workspace, records: int) -> Earlier:
            AND typeof(task.item) = 'integer' AND typeof(task.seconds) = 'real' AND typeof(coalesce(task.peak_bytes, 0)) = 'integer'
            AND typeof(dataset.records) = 'integer' AND dataset.records * 10 >= ?
            AND run.id IN (SELECT id FROM run WHERE state = 'done' ORDER BY id DESC LIMIT ?)""",
-        (records, NEWEST),
+        (records, RECENT_RUNS),
     ).fetchall()
     tables: dict[str, dict[str, object]] = {}
     seconds: dict[tuple[str, str], list[float]] = {}
     memory: dict[tuple[str, str], float] = {}
     for kind, item, took, peak, toml, of in rows:
         if toml not in tables:
-            tables[toml] = _table(toml)
-        key = _method_of(tables[toml], kind, item)
+            tables[toml] = _parse_recipe_toml(toml)
+        key = _method_of_task(tables[toml], kind, item)
         if key is None or not of:
             continue
-        seconds.setdefault((kind, key), []).append(max(0.0, took - EACH) / of)
+        seconds.setdefault((kind, key), []).append(max(0.0, took - SECONDS_PER_TASK) / of)
         if peak and records / 2 <= of <= records * 2:  # what a process has whatever its table does not grow with it
-            memory[kind, key] = max(memory.get((kind, key), 0.0), (peak - LEAST_SEEN) / of)
-    return {of: Took(sum(found) / len(found), memory.get(of)) for of, found in seconds.items()}
+            memory[kind, key] = max(memory.get((kind, key), 0.0), (peak - IDLE_PROCESS_BYTES) / of)
+    return {of: MeasuredCost(sum(found) / len(found), memory.get(of)) for of, found in seconds.items()}
 
 
-def _table(toml: str) -> dict[str, object]:
+def _parse_recipe_toml(toml: str) -> dict[str, object]:
     try:
         return tomllib.loads(toml)
     except tomllib.TOMLDecodeError:
         return {}
 
 
-def _method_of(table: Mapping[str, object], kind: str, item: int) -> str | None:
-    """The key of the method that a task of a stored recipe was of; None where that cannot be told."""
+def _method_of_task(table: Mapping[str, object], kind: str, item: int) -> str | None:
+    """Return the key of the method of a task of a stored recipe; None where that cannot be determined."""
     if kind == TaskKind.DRAW.value:
         return ""
-    section = next((name for of, name in SECTIONS.items() if of.value == kind), "")
+    section = next((name for of, name in SECTION_OF_KIND.items() if of.value == kind), "")
     steps = table.get(section)
     if not isinstance(steps, list) or not 0 <= item < len(steps) or not isinstance(steps[item], Mapping):
         return None

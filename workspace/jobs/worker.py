@@ -1,4 +1,4 @@
-"""The worker: claims tasks, has them computed, and records what they found. ``worker_main`` is its process.
+"""Worker: claims tasks, has them computed, and records what they found. ``worker_main`` is its process.
 
 It survives whatever a task does: tasks are computed in processes of their own, which it kills when their run is stopped.
 """
@@ -25,49 +25,49 @@ from sfumato.engine.errors import BadInput, EngineError
 
 from ..errors import WorkspaceError
 from ..plain_files import ensure_directory, open_to_append
-from ..store.database import DATABASE, is_busy
+from ..store.database import DATABASE, is_lock_error
 from ..store.keys import NoKey
-from ..store.run_log import note_of_task, rotate
-from ..store.workspace import Workspace, check_own
-from .admission import Admission
-from .computing import limit_in
-from .pool import IDLE_SECONDS, IN_PROCESS, THREAD_LIMITS, Pool, pool
+from ..store.run_log import log_task, rotate_log
+from ..store.workspace import Workspace, check_workspace_owner
+from .admission import TaskAdmission
+from .computing import pool_limit
+from .pool import IDLE_SECONDS, IN_PROCESS, THREAD_LIMITS, TaskPool, open_pool
 from .queue import (
-    Claim,
+    TaskLease,
     TaskResult,
-    Waiting,
-    claim,
+    WaitingTask,
+    claim_task,
     extend_leases,
-    fail,
-    finish,
-    release,
-    release_all,
-    release_tasks_of_dead_workers,
+    fail_task,
+    finish_task,
+    has_unfinished_runs,
+    is_task_held,
+    register_worker,
+    return_all_tasks,
+    return_task,
+    return_tasks_of_dead_workers,
     shorten_leases,
-    sign_on,
-    still_held,
-    unfinished,
 )
-from .run_task import Failure, TaskReleased, run_task, task_input
+from .run_task import TaskFailure, TaskReturned, read_task_input, run_task
 
 HEARTBEAT_SECONDS = 5.0
 POLL_SECONDS = 0.1
-KILLED_AT_MOST = 3
+MAX_KILLS = 3
 Answer = TypeVar("Answer")
-Attempted = TaskResult | Failure | TaskReleased
+TaskOutcome = TaskResult | TaskFailure | TaskReturned
 log = logging.getLogger("sfumato.worker")
 
 
-class Heartbeat:
-    """A thread that says the worker is alive, on connections of its own."""
+class WorkerHeartbeat:
+    """Thread that records that the worker is alive, on connections of its own."""
 
     def __init__(self, directory: Path, worker: str) -> None:
         self.directory = directory
         self.worker = worker
         self.stopped = threading.Event()
-        self.thread = threading.Thread(target=self._live, daemon=True)
+        self.thread = threading.Thread(target=self._beat, daemon=True)
 
-    def __enter__(self) -> Heartbeat:
+    def __enter__(self) -> WorkerHeartbeat:
         self.thread.start()
         return self
 
@@ -75,182 +75,189 @@ class Heartbeat:
         self.stopped.set()
         self.thread.join()
 
-    def _live(self) -> None:
+    def _beat(self) -> None:
         while not self.stopped.wait(HEARTBEAT_SECONDS):
             try:
                 with Workspace.open(self.directory) as workspace:
                     extend_leases(workspace, self.worker)
-                    release_tasks_of_dead_workers(workspace)
+                    return_tasks_of_dead_workers(workspace)
                     shorten_leases(workspace)
             except (sqlite3.Error, WorkspaceError, OSError) as error:
                 log.warning("heartbeat missed: %s", type(error).__name__)
 
 
-def work(
-    directory: Path, jobs: int = IN_PROCESS, idle: float = IDLE_SECONDS, dask: str = "", opened: Pool | None = None
+def run_worker(
+    directory: Path, jobs: int = IN_PROCESS, idle: float = IDLE_SECONDS, dask: str = "", opened: TaskPool | None = None
 ) -> None:
     """Work until no run has been waiting or running for ``idle`` seconds.
 
     Computes ``jobs`` tasks at a time in processes of their own, in this process for 0, or on the cluster of a Dask
-    scheduler; or in a pool that is there already. A run whose last tasks another worker holds is waited for: that worker may die, and its tasks come back.
+    scheduler; or in a pool that is there already. A run whose last tasks another worker holds is waited for: that worker may die, and
+    its tasks come back.
     """
-    check_own(directory)
+    check_workspace_owner(directory)
     workspace = Workspace.open(directory)
     worker = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
     try:
-        workspace.tables.sweep()
-        until_unlocked(partial(sign_on, workspace, worker))
-        until_unlocked(partial(release_tasks_of_dead_workers, workspace))
-        until_unlocked(partial(shorten_leases, workspace))
-        chosen = pool(jobs, dask) if opened is None else contextlib.nullcontext(opened)
-        with Heartbeat(directory, worker), chosen as computing:
-            TaskLoop(workspace, worker, computing).drain(idle)
+        workspace.tables.remove_unfinished()
+        retry_while_locked(partial(register_worker, workspace, worker))
+        retry_while_locked(partial(return_tasks_of_dead_workers, workspace))
+        retry_while_locked(partial(shorten_leases, workspace))
+        chosen = open_pool(jobs, dask) if opened is None else contextlib.nullcontext(opened)
+        with WorkerHeartbeat(directory, worker), chosen as computing:
+            TaskLoop(workspace, worker, computing).work_until_idle(idle)
     finally:
         workspace.close()
-        _sign_off(directory, worker)
+        _return_tasks(directory, worker)
 
 
-def until_unlocked(action: Callable[[], Answer]) -> Answer:
-    """``action()``, again and again while the database is locked: what was computed must not be lost to that."""
+def retry_while_locked(action: Callable[[], Answer]) -> Answer:
+    """Return ``action()``, tried again while the database is locked: what was computed must not be lost to that."""
     while True:
         try:
             return action()
         except sqlite3.OperationalError as error:
-            if not is_busy(error):
+            if not is_lock_error(error):
                 raise
             log.warning("the database is locked; trying again")
 
 
-def _sign_off(directory: Path, worker: str) -> None:
-    """On a connection of its own: a signal may have come in the midst of the other one's transaction."""
+def _return_tasks(directory: Path, worker: str) -> None:
+    """Return the worker's tasks on a connection of its own: a signal may have come in the midst of the other one's transaction."""
     try:
         with Workspace.open(directory) as workspace:
-            release_all(workspace, worker)
+            return_all_tasks(workspace, worker)
     except (sqlite3.Error, WorkspaceError) as error:
         log.warning("no leave taken: %s; leases run out by themselves", type(error).__name__)
 
 
 class TaskLoop:
-    """One worker's time at work: the tasks it holds, and what becomes of them."""
+    """Main loop of a worker: the tasks it holds, and their outcomes."""
 
-    def __init__(self, workspace: Workspace, worker: str, opened: Pool) -> None:
+    def __init__(self, workspace: Workspace, worker: str, opened: TaskPool) -> None:
         self.workspace = workspace
         self.worker = worker
         self.pool = opened
-        self.held: dict[Future[Attempted], Claim] = {}
+        self.held: dict[Future[TaskOutcome], TaskLease] = {}
         self.killed: Counter[int] = Counter()
-        self.admission = Admission(workspace, partial(limit_in, opened), apart=not opened.local)
+        self.admission = TaskAdmission(workspace, partial(pool_limit, opened), apart=not opened.is_local)
         self.looked = time.monotonic()
 
-    def drain(self, idle: float) -> None:
+    def work_until_idle(self, idle: float) -> None:
         """Work until nothing has been there to do for ``idle`` seconds."""
         try:
-            self._drain(idle)
+            self._work_until_idle(idle)
         finally:
             for task in self.held.values():
-                self._note(task, "given back unfinished: the worker ends")
+                self._log_task(task, "given back unfinished: the worker ends")
 
-    def _drain(self, idle: float) -> None:
+    def _work_until_idle(self, idle: float) -> None:
         empty_since = time.monotonic()
-        while self.held or unfinished(self.workspace) or time.monotonic() - empty_since < idle:
+        while self.held or has_unfinished_runs(self.workspace) or time.monotonic() - empty_since < idle:
             if not (self.workspace.directory / DATABASE).exists():
                 log.error("the workspace is gone: nothing that is computed here could be read")
                 return
-            self.pool.check()
-            self._claim()
+            self.pool.check_usable()
+            self._claim_tasks()
             if not self.held:
                 time.sleep(POLL_SECONDS)
                 continue
             for future in wait(self.held, POLL_SECONDS, FIRST_COMPLETED).done:
                 task = self.held.pop(future)
-                self.admission.leave(task)
-                self._record(task, self._attempted(task, future))
+                self.admission.remove_task(task)
+                self._record_outcome(task, self._outcome_of(task, future))
             self._stop_unwanted()
             empty_since = time.monotonic()
 
-    def _claim(self) -> None:
+    def _claim_tasks(self) -> None:
         while len(self.held) < self.pool.size:
-            task = until_unlocked(partial(claim, self.workspace, self.worker, self.admission.fits))
+            task = retry_while_locked(partial(claim_task, self.workspace, self.worker, self.admission.has_room))
             if task is None:
                 return
-            if refused := self.admission.refusal(task):
-                self._record(task, Failure(refused))
+            if refused := self.admission.refusal_message(task):
+                self._record_outcome(task, TaskFailure(refused))
                 continue
             try:
-                needed = until_unlocked(partial(task_input, self.workspace, task))
+                needed = retry_while_locked(partial(read_task_input, self.workspace, task))
             except (WorkspaceError, EngineError) as error:  # the run was deleted, or rows that it needs are gone
-                self._record(task, Failure(str(error)))
+                self._record_outcome(task, TaskFailure(str(error)))
                 continue
-            self._note(task, "begun" if task.attempt == 1 else "begun again")
-            compute = partial(run_task, database=self.pool.local)
-            self.admission.hold(task)
-            bytes_needed = self.admission.needed(Waiting.of(task))
-            self.held[self.pool.submit(compute, self.workspace.directory, needed, needs=bytes_needed)] = task
+            self._log_task(task, "begun" if task.attempt == 1 else "begun again")
+            compute = partial(run_task, database=self.pool.is_local)
+            self.admission.add_task(task)
+            bytes_needed = self.admission.needed_bytes(WaitingTask.from_lease(task))
+            self.held[self.pool.submit_task(compute, self.workspace.directory, needed, needed_bytes=bytes_needed)] = (
+                task
+            )
 
     def _stop_unwanted(self) -> None:
         if time.monotonic() - self.looked < POLL_SECONDS:
             return
         self.looked = time.monotonic()
         for future, task in list(self.held.items()):
-            if not future.done() and not until_unlocked(partial(still_held, self.workspace, task)):
+            if not future.done() and not retry_while_locked(partial(is_task_held, self.workspace, task)):
                 del self.held[future]
-                self.admission.leave(task)
-                self.pool.stop(future)
-                self._record(task, TaskReleased())
+                self.admission.remove_task(task)
+                self.pool.stop_task(future)
+                self._record_outcome(task, TaskReturned())
 
-    def _attempted(self, task: Claim, future: Future[Attempted]) -> Attempted:
+    def _outcome_of(self, task: TaskLease, future: Future[TaskOutcome]) -> TaskOutcome:
         try:
             return future.result()
         except BrokenExecutor:
             self.killed[task.task_id] += 1
             times = self.killed[task.task_id]
-            self._note(task, f"its process was killed; {self.admission.killed(task)}")
-            self.admission.try_alone(task)
-            if times < KILLED_AT_MOST:
-                return TaskReleased()
-            return Failure(f"{task.key}: its process was killed {times} times; {self.admission.killed(task)}")
+            self._log_task(task, f"its process was killed; {self.admission.killed_message(task)}")
+            self.admission.run_alone_from_now_on(task)
+            if times < MAX_KILLS:
+                return TaskReturned()
+            return TaskFailure(
+                f"{task.key}: its process was killed {times} times; {self.admission.killed_message(task)}"
+            )
         except Exception as error:  # noqa: BLE001  (an answer that cannot cross processes)
-            return Failure(f"{task.key}: {type(error).__name__}")
+            return TaskFailure(f"{task.key}: {type(error).__name__}")
 
-    def _record(self, task: Claim, attempted: Attempted) -> None:
+    def _record_outcome(self, task: TaskLease, attempted: TaskOutcome) -> None:
         if isinstance(attempted, TaskResult):
             try:
-                ended = until_unlocked(partial(finish, self.workspace, task, attempted))
+                ended = retry_while_locked(partial(finish_task, self.workspace, task, attempted))
             except (NoKey, BadInput) as error:  # the key went away, or the policy that names one cannot be read
-                self._record(task, Failure(str(error)))
+                self._record_outcome(task, TaskFailure(str(error)))
                 return
             if ended:
-                self._note(task, f"done in {attempted.seconds:.3f} s, peak {attempted.peak_bytes / 1e6:.0f} MB")
-        elif isinstance(attempted, Failure):
-            self._note(task, f"failed: {attempted.message}\n{attempted.trace}")
-            until_unlocked(partial(fail, self.workspace, task, attempted.message, attempted.left))
+                self._log_task(task, f"done in {attempted.seconds:.3f} s, peak {attempted.peak_bytes / 1e6:.0f} MB")
+        elif isinstance(attempted, TaskFailure):
+            self._log_task(task, f"failed: {attempted.message}\n{attempted.trace}")
+            retry_while_locked(partial(fail_task, self.workspace, task, attempted.message, attempted.partial_result))
         else:
-            self._note(task, "given back unfinished")
-            until_unlocked(partial(release, self.workspace, task))
+            self._log_task(task, "given back unfinished")
+            retry_while_locked(partial(return_task, self.workspace, task))
 
-    def _note(self, task: Claim, text: str) -> None:
-        note_of_task(self.workspace.directory, task.run_id, task.key, task.attempt, self.worker, text)
+    def _log_task(self, task: TaskLease, text: str) -> None:
+        log_task(self.workspace.directory, task.run_id, task.key, task.attempt, self.worker, text)
 
 
-class Detached(subprocess.Popen[bytes]):
-    """A process that outlives its starter on purpose: to drop its handle while it runs is no mistake."""
+class DetachedProcess(subprocess.Popen[bytes]):
+    """Process that outlives its starter on purpose: to drop its handle while it runs is no mistake."""
 
     def __del__(self) -> None: ...
 
 
-def start_worker(directory: Path, jobs: int = 1, idle: float = IDLE_SECONDS) -> Detached:
-    """Start a worker that outlives this process and its terminal, and ends where there is nothing to do for ``idle`` seconds. Raises NotYours and StrangeFile."""
-    return start_detached(directory, "sfumato.workspace.jobs.worker_main", jobs, "--idle", str(idle))
+def start_worker(directory: Path, jobs: int = 1, idle: float = IDLE_SECONDS) -> DetachedProcess:
+    """Start a worker that outlives this process and its terminal, and ends where there is nothing to do for ``idle`` seconds. Raises
+    NotYours and StrangeFile.
+    """
+    return start_detached_module(directory, "sfumato.workspace.jobs.worker_main", jobs, "--idle", str(idle))
 
 
-def start_detached(directory: Path, module: str, jobs: int, *arguments: str) -> Detached:
+def start_detached_module(directory: Path, module: str, jobs: int, *arguments: str) -> DetachedProcess:
     """Start a module of ours on a workspace, in a process that outlives this one and its terminal. Raises NotYours and StrangeFile."""
-    check_own(directory)
-    ensure_directory(directory, worker_log(directory).parent.name)
-    rotate(worker_log(directory))
+    check_workspace_owner(directory)
+    ensure_directory(directory, worker_log_path(directory).parent.name)
+    rotate_log(worker_log_path(directory))
     environment = {**os.environ, **dict.fromkeys(THREAD_LIMITS, "1")}
-    with os.fdopen(open_to_append(worker_log(directory)), "ab") as file:
-        return Detached(
+    with os.fdopen(open_to_append(worker_log_path(directory)), "ab") as file:
+        return DetachedProcess(
             [
                 sys.executable,
                 "-P",
@@ -269,6 +276,6 @@ def start_detached(directory: Path, module: str, jobs: int, *arguments: str) -> 
         )
 
 
-def worker_log(directory: Path) -> Path:
-    """Where the workers of a workspace write what happened to them."""
+def worker_log_path(directory: Path) -> Path:
+    """Return the file in which the workers of a workspace log what happened to them."""
     return directory / "logs" / "worker.log"

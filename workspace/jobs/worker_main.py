@@ -1,4 +1,4 @@
-"""The worker as a process: starts the first that computes before anything else, since both import for half a second.
+"""Process of the worker: it starts the first computing process before anything else, since both import for half a second.
 
 python -m sfumato.workspace.jobs.worker_main DIRECTORY [--jobs N] [--idle SECONDS] [--dask ADDRESS]
 """
@@ -15,52 +15,52 @@ from types import FrameType
 
 from ..errors import NoCluster
 from ..process import forbid_core_dumps
-from .pool import IDLE_SECONDS, THREAD_LIMITS, Pool, pool
+from .pool import IDLE_SECONDS, THREAD_LIMITS, TaskPool, open_pool
 from .settings import dask_address
 
-NO_CLUSTER = 69
+NO_CLUSTER_STATUS = 69
 """Exit status of a worker whose Dask cluster cannot be used, or not any more (EX_UNAVAILABLE of sysexits.h); its log says why."""
-ENDING = (signal.SIGTERM, signal.SIGINT)
+ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 log = logging.getLogger("sfumato.worker")
 
 
-def serve(directory: Path, jobs: int, idle: float, dask: str = "", *, hang_up: bool = True) -> None:
-    """Work as a process of its own: signals end it in good order, and a disk that fails with one of disk.DISK_ERRORS.
+def run_worker_process(directory: Path, jobs: int, idle: float, dask: str = "", *, hang_up: bool = True) -> None:
+    """Run a worker as a process of its own: signals end it in good order, and a disk that fails with one of disk.DISK_ERRORS.
 
-    ``hang_up`` says whether the loss of its terminal ends it too.
+    ``hang_up`` tells whether the loss of its terminal ends it too.
     """
     forbid_core_dumps()
-    for name in ENDING:
-        signal.signal(name, _terminated)
-    signal.signal(signal.SIGHUP, _terminated if hang_up else signal.SIG_IGN)
+    for name in ENDING_SIGNALS:
+        signal.signal(name, _on_terminate)
+    signal.signal(signal.SIGHUP, _on_terminate if hang_up else signal.SIG_IGN)
     for limit in THREAD_LIMITS:
         os.environ.setdefault(limit, "1")
     os.environ["PYTHONSAFEPATH"] = "1"
     os.umask(0o077)
     try:
-        with pool(jobs, dask) as opened:
-            _work(directory, idle, opened)
+        with open_pool(jobs, dask) as opened:
+            _work_with_pool(directory, idle, opened)
     except NoCluster as error:
         log.error("%s", error)
-        raise SystemExit(NO_CLUSTER) from None
+        raise SystemExit(NO_CLUSTER_STATUS) from None
 
 
-def _work(directory: Path, idle: float, opened: Pool) -> None:
-    from ..store.disk import disk_error, status_of
-    from .worker import work
+def _work_with_pool(directory: Path, idle: float, opened: TaskPool) -> None:
+    from ..store.disk import disk_error_message, exit_status_of
+    from .worker import run_worker
 
     try:
-        work(directory, idle=idle, opened=opened)
+        run_worker(directory, idle=idle, opened=opened)
     except (sqlite3.Error, OSError) as error:
-        trouble = disk_error(error)
+        trouble = disk_error_message(error)
         if not trouble:
             raise
         log.error("%s", trouble)
-        raise SystemExit(status_of(trouble)) from None
+        raise SystemExit(exit_status_of(trouble)) from None
 
 
-def _terminated(number: int, frame: FrameType | None) -> None:
-    for name in ENDING:
+def _on_terminate(number: int, frame: FrameType | None) -> None:
+    for name in ENDING_SIGNALS:
         signal.signal(name, signal.SIG_IGN)
     raise SystemExit(0)
 
@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--dask", default=dask_address())
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    serve(arguments.directory, arguments.jobs, arguments.idle, arguments.dask, hang_up=False)
+    run_worker_process(arguments.directory, arguments.jobs, arguments.idle, arguments.dask, hang_up=False)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from sfumato.engine.errors import BadInput
 
-from . import TOPICS, Section, all_sections
+from . import TOPICS, ManualSection, all_sections
 
 MOST_HITS = 8
 SATURATION = 1.2
@@ -35,100 +35,112 @@ _ENDS = ("ations", "ation", "ings", "ing", "iers", "ier", "ers", "er", "ies", "i
 
 
 @dataclass(frozen=True)
-class Hit:
-    """A section that holds words of a search, its lines that hold most of them, and the words that it lacks."""
+class ManualHit:
+    """A section that contains words of a search.
 
-    section: Section
+    section: the section
+    lines: its lines that contain most of them
+    missing_words: words that it lacks
+    """
+
+    section: ManualSection
     lines: tuple[str, ...]
-    lacks: tuple[str, ...] = ()
+    missing_words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class _Indexed:
-    """A section as stems of words: how often each is in a field; ``stream``, heading and body in their order."""
+class _IndexedSection:
+    """A section as stems of words.
 
-    section: Section
-    fields: Mapping[str, Counter[str]]
-    stream: tuple[str, ...]
+    section: the section
+    stem_counts: occurrences of each stem, by field
+    stem_sequence: stems of heading and body in their order
+    """
 
-    def holds(self, stem: str) -> bool:
-        return any(stem in counts for counts in self.fields.values())
+    section: ManualSection
+    stem_counts: Mapping[str, Counter[str]]
+    stem_sequence: tuple[str, ...]
+
+    def has_stem(self, stem: str) -> bool:
+        return any(stem in counts for counts in self.stem_counts.values())
 
 
 @functools.cache
-def _stem(word: str) -> str:
-    """The part of a word that its other forms share: ``waive``, ``waived`` and ``waiver`` are ``waiv``, ``planning`` is ``plan``."""
+def _word_stem(word: str) -> str:
+    """Return the part of a word that its other forms share: ``waive``, ``waived`` and ``waiver`` are ``waiv``, ``planning`` is ``plan``."""
     end = next((end for end in _ENDS if word.endswith(end) and len(word) - len(end) >= 3), "")
     stem = word.removesuffix(end)
     return stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] and stem[-1] not in "aeiouls" else stem
 
 
-def _stems(text: str) -> list[str]:
-    return [_stem(word) for word in _WORD.findall(text.lower())]
+def _text_stems(text: str) -> list[str]:
+    return [_word_stem(word) for word in _WORD.findall(text.lower())]
 
 
 @functools.cache
-def _index() -> tuple[_Indexed, ...]:
-    return tuple(_indexed(section) for section in all_sections())
+def _manual_index() -> tuple[_IndexedSection, ...]:
+    return tuple(_index_section(section) for section in all_sections())
 
 
-def _indexed(section: Section) -> _Indexed:
-    heading, body = (_stems(text) for text in (section.title, section.body))
-    terms = [stem for term in section.terms for stem in _stems(term)]
+def _index_section(section: ManualSection) -> _IndexedSection:
+    heading, body = (_text_stems(text) for text in (section.title, section.body))
+    terms = [stem for term in section.terms for stem in _text_stems(term)]
     fields = {"heading": [one for one in heading if one not in _STOP], "terms": terms, "body": body}
     counts = {name: Counter(stems) for name, stems in fields.items()}
-    return _Indexed(section, counts, (*heading, *body))
+    return _IndexedSection(section, counts, (*heading, *body))
 
 
-def _asked(words: str) -> dict[str, str]:
-    """The words that say something, by their stems."""
+def _query_words(words: str) -> dict[str, str]:
+    """Return the words of a query that are no stop words, by their stems."""
     asked = re.sub(r"^what (?:does|do|is|are) (.*?)(?: mean)?\??$", r"\1", " ".join(words.lower().split()))
     typed = _WORD.findall(asked)
-    return {_stem(word): word for word in [word for word in typed if word not in _STOP] or typed}
+    return {_word_stem(word): word for word in [word for word in typed if word not in _STOP] or typed}
 
 
-def find(words: str) -> list[Hit]:
-    """The sections that answer the words best, in any form and order. Raises BadInput, for a word that is on no page too."""
-    asked = _asked(words)
+def search_manual(words: str) -> list[ManualHit]:
+    """Return the sections that match the words best, in any form and order. Raises BadInput, also for a word that is on no page."""
+    asked = _query_words(words)
     if not asked:
         raise BadInput("--find", "needs a word to look for, such as: sfumato help --find hold-out")
-    nowhere = [word for stem, word in asked.items() if not any(one.holds(stem) for one in _index())]
+    nowhere = [word for stem, word in asked.items() if not any(one.has_stem(stem) for one in _manual_index())]
     if nowhere:
         why = f'"{nowhere[0]}" is on no page; try fewer or other words, or sfumato help for the pages'
         raise BadInput("--find", why)
-    scored = [(score, one) for one in _index() if (score := _score(one, list(asked)))]
-    scored.sort(key=lambda found: (-found[0], TOPICS.index(found[1].section.page), found[1].section.place))
-    return [_hit(one, asked) for _, one in scored[:MOST_HITS]]
+    scored = [(score, one) for one in _manual_index() if (score := _section_score(one, list(asked)))]
+    scored.sort(key=lambda found: (-found[0], TOPICS.index(found[1].section.page), found[1].section.position))
+    return [_manual_hit(one, asked) for _, one in scored[:MOST_HITS]]
 
 
-def _hit(one: _Indexed, asked: Mapping[str, str]) -> Hit:
-    lacks = tuple(word for stem, word in asked.items() if not one.holds(stem))
-    return Hit(one.section, _best_lines(one.section, list(asked)), lacks)
+def _manual_hit(one: _IndexedSection, asked: Mapping[str, str]) -> ManualHit:
+    lacks = tuple(word for stem, word in asked.items() if not one.has_stem(stem))
+    return ManualHit(one.section, _best_lines(one.section, list(asked)), lacks)
 
 
 @functools.cache
 def _mean_lengths() -> Mapping[str, float]:
-    return {name: sum(one.fields[name].total() for one in _index()) / len(_index()) for name in FIELDS}
+    return {
+        name: sum(one.stem_counts[name].total() for one in _manual_index()) / len(_manual_index()) for name in FIELDS
+    }
 
 
 @functools.cache
-def _rarity(stem: str) -> float:
-    """The inverse document frequency of BM25, never below 0."""
-    having = sum(one.holds(stem) for one in _index())
-    return math.log(1 + (len(_index()) - having + 0.5) / (having + 0.5))
+def _stem_rarity(stem: str) -> float:
+    """Return the inverse document frequency of BM25, never below 0."""
+    having = sum(one.has_stem(stem) for one in _manual_index())
+    return math.log(1 + (len(_manual_index()) - having + 0.5) / (having + 0.5))
 
 
-def _score(one: _Indexed, asked: Sequence[str]) -> float:
+def _section_score(one: _IndexedSection, asked: Sequence[str]) -> float:
     score = 0.0
     for name, (weight, b) in FIELDS.items():
-        counts = one.fields[name]
+        counts = one.stem_counts[name]
         damping = SATURATION * (1 - b + b * counts.total() / _mean_lengths()[name])
-        score += sum(weight * _rarity(stem) * counts[stem] / (counts[stem] + damping) for stem in asked)
-    return score * (1 + NEARNESS * _nearness(one.stream, asked))
+        score += sum(weight * _stem_rarity(stem) * counts[stem] / (counts[stem] + damping) for stem in asked)
+    return score * (1 + NEARNESS * _word_nearness(one.stem_sequence, asked))
 
 
-def _nearness(stream: Sequence[str], asked: Sequence[str]) -> float:
-    """The number of words by the length of the shortest stretch that holds them all; 0 where none does, or for one word."""
+def _word_nearness(stream: Sequence[str], asked: Sequence[str]) -> float:
+    """Return the number of words by the length of the shortest stretch that contains them all; 0 where none does, or for one word."""
     last: dict[str, int] = {}
     shortest = math.inf
     for place, stem in enumerate(stream):
@@ -139,11 +151,11 @@ def _nearness(stream: Sequence[str], asked: Sequence[str]) -> float:
     return len(asked) / shortest if len(asked) > 1 else 0.0
 
 
-def _best_lines(section: Section, asked: Sequence[str]) -> tuple[str, ...]:
-    """The two parts of a section that hold the most words, in its order; its first, where only the heading holds one."""
+def _best_lines(section: ManualSection, asked: Sequence[str]) -> tuple[str, ...]:
+    """Return the two parts of a section that contain most words, in its order; its first, where only the heading contains one."""
     text = re.sub(r"^(?:#.*|!\[.*|\|[-| :]+\||```.*)$", "", section.body, flags=re.MULTILINE)
     split = re.split(r"\n\s*\n|\n *- |(?<=[.;])\s", f"\n{text}")
     parts = [" ".join(part.split()).removeprefix("- ") for part in split if part.strip()]
-    counted = [(len(set(asked) & set(_stems(part))), place) for place, part in enumerate(parts)]
+    counted = [(len(set(asked) & set(_text_stems(part))), place) for place, part in enumerate(parts)]
     best = sorted(sorted(counted, key=lambda one: (-one[0], one[1]))[:2], key=lambda one: one[1])
     return tuple(parts[place] for number, place in best if number) or tuple(parts[:1])

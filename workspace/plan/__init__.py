@@ -1,1 +1,1 @@
-"""The plan of a project: drafts, edits that keep comments, and what makes a run of it."""
+"""Plan of a project: drafts, edits that keep comments, and what makes a run of it."""

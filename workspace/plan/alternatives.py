@@ -1,7 +1,9 @@
-"""Steps that methods offer in place of those of a plan, or beside them, and the levers by which a search puts them in.
+"""Steps that methods offer in place of those of a plan, or in addition to them, and the levers by which a search applies them.
 
-Of each variable that a synthesis makes the other methods that offer to, of each that it keeps a step that makes it, of all steps together one of a
-joint method, of the quasi-identifiers coarser values by public rules, of an anonymisation the other methods and what they leave to local suppression. Methods offer them as they offer a draft (``engine.methods.drafting``). What they offer
+For each variable that a synthesis makes these are the other methods that offer to, for each that it keeps a step that makes it, for all
+steps together one of a
+joint method, for the quasi-identifiers coarser values by public rules, for an anonymisation the other methods and what they leave to
+local suppression. Methods offer them as they offer a draft (``engine.methods.drafting``). What they offer
 follows from the records, so a search stores it as it begins.
 """
 
@@ -40,75 +42,82 @@ from sfumato.engine.search.space import (
 from ..policy.policy import Policy
 from .drafting import ranked_offers
 from .edits import step_targets
-from .hierarchies import proposed_settings
+from .hierarchies import proposed_hierarchies
 from .protection import DraftAudience, is_counted
 
-ADDED = "synthesise besides"
-"""The lever that has kept variables synthesised too, the most telling first."""
-METHOD = "method of {}"
+ADDED_LEVER = "synthesise besides"
+"""Name of the lever that synthesises kept variables too, the most informative first."""
+METHOD_LEVER = "method of {}"
 ANONYMISATION = "anonymisation"
-JOINT = "joint synthesis"
-"""The lever that has one step of a joint method make what the plan's steps make."""
+JOINT_LEVER = "joint synthesis"
+"""Name of the lever that replaces the plan's steps by one step of a joint method."""
 BINS = "bins"
 RECODE = "recode"
 """The key of what is offered to make quasi-identifiers coarser: by variable rules of ``[release] recode``, the finest first."""
-COARSENING = "coarsening of {}"
-PROTECTED = "kept columns"
-"""The lever that makes kept columns coarser and synthesises others until the audience of the release may have what stays."""
+COARSENING_LEVER = "coarsening of {}"
+PROTECTION_LEVER = "kept columns"
+"""Name of the lever that coarsens kept columns and synthesises others until the audience may have the rest."""
 AS_PLANNED = "as in the plan"
-MOST_WIDTHS = 3
-ALONE = 0.01
-"""The share of the people from which on some have to be hidden who are alone with their quasi-identifiers."""
-RARE_LEVEL = 10
+MAX_WIDTHS = 3
+MIN_UNIQUE_SHARE = 0.01
+"""Share of people with unique quasi-identifiers from which on some have to be hidden."""
+RARE_LEVEL_PEOPLE = 10
 """People: the gate's rare level, where no policy says otherwise."""
-RARER = (1, 5)
-"""So many times as many people make a level common enough to stand alone."""
-WEIGHTS = "weights of records at risk"
-STRENGTHS = (0.5, 1.0)
-"""What weight a record loses that is alone with what an intruder knows."""
-COARSER = {AS_PLANNED: 1, "half as many": 2, "a quarter": 4}
-"""What the lever of bins can be turned to, and how many bins become one."""
+RARE_LEVEL_MULTIPLES = (1, 5)
+"""Multiples of the rare level: a level of so many people is common enough to stay."""
+WEIGHTS_LEVER = "weights of records at risk"
+WEIGHT_STRENGTHS = (0.5, 1.0)
+"""Weight that a unique record loses."""
+BIN_MULTIPLES = {AS_PLANNED: 1, "half as many": 2, "a quarter": 4}
+"""Settings of the lever of bins, with the number of bins that are joined."""
 KEPT_SECTIONS = ("data", "variables", "release")
 GUARANTEES = ("k", "l", "t")
 
 
-def offered_steps(recipe: Recipe, data: Microdata, rare: int = RARE_LEVEL) -> tuple[RecipeTable, ...]:
-    """What methods offer for a plan on these data, as tables: a synthesis step of a variable, or ``{"anonymisation": [...]}``, the steps of another one.
+def offered_steps(recipe: Recipe, data: Microdata, rare: int = RARE_LEVEL_PEOPLE) -> tuple[RecipeTable, ...]:
+    """List what methods offer for a plan on these data, as tables: a synthesis step of a variable, or ``{"anonymisation": [...]}``, the
+    steps of another one.
 
     ``{"recode": {...}}`` has rules by which quasi-identifiers become coarser, levels with fewer than ``rare`` people joined.
     """
     seen = profile_table(data)
     if recipe.synthesis:
-        together = ({JOINT: step} for step in _joint_steps(recipe, seen, data))
-        rules = _coarser_keys(recipe, data, rare)
+        together = ({JOINT_LEVER: step} for step in _joint_steps(recipe, seen, data))
+        rules = _coarser_quasi_identifiers(recipe, data, rare)
         coarser = ({RECODE: rules},) if rules else ()
-        return (*_besides(recipe, seen), *_other_methods(recipe, seen, data), *together, *coarser)
+        return (
+            *_steps_for_kept_variables(recipe, seen),
+            *_steps_by_other_methods(recipe, seen, data),
+            *together,
+            *coarser,
+        )
     return tuple({ANONYMISATION: steps} for steps in _other_anonymisations(recipe, seen, data))
 
 
 def offered_protection(recipe: Recipe, data: Microdata, policy: Policy) -> tuple[RecipeTable, ...]:
-    """Return ``({"kept columns": {"recode": ..., "steps": ...}},)``: what lets the audience have the columns that a synthesis keeps.
+    """Return ``({"kept columns": {"recode": ..., "steps": ...}},)``: changes with which the audience may have the columns that a synthesis
+        keeps.
 
-    Empty where the audience may have them as they are, or where a column cannot be synthesised.
+    Empty where the audience may have them unchanged, or where a column cannot be synthesised.
     """
     if not recipe.synthesis:
         return ()
     audience = DraftAudience.from_policy(policy, None, recipe.to_table())
     counting = [
         v.name for v in recipe.schema if v.name not in recipe.released and is_counted(v.role)
-        and audience.counts(v.name, recipe.schema.names_by_role(Role.QUASI_IDENTIFIER))
+        and audience.counts_column(v.name, recipe.schema.names_by_role(Role.QUASI_IDENTIFIER))
     ]  # fmt: skip
     holdout = recipe.data.holdout if isinstance(recipe.data.holdout, float) else 0.0
     limits = audience.limits.limits.limits_before_removal(holdout)
     plan = plan_protection(recipe.recode_data(data.without_controls), counting, limits)
-    steps = [step for step in _besides(recipe, profile_table(data)) if step["target"] in plan.replaced]
+    steps = [step for step in _steps_for_kept_variables(recipe, profile_table(data)) if step["target"] in plan.replaced]
     if not plan.changes or len(steps) < len(plan.replaced):
         return ()
-    return ({PROTECTED: {RECODE: {name: rule.written for name, rule in plan.rules.items()}, "steps": steps}},)
+    return ({PROTECTION_LEVER: {RECODE: {name: rule.written for name, rule in plan.rules.items()}, "steps": steps}},)
 
 
-def _protection(offered: Mapping[str, Any]) -> SearchLever:
-    """The lever of ``offered_protection``: the kept columns as they are, or as the audience may have them."""
+def _protection_lever(offered: Mapping[str, Any]) -> SearchLever:
+    """Return the lever of ``offered_protection``: the kept columns unchanged, or as the audience may have them."""
     steps, rules = offered["steps"], offered[RECODE]
     names = [str(step["target"]) for step in steps]
 
@@ -122,71 +131,82 @@ def _protection(offered: Mapping[str, Any]) -> SearchLever:
         own = {name: rule for name, rule in rules.items() if name not in form.get(RECODE, {}) and name not in made}
         if own:
             table["release"] = {**form, RECODE: {**form.get(RECODE, {}), **own}}
-        _weigh_where_all_can(table)
+        _remove_unusable_weights(table)
 
     return SearchLever(
-        PROTECTED, (LeverOption(AS_PLANNED, _nothing), LeverOption("as the audience may have them", change)), 0
+        PROTECTION_LEVER, (LeverOption(AS_PLANNED, _keep_plan), LeverOption("as the audience may have them", change)), 0
     )
 
 
-def levers_of(recipe: Recipe, offered: Sequence[Mapping[str, Any]]) -> list[SearchLever]:
-    """The levers of a plan with what methods offered for it. Raises BadInput where its ``[search]`` narrows them to what there is not."""
+def build_levers(recipe: Recipe, offered: Sequence[Mapping[str, Any]]) -> list[SearchLever]:
+    """Build the levers of a plan with what methods offered for it. Raises BadInput where its ``[search]`` narrows them to what does not exist."""
     made = {name for step in recipe.synthesis for name in step.targets}
     besides = [one for one in offered if "target" in one and one["target"] not in made]
     others = [one for one in offered if one.get("target") in made]
     anonymisations = [one[ANONYMISATION] for one in offered if ANONYMISATION in one]
     narrowed = {} if recipe.search is None else recipe.search.levers
-    joint = [one[JOINT] for one in offered if JOINT in one and (JOINT in narrowed or not _is_slow(one[JOINT]))]
+    joint = [
+        one[JOINT_LEVER]
+        for one in offered
+        if JOINT_LEVER in one and (JOINT_LEVER in narrowed or not _is_slow_step(one[JOINT_LEVER]))
+    ]
     alone = [[one] for one in (*others, *joint)]
-    steps = [*_steps(recipe, "synthesis", alone), *_steps(recipe, ANONYMISATION, anonymisations)]
+    steps = [
+        *_parse_offered_steps(recipe, "synthesis", alone),
+        *_parse_offered_steps(recipe, ANONYMISATION, anonymisations),
+    ]
     found: list[SearchLever | None] = [
-        *(_method_of(step, others) for step in recipe.synthesis),
+        *(_method_lever(step, others) for step in recipe.synthesis),
         order_lever(recipe),
-        _added(besides) if besides else None,
-        *(_protection(one[PROTECTED]) for one in offered if PROTECTED in one),
-        _anonymisation(anonymisations) if anonymisations else None,
-        _joint(joint) if joint else None,
-        _coarser(recipe, joint),
-        *(_recoding(recipe, name, rules) for one in offered for name, rules in one.get(RECODE, {}).items()),
+        _added_variables_lever(besides) if besides else None,
+        *(_protection_lever(one[PROTECTION_LEVER]) for one in offered if PROTECTION_LEVER in one),
+        _anonymisation_lever(anonymisations) if anonymisations else None,
+        _joint_lever(joint) if joint else None,
+        _bins_lever(recipe, joint),
+        *(_recoding_lever(recipe, name, rules) for one in offered for name, rules in one.get(RECODE, {}).items()),
         *declared_levers(recipe, others=steps),
-        _weights(recipe, [*recipe.synthesis, *steps]),
+        _weights_lever(recipe, [*recipe.synthesis, *steps]),
     ]
     return narrow_levers([lever for lever in found if lever is not None], narrowed)
 
 
-def _steps(recipe: Recipe, section: str, plans: Sequence[Sequence[Mapping[str, Any]]]) -> list[RecipeStep]:
-    """The steps of plans that were offered."""
+def _parse_offered_steps(
+    recipe: Recipe, section: str, plans: Sequence[Sequence[Mapping[str, Any]]]
+) -> list[RecipeStep]:
+    """Return the steps of plans that were offered."""
     found: list[RecipeStep] = []
     for tables in plans:
-        own = Recipe.from_table({**_bare(recipe), section: list(tables)})
+        own = Recipe.from_table({**_table_without_steps(recipe), section: list(tables)})
         found += own.synthesis if section == "synthesis" else own.anonymisation
     return found
 
 
-def _bare(recipe: Recipe) -> RecipeTable:
-    """The recipe's table without steps."""
+def _table_without_steps(recipe: Recipe) -> RecipeTable:
+    """Return the recipe's table without steps."""
     return {key: value for key, value in recipe.to_table().items() if key in KEPT_SECTIONS}
 
 
-def _case(recipe: Recipe, seen: TableProfile, **more: Any) -> Case:
+def _draft_case(recipe: Recipe, profile: TableProfile, **more: Any) -> Case:
     known, sensitive = (recipe.schema.names_by_role(role) for role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE))
     want: Any = "synthesis" if recipe.synthesis else "anonymisation"
-    return Case(want, seen.with_schema(recipe.schema), known, sensitive, recipe.released, m=recipe.m, **more)
+    return Case(want, profile.with_schema(recipe.schema), known, sensitive, recipe.released, m=recipe.m, **more)
 
 
-def _besides(recipe: Recipe, seen: TableProfile) -> tuple[RecipeTable, ...]:
-    """Steps that synthesise the variables which the plan keeps, those with the most different values first; each by the method that suits it best."""
+def _steps_for_kept_variables(recipe: Recipe, profile: TableProfile) -> tuple[RecipeTable, ...]:
+    """Return steps that synthesise the variables which the plan keeps, those with the most distinct values first; each by the method that
+    suits it best.
+    """
     kept = [
         v.name for v in recipe.schema if v.name not in recipe.released and v.role not in (Role.IDENTIFIER, Role.WEIGHT)
     ]
-    case = replace(_case(recipe, seen), known=(), sensitive=(), released=tuple(kept))
-    steps = [_step_for(replace(case, target=seen[name])) for name in kept]
+    case = replace(_draft_case(recipe, profile), known=(), sensitive=(), released=tuple(kept))
+    steps = [_best_step(replace(case, target=profile[name])) for name in kept]
     found = [step for step in steps if step is not None]
-    return tuple(sorted(found, key=lambda step: (-seen[step["target"]].distinct, step["target"])))
+    return tuple(sorted(found, key=lambda step: (-profile[step["target"]].distinct, step["target"])))
 
 
-def _step_for(case: Case) -> RecipeTable | None:
-    """A step for the target of a case by the method that suits it best, without predictors; None where none offers one."""
+def _best_step(case: Case) -> RecipeTable | None:
+    """Return a step for the target of a case by the method that suits it best, without predictors; None where none offers one."""
     assert case.target is not None
     for method, offer in ranked_offers(case, "synthesis", case.target.variable.kind):
         if PREDICTORS in {info.name for info in method.spec.params()}:
@@ -194,50 +214,53 @@ def _step_for(case: Case) -> RecipeTable | None:
     return None
 
 
-def _other_methods(recipe: Recipe, seen: TableProfile, data: Microdata) -> Iterator[RecipeTable]:
-    """Steps by other methods for each variable that a step of its own makes, of the predictors that it has, where they accept the data."""
+def _steps_by_other_methods(recipe: Recipe, profile: TableProfile, data: Microdata) -> Iterator[RecipeTable]:
+    """Yield steps by other methods for each variable that a step of its own makes, with the same predictors, where they accept the data."""
     for step in recipe.synthesis:
         if step.method.joint:
             continue
         (name,) = step.targets
         named = {one.column: None for one in step.spec.referenced_columns(recipe.schema, step.place)}
-        case = _case(recipe, seen, target=seen[name], predictors=tuple(one for one in named if one != name))
+        case = _draft_case(recipe, profile, target=profile[name], predictors=tuple(one for one in named if one != name))
         for method, offer in ranked_offers(case, "synthesis", recipe.schema[name].kind):
             table = {"method": method.name, "target": name, **offer.settings}
-            if method.key != step.method.key and _accepted({**_bare(recipe), "synthesis": [table]}, data):
+            if method.key != step.method.key and _is_accepted(
+                {**_table_without_steps(recipe), "synthesis": [table]}, data
+            ):
                 yield table
 
 
-def _joint_steps(recipe: Recipe, seen: TableProfile, data: Microdata) -> Iterator[RecipeTable]:
-    """One step of each joint method that offers to make what the plan's steps make, given what these keep; else to make every variable.
+def _joint_steps(recipe: Recipe, profile: TableProfile, data: Microdata) -> Iterator[RecipeTable]:
+    """Yield one step of each joint method that offers to make what the plan's steps make, given what these keep; else to make every variable.
 
-    Records that are made whole are nobody's: what an intruder finds of single people cannot be computed of them, so they are of no use to a plan that has a limit
+    Records that are made whole are nobody's: what an intruder finds of single people cannot be computed of them, so they are of no use
+    to a plan that has a limit
     on it. Nor are joint methods to one of which a step makes several variables already, or has survey weights.
     """
-    if any(step.method.joint for step in recipe.synthesis) or any(_of_survey(v) for v in recipe.schema):
+    if any(step.method.joint for step in recipe.synthesis) or any(_belongs_to_survey_design(v) for v in recipe.schema):
         return
-    case = replace(_case(recipe, seen), target=None)
-    single = any(_of_people(one.value) for one in recipe.thresholds)
+    case = replace(_draft_case(recipe, profile), target=None)
+    single = any(_is_per_record_measure(one.value) for one in recipe.thresholds)
     offered: set[str] = set()
     for released in (case.released, *([] if single else [case.compared])):
         for method, offer in ranked_offers(replace(case, released=released), "synthesis", joint=True):
             table = {"method": method.name, "target": list(released), **offer.settings}
-            if method.key not in offered and _accepted({**_bare(recipe), "synthesis": [table]}, data):
+            if method.key not in offered and _is_accepted({**_table_without_steps(recipe), "synthesis": [table]}, data):
                 offered.add(method.key)
                 yield table
 
 
-def _of_survey(variable: Variable) -> bool:
+def _belongs_to_survey_design(variable: Variable) -> bool:
     return variable.role is Role.WEIGHT or variable.design is not None
 
 
-def _of_people(value: str) -> bool:
-    """Whether a limit is on a measure that has a number for each record."""
+def _is_per_record_measure(value: str) -> bool:
+    """Return whether a limit is on a measure that has a number for each record."""
     method = method_by_key(value.rpartition(".")[0])
     return method is not None and bool(method.measurement.per_record)
 
 
-def _accepted(table: RecipeTable, data: Microdata) -> bool:
+def _is_accepted(table: RecipeTable, data: Microdata) -> bool:
     try:
         check_steps(Recipe.from_table(table), data)
     except BadInput:
@@ -245,33 +268,35 @@ def _accepted(table: RecipeTable, data: Microdata) -> bool:
     return True
 
 
-def _other_anonymisations(recipe: Recipe, seen: TableProfile, data: Microdata) -> Iterator[list[RecipeTable]]:
-    """The steps of other anonymisations that promise what the plan's last step does; then those that leave records to a step which finishes."""
+def _other_anonymisations(recipe: Recipe, profile: TableProfile, data: Microdata) -> Iterator[list[RecipeTable]]:
+    """Yield the steps of other anonymisations that promise what the plan's last step does; then those that leave records to a step which
+    finishes.
+    """
     last = recipe.anonymisation[-1]
     asked = {name: getattr(last.spec, name) for name in GUARANTEES if hasattr(last.spec, name)}
     if "k" not in asked or hasattr(last.spec, "p"):
         return
-    wanted = {"k": asked["k"], "l": _beyond_1(asked.get("l")), "t": _below_1(asked.get("t"))}
+    wanted = {"k": asked["k"], "l": _none_unless_above_1(asked.get("l")), "t": _none_unless_below_1(asked.get("t"))}
     known = last.spec.keys(recipe.schema) if hasattr(last.spec, "keys") else ()
-    case = replace(_case(recipe, seen, **wanted, **proposed_settings(data, known)), known=tuple(known))
+    case = replace(_draft_case(recipe, profile, **wanted, **proposed_hierarchies(data, known)), known=tuple(known))
     offers = ranked_offers(case, ANONYMISATION)
     own = [step.method.key for step in recipe.anonymisation]
-    for one in _combined(offers):
+    for one in _anonymisation_plans(offers):
         names = [f"{ANONYMISATION}.{table['method']}" for table in one]
-        if names != own and _accepted({**_bare(recipe), ANONYMISATION: one}, data):
+        if names != own and _is_accepted({**_table_without_steps(recipe), ANONYMISATION: one}, data):
             yield one
 
 
-def _beyond_1(value: float | None) -> float | None:
+def _none_unless_above_1(value: float | None) -> float | None:
     return value if value is not None and value > 1 else None
 
 
-def _below_1(value: float | None) -> float | None:
+def _none_unless_below_1(value: float | None) -> float | None:
     return value if value is not None and value < 1 else None
 
 
-def _combined(offers: Sequence[tuple[Method, Offer]]) -> Iterator[list[RecipeTable]]:
-    """The offered steps alone, then each that leaves records to a step which finishes, with that."""
+def _anonymisation_plans(offers: Sequence[tuple[Method, Offer]]) -> Iterator[list[RecipeTable]]:
+    """Yield the offered steps alone, then each that leaves records to a step which finishes, with that."""
     for method, offer in sorted(offers, key=lambda one: one[1].finishes):
         yield [{"method": method.name, **offer.settings}]
     for method, offer in offers:
@@ -283,8 +308,8 @@ def _combined(offers: Sequence[tuple[Method, Offer]]) -> Iterator[list[RecipeTab
                 ]
 
 
-def _added(besides: Sequence[Mapping[str, Any]]) -> SearchLever:
-    """None of the kept variables, the most telling one, two, half of them, all of them."""
+def _added_variables_lever(besides: Sequence[Mapping[str, Any]]) -> SearchLever:
+    """Return the lever of additional synthesis: none of the kept variables, the most informative one, two, half of them, all of them."""
     counts = sorted(count for count in {0, 1, 2, -(-len(besides) // 2), len(besides)} if count <= len(besides))
     names = [str(step["target"]) for step in besides]
 
@@ -292,16 +317,16 @@ def _added(besides: Sequence[Mapping[str, Any]]) -> SearchLever:
         def change(table: RecipeTable) -> None:
             steps = [{**step, PREDICTORS: [*names[count:], *names[:at]]} for at, step in enumerate(besides[:count])]
             table["synthesis"] = [*steps, *table.get("synthesis", ())]
-            _weigh_where_all_can(table)
+            _remove_unusable_weights(table)
 
         more = f" and {count - 2} more" if count > 2 else ""
         return LeverOption(f"{', '.join(names[: min(count, 2)])}{more}" or "nothing", change)
 
-    return SearchLever(ADDED, tuple(option(count) for count in counts), 0, setting="kept", later_is_larger=False)
+    return SearchLever(ADDED_LEVER, tuple(option(count) for count in counts), 0, setting="kept", later_is_larger=False)
 
 
-def _method_of(step: RecipeStep, others: Sequence[Mapping[str, Any]]) -> SearchLever | None:
-    """The methods that offer to make the variable of a step; None where there is no other."""
+def _method_lever(step: RecipeStep, others: Sequence[Mapping[str, Any]]) -> SearchLever | None:
+    """Return the lever of methods that offer to make the variable of a step; None where there is no other."""
     own = [one for one in others if one["target"] in step.targets]
     if not own:
         return None
@@ -310,23 +335,23 @@ def _method_of(step: RecipeStep, others: Sequence[Mapping[str, Any]]) -> SearchL
     def option(given: Mapping[str, Any]) -> LeverOption:
         def change(table: RecipeTable) -> None:
             table["synthesis"] = [dict(given) if one.get("target") == name else one for one in table["synthesis"]]
-            _weigh_where_all_can(table)
+            _remove_unusable_weights(table)
 
         return LeverOption(str(given["method"]), change)
 
-    options = (LeverOption(step.method.name, _nothing), *(option(one) for one in own))
+    options = (LeverOption(step.method.name, _keep_plan), *(option(one) for one in own))
     return SearchLever(
-        METHOD.format(name), options, 0, later_protects_more=False, setting="method", variables=frozenset({name})
+        METHOD_LEVER.format(name), options, 0, later_protects_more=False, setting="method", variables=frozenset({name})
     )
 
 
-def _is_slow(step: Mapping[str, Any]) -> bool:
-    """Whether a step takes many times as long as other plans: it is tried where the recipe names its lever."""
+def _is_slow_step(step: Mapping[str, Any]) -> bool:
+    """Return whether a step takes many times as long as other plans: it is tried where the recipe names its lever."""
     method = method_of_step("synthesis", str(step["method"]))
     return method is not None and method.spec.slow
 
 
-def _joint(steps: Sequence[Mapping[str, Any]]) -> SearchLever:
+def _joint_lever(steps: Sequence[Mapping[str, Any]]) -> SearchLever:
     def option(given: Mapping[str, Any]) -> LeverOption:
         def change(table: RecipeTable) -> None:
             made = [str(name) for one in table.get("synthesis", ()) for name in step_targets(one)]
@@ -335,16 +360,16 @@ def _joint(steps: Sequence[Mapping[str, Any]]) -> SearchLever:
                 every = [*step_targets(given), *given[PREDICTORS]]
                 step |= {"target": made, PREDICTORS: [name for name in every if name not in made]}
             table["synthesis"] = [step]
-            _weigh_where_all_can(table)
+            _remove_unusable_weights(table)
 
         return LeverOption(str(given["method"]), change)
 
-    options = (LeverOption(AS_PLANNED, _nothing), *(option(step) for step in steps))
-    return SearchLever(JOINT, options, 0, later_protects_more=False, setting="method")
+    options = (LeverOption(AS_PLANNED, _keep_plan), *(option(step) for step in steps))
+    return SearchLever(JOINT_LEVER, options, 0, later_protects_more=False, setting="method")
 
 
-def _coarser(recipe: Recipe, joint: Sequence[Mapping[str, Any]]) -> SearchLever | None:
-    """Wider bins of the numbers that steps make in bins; None where none does."""
+def _bins_lever(recipe: Recipe, joint: Sequence[Mapping[str, Any]]) -> SearchLever | None:
+    """Return the lever of wider bins of the numbers that steps make in bins; None where none does."""
     if not any(one.get(BINS) for one in (*joint, *(step.to_table() for step in recipe.synthesis))):
         return None
 
@@ -359,18 +384,20 @@ def _coarser(recipe: Recipe, joint: Sequence[Mapping[str, Any]]) -> SearchLever 
 
         return LeverOption(label, change)
 
-    return SearchLever(BINS, tuple(option(label, times) for label, times in COARSER.items()), 0, setting=BINS)
+    return SearchLever(BINS, tuple(option(label, times) for label, times in BIN_MULTIPLES.items()), 0, setting=BINS)
 
 
-def _coarser_keys(recipe: Recipe, data: Microdata, rare: int) -> RecipeTable:
-    """By quasi-identifier the rules that make it coarser, the finest first: steps of numbers, groups of the levels that few people have.
+def _coarser_quasi_identifiers(recipe: Recipe, data: Microdata, rare: int) -> RecipeTable:
+    """Return by quasi-identifier the rules that make it coarser, the finest first: steps of numbers, groups of the levels that few people
+    have.
 
-    Which levels these are, and how wide steps are where no bounds are declared, is learnt from the records, and public once a plan with them is released.
-    None where hardly anybody is alone with the quasi-identifiers: then they hide nobody, and a search has fewer looks for all else.
+    Which levels these are, and how wide steps are where no bounds are declared, is learnt from the records, and public once a plan with
+    them is released.
+    Empty where hardly anybody is alone with the quasi-identifiers: then they hide nobody, and a search has fewer looks for all else.
     """
     found: RecipeTable = {}
     known = recipe.schema.names_by_role(Role.QUASI_IDENTIFIER)
-    if not known or (risk_by_known_variables(data, known) == 1).mean() < ALONE:
+    if not known or (risk_by_known_variables(data, known) == 1).mean() < MIN_UNIQUE_SHARE:
         return found
     for name in known:
         variable = recipe.schema[name]
@@ -380,17 +407,22 @@ def _coarser_keys(recipe: Recipe, data: Microdata, rare: int) -> RecipeTable:
             column = data.frame[name].cat.remove_unused_categories().cat
             counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.categories))
             join = join_neighbouring_levels if variable.kind is Kind.ORDINAL else join_rare_levels
-            rules: list[Any] = [join(list(map(str, column.categories)), counts, times * rare) for times in RARER]
+            rules: list[Any] = [
+                join(list(map(str, column.categories)), counts, times * rare) for times in RARE_LEVEL_MULTIPLES
+            ]
         else:
             least = 2 if variable.kind is not Kind.CONTINUOUS else 0
-            rules = [width for width in propose_hierarchies(data, name)[0].widths if width >= least][:MOST_WIDTHS]
+            rules = [width for width in propose_hierarchies(data, name)[0].widths if width >= least][:MAX_WIDTHS]
         if rules := [one for at, one in enumerate(rules) if one and one not in rules[:at]]:
             found[name] = [RecodeRule.parse(one).written for one in rules]
     return found
 
 
-def _recoding(recipe: Recipe, name: str, rules: Sequence[Any]) -> SearchLever | None:
-    """The steps or groups of one variable. Steps of a variable that the plan synthesises change nothing: its own step has bins."""
+def _recoding_lever(recipe: Recipe, name: str, rules: Sequence[Any]) -> SearchLever | None:
+    """Return the lever of the steps or groups of one variable; None where no rule is possible.
+
+    Steps of a variable that the plan synthesises change nothing: its own step has bins.
+    """
     now = recipe.form.recode.get(name)
     possible = [RecodeRule.parse(rule) for rule in rules]
     if now is not None:
@@ -410,14 +442,15 @@ def _recoding(recipe: Recipe, name: str, rules: Sequence[Any]) -> SearchLever | 
         groups = (f"{len(members)} levels as {group}" for group, members in rule.groups.items())
         return LeverOption("; ".join(groups) if rule.width is None else f"{rule.width:g}", change)
 
-    options = (LeverOption(AS_PLANNED, _nothing), *(option(rule) for rule in possible))
-    return SearchLever(COARSENING.format(name), options, 0, setting=RECODE)
+    options = (LeverOption(AS_PLANNED, _keep_plan), *(option(rule) for rule in possible))
+    return SearchLever(COARSENING_LEVER.format(name), options, 0, setting=RECODE)
 
 
-def _weights(recipe: Recipe, possible: Sequence[RecipeStep]) -> SearchLever | None:
-    """Less influence for records that few share their quasi-identifiers with; None where no plan could weigh records so, or an earlier run's risks weigh them.
+def _weights_lever(recipe: Recipe, possible: Sequence[RecipeStep]) -> SearchLever | None:
+    """Return the lever of less influence for records that few share their quasi-identifiers with; None where no plan could weight records
+    so, or an earlier run's risks weight them.
 
-    A plan of which one step cannot weigh records weighs none: weights that it has are taken out.
+    A plan of which one step cannot weight records weights none: weights that it has are removed.
     """
     given = recipe.weights
     known = list(recipe.schema.names_by_role(Role.QUASI_IDENTIFIER) if given is None else given.known)
@@ -431,31 +464,31 @@ def _weights(recipe: Recipe, possible: Sequence[RecipeStep]) -> SearchLever | No
             table.pop("weights", None)
             if strength:
                 table["weights"] = {"known": known, "strength": strength}
-                _weigh_where_all_can(table)
+                _remove_unusable_weights(table)
 
         return LeverOption(f"strength {strength:g}" if strength else "all alike", change)
 
-    strengths = sorted({0.0, *STRENGTHS, own})
-    return SearchLever(WEIGHTS, tuple(map(option, strengths)), strengths.index(own), setting="weights")
+    strengths = sorted({0.0, *WEIGHT_STRENGTHS, own})
+    return SearchLever(WEIGHTS_LEVER, tuple(map(option, strengths)), strengths.index(own), setting="weights")
 
 
-def _weigh_where_all_can(table: RecipeTable) -> None:
-    """Take the weights of who is known out of a plan of which a step cannot weigh records."""
+def _remove_unusable_weights(table: RecipeTable) -> None:
+    """Remove the weights by quasi-identifiers from a plan of which a step cannot weight records."""
     methods = [method_of_step("synthesis", str(step["method"])) for step in table["synthesis"]]
     if table.get("weights", {}).get("known") and not all(one is not None and one.synthesis.weighted for one in methods):
         del table["weights"]
 
 
-def _nothing(table: RecipeTable) -> None:
-    """The plan as it is."""
+def _keep_plan(table: RecipeTable) -> None:
+    """Leave the plan unchanged."""
 
 
-def _anonymisation(plans: Sequence[Sequence[Mapping[str, Any]]]) -> SearchLever:
+def _anonymisation_lever(plans: Sequence[Sequence[Mapping[str, Any]]]) -> SearchLever:
     def option(steps: Sequence[Mapping[str, Any]]) -> LeverOption:
         def change(table: RecipeTable) -> None:
             table[ANONYMISATION] = [dict(step) for step in steps]
 
         return LeverOption(", then ".join(str(step["method"]) for step in steps), change)
 
-    options: tuple[LeverOption, ...] = (LeverOption(AS_PLANNED, _nothing), *(option(steps) for steps in plans))
+    options: tuple[LeverOption, ...] = (LeverOption(AS_PLANNED, _keep_plan), *(option(steps) for steps in plans))
     return SearchLever(ANONYMISATION, options, 0, later_protects_more=False, setting="method")

@@ -1,8 +1,10 @@
-"""A whole plan from the roles of the variables, their kinds and what is wanted: steps, measures, thresholds, and why each.
+"""Drafting of a whole plan from the roles of the variables, their kinds and the goal: steps, measures, thresholds, and the reason for each.
 
-``drafted`` is a function of values alone: what the variables look like (``engine.methods.table_profile``), the plan as it stands, what is wanted.
-Which method suits what, with which settings and why, methods say themselves (``engine.methods.drafting``). Who knows what of a person is the
-analyst's to say: without roles nothing is drafted. What a draft does not cover it says.
+``make_drafted_plan`` is a function of values alone: what the variables look like (``engine.methods.table_profile``), the plan as it
+stands, the request.
+Which method suits what, with which settings and why, methods define themselves (``engine.methods.drafting``). Who knows what of a
+person is for the
+analyst to declare: without roles nothing is drafted. What a draft does not cover it states.
 """
 
 from __future__ import annotations
@@ -34,36 +36,42 @@ from .protection import (
     is_counted,
 )
 
-MOST_PREDICTORS = 10
-MOST_LEVELS = 50
+MAX_PREDICTORS = 10
+MAX_PREDICTOR_LEVELS = 50
 """A predictor of more levels tells single records apart."""
-ENOUGH_FOR_CONTROLS = 1000
+MIN_RECORDS_FOR_CONTROLS = 1000
 """Records from which on some are held out: with fewer, controls are too few to show what the gate blocks."""
-SHARES = (0.2, 0.25, 0.3)
+HOLDOUT_SHARES = (0.2, 0.25, 0.3)
 """Shares of the records that a draft holds out: the smallest that decides the limits, else the largest."""
-STRENGTH = 0.5
-"""What weight a record loses that is alone with its quasi-identifiers, where these are kept."""
-MEASURES = ("utility", "quality", "risk")
-LINKING: Question = QUESTIONS[1]
+WEIGHT_STRENGTH = 0.5
+"""Weight that a record with unique quasi-identifiers loses, where these are kept."""
+MEASURE_FAMILIES = ("utility", "quality", "risk")
+LINKAGE_QUESTION: Question = QUESTIONS[1]
 """The question whether a person is linked to a record, by its place: a draft knows no method by its name, and one is called so."""
-STEPS = ("synthesis", "anonymisation", "measure", "study", "threshold", "published")
-"""What a draft takes the place of."""
-NOT_KNOWN = "Each row is taken for one person, unrelated to the others: the draft does not consider households, several rows a person or survey designs"
+STEP_SECTIONS = ("synthesis", "anonymisation", "measure", "study", "threshold", "published")
+"""Sections that a draft replaces."""
+UNKNOWN_DESIGN_NOTE = "Each row is taken for one person, unrelated to the others: the draft does not consider households, several rows a person or survey designs"
 
-GateLimit = Callable[[Question], tuple[tuple[float, str], ...]]
-"""From where on the gate warns of what answers a question, then from where on it blocks, each with whose limit that is."""
-Problem = Callable[[Mapping[str, Any]], BadInput | None]
-"""What is wrong with a recipe's table on the data; None where nothing is."""
+GateLimits = Callable[[Question], tuple[tuple[float, str], ...]]
+"""Returns the limits from which the gate warns of the answer to a question and from which it blocks, each with its source."""
+CheckRecipe = Callable[[Mapping[str, Any]], BadInput | None]
+"""Returns what is wrong with a recipe's table on the data, or None."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a plan is wanted for. ``want`` None: synthesis where a variable is sensitive, else anonymisation.
+class DraftRequest:
+    """Request for a draft of a plan.
 
-    ``full``: a synthesis makes every variable, not the sensitive ones alone. ``tables``: it draws them from protected tables of counts, all of them, with
-    noise of an ``epsilon`` where one is given. ``holdout`` None: where there are enough records.
-    ``k`` None is what the audience asks for. ``l``, ``p`` and ``t`` None are not asked for. ``audit``: with an audit of single people, which carries the plan out again hundreds of times.
-    ``audience`` None is the plan's, else the public.
+    want: goal; None: synthesis where a variable is sensitive, else anonymisation
+    full: a synthesis makes every variable, not only the sensitive ones
+    m: number of datasets
+    k: smallest class; None is what the audience requires
+    l, p, t: other guarantees, None if not requested
+    holdout: hold records out; None: where there are enough records
+    tables: a synthesis draws all variables from protected tables of counts
+    epsilon: privacy budget of the noise in these tables, None for none
+    audit: audit single people, which carries the plan out again hundreds of times
+    audience: audience; None is the plan's, else the public
     """
 
     want: Want | None = None
@@ -80,26 +88,36 @@ class Wanted:
     audience: Audience | None = None
 
     @property
-    def everything(self) -> bool:
-        """Whether every variable is made."""
+    def makes_everything(self) -> bool:
+        """Return whether every variable is made."""
         return self.full or self.tables
 
 
 @dataclass(frozen=True, slots=True)
 class DraftedStep:
-    """A step of the plan as a recipe's table, and why it stands there."""
+    """Drafted step of a plan.
+
+    section: section of the recipe
+    table: the step as a recipe's table
+    reason: why it stands there
+    """
 
     section: str
     table: Mapping[str, Any]
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class DraftedPlan:
-    """Steps in a recipe's order, the tables ``data``, ``variables`` and ``release`` to go with them, and what is covered and what is not.
+    """Drafted plan.
 
-    ``warnings`` say what may be taken for safe and is not, ``notes`` the rest. ``changes`` say of each kept column that became coarser or
-    synthetic for the audience why it did, ``rule_reasons`` those of the public rules in ``[release] recode``.
+    want: its goal
+    steps: steps in a recipe's order
+    tables: tables ``data``, ``variables`` and ``release`` to go with them
+    warnings: what may be taken for safe and is not
+    notes: other remarks
+    rule_reasons: reasons of the public rules in ``[release] recode``
+    changes: reason of each kept column that became coarser or synthetic for the audience
     """
 
     want: Want
@@ -118,27 +136,31 @@ class DraftedPlan:
         return found
 
 
-def drafted(
+def make_drafted_plan(
     table: Mapping[str, Any],
-    seen: TableProfile,
-    wanted: Wanted,
-    gate_limit: GateLimit = lambda _: (),
-    problem: Problem | None = None,
+    profile: TableProfile,
+    request: DraftRequest,
+    gate_limit: GateLimits = lambda _: (),
+    check: CheckRecipe | None = None,
     hierarchies: Mapping[str, Mapping[str, Any]] | None = None,
     policy: Policy | None = None,
     data: Microdata | None = None,
 ) -> DraftedPlan:
-    """The plan drafted for a recipe's table, of which title, data and variables stay.
+    """Draft the plan for a recipe's table, of which title, data and variables stay.
 
-    ``hierarchies`` are trees and widths for quasi-identifiers, as the tables ``hierarchies`` and ``widths`` of recipes write them. Without ``problem`` the drafted plan is checked by itself, not on the data.
-    ``policy`` has the limits of the audience, ``data`` the records whose kept columns are held to them; without records kept columns stay as they are.
+    ``hierarchies`` are trees and widths for quasi-identifiers, as the tables ``hierarchies`` and ``widths`` of recipes write them.
+    Without ``check`` the drafted plan is checked by itself, not on the data.
+    ``policy`` has the limits of the audience, ``data`` the records whose kept columns must satisfy them; without records kept columns
+    stay unchanged.
     Raises BadInput where roles are missing, or nothing is left to do.
     """
-    audience = DraftAudience.from_policy(policy or Policy(), wanted.audience, table)
-    return _Draft(table, seen, wanted, gate_limit, problem or _without_data, hierarchies or {}, audience, data).plan()
+    audience = DraftAudience.from_policy(policy or Policy(), request.audience, table)
+    return _PlanDrafter(
+        table, profile, request, gate_limit, check or _check_without_data, hierarchies or {}, audience, data
+    ).make_plan()
 
 
-def _without_data(table: Mapping[str, Any]) -> BadInput | None:
+def _check_without_data(table: Mapping[str, Any]) -> BadInput | None:
     try:
         Recipe.from_table(table)
     except BadInput as error:
@@ -153,7 +175,8 @@ def ranked_offers(
     decline: Callable[[str, str], None] = lambda *_: None,
     joint: bool = False,
 ) -> list[tuple[Method, Offer]]:
-    """What the methods of a family offer, the most suited first, of equal ones ours; ``decline`` is told which of them do not, and why.
+    """Rank what the methods of a family offer, the most suited first, ours first among equals; ``decline`` is called with those that do
+    not, and why.
 
     ``joint``: of a synthesis those that make several variables at once, else those that make one.
     """
@@ -173,97 +196,97 @@ def ranked_offers(
     return sorted(found, key=lambda one: (-one[1].rank, one[0].package != OWN))
 
 
-def intended(schema: Schema, wanted: Wanted) -> Want:
-    """What a plan is drafted for: as said, else a synthesis where a variable is sensitive, else an anonymisation."""
-    if wanted.want is not None:
-        return wanted.want
+def choose_goal(schema: Schema, request: DraftRequest) -> Want:
+    """Choose what a plan is drafted for: as requested, else a synthesis where a variable is sensitive, else an anonymisation."""
+    if request.want is not None:
+        return request.want
     known, sensitive = schema.names_by_role(Role.QUASI_IDENTIFIER), schema.names_by_role(Role.SENSITIVE)
-    return "synthesis" if sensitive or wanted.everything or not known else "anonymisation"
+    return "synthesis" if sensitive or request.makes_everything or not known else "anonymisation"
 
 
 @dataclass
-class _Draft:
-    given: Mapping[str, Any]
-    seen: TableProfile
-    wanted: Wanted
-    gate_limit: GateLimit
-    problem: Problem
+class _PlanDrafter:
+    table: Mapping[str, Any]
+    profile: TableProfile
+    request: DraftRequest
+    gate_limit: GateLimits
+    check: CheckRecipe
     hierarchies: Mapping[str, Mapping[str, Any]]
     audience: DraftAudience
     data: Microdata | None
     protection: ColumnProtection = field(default_factory=ColumnProtection)
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    reported: list[str] = field(default_factory=list)
+    without_limit: list[str] = field(default_factory=list)
     """The outputs that have no limit because the audience has none on kept columns."""
     undecidable: list[str] = field(default_factory=list)
     """The measures whose limit no hold-out of the draft can decide, each with the smallest leak that it finds."""
-    unmeasured: dict[str, list[str]] = field(default_factory=dict)
+    declined_methods: dict[str, list[str]] = field(default_factory=dict)
     """The methods that cannot be of use, by reason."""
 
-    def plan(self) -> DraftedPlan:
-        """The draft, checked; measures that cannot be used on these data are left out, and it says so."""
-        schema = self._variables()
-        if intended(schema, self.wanted) != "synthesis":
-            self.wanted = replace(self.wanted, tables=False)
-        schema, case = self._for_audience(schema, self._case(schema))
-        makers = self._synthesis(case) if case.want == "synthesis" else self._anonymisation(case)
-        measures = self._measures(case)
-        tables = {**self._tables(schema, case), **self._weights(case, makers)}
+    def make_plan(self) -> DraftedPlan:
+        """Draft the plan and check it; measures that cannot be used on these data are left out, with a note."""
+        schema = self._usable_schema()
+        if choose_goal(schema, self.request) != "synthesis":
+            self.request = replace(self.request, tables=False)
+        schema, case = self._protect_kept_columns(schema, self._make_case(schema))
+        makers = self._draft_synthesis(case) if case.want == "synthesis" else self._draft_anonymisation(case)
+        measures = self._draft_measures(case)
+        tables = {**self._draft_tables(schema, case), **self._draft_weights(case, makers)}
         while True:
             steps = (*makers, *(pair[0] for pair in measures))
             steps = (*steps, *(step for pair in measures for step in pair[1]))
             plan = DraftedPlan(case.want, steps, tables)
-            error = self.problem(plan.table)
+            error = self.check(plan.table)
             if error is None:
                 break
-            number = _measure_at(error.place, [pair[1] for pair in measures])
+            number = _measure_index(error.place, [pair[1] for pair in measures])
             if number is None:
                 raise error
             left_out = measures.pop(number)[0].table["method"]
-            self._decline(left_out, error.message)
-        self._summarise(schema, case, measures)
+            self._note_declined(left_out, error.message)
+        self._add_summary_notes(schema, case, measures)
         reasons = tuple(f"{self.protection.reasons[name]}." for name in self.protection.rules)
-        notes = (*self.notes, f"{NOT_KNOWN}.")
+        notes = (*self.notes, f"{UNKNOWN_DESIGN_NOTE}.")
         changes = tuple(f"{reason}." for reason in self.protection.reasons.values())
         return replace(plan, warnings=tuple(self.warnings), notes=notes, rule_reasons=reasons, changes=changes)
 
     @property
-    def private(self) -> bool:
-        """Whether noise of an epsilon is asked for."""
-        return self.wanted.tables and self.wanted.epsilon is not None
+    def is_private(self) -> bool:
+        """Return whether noise of an epsilon is requested."""
+        return self.request.tables and self.request.epsilon is not None
 
     @property
-    def _recode(self) -> dict[str, Any]:
-        """The public rules of the draft, as a recipe writes them."""
+    def _recode_table(self) -> dict[str, Any]:
+        """Return the public rules of the draft, as a recipe writes them."""
         return {name: rule.written for name, rule in self.protection.rules.items()}
 
-    def _decline(self, key: str, reason: str) -> None:
-        self.unmeasured.setdefault(reason.rstrip("."), []).append(key)
+    def _note_declined(self, key: str, reason: str) -> None:
+        self.declined_methods.setdefault(reason.rstrip("."), []).append(key)
 
-    def _variables(self) -> Schema:
-        """The variables that can take part; a note of those that cannot."""
-        own = self.given.get("variables", {})
+    def _usable_schema(self) -> Schema:
+        """Return the variables that can take part, and note those that cannot."""
+        own = self.table.get("variables", {})
         schema = Schema(tuple(Variable.from_table(name, one, f"variables.{name}") for name, one in own.items()))
-        same = [v.name for v in schema if v.name in self.seen and not self.seen[v.name].varies]
+        same = [v.name for v in schema if v.name in self.profile and not self.profile[v.name].varies]
         if same:
             self.notes.append(
-                f"{_names(same)} {'has' if len(same) == 1 else 'have'} one value in all records, so there is nothing to model: excluded from the plan."
+                f"{_join_names(same)} {'has' if len(same) == 1 else 'have'} one value in all records, so there is nothing to model: excluded from the plan."
             )
-        kept = tuple(v for v in schema if v.role is Role.IDENTIFIER or (v.name in self.seen and v.name not in same))
-        if not [v for v in kept if not _aside(v)]:
+        kept = tuple(v for v in schema if v.role is Role.IDENTIFIER or (v.name in self.profile and v.name not in same))
+        if not [v for v in kept if not _is_not_personal(v)]:
             raise BadInput(
                 "variables",
                 "no variable has two different values in these records: there is nothing to draft a plan for",
             )
         return Schema(kept)
 
-    def _case(self, schema: Schema) -> Case:
+    def _make_case(self, schema: Schema) -> Case:
         known = tuple(v.name for v in schema if v.role is Role.QUASI_IDENTIFIER)
         sensitive = tuple(v.name for v in schema if v.role is Role.SENSITIVE)
-        everything = tuple(v.name for v in schema if not _aside(v))
-        wanted = self.wanted
-        want = intended(schema, wanted)
+        everything = tuple(v.name for v in schema if not _is_not_personal(v))
+        wanted = self.request
+        want = choose_goal(schema, wanted)
         if not known and not sensitive:
             raise BadInput(
                 "variables",
@@ -274,17 +297,17 @@ class _Draft:
             raise BadInput(
                 "variables", "an anonymisation needs quasi-identifiers: mark what an intruder may know of a person"
             )
-        if want != "anonymisation" and not sensitive and not wanted.everything:
+        if want != "anonymisation" and not sensitive and not wanted.makes_everything:
             raise BadInput(
                 "variables",
                 "no variable is sensitive: mark those to synthesise, or ask for a full synthesis of all variables",
             )
-        released = everything if wanted.everything else tuple(sensitive)
+        released = everything if wanted.makes_everything else tuple(sensitive)
         if want == "anonymisation":
             released = known
-        enough = self.seen.records >= ENOUGH_FOR_CONTROLS
+        enough = self.profile.records >= MIN_RECORDS_FOR_CONTROLS
         holdout = want == "synthesis" and (
-            "holdout" in self.given.get("data", {}) or (enough if wanted.holdout is None else wanted.holdout)
+            "holdout" in self.table.get("data", {}) or (enough if wanted.holdout is None else wanted.holdout)
         )
         asked: dict[str, Any] = {
             "epsilon": wanted.epsilon,
@@ -296,34 +319,34 @@ class _Draft:
             "t": wanted.t,
             "audit": wanted.audit,
         }
-        return Case(want, self.seen.with_schema(schema), known, sensitive, released, holdout=holdout, **asked)
+        return Case(want, self.profile.with_schema(schema), known, sensitive, released, holdout=holdout, **asked)
 
-    def _for_audience(self, schema: Schema, case: Case) -> tuple[Schema, Case]:
-        """The case whose kept columns the audience may have, and the variables that stay in the plan."""
+    def _protect_kept_columns(self, schema: Schema, case: Case) -> tuple[Schema, Case]:
+        """Return the case whose kept columns the audience may have, and the variables that stay in the plan."""
         kept = [v.name for v in schema if is_counted(v.role) and v.name not in case.released]
         if case.want == "anonymisation":
-            schema, case = self._generalised_too(schema, case)
+            schema, case = self._add_quasi_identifiers(schema, case)
             trees: dict[str, Any] = {
                 setting: {name: given for name, given in by_name.items() if name in case.known}
                 for setting, by_name in self.hierarchies.items()
             }
             return schema, replace(case, **trees)
         if self.data is None:
-            return schema, self._sized(case)
+            return schema, self._choose_holdout(case)
         draft = KeptColumnDraft(
-            self.data, case.known, self.audience, self.given.get("data", {}).get("rows") or "people"
+            self.data, case.known, self.audience, self.table.get("data", {}).get("rows") or "people"
         )
         if case.want == "evaluation":
             self.warnings += evaluation_warning(draft, kept)
             return schema, case
         # The share of the hold-out follows from what is synthesised, and how large classes must be from the share.
-        drawn_anew = case.holdout and "holdout" not in self.given.get("data", {})
-        for share in SHARES if drawn_anew else (0.0,):
-            self.protection = draft.protection(kept, share)
+        drawn_anew = case.holdout and "holdout" not in self.table.get("data", {})
+        for share in HOLDOUT_SHARES if drawn_anew else (0.0,):
+            self.protection = draft.choose_protection(kept, share)
             own = Schema(tuple(v for v in schema if v.name not in self.protection.left_out))
             rules = self.protection.rules
-            profile = (profile_table(recode_data(self.data, rules)) if rules else self.seen).with_schema(own)
-            protected = self._sized(
+            profile = (profile_table(recode_data(self.data, rules)) if rules else self.profile).with_schema(own)
+            protected = self._choose_holdout(
                 replace(
                     case,
                     table=profile,
@@ -331,12 +354,15 @@ class _Draft:
                     recoded=tuple(self.protection.rules),
                 )
             )
-            if not drawn_anew or _share(protected) <= share:
+            if not drawn_anew or _holdout_share(protected) <= share:
                 break
         return own, protected
 
-    def _generalised_too(self, schema: Schema, case: Case) -> tuple[Schema, Case]:
-        """For the public, columns of no role are made coarser with the quasi-identifiers, or they leave the plan; k is what the audience asks for."""
+    def _add_quasi_identifiers(self, schema: Schema, case: Case) -> tuple[Schema, Case]:
+        """Return the case of an anonymisation in which the public may have every column.
+
+        Columns of no role are made coarser with the quasi-identifiers, or they are left out; k is what the audience requires.
+        """
         limit = self.audience.limits.smallest_class
         if case.k < limit:
             self.warnings.append(
@@ -363,57 +389,65 @@ class _Draft:
             )
         known = (*case.known, *choice.added)
         own = Schema(tuple(v for v in schema if v.name not in (*choice.left_out, *design)))
-        return own, replace(case, table=self.seen.with_schema(own), known=known, released=known)
+        return own, replace(case, table=self.profile.with_schema(own), known=known, released=known)
 
-    def _sized(self, case: Case) -> Case:
-        """The case with the number of records that are held out: the smallest share by which as many offered limits can be decided as by the largest."""
+    def _choose_holdout(self, case: Case) -> Case:
+        """Return the case with the number of hold-out records: the smallest share by which as many offered limits can be decided as by the
+        largest.
+        """
         if not case.holdout:
             return case
-        given = self.given.get("data", {}).get("holdout")
+        given = self.table.get("data", {}).get("holdout")
         if given is not None and not isinstance(given, int | float):
             return case
-        shares = SHARES if given is None else (given,)
-        decided = [self._decided_of(replace(case, controls=round(share * case.table.records))) for share in shares]
+        shares = HOLDOUT_SHARES if given is None else (given,)
+        decided = [
+            self._count_decidable_limits(replace(case, controls=round(share * case.table.records))) for share in shares
+        ]
         share = shares[decided.index(max(decided))]
         return replace(case, controls=round(share * case.table.records))
 
-    def _decided_of(self, case: Case) -> int:
-        """How many of the limits that are offered for a case can be decided."""
+    def _count_decidable_limits(self, case: Case) -> int:
+        """Count the limits that are offered for a case and can be decided."""
         offers = (request_offer(method, case) for method in registry().values() if method.family == "risk")
         limits = [limit for offer in offers if isinstance(offer, Offer) for limit in offer.limits if not limit.extra]
-        return sum(self._decided(limit) is not None for limit in limits)
+        return sum(self._strictest_decidable(limit) is not None for limit in limits)
 
-    def _decided(self, limit: OfferedLimit) -> tuple[float, str] | None:
-        """The strictest limit that can be decided, and whose it is; None where none can."""
+    def _strictest_decidable(self, limit: OfferedLimit) -> tuple[float, str] | None:
+        """Return the strictest limit that can be decided, and whose it is; None where none can."""
         given = self.gate_limit(limit.question) if limit.question is not None else ()
         given = tuple((limit.baseline + (1 - limit.baseline) * share, source) for share, source in given)
         possible = given or ((limit.limit, limit.source),)
         return next((one for one in possible if limit.detectable is None or limit.detectable <= one[0]), None)
 
-    def _of_tables(self, case: Case) -> list[DraftedStep]:
-        """One step that makes every variable from protected tables."""
-        for method, offer in ranked_offers(case, "synthesis", decline=self._decline, joint=True):
+    def _draft_table_synthesis(self, case: Case) -> list[DraftedStep]:
+        """Draft one step that makes every variable from protected tables."""
+        for method, offer in ranked_offers(case, "synthesis", decline=self._note_declined, joint=True):
             if method.synthesis.approved is None:
                 continue
             step = {"method": method.name, "target": list(case.released), **offer.settings}
-            self.warnings += [f"{_sentence(said)}." for said in offer.missed]
-            return [DraftedStep("synthesis", step, f"{_sentence(self._from(method) + offer.why)}.")]
-        raise BadInput("synthesis", "; ".join(self.unmeasured) or "no method draws all variables from tables")
+            self.warnings += [f"{_as_sentence(said)}." for said in offer.missed]
+            return [DraftedStep("synthesis", step, f"{_as_sentence(self._package_remark(method) + offer.why)}.")]
+        raise BadInput("synthesis", "; ".join(self.declined_methods) or "no method draws all variables from tables")
 
-    def _synthesis(self, case: Case) -> list[DraftedStep]:
-        if self.wanted.tables:
-            return self._of_tables(case)
-        order = sorted(case.released, key=lambda name: _place_in_order(case.table[name]))
-        kept = [name for name in self._usable(case) if name not in case.released]
+    def _draft_synthesis(self, case: Case) -> list[DraftedStep]:
+        if self.request.tables:
+            return self._draft_table_synthesis(case)
+        order = sorted(case.released, key=lambda name: _synthesis_order_key(case.table[name]))
+        kept = [name for name in self._possible_predictors(case) if name not in case.released]
         steps: list[DraftedStep] = []
         for at, name in enumerate(order):
-            possible = [*kept, *(made for made in order[:at] if _tells(case.table[made]))]
-            told = case.table.order_by_mutual_information(name, possible)[:MOST_PREDICTORS]
-            steps.append(self._made(replace(case, target=case.table[name], predictors=told), len(possible)))
+            possible = [*kept, *(made for made in order[:at] if _can_predict(case.table[made]))]
+            told = case.table.order_by_mutual_information(name, possible)[:MAX_PREDICTORS]
+            steps.append(
+                self._draft_synthesis_step(replace(case, target=case.table[name], predictors=told), len(possible))
+            )
         return steps
 
-    def _weights(self, case: Case, makers: Sequence[DraftedStep]) -> dict[str, Any]:
-        """Less influence for records that few share their quasi-identifiers with, where these are released unchanged beside what every step can weigh."""
+    def _draft_weights(self, case: Case, makers: Sequence[DraftedStep]) -> dict[str, Any]:
+        """Return less influence for records that few share their quasi-identifiers with, where these are released unchanged beside what
+        every step can weight.
+        """
         known = [name for name in case.known if name in case.kept]
         methods = [method_of_step(step.section, str(step.table["method"])) for step in makers]
         if (
@@ -424,84 +458,86 @@ class _Draft:
         ):
             return {}
         self.notes.append(
-            f"Records that few share {_names(known)} with have less influence on the models: an intruder finds them most easily, and models repeat them most."
+            f"Records that few share {_join_names(known)} with have less influence on the models: an intruder finds them most easily, and models repeat them most."
         )
-        return {"weights": {"known": known, "strength": STRENGTH}}
+        return {"weights": {"known": known, "strength": WEIGHT_STRENGTH}}
 
-    def _made(self, case: Case, possible: int) -> DraftedStep:
-        """The step that makes one variable."""
+    def _draft_synthesis_step(self, case: Case, possible: int) -> DraftedStep:
+        """Draft the step that makes one variable."""
         assert case.target is not None
         name = case.target.name
-        for method, offer in self._ranked(case, "synthesis", case.target.variable.kind):
+        for method, offer in self._ranked_offers(case, "synthesis", case.target.variable.kind):
             step = {"method": method.name, "target": name, **offer.settings}
             alone = {
-                "variables": {v.name: self.given["variables"][v.name] for v in case.table},
+                "variables": {v.name: self.table["variables"][v.name] for v in case.table},
                 "synthesis": [step],
-                **({"release": {"recode": self._recode}} if self._recode else {}),
+                **({"release": {"recode": self._recode_table}} if self._recode_table else {}),
             }
-            if self.problem(alone) is None:
+            if self.check(alone) is None:
                 reason = f"{self.protection.reasons[name]}. " if name in self.protection.reasons else f"{name}: "
                 why = (
-                    _sentence(self._from(method) + offer.why)
+                    _as_sentence(self._package_remark(method) + offer.why)
                     if name in self.protection.reasons
-                    else self._from(method) + offer.why
+                    else self._package_remark(method) + offer.why
                 )
-                return DraftedStep("synthesis", step, f"{reason}{why}. {_predictors(offer, case, possible)}".strip())
+                return DraftedStep(
+                    "synthesis", step, f"{reason}{why}. {_predictors_remark(offer, case, possible)}".strip()
+                )
         raise BadInput(
             f"variables.{name}",
             f'no method of a draft makes "{name}"; leave it out of the plan, or add a step yourself',
         )
 
-    def _ranked(self, case: Case, family: str, kind: Kind | None = None) -> list[tuple[Method, Offer]]:
-        return ranked_offers(case, family, kind, self._decline)
+    def _ranked_offers(self, case: Case, family: str, kind: Kind | None = None) -> list[tuple[Method, Offer]]:
+        return ranked_offers(case, family, kind, self._note_declined)
 
     @staticmethod
-    def _from(method: Method) -> str:
+    def _package_remark(method: Method) -> str:
         return "" if method.package == OWN else f"{method.key} of the package {method.package}; "
 
-    def _anonymisation(self, case: Case) -> list[DraftedStep]:
+    def _draft_anonymisation(self, case: Case) -> list[DraftedStep]:
         if case.want == "evaluation":
             return []
-        found = self._ranked(case, "anonymisation")
+        found = self._ranked_offers(case, "anonymisation")
         if not found:
-            reasons = "; ".join(self.unmeasured) or "no method offers that"
+            reasons = "; ".join(self.declined_methods) or "no method offers that"
             raise BadInput("anonymisation", f"nothing can be drafted for what is asked: {reasons}")
         method, offer = found[0]
-        self.unmeasured.clear()
-        self.warnings += [f"{_sentence(said)}." for said in offer.missed]
+        self.declined_methods.clear()
+        self.warnings += [f"{_as_sentence(said)}." for said in offer.missed]
         return [
             DraftedStep(
                 "anonymisation",
                 {"method": method.name, **offer.settings},
-                f"{_sentence(self._from(method) + offer.why)}.",
+                f"{_as_sentence(self._package_remark(method) + offer.why)}.",
             )
         ]
 
-    def _measures(self, case: Case) -> list[tuple[DraftedStep, list[DraftedStep]]]:
-        """Measures, each with its thresholds."""
+    def _draft_measures(self, case: Case) -> list[tuple[DraftedStep, list[DraftedStep]]]:
+        """Draft measures, each with its thresholds."""
         found = []
-        for family in MEASURES:
-            for method, offer in self._ranked(case, family):
+        for family in MEASURE_FAMILIES:
+            for method, offer in self._ranked_offers(case, family):
                 step = DraftedStep(
                     "measure",
                     {"method": method.key, **offer.settings},
-                    f"{_sentence(self._from(method) + offer.why)}.",
+                    f"{_as_sentence(self._package_remark(method) + offer.why)}.",
                 )
-                self.warnings += [f"{_sentence(said)}." for said in offer.missed]
-                found.append((step, list(self._thresholds(case, method, offer.limits))))
+                self.warnings += [f"{_as_sentence(said)}." for said in offer.missed]
+                found.append((step, list(self._draft_thresholds(case, method, offer.limits))))
         return found
 
     def _is_only_reported(self, limit: OfferedLimit, case: Case) -> bool:
         """Return whether a limit is about who is found by kept quasi-identifiers, and the audience has no limit on these."""
         has_limits = self.audience.limits.limits != KeptColumnLimits()
-        return not has_limits and limit.question == LINKING and any(name in case.kept for name in case.known)
+        return not has_limits and limit.question == LINKAGE_QUESTION and any(name in case.kept for name in case.known)
 
-    def _thresholds(self, case: Case, method: Method, limits: Sequence[OfferedLimit]) -> Iterator[DraftedStep]:
+    def _draft_thresholds(self, case: Case, method: Method, limits: Sequence[OfferedLimit]) -> Iterator[DraftedStep]:
         for limit in limits:
             if self._is_only_reported(limit, case):
-                self.reported.append(f"{method.key}.{limit.output}")
+                self.without_limit.append(f"{method.key}.{limit.output}")
                 continue
-            decided = self._decided(limit)
+            decided = self._strictest_decidable(limit)
             if decided is None and limit.extra:
                 continue
             if decided is None:
@@ -514,81 +550,85 @@ class _Draft:
             table = {"value": f"{method.key}.{limit.output}", **target, **params, limit.bound: value}
             yield DraftedStep("threshold", table, f"Source of the limit: {source}.")
 
-    def _tables(self, schema: Schema, case: Case) -> dict[str, Any]:
-        data = dict(self.given.get("data", {}))
+    def _draft_tables(self, schema: Schema, case: Case) -> dict[str, Any]:
+        data = dict(self.table.get("data", {}))
         if case.want != "synthesis":
             if isinstance(data.get("holdout"), int | float):
                 del data["holdout"]
         elif case.holdout and "holdout" not in data:
-            data["holdout"] = _share(case)
+            data["holdout"] = _holdout_share(case)
         release = {
-            key: value for key, value in self.given.get("release", {}).items() if key in ("title", "order", "seed")
+            key: value for key, value in self.table.get("release", {}).items() if key in ("title", "order", "seed")
         }
         release.setdefault("seed", 1)
         if case.want == "synthesis":
             release = {"m": case.m, **release}
-            if self.private:  # how many there are is no secret that noise could keep
-                release.setdefault("records", _rounded(self.seen.records))
+            if self.is_private:  # how many there are is no secret that noise could keep
+                release.setdefault("records", _round_to_one_digit(self.profile.records))
         elif case.want == "evaluation":
             release["released"] = list(case.released)
         if self.audience.audience != "public":
             release["audience"] = self.audience.audience
-        if self._recode:
-            release["recode"] = self._recode
-        left_out = {Role.IDENTIFIER} if case.want == "anonymisation" or self.private else set()
-        variables = {v.name: self.given["variables"][v.name] for v in schema if v.role not in left_out}
-        if self.private and data.get("missing") == "keep":  # that a value is missing must not follow from the records
+        if self._recode_table:
+            release["recode"] = self._recode_table
+        left_out = {Role.IDENTIFIER} if case.want == "anonymisation" or self.is_private else set()
+        variables = {v.name: self.table["variables"][v.name] for v in schema if v.role not in left_out}
+        if (
+            self.is_private and data.get("missing") == "keep"
+        ):  # that a value is missing must not follow from the records
             variables = {name: {**own, "may_be_missing": True} for name, own in variables.items()}
-        rest = {key: value for key, value in self.given.items() if key not in (*STEPS, "weights")}
+        rest = {key: value for key, value in self.table.items() if key not in (*STEP_SECTIONS, "weights")}
         return {**rest, "data": data, "variables": variables, "release": release}
 
-    def _usable(self, case: Case) -> list[str]:
-        """The variables that others may hang on."""
-        return [v.name for v in case.table if not _aside(v.variable) and _tells(v)]
+    def _possible_predictors(self, case: Case) -> list[str]:
+        """Return the variables that can be predictors."""
+        return [v.name for v in case.table if not _is_not_personal(v.variable) and _can_predict(v)]
 
-    def _summarise(self, schema: Schema, case: Case, measures: Sequence[tuple[DraftedStep, list[DraftedStep]]]) -> None:
-        """Say what becomes of which variables, and which questions stay open."""
-        kept = [v.name for v in schema if v.name not in case.released and not _aside(v)]
+    def _add_summary_notes(
+        self, schema: Schema, case: Case, measures: Sequence[tuple[DraftedStep, list[DraftedStep]]]
+    ) -> None:
+        """Note what becomes of which variables, and which questions stay open."""
+        kept = [v.name for v in schema if v.name not in case.released and not _is_not_personal(v)]
         identifiers = [v.name for v in schema if v.role is Role.IDENTIFIER]
         made = {"synthesis": "Synthesised", "anonymisation": "Coarsened", "evaluation": "Scored as released"}[case.want]
-        said = [f"Drafted from roles and kinds. {made}: {_names(case.released)}."]
+        said = [f"Drafted from roles and kinds. {made}: {_join_names(case.released)}."]
         if unchanged := [name for name in kept if name not in self.protection.rules]:
-            said.append(f"Released unchanged, for anyone to see who has the release: {_names(unchanged)}.")
-        said += self.audience.notes
+            said.append(f"Released unchanged, for anyone to see who has the release: {_join_names(unchanged)}.")
+        said += self.audience.policy_notes
         said += [f"{reason}." for reason in self.protection.reasons.values()]
         said += self.protection.notes
         self.warnings += self.protection.warnings
-        if rules := [name for name in self.given.get("release", {}).get("recode", {}) if name in schema]:
-            said.append(f"The rules of [release] recode that the plan had are replaced: {_names(rules)}.")
+        if rules := [name for name in self.table.get("release", {}).get("recode", {}) if name in schema]:
+            said.append(f"The rules of [release] recode that the plan had are replaced: {_join_names(rules)}.")
         if identifiers:
             out = " (taken out of the plan)" if case.want == "anonymisation" else ""
-            said.append(f"Identifiers never leave{out}: {_names(identifiers)}.")
-        if case.holdout and "holdout" not in self.given.get("data", {}):
+            said.append(f"Identifiers never leave{out}: {_join_names(identifiers)}.")
+        if case.holdout and "holdout" not in self.table.get("data", {}):
             said.append(
-                f"{_share(case):.0%} of the records are held out: kept from synthesis, to compare attacks with."
+                f"{_holdout_share(case):.0%} of the records are held out: kept from synthesis, to compare attacks with."
             )
         if case.holdout and case.kept:
             said.append(
                 "No limit on membership, linkability and singling out: columns that are released unchanged show who is in the data, "
                 "whatever is drawn beside them."
             )
-        if self.reported:
+        if self.without_limit:
             said.append(
-                f"No limit on {join_names(self.reported)}: people are found by kept quasi-identifiers, which are reported for {self.audience.name}."
+                f"No limit on {join_names(self.without_limit)}: people are found by kept quasi-identifiers, which are reported for {self.audience.name}."
             )
         if self.undecidable:
             said.append(
                 f"No limit, since the records are too few to decide it: {'; '.join(self.undecidable)}. The gate's checks of people look at them."
             )
-        said += [f"Without {_names(keys)}: {reason}." for reason, keys in self.unmeasured.items()]
+        said += [f"Without {_join_names(keys)}: {reason}." for reason, keys in self.declined_methods.items()]
         self.notes[:0] = said
         survey = [v.name for v in schema if v.role is Role.WEIGHT or v.design is not None]
         if survey:
             self.warnings.append(
-                f"Survey weights and design are released unchanged: {_names(survey)}. They may identify records, and no model depends on them."
+                f"Survey weights and design are released unchanged: {_join_names(survey)}. They may identify records, and no model depends on them."
             )
         if case.want == "synthesis" and (still := [name for name in case.sensitive if name not in case.released]):
-            self.warnings.append(f"Sensitive and not synthesised: {_names(still)}.")
+            self.warnings.append(f"Sensitive and not synthesised: {_join_names(still)}.")
         answered = {
             q
             for step, _ in measures
@@ -599,8 +639,8 @@ class _Draft:
             self.warnings.append(f"Not measured: {', '.join(still_open)}.")
 
 
-def _measure_at(place: str, limits: Sequence[Sequence[DraftedStep]]) -> int | None:
-    """Which measure a place of a recipe belongs to, from 0; None for none."""
+def _measure_index(place: str, limits: Sequence[Sequence[DraftedStep]]) -> int | None:
+    """Return which measure a place of a recipe belongs to, from 0; None for none."""
     section, _, rest = place.partition("[")
     if section not in ("measure", "threshold") or not rest:
         return None
@@ -611,33 +651,34 @@ def _measure_at(place: str, limits: Sequence[Sequence[DraftedStep]]) -> int | No
     return owners[number]
 
 
-def _rounded(records: int) -> int:
-    """The number of records to one digit, at least 1: it says nothing of a single one."""
+def _round_to_one_digit(records: int) -> int:
+    """Round the number of records to one digit, at least 1: it reveals nothing of a single one."""
     return max(1, round(records, 1 - len(str(records))))
 
 
-def _share(case: Case) -> float:
-    """The share of the records that a draft holds out."""
-    return min(SHARES, key=lambda share: abs(share * case.table.records - (case.controls or 0)))
+def _holdout_share(case: Case) -> float:
+    """Return the share of the records that a draft holds out."""
+    return min(HOLDOUT_SHARES, key=lambda share: abs(share * case.table.records - (case.controls or 0)))
 
 
-def _aside(variable: Variable) -> bool:
-    """Whether a variable is no property of a person: an identifier, a weight, or a part of the design of a survey."""
+def _is_not_personal(variable: Variable) -> bool:
+    """Return whether a variable is no property of a person: an identifier, a weight, or a part of the design of a survey."""
     return variable.role in (Role.IDENTIFIER, Role.WEIGHT) or variable.design is not None
 
 
-def _tells(seen: VariableProfile) -> bool:
-    return not seen.variable.kind.has_levels or seen.distinct <= MOST_LEVELS
+def _can_predict(profile: VariableProfile) -> bool:
+    return not profile.variable.kind.has_levels or profile.distinct <= MAX_PREDICTOR_LEVELS
 
 
-def _place_in_order(seen: VariableProfile) -> tuple[bool, bool, int]:
-    """Complete variables before others, levels before numbers, few values before many: a variable is predicted from those before it,
-    and few complete levels predict best while being told from little themselves.
+def _synthesis_order_key(profile: VariableProfile) -> tuple[bool, bool, int]:
+    """Return the sort key of variables: complete before others, levels before numbers, few values before many.
+
+    A variable is predicted from those before it, and few complete levels predict best while little is needed to predict them.
     """
-    return bool(seen.missing), not seen.variable.kind.has_levels, seen.distinct
+    return bool(profile.missing), not profile.variable.kind.has_levels, profile.distinct
 
 
-def _predictors(offer: Offer, case: Case, possible: int) -> str:
+def _predictors_remark(offer: Offer, case: Case, possible: int) -> str:
     used = offer.settings.get("predictors")
     if not used:
         return "Predicted from nothing: there is no variable before it."
@@ -646,10 +687,10 @@ def _predictors(offer: Offer, case: Case, possible: int) -> str:
     return f"Predicted from {len(used)} of {possible} that are kept or made before it, those that tell most of it (mutual information)."
 
 
-def _sentence(text: str) -> str:
-    """The text from a capital on, without its full stop."""
+def _as_sentence(text: str) -> str:
+    """Return the text with a capital first letter, without its full stop."""
     return f"{text[:1].upper()}{text[1:]}".rstrip(".")
 
 
-def _names(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     return ", ".join(names)

@@ -1,4 +1,4 @@
-"""Edits of a plan, each of its text: comments and order stay."""
+"""Edits of the text of a plan: comments and order stay."""
 
 from __future__ import annotations
 
@@ -14,22 +14,27 @@ from sfumato.engine.recipe.thresholds import Threshold
 
 from ..errors import NotFound
 from ..store.workspace import Workspace
-from .drafts import Draft, draft_of, plan_text, save_draft
+from .drafts import PlanDraft, find_draft, save_draft, write_plan
 from .rewrite import PlanDocument
 
-SECTIONS = ("synthesis", "anonymisation", "measure", "study", "threshold")
+STEP_LISTS = ("synthesis", "anonymisation", "measure", "study", "threshold")
 """The lists of a recipe, in its order."""
 
 
 def step_targets(step: Mapping[str, Any]) -> list[str]:
-    """The variables that a step of a recipe's table makes; none where it names none."""
+    """Return the variables that a step of a recipe's table makes; none where it names none."""
     target = step.get("target", [])
     return list(target) if isinstance(target, list) else [target]
 
 
 @dataclass(frozen=True, slots=True)
 class StepLine:
-    """A step: its place, what it does, and the table that says so."""
+    """Step of a plan.
+
+    place: its place
+    method: name of its method
+    table: its table
+    """
 
     place: StepPlace
     method: str
@@ -38,28 +43,33 @@ class StepLine:
 
 @dataclass(frozen=True)
 class PlanView:
-    """What a text says. ``lines`` is None where it cannot be read as a plan; ``problem`` is why it cannot be run, if so.
+    """Content of a plan's text.
 
-    ``at`` is the place of the problem; ``table`` is the whole plan. ``threshold_warnings`` are said of limits that can hardly be meant. ``sha256`` is the
-    fingerprint of the recipe, empty where it is none: a run has it too.
+    toml: the text
+    lines: its steps, None where it cannot be read as a plan
+    table: the whole plan
+    problem: why it cannot be run, empty if it can
+    problem_place: place of the problem
+    threshold_warnings: remarks on limits that can hardly be meant
+    sha256: fingerprint of the recipe, which a run has too, empty where it is none
     """
 
     toml: str
     lines: tuple[StepLine, ...] | None
     table: Mapping[str, Any]
     problem: str = ""
-    at: str = ""
+    problem_place: str = ""
     threshold_warnings: tuple[str, ...] = ()
     sha256: str = ""
 
 
-def plan_view(toml: str) -> PlanView:
+def parse_plan(toml: str) -> PlanView:
     try:
         table = read_toml(toml)
-        found = step_places(table)
+        found = list_step_places(table)
     except BadInput as error:
         return PlanView(toml, None, {}, str(error), error.place)
-    lines = tuple(_line(place, table[place.section][place.index]) for place in found)
+    lines = tuple(_step_line(place, table[place.section][place.index]) for place in found)
     try:
         recipe = Recipe.from_table(table)
     except BadInput as error:
@@ -67,14 +77,14 @@ def plan_view(toml: str) -> PlanView:
     return PlanView(toml, lines, table, threshold_warnings=threshold_warnings(recipe.thresholds), sha256=recipe.sha256)
 
 
-def _line(place: StepPlace, step: Mapping[str, Any]) -> StepLine:
+def _step_line(place: StepPlace, step: Mapping[str, Any]) -> StepLine:
     method = "threshold" if place.section == "threshold" else str(step.get("method", ""))
     return StepLine(place, method, step)
 
 
 @dataclass(frozen=True, slots=True)
 class StepPlace:
-    """A step of a plan: ``synthesis[1]``."""
+    """Place of a step in a plan: ``synthesis[1]``."""
 
     section: str
     index: int
@@ -83,10 +93,10 @@ class StepPlace:
         return f"{self.section}[{self.index}]"
 
 
-def step_places(table: Mapping[str, Any]) -> list[StepPlace]:
-    """Every step of a plan in order. Raises BadInput where a section is not a list of tables."""
+def list_step_places(table: Mapping[str, Any]) -> list[StepPlace]:
+    """List every step of a plan in order. Raises BadInput where a section is not a list of tables."""
     found = []
-    for section in SECTIONS:
+    for section in STEP_LISTS:
         steps = table.get(section, [])
         if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
             raise BadInput(section, f"must be tables, [[{section}]]")
@@ -94,88 +104,88 @@ def step_places(table: Mapping[str, Any]) -> list[StepPlace]:
     return found
 
 
-def with_variable(toml: str, name: str, variable: Mapping[str, Any]) -> str:
-    """The plan with this description of a variable. Raises BadInput when the text is not TOML."""
-    plan = _document(toml)
-    plan.put("variables", {**plan.table.get("variables", {}), name: dict(variable)})
-    return plan.text()
+def replace_variable(toml: str, name: str, variable: Mapping[str, Any]) -> str:
+    """Return the plan with this description of a variable. Raises BadInput when the text is not TOML."""
+    plan = _parse_document(toml)
+    plan.set_section("variables", {**plan.table.get("variables", {}), name: dict(variable)})
+    return plan.to_text()
 
 
-def with_sections(toml: str, sections: Mapping[str, Any]) -> str:
-    """The plan with these keys or tables in place of its own; None removes one."""
-    plan = _document(toml)
+def replace_sections(toml: str, sections: Mapping[str, Any]) -> str:
+    """Return the plan with these keys or tables in place of its own; None removes one."""
+    plan = _parse_document(toml)
     for key, value in sections.items():
         if value is None:
-            plan.remove(key)
+            plan.remove_key(key)
         else:
-            plan.put(key, value)
-    return plan.text()
+            plan.set_section(key, value)
+    return plan.to_text()
 
 
-def with_step(toml: str, place: StepPlace, step: Mapping[str, Any]) -> str:
-    """The plan with a step in place of the one at ``place``, or added at the end of its section."""
-    plan = _document(toml)
+def replace_step(toml: str, place: StepPlace, step: Mapping[str, Any]) -> str:
+    """Return the plan with a step in place of the one at ``place``, or added at the end of its section."""
+    plan = _parse_document(toml)
     steps = list(plan.table.get(place.section, []))
     origins: list[int | None] = list(range(len(steps)))
     if place.index >= len(steps):
         origins.append(None)
     steps[place.index : place.index + 1] = [dict(step)]
-    plan.put_steps(place.section, steps, origins)
-    return plan.text()
+    plan.set_steps(place.section, steps, origins)
+    return plan.to_text()
 
 
-def without_step(toml: str, place: StepPlace) -> str:
-    plan = _document(toml)
+def remove_step(toml: str, place: StepPlace) -> str:
+    plan = _parse_document(toml)
     steps = plan.table[place.section]
     origins = [index for index in range(len(steps)) if index != place.index]
     if origins:
-        plan.put_steps(place.section, [steps[index] for index in origins], origins)
+        plan.set_steps(place.section, [steps[index] for index in origins], origins)
     else:
-        plan.remove(place.section)
-    return plan.text()
+        plan.remove_key(place.section)
+    return plan.to_text()
 
 
-def with_moved(toml: str, place: StepPlace, by: int) -> str:
-    """The plan with a step ``by`` places further down its section; the text itself where there is no such place."""
-    plan = _document(toml)
+def move_step(toml: str, place: StepPlace, by: int) -> str:
+    """Return the plan with a step moved ``by`` places down its section; the text itself where there is no such place."""
+    plan = _parse_document(toml)
     steps = plan.table[place.section]
     to = place.index + by
     if not 0 <= to < len(steps):
         return toml
     origins = list(range(len(steps)))
     origins.insert(to, origins.pop(place.index))
-    plan.put_steps(place.section, [steps[index] for index in origins], origins)
-    return plan.text()
+    plan.set_steps(place.section, [steps[index] for index in origins], origins)
+    return plan.to_text()
 
 
-def _document(toml: str) -> PlanDocument:
-    """Raises BadInput where the text is not a plan."""
+def _parse_document(toml: str) -> PlanDocument:
+    """Parse the text as a plan. Raises BadInput where it is none."""
     table = read_toml(toml)
-    step_places(table)
+    list_step_places(table)
     if not isinstance(table.get("variables", {}), dict):
         raise BadInput("variables", "must be a table, [variables]")
     return PlanDocument(toml)
 
 
-def keep_limits(workspace: Workspace, project_id: int, thresholds: Sequence[Threshold]) -> Draft:
+def store_limits(workspace: Workspace, project_id: int, thresholds: Sequence[Threshold]) -> PlanDraft:
     """Store these limits in a project's plan. Raises NotFound, and BadInput when the plan cannot be read as it stands."""
-    draft = draft_of(workspace, project_id)
+    draft = find_draft(workspace, project_id)
     if draft is None:
         raise NotFound(f"project {project_id} has no plan")
     table = read_toml(draft.toml)
     tables = table.get("threshold", [])
     if not isinstance(tables, list) or not all(isinstance(one, Mapping) for one in tables):
         raise BadInput("threshold", "must be tables, [[threshold]]")
-    return save_draft(workspace, draft.saying(plan_text({**table, "threshold": with_limits(tables, thresholds)})))
+    return save_draft(workspace, draft.with_text(write_plan({**table, "threshold": merge_limits(tables, thresholds)})))
 
 
-def with_limits(tables: Sequence[Mapping[str, Any]], thresholds: Sequence[Threshold]) -> list[dict[str, Any]]:
-    """A recipe's ``[[threshold]]`` tables with the limits of ``thresholds``, those that it does not have added at the end."""
+def merge_limits(tables: Sequence[Mapping[str, Any]], thresholds: Sequence[Threshold]) -> list[dict[str, Any]]:
+    """Return a recipe's ``[[threshold]]`` tables with the limits of ``thresholds``, those that it does not have added at the end."""
     kept = [dict(table) for table in tables]
     free = list(range(len(kept)))
     for threshold in thresholds:
         given = threshold.to_table()
-        at = next((i for i in free if _same(kept[i], given, threshold.bound)), None)
+        at = next((i for i in free if _is_same_limit(kept[i], given, threshold.bound)), None)
         if at is None:
             kept.append(given)
         else:
@@ -184,6 +194,6 @@ def with_limits(tables: Sequence[Mapping[str, Any]], thresholds: Sequence[Thresh
     return kept
 
 
-def _same(table: Mapping[str, Any], given: Mapping[str, Any], bound: str) -> bool:
-    """Whether both speak of the same number and bound it on the same side."""
+def _is_same_limit(table: Mapping[str, Any], given: Mapping[str, Any], bound: str) -> bool:
+    """Return whether both are about the same number and bound it on the same side."""
     return bound in table and all(table.get(key) == given.get(key) for key in ("value", "target", "level", "params"))

@@ -1,4 +1,4 @@
-"""The hierarchy of one quasi-identifier as it is edited: a tree of its values, or intervals, with the records of every node."""
+"""Hierarchy of one quasi-identifier while it is edited: a tree of its values, or intervals, with the records of every node."""
 
 from __future__ import annotations
 
@@ -21,50 +21,63 @@ from sfumato.engine.partition.hierarchy_edits import HierarchyNode, list_nodes
 from sfumato.engine.partition.hierarchy_files import parse_hierarchy_rows
 from sfumato.engine.recipe.data_source import DataSource
 
-from ..ingest.files import find_source, ingest
+from ..ingest.files import find_source, read_file_microdata
 from ..policy.policy import read_policy_of_workspace
 from ..recipes import find_recipe
 from ..store.workspace import Workspace
-from .drafts import Draft
-from .edits import StepPlace, with_step
-from .recipe_files import with_files
+from .drafts import PlanDraft
+from .edits import StepPlace, replace_step
+from .recipe_files import read_recipe_files
 
-Holds = Literal["hierarchies", "widths"]
-"""The table of a step that a hierarchy stands in: trees of values, or widths of intervals."""
-SECTION = "anonymisation"
-MOST_NODES = 5_000
-NO_TREE = (
+HierarchySetting = Literal["hierarchies", "widths"]
+"""Setting of a step with its hierarchies: trees of values, or widths of intervals."""
+HIERARCHY_SECTION = "anonymisation"
+MAX_NODES = 5_000
+NOT_A_TREE = (
     "is no tree: a line for each value, once, with as many nodes as the others have, the last of them one root for all"
 )
-QUASI_IDENTIFIERS = ("quasi_identifier", "known")
-MOST_LEAVES = 60
+QUASI_IDENTIFIER_ROLES = ("quasi_identifier", "known")
+MAX_PROPOSED_LEAVES = 60
 """A tree of more values is proposed where it is edited, not in a draft."""
 
 
 @dataclass(frozen=True, slots=True)
-class TreeLine:
-    """A node with what is below it: how many different values, and how many records, None where that many are not told.
+class HierarchyNodeLine:
+    """Node of a hierarchy with what is below it.
 
-    ``few`` says that there are fewer than the policy lets out, and not that another node would be given away by them.
+    node: the node
+    values: number of distinct values
+    records: number of records, None where that is hidden
+    is_few: hidden because fewer than the policy's smallest cell, not because another node would be given away
     """
 
     node: HierarchyNode
     values: int
     records: int | None
-    few: bool = False
+    is_few: bool = False
 
 
 @dataclass(frozen=True)
-class OpenHierarchy:
-    """A variable, what the step says of it, and what the data have of it; ``level`` is the one that is released, if one is.
+class EditedHierarchy:
+    """Hierarchy of a variable while it is edited, with the data of the variable.
 
-    ``counts`` are the records of each value of a variable with levels, ``numbers`` (n,) the values of any other. No number of records
-    below ``smallest`` is told. ``said`` is how the hierarchy was made, ``learnt`` what it shows of the records.
+    place: place of its step
+    variable: the variable
+    setting: table of the step that contains it
+    tree: tree of values, if it is one
+    widths: widths of intervals
+    counts: records of each value, for a variable with levels
+    numbers: values of any other variable, (n,)
+    proposals: proposed hierarchies
+    smallest: number below which no number of records is shown
+    level: level that is released, if one is
+    origin: how the hierarchy was made
+    learnt: what it shows of the records
     """
 
     place: StepPlace
     variable: Variable
-    holds: Holds
+    setting: HierarchySetting
     tree: Hierarchy | None
     widths: tuple[float, ...]
     counts: Mapping[str, int]
@@ -72,68 +85,72 @@ class OpenHierarchy:
     proposals: tuple[HierarchyProposal, ...]
     smallest: int
     level: int | None = None
-    said: str = ""
+    origin: str = ""
     learnt: str = ""
 
-    def with_tree(self, tree: Hierarchy) -> OpenHierarchy:
-        return replace(self, tree=tree, said="as you edit it", learnt="")
+    def with_tree(self, tree: Hierarchy) -> EditedHierarchy:
+        return replace(self, tree=tree, origin="as you edit it", learnt="")
 
-    def with_widths(self, widths: Sequence[float]) -> OpenHierarchy:
-        """The same with other widths of intervals. Raises ValueError where one does not divide the next."""
+    def with_widths(self, widths: Sequence[float]) -> EditedHierarchy:
+        """Return the same with other widths of intervals. Raises ValueError where one does not divide the next."""
         interval_hierarchy(np.zeros(1), widths)
-        return replace(self, widths=tuple(widths), said="widths as you say", learnt="")
+        return replace(self, widths=tuple(widths), origin="widths as you say", learnt="")
 
-    def proposed(self, proposal: HierarchyProposal) -> OpenHierarchy:
+    def with_proposal(self, proposal: HierarchyProposal) -> EditedHierarchy:
         return replace(
-            self, tree=proposal.tree, widths=proposal.widths, said=proposal.description, learnt=proposal.learnt_facts
+            self, tree=proposal.tree, widths=proposal.widths, origin=proposal.description, learnt=proposal.learnt_facts
         )
 
     @property
     def as_tree(self) -> Hierarchy:
-        """The tree of the values that the data have: of intervals too, down to every single number."""
-        if self.holds == "hierarchies":
+        """Return the tree of the values that the data have: of intervals too, down to every single number."""
+        if self.setting == "hierarchies":
             return self.tree or flat_hierarchy(list(self.counts) or ["*"])
         return interval_hierarchy(np.unique(self.numbers), self.widths, dates=self.variable.kind is Kind.DATE)[0]
 
-    def records_told(self, line: TreeLine) -> str:
-        """A line's number of records as it is shown."""
-        return f"{line.records:,}" if line.records is not None else f"<{self.smallest}" if line.few else "hidden"
+    def shown_records(self, line: HierarchyNodeLine) -> str:
+        """Return a line's number of records as it is shown."""
+        return f"{line.records:,}" if line.records is not None else f"<{self.smallest}" if line.is_few else "hidden"
 
     @property
-    def lacking(self) -> tuple[str, ...]:
-        """The values of the data that the tree has no place for."""
+    def missing_values(self) -> tuple[str, ...]:
+        """Return the values of the data that the tree has no place for."""
         known = set(self.tree.values) if self.tree is not None else set(self.counts)
         return tuple(value for value, count in self.counts.items() if count and value not in known)
 
     @property
-    def written(self) -> Any:
-        """What the recipe says of the variable; None where it need not say anything."""
-        if self.holds == "hierarchies":
-            return None if self.tree is None else _written(self.tree)
+    def recipe_value(self) -> Any:
+        """Return what the recipe writes for the variable; None where it need not write anything."""
+        if self.setting == "hierarchies":
+            return None if self.tree is None else _tree_for_recipe(self.tree)
         return [int(width) if float(width).is_integer() else width for width in self.widths] or None
 
-    def lines(self) -> list[TreeLine]:
-        """The nodes from the root down, each before those below it; of intervals those of every width. Raises ValueError where there are too many."""
-        if self.holds == "hierarchies":
+    def node_lines(self) -> list[HierarchyNodeLine]:
+        """Return the nodes from the root down, each before those below it; of intervals those of every width. Raises ValueError where
+        there are too many.
+        """
+        if self.setting == "hierarchies":
             tree = self.as_tree
             own = np.array([self.counts.get(value, 0) for value in tree.values])
-            return _told(list_nodes(tree), own, np.ones(len(own), dtype=np.int64), self.smallest)
+            return _hide_small_counts(list_nodes(tree), own, np.ones(len(own), dtype=np.int64), self.smallest)
         if not self.widths:
             node = HierarchyNode("*", 1, 1, (0,), 0)
-            return _told([node], np.array([len(self.numbers)]), np.array([len(np.unique(self.numbers))]), self.smallest)
+            return _hide_small_counts(
+                [node], np.array([len(self.numbers)]), np.array([len(np.unique(self.numbers))]), self.smallest
+            )
         narrowest = self.widths[0]
         distinct, count = np.unique(self.numbers, return_counts=True)
         starts, first = np.unique(np.floor(distinct / narrowest + ROUNDING) * narrowest, return_inverse=True)
-        if len(starts) > MOST_NODES:
+        if len(starts) > MAX_NODES:
             raise ValueError(f"{len(starts):,} intervals are too many to show; take wider ones")
         tree, _ = interval_hierarchy(starts, self.widths, dates=self.variable.kind is Kind.DATE)
         records = np.bincount(first, weights=count, minlength=len(starts)).astype(np.int64)
         nodes = [node for node in list_nodes(tree) if not node.is_value]
-        return _told(nodes, records, np.bincount(first, minlength=len(starts)), self.smallest)
+        return _hide_small_counts(nodes, records, np.bincount(first, minlength=len(starts)), self.smallest)
 
 
-def _written(tree: Hierarchy) -> Any:
-    """The tree as recipes write it, without sizes where they are what they would be without."""
+def _tree_for_recipe(tree: Hierarchy) -> Any:
+    """Return the tree as recipes write it, without sizes where these follow from the tree."""
     try:
         usual = Hierarchy(tree.rows)
     except ValueError:  # a root over one value needs a size
@@ -141,12 +158,12 @@ def _written(tree: Hierarchy) -> Any:
     return usual.written if np.array_equal(usual.node_sizes, tree.node_sizes) else tree.written
 
 
-def _told(
+def _hide_small_counts(
     nodes: Sequence[HierarchyNode], records: NDArray[np.int64], values: NDArray[np.int64], smallest: int
-) -> list[TreeLine]:
-    """The lines of nodes. A number of records below ``smallest`` is not told, nor what would give it away with the others."""
+) -> list[HierarchyNodeLine]:
+    """Return the lines of nodes. A number of records below ``smallest`` is hidden, and what would give it away with the others."""
     totals = [int(records[list(node.rows)].sum()) for node in nodes]
-    below = _children(nodes)
+    below = _children_of_nodes(nodes)
     few = {at for at, total in enumerate(totals) if 0 < total < smallest}
     hidden = set(few)
     for children in below.values():  # from the root down, so that what is hidden above is known
@@ -158,13 +175,13 @@ def _told(
         if at in hidden and children and not any(child in hidden for child in children):
             hidden.add(min(children, key=lambda child: totals[child]))
     return [
-        TreeLine(node, int(values[list(node.rows)].sum()), None if at in hidden else totals[at], at in few)
+        HierarchyNodeLine(node, int(values[list(node.rows)].sum()), None if at in hidden else totals[at], at in few)
         for at, node in enumerate(nodes)
     ]
 
 
-def _children(nodes: Sequence[HierarchyNode]) -> dict[int, list[int]]:
-    """The places of the nodes directly below each node, from the root down."""
+def _children_of_nodes(nodes: Sequence[HierarchyNode]) -> dict[int, list[int]]:
+    """Return the places of the nodes directly below each node, from the root down."""
     below: dict[int, list[int]] = {at: [] for at in range(len(nodes))}
     path: list[int] = []
     for at, node in enumerate(nodes):
@@ -175,14 +192,14 @@ def _children(nodes: Sequence[HierarchyNode]) -> dict[int, list[int]]:
     return below
 
 
-def proposed_settings(data: Microdata, known: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """The tables ``hierarchies`` and ``widths`` of a step for quasi-identifiers whose values can be joined in steps."""
+def proposed_hierarchies(data: Microdata, known: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the tables ``hierarchies`` and ``widths`` of a step for quasi-identifiers whose values can be joined in steps."""
     found: dict[str, dict[str, Any]] = {"hierarchies": {}, "widths": {}}
     for name in known:
         if data.missing_mask(name).any() or not len(data):
             continue
         kind = data.schema[name].kind
-        if kind.has_levels and (kind is Kind.BINARY or data.frame[name].nunique() > MOST_LEAVES):
+        if kind.has_levels and (kind is Kind.BINARY or data.frame[name].nunique() > MAX_PROPOSED_LEAVES):
             continue
         first = propose_hierarchies(data, name)[0]
         if first.tree is None or first.tree.height > 1:
@@ -191,73 +208,86 @@ def proposed_settings(data: Microdata, known: Sequence[str]) -> dict[str, dict[s
     return found
 
 
-def with_hierarchies(table: Mapping[str, Any]) -> list[tuple[StepPlace, str, Holds]]:
-    """The quasi-identifiers of a plan that a step generalises along a hierarchy, each with the step and the table that holds it."""
+def generalised_variables(table: Mapping[str, Any]) -> list[tuple[StepPlace, str, HierarchySetting]]:
+    """Return the quasi-identifiers of a plan that a step generalises along a hierarchy, each with the step and the table that holds it."""
     variables = table.get("variables", {})
-    found: list[tuple[StepPlace, str, Holds]] = []
-    for index, step in enumerate(table.get(SECTION, [])):
+    found: list[tuple[StepPlace, str, HierarchySetting]] = []
+    for index, step in enumerate(table.get(HIERARCHY_SECTION, [])):
         name = str(step.get("method", ""))
-        method = method_by_key(name if "." in name else f"{SECTION}.{name}")
+        method = method_by_key(name if "." in name else f"{HIERARCHY_SECTION}.{name}")
         known = {info.name for info in method.spec.params()} if method else set()
-        by_role = [one for one, said in variables.items() if said.get("role") in QUASI_IDENTIFIERS]
+        by_role = [one for one, said in variables.items() if said.get("role") in QUASI_IDENTIFIER_ROLES]
         for variable in step.get("quasi_identifiers") or by_role:
             kind = variables.get(variable, {}).get("kind", "")
-            holds: Holds = "hierarchies" if kind in [one.value for one in Kind if one.has_levels] else "widths"
+            holds: HierarchySetting = (
+                "hierarchies" if kind in [one.value for one in Kind if one.has_levels] else "widths"
+            )
             if holds in known:
-                found.append((StepPlace(SECTION, index), str(variable), holds))
+                found.append((StepPlace(HIERARCHY_SECTION, index), str(variable), holds))
     return found
 
 
-def open_hierarchy(workspace: Workspace, draft: Draft, place: StepPlace, name: str) -> OpenHierarchy:
-    """What a plan's step says of a variable, with the stored records. Raises BadInput and NotFound."""
+def open_hierarchy(workspace: Workspace, draft: PlanDraft, place: StepPlace, name: str) -> EditedHierarchy:
+    """Open the hierarchy that a plan's step has for a variable, with the stored records. Raises BadInput and NotFound."""
     table = read_toml(draft.toml)
-    dataset = workspace.dataset(draft.dataset_id)
+    dataset = workspace.find_dataset(draft.dataset_id)
     variable = Variable.from_table(name, table["variables"][name], f"variables.{name}")
-    stored = workspace.read(dataset)
+    stored = workspace.read_stored_dataset(dataset)
     data = conform_to_schema(stored.frame[[name]], Schema((variable,)), MissingPolicy.KEEP)
     step = table[place.section][place.index]
-    holds: Holds = "hierarchies" if variable.kind.has_levels else "widths"
-    return hierarchy_of(data, name, step, place, holds, read_policy_of_workspace(workspace.directory).smallest_cell)
+    holds: HierarchySetting = "hierarchies" if variable.kind.has_levels else "widths"
+    return hierarchy_of_step(
+        data, name, step, place, holds, read_policy_of_workspace(workspace.directory).smallest_cell
+    )
 
 
-def hierarchy_of(
-    data: Microdata, name: str, step: Mapping[str, Any], place: StepPlace, holds: Holds, smallest: int
-) -> OpenHierarchy:
-    """What a step says of a variable of these data; as proposed where it says nothing. Raises BadInput."""
+def hierarchy_of_step(
+    data: Microdata, name: str, step: Mapping[str, Any], place: StepPlace, setting: HierarchySetting, smallest: int
+) -> EditedHierarchy:
+    """Return the hierarchy that a step has for a variable of these data; the first proposal where it has none. Raises BadInput."""
     variable = data.schema[name]
     counts: dict[str, int] = {}
-    if holds == "hierarchies":
+    if setting == "hierarchies":
         counts = dict.fromkeys(variable.levels, 0)
         counts |= {str(value): int(count) for value, count in data.frame[name].value_counts(sort=False).items()}
-    numbers = np.empty(0) if holds == "hierarchies" else data.present_numbers(name)
+    numbers = np.empty(0) if setting == "hierarchies" else data.present_numbers(name)
     level = dict(step.get("levels") or {}).get(name)
     offered = propose_hierarchies(data, name)
-    opened = OpenHierarchy(
-        place, variable, holds, None, (), counts, numbers, offered, smallest, level if isinstance(level, int) else None
+    opened = EditedHierarchy(
+        place,
+        variable,
+        setting,
+        None,
+        (),
+        counts,
+        numbers,
+        offered,
+        smallest,
+        level if isinstance(level, int) else None,
     )
-    given = dict(step.get(holds) or {}).get(name)
-    where = f"{place}.{holds}.{name}"
+    given = dict(step.get(setting) or {}).get(name)
+    where = f"{place}.{setting}.{name}"
     if given is None:
-        return opened.proposed(offered[0])
+        return opened.with_proposal(offered[0])
     if isinstance(given, str):
         raise BadInput(where, f'"{given}" is a file; give the tree as rows, and it can be edited here')
     try:
-        if holds == "hierarchies":
-            return replace(opened, tree=Hierarchy.parse(given), said="as the plan says")
-        return replace(opened.with_widths([float(width) for width in given]), said="as the plan says")
+        if setting == "hierarchies":
+            return replace(opened, tree=Hierarchy.parse(given), origin="as the plan says")
+        return replace(opened.with_widths([float(width) for width in given]), origin="as the plan says")
     except (ValueError, TypeError) as error:
         raise BadInput(where, str(error)) from None
 
 
 def hierarchy_of_recipe(
     recipe_name: str, data_file: str | None, name: str, tree: str | None, smallest: int, key: bytes, *, propose: bool
-) -> OpenHierarchy:
-    """What the first step of a recipe that takes a hierarchy says of a variable of its file; as proposed where none does.
+) -> EditedHierarchy:
+    """Return the hierarchy of the first step of a recipe that has one for a variable of its file; the first proposal where none does.
 
     ``tree`` is the text of a file with a tree instead. Raises BadInput.
     """
     file = find_recipe(recipe_name)
-    table = with_files(file.table, file.beside)
+    table = read_recipe_files(file.table, file.data_directory)
     variable = table.get("variables", {}).get(name)
     if not isinstance(variable, Mapping):
         named = ", ".join(table.get("variables", {}))
@@ -268,17 +298,18 @@ def hierarchy_of_recipe(
         tuple(Variable.from_table(one, said, f"variables.{one}") for one, said in table["variables"].items())
     )
     described, data_of = schema[name], DataSource.from_table(table.get("data", {}))
-    source = find_source(data_file, place="--data") if data_file else find_source(data_of.file, file.beside)
+    source = find_source(data_file, place="--data") if data_file else find_source(data_of.file, file.data_directory)
     seed = table.get("release", {}).get("seed", 1)
-    data = ingest(source, data_of, schema, seed if isinstance(seed, int) else 1, key=key)
+    data = read_file_microdata(source, data_of, schema, seed if isinstance(seed, int) else 1, key=key)
     held = next(
-        ((place, table[place.section][place.index]) for place, one, _ in with_hierarchies(table) if one == name), None
+        ((place, table[place.section][place.index]) for place, one, _ in generalised_variables(table) if one == name),
+        None,
     )
-    place, step = held or (StepPlace(SECTION, 0), {})
-    holds: Holds = "hierarchies" if described.kind.has_levels else "widths"
+    place, step = held or (StepPlace(HIERARCHY_SECTION, 0), {})
+    holds: HierarchySetting = "hierarchies" if described.kind.has_levels else "widths"
     if propose or tree is not None:
         step = {one: said for one, said in step.items() if one != holds}
-    opened = hierarchy_of(data, name, step, place, holds, smallest)
+    opened = hierarchy_of_step(data, name, step, place, holds, smallest)
     if tree is None:
         return opened
     if holds == "widths":
@@ -288,18 +319,20 @@ def hierarchy_of_recipe(
     except (ValueError, csv.Error) as error:
         raise BadInput("--from", str(error)) from None
     try:
-        return replace(opened, tree=Hierarchy(rows), said="as the file says", learnt="")
+        return replace(opened, tree=Hierarchy(rows), origin="as the file says", learnt="")
     except ValueError:  # its words quote values of the file, which may be another than was meant
-        raise BadInput("--from", NO_TREE) from None
+        raise BadInput("--from", NOT_A_TREE) from None
 
 
-def with_hierarchy(toml: str, opened: OpenHierarchy) -> str:
-    """A plan's text with the hierarchy in its step."""
+def replace_hierarchy(toml: str, opened: EditedHierarchy) -> str:
+    """Return a plan's text with the hierarchy in its step."""
     table = read_toml(toml)
     place, name = opened.place, opened.variable.name
     step = dict(table[place.section][place.index])
-    held = {key: value for key, value in dict(step.get(opened.holds) or {}).items() if key != name}
-    if opened.written is not None:
-        held[name] = opened.written
-    step = {key: value for key, value in step.items() if key != opened.holds} | ({opened.holds: held} if held else {})
-    return with_step(toml, place, step)
+    held = {key: value for key, value in dict(step.get(opened.setting) or {}).items() if key != name}
+    if opened.recipe_value is not None:
+        held[name] = opened.recipe_value
+    step = {key: value for key, value in step.items() if key != opened.setting} | (
+        {opened.setting: held} if held else {}
+    )
+    return replace_step(toml, place, step)

@@ -1,8 +1,9 @@
-"""What a draft does with the columns that its release would keep, so that the audience may have them.
+"""Changes that a draft makes to the columns that its release would keep, so that the audience may have them.
 
 A kept column is true for every row. Among the public somebody knows any of them; a contract binds its users, and there the
-quasi-identifiers count; in an enclave they are reported. So a draft makes kept columns coarser by public rules, or synthesises them, until the limits of the
-audience protect everybody, and says of each column why. It asks about columns that identify people by themselves and stay.
+quasi-identifiers count; in an enclave they are reported. So a draft makes kept columns coarser by public rules, or synthesises them,
+until the limits of the
+audience protect everybody, and gives the reason for each column. It asks about columns that identify people by themselves and stay.
 """
 
 from __future__ import annotations
@@ -31,19 +32,19 @@ from sfumato.engine.wording import agreeing_word, format_percent, join_names
 
 from ..policy.policy import AudienceLimits, Policy
 
-IDENTIFYING = 0.05
+IDENTIFYING_SHARE = 0.05
 """Share of the people who are alone with a column from which on the draft asks whether it may stay."""
-FEWEST_K = 5
+MIN_DRAFTED_K = 5
 """Smallest class of a drafted anonymisation where the audience asks for less."""
 
 
 @dataclass(frozen=True, slots=True)
 class DraftAudience:
-    """Who receives the release that a draft is for.
+    """Audience of the release that a draft is for.
 
-    audience: the stricter of the one asked for and the policy's
+    audience: the stricter of the one requested and the policy's
     limits: what kept columns must satisfy for this audience
-    requested: the audience asked for
+    requested: the audience requested
     """
 
     audience: Audience
@@ -52,7 +53,7 @@ class DraftAudience:
 
     @classmethod
     def from_policy(cls, policy: Policy, requested: Audience | None, table: Mapping[str, Any]) -> DraftAudience:
-        """Return the audience that is asked for, else that of a recipe's table, as far as the policy allows it."""
+        """Return the audience that is requested, else that of a recipe's table, as far as the policy allows it."""
         release = table.get("release", {})
         planned = release.get("audience", AUDIENCES[0]) if isinstance(release, Mapping) else AUDIENCES[0]
         asked: Audience = requested or (planned if planned in AUDIENCES else AUDIENCES[0])
@@ -62,7 +63,7 @@ class DraftAudience:
     @property
     def smallest_k(self) -> int:
         """Return the smallest class that an anonymisation for this audience makes."""
-        return max(FEWEST_K, self.limits.smallest_class)
+        return max(MIN_DRAFTED_K, self.limits.smallest_class)
 
     @property
     def name(self) -> str:
@@ -70,28 +71,28 @@ class DraftAudience:
         return {"public": "the public", "contract": "users under a contract", "enclave": "an enclave"}[self.audience]
 
     @property
-    def notes(self) -> list[str]:
-        """Return that the policy allows less than what was asked for; nothing where it allows it."""
+    def policy_notes(self) -> list[str]:
+        """Return a note that the policy allows less than what was requested; empty where it allows it."""
         if self.audience == self.requested:
             return []
         return [
             f"The policy allows the audience {self.audience} at most: the draft is for that, not for {self.requested}."
         ]
 
-    def counts(self, name: str, known: Sequence[str]) -> bool:
+    def counts_column(self, name: str, known: Sequence[str]) -> bool:
         """Return whether this audience is taken to know a kept column of people, as the gate's check of kept columns does."""
         return self.audience == "public" or name in known
 
 
 @dataclass(frozen=True)
 class ColumnProtection:
-    """What becomes of the columns that a release would keep.
+    """Changes of the columns that a release would keep.
 
     rules: public rules by column
     replaced: columns to synthesise too
     left_out: columns that cannot be in the release
     reasons: the reason of each change, by column, a sentence without its full stop
-    notes, warnings: what else the draft says
+    notes, warnings: what else the draft reports
     """
 
     rules: Mapping[str, RecodeRule] = field(default_factory=dict)
@@ -104,10 +105,11 @@ class ColumnProtection:
 
 @dataclass(frozen=True, eq=False)
 class KeptColumnDraft:
-    """The columns that a synthesis would keep, seen by an audience.
+    """Columns that a synthesis would keep, for an audience.
 
-    data: the confidential records, as rules of the recipe that exist already show them
-    known: the quasi-identifiers
+    data: confidential records, as rules of the recipe that exist already show them
+    known: quasi-identifiers
+    audience: the audience
     noun: what records are, in the plural
     """
 
@@ -116,72 +118,74 @@ class KeptColumnDraft:
     audience: DraftAudience
     noun: str = "people"
 
-    def protection(self, kept: Sequence[str], holdout: float) -> ColumnProtection:
-        """Return what has to change for the audience when a share ``holdout`` of the records is held out of the release."""
-        counting = [name for name in kept if self.audience.counts(name, self.known)]
+    def choose_protection(self, kept_columns: Sequence[str], holdout: float) -> ColumnProtection:
+        """Return the changes for the audience when a share ``holdout`` of the records is held out of the release."""
+        counting = [name for name in kept_columns if self.audience.counts_column(name, self.known)]
         limits = self.audience.limits.limits.limits_before_removal(holdout)
         # The design of a survey can be neither drawn nor recoded: it stays as it is, or it goes.
         design = [name for name in counting if self.data.schema[name].design is not None]
         left_out: list[str] = []
         warnings: list[str] = []
-        if over := limits.count_unprotected(self.sizes(design)) if design else 0:
+        if over := limits.count_unprotected(self.count_combinations(design)) if design else 0:
             left_out, counting = design, [name for name in counting if name not in design]
             warnings.append(
                 f"{join_names(design)} {agreeing_word(len(design), 'is', 'are')} left out of the plan: by the design of the survey alone "
-                f"{self._of_all(over)} would be {self._over_text(limits)}."
+                f"{self._share_of_all_text(over)} would be {self._over_text(limits)}."
             )
         changeable = [name for name in counting if name not in design]
         plan = plan_protection(self.data, counting, limits, replaceable=changeable) if counting else ProtectionPlan()
-        reasons = {lever.variable: self._reason(lever, limits) for lever in plan.changes}
+        reasons = {lever.variable: self._reason_of_change(lever, limits) for lever in plan.changes}
         rules = dict(plan.rules)
         for name in plan.replaced:
             if (rule := self._rare_levels_joined(name, limits)) is not None:
                 rules[name] = rule
                 reasons[name] += (
-                    f". {self._joined_text(name, rule)}, since a level of few people shows that one of them is in the data"
+                    f". {self._joined_levels_text(name, rule)}, since a level of few people shows that one of them is in the data"
                 )
-        staying = [name for name in kept if name not in (*plan.replaced, *left_out)]
+        staying = [name for name in kept_columns if name not in (*plan.replaced, *left_out)]
         return ColumnProtection(
             rules,
             plan.replaced,
             tuple(left_out),
             reasons,
-            tuple(self._notes(counting, staying, plan, limits, holdout)),
+            tuple(self._protection_notes(counting, staying, plan, limits, holdout)),
             (
                 *warnings,
-                *self._questions([name for name in staying if name not in plan.rules]),
-                *self._others_warning(staying, plan),
+                *self._identifying_column_questions([name for name in staying if name not in plan.rules]),
+                *self._unlisted_columns_warning(staying, plan),
             ),
         )
 
-    def sizes(self, names: Sequence[str], data: Microdata | None = None) -> CombinationSizes:
+    def count_combinations(self, names: Sequence[str], data: Microdata | None = None) -> CombinationSizes:
         """Count the combinations of some columns."""
         shown = self.data if data is None else data
         return CombinationSizes.from_cells(cell_keys(shown, names), names, len(shown))
 
-    def _of_all(self, people: int) -> str:
+    def _share_of_all_text(self, people: int) -> str:
         return f"{people:,} of {len(self.data):,} {self.noun}"
 
     @staticmethod
     def _over_text(limits: KeptColumnLimits) -> str:
-        """Where people are whom the limits do not protect."""
+        """Describe where the people are whom the limits do not protect."""
         classes = f"in classes of fewer than {limits.smallest_class}" if limits.smallest_class else ""
         average = f"above the average risk of {limits.average_risk:.2g}" if limits.average_risk else ""
         return " or ".join(part for part in (classes, average) if part)
 
-    def _reason(self, lever: KeptColumnChange, limits: KeptColumnLimits) -> str:
-        """What becomes of a column, and how many people that protects."""
-        alone = self.sizes([lever.variable]).n_unique
+    def _reason_of_change(self, lever: KeptColumnChange, limits: KeptColumnLimits) -> str:
+        """Describe what becomes of a column, and how many people that protects."""
+        alone = self.count_combinations([lever.variable]).n_unique
         if lever.rule is None and alone >= len(self.data) / 2:
-            return f"{lever.variable} is synthesised: {self._of_all(alone)} are alone with it"
-        protects = f"{self._of_all(lever.n_unprotected_without or 0)} would be {self._over_text(limits)} without"
+            return f"{lever.variable} is synthesised: {self._share_of_all_text(alone)} are alone with it"
+        protects = (
+            f"{self._share_of_all_text(lever.n_unprotected_without or 0)} would be {self._over_text(limits)} without"
+        )
         if lever.rule is None:
             return f"{lever.variable} is synthesised: {protects}"
         if lever.rule.width is not None:
             return f"{lever.variable} is shown in {lever.steps_text}: {protects}"
-        return f"{self._joined_text(lever.variable, lever.rule)}: {protects}"
+        return f"{self._joined_levels_text(lever.variable, lever.rule)}: {protects}"
 
-    def _joined_text(self, name: str, rule: RecodeRule) -> str:
+    def _joined_levels_text(self, name: str, rule: RecodeRule) -> str:
         levels, joined = len(self.data.frame[name].cat.categories), sum(map(len, rule.groups.values()))
         return f"{name} is shown with {joined:,} of its {levels:,} levels joined under fewer names"
 
@@ -193,11 +197,11 @@ class KeptColumnDraft:
         variable = self.data.schema[name]
         if not variable.kind.has_levels or variable.levels or limits.smallest_class is None:
             return None
-        if not len(self.sizes([name]).records_below(limits.smallest_class)):
+        if not len(self.count_combinations([name]).records_below(limits.smallest_class)):
             return None
         return next(iter(coarser_rules(self.data, name, limits.smallest_class)), None)
 
-    def _notes(
+    def _protection_notes(
         self,
         counting: Sequence[str],
         staying: Sequence[str],
@@ -205,11 +209,13 @@ class KeptColumnDraft:
         limits: KeptColumnLimits,
         holdout: float,
     ) -> list[str]:
-        """What the kept columns show after the changes."""
+        """Describe what the kept columns show after the changes."""
         smallest = self.audience.limits.smallest_class
         shown = [name for name in counting if name in staying]
         if limits == KeptColumnLimits():
-            alone = f"{self._of_all(self.sizes(shown).n_unique)} are alone with {join_names(shown)}"
+            alone = (
+                f"{self._share_of_all_text(self.count_combinations(shown).n_unique)} are alone with {join_names(shown)}"
+            )
             return (
                 [f"Nothing is changed for {self.audience.name}: {alone}. The figure is reported, without a limit."]
                 if shown
@@ -227,49 +233,51 @@ class KeptColumnDraft:
             notes.append("No column that counts for this audience stays: all of them are synthesised.")
         return notes
 
-    def _others_warning(self, staying: Sequence[str], plan: ProtectionPlan) -> list[str]:
+    def _unlisted_columns_warning(self, staying: Sequence[str], plan: ProtectionPlan) -> list[str]:
         """Ask about the columns that users under a contract are not taken to know, where they tell people apart."""
-        others = [name for name in staying if not self.audience.counts(name, self.known)]
+        others = [name for name in staying if not self.audience.counts_column(name, self.known)]
         if self.audience.audience != "contract" or not others:
             return []
-        sizes = self.sizes(staying, recode_data(self.data, plan.rules))
+        sizes = self.count_combinations(staying, recode_data(self.data, plan.rules))
         over = self.audience.limits.limits.count_unprotected(sizes)
         if not over:
             return []
         return [
-            f"Under a contract the quasi-identifiers count. Who also knows {join_names(others)}, released unchanged, finds {self._of_all(sizes.n_unique)} alone "
+            f"Under a contract the quasi-identifiers count. Who also knows {join_names(others)}, released unchanged, finds {self._share_of_all_text(sizes.n_unique)} alone "
             f"in their combination. Can users know {agreeing_word(len(others), 'it', 'them')} of a person? Then mark "
             f"{agreeing_word(len(others), 'it', 'them')} as quasi-identifiers."
         ]
 
-    def _questions(self, unchanged: Sequence[str]) -> list[str]:
+    def _identifying_column_questions(self, unchanged: Sequence[str]) -> list[str]:
         """Ask about each column that stays and tells many people apart by itself; the survey's design and weights have their own warning."""
         found = []
         for name in unchanged:
-            alone = self.sizes([name]).n_unique
-            if self.data.schema[name].design is not None or alone < IDENTIFYING * len(self.data):
+            alone = self.count_combinations([name]).n_unique
+            if self.data.schema[name].design is not None or alone < IDENTIFYING_SHARE * len(self.data):
                 continue
-            steps = self._first_steps(name)
+            steps = self._coarse_steps_text(name)
             shown = f", shown in {steps}," if steps else ""
             found.append(
-                f"{name} is released unchanged: {self._of_all(alone)} are alone with it. Should it be synthesised{shown} or left out?"
+                f"{name} is released unchanged: {self._share_of_all_text(alone)} are alone with it. Should it be synthesised{shown} or left out?"
             )
         return found
 
-    def _first_steps(self, name: str) -> str:
-        """The finest steps of a number or date in which few people are alone; empty where there are none."""
+    def _coarse_steps_text(self, name: str) -> str:
+        """Return the finest steps of a number or date in which few people are alone; empty where there are none."""
         is_date = self.data.schema[name].kind is Kind.DATE
         for rule in coarser_rules(self.data, name, 2):
             if rule.width is None:
                 return ""
-            if self.sizes([name], recode_data(self.data, {name: rule})).n_unique < IDENTIFYING * len(self.data):
+            if self.count_combinations([name], recode_data(self.data, {name: rule})).n_unique < IDENTIFYING_SHARE * len(
+                self.data
+            ):
                 return KeptColumnChange(name, rule, 0, None, is_date).steps_text
         return ""
 
 
 @dataclass(frozen=True, slots=True)
 class QuasiIdentifierChoice:
-    """The columns of no role that an anonymisation for the public makes coarser too, and those that it leaves out.
+    """Columns of no role that an anonymisation for the public makes coarser too, and those that it leaves out.
 
     added: columns to name among the quasi-identifiers, the most useful first
     left_out: columns that cannot be in the release
@@ -304,10 +312,10 @@ def is_counted(role: Role) -> bool:
     return role not in (Role.IDENTIFIER, Role.WEIGHT)
 
 
-def evaluation_warning(draft: KeptColumnDraft, kept: Sequence[str]) -> list[str]:
+def evaluation_warning(draft: KeptColumnDraft, kept_columns: Sequence[str]) -> list[str]:
     """Return how many people the gate will find by columns that a release of another tool keeps; nothing where it finds nobody."""
-    counting = [name for name in kept if draft.audience.counts(name, draft.known)]
-    over = draft.audience.limits.limits.count_unprotected(draft.sizes(counting)) if counting else 0
+    counting = [name for name in kept_columns if draft.audience.counts_column(name, draft.known)]
+    over = draft.audience.limits.limits.count_unprotected(draft.count_combinations(counting)) if counting else 0
     if not over:
         return []
     share = format_percent(over / len(draft.data))

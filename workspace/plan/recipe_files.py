@@ -1,4 +1,4 @@
-"""Files that a recipe names and that lie beside it: trees of generalisation, pools of seeds, what an intruder has, read into the recipe.
+"""Reading of files that a recipe names and that lie beside it: trees of generalisation, pools of seeds, what an intruder has.
 
     hierarchies = { education = "education.csv" }     # ARX's layout, a line a value: value;level 1;...;root (or tau-Argus's)
     seeds = "pool.csv"                                # a CSV table with a column a target, public already
@@ -23,45 +23,49 @@ from sfumato.engine.statistics.csv_lines import MOST_BYTES as MOST_OF_LINES
 from ..errors import StrangeFile
 from ..plain_files import read_plain
 
-SECTIONS = ("synthesis", "anonymisation", "measure", "study")
-MOST_BYTES = 64 << 20
+SECTIONS_WITH_FILES = ("synthesis", "anonymisation", "measure", "study")
+MAX_TREE_BYTES = 64 << 20
 
 
-def with_files(table: Mapping[str, Any], beside: Path | None) -> dict[str, Any]:
-    """A copy of a recipe's table with what files hold in place of their names, ``beside`` being the folder that they lie in.
+def read_recipe_files(table: Mapping[str, Any], folder: Path | None) -> dict[str, Any]:
+    """Return a copy of a recipe's table with the content of files in place of their names, ``folder`` being the folder that they lie in.
 
     Raises BadInput at ``anonymisation[0].hierarchies.education`` or ``synthesis[0].seeds``.
     """
-    return {key: _section(value, key, beside) if key in SECTIONS else value for key, value in table.items()}
+    return {
+        key: _read_section_files(value, key, folder) if key in SECTIONS_WITH_FILES else value
+        for key, value in table.items()
+    }
 
 
-def _section(steps: Any, section: str, beside: Path | None) -> Any:
+def _read_section_files(steps: Any, section: str, folder: Path | None) -> Any:
     if not isinstance(steps, list):
         return steps
-    return [_step(step, f"{section}[{i}]", beside) for i, step in enumerate(steps)]
+    return [_read_step_files(step, f"{section}[{i}]", folder) for i, step in enumerate(steps)]
 
 
-def _step(step: Any, place: str, beside: Path | None) -> Any:
+def _read_step_files(step: Any, place: str, folder: Path | None) -> Any:
     if not isinstance(step, Mapping):
         return step
     read: dict[str, Any] = {}
     if isinstance(trees := step.get("hierarchies"), Mapping):
         at = f"{place}.hierarchies"
         read["hierarchies"] = {
-            name: _tree(tree, f"{at}.{name}", beside) if isinstance(tree, str) else tree for name, tree in trees.items()
+            name: _read_tree(tree, f"{at}.{name}", folder) if isinstance(tree, str) else tree
+            for name, tree in trees.items()
         }
     seeds = step.get("seeds")
     if isinstance(seeds, str) and seeds not in SeedPool.words:
-        read["seeds"] = _seeds(seeds, f"{place}.seeds", beside)
+        read["seeds"] = _read_seed_pool(seeds, f"{place}.seeds", folder)
     if isinstance(external := step.get("external"), str):
-        read["external"] = _external(external, f"{place}.external", beside)
+        read["external"] = _read_intruder_file(external, f"{place}.external", folder)
     return {**step, **read}
 
 
-def _tree(name: str, place: str, beside: Path | None) -> list[list[str]]:
-    if beside is None:
+def _read_tree(name: str, place: str, folder: Path | None) -> list[list[str]]:
+    if folder is None:
         raise BadInput(place, "names a file, and this recipe lies in no folder; give the tree as rows")
-    text = _text(name, place, beside, MOST_BYTES, "a tree", "a tree is a file with a line a value")
+    text = _read_text_beside(name, place, folder, MAX_TREE_BYTES, "a tree", "a tree is a file with a line a value")
     try:
         return [list(row) for row in parse_hierarchy_rows(text)]
     except ValueError as error:
@@ -70,14 +74,14 @@ def _tree(name: str, place: str, beside: Path | None) -> list[list[str]]:
         raise BadInput(place, f'"{name}" is not a table of values with semicolons') from None
 
 
-def _seeds(name: str, place: str, beside: Path | None) -> str | list[str]:
+def _read_seed_pool(name: str, place: str, folder: Path | None) -> str | list[str]:
     known = " or ".join(f'"{word}"' for word in SeedPool.words)
-    if beside is None:
+    if folder is None:
         raise BadInput(
             place, f'"{name}" is not {known}; a file of seeds lies beside a recipe, and this one lies in no folder'
         )
-    text = _text(
-        name, place, beside, MOST_OF_LINES, "a seed pool", f"say {known}, or name a CSV file beside the recipe"
+    text = _read_text_beside(
+        name, place, folder, MOST_OF_LINES, "a seed pool", f"say {known}, or name a CSV file beside the recipe"
     )
     try:
         return SeedPool.from_text(text).written
@@ -85,18 +89,20 @@ def _seeds(name: str, place: str, beside: Path | None) -> str | list[str]:
         raise BadInput(place, str(error)) from None
 
 
-def _external(name: str, place: str, beside: Path | None) -> list[str]:
-    if beside is None:
+def _read_intruder_file(name: str, place: str, folder: Path | None) -> list[str]:
+    if folder is None:
         raise BadInput(place, f'"{name}" is a file beside a recipe, and this recipe lies in no folder')
-    text = _text(name, place, beside, MOST_OF_LINES, "an intruder's file", "name a CSV file beside the recipe")
+    text = _read_text_beside(
+        name, place, folder, MOST_OF_LINES, "an intruder's file", "name a CSV file beside the recipe"
+    )
     try:
-        return IntruderFile.of_text(text).written
+        return IntruderFile.from_text(text).written
     except ValueError as error:
         raise BadInput(place, str(error)) from None
 
 
-def _text(name: str, place: str, beside: Path, most: int, what: str, advice: str) -> str:
-    """The text of a plain file in the folder of the recipe or below. Raises BadInput."""
+def _read_text_beside(name: str, place: str, beside: Path, most: int, what: str, advice: str) -> str:
+    """Read the text of a plain file in the folder of the recipe or below. Raises BadInput."""
     try:
         folder, path = beside.resolve(), (beside / name).resolve()
         if not path.is_relative_to(folder):

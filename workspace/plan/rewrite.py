@@ -1,4 +1,4 @@
-"""A plan as a document that is edited in its parts: comments, order and layout of the others stay.
+"""Plan as a document that is edited in its parts: comments, order and layout of the others stay.
 
 The text is parsed into blocks, one a ``[table]`` or ``[[step]]`` with the comment above it, so that a comment moves
 and goes with its step. An edit names its key, and for steps where each was before. Inside a block tomlkit changes the
@@ -21,25 +21,30 @@ from tomlkit.container import OutOfOrderTableProxy
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT, Array, InlineTable, Table
 
-from .drafts import ORDER, inline, plan_text
+from .drafts import SECTION_ORDER, inline_toml, write_plan
 
-HEADER = re.compile(r"""\s*(\[{1,2})\s*("[^"]*"|'[^']*'|[\w-]+)\s*(\.|\])""")
-TAIL = re.compile(r"\n?(\n[ \t]*(#[^\n]*)?)*\Z|\n\Z")
-TOKEN = re.compile(
+TABLE_HEADER = re.compile(r"""\s*(\[{1,2})\s*("[^"]*"|'[^']*'|[\w-]+)\s*(\.|\])""")
+BLOCK_TAIL = re.compile(r"\n?(\n[ \t]*(#[^\n]*)?)*\Z|\n\Z")
+TOML_TOKEN = re.compile(
     r'''"""(?:\\.|(?!""").)*"{3,5}|\'{3}(?:(?!\'{3}).)*\'{3,5}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*|[\[\]{},\n]''',
     re.DOTALL,
 )
-"""What has a meaning of its own wherever it stands: strings and comments as wholes, brackets, commas, line ends."""
-DEEPER = {"[": 1, "{": 1, "]": -1, "}": -1}
-BLANK = re.compile(r"(?:\s|#[^\n]*)*")
-REMARK = re.compile(r"[ \t]*#[^\n]*")
-Values = Mapping[str, Any]
-_STEPS = frozenset({"synthesis", "anonymisation", "measure", "study", "threshold", "published"})
+"""Tokens of TOML that matter for its structure: strings and comments as wholes, brackets, commas, line ends."""
+DEPTH_CHANGES = {"[": 1, "{": 1, "]": -1, "}": -1}
+BLANKS_AND_COMMENTS = re.compile(r"(?:\s|#[^\n]*)*")
+LINE_COMMENT = re.compile(r"[ \t]*#[^\n]*")
+TomlValues = Mapping[str, Any]
+_STEP_SECTIONS = frozenset({"synthesis", "anonymisation", "measure", "study", "threshold", "published"})
 
 
 @dataclass(frozen=True)
-class Block:
-    """A top-level table with its sub-tables, or what stands before the first (``root`` is empty)."""
+class PlanBlock:
+    """Top-level table with its sub-tables, or what stands before the first.
+
+    root: name of the table, empty before the first
+    text: its text
+    tail: line ends, and comments with a blank line before them; they belong to the place, not to the block
+    """
 
     root: str
     text: str
@@ -48,121 +53,131 @@ class Block:
 
 
 class PlanDocument:
-    """A plan that is edited: ``table`` is its content, ``text()`` the text with the layout that it had."""
+    """Plan that is edited: ``table`` is its content, ``to_text()`` the text with the layout that it had."""
 
     def __init__(self, toml: str) -> None:
-        """``toml`` must be valid."""
+        """Parse ``toml``, which must be valid."""
         self.table: dict[str, Any] = tomllib.loads(toml)
-        self._blocks: list[Block] | None = _blocks(toml)
+        self._blocks: list[PlanBlock] | None = _split_blocks(toml)
 
-    def put(self, key: str, value: Any) -> None:
+    def set_section(self, key: str, value: Any) -> None:
         """Set a top-level value or table, or a list of steps; of steps, those that stay keep their comments."""
         old = self.table.get(key)
-        if key not in self.table or not _equal(old, value):
-            self._change(key, value, _origins(_tables(old), _tables(value)) if _is_tables(value) else ())
+        if key not in self.table or not _equal_toml_values(old, value):
+            self._change_key(
+                key,
+                value,
+                _match_old_tables(_tables_of_section(old), _tables_of_section(value))
+                if _is_table_or_steps(value)
+                else (),
+            )
 
-    def put_steps(self, section: str, steps: Sequence[Values], origins: Sequence[int | None]) -> None:
+    def set_steps(self, section: str, steps: Sequence[TomlValues], origins: Sequence[int | None]) -> None:
         """Set a list of steps; ``origins`` has the index that each had, None for a new one."""
-        self._change(section, list(steps), origins)
+        self._change_key(section, list(steps), origins)
 
-    def remove(self, key: str) -> None:
+    def remove_key(self, key: str) -> None:
         if key in self.table:
-            self._change(key, None, ())
+            self._change_key(key, None, ())
 
-    def text(self) -> str:
-        text = "" if self._blocks is None else _joined(self._blocks)
-        return text if self._blocks is not None and _reads_as(text, self.table) else plan_text(self.table)
+    def to_text(self) -> str:
+        text = "" if self._blocks is None else _join_blocks(self._blocks)
+        return text if self._blocks is not None and _parses_to(text, self.table) else write_plan(self.table)
 
-    def _change(self, key: str, value: Any, origins: Sequence[int | None]) -> None:
+    def _change_key(self, key: str, value: Any, origins: Sequence[int | None]) -> None:
         old = self.table.pop(key, None)
         if value is not None:
             self.table[key] = value
         try:
-            self._blocks = self._blocks and _changed(self._blocks, key, old, value, origins)
+            self._blocks = self._blocks and _change_blocks(self._blocks, key, old, value, origins)
         except TOMLKitError:
             self._blocks = None
 
 
-def rewritten(toml: str, table: Values) -> str:
-    """``toml`` with the content ``table``, edited key by key. ``toml`` must be valid."""
+def rewrite_plan(toml: str, table: TomlValues) -> str:
+    """Rewrite ``toml`` with the content ``table``, edited key by key. ``toml`` must be valid."""
     document = PlanDocument(toml)
     for key in [*document.table, *(key for key in table if key not in document.table)]:
         if key in table:
-            document.put(key, table[key])
+            document.set_section(key, table[key])
         else:
-            document.remove(key)
-    return document.text()
+            document.remove_key(key)
+    return document.to_text()
 
 
-def _joined(blocks: Sequence[Block]) -> str:
+def _join_blocks(blocks: Sequence[PlanBlock]) -> str:
     return "".join(f"{block.text}{block.tail}" for block in blocks)
 
 
-def _reads_as(text: str, table: Values) -> bool:
+def _parses_to(text: str, table: TomlValues) -> bool:
     try:
-        return _equal(tomllib.loads(text), table)
+        return _equal_toml_values(tomllib.loads(text), table)
     except tomllib.TOMLDecodeError:
         return False
 
 
-def _tokens(toml: str) -> Iterator[tuple[re.Match[str], int]]:
-    """The tokens of a text, each with the number of brackets that are open after it."""
+def _iterate_tokens(toml: str) -> Iterator[tuple[re.Match[str], int]]:
+    """Yield the tokens of a text, each with the number of brackets that are open after it."""
     depth = 0
-    for token in TOKEN.finditer(toml):
-        depth += DEEPER.get(token[0], 0)
+    for token in TOML_TOKEN.finditer(toml):
+        depth += DEPTH_CHANGES.get(token[0], 0)
         yield token, depth
 
 
-def _lines(toml: str) -> list[str]:
-    """The lines of a text with their ends; all those of one value are one."""
-    ends = [token.end() for token, depth in _tokens(toml) if token[0] == "\n" and not depth]
+def _logical_lines(toml: str) -> list[str]:
+    """Return the lines of a text with their ends; all those of one value are one."""
+    ends = [token.end() for token, depth in _iterate_tokens(toml) if token[0] == "\n" and not depth]
     return [toml[start:end] for start, end in pairwise([0, *ends, len(toml)]) if start < end]
 
 
-def _blocks(toml: str) -> list[Block]:
-    lines = _lines(toml)
+def _split_blocks(toml: str) -> list[PlanBlock]:
+    lines = _logical_lines(toml)
     starts, roots = [0], [""]
     for number, line in enumerate(lines):
-        header = HEADER.match(line)
+        header = TABLE_HEADER.match(line)
         root = header.group(2).strip("\"'") if header else ""
         if header and (root != roots[-1] or (header.group(1) == "[[" and header.group(3) == "]")):
-            starts.append(_lead(lines, number, starts[-1]))
+            starts.append(_comment_start(lines, number, starts[-1]))
             roots.append(root)
     texts = ["".join(lines[start:end]) for start, end in zip(starts, [*starts[1:], len(lines)], strict=True)]
-    return [_block(root, text) for root, text in zip(roots, texts, strict=True) if text]
+    return [_split_tail(root, text) for root, text in zip(roots, texts, strict=True) if text]
 
 
-def _block(root: str, text: str) -> Block:
-    """What stands behind the first blank line after the values, such as the title of the next part, stays in its place."""
-    kept = TAIL.sub("", text)
-    return Block(root, kept, text[len(kept) :])
+def _split_tail(root: str, text: str) -> PlanBlock:
+    """Return a block without what stands behind the first blank line after the values, such as the title of the next part, as its tail."""
+    kept = BLOCK_TAIL.sub("", text)
+    return PlanBlock(root, kept, text[len(kept) :])
 
 
-def _lead(lines: Sequence[str], header: int, least: int) -> int:
-    """Where the comments directly above a header begin."""
+def _comment_start(lines: Sequence[str], header: int, least: int) -> int:
+    """Return where the comments directly above a header begin."""
     first = header
     while first > least and lines[first - 1].lstrip().startswith("#"):
         first -= 1
     return first
 
 
-def _changed(blocks: list[Block], key: str, old: Any, new: Any, origins: Sequence[int | None]) -> list[Block]:
-    """The blocks with one top-level key changed; None as ``new`` removes it."""
+def _change_blocks(
+    blocks: list[PlanBlock], key: str, old: Any, new: Any, origins: Sequence[int | None]
+) -> list[PlanBlock]:
+    """Return the blocks with one top-level key changed; None as ``new`` removes it."""
     count = sum(block.root == key for block in blocks)
     if count > 1 and isinstance(old, Mapping) and isinstance(new, Mapping):
-        return _with_parts(blocks, key, old, new)
-    if count and (new is None or not _is_tables(new)):
-        blocks = _with_tables(blocks, key, [], ())
-        return blocks if new is None else _with_single(blocks, key, {key: new})
-    if count or (old is None and _is_tables(new)):
+        return _change_scattered_table(blocks, key, old, new)
+    if count and (new is None or not _is_table_or_steps(new)):
+        blocks = _change_tables(blocks, key, [], ())
+        return blocks if new is None else _change_single_value(blocks, key, {key: new})
+    if count or (old is None and _is_table_or_steps(new)):
         one_kind = isinstance(old, list) == isinstance(new, list)  # else a table becomes steps, or steps a table
-        return _with_tables(blocks, key, _tables(new), origins if one_kind else [None] * len(_tables(new)))
-    return _with_single(blocks, key, {} if new is None else {key: new})
+        return _change_tables(
+            blocks, key, _tables_of_section(new), origins if one_kind else [None] * len(_tables_of_section(new))
+        )
+    return _change_single_value(blocks, key, {} if new is None else {key: new})
 
 
-def _with_parts(blocks: list[Block], root: str, old: Values, new: Values) -> list[Block]:
-    """The blocks of one table in several places, each with its own keys changed; new keys go below ``[root]``."""
-    result: list[Block] = []
+def _change_scattered_table(blocks: list[PlanBlock], root: str, old: TomlValues, new: TomlValues) -> list[PlanBlock]:
+    """Return the blocks with a table in several places changed, each with its own keys; new keys go below ``[root]``."""
+    result: list[PlanBlock] = []
     rest, added = dict(new), [key for key in new if key not in old]
     for block in blocks:
         if block.root != root:
@@ -171,55 +186,57 @@ def _with_parts(blocks: list[Block], root: str, old: Values, new: Values) -> lis
         document = tomlkit.parse(f"{block.text}\n")
         held: Any = document[root]
         own = {key: rest.pop(key) for key in list(held) if key in rest}
-        if any(header[3] == "]" for header in map(HEADER.match, block.text.splitlines()) if header):
+        if any(header[3] == "]" for header in map(TABLE_HEADER.match, block.text.splitlines()) if header):
             own |= {key: rest.pop(key) for key in added}
         if own:
-            _merge(held, own)
+            _merge_values(held, own)
             result.append(replace(block, text=tomlkit.dumps(document).rstrip("\n")))
         else:
-            result = _without(result, block)
-    return _inserted(result, Block(root, plan_text({root: rest}).rstrip("\n"), "\n")) if rest else result
+            result = _remove_block(result, block)
+    return _insert_block(result, PlanBlock(root, write_plan({root: rest}).rstrip("\n"), "\n")) if rest else result
 
 
-def _is_tables(value: object) -> bool:
-    """Whether the value is a table or a list of steps, not an empty one."""
+def _is_table_or_steps(value: object) -> bool:
+    """Return whether the value is a table or a non-empty list of steps."""
     return isinstance(value, Mapping) or (
         isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)
     )
 
 
-def _tables(value: Any) -> list[Values]:
-    """The tables of a section: one, several steps, or none where the value is no table."""
+def _tables_of_section(value: Any) -> list[TomlValues]:
+    """Return the tables of a section: one, several steps, or none where the value is no table."""
     return list(value) if isinstance(value, list) else [value] if isinstance(value, Mapping) else []
 
 
-def _with_single(blocks: list[Block], key: str, new: Values) -> list[Block]:
-    """One value before the first table changed, added or taken out."""
+def _change_single_value(blocks: list[PlanBlock], key: str, new: TomlValues) -> list[PlanBlock]:
+    """Return the blocks with one value before the first table changed, added or removed."""
     headed = bool(blocks) and not blocks[0].root
-    first = blocks[0] if headed else Block("", "", "\n\n" if blocks else "\n")
+    first = blocks[0] if headed else PlanBlock("", "", "\n\n" if blocks else "\n")
     document = tomlkit.parse(f"{first.text}\n" if first.text else "")
-    _put(document, key, new)
+    _set_key(document, key, new)
     text = tomlkit.dumps(document).rstrip("\n")
     return [replace(first, text=text, tail=first.tail or "\n"), *blocks[headed:]]
 
 
-def _with_tables(blocks: list[Block], root: str, new: Sequence[Values], origins: Sequence[int | None]) -> list[Block]:
-    """The blocks of one table or list of steps in their new order, changed where they differ."""
+def _change_tables(
+    blocks: list[PlanBlock], root: str, new: Sequence[TomlValues], origins: Sequence[int | None]
+) -> list[PlanBlock]:
+    """Return the blocks of one table or list of steps in their new order, changed where they differ."""
     slots = [number for number, block in enumerate(blocks) if block.root == root]
     texts = [blocks[slot].text for slot in slots]
-    after = [_text(root, table, texts, origin) for table, origin in zip(new, origins, strict=True)]
+    after = [_block_text(root, table, texts, origin) for table, origin in zip(new, origins, strict=True)]
     at = {slot: replace(blocks[slot], text=text) for slot, text in zip(slots, after, strict=False)}
     gone = slots[len(after) :]
-    result: list[Block] = []
+    result: list[PlanBlock] = []
     for number, block in enumerate(blocks):
-        result = _without(result, block) if number in gone else [*result, at.get(number, block)]
+        result = _remove_block(result, block) if number in gone else [*result, at.get(number, block)]
     for text in after[len(slots) :]:
-        result = _inserted(result, Block(root, text, "\n"))
+        result = _insert_block(result, PlanBlock(root, text, "\n"))
     return result
 
 
-def _without(before: Sequence[Block], gone: Block) -> list[Block]:
-    """The blocks ``before`` one that goes; comments in its place stay."""
+def _remove_block(before: Sequence[PlanBlock], gone: PlanBlock) -> list[PlanBlock]:
+    """Return the blocks ``before`` one that is removed; comments in its place stay."""
     if not before:
         return []
     if "#" not in before[-1].tail and before[-1].root == gone.root:
@@ -229,12 +246,12 @@ def _without(before: Sequence[Block], gone: Block) -> list[Block]:
     return [*before[:-1], replace(before[-1], tail=before[-1].tail + gone.tail.lstrip("\n"))]
 
 
-def _origins(old: Sequence[Any], new: Sequence[Any]) -> list[int | None]:
-    """Where each new table was: the equal one, else the next that remains; None for an added one."""
+def _match_old_tables(old: Sequence[Any], new: Sequence[Any]) -> list[int | None]:
+    """Return where each new table was: the equal one, else the next that remains; None for an added one."""
     rest_of_old = dict(enumerate(old))
     found: list[int | None] = []
     for table in new:
-        same = next((place for place, other in rest_of_old.items() if _equal(other, table)), None)
+        same = next((place for place, other in rest_of_old.items() if _equal_toml_values(other, table)), None)
         found.append(same)
         if same is not None:
             del rest_of_old[same]
@@ -242,48 +259,48 @@ def _origins(old: Sequence[Any], new: Sequence[Any]) -> list[int | None]:
     return [next(rest, None) if place is None else place for place in found]
 
 
-def _text(root: str, table: Values, texts: Sequence[str], origin: int | None) -> str:
-    """A table's block: the one it comes from brought up to date, or a new one."""
+def _block_text(root: str, table: TomlValues, texts: Sequence[str], origin: int | None) -> str:
+    """Return a table's block: the one it comes from brought up to date, or a new one."""
     if origin is None:
-        return plan_text({root: [table] if root in _STEPS else table}).rstrip("\n")
+        return write_plan({root: [table] if root in _STEP_SECTIONS else table}).rstrip("\n")
     document = tomlkit.parse(texts[origin] + "\n")
     held = document[root]
-    _merge(held[0] if isinstance(held, AoT) else held, table)
+    _merge_values(held[0] if isinstance(held, AoT) else held, table)
     return tomlkit.dumps(document).rstrip("\n")
 
 
-def _merge(held: Any, new: Values) -> None:
-    """Give ``held`` the keys and values of ``new``; what is equal keeps its text."""
+def _merge_values(held: Any, new: TomlValues) -> None:
+    """Set the keys and values of ``held`` to those of ``new``; what is equal keeps its text."""
     for key in [*held, *(key for key in new if key not in held)]:
-        _put(held, key, new)
+        _set_key(held, key, new)
 
 
-def _put(held: Any, key: str, new: Values) -> None:
+def _set_key(held: Any, key: str, new: TomlValues) -> None:
     """Set one key of ``held`` to its value in ``new``, or delete it where ``new`` lacks it."""
     if key not in new:
-        _assign(held, key, None)
+        _assign_text(held, key, None)
     elif key not in held:
-        _assign(held, key, inline(new[key]))
-    elif _equal(_plain(held[key]), new[key]):
+        _assign_text(held, key, inline_toml(new[key]))
+    elif _equal_toml_values(_unwrap_item(held[key]), new[key]):
         return
-    elif isinstance(new[key], Mapping) and (_has_lines(held[key]) or _is_long(held[key], InlineTable)):
-        _merge(held[key], new[key])
+    elif isinstance(new[key], Mapping) and (_has_line_per_key(held[key]) or _is_multiline(held[key], InlineTable)):
+        _merge_values(held[key], new[key])
     elif (
         isinstance(new[key], list)
-        and _is_long(held[key], Array)
-        and (text := _listed(held[key].as_string(), held[key].unwrap(), new[key]))
+        and _is_multiline(held[key], Array)
+        and (text := _rewrite_array(held[key].as_string(), held[key].unwrap(), new[key]))
     ):
-        _assign(held, key, text)
+        _assign_text(held, key, text)
     else:
-        _assign(held, key, inline(_ordered(held[key], new[key])))
+        _assign_text(held, key, inline_toml(_keep_key_order(held[key], new[key])))
 
 
-def _plain(value: Any) -> Any:
-    """The value of an item; tomlkit gives booleans as they are."""
+def _unwrap_item(value: Any) -> Any:
+    """Return the value of an item; tomlkit returns booleans unwrapped."""
     return value if isinstance(value, bool) else value.unwrap()
 
 
-def _assign(held: Any, key: str, text: str | None) -> None:
+def _assign_text(held: Any, key: str, text: str | None) -> None:
     """Set a key to the value that ``text`` writes, or delete it. Raises TOMLKitError."""
     try:
         if text is None:
@@ -295,8 +312,13 @@ def _assign(held: Any, key: str, text: str | None) -> None:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A value in an array over several lines, the comments above it, and the one behind it on its line."""
+class ArrayEntry:
+    """Value in an array over several lines.
+
+    lead: comments above it
+    value: its text
+    remark: comment behind it on its line
+    """
 
     lead: str
     value: str
@@ -304,127 +326,138 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Entries:
-    """An array taken apart. ``gaps`` stand before the entries and belong to the places, ``head`` and ``end`` at its ends."""
+class MultilineArray:
+    """Array over several lines, taken apart.
+
+    head: comment behind its bracket
+    entries: its entries
+    gaps: blanks before the entries, which belong to the places
+    comma: comma behind the last entry, if there is one
+    end: text before its closing bracket
+    """
 
     head: str
-    entries: list[Entry]
+    entries: list[ArrayEntry]
     gaps: list[str]
     comma: str
     """The one behind the last entry, if there is one."""
     end: str
 
     @classmethod
-    def of(cls, text: str) -> Entries | None:
-        """The entries of ``[...]``; None where a comment stands between a value and its comma."""
+    def from_array_text(cls, text: str) -> MultilineArray | None:
+        """Parse the entries of ``[...]``; None where a comment stands between a value and its comma."""
         inner = text[1:-1]
-        commas = [token.span() for token, depth in _tokens(inner) if token[0] == "," and not depth]
+        commas = [token.span() for token, depth in _iterate_tokens(inner) if token[0] == "," and not depth]
         ends, starts = [start for start, _ in commas], [end for _, end in commas]
         parts = [inner[a:b] for a, b in zip([0, *starts], [*ends, len(inner)], strict=True)]
-        remarks = [_remark(part) for part in parts]
+        remarks = [_leading_comment(part) for part in parts]
         parts = [part.removeprefix(remark) for part, remark in zip(parts, remarks, strict=True)]
-        comma, end = (",", parts.pop()) if not BLANK.sub("", parts[-1], count=1) and commas else ("", "")
-        found = [_parted(part) for part in parts if BLANK.sub("", part, count=1)]
+        comma, end = (",", parts.pop()) if not BLANKS_AND_COMMENTS.sub("", parts[-1], count=1) and commas else ("", "")
+        found = [_split_entry(part) for part in parts if BLANKS_AND_COMMENTS.sub("", part, count=1)]
         if not found:
             return cls(remarks[0], [], [], "", parts[0])
         after = [behind for *_, behind in found]
         if any("#" in behind for behind in after[: None if comma else -1]):
             return None
         if not comma:
-            remarks.append(_remark(after[-1]))
+            remarks.append(_leading_comment(after[-1]))
             end = after[-1].removeprefix(remarks[-1])
-        entries = [Entry(lead, value, remark) for (_, lead, value, _), remark in zip(found, remarks[1:], strict=True)]
+        entries = [
+            ArrayEntry(lead, value, remark) for (_, lead, value, _), remark in zip(found, remarks[1:], strict=True)
+        ]
         return cls(remarks[0], entries, [gap for gap, *_ in found], comma, end)
 
-    def text(self) -> str:
-        """The array's text again, however many entries there are now."""
-        gaps = [*self.gaps, *([self._further] * len(self.entries))][: len(self.entries)]
+    def to_array_text(self) -> str:
+        """Return the array's text again, however many entries there are now."""
+        gaps = [*self.gaps, *([self._default_gap] * len(self.entries))][: len(self.entries)]
         text, remark = f"[{self.head}", self.head
         for place, (gap, entry) in enumerate(zip(gaps, self.entries, strict=True), start=1):
             comma = "," if place < len(self.entries) else self.comma
-            text += f"{_line_end(remark, gap)}{gap}{entry.lead}{entry.value}{comma}{entry.remark}"
+            text += f"{_line_end_if_needed(remark, gap)}{gap}{entry.lead}{entry.value}{comma}{entry.remark}"
             remark = entry.remark
-        return f"{text}{_line_end(remark, self.end)}{self.end}]"
+        return f"{text}{_line_end_if_needed(remark, self.end)}{self.end}]"
 
     @property
-    def _further(self) -> str:
+    def _default_gap(self) -> str:
         return self.gaps[-1] if self.gaps and "\n" in self.gaps[-1] else "\n  "
 
 
-def _parted(part: str) -> tuple[str, str, str, str]:
-    """Blanks, comments above, value and what is behind it, of the text between two commas."""
-    lead = BLANK.match(part)
+def _split_entry(part: str) -> tuple[str, str, str, str]:
+    """Split the text between two commas into blanks, comments above, value and what is behind it."""
+    lead = BLANKS_AND_COMMENTS.match(part)
     assert lead is not None
     body, gap = part[lead.end() :], lead[0][: len(lead[0]) - len(lead[0].lstrip())]
-    comment = next((token.start() for token, depth in _tokens(body) if token[0][0] == "#" and not depth), len(body))
+    comment = next(
+        (token.start() for token, depth in _iterate_tokens(body) if token[0][0] == "#" and not depth), len(body)
+    )
     value = body[:comment].rstrip()
     return gap, lead[0].removeprefix(gap), value, body[len(value) :]
 
 
-def _remark(text: str) -> str:
-    """The comment with which the text's first line goes on or ends; empty where there is none."""
-    found = REMARK.match(text)
+def _leading_comment(text: str) -> str:
+    """Return the comment with which the text's first line continues or ends; empty where there is none."""
+    found = LINE_COMMENT.match(text)
     return found[0] if found else ""
 
 
-def _line_end(remark: str, after: str) -> str:
-    """A line end where a comment would run on into what comes after."""
+def _line_end_if_needed(remark: str, after: str) -> str:
+    """Return a line end where a comment would run on into what comes after."""
     return "\n" if remark and "\n" not in after.partition("#")[0] else ""
 
 
-def _listed(text: str, old: Sequence[Any], new: Sequence[Any]) -> str:
-    """The text of an array with the items ``new``; comments move and go with theirs. Empty where it cannot be parsed."""
-    array = Entries.of(text)
+def _rewrite_array(text: str, old: Sequence[Any], new: Sequence[Any]) -> str:
+    """Return the text of an array with the items ``new``; comments move and go with theirs. Empty where it cannot be parsed."""
+    array = MultilineArray.from_array_text(text)
     if array is None or len(array.entries) != len(old):
         return ""
     entries = []
-    for value, came in zip(new, _origins(old, new), strict=True):
-        entry = Entry("", inline(value), "") if came is None else array.entries[came]
-        if came is not None and not _equal(old[came], value):
+    for value, came in zip(new, _match_old_tables(old, new), strict=True):
+        entry = ArrayEntry("", inline_toml(value), "") if came is None else array.entries[came]
+        if came is not None and not _equal_toml_values(old[came], value):
             held: Any = tomlkit.parse(f"value = {entry.value}\n")
-            _put(held, "value", {"value": value})
+            _set_key(held, "value", {"value": value})
             entry = replace(entry, value=held["value"].as_string())
         entries.append(entry)
-    return replace(array, entries=entries).text()
+    return replace(array, entries=entries).to_array_text()
 
 
-def _has_lines(held: Any) -> bool:
-    """Whether each key of a table has a line of its own, be it a dotted one."""
+def _has_line_per_key(held: Any) -> bool:
+    """Return whether each key of a table has a line of its own, be it a dotted one."""
     return isinstance(held, (Table, OutOfOrderTableProxy))
 
 
-def _is_long(held: Any, kind: type[Array | InlineTable]) -> bool:
+def _is_multiline(held: Any, kind: type[Array | InlineTable]) -> bool:
     return isinstance(held, kind) and "\n" in held.as_string()
 
 
-def _ordered(old: Any, new: Any) -> Any:
-    """``new`` with its keys in the order that they had."""
+def _keep_key_order(old: Any, new: Any) -> Any:
+    """Return ``new`` with its keys in the order that they had."""
     if not isinstance(old, Mapping) or not isinstance(new, Mapping):
         return new
     return {key: new[key] for key in [*old, *(key for key in new if key not in old)] if key in new}
 
 
-def _equal(one: object, other: object) -> bool:
-    """Whether two values are the same in TOML: 1 is not 1.0 or true, and the order of keys does not matter."""
+def _equal_toml_values(one: object, other: object) -> bool:
+    """Return whether two values are the same in TOML: 1 is not 1.0 or true, and the order of keys does not matter."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(_equal(value, other[key]) for key, value in one.items())
+        return one.keys() == other.keys() and all(_equal_toml_values(value, other[key]) for key, value in one.items())
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_equal, one, other))
-    return _scalar(one) is _scalar(other) and (one == other or (one != one and other != other))  # noqa: PLR0124
+        return len(one) == len(other) and all(map(_equal_toml_values, one, other))
+    return _toml_type(one) is _toml_type(other) and (one == other or (one != one and other != other))  # noqa: PLR0124
 
 
-def _scalar(value: object) -> type:
-    """The type of TOML's values that a value has; those of tomlkit have the same."""
+def _toml_type(value: object) -> type:
+    """Return the type of TOML's values that a value has; those of tomlkit have the same."""
     return next(
         (kind for kind in (bool, int, float, str, datetime, date, time) if isinstance(value, kind)), type(value)
     )
 
 
-def _inserted(blocks: list[Block], block: Block) -> list[Block]:
-    """A block put behind those that a recipe has before it."""
+def _insert_block(blocks: list[PlanBlock], block: PlanBlock) -> list[PlanBlock]:
+    """Insert a block behind those that a recipe has before it."""
 
     def rank(root: str) -> int:
-        return ORDER.index(root) if root in ORDER else -1 if not root else len(ORDER)
+        return SECTION_ORDER.index(root) if root in SECTION_ORDER else -1 if not root else len(SECTION_ORDER)
 
     at = max(
         (number for number, other in enumerate(blocks, start=1) if rank(other.root) <= rank(block.root)), default=0

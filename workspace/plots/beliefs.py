@@ -1,4 +1,4 @@
-"""How an intruder's belief in the truth of records moved with a release, drawn."""
+"""Panels of how an intruder's belief in the truth of records moved with a release."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from .figure import Panel
 from .series import Series
 
-STEP = 0.005
+PROBABILITY_STEP = 0.005
 """Probabilities are drawn this fine: records nearer to each other are one point."""
-NOWHERE = float("nan")
+NOT_DRAWN = float("nan")
 Floats = NDArray[np.float64]
 
 
-def moved_panel(prior: Floats, posterior: Floats) -> Panel:
-    """The probability of each record's truth after the release (t,) against that before it (t,), with the diagonal."""
-    points = np.unique(np.round(np.column_stack([prior, posterior]) / STEP), axis=0) * STEP
+def belief_change_panel(prior: Floats, posterior: Floats) -> Panel:
+    """Draw the probability of each record's truth after the release (t,) against that before it (t,), with the diagonal."""
+    points = np.unique(np.round(np.column_stack([prior, posterior]) / PROBABILITY_STEP), axis=0) * PROBABILITY_STEP
     more, less = points[points[:, 1] > points[:, 0]], points[points[:, 1] <= points[:, 0]]
     named = (("more probable", more), ("not more probable", less))
     clouds = [Series(name, own[:, 0], own[:, 1], marker="points") for name, own in named if len(own)]
@@ -26,11 +26,13 @@ def moved_panel(prior: Floats, posterior: Floats) -> Panel:
     return Panel("Belief in the truth", (*clouds, diagonal), "before the release", "after")
 
 
-def first_panel(
+def first_datasets_panel(
     values: Sequence[tuple[float, float | None, float | None, float | None]], before: float | None
 ) -> Panel:
-    """Shares guessed right by the first so many datasets, each with its interval, and the share before as a level line."""
-    m, share, lower, upper = (np.array([NOWHERE if v is None else v for v in own]) for own in zip(*values, strict=True))
+    """Draw shares guessed right by the first 1 to m datasets, each with its interval, and the share before the release as a level line."""
+    m, share, lower, upper = (
+        np.array([NOT_DRAWN if v is None else v for v in own]) for own in zip(*values, strict=True)
+    )
     known = bool(np.isfinite(lower).any())
     curve = Series("guessed right", m, share, lower if known else None, upper if known else None, marker="line")
     series = [curve]

@@ -1,4 +1,4 @@
-"""A variable's values in every dataset, their bins and densities, and what is left out where few records make it up."""
+"""A variable's values in every dataset, their bins and densities, and the suppression of bars and curves of few records."""
 
 from __future__ import annotations
 
@@ -14,46 +14,51 @@ from sfumato.workspace.plots.axes import AxisUnit
 
 Floats = NDArray[np.float64]
 NO_VALUE = "(no value)"
-SHARE = "share of records"
+SHARE_LABEL = "share of records"
 MOST_BINS = 16
 CURVE_POINTS = 400
 CELLS_PER_BANDWIDTH = 20
 MOST_CELLS = 200_000
-REACH = 5.0
+KERNEL_SUPPORT = 5.0
 LEAST_RECORDS = 3
 """A bar, or a stretch of a curve, speaks of at least so many confidential records."""
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
-    """One variable: ``confidential`` (n,) and every dataset of ``released`` (n',), NaN where a value is missing.
+class VariableValues:
+    """The values of one variable, NaN where one is missing.
 
-    Numbers are numbers, dates days since 1970, levels their place among ``levels``. ``withheld`` says why nothing
-    is released of it that could be laid beside the confidential values.
+    variable: the variable
+    confidential: values of the confidential data, (n,)
+    released: values of every released dataset, (n',) each
+    levels: its levels
+    withheld_reason: why no released values can be compared with the confidential ones
+
+    Numbers are numbers, dates days since 1970, levels their position among ``levels``.
     """
 
     variable: Variable
     confidential: Floats
     released: tuple[Floats, ...] = ()
     levels: tuple[str, ...] = ()
-    withheld: str = ""
+    withheld_reason: str = ""
 
     @property
     def name(self) -> str:
         return self.variable.name
 
     @property
-    def unit(self) -> AxisUnit:
+    def axis_unit(self) -> AxisUnit:
         return "date" if self.variable.kind is Kind.DATE else "number"
 
-    def missing(self, draw: int | None = None) -> float:
-        """The share of records without a value: of the confidential data, or of dataset ``draw`` from 0."""
+    def missing_share(self, draw: int | None = None) -> float:
+        """Return the share of records without a value: of the confidential data, or of dataset ``draw`` from 0."""
         values = self.confidential if draw is None else self.released[draw]
         return float(np.isnan(values).mean()) if values.size else 0.0
 
 
-def bandwidth(values: Floats) -> float:
-    """Silverman's rule of thumb, 0.9 min(sd, IQR / 1.34) n^(-1/5) (Silverman 1986, eq. 3.31); values are (n,).
+def silverman_bandwidth(values: Floats) -> float:
+    """Return Silverman's rule of thumb, 0.9 min(sd, IQR / 1.34) n^(-1/5) (Silverman 1986, eq. 3.31); values are (n,).
 
     A spread of 0 gives way to the other one, and when both are 0 to 1.
     """
@@ -64,36 +69,36 @@ def bandwidth(values: Floats) -> float:
 
 
 def kernel_density(values: Floats, points: Floats, width: float) -> Floats:
-    """The mean of normal densities of standard deviation ``width`` around the values (n,), at the points (k,).
+    """Return the mean of normal densities of standard deviation ``width`` around the values (n,), at the points (k,).
 
     Each value is split between the two nearest of a fine grid of cells, whose counts are smoothed (Silverman 1982).
     """
     from scipy.ndimage import gaussian_filter1d
 
-    low, high = float(points.min()) - REACH * width, float(points.max()) + REACH * width
+    low, high = float(points.min()) - KERNEL_SUPPORT * width, float(points.max()) + KERNEL_SUPPORT * width
     cells = min(MOST_CELLS, max(2, math.ceil((high - low) / width * CELLS_PER_BANDWIDTH)))
     step = (high - low) / cells
     position = (values[(values >= low) & (values < high)] - low) / step
     left = np.minimum(position.astype(np.int64), cells - 1)
     share = position - left
     weights = np.bincount(left, 1 - share, cells + 1) + np.bincount(left + 1, share, cells + 1)
-    smooth = gaussian_filter1d(weights, width / step, mode="constant", truncate=REACH)
+    smooth = gaussian_filter1d(weights, width / step, mode="constant", truncate=KERNEL_SUPPORT)
     grid = low + step * np.arange(cells + 1)
     return np.asarray(np.interp(points, grid, smooth / (values.size * step)))
 
 
-def density(values: Floats, points: Floats) -> Floats:
-    """The kernel density of the values (n,) at the points (k,) by their own rule of thumb; NaN without values."""
-    return kernel_density(values, points, bandwidth(values)) if values.size else np.full(points.shape, np.nan)
+def default_kernel_density(values: Floats, points: Floats) -> Floats:
+    """Return the kernel density of the values (n,) at the points (k,) with Silverman's bandwidth; NaN without values."""
+    return kernel_density(values, points, silverman_bandwidth(values)) if values.size else np.full(points.shape, np.nan)
 
 
 def curve_points(low: float, high: float) -> Floats:
-    """Where a curve from ``low`` to ``high`` is read: (k,)."""
+    """Return the points at which a curve from ``low`` to ``high`` is read: (k,)."""
     return np.linspace(low, high, CURVE_POINTS) if high > low else np.array([low - 1, low, low + 1])
 
 
 def prefers_log(values: Floats) -> bool:
-    """Whether positive values (n,) are much more symmetric on the log scale: long tails then do not crush the rest."""
+    """Return whether positive values (n,) are much more symmetric on the log scale: long tails then do not crush the rest."""
     if values.size < 3 or values.min() <= 0 or values.min() == values.max():
         return False
     raw = _skewness(values)
@@ -105,13 +110,13 @@ def _skewness(values: Floats) -> float:
     return float(np.mean(centred**3) / np.mean(centred**2) ** 1.5)
 
 
-def shown_counts(counts: NDArray[np.integer]) -> Floats:
-    """Counts (k,) of confidential records, NaN below three: none and a few look alike, so that a few are not found."""
+def suppress_small_counts(counts: NDArray[np.integer]) -> Floats:
+    """Return counts (k,) of confidential records, NaN below three: none and a few look alike, so that a few are not found."""
     return np.where(counts < LEAST_RECORDS, np.nan, counts.astype(np.float64))
 
 
-def shown_range(values: Floats) -> tuple[float, float] | None:
-    """The third smallest and the third largest of (n,) confidential values; None where there are fewer than three."""
+def trimmed_range(values: Floats) -> tuple[float, float] | None:
+    """Return the third smallest and the third largest of (n,) confidential values; None where there are fewer than three."""
     if values.size < LEAST_RECORDS:
         return None
     ends = np.partition(values, (LEAST_RECORDS - 1, values.size - LEAST_RECORDS))
@@ -119,31 +124,31 @@ def shown_range(values: Floats) -> tuple[float, float] | None:
     return min(low, high), max(low, high)
 
 
-def sparse(values: Floats, points: Floats, reach: float) -> NDArray[np.bool_]:
-    """Which of the ``points`` (k,) have fewer than three of the values (n,) within ``reach``."""
+def is_sparse_at(values: Floats, points: Floats, reach: float) -> NDArray[np.bool_]:
+    """Return which of the ``points`` (k,) have fewer than three of the values (n,) within ``reach``."""
     ordered = np.sort(values)
     near = np.searchsorted(ordered, points + reach, "right") - np.searchsorted(ordered, points - reach, "left")
     return np.asarray(near < LEAST_RECORDS)
 
 
 def drawn_range(own: Floats, released: Sequence[Floats]) -> tuple[float, float]:
-    """What is drawn: all that is released, and the confidential values but for the two smallest and the two largest."""
+    """Return the range of all released values, and of the confidential values without the two smallest and the two largest."""
     ranges = [(float(values.min()), float(values.max())) for values in released if values.size]
-    ranges += [found for found in [shown_range(own)] if found is not None]
+    ranges += [found for found in [trimmed_range(own)] if found is not None]
     return min(low for low, _ in ranges), max(high for _, high in ranges)
 
 
 def bin_edges(span: tuple[float, float], width: float | None, *, whole: bool, most: int = MOST_BINS) -> Floats:
-    """Edges (k + 1,) of bins [a, a + width) at multiples of the width that hold the whole span.
+    """Return edges (k + 1,) of bins [a, a + width) at multiples of the width that cover the whole span.
 
-    Left out, the width is the least 1, 2, 2.5 or 5 · 10^k that makes no more than ``most`` bins, a whole one for whole numbers.
+    Without a width it is the least 1, 2, 2.5 or 5 · 10^k that makes no more than ``most`` bins, a whole one for whole numbers.
     """
-    width = width or _round_width(span, most, whole=whole)
+    width = width or _round_bin_width(span, most, whole=whole)
     first, last = math.floor(span[0] / width), math.floor(span[1] / width)
     return np.arange(first, last + 2, dtype=np.float64) * width
 
 
-def _round_width(span: tuple[float, float], most: int, *, whole: bool) -> float:
+def _round_bin_width(span: tuple[float, float], most: int, *, whole: bool) -> float:
     if span[0] == span[1]:
         return 1.0
     exponent = math.floor(math.log10((span[1] - span[0]) / most))
@@ -157,6 +162,6 @@ def _round_width(span: tuple[float, float], most: int, *, whole: bool) -> float:
 
 
 def bin_counts(values: Floats, edges: Floats) -> NDArray[np.intp]:
-    """How many of the values (n,) lie in each bin [a, b) of the edges (k + 1,): (k,)."""
+    """Count the values (n,) in each bin [a, b) of the edges (k + 1,): (k,)."""
     place = np.searchsorted(edges, values, "right") - 1
     return np.bincount(place[(place >= 0) & (place < len(edges) - 1)], minlength=len(edges) - 1)

@@ -1,4 +1,4 @@
-"""Figures made of result rows: the curves of studies, and intervals beside each other."""
+"""Figures of result rows: the curves of studies, and intervals beside each other."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .series import Series
 SETTINGS = ("confidence", "synthesis")
 """Parameters that say how an interval was made, not what it speaks of."""
 _NOWHERE = float("nan")
-Named = tuple[str, Row]
+NamedRow = tuple[str, Row]
 """A row and the name of its run."""
 
 
@@ -32,8 +32,8 @@ class RunRows:
 
 
 def sweep_figures(runs: Sequence[RunRows]) -> list[Figure]:
-    """One figure for every sweep and its parameters (Guo & Hu, Figure 4): a panel a measure, the confidential data's beside it."""
-    swept: dict[str, list[Named]] = {}
+    """Draw one figure for every sweep and its parameters (Guo & Hu, Figure 4): a panel a measure, the confidential data's beside it."""
+    swept: dict[str, list[NamedRow]] = {}
     for run in runs:
         for row in run.rows:
             method = method_by_key(row.method_key)
@@ -45,10 +45,10 @@ def sweep_figures(runs: Sequence[RunRows]) -> list[Figure]:
             ):
                 key = json.dumps([row.method, row.target, row.params], sort_keys=True)
                 swept.setdefault(key, []).append((run.name, row))
-    return [_sweep(rows) for rows in swept.values()]
+    return [_sweep_figure(rows) for rows in swept.values()]
 
 
-def _sweep(rows: Sequence[Named]) -> Figure:
+def _sweep_figure(rows: Sequence[NamedRow]) -> Figure:
     axis = find_method(f"studies.{rows[0][1].method}", "method").study.axis
     assert axis is not None
     panels = [
@@ -62,13 +62,16 @@ def _sweep(rows: Sequence[Named]) -> Figure:
     return Figure(f"{axis.heading}: {of}" if of else axis.heading, "sweep", tuple(panels), caption)
 
 
-def _sweep_panels(rows: Sequence[Named], measure: str, axis: Axis) -> list[Panel]:
+def _sweep_panels(rows: Sequence[NamedRow], measure: str, axis: Axis) -> list[Panel]:
     title = measure.replace("_", " ").capitalize()
     chosen = [(name, row) for name, row in rows if row.measure == measure]
     names = dict.fromkeys(name for name, _ in chosen)
-    released = [_curve(name, [row for n, row in chosen if n == name and row.dataset != CONFIDENTIAL]) for name in names]
+    released = [
+        _level_series(name, [row for n, row in chosen if n == name and row.dataset != CONFIDENTIAL]) for name in names
+    ]
     own = [
-        _curve(CONFIDENTIAL, [row for n, row in chosen if n == name and row.dataset == CONFIDENTIAL]) for name in names
+        _level_series(CONFIDENTIAL, [row for n, row in chosen if n == name and row.dataset == CONFIDENTIAL])
+        for name in names
     ]
     unit = chosen[0][1].unit
     sides = ((title, released), (f"{title}, confidential data", [one for one in own if one.x.size][:1]))
@@ -76,38 +79,38 @@ def _sweep_panels(rows: Sequence[Named], measure: str, axis: Axis) -> list[Panel
     return [Panel(heading, series, axis.label, unit, log_x=axis.log) for heading, series in drawn if series]
 
 
-def _curve(name: str, rows: Sequence[Row]) -> Series:
+def _level_series(name: str, rows: Sequence[Row]) -> Series:
     rising = sorted(rows, key=lambda row: row.level or 0.0)
-    lower, upper = (np.array([_number(getattr(row, end)) for row in rising]) for end in ("lower", "upper"))
+    lower, upper = (np.array([_nan_if_none(getattr(row, end)) for row in rising]) for end in ("lower", "upper"))
     known = bool(np.isfinite(lower).any())
     return Series(
         name,
-        [_number(row.level) for row in rising],
-        [_number(row.value) for row in rising],
+        [_nan_if_none(row.level) for row in rising],
+        [_nan_if_none(row.value) for row in rising],
         lower if known else None,
         upper if known else None,
     )
 
 
-def _number(value: float | None) -> float:
+def _nan_if_none(value: float | None) -> float:
     return _NOWHERE if value is None else value
 
 
 def interval_figures(runs: Sequence[RunRows]) -> list[Figure]:
-    """One figure for every estimand (Guo & Hu, Figures 2, 3, 5, 6, 9-12): a panel a variable or a term.
+    """Draw one figure for every estimand (Guo & Hu, Figures 2, 3, 5, 6, 9-12): a panel a variable or a term.
 
     Each shows the estimate with its interval on the confidential data and on every release, and the interval overlaps.
     """
-    found: dict[str, dict[str, list[Named]]] = {}
+    found: dict[str, dict[str, list[NamedRow]]] = {}
     for run in runs:
         for row in run.rows:
             if (output := output_by_key(row.key)) and output.drawn:
-                panels = found.setdefault(_estimand(row), {})
+                panels = found.setdefault(_estimand_key(row), {})
                 panels.setdefault(str(row.params.get("term", row.target)), []).append((run.name, row))
-    return [_intervals(json.loads(estimand), panels) for estimand, panels in found.items()]
+    return [_interval_figure(json.loads(estimand), panels) for estimand, panels in found.items()]
 
 
-def _intervals(estimand: Mapping[str, Any], panels: Mapping[str, Sequence[Named]]) -> Figure:
+def _interval_figure(estimand: Mapping[str, Any], panels: Mapping[str, Sequence[NamedRow]]) -> Figure:
     rows = [row for named in panels.values() for _, row in named]
     confidence = next((row.params["confidence"] for row in rows if "confidence" in row.params), None)
     caption = (
@@ -119,8 +122,8 @@ def _intervals(estimand: Mapping[str, Any], panels: Mapping[str, Sequence[Named]
     return Figure(_estimand_title(estimand), "intervals", drawn, caption)
 
 
-def _estimand(row: Row) -> str:
-    """What the panels of one figure share."""
+def _estimand_key(row: Row) -> str:
+    """Return the parameters that the panels of one figure share, as JSON."""
     return json.dumps({k: v for k, v in row.params.items() if k not in SETTINGS and k != "term"}, sort_keys=True)
 
 
@@ -133,13 +136,13 @@ def _estimand_title(params: Mapping[str, Any]) -> str:
     return f"Estimate and interval: {estimand}"
 
 
-def _interval_panel(title: str, rows: Sequence[Named]) -> Panel:
+def _interval_panel(title: str, rows: Sequence[NamedRow]) -> Panel:
     outputs = [(name, row, output) for name, row in rows if (output := output_by_key(row.key))]
     estimates = [(name, row) for name, row, output in outputs if output.drawn == "interval"]
     own = [(CONFIDENTIAL, row) for _, row in estimates if row.dataset == CONFIDENTIAL][:1]
     shown = own + [(name, row) for name, row in estimates if row.dataset != CONFIDENTIAL]
     series = tuple(
-        Series(name, [i], [_number(row.value)], [_number(row.lower)], [_number(row.upper)])
+        Series(name, [i], [_nan_if_none(row.value)], [_nan_if_none(row.lower)], [_nan_if_none(row.upper)])
         for i, (name, row) in enumerate(shown)
     )
     noted: dict[str, list[str]] = {}

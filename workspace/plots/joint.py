@@ -12,44 +12,46 @@ from numpy.typing import NDArray
 
 from sfumato.engine.methods.run import Randomness
 from sfumato.workspace.plots.axes import AxisUnit, Limits
-from sfumato.workspace.plots.column import LEAST_RECORDS, NO_VALUE, Column, prefers_log, shown_range
-from sfumato.workspace.plots.figure import CONFIDENTIAL, Bins, Cells, Figure, Panel
-from sfumato.workspace.plots.marginal import Draws
+from sfumato.workspace.plots.column import LEAST_RECORDS, NO_VALUE, VariableValues, prefers_log, trimmed_range
+from sfumato.workspace.plots.figure import CONFIDENTIAL, AxisBins, BinShares, Figure, Panel
+from sfumato.workspace.plots.marginal import DatasetChoice
 from sfumato.workspace.plots.series import Series
 
 Floats = NDArray[np.float64]
-LEADING = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+LEADING_DIGITS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 MOST_POINTS = 2000
 MOST_VARIABLES = 3
 
 
 @dataclass(frozen=True)
-class Window:
-    """How an axis is binned: into at most ``most`` bins of the values in ``span`` (all, if None), by logarithm if ``log``."""
+class BinWindow:
+    """How an axis is binned: into at most ``most_bins`` bins of the values in ``span`` (all, if None), by logarithm if ``log``."""
 
-    most: int
+    most_bins: int
     span: Limits | None = None
     log: bool = False
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
-    """The shares of the confidential data's records and of the released ones in the same bins, ``difference`` of the two.
+class JointDistribution:
+    """The joint distribution of two variables in the same bins.
 
-    ``outside`` are the shares of records that no bin holds: without a value, not above 0 on a logarithmic axis, or beyond.
+    confidential, released, difference: shares of the records, and their difference
+    outside_shares: shares of records outside all bins: without a value, not above 0 on a logarithmic axis, or beyond
+    release_name: name of the release
     """
 
-    confidential: Cells
-    released: Cells | None
-    difference: Cells | None
-    outside: tuple[float, float]
-    name: str
+    confidential: BinShares
+    released: BinShares | None
+    difference: BinShares | None
+    outside_shares: tuple[float, float]
+    release_name: str
 
-    def figure(self, title: str, x_label: str, y_label: str) -> Figure:
+    def to_figure(self, title: str, x_label: str, y_label: str) -> Figure:
         named = (
             (CONFIDENTIAL, self.confidential),
-            (self.name, self.released),
-            (f"{self.name} less {CONFIDENTIAL}", self.difference),
+            (self.release_name, self.released),
+            (f"{self.release_name} less {CONFIDENTIAL}", self.difference),
         )
         panels = [
             Panel(name, (), x_label, y_label, cells.x.names, cells=cells) for name, cells in named if cells is not None
@@ -57,27 +59,27 @@ class Joint:
         return Figure(title, "heat", tuple(panels), "Shares of all records in each bin.")
 
 
-def axis_bins(column: Column, window: Window) -> Bins:
-    """The bins of an axis: round ones of numbers and dates, levels as they are, of many the most frequent ones."""
+def bin_axis(column: VariableValues, window: BinWindow) -> AxisBins:
+    """Return the bins of an axis: round ones of numbers and dates; levels as they are, of many the most frequent ones."""
     if column.levels:
-        return _level_bins(column, window.most)
-    values = np.concatenate([_scaled(one, log=window.log) for one in (column.confidential, *column.released)])
+        return _level_bins(column, window.most_bins)
+    values = np.concatenate([_log_if_requested(one, log=window.log) for one in (column.confidential, *column.released)])
     values = values[~np.isnan(values)]
-    unit: AxisUnit = "log10" if window.log else column.unit
+    unit: AxisUnit = "log10" if window.log else column.axis_unit
     if not values.size:
-        return Bins(np.array([0.0, 1.0]), (), unit)
+        return AxisBins(np.array([0.0, 1.0]), (), unit)
     low, high = window.span or (float(values.min()), float(values.max()))
     whole = not window.log and bool((values == np.floor(values)).all())
-    return Bins(_edges(low, high, window.most, whole=whole), (), unit)
+    return AxisBins(_round_edges(low, high, window.most_bins, whole=whole), (), unit)
 
 
-def _edges(low: float, high: float, most: int, *, whole: bool) -> Floats:
-    """Edges at the multiples of the least round width that makes no more than ``most`` bins [a, b) of [low, high]."""
+def _round_edges(low: float, high: float, most: int, *, whole: bool) -> Floats:
+    """Return edges at the multiples of the least round width that makes no more than ``most`` bins [a, b) of [low, high]."""
     if not high > low:
         return np.array([low, low + 1.0])
     exponent = math.floor(math.log10((high - low) / most))
     while True:
-        for leading in LEADING:
+        for leading in LEADING_DIGITS:
             width = leading * 10.0**exponent
             first, last = math.floor(low / width + 1e-9), math.floor(high / width + 1e-9)
             if last - first < most and not (whole and width % 1):
@@ -85,57 +87,68 @@ def _edges(low: float, high: float, most: int, *, whole: bool) -> Floats:
         exponent += 1
 
 
-def _level_bins(column: Column, most: int) -> Bins:
+def _level_bins(column: VariableValues, most: int) -> AxisBins:
     labels = [column.variable.labels.get(level, level) for level in column.levels]
     if any(np.isnan(values).any() for values in (column.confidential, *column.released)):
         labels.append(NO_VALUE)
-    names = tuple(labels) if len(labels) <= most else (*(labels[i] for i in _frequent(column, most)), "other levels")
-    return Bins(np.arange(len(names) + 1, dtype=np.float64) - 0.5, names)
+    names = (
+        tuple(labels)
+        if len(labels) <= most
+        else (*(labels[i] for i in _most_frequent_levels(column, most)), "other levels")
+    )
+    return AxisBins(np.arange(len(names) + 1, dtype=np.float64) - 0.5, names)
 
 
-def _frequent(column: Column, most: int) -> list[int]:
-    """The ``most`` - 1 most frequent levels of all datasets, in their own order."""
-    codes = np.concatenate([_codes(column, values) for values in (column.confidential, *column.released)])
+def _most_frequent_levels(column: VariableValues, most: int) -> list[int]:
+    """Return the ``most`` - 1 most frequent levels of all datasets, in their own order."""
+    codes = np.concatenate([_level_codes(column, values) for values in (column.confidential, *column.released)])
     counts = np.bincount(codes)
     return sorted(np.argsort(-counts, kind="stable")[: most - 1].tolist())
 
 
-def _codes(column: Column, values: Floats) -> NDArray[np.intp]:
+def _level_codes(column: VariableValues, values: Floats) -> NDArray[np.intp]:
     return np.where(np.isnan(values), len(column.levels), values).astype(np.intp)
 
 
-def _scaled(values: Floats, *, log: bool) -> Floats:
+def _log_if_requested(values: Floats, *, log: bool) -> Floats:
     if not log:
         return values
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(values > 0, np.log10(values), np.nan)
 
 
-def _places(column: Column, values: Floats, bins: Bins, window: Window) -> NDArray[np.intp]:
-    """The bin of each record, -1 where it is in none: (n,)."""
+def _bin_of_records(column: VariableValues, values: Floats, bins: AxisBins, window: BinWindow) -> NDArray[np.intp]:
+    """Return the bin of each record, -1 where it is in none: (n,)."""
     if bins.names:
-        codes, total = _codes(column, values), len(column.levels) + 1
+        codes, total = _level_codes(column, values), len(column.levels) + 1
         if len(bins) >= len(column.levels):
             return codes
-        kept = _frequent(column, window.most)
+        kept = _most_frequent_levels(column, window.most_bins)
         return np.array([kept.index(i) if i in kept else len(kept) for i in range(total)])[codes]
-    found = np.searchsorted(bins.edges, _scaled(values, log=window.log), side="right") - 1
+    found = np.searchsorted(bins.edges, _log_if_requested(values, log=window.log), side="right") - 1
     return np.where((found >= 0) & (found < len(bins)), found, -1)
 
 
 def joint_shares(x: NDArray[np.intp], y: NDArray[np.intp], columns: int, rows: int) -> Floats:
-    """The share of the records (n,) in each pair of bins, (rows, columns); those in bin -1 are in none."""
+    """Return the share of the records (n,) in each pair of bins, (rows, columns); those in bin -1 are in none."""
     inside = (x >= 0) & (y >= 0)
     counts = np.bincount(y[inside] * columns + x[inside], minlength=rows * columns)
     return counts.reshape(rows, columns) / max(1, x.size)
 
 
-def joint(x: Column, y: Column, across: Window, up: Window, draws: Draws = "band", origin: str = "synthetic") -> Joint:
-    """The joint distribution of two variables; that of the release is the mean over its datasets, or of one."""
-    x_bins, y_bins = axis_bins(x, across), axis_bins(y, up)
+def joint_distribution(
+    x: VariableValues,
+    y: VariableValues,
+    across: BinWindow,
+    up: BinWindow,
+    draws: DatasetChoice = "band",
+    origin: str = "synthetic",
+) -> JointDistribution:
+    """Return the joint distribution of two variables; that of the release is the mean over its datasets, or of one."""
+    x_bins, y_bins = bin_axis(x, across), bin_axis(y, up)
 
     def shares(a: Floats, b: Floats) -> Floats:
-        columns, rows = _places(x, a, x_bins, across), _places(y, b, y_bins, up)
+        columns, rows = _bin_of_records(x, a, x_bins, across), _bin_of_records(y, b, y_bins, up)
         return joint_shares(columns, rows, len(x_bins), len(y_bins))
 
     own = shares(x.confidential, y.confidential)
@@ -147,24 +160,26 @@ def joint(x: Column, y: Column, across: Window, up: Window, draws: Draws = "band
         name = f"{origin}, mean of {len(pairs)}" if len(pairs) > 1 else origin
     outside = 1 - float(own.sum())
     if not pairs:
-        return Joint(Cells(own, x_bins, y_bins), None, None, (outside, 0.0), name)
+        return JointDistribution(BinShares(own, x_bins, y_bins), None, None, (outside, 0.0), name)
     released = np.mean([shares(*pair) for pair in pairs], axis=0)
     made = [
-        Cells(values, x_bins, y_bins, signed)
+        BinShares(values, x_bins, y_bins, signed)
         for values, signed in ((own, False), (released, False), (released - own, True))
     ]
-    return Joint(made[0], made[1], made[2], (outside, 1 - float(released.sum())), name)
+    return JointDistribution(made[0], made[1], made[2], (outside, 1 - float(released.sum())), name)
 
 
-def cell_records(x: Column, y: Column, across: Window, up: Window, at: tuple[int, int]) -> NDArray[np.intp]:
-    """The confidential records, from 0, in the bins (across, up) of the joint distribution, in ascending order."""
-    columns = _places(x, x.confidential, axis_bins(x, across), across)
-    rows = _places(y, y.confidential, axis_bins(y, up), up)
+def records_in_cell(
+    x: VariableValues, y: VariableValues, across: BinWindow, up: BinWindow, at: tuple[int, int]
+) -> NDArray[np.intp]:
+    """Return the confidential records, from 0, in the bins (across, up) of the joint distribution, in ascending order."""
+    columns = _bin_of_records(x, x.confidential, bin_axis(x, across), across)
+    rows = _bin_of_records(y, y.confidential, bin_axis(y, up), up)
     return np.flatnonzero((columns == at[0]) & (rows == at[1]))
 
 
 @dataclass(frozen=True, eq=False)
-class Scatter:
+class ScatterSample:
     """Points of the confidential data and of one released dataset, with the records they were drawn from, in words."""
 
     series: tuple[Series, ...]
@@ -173,20 +188,20 @@ class Scatter:
     y_unit: AxisUnit
 
 
-def scatter(
-    x: Column,
-    y: Column,
-    draws: Draws,
+def sample_scatter(
+    x: VariableValues,
+    y: VariableValues,
+    draws: DatasetChoice,
     streams: Randomness | None,
     origin: str = "synthetic",
     *,
     log_x: bool = False,
     log_y: bool = False,
-) -> Scatter:
-    """At most 2,000 points of each of the two, drawn without replacement from the records with both values.
+) -> ScatterSample:
+    """Sample at most 2,000 points of the confidential data and of one dataset, without replacement, from the records with both values.
 
-    They are drawn by key and seed, since by the seed alone anybody knew which lines of the file they are; where there is no
-    key to draw by, anew each time. They lie in the order of their values, which says nothing of that of the file.
+    They are drawn by key and seed, since by the seed alone anybody knew which lines of the file they are; without a key
+    they differ each time. They lie in the order of their values, which reveals nothing of that of the file.
     """
     number = min(draws, len(x.released) - 1) if isinstance(draws, int) else 0
     pairs = [(CONFIDENTIAL, x.confidential, y.confidential)]
@@ -194,70 +209,72 @@ def scatter(
         pairs.append((f"{origin} {number + 1}", x.released[number], y.released[number]))
     series, said = [], []
     for name, across, up in pairs:
-        a, b = _scaled(across, log=log_x), _scaled(up, log=log_y)
+        a, b = _log_if_requested(across, log=log_x), _log_if_requested(up, log=log_y)
         whole = np.flatnonzero(~np.isnan(a) & ~np.isnan(b))
-        chosen = _sampled(whole, streams)
+        chosen = _sample_records(whole, streams)
         chosen = chosen[np.lexsort((b[chosen], a[chosen]))]
         series.append(Series(name, a[chosen], b[chosen]))
         said.append(
             f"{name} {chosen.size:,} of {across.size:,}"
             + (f" ({across.size - whole.size:,} cannot be drawn)" if whole.size < across.size else "")
         )
-    units: Sequence[AxisUnit] = ["log10" if log else one.unit for one, log in ((x, log_x), (y, log_y))]
-    return Scatter(tuple(series), f"points, drawn {_by(streams)}: {', '.join(said)}", units[0], units[1])
+    units: Sequence[AxisUnit] = ["log10" if log else one.axis_unit for one, log in ((x, log_x), (y, log_y))]
+    return ScatterSample(
+        tuple(series), f"points, drawn {_streams_text(streams)}: {', '.join(said)}", units[0], units[1]
+    )
 
 
-def _by(streams: Randomness | None) -> str:
+def _streams_text(streams: Randomness | None) -> str:
     if streams is None:
         return "anew each time, without the key"
     return f"by {'the key and ' if streams.key else ''}seed {streams.seed}"
 
 
-def _sampled(records: NDArray[np.intp], streams: Randomness | None) -> NDArray[np.intp]:
-    """Some of the records; equal ones of datasets that have the same records."""
+def _sample_records(records: NDArray[np.intp], streams: Randomness | None) -> NDArray[np.intp]:
+    """Sample some of the records; equal ones for datasets that have the same records."""
     if records.size <= MOST_POINTS:
         return records
     rng = np.random.default_rng() if streams is None else streams.generator(records.size)
     return np.asarray(rng.choice(records, MOST_POINTS, replace=False))
 
 
-ACROSS, UP = 30, 20
+BINS_ACROSS, BINS_UP = 30, 20
 
 
-def pair_figures(columns: Sequence[Column], origin: str = "synthetic") -> list[Figure]:
-    """The joint distribution of every two of the first three variables: confidential, released, and their difference."""
+def pair_figures(columns: Sequence[VariableValues], origin: str = "synthetic") -> list[Figure]:
+    """Draw the joint distribution of every two of the first three variables: confidential, released, and their difference."""
     drawn = [column for column in columns if column.released][:MOST_VARIABLES]
-    return [_pair(x, y, origin) for x, y in combinations(drawn, 2)]
+    return [_pair_figure(x, y, origin) for x, y in combinations(drawn, 2)]
 
 
-def _pair(x: Column, y: Column, origin: str) -> Figure:
-    found = joint(x, y, _window(x, ACROSS), _window(y, UP), "band", origin)
-    figure = _suppressed(found, x.confidential.size).figure(f"{x.name} by {y.name}", x.name, y.name)
+def _pair_figure(x: VariableValues, y: VariableValues, origin: str) -> Figure:
+    found = joint_distribution(x, y, _report_window(x, BINS_ACROSS), _report_window(y, BINS_UP), "band", origin)
+    figure = _suppress_small_bins(found, x.confidential.size).to_figure(f"{x.name} by {y.name}", x.name, y.name)
     caption = f"{figure.caption} Bins of fewer than {LEAST_RECORDS} confidential records are left out."
     return replace(figure, caption=caption)
 
 
-def _window(column: Column, most: int) -> Window:
-    """All that is released, and the confidential values but for the two smallest and the two largest.
+def _report_window(column: VariableValues, most: int) -> BinWindow:
+    """Return the range of all released values, and of the confidential values without the two smallest and the two largest.
 
     Positive numbers with a long tail are binned by their logarithms, as densities are.
     """
     if column.levels:
-        return Window(most)
+        return BinWindow(most)
     present = [values[~np.isnan(values)] for values in (column.confidential, *column.released)]
-    log = column.unit == "number" and prefers_log(present[0]) and all((values > 0).all() for values in present)
+    log = column.axis_unit == "number" and prefers_log(present[0]) and all((values > 0).all() for values in present)
     scaled = [np.log10(values) if log else values for values in present]
     ranges = [(float(values.min()), float(values.max())) for values in scaled[1:] if values.size]
-    ranges += [found for found in [shown_range(scaled[0])] if found is not None]
+    ranges += [found for found in [trimmed_range(scaled[0])] if found is not None]
     span = (min(low for low, _ in ranges), max(high for _, high in ranges)) if ranges else None
-    return Window(most, span, log)
+    return BinWindow(most, span, log)
 
 
-def _suppressed(found: Joint, records: int) -> Joint:
-    """The same without the confidential share, and the difference, of bins that hold too few records."""
+def _suppress_small_bins(found: JointDistribution, records: int) -> JointDistribution:
+    """Remove the confidential share, and the difference, of bins with too few records."""
     few = np.rint(found.confidential.shares * records) < LEAST_RECORDS
 
-    def hidden(cells: Cells) -> Cells:
+    def hidden(cells: BinShares) -> BinShares:
         return replace(cells, shares=np.where(few, np.nan, cells.shares))
 
     difference = None if found.difference is None else hidden(found.difference)

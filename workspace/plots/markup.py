@@ -1,4 +1,4 @@
-"""HTML and SVG put together from elements: text is escaped because it is text, not because somebody thought of it."""
+"""HTML and SVG built from elements: text is always escaped, markup never."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from typing import TypeAlias
 
 from ..visible_text import replace_hidden
 
-VOID = frozenset({"meta", "br", "hr", "col"})
-Child: TypeAlias = "str | Iterable[Child]"
+VOID_TAGS = frozenset({"meta", "br", "hr", "col"})
+MarkupChild: TypeAlias = "str | Iterable[MarkupChild]"
 
 
 class Markup(str):
     __slots__ = ()
 
 
-def text(value: str) -> Markup:
+def escape_text(value: str) -> Markup:
     """Return the text as markup shows it: passed through ``replace_hidden``, escaped."""
     return value if isinstance(value, Markup) else Markup(escape(replace_hidden(value), quote=True))
 
 
-def joined(children: Iterable[Child]) -> Markup:
-    """Children one after another: text is escaped, markup stays, lists are joined."""
-    return Markup("".join(text(c) if isinstance(c, str) else joined(c) for c in children))
+def join_markup(children: Iterable[MarkupChild]) -> Markup:
+    """Join children one after another: text is escaped, markup stays, lists are joined."""
+    return Markup("".join(escape_text(c) if isinstance(c, str) else join_markup(c) for c in children))
 
 
-def element(tag: str, /, *children: Child, **attributes: str | float | None) -> Markup:
-    """``<tag attribute="value">children</tag>``; attributes that are None are left out.
+def element(tag: str, /, *children: MarkupChild, **attributes: str | float | None) -> Markup:
+    """Return ``<tag attribute="value">children</tag>``; attributes that are None are left out.
 
     An underscore in an attribute's name is written as a hyphen, and one at its end is dropped (``class_``).
     """
     given = [(name.rstrip("_").replace("_", "-"), value) for name, value in attributes.items() if value is not None]
-    opening = "".join([tag, *(f' {name}="{text(_written(value))}"' for name, value in given)])
-    return Markup(f"<{opening}>" if tag in VOID else f"<{opening}>{joined(children)}</{tag}>")
+    opening = "".join([tag, *(f' {name}="{escape_text(_attribute_text(value))}"' for name, value in given)])
+    return Markup(f"<{opening}>" if tag in VOID_TAGS else f"<{opening}>{join_markup(children)}</{tag}>")
 
 
-def _written(value: str | float) -> str:
+def _attribute_text(value: str | float) -> str:
     if isinstance(value, str):
         return value
     rounded = f"{value:.2f}".rstrip("0").rstrip(".")

@@ -19,13 +19,13 @@ from .series import Series
 BASELINE = "baseline"
 GREY = "#767676"
 """What is no curve: baselines and limits."""
-CAPTION = "The baseline is what a measure would be without a difference, or without protection."
+BASELINE_CAPTION = "The baseline is what a measure would be without a difference, or without protection."
 _NOWHERE = float("nan")
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnPlane:
-    """A plane with the rows that it is drawn from: its panel, and the measure that is drawn upward with what tells it apart."""
+    """A plane of a study with its panel and the rows of the measure that is drawn upward."""
 
     plane: Plane
     panel: Panel
@@ -33,24 +33,24 @@ class DrawnPlane:
 
     @property
     def measure(self) -> str:
-        """The measure that is drawn upward."""
+        """Return the measure that is drawn upward."""
         return self.plane.up
 
 
-def together(method: Method | None) -> bool:
-    """Whether the curves of a study are drawn together."""
+def has_joint_curves(method: Method | None) -> bool:
+    """Return whether the curves of a study are drawn together."""
     return method is not None and method.study.axis is not None and method.study.axis.together
 
 
-def curve_of(row: Row, axis: Axis) -> str:
-    """What the curve of a row is called."""
+def curve_name(row: Row, axis: Axis) -> str:
+    """Return the name of a row's curve."""
     return str(row.params.get(axis.curve, ""))
 
 
-def drawn_planes(method: Method, rows: Iterable[Row]) -> list[DrawnPlane]:
-    """The planes of one use of a study that something was measured for, in the order in which it declares them.
+def draw_planes(method: Method, rows: Iterable[Row]) -> list[DrawnPlane]:
+    """Draw the planes of one use of a study for which something was measured, in the order in which it declares them.
 
-    ``rows`` are its averages: those of draws, without a level or of no curve play no part.
+    ``rows`` are its averages: those of draws, without a level or of no curve are ignored.
     """
     assert method.study.axis is not None
     curve = method.study.axis.curve
@@ -61,13 +61,13 @@ def drawn_planes(method: Method, rows: Iterable[Row]) -> list[DrawnPlane]:
         for named in dict.fromkeys(tuple(str(row.params.get(name, "")) for name in plane.each) for row in upward):
             own = [row for row in upward if tuple(str(row.params.get(name, "")) for name in plane.each) == named]
             across = [row for row in kept if row.measure == plane.across]
-            panel = _panel(method, plane, named, own, across)
+            panel = _plane_panel(method, plane, named, own, across)
             if panel is not None:
                 found.append(DrawnPlane(plane, panel, own))
     return found
 
 
-def _panel(
+def _plane_panel(
     method: Method, plane: Plane, named: Sequence[str], up: Sequence[Row], across: Sequence[Row]
 ) -> Panel | None:
     axis = method.study.axis
@@ -77,29 +77,29 @@ def _panel(
     title = plane.title.format(**dict(zip(plane.each, named, strict=True)))
     words = method.output(plane.up)
     unit = f"{words.title}{f', {words.unit}' if words.unit else ''}"
-    names = list(dict.fromkeys(curve_of(row, axis) for row in up))
+    names = list(dict.fromkeys(curve_name(row, axis) for row in up))
     if plane.across:
-        series = [one for name in names for one in _path(name, up, across, axis)]
+        series = [one for name in names for one in _path_series(name, up, across, axis)]
         return Panel(title, tuple(series), plane.label or plane.across.replace("_", " "), unit) if series else None
-    series = [_along(name, [row for row in up if curve_of(row, axis) == name]) for name in names]
-    series += [*_baseline(up), *_limits(up, axis)]
+    series = [_curve_series(name, [row for row in up if curve_name(row, axis) == name]) for name in names]
+    series += [*_baseline_series(up), *_limit_series(up, axis)]
     return Panel(title, tuple(series), plane.label or axis.label, unit, log_x=axis.log)
 
 
-def _along(name: str, rows: Sequence[Row]) -> Series:
+def _curve_series(name: str, rows: Sequence[Row]) -> Series:
     rising = sorted(rows, key=lambda row: row.level or 0.0)
     banded = any(row.lower is not None for row in rising)
     return Series(
         name,
         [row.level or 0.0 for row in rising],
-        [_number(row.value) for row in rising],
-        [_number(row.lower) for row in rising] if banded else None,
-        [_number(row.upper) for row in rising] if banded else None,
+        [_nan_if_none(row.value) for row in rising],
+        [_nan_if_none(row.lower) for row in rising] if banded else None,
+        [_nan_if_none(row.upper) for row in rising] if banded else None,
     )
 
 
-def _baseline(rows: Sequence[Row]) -> list[Series]:
-    """The mean of the curves' baselines at each level: chance makes them differ, the measure does not."""
+def _baseline_series(rows: Sequence[Row]) -> list[Series]:
+    """Return the mean of the curves' baselines at each level: chance makes them differ, the measure does not."""
     known: dict[float, list[float]] = {}
     for row in rows:
         if row.baseline is not None and row.level is not None:
@@ -109,18 +109,18 @@ def _baseline(rows: Sequence[Row]) -> list[Series]:
     return [Series(BASELINE, levels, values, style=GREY)] if points else []
 
 
-def _limits(rows: Sequence[Row], axis: Axis) -> list[Series]:
-    """A level line for every limit that a curve is held against."""
+def _limit_series(rows: Sequence[Row], axis: Axis) -> list[Series]:
+    """Return a level line for every limit that a curve is compared with."""
     levels = [row.level for row in rows if row.level is not None]
     limits = dict.fromkeys(float(row.params[axis.limit]) for row in rows if row.params.get(axis.limit) is not None)
     ends = [min(levels), max(levels)]
     return [Series(f"limit {short_number(limit)}", ends, [limit, limit], style=GREY) for limit in limits]
 
 
-def _path(name: str, up: Sequence[Row], across: Sequence[Row], axis: Axis) -> list[Series]:
-    """One measure of a curve against another, level by level; one point where it is the same at all of them."""
-    heights = {row.level: row.value for row in up if curve_of(row, axis) == name}
-    places = {row.level: row.value for row in across if curve_of(row, axis) == name}
+def _path_series(name: str, up: Sequence[Row], across: Sequence[Row], axis: Axis) -> list[Series]:
+    """Return one measure of a curve against another, level by level; one point where it is the same at all of them."""
+    heights = {row.level: row.value for row in up if curve_name(row, axis) == name}
+    places = {row.level: row.value for row in across if curve_name(row, axis) == name}
     points = [
         (level, x, y)
         for level in sorted(level for level in heights if level is not None)
@@ -133,12 +133,12 @@ def _path(name: str, up: Sequence[Row], across: Sequence[Row], axis: Axis) -> li
     return [Series(name, xs, ys, marker="points", stops=stops)] if points else []
 
 
-def _number(value: float | None) -> float:
+def _nan_if_none(value: float | None) -> float:
     return _NOWHERE if value is None else value
 
 
 def plane_figures(runs: Sequence[RunRows]) -> list[Figure]:
-    """The planes of every study of the runs whose curves are drawn together, those of one heading in one figure.
+    """Draw the planes of every study of the runs whose curves are drawn together, those of one heading in one figure.
 
     A run has figures of its own: lines of several would be too many to tell apart.
     """
@@ -147,17 +147,22 @@ def plane_figures(runs: Sequence[RunRows]) -> list[Figure]:
         uses: dict[str, list[Row]] = {}
         for row in run.rows:
             method = method_by_key(row.method_key) if row.family == "studies" else None
-            if method is not None and together(method) and method.study.axis and method.study.axis.curve in row.params:
-                uses.setdefault(_use(method, row), []).append(row)
+            if (
+                method is not None
+                and has_joint_curves(method)
+                and method.study.axis
+                and method.study.axis.curve in row.params
+            ):
+                uses.setdefault(_use_key(method, row), []).append(row)
         for own in uses.values():
             method = method_by_key(own[0].method_key)
             assert method is not None
-            found += _figures(method, own, run.name if len(runs) > 1 else "")
+            found += _figures_of_use(method, own, run.name if len(runs) > 1 else "")
     return found
 
 
-def _use(method: Method, row: Row) -> str:
-    """What the rows of one use of a study share: its settings, without what tells its curves, planes and limits apart."""
+def _use_key(method: Method, row: Row) -> str:
+    """Return the settings that the rows of one use of a study share, without those of its curves, planes and limits, as JSON."""
     assert method.study.axis is not None
     apart = {
         method.study.axis.curve,
@@ -167,17 +172,19 @@ def _use(method: Method, row: Row) -> str:
     return json.dumps([row.method_key, {k: v for k, v in row.params.items() if k not in apart}], sort_keys=True)
 
 
-def _figures(method: Method, rows: Sequence[Row], run: str) -> list[Figure]:
+def _figures_of_use(method: Method, rows: Sequence[Row], run: str) -> list[Figure]:
     axis = method.study.axis
     assert axis is not None
-    planes = drawn_planes(method, rows)
+    planes = draw_planes(method, rows)
     said = " of ".join(f"{rows[0].params[name]:,} {name}" for name in axis.uses if name in rows[0].params)
     figures = []
     for heading in dict.fromkeys(one.plane.heading for one in planes):
         own = [one for one in planes if one.plane.heading == heading]
         along = not any(one.plane.across for one in own)
         caption = f"{axis.label.capitalize()} is {axis.meaning}{f'; datasets of {said}' if said else ''}. "
-        caption += CAPTION if along else f"Points are named by their {axis.label}, from the least to the greatest."
+        caption += (
+            BASELINE_CAPTION if along else f"Points are named by their {axis.label}, from the least to the greatest."
+        )
         title = ", ".join(part for part in (heading or axis.heading, run) if part)
         figures.append(Figure(title, "sweep" if along else "map", tuple(one.panel for one in own), caption))
     return figures

@@ -1,4 +1,4 @@
-"""A series to draw, and what it says at a given x."""
+"""A series to draw, and its value at a given x."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sfumato.workspace.plots.axes import LARGEST, Floats, Limits, limits
+from sfumato.workspace.plots.axes import LARGEST_VALUE, Floats, Limits, finite_limits
 
 Marker = Literal["line", "points", "steps", "bars"]
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What a series says at a given x: its value and band, None where it says nothing."""
+class SeriesReading:
+    """The value and band of a series at a given x, None where it has none."""
 
     name: str
     value: float | None
@@ -33,7 +33,7 @@ class Series:
     A steps series keeps the value of a point until the next, as a distribution function does; without a ``marker`` it is drawn
     as its figure's are, else as a line. A ``thin`` one is one of several of a name: it looks like the first of that name which
     is not, is drawn faintly and is not in the key. ``style`` is a colour (``"green"``, ``"#56b4e9"``), or None for the next of
-    the palette. ``stops`` name the points of a path, one a point, which a picture on paper joins in their order and names at its ends.
+    the palette. ``point_positions`` name the points of a path, one a point, which a picture on paper joins in their order and names at its ends.
     Raises ValueError for unequal lengths.
     """
 
@@ -64,7 +64,7 @@ class Series:
         if (lower is None) != (upper is None):
             raise ValueError(f"series {name!r}: a band needs both lower and upper")
         given = {"x": x, "y": y, "lower": lower, "upper": upper}
-        columns = {key: None if value is None else _column(value) for key, value in given.items()}
+        columns = {key: None if value is None else _read_only_column(value) for key, value in given.items()}
         sizes = {key: column.size for key, column in columns.items() if column is not None}
         sizes |= {"stops": len(stops)} if stops else {}
         if len(set(sizes.values())) > 1:
@@ -74,14 +74,14 @@ class Series:
             object.__setattr__(self, key, value)
 
     @cached_property
-    def known(self) -> NDArray[np.bool_]:
-        """Which points can be drawn, (n,)."""
-        return np.asarray((np.abs(self.x) < LARGEST) & (np.abs(self.y) < LARGEST))
+    def is_drawable(self) -> NDArray[np.bool_]:
+        """Return which points can be drawn, (n,)."""
+        return np.asarray((np.abs(self.x) < LARGEST_VALUE) & (np.abs(self.y) < LARGEST_VALUE))
 
     @property
-    def located(self) -> Series:
-        """The points with a known x, in their order."""
-        known = np.abs(self.x) < LARGEST
+    def with_known_x(self) -> Series:
+        """Return the points with a known x, in their order."""
+        known = np.abs(self.x) < LARGEST_VALUE
         if known.all():
             return self
         columns = (self.x, self.y, self.lower, self.upper)
@@ -92,28 +92,28 @@ class Series:
         return Series(self.name, x, y, lower, upper, self.marker, self.thin, self.style, stops)
 
     @cached_property
-    def order(self) -> NDArray[np.intp]:
-        """The points with a known x by rising x, (n',); those whose y is missing stay, as gaps."""
-        located = np.flatnonzero(np.abs(self.x) < LARGEST)
+    def x_order(self) -> NDArray[np.intp]:
+        """Return the points with a known x by rising x, (n',); those whose y is missing stay, as gaps."""
+        located = np.flatnonzero(np.abs(self.x) < LARGEST_VALUE)
         return located[np.argsort(self.x[located], kind="stable")]
 
     @cached_property
-    def spacing(self) -> float:
-        """The smallest distance between different x; 1 when there are fewer than two."""
-        different = np.unique(self.x[self.known])
+    def x_spacing(self) -> float:
+        """Return the smallest distance between different x; 1 when there are fewer than two."""
+        different = np.unique(self.x[self.is_drawable])
         return float(np.diff(different).min()) if different.size > 1 else 1.0
 
-    def at(self, x: float, tolerance: float = 0.0) -> Reading:
-        """Lines are interpolated, steps hold, points and bars are read within ``tolerance`` of ``x``."""
-        weights = self._weights(x, tolerance)
+    def read_at(self, x: float, tolerance: float = 0.0) -> SeriesReading:
+        """Read the series at ``x``: lines are interpolated, steps hold, points and bars are read within ``tolerance``."""
+        weights = self._reading_weights(x, tolerance)
         columns = (self.y, self.lower, self.upper)
-        return Reading(self.name, *(None if c is None else _weighted(c, weights) for c in columns))
+        return SeriesReading(self.name, *(None if c is None else _weighted_sum(c, weights) for c in columns))
 
-    def _weights(self, x: float, tolerance: float) -> dict[int, float]:
-        order = self.order
+    def _reading_weights(self, x: float, tolerance: float) -> dict[int, float]:
+        order = self.x_order
         after = int(np.searchsorted(self.x[order], x, side="right"))
         if self.marker in ("points", "bars"):
-            near = [int(i) for i in order[max(0, after - 1) : after + 1] if self.known[i]]
+            near = [int(i) for i in order[max(0, after - 1) : after + 1] if self.is_drawable[i]]
             nearest = min(near, key=lambda i: abs(self.x[i] - x), default=None)
             return {} if nearest is None or abs(self.x[nearest] - x) > tolerance else {nearest: 1.0}
         if after == 0:
@@ -129,47 +129,47 @@ class Series:
         return {before: 1.0 - float(share), following: float(share)}
 
 
-def _column(values: ArrayLike) -> Floats:
+def _read_only_column(values: ArrayLike) -> Floats:
     column = np.array(values, dtype=np.float64).ravel()
     column.setflags(write=False)
     return column
 
 
-def _weighted(column: Floats, weights: dict[int, float]) -> float | None:
+def _weighted_sum(column: Floats, weights: dict[int, float]) -> float | None:
     value = sum(weight * float(column[i]) for i, weight in weights.items()) if weights else math.nan
     return value if math.isfinite(value) else None
 
 
 def x_limits(series: Sequence[Series]) -> Limits | None:
-    """The range of x over all that can be drawn, with room for half a bar at either end."""
-    parts = [s.x[s.known] for s in series]
-    parts += [s.x[s.known] + side * s.spacing / 2 for s in series if s.marker == "bars" for side in (-1, 1)]
-    return limits(np.concatenate(parts)) if parts else None
+    """Return the range of x over all that can be drawn, with room for half a bar at either end."""
+    parts = [s.x[s.is_drawable] for s in series]
+    parts += [s.x[s.is_drawable] + side * s.x_spacing / 2 for s in series if s.marker == "bars" for side in (-1, 1)]
+    return finite_limits(np.concatenate(parts)) if parts else None
 
 
 def y_limits(series: Sequence[Series], x: Limits, *, log: bool = False) -> Limits | None:
-    """The range of y, bands included, over what is drawn between the limits of ``x``; bars reach to 0.
+    """Return the range of y, bands included, over what is drawn between the limits of ``x``; bars reach to 0.
 
-    On a ``log`` axis only what is above 0 counts.
+    On a ``log`` axis only values above 0 count.
     """
     parts: list[Floats] = []
     for s in series:
-        inside = s.known & (s.x >= x[0]) & (s.x <= x[1])
+        inside = s.is_drawable & (s.x >= x[0]) & (s.x <= x[1])
         parts += [column[inside] for column in (s.y, s.lower, s.upper) if column is not None]
-        edges = [s.at(edge) for edge in x] if s.marker not in ("points", "bars") else []
+        edges = [s.read_at(edge) for edge in x] if s.marker not in ("points", "bars") else []
         found = [value for e in edges for value in (e.value, e.lower, e.upper) if value is not None]
         parts.append(np.array(found + [0.0] * (s.marker == "bars" and bool(inside.any()))))
     values = np.concatenate(parts) if parts else np.empty(0)
-    return limits(values[values > 0] if log else values)
+    return finite_limits(values[values > 0] if log else values)
 
 
-def stops(series: Sequence[Series]) -> Floats:
-    """Every x at which some series has a point, rising, (k,)."""
-    return np.unique(np.concatenate([s.x[s.known] for s in series])) if series else np.empty(0)
+def point_positions(series: Sequence[Series]) -> Floats:
+    """Return every x at which some series has a point, rising, (k,)."""
+    return np.unique(np.concatenate([s.x[s.is_drawable] for s in series])) if series else np.empty(0)
 
 
-def likeness(series: Sequence[Series], order: int) -> int:
-    """The place of the series that the ``order``-th looks like: itself, or of a thin one the first of its name."""
+def styled_like(series: Sequence[Series], order: int) -> int:
+    """Return the index of the series whose style the ``order``-th has: its own, or for a thin one that of the first of its name."""
     if not series[order].thin:
         return order
     alike = (i for i, other in enumerate(series) if other.name == series[order].name and not other.thin)

@@ -1,7 +1,4 @@
-"""Figures as SVG: one path, circle or rectangle a mark, colours that differ without colour too.
-
-The shades of heat maps as SVG: a rectangle a run of one shade, and the legend.
-"""
+"""Figures as SVG, including heat maps and their legend: one path, circle or rectangle a mark, styles that differ without colour too."""
 
 from __future__ import annotations
 
@@ -13,15 +10,26 @@ from itertools import groupby, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from .axes import AxisUnit, Limits, limits, log_ticks, short_number, unit_ticks
-from .figure import CONFIDENTIAL, SHADES, SIDES, Cells, Figure, Panel, Shading, description, percent, shading
-from .markup import Markup, element, joined
+from .axes import AxisUnit, Limits, finite_limits, log_ticks, short_number, unit_ticks
+from .figure import (
+    CONFIDENTIAL,
+    SHADES,
+    SIDES,
+    BinShares,
+    Figure,
+    Panel,
+    ShadeSteps,
+    describe_figure,
+    make_shade_steps,
+    short_percent,
+)
+from .markup import Markup, element, join_markup
 from .series import Series
 
-MANY = ("#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#08519c", "#08306b", "#041c40")
+SHARE_COLOURS = ("#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#08519c", "#08306b", "#041c40")
 """ColorBrewer's blues (Harrower and Brewer 2003)."""
-MORE = ("#fdd0a2", "#fd8d3c", "#d94801", "#7f2704")
-FEWER = ("#c6dbef", "#6baed6", "#2171b5", "#08306b")
+MORE_COLOURS = ("#fdd0a2", "#fd8d3c", "#d94801", "#7f2704")
+FEWER_COLOURS = ("#c6dbef", "#6baed6", "#2171b5", "#08306b")
 Floats = NDArray[np.float64]
 WIDTH = 760.0
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#aa4499", "#56b4e9", "#997700")
@@ -31,47 +39,53 @@ HATCHES = ("M-1,1 l2,-2 M0,6 l6,-6 M5,7 l2,-2", "M-1,5 l2,2 M0,0 l6,6 M5,-1 l2,2
 LEGEND_ROW = 20.0
 
 
-def colour_of(step: int, *, signed: bool) -> str:
-    """The colour of a step; blue is few or fewer, orange more."""
+def shade_colour(step: int, *, signed: bool) -> str:
+    """Return the colour of a step; blue is few or fewer, orange more."""
     if not signed:
-        return MANY[step - 1]
-    return MORE[step - 1] if step > 0 else FEWER[-step - 1]
+        return SHARE_COLOURS[step - 1]
+    return MORE_COLOURS[step - 1] if step > 0 else FEWER_COLOURS[-step - 1]
 
 
-def cell_marks(cells: Cells, shades: Shading, left: float, top: float, right: float, bottom: float) -> Iterator[Markup]:
-    """The bins with a share, each run of one shade in a row as one rectangle."""
+def heat_map_marks(
+    cells: BinShares, shades: ShadeSteps, left: float, top: float, right: float, bottom: float
+) -> Iterator[Markup]:
+    """Yield the bins with a share, each run of one shade in a row as one rectangle."""
     rows, columns = cells.shares.shape
     width, height = (right - left) / columns, (bottom - top) / rows
-    for row, steps in enumerate(shades.of(cells.shares).tolist()):
+    for row, steps in enumerate(shades.step_of(cells.shares).tolist()):
         start = 0
         for step, run in groupby(steps):
             count = len(list(run))
             if step:
                 yield element(
                     "rect", x=left + start * width, y=bottom - (row + 1) * height, width=count * width,
-                    height=height, fill=colour_of(step, signed=shades.signed), shape_rendering="crispEdges",
+                    height=height, fill=shade_colour(step, signed=shades.signed), shape_rendering="crispEdges",
                 )  # fmt: skip
             start += count
 
 
-def shade_legend(shades: Shading, x: float, y: float) -> Iterator[Markup]:
-    """Patches from the least step to the greatest, with the ends in per cent."""
+def shade_legend_marks(shades: ShadeSteps, x: float, y: float) -> Iterator[Markup]:
+    """Yield patches from the least step to the greatest, with the ends in per cent."""
     steps = [*range(-SIDES, 0), *range(1, SIDES + 1)] if shades.signed else list(range(1, SHADES + 1))
-    low = f"-{percent(float(shades.ends[-1]))}" if shades.signed else f"up to {percent(float(shades.ends[0]))}"
-    high = f"{'+' if shades.signed else ''}{percent(float(shades.ends[-1]))}"
+    low = (
+        f"-{short_percent(float(shades.ends[-1]))}"
+        if shades.signed
+        else f"up to {short_percent(float(shades.ends[0]))}"
+    )
+    high = f"{'+' if shades.signed else ''}{short_percent(float(shades.ends[-1]))}"
     start = x + 90
     yield element("text", low, x=start - 6, y=y + 10, text_anchor="end", font_size=10)
     for place, step in enumerate(steps):
-        fill = colour_of(step, signed=shades.signed)
+        fill = shade_colour(step, signed=shades.signed)
         yield element("rect", x=start + 16 * place, y=y, width=16, height=12, fill=fill)
     yield element("text", high, x=start + 16 * len(steps) + 6, y=y + 10, font_size=10)
 
 
 @dataclass(frozen=True)
-class Scale:
-    """``low`` falls on ``start`` and ``high`` on ``end``; on a logarithmic scale, their logarithms do.
+class SvgScale:
+    """A scale from data to SVG units: ``low`` falls on ``start`` and ``high`` on ``end``; on a logarithmic scale, their logarithms do.
 
-    What a logarithmic scale has no place for falls on ``start``.
+    A value without a position on a logarithmic scale falls on ``start``.
     """
 
     low: float
@@ -81,109 +95,115 @@ class Scale:
     log: bool = False
     unit: AxisUnit = "number"
 
-    def shows(self, value: float) -> bool:
-        """Whether the scale has a place for a value."""
+    def has_position(self, value: float) -> bool:
+        """Return whether the scale has a position for a value."""
         return not self.log or value > 0
 
-    def at(self, value: float) -> float:
+    def to_position(self, value: float) -> float:
         if self.log and value <= 0:
             return self.start
         value, low, high = (math.log10(v) if self.log else v for v in (value, self.low, self.high))
         return self.start + (value - low) / (high - low) * (self.end - self.start)
 
-    def ticks(self, most: int) -> list[tuple[float, str]]:
-        """At most ``most`` round values, each with its label; on a logarithmic scale 1, 2, 5 or powers of ten."""
+    def labelled_ticks(self, most: int) -> list[tuple[float, str]]:
+        """Return at most ``most`` round values, each with its label; on a logarithmic scale 1, 2, 5 or powers of ten."""
         if self.log:
             return [(value, short_number(value)) for value in log_ticks(self.low, self.high, most).tolist()]
         ticks, labels = unit_ticks(self.low, self.high, most, self.unit)
         return list(zip(ticks.tolist(), labels, strict=True))
 
 
-def _limits(columns: Sequence[Floats]) -> Limits:
-    found = limits(np.concatenate(columns)) if columns else None
+def _limits_or_unit_interval(columns: Sequence[Floats]) -> Limits:
+    found = finite_limits(np.concatenate(columns)) if columns else None
     return found or (0.0, 1.0)
 
 
-def x_scale(figure: Figure, panel: Panel, start: float, end: float) -> Scale:
-    """The scale of a panel's x axis, with room for whole bars, and for points to stand apart from the sides."""
+def x_scale(figure: Figure, panel: Panel, start: float, end: float) -> SvgScale:
+    """Return the scale of a panel's x axis, with room for whole bars, and for points to stand apart from the sides."""
     if panel.cells is not None:
-        return Scale(float(panel.cells.x.edges[0]), float(panel.cells.x.edges[-1]), start, end, unit=panel.cells.x.unit)
+        return SvgScale(
+            float(panel.cells.x.edges[0]), float(panel.cells.x.edges[-1]), start, end, unit=panel.cells.x.unit
+        )
     if panel.x_names:
-        return Scale(-0.6, len(panel.x_names) - 0.4, start, end)
-    low, high = _limits([one.x for one in panel.series])
-    room = panel.bar / 2 if figure.marker == "bars" else 0.05 * (high - low) if figure.kind == "map" else 0.0
-    return Scale(low - room, high + room, start, end, panel.log_x, panel.x_unit)
+        return SvgScale(-0.6, len(panel.x_names) - 0.4, start, end)
+    low, high = _limits_or_unit_interval([one.x for one in panel.series])
+    room = panel.bar_width / 2 if figure.marker == "bars" else 0.05 * (high - low) if figure.kind == "map" else 0.0
+    return SvgScale(low - room, high + room, start, end, panel.log_x, panel.x_unit)
 
 
-def y_scale(figure: Figure, panel: Panel, start: float, end: float) -> Scale:
-    """The scale of a panel's y axis: bars and densities rise from 0, everything else has a margin.
+def y_scale(figure: Figure, panel: Panel, start: float, end: float) -> SvgScale:
+    """Return the scale of a panel's y axis: bars and densities rise from 0, everything else has a margin.
 
-    A logarithmic one spans what is above 0.
+    A logarithmic one spans the values above 0.
     """
     if panel.cells is not None:
-        return Scale(float(panel.cells.y.edges[0]), float(panel.cells.y.edges[-1]), start, end, unit=panel.cells.y.unit)
+        return SvgScale(
+            float(panel.cells.y.edges[0]), float(panel.cells.y.edges[-1]), start, end, unit=panel.cells.y.unit
+        )
     columns = [c for one in panel.series for c in (one.y, one.lower, one.upper) if c is not None]
     from_zero = figure.kind in ("histogram", "shares", "density")
     if panel.log_y:
-        low, high = _limits([column[column > 0] for column in columns])
-        return Scale(low, high, start, end, log=low > 0)
-    low, high = _limits([*columns, np.zeros(1)] if from_zero else columns)
+        low, high = _limits_or_unit_interval([column[column > 0] for column in columns])
+        return SvgScale(low, high, start, end, log=low > 0)
+    low, high = _limits_or_unit_interval([*columns, np.zeros(1)] if from_zero else columns)
     margin = 0.05 * (high - low)
-    return Scale(low if from_zero else low - margin, high + margin, start, end, unit=panel.y_unit)
+    return SvgScale(low if from_zero else low - margin, high + margin, start, end, unit=panel.y_unit)
 
 
 LEFT, RIGHT, TOP, BOTTOM, GAP = 56.0, 20.0, 26.0, 44.0, 14.0
-LETTER, BOLD = 6.6, 7.0
+LETTER_WIDTH, BOLD_LETTER_WIDTH = 6.6, 7.0
 FAINT, INK = "#d9d9d9", "#333333"
 
 
 @dataclass(frozen=True)
-class _Style:
+class _SeriesStyle:
     """How the series of one name is drawn."""
 
-    order: int
+    shape_number: int
     colour: str
     dash: str | None
     fill: str
 
     @classmethod
-    def of(cls, name: str, figure: Figure, ident: str) -> _Style:
+    def from_name(cls, name: str, figure: Figure, ident: str) -> _SeriesStyle:
         if name == CONFIDENTIAL:
             return cls(0, "#000000", None, "#bdbdbd")
-        order = [one for one in figure.names if one != CONFIDENTIAL].index(name)
+        order = [one for one in figure.series_names if one != CONFIDENTIAL].index(name)
         fill = f"url(#{ident}-hatch-{order % len(HATCHES)})"
-        colour = figure.colour_of(name) or COLOURS[order % len(COLOURS)]
+        colour = figure.series_colour(name) or COLOURS[order % len(COLOURS)]
         return cls(order + 1, colour, DASHES[order % len(DASHES)], fill)
 
 
 @dataclass(frozen=True)
-class _Box:
-    """A panel's place and its scales."""
+class _PanelBox:
+    """A panel's position and its scales."""
 
     left: float
     top: float
     right: float
     bottom: float
-    x: Scale
-    y: Scale
+    x: SvgScale
+    y: SvgScale
 
 
-def svg(figure: Figure, ident: str) -> Markup:
-    """The figure as an ``<svg>`` element, 760 units wide. ``ident`` begins its ids: another for every figure of a page."""
+def figure_svg(figure: Figure, ident: str) -> Markup:
+    """Return the figure as an ``<figure_svg>`` element, 760 units wide. ``ident`` begins its ids: another for every figure of a page."""
     across = 1 if len(figure.panels) == 1 or figure.kind == "shares" else 2
     height = 260.0 if across == 1 else 230.0
-    legend = _legend(figure, ident) if figure.kind != "intervals" else []
+    legend = _legend_marks(figure, ident) if figure.kind != "intervals" else []
     rows = math.ceil(len(figure.panels) / across)
     head = LEGEND_ROW * (1 + max((row for _, row in _legend_places(figure)), default=0)) if legend else 0.0
     panels = [
-        _panel(figure, panel, ident, i % across * (WIDTH / across), head + i // across * height, WIDTH / across, height)
+        _panel_group(
+            figure, panel, ident, i % across * (WIDTH / across), head + i // across * height, WIDTH / across, height
+        )
         for i, panel in enumerate(figure.panels)
     ]
     return element(
         "svg",
         element("title", figure.title, id=f"{ident}-title"),
-        element("desc", description(figure), id=f"{ident}-desc"),
-        _hatches(figure, ident) if figure.marker == "bars" else "",
+        element("desc", describe_figure(figure), id=f"{ident}-desc"),
+        _hatch_definitions(figure, ident) if figure.marker == "bars" else "",
         legend,
         panels,
         xmlns="http://www.w3.org/2000/svg",
@@ -196,8 +216,8 @@ def svg(figure: Figure, ident: str) -> Markup:
     )
 
 
-def _hatches(figure: Figure, ident: str) -> Markup:
-    count = min(len(HATCHES), len(figure.names))
+def _hatch_definitions(figure: Figure, ident: str) -> Markup:
+    count = min(len(HATCHES), len(figure.series_names))
     patterns = [
         element(
             "pattern",
@@ -214,10 +234,10 @@ def _hatches(figure: Figure, ident: str) -> Markup:
 
 
 def _legend_places(figure: Figure) -> list[tuple[float, int]]:
-    """Where each name starts, and on which row."""
+    """Return where each name starts, and on which row."""
     places, x, row = [], LEFT, 0
-    for name in figure.names:
-        width = 40 + LETTER * len(name) + 16
+    for name in figure.series_names:
+        width = 40 + LETTER_WIDTH * len(name) + 16
         if x + width > WIDTH and x > LEFT:
             x, row = LEFT, row + 1
         places.append((x, row))
@@ -225,159 +245,170 @@ def _legend_places(figure: Figure) -> list[tuple[float, int]]:
     return places
 
 
-def _legend(figure: Figure, ident: str) -> list[Markup]:
+def _legend_marks(figure: Figure, ident: str) -> list[Markup]:
     return [
-        joined(
+        join_markup(
             [
-                _sample(figure, name, _Style.of(name, figure, ident), x, 12 + row * LEGEND_ROW),
-                _text(name, x + 40, 16 + row * LEGEND_ROW),
+                _legend_sample(figure, name, _SeriesStyle.from_name(name, figure, ident), x, 12 + row * LEGEND_ROW),
+                _text_mark(name, x + 40, 16 + row * LEGEND_ROW),
             ]
         )
-        for name, (x, row) in zip(figure.names, _legend_places(figure), strict=True)
+        for name, (x, row) in zip(figure.series_names, _legend_places(figure), strict=True)
     ]
 
 
-def _sample(figure: Figure, name: str, style: _Style, x: float, y: float) -> Markup:
-    marker = figure.marker_of(name)
+def _legend_sample(figure: Figure, name: str, style: _SeriesStyle, x: float, y: float) -> Markup:
+    marker = figure.series_marker(name)
     if marker == "bars":
         return element("rect", x=x + 4, y=y - 6, width=26, height=12, fill=style.fill, stroke=style.colour)
     if marker == "points":
-        return element("path", d=_shape(style.order, x + 16, y), fill=style.colour)
-    return _polyline([(x, y), (x + 32, y)], style)
+        return element("path", d=_shape_path(style.shape_number, x + 16, y), fill=style.colour)
+    return _polyline_mark([(x, y), (x + 32, y)], style)
 
 
-def _text(words: str, x: float, y: float, anchor: str | None = None, size: float | None = None, **more: str) -> Markup:
+def _text_mark(
+    words: str, x: float, y: float, anchor: str | None = None, size: float | None = None, **more: str
+) -> Markup:
     return element("text", words, x=x, y=y, text_anchor=anchor, font_size=size, **more)
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, colour: str) -> Markup:
+def _line_mark(x1: float, y1: float, x2: float, y2: float, colour: str) -> Markup:
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=colour)
 
 
-def _panel(figure: Figure, panel: Panel, ident: str, x: float, y: float, width: float, height: float) -> Markup:
+def _panel_group(figure: Figure, panel: Panel, ident: str, x: float, y: float, width: float, height: float) -> Markup:
     left, right = x + LEFT, x + width - RIGHT
     top, bottom = (
         y + TOP + (GAP if panel.y_label else 0),
         y + height - BOTTOM - (GAP if panel.note or panel.cells else 0),
     )
-    box = _Box(left, top, right, bottom, x_scale(figure, panel, left, right), y_scale(figure, panel, bottom, top))
+    box = _PanelBox(left, top, right, bottom, x_scale(figure, panel, left, right), y_scale(figure, panel, bottom, top))
     drawn = [
         mark
         for one in sorted(panel.series, key=lambda one: not one.thin)
-        for mark in _series(figure, panel, one, _Style.of(one.name, figure, ident), box)
+        for mark in _series_marks(figure, panel, one, _SeriesStyle.from_name(one.name, figure, ident), box)
     ]
     if panel.cells is not None:
-        shades = shading([p.cells for p in figure.panels if p.cells and p.cells.signed == panel.cells.signed])
-        drawn = [*cell_marks(panel.cells, shades, left, top, right, bottom), *shade_legend(shades, x, y + height - 14)]
-    head = element("text", _cut(panel.title, width - LEFT), x=left, y=y + 16, font_weight="bold")
-    unit = _text(panel.y_label, left, top - 6, size=10) if panel.y_label else ""
-    foot = _text(panel.x_label, right, bottom + 34, "end", 10) if panel.x_label else ""
-    note = _text(panel.note, left, bottom + (34 if panel.x_names else 48), size=10) if panel.note else ""
-    return element("g", head, unit, list(_axes(figure, panel, box)), drawn, foot, note)
+        shades = make_shade_steps([p.cells for p in figure.panels if p.cells and p.cells.signed == panel.cells.signed])
+        drawn = [
+            *heat_map_marks(panel.cells, shades, left, top, right, bottom),
+            *shade_legend_marks(shades, x, y + height - 14),
+        ]
+    head = element("text", _fitted_title(panel.title, width - LEFT), x=left, y=y + 16, font_weight="bold")
+    unit = _text_mark(panel.y_label, left, top - 6, size=10) if panel.y_label else ""
+    foot = _text_mark(panel.x_label, right, bottom + 34, "end", 10) if panel.x_label else ""
+    note = _text_mark(panel.note, left, bottom + (34 if panel.x_names else 48), size=10) if panel.note else ""
+    return element("g", head, unit, list(_axis_marks(figure, panel, box)), drawn, foot, note)
 
 
-def _cut(words: str, room: float) -> list[str | Markup]:
-    """Bold words as far as there is room for them, with all of them to be pointed at where there is not."""
-    letters = int(room / BOLD)
+def _fitted_title(words: str, room: float) -> list[str | Markup]:
+    """Return bold words as far as there is room for them, with all of them as a tooltip where there is not."""
+    letters = int(room / BOLD_LETTER_WIDTH)
     return [words] if len(words) <= letters else [f"{words[: letters - 1]}…", element("title", words)]
 
 
-def _axes(figure: Figure, panel: Panel, box: _Box) -> Iterator[Markup]:
-    for value, label in _level_ticks(panel) or box.y.ticks(max(2, int((box.bottom - box.top) / 34))):
-        yield _line(box.left, box.y.at(value), box.right, box.y.at(value), FAINT)
-        yield _text(label, box.left - 6, box.y.at(value) + 4, "end")
-    yield _line(box.left, box.bottom, box.right, box.bottom, INK)
-    yield from _named_ticks(figure, panel, box) if panel.x_names else _number_ticks(box)
+def _axis_marks(figure: Figure, panel: Panel, box: _PanelBox) -> Iterator[Markup]:
+    for value, label in _level_ticks(panel) or box.y.labelled_ticks(max(2, int((box.bottom - box.top) / 34))):
+        yield _line_mark(box.left, box.y.to_position(value), box.right, box.y.to_position(value), FAINT)
+        yield _text_mark(label, box.left - 6, box.y.to_position(value) + 4, "end")
+    yield _line_mark(box.left, box.bottom, box.right, box.bottom, INK)
+    yield from _named_tick_marks(figure, panel, box) if panel.x_names else _number_tick_marks(box)
 
 
 def _level_ticks(panel: Panel) -> list[tuple[float, str]]:
-    """The places of levels up a heat map, as many as have room, and their names, cut to it."""
+    """Return the positions of levels up a heat map, as many as have room, and their names, cut to it."""
     names = panel.cells.y.names if panel.cells else ()
-    every, letters = math.ceil(len(names) / 14), int((LEFT - 8) / LETTER)
+    every, letters = math.ceil(len(names) / 14), int((LEFT - 8) / LETTER_WIDTH)
     cut = [name if len(name) <= letters else f"{name[: letters - 1]}…" for name in names]
     return [(float(place), name) for place, name in list(enumerate(cut))[:: every or 1]]
 
 
-def _number_ticks(box: _Box) -> Iterator[Markup]:
-    for value, label in box.x.ticks(max(2, int((box.right - box.left) / 52))):
-        yield _line(box.x.at(value), box.bottom, box.x.at(value), box.bottom + 4, INK)
-        yield _text(label, box.x.at(value), box.bottom + 17, "middle")
+def _number_tick_marks(box: _PanelBox) -> Iterator[Markup]:
+    for value, label in box.x.labelled_ticks(max(2, int((box.right - box.left) / 52))):
+        yield _line_mark(box.x.to_position(value), box.bottom, box.x.to_position(value), box.bottom + 4, INK)
+        yield _text_mark(label, box.x.to_position(value), box.bottom + 17, "middle")
 
 
-def _named_ticks(figure: Figure, panel: Panel, box: _Box) -> Iterator[Markup]:
-    """Names below their places: those of bins as many as have room, those of levels and runs all, cut to their room."""
+def _named_tick_marks(figure: Figure, panel: Panel, box: _PanelBox) -> Iterator[Markup]:
+    """Yield names below their positions: those of bins as many as have room, those of levels and runs all, cut to their room."""
     room = (box.right - box.left) / len(panel.x_names)
-    least = LETTER * (2 + max(map(len, panel.x_names))) if figure.kind == "histogram" else 4 * LETTER
+    least = LETTER_WIDTH * (2 + max(map(len, panel.x_names))) if figure.kind == "histogram" else 4 * LETTER_WIDTH
     every = max(1, math.ceil(least / room))
-    letters = max(3, int(room * every / LETTER))
+    letters = max(3, int(room * every / LETTER_WIDTH))
     for place, name in list(enumerate(panel.x_names))[::every]:
         shown = name if len(name) <= letters else f"{name[: letters - 1]}…"
-        yield _line(box.x.at(place), box.bottom, box.x.at(place), box.bottom + 4, INK)
-        yield element("text", shown, element("title", name), x=box.x.at(place), y=box.bottom + 17, text_anchor="middle")
+        yield _line_mark(box.x.to_position(place), box.bottom, box.x.to_position(place), box.bottom + 4, INK)
+        yield element(
+            "text", shown, element("title", name), x=box.x.to_position(place), y=box.bottom + 17, text_anchor="middle"
+        )
 
 
-def _series(figure: Figure, panel: Panel, one: Series, style: _Style, box: _Box) -> Iterator[Markup]:
-    marker, one = one.marker or figure.marker, one.located
+def _series_marks(figure: Figure, panel: Panel, one: Series, style: _SeriesStyle, box: _PanelBox) -> Iterator[Markup]:
+    marker, one = one.marker or figure.marker, one.with_known_x
     if marker == "bars":
         names = [series.name for series in panel.series if (series.marker or figure.marker) == "bars"]
-        yield from _bars(panel, one, style, box, names)
+        yield from _bar_marks(panel, one, style, box, names)
     elif marker == "points":
-        yield from _stops(one, style, box)
-        yield from _cloud(one, style, box) if figure.kind == "scatter" else _points(one, style, box)
+        yield from _named_path_marks(one, style, box)
+        yield from _dots_mark(one, style, box) if figure.kind == "scatter" else _estimate_marks(one, style, box)
     else:
-        yield from _band(one, style, box)
-        shape = _stairs if marker == "steps" else list
-        yield from (_polyline(shape(part), style, thin=one.thin) for part in _parts(one, box))
+        yield from _band_marks(one, style, box)
+        shape = _stair_corners if marker == "steps" else list
+        yield from (_polyline_mark(shape(part), style, thin=one.thin) for part in _unbroken_parts(one, box))
 
 
-def _stairs(part: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The corners of steps that keep each y until the next x."""
+def _stair_corners(part: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the corners of steps that keep each y until the next x."""
     corners = [corner for (_, y), (x, later) in pairwise(part) for corner in ((x, y), (x, later))]
     return [*part[:1], *corners]
 
 
-def _cloud(one: Series, style: _Style, box: _Box) -> Iterator[Markup]:
-    """A dot a point, all of them one path."""
+def _dots_mark(one: Series, style: _SeriesStyle, box: _PanelBox) -> Iterator[Markup]:
+    """Yield a dot a point, all of them one path."""
     pairs = [
         (x, y) for x, y in zip(one.x.tolist(), one.y.tolist(), strict=True) if math.isfinite(x) and math.isfinite(y)
     ]
-    d = " ".join(f"M{box.x.at(x):.1f},{box.y.at(y):.1f}h0" for x, y in pairs)
+    d = " ".join(f"M{box.x.to_position(x):.1f},{box.y.to_position(y):.1f}h0" for x, y in pairs)
     yield element("path", d=d, stroke=style.colour, stroke_width=2, stroke_linecap="round", stroke_opacity=0.5)
 
 
-def _bars(panel: Panel, one: Series, style: _Style, box: _Box, names: Sequence[str]) -> Iterator[Markup]:
-    """The series of a bin stand side by side, up or down from 0; one with a band has its whiskers."""
+def _bar_marks(
+    panel: Panel, one: Series, style: _SeriesStyle, box: _PanelBox, names: Sequence[str]
+) -> Iterator[Markup]:
+    """Yield the bars of a series side by side with others of its bin, up or down from 0; one with a band has its whiskers."""
     names = list(dict.fromkeys(names))
     if one.thin:
         return
-    width = 0.9 * panel.bar / len(names)
+    width = 0.9 * panel.bar_width / len(names)
     for x, y in zip(one.x.tolist(), one.y.tolist(), strict=True):
-        if math.isfinite(y) and y != 0 and box.y.shows(y):
-            start = box.x.at(x - 0.45 * panel.bar + names.index(one.name) * width)
-            end = box.x.at(x - 0.45 * panel.bar + (names.index(one.name) + 1) * width)
-            top, base = sorted((box.y.at(y), box.bottom if box.y.log else box.y.at(0.0)))
+        if math.isfinite(y) and y != 0 and box.y.has_position(y):
+            start = box.x.to_position(x - 0.45 * panel.bar_width + names.index(one.name) * width)
+            end = box.x.to_position(x - 0.45 * panel.bar_width + (names.index(one.name) + 1) * width)
+            top, base = sorted((box.y.to_position(y), box.bottom if box.y.log else box.y.to_position(0.0)))
             yield element(
                 "rect", x=start, y=top, width=end - start, height=base - top, fill=style.fill,
                 stroke=style.colour, stroke_width=0.8,
             )  # fmt: skip
-    yield from _bar_whiskers(one, style, box, names.index(one.name) + 0.5, width, panel.bar)
+    yield from _bar_whisker_marks(one, style, box, names.index(one.name) + 0.5, width, panel.bar_width)
 
 
-def _bar_whiskers(one: Series, style: _Style, box: _Box, place: float, width: float, bar: float) -> Iterator[Markup]:
+def _bar_whisker_marks(
+    one: Series, style: _SeriesStyle, box: _PanelBox, place: float, width: float, bar: float
+) -> Iterator[Markup]:
     if one.lower is None or one.upper is None:
         return
     for x, low, high in zip(one.x.tolist(), one.lower.tolist(), one.upper.tolist(), strict=True):
-        if math.isfinite(low) and math.isfinite(high) and box.y.shows(high):
-            at = box.x.at(x - 0.45 * bar + place * width)
-            yield _line(at, box.y.at(low), at, box.y.at(high), style.colour)
+        if math.isfinite(low) and math.isfinite(high) and box.y.has_position(high):
+            at = box.x.to_position(x - 0.45 * bar + place * width)
+            yield _line_mark(at, box.y.to_position(low), at, box.y.to_position(high), style.colour)
 
 
-def _parts(one: Series, box: _Box) -> Iterator[list[tuple[float, float]]]:
-    """The stretches of a line between missing values."""
+def _unbroken_parts(one: Series, box: _PanelBox) -> Iterator[list[tuple[float, float]]]:
+    """Yield the stretches of a line between missing values."""
     part: list[tuple[float, float]] = []
     for x, y in zip(one.x.tolist(), one.y.tolist(), strict=True):
-        if math.isfinite(y) and box.y.shows(y):
-            part.append((box.x.at(x), box.y.at(y)))
+        if math.isfinite(y) and box.y.has_position(y):
+            part.append((box.x.to_position(x), box.y.to_position(y)))
         elif part:
             yield part
             part = []
@@ -385,62 +416,68 @@ def _parts(one: Series, box: _Box) -> Iterator[list[tuple[float, float]]]:
         yield part
 
 
-def _polyline(points: Sequence[tuple[float, float]], style: _Style, *, thin: bool = False) -> Markup:
+def _polyline_mark(points: Sequence[tuple[float, float]], style: _SeriesStyle, *, thin: bool = False) -> Markup:
     return element(
-        "polyline", points=_coordinates(points), fill="none", stroke=style.colour, stroke_width=0.5 if thin else 1.6,
+        "polyline", points=_coordinates_text(points), fill="none", stroke=style.colour, stroke_width=0.5 if thin else 1.6,
         stroke_dasharray=style.dash, stroke_opacity=0.5 if thin else None,
     )  # fmt: skip
 
 
-def _coordinates(points: Sequence[tuple[float, float]]) -> str:
+def _coordinates_text(points: Sequence[tuple[float, float]]) -> str:
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
 
-def _band(one: Series, style: _Style, box: _Box) -> Iterator[Markup]:
+def _band_marks(one: Series, style: _SeriesStyle, box: _PanelBox) -> Iterator[Markup]:
     if one.lower is None or one.upper is None:
         return
     known = np.isfinite(one.lower) & np.isfinite(one.upper)
     for part in np.split(np.arange(known.size), np.flatnonzero(~known)):
         at = part[known[part]]
         ends = [
-            [(box.x.at(x), box.y.at(y)) for x, y in zip(one.x[at].tolist(), column[at].tolist(), strict=True)]
+            [
+                (box.x.to_position(x), box.y.to_position(y))
+                for x, y in zip(one.x[at].tolist(), column[at].tolist(), strict=True)
+            ]
             for column in (one.upper, one.lower)
         ]
         if at.size:
-            points = _coordinates([*ends[0], *ends[1][::-1]])
+            points = _coordinates_text([*ends[0], *ends[1][::-1]])
             yield element("polygon", points=points, fill=style.colour, fill_opacity=0.18)
 
 
-def _points(one: Series, style: _Style, box: _Box) -> Iterator[Markup]:
-    """A shape at the estimate on a line from end to end of its interval."""
+def _estimate_marks(one: Series, style: _SeriesStyle, box: _PanelBox) -> Iterator[Markup]:
+    """Yield a shape at the estimate on a line from end to end of its interval."""
     for i, (x, y) in enumerate(zip(one.x.tolist(), one.y.tolist(), strict=True)):
-        if not (math.isfinite(y) and box.y.shows(y)):
+        if not (math.isfinite(y) and box.y.has_position(y)):
             continue
-        at = box.x.at(x)
+        at = box.x.to_position(x)
         ends = [float(bound[i]) for bound in (one.lower, one.upper) if bound is not None and np.isfinite(bound[i])]
         if len(ends) == 2:
             yield element(
-                "path", d=_whisker(at, box.y.at(ends[0]), box.y.at(ends[1])), stroke=style.colour, stroke_width=1.6
+                "path",
+                d=_whisker_path(at, box.y.to_position(ends[0]), box.y.to_position(ends[1])),
+                stroke=style.colour,
+                stroke_width=1.6,
             )
-        yield element("path", d=_shape(style.order, at, box.y.at(y)), fill=style.colour)
+        yield element("path", d=_shape_path(style.shape_number, at, box.y.to_position(y)), fill=style.colour)
 
 
-def _stops(one: Series, style: _Style, box: _Box) -> Iterator[Markup]:
-    """The path through points that have names, and the names of its ends."""
+def _named_path_marks(one: Series, style: _SeriesStyle, box: _PanelBox) -> Iterator[Markup]:
+    """Yield the path through points that have names, and the names of its ends."""
     if not one.stops:
         return
-    places = [(box.x.at(x), box.y.at(y)) for x, y in zip(one.x.tolist(), one.y.tolist(), strict=True)]
-    yield _polyline(places, style, thin=True)
+    places = [(box.x.to_position(x), box.y.to_position(y)) for x, y in zip(one.x.tolist(), one.y.tolist(), strict=True)]
+    yield _polyline_mark(places, style, thin=True)
     for (x, y), name in {places[0]: one.stops[0], places[-1]: one.stops[-1]}.items():
-        yield _text(name, x, y - 7, "middle", 9, fill=style.colour)
+        yield _text_mark(name, x, y - 7, "middle", 9, fill=style.colour)
 
 
-def _whisker(x: float, low: float, high: float) -> str:
+def _whisker_path(x: float, low: float, high: float) -> str:
     return f"M{x:.1f},{low:.1f} V{high:.1f} M{x - 5:.1f},{low:.1f} h10 M{x - 5:.1f},{high:.1f} h10"
 
 
-def _shape(order: int, x: float, y: float) -> str:
-    """A square, a circle, a triangle or a diamond around (x, y)."""
+def _shape_path(order: int, x: float, y: float) -> str:
+    """Return the path of a square, a circle, a triangle or a diamond around (x, y)."""
     at = f"M{x:.1f},{y:.1f}"
     return (
         f"{at} m-4,-4 h8 v8 h-8 z",

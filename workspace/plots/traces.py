@@ -1,4 +1,4 @@
-"""Figures of a sampler's way: trace, ranks, density and autocorrelation of chains; density and weights of weighted draws.
+"""Diagnostic plots of a sampler: trace, ranks, density and autocorrelation of chains; density and weights of weighted draws.
 
 They show posterior draws, which are as confidential as the data: they belong on the analyst's screen and in the
 run's own report, and in no release.
@@ -15,48 +15,48 @@ from numpy.typing import NDArray
 
 from sfumato.engine.methods.results import ChainTrace, ImportanceTrace, Trace
 
-from .figure import Figure, Kind, Panel
+from .figure import Figure, FigureKind, Panel
 from .series import Series
 
 Floats = NDArray[np.float64]
-Drawn = tuple[Kind, Panel, str]
+DrawnPanel = tuple[FigureKind, Panel, str]
 """How series are drawn, the panel with them, and what is to be known to read it."""
 
-POINTS = 128
-REACH = 4.0
+DENSITY_POINTS = 128
+DENSITY_REACH = 4.0
 ALL_DRAWS, WEIGHTED, NORMAL = "all draws", "importance-weighted", "normal approximation"
 
 
-def plots_of(trace: Trace | None) -> tuple[str, ...]:
-    """The names of the plots that there are of a trace."""
+def plot_names(trace: Trace | None) -> tuple[str, ...]:
+    """Return the names of the plots that there are of a trace."""
     return tuple(_PLOTS.get(type(trace), {}))
 
 
-def parts_of(trace: Trace | None, plot: str) -> tuple[str, ...]:
-    """The chains, or split groups of chains, that a plot can show alone."""
+def plot_part_names(trace: Trace | None, plot: str) -> tuple[str, ...]:
+    """Return the chains, or split groups of chains, that a plot can show alone."""
     if not isinstance(trace, ChainTrace) or plot == "autocorrelation":
         return ()
     return tuple(f"chain {number}" for number in trace.chain) if plot == "trace" else trace.group
 
 
 def trace_figure(trace: Trace, plot: str, parameter: int, name: str, only: int | None = None) -> Figure:
-    """One plot of a parameter, counted from 0; ``only`` one of ``parts_of``, counted from 0. ``name`` begins the title."""
+    """Draw one plot of a parameter, counted from 0; ``only`` one of ``plot_part_names``, counted from 0. ``name`` begins the title."""
     kind, panel, caption = _PLOTS[type(trace)][plot](trace, parameter, only)
     return Figure(f"{name}: {plot}", kind, (panel,), f"Confidential. {caption}")
 
 
-def shape_of(trace: ChainTrace | ImportanceTrace, parameter: int) -> tuple[float, ...]:
-    """What a line of text can show: the way of the chain of lowest mean posterior, or the weighted draws' density."""
+def sparkline_values(trace: ChainTrace | ImportanceTrace, parameter: int) -> tuple[float, ...]:
+    """Return values for a sparkline: the chain of lowest mean posterior, or the weighted draws' density."""
     if isinstance(trace, ChainTrace):
         return tuple(trace.values[0, :, parameter].tolist())
-    return tuple(_weighted_density(trace, parameter, None)[1].series[0].y.tolist())
+    return tuple(_weighted_density_plot(trace, parameter, None)[1].series[0].y.tolist())
 
 
-def _ways(trace: ChainTrace, j: int, only: int | None) -> Drawn:
+def _trace_plot(trace: ChainTrace, j: int, only: int | None) -> DrawnPanel:
     low, middle, high = trace.band[:, :, j].astype(np.float64)
     band = Series(f"all {trace.chains}", trace.step, middle, low, high)
-    ways = [Series(one, trace.step, trace.values[i, :, j]) for i, one in enumerate(parts_of(trace, "trace"))]
-    shown = _chosen(ways, only)
+    ways = [Series(one, trace.step, trace.values[i, :, j]) for i, one in enumerate(plot_part_names(trace, "trace"))]
+    shown = _select_part(ways, only)
     ends = np.concatenate([low, high, *(one.y for one in shown)])
     end = Series("burn-in", [trace.burn_in] * 2, [ends.min(), ends.max()])
     caption = (
@@ -66,7 +66,7 @@ def _ways(trace: ChainTrace, j: int, only: int | None) -> Drawn:
     return "sweep", Panel("", (*shown, band, end), "step", trace.parameters[j]), caption
 
 
-def _ranks(trace: ChainTrace, j: int, only: int | None) -> Drawn:
+def _rank_plot(trace: ChainTrace, j: int, only: int | None) -> DrawnPanel:
     counts = trace.ranks[:, :, j].astype(np.float64)
     places = (np.arange(counts.shape[1]) + 0.5) / counts.shape[1]
     shares = counts / counts.mean(axis=1, keepdims=True)
@@ -76,23 +76,25 @@ def _ranks(trace: ChainTrace, j: int, only: int | None) -> Drawn:
         "How often each split group (half of the chains, early or late) has each twentieth of the ranks of all draws, over how often it would if the "
         "chains had mixed (Vehtari et al. 2021): then all run along 1."
     )
-    panel = Panel("", (*_chosen(groups, only), even), f"rank of {trace.parameters[j]}, as a share", "over expected")
+    panel = Panel(
+        "", (*_select_part(groups, only), even), f"rank of {trace.parameters[j]}, as a share", "over expected"
+    )
     return "density", panel, caption
 
 
-def _density(trace: ChainTrace, j: int, only: int | None) -> Drawn:
+def _density_plot(trace: ChainTrace, j: int, only: int | None) -> DrawnPanel:
     counts = trace.counts[:, :, j].astype(np.float64)
     low, high = float(trace.low[j]), float(trace.high[j])
     width = (high - low) / counts.shape[1] or 1.0
     places = low + (np.arange(counts.shape[1]) + 0.5) * width
-    groups = [Series(name, places, _smoothed(own, width)) for name, own in zip(trace.group, counts, strict=True)]
-    everything = Series(ALL_DRAWS, places, _smoothed(counts.sum(axis=0), width))
+    groups = [Series(name, places, _smooth_counts(own, width)) for name, own in zip(trace.group, counts, strict=True)]
+    everything = Series(ALL_DRAWS, places, _smooth_counts(counts.sum(axis=0), width))
     caption = "The marginal density of each split group (half of the chains, early or late), and of all draws: mixed chains have the same."
-    return "density", Panel("", (*_chosen(groups, only), everything), trace.parameters[j], "density"), caption
+    return "density", Panel("", (*_select_part(groups, only), everything), trace.parameters[j], "density"), caption
 
 
-def _smoothed(counts: Floats, width: float) -> Floats:
-    """A Gaussian kernel density from counts in bins (k,), with the rule of thumb's bandwidth (Silverman 1986, eq. 3.28)."""
+def _smooth_counts(counts: Floats, width: float) -> Floats:
+    """Return a Gaussian kernel density from counts in bins (k,), with the rule of thumb's bandwidth (Silverman 1986, eq. 3.28)."""
     from scipy.ndimage import gaussian_filter1d
 
     number, places = counts.sum(), np.arange(counts.size)
@@ -101,22 +103,22 @@ def _smoothed(counts: Floats, width: float) -> Floats:
     return np.asarray(gaussian_filter1d(counts, 1.06 * sd * number**-0.2, mode="constant") / (number * width))
 
 
-def _autocorrelation(trace: ChainTrace, j: int, _: int | None) -> Drawn:
+def _autocorrelation_plot(trace: ChainTrace, j: int, _: int | None) -> DrawnPanel:
     own = trace.autocorrelation[:, j]
     caption = "Of all chains together, by the distance in steps: it falls to 0 where the chains have mixed."
     series = (Series("autocorrelation", np.arange(own.size), own), Series("none", [0, own.size - 1], [0, 0]))
     return "density", Panel("", series, "lag in steps", f"autocorrelation of {trace.parameters[j]}"), caption
 
 
-def _weighted_density(trace: ImportanceTrace, j: int, _: int | None) -> Drawn:
-    values, weights = _finite(trace, j)
+def _weighted_density_plot(trace: ImportanceTrace, j: int, _: int | None) -> DrawnPanel:
+    values, weights = _finite_draws(trace, j)
     mean = float(weights @ values)
     sd = math.sqrt(max(float(weights @ (values - mean) ** 2), np.finfo(float).tiny))
-    places = np.linspace(mean - REACH * sd, mean + REACH * sd, POINTS)
+    places = np.linspace(mean - DENSITY_REACH * sd, mean + DENSITY_REACH * sd, DENSITY_POINTS)
     bandwidth = 1.06 * sd * float(np.sum(weights**2)) ** 0.2
-    series = [Series(WEIGHTED, places, _normal(places[:, None], values, bandwidth) @ weights)]
+    series = [Series(WEIGHTED, places, _normal_density(places[:, None], values, bandwidth) @ weights)]
     if j < trace.mode.size:
-        series.append(Series(NORMAL, places, _normal(places, float(trace.mode[j]), float(trace.sd[j]))))
+        series.append(Series(NORMAL, places, _normal_density(places, float(trace.mode[j]), float(trace.sd[j]))))
     caption = (
         "The importance-weighted draws beside the normal approximation around the mode: where they are apart, the weights "
         "put right what the approximation misses."
@@ -124,8 +126,8 @@ def _weighted_density(trace: ImportanceTrace, j: int, _: int | None) -> Drawn:
     return "density", Panel("", tuple(series), trace.parameters[j], "density"), caption
 
 
-def _weights(trace: ImportanceTrace, j: int, _: int | None) -> Drawn:
-    values, weights = _finite(trace, j)
+def _importance_weight_plot(trace: ImportanceTrace, j: int, _: int | None) -> DrawnPanel:
+    values, weights = _finite_draws(trace, j)
     caption = (
         "The weight of each draw times their number: 1 where the proposal was right. A few large weights far out say that "
         "it misses a tail."
@@ -134,23 +136,28 @@ def _weights(trace: ImportanceTrace, j: int, _: int | None) -> Drawn:
     return "scatter", Panel("", series, trace.parameters[j], "weight, times the number of draws"), caption
 
 
-def _finite(trace: ImportanceTrace, j: int) -> tuple[Floats, Floats]:
-    """The draws of a parameter that have a finite value, and their weights."""
+def _finite_draws(trace: ImportanceTrace, j: int) -> tuple[Floats, Floats]:
+    """Return the draws of a parameter that have a finite value, and their weights."""
     values = trace.draws[:, j].astype(np.float64)
     known = np.isfinite(values)
     weights = trace.weights[known].astype(np.float64)
     return values[known], weights / weights.sum()
 
 
-def _normal(x: Floats, mean: Floats | float, sd: float) -> Floats:
+def _normal_density(x: Floats, mean: Floats | float, sd: float) -> Floats:
     return np.asarray(np.exp(-0.5 * ((x - mean) / sd) ** 2) / (sd * math.sqrt(2 * math.pi)))
 
 
-def _chosen(series: Sequence[Series], only: int | None) -> Sequence[Series]:
+def _select_part(series: Sequence[Series], only: int | None) -> Sequence[Series]:
     return series if only is None else series[only : only + 1]
 
 
-_PLOTS: Mapping[type[Any], Mapping[str, Callable[[Any, int, int | None], Drawn]]] = {
-    ChainTrace: {"trace": _ways, "ranks": _ranks, "density": _density, "autocorrelation": _autocorrelation},
-    ImportanceTrace: {"density": _weighted_density, "weights": _weights},
+_PLOTS: Mapping[type[Any], Mapping[str, Callable[[Any, int, int | None], DrawnPanel]]] = {
+    ChainTrace: {
+        "trace": _trace_plot,
+        "ranks": _rank_plot,
+        "density": _density_plot,
+        "autocorrelation": _autocorrelation_plot,
+    },
+    ImportanceTrace: {"density": _weighted_density_plot, "weights": _importance_weight_plot},
 }

@@ -1,4 +1,4 @@
-"""Recipes that ship with Sfumato, and how a recipe is found."""
+"""Recipes that ship with Sfumato, and the search for a recipe by file or name."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ MOST_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class RecipeFile:
-    """A recipe's text, its name, and the directory its data file is looked up in (None for a shipped one)."""
+    """A recipe's text, its name, and the directory in which its data file is looked up (None for a shipped one)."""
 
     name: str
     text: str
-    beside: Path | None
+    data_directory: Path | None
 
     @property
     def table(self) -> dict[str, Any]:
-        """The recipe as TOML reads it. Raises BadInput."""
+        """Return the recipe as TOML reads it. Raises BadInput."""
         return read_toml(self.text)
 
 
 def shipped_recipes() -> list[RecipeFile]:
-    """Every recipe that ships, by name."""
+    """Return every recipe that ships, by name."""
     files = sorted(importlib.resources.files(__package__).iterdir(), key=lambda file: file.name)
     return [RecipeFile(f.name[:-5], f.read_text("utf-8"), None) for f in files if f.name.endswith(".toml")]
 
 
 def recipe_names() -> list[str]:
-    """The names of the recipes that ship, none of which is read."""
+    """Return the names of the recipes that ship, none of which is read."""
     names = sorted(file.name for file in importlib.resources.files(__package__).iterdir())
     return [name.removesuffix(".toml") for name in names if name.endswith(".toml")]
 
 
 def find_recipe(name: str) -> RecipeFile:
-    """The recipe in a file, or the shipped one of this name. Raises BadInput."""
+    """Return the recipe in a file, or the shipped one of this name. Raises BadInput."""
     path = Path(name).expanduser()
     if path.exists() and not (path.is_dir() and name in {recipe.name for recipe in shipped_recipes()}):
         try:

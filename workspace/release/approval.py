@@ -43,7 +43,7 @@ from ..plain_files import open_plain
 from ..policy.disclosure import INTERNAL as INTERNAL_MARK
 from ..policy.justification import checked_justification
 from ..policy.policy import POLICY_FILE, Policy, read_policy_of_workspace
-from ..store.releases_in_progress import check_unused
+from ..store.releases_in_progress import check_approval_unused
 from ..store.workspace import Workspace
 from .forms import DatasetForm
 
@@ -99,7 +99,7 @@ def request_release(
     }
     path = _request_path(directory, plan, subject)
     _write_table(path, said)
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         append_act(
             connection, AuditAct.RELEASE_REQUESTED, f"run {plan.run.id}", reason=reason, gate=examination.status,
             subject_sha256=subject, policy_sha256=policy.sha256, form=form,
@@ -168,7 +168,7 @@ def apply_approval(
         )
     _check_approver(policy, decided_by)
     digest = hashlib.sha256(content).hexdigest()
-    check_unused(workspace.connection, plan.run.id, digest)
+    check_approval_unused(workspace.connection, plan.run.id, digest)
     if found.get("request_sha256") != digest:
         raise NotReleased("the request was changed after it was approved; ask for the release anew")
     if found.get("decision") != "approved":

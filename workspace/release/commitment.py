@@ -16,8 +16,8 @@ from typing import Any
 
 from sfumato.engine.recipe.recipe import Recipe
 
-from ..store.runs import Run
-from ..store.workspace import Dataset
+from ..store.runs import StoredRun
+from ..store.workspace import StoredDataset
 
 LABEL = "sfumato commitment"
 """Keeps it apart from all else that is derived from a key."""
@@ -88,8 +88,8 @@ def hashes_of_named_files(recipe: Recipe) -> dict[str, str]:
 
 
 def commitment_of_run(
-    run: Run,
-    dataset: Dataset,
+    run: StoredRun,
+    dataset: StoredDataset,
     tables: Sequence[str],
     policy_sha256: str,
     weights_sha256: str = "",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..gate.gate import WHOLE_RELEASE
-from ..reporting.findings import also_seen, is_open, lead_findings, witnesses_of
-from ..reporting.release_summary import APPROVED, OWNER, PREPARED, ROLES, Decision
+from ..reporting.findings import also_seen_text, findings_of_same_leak, is_open, lead_findings
+from ..reporting.release_summary import APPROVED, OWNER, PREPARED, ROLES, ReleaseDecision
 from .dossier import ReleaseDossier
 
 
@@ -18,11 +18,11 @@ def _minute_text(time: str) -> str:
     return f"{time[:16].replace('T', ' ')} UTC"
 
 
-def decision_from_dossier(dossier: ReleaseDossier) -> Decision:
+def decision_from_dossier(dossier: ReleaseDossier) -> ReleaseDecision:
     """Return the gate's open findings, the waivers, the reason, and the lines to sign on."""
     all_findings = dossier.examination.findings
     findings = [
-        (one.state, f"{one.title}{also_seen(witnesses_of(one, all_findings), '; ')}", one.said)
+        (one.state, f"{one.title}{also_seen_text(findings_of_same_leak(one, all_findings), '; ')}", one.said)
         for one in lead_findings(all_findings)
         if is_open(one)
     ]
@@ -34,11 +34,11 @@ def decision_from_dossier(dossier: ReleaseDossier) -> Decision:
     people = [(role, names.get(role, "")) for role in ROLES]
     approval = dossier.examination.approval
     if approval is None:
-        return Decision(dossier.examination.status, findings, waivers, dossier.reason, people)
+        return ReleaseDecision(dossier.examination.status, findings, waivers, dossier.reason, people)
     asked = f"asked for (request {approval.request_sha256[:12]})"
     acts = [
         (asked, approval.requested_by, _minute_text(approval.requested_at), approval.reason),
         ("approved", approval.approved_by, _minute_text(approval.approved_at), approval.approval_reason),
     ]
     people.append((APPROVED, approver_text(dossier)))
-    return Decision(dossier.examination.status, findings, waivers, dossier.reason, people, acts)
+    return ReleaseDecision(dossier.examination.status, findings, waivers, dossier.reason, people, acts)

@@ -19,11 +19,11 @@ from ..gate.gate import Examination
 from ..gate.public_figure_checks import public_figures_of_release
 from ..gate.question_checks import ShareFoundBy
 from ..policy.policy import Policy
-from ..store.runs import done_together
-from ..store.workspace import Dataset, Workspace
-from ..views.approved import approved_tables
-from ..views.figures import figures_of
-from ..views.results import diagnostics_of, result_rows
+from ..store.runs import finished_with_companions
+from ..store.workspace import StoredDataset, Workspace
+from ..views.approved import read_approved_tables
+from ..views.figures import draw_run_figures
+from ..views.results import read_diagnostics, read_result_rows
 from .judgements import read_judgements_of_run
 from .users import privacy_promise_of_run
 
@@ -64,7 +64,7 @@ class ReleaseDossier:
     examination: Examination
     form: DatasetForm
     reason: str
-    original: Dataset
+    original: StoredDataset
     rows: tuple[Row, ...]
     diagnostics: tuple[Diagnostic, ...]
     read_confidential: Callable[[], pa.Table]
@@ -87,9 +87,9 @@ def read_dossier(
     workspace: Workspace, plan: ReleasePlan, policy: Policy, examination: Examination, form: DatasetForm, reason: str
 ) -> ReleaseDossier:
     """Read what there is on a run that is to be released; tables are read when they are accessed."""
-    stored = workspace.dataset(plan.run.dataset_id)
+    stored = workspace.find_dataset(plan.run.dataset_id)
     original = replace(stored, records=plan.run.count_records(stored.records))
-    rows, case = tuple(result_rows(workspace, plan.run.id)), ExaminedRelease(workspace, plan, policy)
+    rows, case = tuple(read_result_rows(workspace, plan.run.id)), ExaminedRelease(workspace, plan, policy)
     return ReleaseDossier(
         plan,
         policy,
@@ -98,18 +98,18 @@ def read_dossier(
         reason,
         original,
         rows,
-        tuple(diagnostics_of(workspace, plan.run.id)),
-        lambda: workspace.tables.read(original.table_sha256),
-        lambda draw: workspace.tables.read(plan.tables[draw]),
+        tuple(read_diagnostics(workspace, plan.run.id)),
+        lambda: workspace.tables.read_stored_table(original.table_sha256),
+        lambda draw: workspace.tables.read_stored_table(plan.tables[draw]),
         read_judgements_of_run(workspace.directory, plan.run.id),
         case.share_found_by_columns,
         cache(
             lambda: privacy_promise_of_run(
-                plan.run.recipe, workspace.read(original), rows, secret=not plan.run.key_public
+                plan.run.recipe, workspace.read_stored_dataset(original), rows, secret=not plan.run.key_public
             )
         ),
-        cache(lambda: figures_of(workspace, done_together(workspace, plan.run.id))),
+        cache(lambda: draw_run_figures(workspace, finished_with_companions(workspace, plan.run.id))),
         cache(lambda: public_figures_of_release(case)),
-        cache(lambda: approved_tables(workspace, plan.run)),
+        cache(lambda: read_approved_tables(workspace, plan.run)),
         user(),
     )

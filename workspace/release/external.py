@@ -44,7 +44,7 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import agreeing_word, count_noun
 
 from ..ingest.files import read_frame
-from ..ingest.sources import Source
+from ..ingest.sources import SourceFile
 from ..visible_text import plain_cell
 from .tables import names_of_levels
 
@@ -104,7 +104,7 @@ def _map_labels_to_codes(values: pd.Series, variable: Variable, place: str) -> p
     return texts.map(lambda text: next(iter(meant.get(str(text), {text}))), na_action="ignore")
 
 
-def read_external(source: Source, recipe: Recipe, data: Microdata) -> Microdata:
+def read_external(source: SourceFile, recipe: Recipe, data: Microdata) -> Microdata:
     """Read a released file as the recipe's ``[release]`` describes it, its records in the order of the original ``data``.
 
     Where records are linked and some were suppressed it has the class of each original record. Raises BadInput.
@@ -127,7 +127,7 @@ def read_external(source: Source, recipe: Recipe, data: Microdata) -> Microdata:
     return restore_original_values(table, None, data, recipe, place, UNWRITTEN)
 
 
-def _read_with_labels(source: Source, recipe: Recipe, data: Microdata) -> tuple[pd.DataFrame, Flags]:
+def _read_with_labels(source: SourceFile, recipe: Recipe, data: Microdata) -> tuple[pd.DataFrame, Flags]:
     """Return the file's frame with labels as text, and which of its records (n,) are suppressed."""
     schema = _schema_with_levels(recipe, data)
     frame = replace_labels_by_codes(read_frame(source, schema), schema)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from ..ingest.file_formats import format_called, format_of_name, formats
+from ..ingest.file_formats import all_formats, format_by_name, format_of_suffix
 
 DatasetForm = str
 """The name of a format, such as "csv"."""
 
 
 def writable_forms() -> tuple[DatasetForm, ...]:
-    return tuple(one.name for one in formats() if one.write is not None)
+    return tuple(one.name for one in all_formats() if one.write is not None)
 
 
 def keeps_codes(form: DatasetForm) -> bool:
     """Return whether released levels are codes, with their labels, and kinds of missing value are kept."""
-    return format_called(form).keeps_codes
+    return format_by_name(form).keeps_codes
 
 
 def form_for_file(file: str) -> DatasetForm:
     """Return the form for data that came in a file of this name; CSV for all text."""
-    found = format_of_name(file)
+    found = format_of_suffix(file)
     return found.name if found.write is not None else found.released_as or "csv"

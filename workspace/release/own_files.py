@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import StrangeFile
 from ..plain_files import read_plain
-from ..store.release_folders import MANIFEST
+from ..store.release_folders import MANIFEST_FILE
 
 MOST_BYTES = 16 << 20
 
@@ -26,7 +26,7 @@ def order_in_manifests(files: Sequence[str]) -> str:
 
 def _order_in_manifest(file: Path) -> str:
     try:
-        manifest: Any = json.loads(read_plain(file.parent / MANIFEST, MOST_BYTES))
+        manifest: Any = json.loads(read_plain(file.parent / MANIFEST_FILE, MOST_BYTES))
         lines = {line["name"]: line["sha256"] for line in manifest["files"]}
         if file.name not in lines:
             return ""

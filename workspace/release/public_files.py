@@ -24,9 +24,9 @@ import pyarrow as pa
 from sfumato.engine.methods.run import Randomness
 
 from ..gate.contents import ReleasePlan
-from ..ingest.file_formats import format_called
+from ..ingest.file_formats import format_by_name
 from ..policy.disclosure import DisclosureRules
-from ..store.tables import KIND_OF
+from ..store.tables import KIND_COLUMN_PREFIX
 from .dossier import ReleaseDossier
 from .forms import DatasetForm, keeps_codes
 from .tables import codebook_csv, dataset_bytes, released_levels
@@ -36,8 +36,10 @@ KindCounts = Mapping[str, Mapping[str, int]]
 
 def confidential_missing_kinds(confidential: pa.Table) -> pd.DataFrame:
     """Return the kind of each missing value of the confidential table (n, k), of the variables that have kinds; None elsewhere."""
-    named = [name for name in confidential.column_names if name.startswith(KIND_OF)]
-    columns = {name.removeprefix(KIND_OF): confidential.column(name).to_pandas().astype("object") for name in named}
+    named = [name for name in confidential.column_names if name.startswith(KIND_COLUMN_PREFIX)]
+    columns = {
+        name.removeprefix(KIND_COLUMN_PREFIX): confidential.column(name).to_pandas().astype("object") for name in named
+    }
     return pd.DataFrame(columns)
 
 
@@ -99,7 +101,7 @@ def dataset_file_names(plan: ReleasePlan, form: DatasetForm) -> tuple[str, ...]:
     """Return ``dataset-SYNTHETIC-01.csv`` and so on; ANONYMISED where records were changed and not drawn."""
     digits = max(2, len(str(plan.datasets)))
     kind = plan.run.recipe.origin.upper()
-    suffix = format_called(form).suffix
+    suffix = format_by_name(form).suffix
     return tuple(f"dataset-{kind}-{draw:0{digits}}.{suffix}" for draw in range(1, plan.datasets + 1))
 
 

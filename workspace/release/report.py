@@ -14,21 +14,21 @@ from ..gate.answer import ReleaseAnswer, answer_for_run
 from ..gate.checks import ExaminedRelease
 from ..gate.contents import plan_release
 from ..gate.public_figure_checks import public_figures_of_release
-from ..jobs.runs import published_tables
+from ..jobs.runs import published_figure_tables
 from ..plots.figure import Figure
 from ..policy.policy import read_policy_of_workspace
 from ..reporting.document import Document
-from ..reporting.page import ReportedRun, report
-from ..reporting.release_summary import Decision
-from ..reporting.user_guide import PublicRelease, user_guide
-from ..store.artefacts import control_records, traces_of
-from ..store.redraw_counts import redraws_of
-from ..store.runs import Run, done_together, find_run, names_of, records_of
+from ..reporting.page import ReportedRun, report_document
+from ..reporting.release_summary import ReleaseDecision
+from ..reporting.user_guide import PublicRelease, user_guide_document
+from ..store.artefacts import count_control_records, read_traces
+from ..store.redraw_counts import read_redraws
+from ..store.runs import StoredRun, count_confidential_records, find_run, finished_with_companions, release_names
 from ..store.workspace import Workspace
 from ..upkeep.integrity import verify_run
-from ..views.beliefs import belief_measures, beliefs_of
-from ..views.figures import figures_of
-from ..views.results import diagnostics_of, result_rows, verdicts_of
+from ..views.beliefs import belief_measures, read_beliefs
+from ..views.figures import draw_run_figures
+from ..views.results import read_diagnostics, read_result_rows, read_verdicts
 from .users import make_public_release, privacy_promise_of_run
 
 
@@ -37,7 +37,7 @@ def make_report(
     run_id: int | str,
     *,
     traces: bool = False,
-    decision: Decision | None = None,
+    decision: ReleaseDecision | None = None,
     figures: Sequence[Figure] | None = None,
     answer: ReleaseAnswer | None = None,
 ) -> Document:
@@ -48,26 +48,34 @@ def make_report(
     ``figures`` are its figures where they were drawn before, and ``answer`` says whether it may leave, with its waivers. Without one the
     gate examines the run.
     """
-    runs = done_together(workspace, run_id)
+    runs = finished_with_companions(workspace, run_id)
     for run in runs:
         verify_run(workspace, run.id, strict=True)
     reported = [
-        _reported_run(workspace, run, name, traces=traces) for run, name in zip(runs, names_of(runs), strict=True)
+        _reported_run(workspace, run, name, traces=traces) for run, name in zip(runs, release_names(runs), strict=True)
     ]
-    drawn = figures_of(workspace, runs) if figures is None else figures
+    drawn = draw_run_figures(workspace, runs) if figures is None else figures
     answer = answer or answer_for_run(workspace, runs[0].id)
-    return report(reported, drawn, published_tables(workspace, runs), decision, () if answer is None else answer.lines)
+    return report_document(
+        reported, drawn, published_figure_tables(workspace, runs), decision, () if answer is None else answer.lines
+    )
 
 
 def read_public_release(workspace: Workspace, run_id: int | str) -> PublicRelease:
     """Return what the public may know of a run, by the workspace's policy. Raises NotFound, NotReady and BadInput."""
     plan, policy = plan_release(workspace, run_id), read_policy_of_workspace(workspace.directory)
-    original = workspace.dataset(plan.run.dataset_id)
-    rows = result_rows(workspace, plan.run.id)
-    privacy = privacy_promise_of_run(plan.run.recipe, workspace.read(original), rows, secret=not plan.run.key_public)
+    original = workspace.find_dataset(plan.run.dataset_id)
+    rows = read_result_rows(workspace, plan.run.id)
+    privacy = privacy_promise_of_run(
+        plan.run.recipe, workspace.read_stored_dataset(original), rows, secret=not plan.run.key_public
+    )
     figures = public_figures_of_release(ExaminedRelease(workspace, plan, policy))
     return make_public_release(
-        plan, policy.disclosure_rules, figures, lambda draw: workspace.tables.read(plan.tables[draw]), privacy
+        plan,
+        policy.disclosure_rules,
+        figures,
+        lambda draw: workspace.tables.read_stored_table(plan.tables[draw]),
+        privacy,
     )
 
 
@@ -76,26 +84,26 @@ def report_page(
     run_id: int | str,
     *,
     traces: bool = False,
-    decision: Decision | None = None,
+    decision: ReleaseDecision | None = None,
     answer: ReleaseAnswer | None = None,
 ) -> str:
     """Return the report of ``make_report`` as one HTML page."""
-    return make_report(workspace, run_id, traces=traces, decision=decision, answer=answer).html()
+    return make_report(workspace, run_id, traces=traces, decision=decision, answer=answer).to_html()
 
 
 def make_public_report(workspace: Workspace, run_id: int | str) -> Document:
     """Make the document for users of a run's datasets, with public figures. Raises what ``read_public_release`` raises."""
     release, run = read_public_release(workspace, run_id), find_run(workspace, run_id)
-    return user_guide(release, figures_of(workspace, [run], public=True))
+    return user_guide_document(release, draw_run_figures(workspace, [run], public=True))
 
 
-def _reported_run(workspace: Workspace, run: Run, name: str, *, traces: bool) -> ReportedRun:
-    dataset = workspace.dataset(run.dataset_id)
+def _reported_run(workspace: Workspace, run: StoredRun, name: str, *, traces: bool) -> ReportedRun:
+    dataset = workspace.find_dataset(run.dataset_id)
     return ReportedRun(
         id=run.id,
         name=name,
         title=run.title,
-        called=run.name,
+        label=run.name,
         note=run.note,
         recipe=run.recipe,
         recipe_toml=run.recipe_toml,
@@ -107,15 +115,15 @@ def _reported_run(workspace: Workspace, run: Run, name: str, *, traces: bool) ->
         seconds=run.seconds,
         file=dataset.name,
         file_sha256=dataset.source_sha256,
-        records=records_of(workspace, run),
+        records=count_confidential_records(workspace, run),
         dropped=dataset.dropped,
-        controls=control_records(workspace, run.id),
-        redraws=redraws_of(workspace, run.id),
-        rows=[row for row in result_rows(workspace, run.id) if row.draw is None],
-        verdicts=verdicts_of(workspace, run.id),
-        diagnostics=diagnostics_of(workspace, run.id),
-        traces={model.target: model.trace for model in traces_of(workspace, run.id)} if traces else None,
-        beliefs=[beliefs_of(workspace, run.id, one) for one in belief_measures(workspace, run.id)],
+        controls=count_control_records(workspace, run.id),
+        redraws=read_redraws(workspace, run.id),
+        rows=[row for row in read_result_rows(workspace, run.id) if row.draw is None],
+        verdicts=read_verdicts(workspace, run.id),
+        diagnostics=read_diagnostics(workspace, run.id),
+        traces={model.target: model.trace for model in read_traces(workspace, run.id)} if traces else None,
+        beliefs=[read_beliefs(workspace, run.id, one) for one in belief_measures(workspace, run.id)],
     )
 
 
@@ -148,10 +156,10 @@ def write_report(
     if path.exists() and not force:
         raise BadInput("-o", f'"{path}" exists; name another file, or add --force to replace it')
     made = make_public_report(workspace, run_id) if public else make_report(workspace, run_id, traces=True)
-    page = (made.markdown() if path.suffix == ".md" else made.html()).encode()
+    page = (made.to_markdown() if path.suffix == ".md" else made.to_html()).encode()
     _write_atomically(path, page)
     subject = f"run {find_run(workspace, run_id).id}"
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         append_act(
             connection,
             AuditAct.REPORT_WRITTEN,

@@ -14,8 +14,8 @@ import pyarrow as pa
 from sfumato.engine.data.schema import Kind, Schema, Variable
 
 from ..errors import NotReleased
-from ..ingest.file_formats import Outgoing, format_called
-from ..store.tables import KIND_OF
+from ..ingest.file_formats import OutputTable, format_by_name
+from ..store.tables import KIND_COLUMN_PREFIX
 from ..visible_text import leading_cell, plain_cell
 from .forms import DatasetForm
 
@@ -72,7 +72,7 @@ def dataset_bytes(
     ``kinds`` (n, k) of missing values, of which those ``named`` may be declared. Raises NotReleased where the form has no room for what
     there is.
     """
-    written = format_called(form)
+    written = format_by_name(form)
     if written.write is None:
         raise NotReleased(f"{written.kind} file cannot be written; choose another --format")
     variables = {variable.name: variable for variable in schema}
@@ -80,9 +80,9 @@ def dataset_bytes(
     levels = released_levels([table], left_out) if levels is None else levels
     frame = table.select(names).to_pandas()
     kinds = pd.DataFrame(index=frame.index) if kinds is None else kinds
-    frame = frame.assign(**{f"{KIND_OF}{name}": kinds[name] for name in kinds})
+    frame = frame.assign(**{f"{KIND_COLUMN_PREFIX}{name}": kinds[name] for name in kinds})
     frame = frame if rng is None else _shuffle_rows(frame, rng)
-    told = frame[[f"{KIND_OF}{name}" for name in kinds]].set_axis(list(kinds), axis=1)
+    told = frame[[f"{KIND_COLUMN_PREFIX}{name}" for name in kinds]].set_axis(list(kinds), axis=1)
     frame = frame[names]
     if not written.keeps_codes:
         frame = frame.assign(
@@ -92,7 +92,7 @@ def dataset_bytes(
             name: _rename_levels(frame[name], names_of_levels(variables[name], levels.get(name, ()))) for name in names
         }
         frame = frame.assign(**called)
-    return written.write(Outgoing(frame, variables, levels, told, named or {}, note))
+    return written.write(OutputTable(frame, variables, levels, told, named or {}, note))
 
 
 def _shuffle_rows(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:

@@ -22,10 +22,10 @@ from sfumato.engine.recipe.recipe import Recipe
 
 from ..gate.contents import ReleasePlan
 from ..policy.disclosure import DisclosureRules, PublicFigure
-from ..reporting.privacy_promise import PrivacyPromise, SampleCost, promise
-from ..reporting.results import output_of
+from ..reporting.privacy_promise import PrivacyPromise, SampleCost, promise_sentences
+from ..reporting.results import row_output
 from ..reporting.user_guide import PublicRelease
-from ..reporting.words import DIRECTIONS, settings_text
+from ..reporting.words import DIRECTION_TEXTS, settings_text
 from ..reporting.worked_example import BoundedMean, CombinedMean, bounded_mean, combined_mean
 from ..visible_text import plain_cell
 
@@ -118,16 +118,16 @@ def public_results(release: PublicRelease) -> dict[str, Any]:
     """Return the object that ``results --public --json`` writes: no run, no hash, no seed; the figures that may be released."""
     rules = asdict(release.rules)
     return {
-        "disclosure": release.disclosure,
+        "disclosure": release.disclosure_text,
         "kind": release.recipe.origin,
-        "datasets": release.datasets,
-        "records": release.records,
-        "replaced": list(release.replaced),
-        "kept": list(release.kept),
+        "datasets": release.n_datasets,
+        "records": release.n_records,
+        "replaced": list(release.replaced_variables),
+        "kept": list(release.kept_variables),
         **({"recode": release.recipe.public_rules} if release.recipe.public_rules else {}),
         "rules": rules,
         **({} if release.privacy is None else {"privacy": privacy_table(release.privacy)}),
-        "rows": [to_labelled_json(row) for row in release.rows],
+        "rows": [to_labelled_json(row) for row in release.figure_rows],
     }
 
 
@@ -135,14 +135,14 @@ def privacy_table(privacy: PrivacyPromise) -> dict[str, Any]:
     """Return the promise as JSON has it; ``epsilon`` is left out where there is none."""
     costs = {
         "epsilon": privacy.epsilon,
-        "epsilon_substitution": privacy.substitution,
+        "epsilon_substitution": privacy.substitution_epsilon,
         "delta": privacy.delta if privacy.epsilon is not None and privacy.delta else None,
     }
     return {
         **{name: value for name, value in costs.items() if value is not None},
         "samples": [asdict(one) for one in privacy.samples],
         "not_covered": list(privacy.reasons),
-        "said": promise(privacy),
+        "said": promise_sentences(privacy),
     }
 
 
@@ -151,9 +151,9 @@ def utility_csv(release: PublicRelease) -> bytes:
     text = StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(HEADS)
-    for row in release.rows:
-        output = output_of(row)
-        told = (output.meaning, DIRECTIONS[output.goal]) if output else ("", "")
+    for row in release.figure_rows:
+        output = row_output(row)
+        told = (output.meaning, DIRECTION_TEXTS[output.goal]) if output else ("", "")
         words = (row.key, row.target, settings_text(row.params), row.dataset)
         numbers = ("" if one is None else f"{one:.12g}" for one in (row.value, row.lower, row.upper, row.baseline))
         lines.writerow([*map(plain_cell, words), *numbers, *map(plain_cell, reversed(told))])

@@ -22,9 +22,9 @@ from ..errors import NotReady, StrangeFile
 from ..gate.contents import OTHER_PACKAGE, plan_release
 from ..plain_files import is_hash, open_plain, read_plain, strange_kind
 from ..policy.policy import Policy, read_policy_of_workspace
-from ..store.keys import key_of_run
-from ..store.release_folders import INTERNAL, MANIFEST, PUBLIC_FILES
-from ..store.runs import Run, RunState, find_run
+from ..store.keys import run_key
+from ..store.release_folders import INTERNAL_FOLDER, MANIFEST_FILE, PUBLIC_FOLDER
+from ..store.runs import RunState, StoredRun, find_run
 from ..store.workspace import Workspace
 from .commitment import IN_MANIFEST, NO_COMMITMENT, commitment_of_run
 
@@ -62,12 +62,12 @@ def verify_release(directory: Path) -> VerifiedFolder:
     ]
     if len(packages) == 2:
         wrong += _entries_of_no_package(directory)
-        found = hashlib.sha256(_read_manifest_bytes(packages[PUBLIC_FILES] / MANIFEST)).hexdigest()
-        if manifests[INTERNAL].get(OTHER_PACKAGE) != found:
+        found = hashlib.sha256(_read_manifest_bytes(packages[PUBLIC_FOLDER] / MANIFEST_FILE)).hexdigest()
+        if manifests[INTERNAL_FOLDER].get(OTHER_PACKAGE) != found:
             wrong.append("the internal manifest is of another public one")
     files = sum(len(manifest["files"]) for manifest in manifests.values())
     return VerifiedFolder(
-        directory, tuple(packages), files, tuple(wrong), manifests.get(PUBLIC_FILES), manifests.get(INTERNAL)
+        directory, tuple(packages), files, tuple(wrong), manifests.get(PUBLIC_FOLDER), manifests.get(INTERNAL_FOLDER)
     )
 
 
@@ -77,15 +77,15 @@ def _find_packages(directory: Path) -> dict[str, Path]:
         raise BadInput("DIR", f'"{directory}" is no directory; name the one that sfumato release wrote')
     found = {
         name: directory / name
-        for name in (PUBLIC_FILES, INTERNAL)
+        for name in (PUBLIC_FOLDER, INTERNAL_FOLDER)
         if (directory / name).is_dir() and not (directory / name).is_symlink()
     }
     if found:
         return found
-    if os.path.lexists(directory / MANIFEST):
+    if os.path.lexists(directory / MANIFEST_FILE):
         alone = _read_manifest(directory, "")
-        return {INTERNAL if OTHER_PACKAGE in alone else PUBLIC_FILES: directory}
-    raise BadInput("DIR", f'"{directory}" is no release: it has neither public/ nor internal/, nor a {MANIFEST}')
+        return {INTERNAL_FOLDER if OTHER_PACKAGE in alone else PUBLIC_FOLDER: directory}
+    raise BadInput("DIR", f'"{directory}" is no release: it has neither public/ nor internal/, nor a {MANIFEST_FILE}')
 
 
 def _package_prefix(directory: Path, package: Path) -> str:
@@ -103,7 +103,7 @@ def _read_manifest_bytes(path: Path) -> bytes:
 
 def _read_manifest(package: Path, name: str) -> dict[str, Any]:
     """Read a package's manifest with the ``files`` that it names. Raises BadInput."""
-    path = package / MANIFEST
+    path = package / MANIFEST_FILE
     content = _read_manifest_bytes(path)
     try:
         table = json.loads(content)
@@ -130,7 +130,7 @@ def _package_problems(package: Path, prefix: str, manifest: Mapping[str, Any]) -
     for name, kind in sorted(there.items()):
         if kind:
             yield f"{prefix}{name}: is {kind}, not a file of the release"
-        elif name not in named and name != MANIFEST:
+        elif name not in named and name != MANIFEST_FILE:
             yield f"{prefix}{name}: not in the manifest"
 
 
@@ -157,7 +157,7 @@ def _entries_of_no_package(directory: Path) -> list[str]:
     return sorted(
         f"{path.name}: belongs to no package"
         for path in directory.iterdir()
-        if path.name not in (PUBLIC_FILES, INTERNAL)
+        if path.name not in (PUBLIC_FOLDER, INTERNAL_FOLDER)
     )
 
 
@@ -169,7 +169,7 @@ class ReleaseOrigin:
     message: the same in words, or why it cannot be shown
     """
 
-    run: Run | None
+    run: StoredRun | None
     message: str
 
 
@@ -199,13 +199,13 @@ def find_origin(workspace: Workspace, verified: VerifiedFolder) -> ReleaseOrigin
 
 
 def _has_commitment_of(
-    workspace: Workspace, run: Run, manifest: Mapping[str, Any], value: str, policies: list[str]
+    workspace: Workspace, run: StoredRun, manifest: Mapping[str, Any], value: str, policies: list[str]
 ) -> bool:
     try:
         plan = plan_release(workspace, run.id)
     except NotReady:
         return False
-    key, dataset = key_of_run(workspace.directory, run.key_fingerprint), workspace.dataset(run.dataset_id)
+    key, dataset = run_key(workspace.directory, run.key_fingerprint), workspace.find_dataset(run.dataset_id)
     bound = [
         commitment_of_run(run, dataset, plan.tables, policy, plan.weights_sha256, plan.controls_sha256)
         for policy in policies

@@ -1,4 +1,4 @@
-"""People whom an audit asked about: how far each stands out, as a strip, and what gives the person away, in words. Record numbers, never values."""
+"""People whom an audit by shadow releases has attacked: how far each stands out, and what gives the person away. Record numbers, never values."""
 
 from __future__ import annotations
 
@@ -9,46 +9,56 @@ from sfumato.engine.methods.labels import sentence_of
 from sfumato.engine.methods.registry import method_by_key, output_by_key
 from sfumato.engine.methods.rows import Row
 
-from .words import interval, number
+from .words import interval_text, number
 
-CELLS = 21
+STRIP_CELLS = 21
 """Of a strip from 0 to 1, with 1/2 in the middle."""
 MOST_TARGETS, MOST_REASONS = 12, 5
 
 
 @dataclass(frozen=True, slots=True)
 class AuditedRecord:
-    """A record, its number from 1, with the ``area`` by which releases with and without it are distinguished, limits that hold for all targets at once, and
-    features by their weight in the classifier, the largest first: above 0 where more of it speaks for the record.
+    """One target of an audit by shadow releases.
+
+    record: its number, from 1
+    auc: area under the curve by which releases with and without the record are distinguished
+    lower, upper: limits of the area that hold for all targets at once
+    feature_weights: features of the release and their weights in the classifier, the largest first; above 0 where more of a feature
+        speaks for the record
     """
 
     record: int
-    area: float
+    auc: float
     lower: float
     upper: float
-    weights: tuple[tuple[str, float], ...]
+    feature_weights: tuple[tuple[str, float], ...]
 
     @property
-    def given_away(self) -> bool:
-        """Whether the area is above 1/2 beyond chance."""
+    def is_given_away(self) -> bool:
+        """Return whether the area is above 1/2 beyond chance."""
         return self.lower > 0.5
 
 
-def strip(one: AuditedRecord) -> str:
-    """The interval on a line from 0 to 1: ``·`` outside it, ``│`` at 1/2, ``●`` the area."""
-    places = [min(CELLS - 1, max(0, round(value * (CELLS - 1)))) for value in (one.lower, one.upper, 0.5, one.area)]
-    cells = ["━" if places[0] <= k <= places[1] else "·" for k in range(CELLS)]
+def interval_strip(one: AuditedRecord) -> str:
+    """Draw the interval on a line from 0 to 1: ``·`` outside it, ``│`` at 1/2, ``●`` the area."""
+    places = [
+        min(STRIP_CELLS - 1, max(0, round(value * (STRIP_CELLS - 1)))) for value in (one.lower, one.upper, 0.5, one.auc)
+    ]
+    cells = ["━" if places[0] <= k <= places[1] else "·" for k in range(STRIP_CELLS)]
     cells[places[2]], cells[places[3]] = "│", "●"
     return "".join(cells)
 
 
-def area_text(one: AuditedRecord) -> str:
-    """``0.91 (0.78 .. 1)``."""
-    return f"{number(one.area)} ({interval(one.lower, one.upper)})"
+def auc_text(one: AuditedRecord) -> str:
+    """Return the area and its interval: ``0.91 (0.78 .. 1)``."""
+    return f"{number(one.auc)} ({interval_text(one.lower, one.upper)})"
 
 
-def given_away_lines(rows: Iterable[Row]) -> list[str]:
-    """In people, what audits by shadow releases found: a sentence for each use and kind of people, or that it was not computed. Empty without an audit."""
+def audit_sentences(rows: Iterable[Row]) -> list[str]:
+    """Return a sentence for each use and kind of people: how many an audit by shadow releases found, or that it was not computed.
+
+    Empty without an audit.
+    """
     found = []
     for row in rows:
         method = method_by_key(row.method_key)
@@ -60,49 +70,49 @@ def given_away_lines(rows: Iterable[Row]) -> list[str]:
         said = sentence_of(row)
         if row.value is not None:
             asked = row.reason.partition(";")[0]
-            between = f"95 % interval {interval(row.lower, row.upper)}"
+            between = f"95 % interval {interval_text(row.lower, row.upper)}"
             said = f"{said.removesuffix('.')}, of {asked}; {between}."
         found.append(said)
     return found
 
 
-def strip_facts(targets: Sequence[AuditedRecord]) -> list[tuple[str, str]]:
-    """A strip for each of the targets that stand out most."""
-    away = sum(one.given_away for one in targets)
+def audited_strip_facts(targets: Sequence[AuditedRecord]) -> list[tuple[str, str]]:
+    """Return a strip for each of the targets that stand out most."""
+    away = sum(one.is_given_away for one in targets)
     facts = (
         [("people", f"{away} of {len(targets)} people asked about are given away (interval above 0.5)")]
         if targets
         else []
     )
-    facts += [(f"record {one.record:,}", f"{strip(one)} {area_text(one)}") for one in targets[:MOST_TARGETS]]
+    facts += [(f"record {one.record:,}", f"{interval_strip(one)} {auc_text(one)}") for one in targets[:MOST_TARGETS]]
     if len(targets) > MOST_TARGETS:
         facts.append(("", f"and {len(targets) - MOST_TARGETS} more, in Records"))
     return facts
 
 
-def reasons(one: AuditedRecord) -> list[str]:
-    """What gives the person away: the features of the largest weights, in words, each with its share of all weights."""
-    whole = sum(abs(weight) for _, weight in one.weights) or 1.0
+def give_away_reasons(one: AuditedRecord) -> list[str]:
+    """Return what gives the person away: the features of the largest weights, in words, each with its share of all weights."""
+    whole = sum(abs(weight) for _, weight in one.feature_weights) or 1.0
     return [
-        f"{_more(feature, weight)} ({abs(weight) / whole:.0%} of the weight)"
-        for feature, weight in one.weights[:MOST_REASONS]
+        f"{_feature_text(feature, weight)} ({abs(weight) / whole:.0%} of the weight)"
+        for feature, weight in one.feature_weights[:MOST_REASONS]
     ]
 
 
-def _more(feature: str, weight: float) -> str:
+def _feature_text(feature: str, weight: float) -> str:
     distance = "distance" in feature
     if distance:
         return f"{'smaller' if weight < 0 else 'larger'} {feature}"
     return f"{'more' if weight > 0 else 'fewer'} {feature}"
 
 
-def why_facts(one: AuditedRecord, levers: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Everything about one target: the area, what gives the person away, what to change."""
+def audited_record_facts(one: AuditedRecord, levers: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """Return everything about one target: the area, what gives the person away, what to change."""
     said = (
         "given away: the interval is above 0.5"
-        if one.given_away
+        if one.is_given_away
         else "not distinguished beyond chance: the interval contains 0.5"
     )
-    facts = [("AUC", f"{strip(one)} {area_text(one)}"), ("result", said)]
-    facts += [("what gives away" if not k else "", reason) for k, reason in enumerate(reasons(one))]
+    facts = [("AUC", f"{interval_strip(one)} {auc_text(one)}"), ("result", said)]
+    facts += [("what gives away" if not k else "", reason) for k, reason in enumerate(give_away_reasons(one))]
     return [*facts, *(("what to change" if not k else "", lever) for k, lever in enumerate(levers))]

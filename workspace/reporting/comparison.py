@@ -1,4 +1,4 @@
-"""Two runs side by side as tables: every number of both releases, what only one run has, and the verdicts."""
+"""Two runs side by side as tables: the numbers of both releases, the numbers of one run only, and the verdicts."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from sfumato.engine.methods.labels import labels_of, measure_name
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import agreeing_word, count_noun
 
-from .tables import Cell, Column, Table, outcome_cell
+from .tables import DisplayCell, DisplayColumn, DisplayTable, outcome_cell
 from .words import (
-    FAMILIES,
-    NOTHING,
-    Apart,
-    interval,
+    FAMILY_HEADINGS,
+    NO_SETTINGS,
+    SettingsByMethod,
+    full_row_name,
+    interval_text,
     limit_quantity,
     limit_text,
-    method_of,
+    method_key_of_measure,
     number,
     observed_text,
     params_text,
-    shortened,
-    whole_name,
+    shorten_names,
 )
 
-Runs = tuple[int, int]
+RunNumbers = tuple[int, int]
 NOTE = (
     "The difference is the second run's value minus the first's. Its interval is Welch's 95 % Monte Carlo interval over the\n"
     "datasets that each run drew, for each number by itself; where it covers 0 the runs are not distinguishable."
 )
 
 
-def outcome(row: ComparedNumber, runs: Runs) -> str:
-    """``> run 5 better``: a sign and words, so that colour is never needed to tell."""
+def difference_outcome(row: ComparedNumber, runs: RunNumbers) -> str:
+    """Return which run is better, with a sign: ``> run 5 better``; no colour is needed to tell outcomes apart."""
     if row.difference is None:
         return "? not computed"
     if row.difference == 0:
@@ -49,21 +49,21 @@ def outcome(row: ComparedNumber, runs: Runs) -> str:
     return f"{sign} run {run} better{unsure}"
 
 
-def brief_outcome(row: ComparedNumber, runs: Runs) -> str:
-    """``> run 5``, or the sign alone: ``outcome`` where there is little room, next to a tally that has the words."""
-    said = outcome(row, runs)
+def brief_difference_outcome(row: ComparedNumber, runs: RunNumbers) -> str:
+    """Return ``> run 5``, or the sign alone, for narrow columns beside a tally that has the words."""
+    said = difference_outcome(row, runs)
     return said.partition(" better")[0] if said[0] in "<>" else said[0]
 
 
-def tally(rows: Iterable[ComparedNumber], runs: Runs) -> str:
-    """``24 numbers: 9 > run 5 better, 10 ~ not distinguishable``, the most frequent first."""
-    counts = Counter(outcome(row, runs) for row in rows)
+def outcome_counts_text(rows: Iterable[ComparedNumber], runs: RunNumbers) -> str:
+    """Return ``24 numbers: 9 > run 5 better, 10 ~ not distinguishable``, the most frequent outcome first."""
+    counts = Counter(difference_outcome(row, runs) for row in rows)
     parts = [f"{count} {words}" for words, count in counts.most_common()]
     return f"{counts.total()} numbers: {', '.join(parts)}" if parts else "The runs have no number in common"
 
 
-def verdict_tally(rows: Sequence[ComparedVerdict]) -> str:
-    """``6 thresholds: 5 have the same verdict in both runs, 1 has another in each``, and those that one run alone has."""
+def verdict_counts_text(rows: Sequence[ComparedVerdict]) -> str:
+    """Return ``6 thresholds: 5 have the same verdict in both runs, 1 has another in each``, and how many one run alone has."""
     both = [(row.first.outcome, row.second.outcome) for row in rows if row.first is not None and row.second is not None]
     alike = sum(first == second for first, second in both)
     counts = [
@@ -75,143 +75,167 @@ def verdict_tally(rows: Sequence[ComparedVerdict]) -> str:
     return f"{count_noun(len(rows), 'threshold')}: {', '.join(parts)}" if parts else "Neither run has thresholds"
 
 
-def difference_text(runs: Runs) -> str:
-    """``run 5 - run 3``: which difference is meant."""
+def difference_heading(runs: RunNumbers) -> str:
+    """Return ``run 5 - run 3``: the direction of the difference."""
     return f"run {runs[1]} - run {runs[0]}"
 
 
-def number_columns(runs: Runs) -> tuple[Column, ...]:
-    """The columns of compared numbers; ``page`` ones have no room beside the others."""
+def compared_number_columns(runs: RunNumbers) -> tuple[DisplayColumn, ...]:
+    """Return the columns of compared numbers; page-only columns have no room on a line of text."""
     return (
-        Column("name", "number", 28, grows=1),
-        Column("confidential", "confidential", 12, "right", spare=2),
-        *(Column(f"run {run}", f"run {run}", 9, "right") for run in runs),
-        Column("difference", difference_text(runs), max(10, len(difference_text(runs))), "right", spare=3),
-        Column("interval", "95 % interval", 21, spare=1),
-        Column("better", "better", 22),
+        DisplayColumn("name", "number", 28, grow_order=1),
+        DisplayColumn("confidential", "confidential", 12, "right", drop_order=2),
+        *(DisplayColumn(f"run {run}", f"run {run}", 9, "right") for run in runs),
+        DisplayColumn(
+            "difference", difference_heading(runs), max(10, len(difference_heading(runs))), "right", drop_order=3
+        ),
+        DisplayColumn("interval", "95 % interval", 21, drop_order=1),
+        DisplayColumn("better", "better", 22),
     )
 
 
-def number_cells(row: ComparedNumber, runs: Runs, name: str = "") -> tuple[str, ...]:
-    """A compared number's cells by column; ``name`` is that of ``names_in``."""
+def compared_number_cells(row: ComparedNumber, runs: RunNumbers, name: str = "") -> tuple[str, ...]:
+    """Return the cells of a compared number by column; ``name`` comes from ``shortened_row_names``."""
     return (
         name,
-        confidential_text(row),
+        confidential_values_text(row),
         *(number(side.value if side else None) for side in (row.first, row.second)),
         number(row.difference),
-        interval(row.lower, row.upper),
-        outcome(row, runs),
+        interval_text(row.lower, row.upper),
+        difference_outcome(row, runs),
     )
 
 
-def compared_table(title: str, rows: Sequence[ComparedNumber], runs: Runs, apart: Apart = NOTHING) -> Table:
-    """One line a number, with its baselines and parameters; what every line would say of these stands beside the title."""
-    named = [params_text(row.params, apart.get(method_of(row.key), {})) for row in rows]
+def comparison_table(
+    title: str, rows: Sequence[ComparedNumber], runs: RunNumbers, apart: SettingsByMethod = NO_SETTINGS
+) -> DisplayTable:
+    """Return one line a number, with its baselines and parameters; what is equal on all lines stands in the title."""
+    named = [params_text(row.params, apart.get(method_key_of_measure(row.key), {})) for row in rows]
     shared = named[0] if len(set(named)) == 1 else ""
-    shown = [column for column in number_columns(runs) if column.name != "name"]
-    head = (Column("measure", "measure"), Column("target", "variable"), Column("level", "level", align="right"))
+    shown = [column for column in compared_number_columns(runs) if column.name != "name"]
+    head = (
+        DisplayColumn("measure", "measure"),
+        DisplayColumn("target", "variable"),
+        DisplayColumn("level", "level", align="right"),
+    )
     columns = (
-        *head, *shown[:3], Column("baseline", "baseline", align="right", spare=4), *shown[3:], Column("with", "with", spare=5),
+        *head, *shown[:3], DisplayColumn("baseline", "baseline", align="right", drop_order=4), *shown[3:], DisplayColumn("with", "with", drop_order=5),
     )  # fmt: skip
     lines = []
     for row, params in zip(rows, named, strict=True):
-        cells = number_cells(row, runs)[1:]
+        cells = compared_number_cells(row, runs)[1:]
         level = "" if row.level is None else number(row.level)
         said = "; ".join(filter(None, ("" if shared else params, row.reason)))
-        lines.append([measure_name(row.key), row.target, level, *cells[:3], _baselines(row), *cells[3:], said])
-    return Table(columns, lines, f"{title} ({shared})" if shared else title)
+        lines.append([measure_name(row.key), row.target, level, *cells[:3], _baselines_text(row), *cells[3:], said])
+    return DisplayTable(columns, lines, f"{title} ({shared})" if shared else title)
 
 
-def compared_tables(rows: Sequence[ComparedNumber], runs: Runs, apart: Apart = NOTHING) -> list[Table]:
-    """A table for every family that both runs have numbers of."""
-    found = [(title, [row for row in rows if row.key.startswith(f"{key}.")]) for key, title in FAMILIES.items()]
-    return [compared_table(title, own, runs, apart) for title, own in found if own]
+def comparison_tables(
+    rows: Sequence[ComparedNumber], runs: RunNumbers, apart: SettingsByMethod = NO_SETTINGS
+) -> list[DisplayTable]:
+    """Return a table for every family of which both runs have numbers."""
+    found = [(title, [row for row in rows if row.key.startswith(f"{key}.")]) for key, title in FAMILY_HEADINGS.items()]
+    return [comparison_table(title, own, runs, apart) for title, own in found if own]
 
 
-def confidential_text(row: ComparedNumber) -> str:
-    """The confidential data's own value; both where the runs do not agree on it."""
-    return _one_or_both(row, lambda side: side.confidential)
+def confidential_values_text(row: ComparedNumber) -> str:
+    """Return the value of the confidential data; both values where the runs do not agree."""
+    return _side_values_text(row, lambda side: side.confidential)
 
 
-def _baselines(row: ComparedNumber) -> str:
-    """The baselines where they are not the confidential value over again."""
-    return _one_or_both(row, lambda side: None if side.baseline == side.confidential else side.baseline)
+def _baselines_text(row: ComparedNumber) -> str:
+    """Return the baselines, unless they are equal to the confidential value."""
+    return _side_values_text(row, lambda side: None if side.baseline == side.confidential else side.baseline)
 
 
-def _one_or_both(row: ComparedNumber, of: Callable[[RunValue], float | None]) -> str:
+def _side_values_text(row: ComparedNumber, of: Callable[[RunValue], float | None]) -> str:
     values = [of(side) for side in (row.first, row.second) if side is not None]
     shown = [number(value) for value in values if value is not None]
     return " / ".join(dict.fromkeys(shown))
 
 
-def names_in(room: int, rows: Sequence[ComparedNumber | ComparedVerdict], apart: Apart = NOTHING) -> list[str]:
-    """A human name in ``room`` cells for every row of a list, no two alike: settings where rows differ in them, limits where those alone do."""
-    full = [replace(row, params={**apart.get(method_of(row.key), {}), **(row.params or {})}) for row in rows]
+def shortened_row_names(
+    room: int, rows: Sequence[ComparedNumber | ComparedVerdict], apart: SettingsByMethod = NO_SETTINGS
+) -> list[str]:
+    """Return a human name of at most ``room`` cells for each row, all different.
+
+    Settings are added where rows differ in them, limits where only these differ.
+    """
+    full = [
+        replace(row, params={**apart.get(method_key_of_measure(row.key), {}), **(row.params or {})}) for row in rows
+    ]
     names = labels_of(full)
     times = Counter(names)
     whole = [
-        f"{name} ({limits_text(row)})" if times[name] > 1 and isinstance(row, ComparedVerdict) else name
+        f"{name} ({compared_limits_text(row)})" if times[name] > 1 and isinstance(row, ComparedVerdict) else name
         for name, row in zip(names, rows, strict=True)
     ]
-    short = shortened(whole, room)
+    short = shorten_names(whole, room)
     return [short[name] for name in whole]
 
 
-ONLY = (
-    Column("run", "run", 4, "right"),
-    Column("name", "number", 40, grows=1),
-    Column("value", "value", 10, "right"),
+SINGLE_RUN_COLUMNS = (
+    DisplayColumn("run", "run", 4, "right"),
+    DisplayColumn("name", "number", 40, grow_order=1),
+    DisplayColumn("value", "value", 10, "right"),
 )
 
 
-def only_cells(row: ComparedNumber, place: int, run: int, apart: Apart = NOTHING) -> tuple[str, str, str]:
-    """What one run alone has, by column."""
-    return str(run), whole_name(row, apart), _value(row, place)
+def single_run_cells(
+    row: ComparedNumber, place: int, run: int, apart: SettingsByMethod = NO_SETTINGS
+) -> tuple[str, str, str]:
+    """Return the cells of a number that one run alone has, by column."""
+    return str(run), full_row_name(row, apart), _side_value_text(row, place)
 
 
-def only_lines(rows: Sequence[ComparedNumber], place: int, apart: Apart = NOTHING) -> list[str]:
-    """A line for every number that one run alone has."""
-    return [f"{whole_name(row, apart)} = {_value(row, place)}" for row in rows]
+def single_run_lines(rows: Sequence[ComparedNumber], place: int, apart: SettingsByMethod = NO_SETTINGS) -> list[str]:
+    """Return a line for every number that one run alone has."""
+    return [f"{full_row_name(row, apart)} = {_side_value_text(row, place)}" for row in rows]
 
 
-def _value(row: ComparedNumber, place: int) -> str:
+def _side_value_text(row: ComparedNumber, place: int) -> str:
     side = (row.first, row.second)[place]
     return number(side.value if side else None)
 
 
-def verdict_columns(runs: Runs) -> tuple[Column, ...]:
-    """The columns of compared verdicts."""
+def compared_verdict_columns(runs: RunNumbers) -> tuple[DisplayColumn, ...]:
+    """Return the columns of compared verdicts."""
     sides = [
-        (Column(f"run {run}", f"run {run}", 14), Column(f"{run} observed", "observed", 9, "right", spare=spare))
+        (
+            DisplayColumn(f"run {run}", f"run {run}", 14),
+            DisplayColumn(f"{run} observed", "observed", 9, "right", drop_order=spare),
+        )
         for spare, run in enumerate(runs, start=1)
     ]
-    head = (Column("name", "number", 26, grows=1), Column("limit", "limit", 18, spare=3))
+    head = (DisplayColumn("name", "number", 26, grow_order=1), DisplayColumn("limit", "limit", 18, drop_order=3))
     return *head, *sides[0], *sides[1]
 
 
-def verdict_cells(verdict: ComparedVerdict, name: str = "") -> tuple[Cell | str, ...]:
-    """A compared verdict's cells by column; ``name`` is that of ``names_in``."""
-    sides = [cell for side in (verdict.first, verdict.second) for cell in _side(side)]
-    return name, limits_text(verdict), *sides
+def compared_verdict_cells(verdict: ComparedVerdict, name: str = "") -> tuple[DisplayCell | str, ...]:
+    """Return the cells of a compared verdict by column; ``name`` comes from ``shortened_row_names``."""
+    sides = [cell for side in (verdict.first, verdict.second) for cell in _verdict_side_cells(side)]
+    return name, compared_limits_text(verdict), *sides
 
 
-def _side(verdict: Verdict | None) -> tuple[Cell | str, str]:
+def _verdict_side_cells(verdict: Verdict | None) -> tuple[DisplayCell | str, str]:
     if verdict is None:
         return "no threshold", ""
     return outcome_cell(verdict.outcome), observed_text(verdict)
 
 
-def verdicts_table(verdicts: Sequence[ComparedVerdict], runs: Runs, apart: Apart = NOTHING) -> Table:
-    """One line a threshold, the two runs' outcomes side by side."""
+def compared_verdicts_table(
+    verdicts: Sequence[ComparedVerdict], runs: RunNumbers, apart: SettingsByMethod = NO_SETTINGS
+) -> DisplayTable:
+    """Return one line a threshold, with the outcomes of the two runs side by side."""
     lines = []
     for verdict, name in zip(verdicts, labels_of(verdicts), strict=True):
-        _, *cells = verdict_cells(verdict)
-        lines.append([Cell(name, full=whole_name(verdict, apart)), *cells])
-    return Table(verdict_columns(runs), lines, "Verdicts")
+        _, *cells = compared_verdict_cells(verdict)
+        lines.append([DisplayCell(name, full_text=full_row_name(verdict, apart)), *cells])
+    return DisplayTable(compared_verdict_columns(runs), lines, "Verdicts")
 
 
-def limits_text(verdict: ComparedVerdict) -> str:
-    """The limit; both where the runs' limits differ."""
+def compared_limits_text(verdict: ComparedVerdict) -> str:
+    """Return the limit; both limits where the runs differ."""
     limits = dict.fromkeys(
         limit_quantity(verdict.bound, side.limit, verdict.value) for side in (verdict.first, verdict.second) if side
     )

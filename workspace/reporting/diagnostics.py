@@ -1,4 +1,4 @@
-"""How the models of a run fared: every statistic with its rule, and of each parameter whether it converged, in words."""
+"""How the models of a run converged: every statistic with its rule, and for each parameter whether it is within the usual limits."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from sfumato.engine.methods.results import Diagnostic
 from sfumato.engine.wording import count_noun
 
 from ..visible_text import replace_unprintable
-from .tables import Cell, Column, Table
-from .words import mark, number
+from .tables import DisplayCell, DisplayColumn, DisplayTable
+from .words import number, sign_for
 
-ALL = "all parameters"
+ALL_PARAMETERS = "all parameters"
 """What speaks of a whole model stands under this name."""
 LARGEST_R_HAT, SMALLEST_SIZE, LARGEST_K = 1.01, 400.0, 0.7
 _STATISTICS = {
@@ -22,18 +22,21 @@ _STATISTICS = {
     "acceptance": "acceptance",
     "pareto_k": "pareto_k",
 }
-CAPTION = "Convergence: R-hat at most 1.01, effective sample sizes at least 400, Pareto k at most 0.7 (Vehtari et al. 2021, 2024)"
-OLD = "an earlier version fitted it; run its recipe again"
-Shapes = Mapping[tuple[str, str], Sequence[float]]
+CONVERGENCE_CAPTION = "Convergence: R-hat at most 1.01, effective sample sizes at least 400, Pareto k at most 0.7 (Vehtari et al. 2021, 2024)"
+EARLIER_VERSION = "an earlier version fitted it; run its recipe again"
+SparklineValues = Mapping[tuple[str, str], Sequence[float]]
 """What a line draws of each parameter, by model and parameter."""
 
 
 @dataclass(frozen=True, slots=True)
-class ParameterLine:
-    """What is known of a parameter's convergence, None where nothing is.
+class ParameterConvergence:
+    """Convergence statistics of a parameter, None where one is not known.
 
-    ``bulk`` and ``tail`` are effective sample sizes (Vehtari et al. 2021), of a whole model that of its importance weights;
-    ``acceptance`` and ``pareto_k`` belong to whole models.
+    target: the modelled variable
+    parameter: its name, or ``all parameters`` for a whole model
+    r_hat: potential scale reduction
+    bulk, tail: effective sample sizes (Vehtari et al. 2021); of a whole model ``bulk`` is that of its importance weights
+    acceptance, pareto_k: acceptance rate and Pareto k, of whole models only
     """
 
     target: str
@@ -45,9 +48,9 @@ class ParameterLine:
     pareto_k: float | None = None
 
     @property
-    def flags(self) -> tuple[str, ...]:
-        """Which of the usual limits are not kept, in words."""
-        weights = "ESS" if self.parameter == ALL else "bulk ESS"
+    def exceeded_limits(self) -> tuple[str, ...]:
+        """Return which of the usual limits are exceeded, in words."""
+        weights = "ESS" if self.parameter == ALL_PARAMETERS else "bulk ESS"
         checks = (
             (self.r_hat, LARGEST_R_HAT, "R-hat over 1.01", True),
             (self.pareto_k, LARGEST_K, "Pareto k over 0.7", True),
@@ -61,48 +64,52 @@ class ParameterLine:
         )
 
     @property
-    def judged(self) -> bool:
-        """Whether there is anything that a limit is set to."""
+    def is_judged(self) -> bool:
+        """Return whether there is a statistic that has a limit."""
         return any(value is not None for value in (self.r_hat, self.bulk, self.tail, self.pareto_k))
 
 
-def parameter_lines(lines: Sequence[Diagnostic]) -> list[ParameterLine]:
-    """Every parameter of the models that have a sampler, in their order, the whole model first."""
+def convergence_by_parameter(lines: Sequence[Diagnostic]) -> list[ParameterConvergence]:
+    """Return the statistics of every parameter of the models that have a sampler, in their order, the whole model first."""
     sampled = {line.target for line in lines if line.name in _STATISTICS}
-    found: dict[tuple[str, str], dict[str, float | None]] = {(target, ALL): {} for target in sampled}
+    found: dict[tuple[str, str], dict[str, float | None]] = {(target, ALL_PARAMETERS): {} for target in sampled}
     for line in lines:
         if line.target in sampled:
             known = found.setdefault((line.target, line.parameter), {})
             if line.name in _STATISTICS:
                 known[_STATISTICS[line.name]] = line.value
     order = {target: i for i, target in reversed(list(enumerate(line.target for line in lines)))}
-    made = [ParameterLine(target, parameter, **known) for (target, parameter), known in found.items()]
-    return sorted(made, key=lambda line: (order[line.target], line.parameter != ALL))
+    made = [ParameterConvergence(target, parameter, **known) for (target, parameter), known in found.items()]
+    return sorted(made, key=lambda line: (order[line.target], line.parameter != ALL_PARAMETERS))
 
 
-def worst_first(lines: Sequence[ParameterLine]) -> list[ParameterLine]:
-    """Those with the most flags first, then by R-hat, then by the smaller sample size."""
+def sort_worst_first(lines: Sequence[ParameterConvergence]) -> list[ParameterConvergence]:
+    """Sort by most exceeded limits, then by R-hat, then by the smaller sample size."""
 
-    def doubt(line: ParameterLine) -> tuple[int, float, float]:
+    def doubt(line: ParameterConvergence) -> tuple[int, float, float]:
         sizes = [size for size in (line.bulk, line.tail) if size is not None]
-        return -len(line.flags), -(line.r_hat or 0.0), min(sizes, default=float("inf"))
+        return -len(line.exceeded_limits), -(line.r_hat or 0.0), min(sizes, default=float("inf"))
 
     return sorted(lines, key=doubt)
 
 
 STATISTIC_COLUMNS = (
-    Column("target", "model of", 10),
-    Column("name", "statistic", 18),
-    Column("parameter", "parameter", 10, grows=1),
-    Column("value", "value", 9, "right"),
-    Column("rule", "rule", 12),
-    Column("passed", "result", 8),
+    DisplayColumn("target", "model of", 10),
+    DisplayColumn("name", "statistic", 18),
+    DisplayColumn("parameter", "parameter", 10, grow_order=1),
+    DisplayColumn("value", "value", 9, "right"),
+    DisplayColumn("rule", "rule", 12),
+    DisplayColumn("passed", "result", 8),
 )
 
 
-def statistic_cells(found: Diagnostic) -> dict[str, Cell | str]:
-    """The cells of a statistic by column."""
-    results: Mapping[bool | None, Cell | str] = {True: Cell("passed", "pass"), False: Cell("FAILED", "fail"), None: ""}
+def statistic_cells(found: Diagnostic) -> dict[str, DisplayCell | str]:
+    """Return the cells of a statistic by column."""
+    results: Mapping[bool | None, DisplayCell | str] = {
+        True: DisplayCell("passed", "pass"),
+        False: DisplayCell("FAILED", "fail"),
+        None: "",
+    }
     return {
         "target": found.target,
         "name": found.name,
@@ -113,13 +120,13 @@ def statistic_cells(found: Diagnostic) -> dict[str, Cell | str]:
     }
 
 
-def statistic_table(found: Sequence[Diagnostic]) -> Table:
-    """Every statistic of a run's models, and the rule it is held against."""
-    return Table(STATISTIC_COLUMNS, [tuple(statistic_cells(one).values()) for one in found], "Every statistic")
+def statistic_table(found: Sequence[Diagnostic]) -> DisplayTable:
+    """Return every statistic of a run's models with the rule that it is compared with."""
+    return DisplayTable(STATISTIC_COLUMNS, [tuple(statistic_cells(one).values()) for one in found], "Every statistic")
 
 
 def statistics_summary(found: Sequence[Diagnostic]) -> str:
-    """``12 statistics of 1 model; every rule met (8)``."""
+    """Return ``12 statistics of 1 model; every rule met (8)``."""
     if not found:
         return ""
     judged = [one for one in found if one.passed is not None]
@@ -128,12 +135,12 @@ def statistics_summary(found: Sequence[Diagnostic]) -> str:
     if not judged:
         return said + "none of them has a rule to meet"
     if broken:
-        return said + f"{mark('fail')} {len(broken)} of {len(judged)} rules broken"
-    return said + f"{mark('pass')} every rule met ({len(judged)})"
+        return said + f"{sign_for('fail')} {len(broken)} of {len(judged)} rules broken"
+    return said + f"{sign_for('pass')} every rule met ({len(judged)})"
 
 
-def doubt_lines(diagnostics: Sequence[Diagnostic]) -> list[str]:
-    """For each model and statistic that breaks its rule, how many parameters do and the value farthest from it."""
+def broken_rule_lines(diagnostics: Sequence[Diagnostic]) -> list[str]:
+    """Return a line for each model and statistic that breaks its rule: how many parameters do, and the worst value."""
     broken: dict[tuple[str, str, str], list[Diagnostic]] = {}
     for found in diagnostics:
         if found.passed is False:
@@ -150,84 +157,93 @@ def doubt_lines(diagnostics: Sequence[Diagnostic]) -> list[str]:
 
 
 PARAMETER_COLUMNS = (
-    Column("target", "model of", 8),
-    Column("parameter", "parameter", 12, grows=1),
-    Column("r_hat", "R-hat", 5, "right"),
-    Column("bulk", "bulk", 6, "right", full="bulk ESS"),
-    Column("tail", "tail", 6, "right", full="tail ESS"),
-    Column("sampler", "sampler", 11, spare=1),
-    Column("verdict", "verdict", 22),
+    DisplayColumn("target", "model of", 8),
+    DisplayColumn("parameter", "parameter", 12, grow_order=1),
+    DisplayColumn("r_hat", "R-hat", 5, "right"),
+    DisplayColumn("bulk", "bulk", 6, "right", full_title="bulk ESS"),
+    DisplayColumn("tail", "tail", 6, "right", full_title="tail ESS"),
+    DisplayColumn("sampler", "sampler", 11, drop_order=1),
+    DisplayColumn("verdict", "verdict", 22),
 )
-WITHIN, NOTHING, NO_TRACE = "within limits", "no convergence check", "no trace kept"
+WITHIN, NO_CHECK, NO_TRACE = "within limits", "no convergence check", "no trace kept"
 
 
 @dataclass(frozen=True)
-class ModelLine:
-    """A line of the table: a parameter of a model that has a sampler, or a model that has none, and ``why``."""
+class ConvergenceLine:
+    """A line of the convergence table: a parameter of a model with a sampler, or a model without one.
 
-    line: ParameterLine
-    why: str = ""
-    shape: Sequence[float] = field(default=(), compare=False)
+    convergence: the statistics
+    missing_reason: why the model has no convergence check; empty where it has one
+    sparkline: values that a line of text can draw
+    """
+
+    convergence: ParameterConvergence
+    missing_reason: str = ""
+    sparkline: Sequence[float] = field(default=(), compare=False)
 
     @property
-    def key(self) -> tuple[str, str]:
-        return self.line.target, self.line.parameter
+    def parameter_key(self) -> tuple[str, str]:
+        return self.convergence.target, self.convergence.parameter
 
     @property
-    def flagged(self) -> bool:
-        return bool(self.line.flags)
+    def is_flagged(self) -> bool:
+        return bool(self.convergence.exceeded_limits)
 
 
-def model_lines(lines: Sequence[Diagnostic], whys: Mapping[str, str], shapes: Shapes) -> list[ModelLine]:
-    """Every parameter of the models with a sampler, those that are flagged first, then the models without one."""
-    sampled = parameter_lines(lines)
+def convergence_lines(
+    lines: Sequence[Diagnostic], whys: Mapping[str, str], shapes: SparklineValues
+) -> list[ConvergenceLine]:
+    """Return every parameter of the models with a sampler, flagged ones first, then the models without one."""
+    sampled = convergence_by_parameter(lines)
     known = {line.target for line in sampled}
-    made = [ModelLine(line, shape=shapes.get((line.target, line.parameter), ())) for line in sampled]
-    made.sort(key=lambda one: not one.flagged)
-    return made + [ModelLine(ParameterLine(target, ""), why) for target, why in whys.items() if target not in known]
+    made = [ConvergenceLine(line, sparkline=shapes.get((line.target, line.parameter), ())) for line in sampled]
+    made.sort(key=lambda one: not one.is_flagged)
+    return made + [
+        ConvergenceLine(ParameterConvergence(target, ""), why) for target, why in whys.items() if target not in known
+    ]
 
 
-def parameter_cells(line: ModelLine) -> dict[str, Cell | str]:
-    of = line.line
+def convergence_cells(line: ConvergenceLine) -> dict[str, DisplayCell | str]:
+    of = line.convergence
     return {
         "target": of.target,
         "parameter": of.parameter,
-        "r_hat": _digits(of.r_hat, 3),
-        "bulk": _digits(of.bulk, 0),
-        "tail": _digits(of.tail, 0),
-        "sampler": _sampler(of),
-        "verdict": _verdict(line),
+        "r_hat": _rounded_text(of.r_hat, 3),
+        "bulk": _rounded_text(of.bulk, 0),
+        "tail": _rounded_text(of.tail, 0),
+        "sampler": _sampler_text(of),
+        "verdict": _verdict_cell(line),
     }
 
 
-def parameter_table(diagnostics: Sequence[Diagnostic]) -> Table | None:
-    """R-hat, sample sizes, acceptance and Pareto k of every parameter, held against the usual limits; None without any."""
-    lines = [tuple(parameter_cells(ModelLine(line)).values()) for line in parameter_lines(diagnostics)]
-    return Table(PARAMETER_COLUMNS, lines, CAPTION) if lines else None
+def convergence_table(diagnostics: Sequence[Diagnostic]) -> DisplayTable | None:
+    """Return R-hat, sample sizes, acceptance and Pareto k of every parameter, compared with the usual limits; None without any."""
+    lines = [tuple(convergence_cells(ConvergenceLine(line)).values()) for line in convergence_by_parameter(diagnostics)]
+    return DisplayTable(PARAMETER_COLUMNS, lines, CONVERGENCE_CAPTION) if lines else None
 
 
-def _digits(value: float | None, digits: int) -> str:
+def _rounded_text(value: float | None, digits: int) -> str:
     return "" if value is None else f"{value:.{digits}f}"
 
 
-def _sampler(line: ParameterLine) -> str:
+def _sampler_text(line: ParameterConvergence) -> str:
     if line.acceptance is not None:
         return f"accept {line.acceptance:.2f}"
     return "" if line.pareto_k is None else f"k {line.pareto_k:.2f}"
 
 
-def _verdict(line: ModelLine) -> Cell | str:
-    if line.why:
-        return NO_TRACE if line.why == OLD else NOTHING
-    flags = line.line.flags
+def _verdict_cell(line: ConvergenceLine) -> DisplayCell | str:
+    if line.missing_reason:
+        return NO_TRACE if line.missing_reason == EARLIER_VERSION else NO_CHECK
+    flags = line.convergence.exceeded_limits
     if flags:
-        return Cell(flags[0] + (f" +{len(flags) - 1}" if len(flags) > 1 else ""), "fail", ", ".join(flags))
-    return Cell(WITHIN, "pass") if line.line.judged else ""
+        return DisplayCell(flags[0] + (f" +{len(flags) - 1}" if len(flags) > 1 else ""), "fail", ", ".join(flags))
+    return DisplayCell(WITHIN, "pass") if line.convergence.is_judged else ""
 
 
-def parameter_text(line: ParameterLine) -> str:
-    """Everything that is known of a parameter: ``R-hat 1.003 · bulk ESS 812 · tail ESS 790 · ✓ within limits``."""
-    sizes = "ESS of the weights" if line.parameter == ALL else "bulk ESS"
+def convergence_text(line: ParameterConvergence) -> str:
+    """Return all statistics of a parameter: ``R-hat 1.003 · bulk ESS 812 · tail ESS 790 · ✓ within limits``."""
+    sizes = "ESS of the weights" if line.parameter == ALL_PARAMETERS else "bulk ESS"
     named = (
         ("accepted", line.acceptance and f"{line.acceptance:.0%}"),
         ("Pareto k", line.pareto_k and f"{line.pareto_k:.2f}"),
@@ -236,38 +252,44 @@ def parameter_text(line: ParameterLine) -> str:
         ("tail ESS", line.tail and f"{line.tail:,.0f}"),
     )
     words = [f"{name} {text}" for name, text in named if text]
-    return " · ".join([*words, *_judgement(line)])
+    return " · ".join([*words, *_judgement_texts(line)])
 
 
-def _judgement(line: ParameterLine) -> Sequence[str]:
-    if line.flags:
-        return [f"{mark('fail')} {flag}" for flag in line.flags]
-    return [f"{mark('pass')} {WITHIN}"] if line.judged else []
+def _judgement_texts(line: ParameterConvergence) -> Sequence[str]:
+    if line.exceeded_limits:
+        return [f"{sign_for('fail')} {flag}" for flag in line.exceeded_limits]
+    return [f"{sign_for('pass')} {WITHIN}"] if line.is_judged else []
 
 
-def known_text(line: ParameterLine | None, whole: ParameterLine | None) -> str:
-    """What is known of a parameter, or else of its whole model."""
-    own = "" if line is None else parameter_text(line)
-    return own or ("" if whole is None else f"the whole model: {parameter_text(whole)}")
+def parameter_or_model_text(line: ParameterConvergence | None, whole: ParameterConvergence | None) -> str:
+    """Return the statistics of a parameter, or else of its whole model."""
+    own = "" if line is None else convergence_text(line)
+    return own or ("" if whole is None else f"the whole model: {convergence_text(whole)}")
 
 
-def summary(lines: Sequence[ModelLine], whys: Mapping[str, str]) -> str:
-    """``17 parameters of 1 model: ✓ all within limits · no convergence check in price``."""
-    judged = [one for one in lines if one.line.judged and not one.why]
-    flagged = sum(one.flagged for one in judged)
+def convergence_summary(lines: Sequence[ConvergenceLine], whys: Mapping[str, str]) -> str:
+    """Return ``17 parameters of 1 model: ✓ all within limits · no convergence check in price``."""
+    judged = [one for one in lines if one.convergence.is_judged and not one.missing_reason]
+    flagged = sum(one.is_flagged for one in judged)
     parts = []
     if judged:
-        models = len({one.line.target for one in judged})
-        state = f"{mark('fail')} {flagged} outside a limit" if flagged else f"{mark('pass')} all within limits"
-        known = len({one.key for one in lines if not one.why and one.line.parameter != ALL})
+        models = len({one.convergence.target for one in judged})
+        state = f"{sign_for('fail')} {flagged} outside a limit" if flagged else f"{sign_for('pass')} all within limits"
+        known = len(
+            {
+                one.parameter_key
+                for one in lines
+                if not one.missing_reason and one.convergence.parameter != ALL_PARAMETERS
+            }
+        )
         parts.append(f"{count_noun(known, 'parameter')} of {count_noun(models, 'model')}: {state}")
-    if free := [target for target, why in whys.items() if why != OLD]:
+    if free := [target for target, why in whys.items() if why != EARLIER_VERSION]:
         parts.append(f"no convergence check in {', '.join(free)}")
-    if OLD in whys.values():
+    if EARLIER_VERSION in whys.values():
         parts.append("no traces of an earlier version")
     return " · ".join(parts)
 
 
-def why_text(line: ModelLine) -> str:
-    """``price: no convergence check; its posterior draws are exact and independent``, ``price: no trace kept; an earlier version fitted it ...``."""
-    return f"{line.line.target}: {NO_TRACE if line.why == OLD else NOTHING}; {line.why}"
+def missing_check_text(line: ConvergenceLine) -> str:
+    """Return why a model has no convergence check, such as ``price: no trace kept; an earlier version fitted it ...``."""
+    return f"{line.convergence.target}: {NO_TRACE if line.missing_reason == EARLIER_VERSION else NO_CHECK}; {line.missing_reason}"

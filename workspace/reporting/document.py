@@ -1,4 +1,4 @@
-"""A document as a value: headings, paragraphs, terms, tables and lines to fill in, written as one HTML page or as Markdown."""
+"""A document as a value: headings, paragraphs, terms, tables and signature lines, written as one HTML page or as Markdown."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..plots.figure import Figure, description
-from ..plots.markup import Child, Markup, element, joined
-from ..plots.svg import svg
+from ..plots.figure import Figure, describe_figure
+from ..plots.markup import Markup, MarkupChild, element, join_markup
+from ..plots.svg import figure_svg
 from ..visible_text import replace_hidden
-from .tables import Table, html, whole
+from .tables import DisplayTable, full_cell_text, table_html
 
 STYLE = Markup(
     """
@@ -29,11 +29,11 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: .8rem; backgrou
 @media print { body { max-width: none; padding: 0; font-size: 10pt; } nav { display: none; } figure, tr { break-inside: avoid; } h2, h3 { break-after: avoid; } table { font-size: 7.5pt; } .wide { overflow-x: visible; } }
 """
 )
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-OPEN = "To be completed"
-Words: TypeAlias = "str | Open"
-Part: TypeAlias = "Paragraph | Terms | Items | Table | Signatures | Drawing | Verbatim | Chapter"
-SIGNED = ("role", "name", "date", "signature")
+CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+OPEN_LABEL = "To be completed"
+TextOrQuestion: TypeAlias = "str | OpenQuestion"
+DocumentPart: TypeAlias = "Paragraph | DefinitionList | BulletList | DisplayTable | SignatureLines | CaptionedFigure | PreformattedText | Chapter"
+SIGNATURE_HEADS = ("role", "name", "date", "signature")
 _ACTIVE = re.compile(r"([\\`*\[\]<>#|~&$@{}]|(?<![^\W_])_|_(?![^\W_]))")
 """Signs that a parser acts upon; an underscore between letters or digits does nothing, nor does ``!`` where ``[`` is escaped."""
 _FIRST = re.compile(r"^(?:(?=[-+=](?![\w.]))|(\d+)(?=[.)](?:\s|$)))")
@@ -42,117 +42,141 @@ _LINKS = re.compile(r"(?i)(https?|ftp|mailto|www)(?=[:.])")
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
-    """What only a person can say: what is asked, and where the answer can be written so that it stands here next time."""
+class OpenQuestion:
+    """A question that only a person can answer.
 
-    asked: str
-    where: str = ""
+    question: what is asked
+    answer_place: where the answer can be written so that the next document has it
+    """
+
+    question: str
+    answer_place: str = ""
 
     @property
-    def words(self) -> str:
-        return f"{self.asked} ({self.where})" if self.where else self.asked
+    def full_text(self) -> str:
+        """Return the question and where its answer belongs."""
+        return f"{self.question} ({self.answer_place})" if self.answer_place else self.question
 
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    words: Words
-    strong: bool = False
+    content: TextOrQuestion
+    is_strong: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
-    items: Sequence[Words]
+class BulletList:
+    items: Sequence[TextOrQuestion]
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """Terms and what there is to say of them, in words or several items; those without anything are left out."""
+class DefinitionList:
+    """Terms and their descriptions, in words or several items; terms without a description are left out."""
 
-    pairs: Sequence[tuple[str, Words | Items]]
+    pairs: Sequence[tuple[str, TextOrQuestion | BulletList]]
 
 
 @dataclass(frozen=True, slots=True)
-class Verbatim:
+class PreformattedText:
     """Text that is shown as it is written, such as a recipe."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Signatures:
-    """Lines to sign on: in which role, and by whom where that is known."""
+class SignatureLines:
+    """Lines to sign on: pairs of a role and a name, which may be empty."""
 
     signers: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Drawing:
-    """A figure, what stands below it, and the name that no other figure of the page has; in Markdown its words."""
+class CaptionedFigure:
+    """A figure with a caption; in Markdown it is written in words.
+
+    figure: the figure
+    caption: the text below it
+    ident: a name that no other figure of the page has
+    """
 
     figure: Figure
     caption: str
     ident: str
 
 
-def numbered(figure: Figure, number: int) -> Drawing:
-    """A figure with its number, title and caption below it."""
-    return Drawing(figure, f"Figure {number}. {figure.title}. {figure.caption}", f"figure-{number}")
+def number_figure(figure: Figure, number: int) -> CaptionedFigure:
+    """Return a figure with its number, title and caption below it."""
+    return CaptionedFigure(figure, f"Figure {number}. {figure.title}. {figure.caption}", f"figure-{number}")
 
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """Parts under a heading; chapters in a chapter stand one level lower."""
+    """Parts under a heading; a chapter inside a chapter stands one level lower."""
 
     title: str
-    parts: Sequence[Part]
+    parts: Sequence[DocumentPart]
 
     @property
-    def ident(self) -> str:
-        """What a list of contents links to."""
+    def anchor(self) -> str:
+        """Return the id that a list of contents links to."""
         return re.sub("[^a-z0-9]+", "-", self.title.lower()).strip("-") or "chapter"
 
 
 @dataclass(frozen=True)
 class Document:
-    """A title, what marks the whole (``INTERNAL``), and the parts; with ``contents`` a list of its chapters.
+    """A document: title, marking and parts.
 
-    ``about`` is a sentence below the marking, ``kind`` what the document is, beside the title of its page.
+    title: its title
+    marking: its classification, such as ``INTERNAL``
+    parts: chapters, paragraphs, tables and figures
+    summary: a sentence below the marking
+    kind: kind of the document, beside the title of its page
+    has_contents: whether a list of its chapters comes first
     """
 
     title: str
     marking: str
-    parts: Sequence[Part]
-    about: str = ""
+    parts: Sequence[DocumentPart]
+    summary: str = ""
     kind: str = ""
-    contents: bool = False
+    has_contents: bool = False
 
-    def html(self) -> str:
-        """One HTML page, which loads nothing."""
+    def to_html(self) -> str:
+        """Write one HTML page, which loads nothing."""
         marking = element("p", self.marking, class_="marking") if self.marking else ""
-        head = (element("h1", self.title), marking, element("p", self.about) if self.about else "", self._contents())
-        body = element("main", *head, [_html(part, 2, linked=self.contents) for part in self.parts])
+        head = (
+            element("h1", self.title),
+            marking,
+            element("p", self.summary) if self.summary else "",
+            self._contents_html(),
+        )
+        body = element("main", *head, [_part_html(part, 2, linked=self.has_contents) for part in self.parts])
         return html_page(f"{self.title}: {self.kind}" if self.kind else self.title, body)
 
-    def _contents(self) -> Child:
-        if not self.contents:
+    def _contents_html(self) -> MarkupChild:
+        if not self.has_contents:
             return ""
         chapters = [part for part in self.parts if isinstance(part, Chapter)]
-        links = [element("li", element("a", one.title, href=f"#{one.ident}")) for one in chapters]
+        links = [element("li", element("a", one.title, href=f"#{one.anchor}")) for one in chapters]
         return element("nav", element("ul", links), aria_label="Contents")
 
-    def markdown(self) -> str:
-        """The same in Markdown (CommonMark, with the tables of GitHub's)."""
-        head = [f"# {plain(self.title)}", f"**{plain(self.marking)}**" if self.marking else "", plain(self.about)]
-        blocks = [*head, *(block for part in self.parts for block in _markdown(part, 2))]
+    def to_markdown(self) -> str:
+        """Write the document in Markdown (CommonMark, with the tables of GitHub's)."""
+        head = [
+            f"# {escape_markdown(self.title)}",
+            f"**{escape_markdown(self.marking)}**" if self.marking else "",
+            escape_markdown(self.summary),
+        ]
+        blocks = [*head, *(block for part in self.parts for block in _part_markdown(part, 2))]
         return "\n\n".join(block for block in blocks if block) + "\n"
 
 
 def html_page(title: str, body: Markup) -> str:
-    """A whole page of a body under a title: it runs no script and loads nothing."""
+    """Write a whole page of a body under a title: it runs no script and loads nothing."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        element("meta", http_equiv="Content-Security-Policy", content=CONTENT_SECURITY_POLICY),
         element("meta", name="viewport", content="width=device-width"),
         element("title", title),
         element("style", STYLE),
@@ -160,16 +184,16 @@ def html_page(title: str, body: Markup) -> str:
     return f"<!DOCTYPE html>\n{element('html', head, element('body', body), lang='en')}\n"
 
 
-def definitions(pairs: Iterable[tuple[str, Child]]) -> Markup:
-    """Terms and what there is to say of them; those without anything are left out."""
+def definition_list_html(pairs: Iterable[tuple[str, MarkupChild]]) -> Markup:
+    """Write terms and their descriptions; terms without a description are left out."""
     return element(
-        "dl", [joined([element("dt", term), element("dd", content)]) for term, content in pairs if content != ""]
+        "dl", [join_markup([element("dt", term), element("dd", content)]) for term, content in pairs if content != ""]
     )
 
 
-def signature_lines(signers: Iterable[tuple[str, str]]) -> Markup:
-    """Lines to sign on, of pairs of a role and a name."""
-    head = element("tr", [element("th", word, scope="col") for word in SIGNED])
+def signature_table_html(signers: Iterable[tuple[str, str]]) -> Markup:
+    """Write lines to sign on, from pairs of a role and a name."""
+    head = element("tr", [element("th", word, scope="col") for word in SIGNATURE_HEADS])
     lines = [
         element("tr", element("th", role, scope="row"), element("td", name), element("td"), element("td"))
         for role, name in signers
@@ -177,82 +201,90 @@ def signature_lines(signers: Iterable[tuple[str, str]]) -> Markup:
     return element("table", element("thead", head), element("tbody", lines), class_="signatures")
 
 
-def in_html(words: Words) -> Child:
-    """Words on a page; what is open stands out."""
-    return words if isinstance(words, str) else element("span", f"{OPEN}: {words.words}", class_="open")
+def text_html(words: TextOrQuestion) -> MarkupChild:
+    """Write words on a page; an open question is highlighted."""
+    return words if isinstance(words, str) else element("span", f"{OPEN_LABEL}: {words.full_text}", class_="open")
 
 
-def _html(part: Part, level: int, *, linked: bool = False) -> Markup:
+def _part_html(part: DocumentPart, level: int, *, linked: bool = False) -> Markup:
     match part:
         case Paragraph(words, strong):
-            content = in_html(words)
+            content = text_html(words)
             return element("p", element("strong", content) if strong else content)
-        case Terms(pairs):
-            return definitions(
-                (term, _html(said, level) if isinstance(said, Items) else in_html(said)) for term, said in pairs
+        case DefinitionList(pairs):
+            return definition_list_html(
+                (term, _part_html(said, level) if isinstance(said, BulletList) else text_html(said))
+                for term, said in pairs
             )
-        case Items(items):
-            return element("ul", [element("li", in_html(one)) for one in items])
-        case Signatures(signers):
-            return signature_lines(signers)
-        case Drawing(figure, caption, ident):
-            return element("figure", svg(figure, ident), element("figcaption", caption))
-        case Verbatim(text):
+        case BulletList(items):
+            return element("ul", [element("li", text_html(one)) for one in items])
+        case SignatureLines(signers):
+            return signature_table_html(signers)
+        case CaptionedFigure(figure, caption, ident):
+            return element("figure", figure_svg(figure, ident), element("figcaption", caption))
+        case PreformattedText(text):
             return element("pre", text)
         case Chapter(title, parts):
             heading = element(f"h{min(level, 6)}", title)
-            inner = [_html(one, level + 1) for one in parts]
-            return element("section", heading, inner, id=part.ident if linked else None)
-        case Table():
-            return element("div", html(part), class_="wide")
+            inner = [_part_html(one, level + 1) for one in parts]
+            return element("section", heading, inner, id=part.anchor if linked else None)
+        case DisplayTable():
+            return element("div", table_html(part), class_="wide")
 
 
-def plain(text: str) -> str:
-    """Text as Markdown shows it as it is, in one line: no markup, no link, no character that hides or turns it."""
+def escape_markdown(text: str) -> str:
+    """Escape text so that Markdown shows it unchanged, in one line.
+
+    No markup, no link, and no character that hides or turns the text.
+    """
     line = " ".join(replace_hidden(text).split())
     escaped = _ACTIVE.sub(r"\\\1", line)
     unlinked = _LINKS.sub(lambda found: found[0][:-1] + "&#" + str(ord(found[0][-1])) + ";", escaped)
     return _FIRST.sub(r"\1\\", unlinked)
 
 
-def in_markdown(words: Words) -> str:
-    """Words in Markdown; what is open stands out."""
-    return plain(words) if isinstance(words, str) else f"**{OPEN}:** {plain(words.words)}"
+def text_markdown(words: TextOrQuestion) -> str:
+    """Write words in Markdown; an open question is highlighted."""
+    return escape_markdown(words) if isinstance(words, str) else f"**{OPEN_LABEL}:** {escape_markdown(words.full_text)}"
 
 
-def _markdown(part: Part, level: int) -> Iterator[str]:
+def _part_markdown(part: DocumentPart, level: int) -> Iterator[str]:
     match part:
         case Paragraph(words, strong):
-            content = in_markdown(words)
+            content = text_markdown(words)
             yield f"**{content}**" if strong and isinstance(words, str) and content else content
-        case Terms(pairs):
-            found = [(term, said.items if isinstance(said, Items) else (said,)) for term, said in pairs if said != ""]
-            yield "\n".join(f"- {plain(term)}: {'; '.join(map(in_markdown, words))}" for term, words in found)
-        case Items(items):
-            yield "\n".join(f"- {in_markdown(one)}" for one in items)
-        case Signatures(signers):
-            yield _grid(SIGNED, [(role, name, "", "") for role, name in signers])
-        case Drawing():
-            yield plain(f"{part.caption} {description(part.figure)}")
-        case Verbatim(text):
+        case DefinitionList(pairs):
+            found = [
+                (term, said.items if isinstance(said, BulletList) else (said,)) for term, said in pairs if said != ""
+            ]
+            yield "\n".join(
+                f"- {escape_markdown(term)}: {'; '.join(map(text_markdown, words))}" for term, words in found
+            )
+        case BulletList(items):
+            yield "\n".join(f"- {text_markdown(one)}" for one in items)
+        case SignatureLines(signers):
+            yield _markdown_table(SIGNATURE_HEADS, [(role, name, "", "") for role, name in signers])
+        case CaptionedFigure():
+            yield escape_markdown(f"{part.caption} {describe_figure(part.figure)}")
+        case PreformattedText(text):
             fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
             yield f"{fence}\n{replace_hidden(text)}\n{fence}"
         case Chapter(title, parts):
-            yield f"{'#' * min(level, 6)} {plain(title)}"
+            yield f"{'#' * min(level, 6)} {escape_markdown(title)}"
             for one in parts:
-                yield from _markdown(one, level + 1)
-        case Table():
-            kept = part.filled
-            titles = [column.full or column.title for column in kept.columns]
-            heading = part.full or part.title
+                yield from _part_markdown(one, level + 1)
+        case DisplayTable():
+            kept = part.without_empty_columns
+            titles = [column.full_title or column.title for column in kept.columns]
+            heading = part.full_title or part.title
             if heading:
-                yield f"**{plain(heading)}**"
-            yield _grid(titles, [[whole(cell) for cell in row] for row in kept.rows])
+                yield f"**{escape_markdown(heading)}**"
+            yield _markdown_table(titles, [[full_cell_text(cell) for cell in row] for row in kept.rows])
 
 
-def _grid(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return "\n".join([_line(titles), f"|{' --- |' * len(titles)}", *map(_line, rows)])
+def _markdown_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join([_markdown_row(titles), f"|{' --- |' * len(titles)}", *map(_markdown_row, rows)])
 
 
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(map(plain, cells))} |"
+def _markdown_row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(map(escape_markdown, cells))} |"

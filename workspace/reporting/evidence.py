@@ -11,48 +11,50 @@ from sfumato.engine.methods.labels import measure_name
 from sfumato.engine.methods.registry import Method, method_by_key, registry
 from sfumato.engine.methods.rows import Row
 
-from .tables import Cell, Column, Line, Table
-from .words import interval, number
+from .tables import DisplayCell, DisplayColumn, DisplayRow, DisplayTable
+from .words import interval_text, number
 
 TITLE = "Epsilon beside evidence"
-FULL = (
+FULL_TITLE = (
     "Epsilon beside evidence: the proof bounds what any such release could show of a person, the measures say what this one does show. "
     "Neither stands for the other."
 )
 NOT_MEASURED = "NOT MEASURED"
-BRIEF = ("epsilon_release", "epsilon_sample", "sample_records")
+BRIEF_ACCOUNT_MEASURES = ("epsilon_release", "epsilon_sample", "sample_records")
 """What of an account is said where there is little room."""
 
 
-def evidence_table(rows: Sequence[Row]) -> Table | None:
-    """The account of a run, the evidence that it measured, and the kinds that it did not. None where it keeps no account.
+def evidence_table(rows: Sequence[Row]) -> DisplayTable | None:
+    """Return a privacy account beside the measured evidence and the kinds that were not measured; None without an account.
 
-    ``rows`` are its averages and the confidential data's own.
+    ``rows`` are the averages of a run and the confidential data's own values.
     """
     kept = [row for row in rows if row.draw is None]
     account = [row for row in kept if row.family == "synthesis"]
     if not account:
         return None
     columns = (
-        Column("of", "what"),
-        Column("measure", "measure"),
-        Column("release", "release", align="right"),
-        Column("interval", "interval", page=True),
-        Column("confidential", "confidential", align="right", spare=2, full="confidential data themselves"),
-        Column("baseline", "baseline", align="right", full="baseline: by chance, or without protection"),
-        Column("with", "with", spare=1),
+        DisplayColumn("of", "what"),
+        DisplayColumn("measure", "measure"),
+        DisplayColumn("release", "release", align="right"),
+        DisplayColumn("interval", "interval", page_only=True),
+        DisplayColumn(
+            "confidential", "confidential", align="right", drop_order=2, full_title="confidential data themselves"
+        ),
+        DisplayColumn("baseline", "baseline", align="right", full_title="baseline: by chance, or without protection"),
+        DisplayColumn("with", "with", drop_order=1),
     )
-    lines = [_of_account(row) for row in account]
-    return Table(columns, [*lines, *_measured(kept)], TITLE, FULL)
+    lines = [_account_line(row) for row in account]
+    return DisplayTable(columns, [*lines, *_evidence_table_lines(kept)], TITLE, FULL_TITLE)
 
 
-def _of_account(row: Row) -> Line:
+def _account_line(row: Row) -> DisplayRow:
     title = measure_name(row.key)
     where = f"{title}, {row.target}" if row.target else title
     return [
         "privacy account",
         where,
-        Cell(_value(row), full=row.reason and f"{_value(row)}: {row.reason}"),
+        DisplayCell(_value_or_status(row), full_text=row.reason and f"{_value_or_status(row)}: {row.reason}"),
         "",
         "",
         "",
@@ -60,47 +62,47 @@ def _of_account(row: Row) -> Line:
     ]
 
 
-def _value(row: Row) -> str:
+def _value_or_status(row: Row) -> str:
     return number(row.value) if row.value is not None else row.status
 
 
-def _measured(rows: Sequence[Row]) -> list[Line]:
-    lines: list[Line] = []
-    for kind, methods in kinds().items():
-        own = [row for row in rows if row.family == "risk" and _kind(row) == kind]
+def _evidence_table_lines(rows: Sequence[Row]) -> list[DisplayRow]:
+    lines: list[DisplayRow] = []
+    for kind, methods in methods_by_evidence().items():
+        own = [row for row in rows if row.family == "risk" and _evidence_kind(row) == kind]
         released = [row for row in own if row.dataset != "confidential"]
         for row in released:
             beside = next((one for one in own if one.dataset == "confidential" and one.series == row.series), None)
             lines.append(
                 [
                     kind,
-                    ", ".join(part for part in (measure_name(row.key), row.target, _people(row)) if part),
-                    _value(row),
-                    interval(row.lower, row.upper),
+                    ", ".join(part for part in (measure_name(row.key), row.target, _people_text(row)) if part),
+                    _value_or_status(row),
+                    interval_text(row.lower, row.upper),
                     "" if beside is None else number(beside.value),
-                    _baseline(row, beside),
+                    _baseline_text(row, beside),
                     row.reason,
                 ]
             )
         if not any(row.value is not None for row in released):
             asked = " or ".join(f"[[measure]] {method.key}" for method in methods)
             why = "what was asked for could not be computed" if released else f"add {asked}"
-            lines.append([kind, Cell(NOT_MEASURED, "not computed"), "", "", "", "", why])
+            lines.append([kind, DisplayCell(NOT_MEASURED, "not computed"), "", "", "", "", why])
     return lines
 
 
-def _people(row: Row) -> str:
-    """Of whom a number is, where a measure speaks of several groups of people."""
+def _people_text(row: Row) -> str:
+    """Return which people a number is about, where a measure has several groups of people."""
     return f"{row.params['people']} people" if "people" in row.params else ""
 
 
-def _baseline(row: Row, beside: Row | None) -> str:
-    """The baseline, where it is another number than the confidential data's own."""
+def _baseline_text(row: Row, beside: Row | None) -> str:
+    """Return the baseline, where it differs from the value of the confidential data."""
     return "" if row.baseline is None or (beside and row.baseline == beside.value) else number(row.baseline)
 
 
-def kinds() -> dict[str, list[Method]]:
-    """The kinds of evidence that there are, and the methods that measure each."""
+def methods_by_evidence() -> dict[str, list[Method]]:
+    """Return the kinds of evidence, and the methods that measure each."""
     found: dict[str, list[Method]] = {}
     for method in registry().values():
         for kind in dict.fromkeys(output.risk.evidence for output in method.outputs if output.risk.evidence):
@@ -108,23 +110,27 @@ def kinds() -> dict[str, list[Method]]:
     return found
 
 
-def _kind(row: Row) -> str:
+def _evidence_kind(row: Row) -> str:
     method = method_by_key(row.method_key)
     return next((o.risk.evidence for o in method.outputs if o.name == row.measure), "") if method else ""
 
 
 def evidence_lines(rows: Iterable[Row]) -> list[str]:
-    """The same in a few words, the account and a line a kind: for where there is no room for a table. Empty without an account."""
+    """Return the evidence in a few lines, the account and a line a kind, where there is no room for a table; empty without an account."""
     kept = [row for row in rows if row.draw is None]
     account = [row for row in kept if row.family == "synthesis"]
     if not account:
         return []
-    said = [f"{_short(row)} {_value(row)}" for row in account if row.measure in BRIEF]
+    said = [f"{_short_title(row)} {_value_or_status(row)}" for row in account if row.measure in BRIEF_ACCOUNT_MEASURES]
     lines = [f"epsilon: {', '.join(said)}"]
-    for kind in kinds():
-        own = [row for row in kept if row.family == "risk" and _kind(row) == kind and row.dataset != "confidential"]
+    for kind in methods_by_evidence():
+        own = [
+            row
+            for row in kept
+            if row.family == "risk" and _evidence_kind(row) == kind and row.dataset != "confidential"
+        ]
         told = [
-            f"{measure_name(row.key)} {_value(row)}"
+            f"{measure_name(row.key)} {_value_or_status(row)}"
             + (f" (baseline {number(row.baseline)})" if row.baseline is not None else "")
             for row in own
         ]
@@ -132,6 +138,6 @@ def evidence_lines(rows: Iterable[Row]) -> list[str]:
     return lines
 
 
-def _short(row: Row) -> str:
+def _short_title(row: Row) -> str:
     method = method_by_key(row.method_key)
     return method.output(row.measure).title.removeprefix("eps ") if method else row.measure

@@ -1,4 +1,4 @@
-"""What an intruder finds by each subset of what can be known: which knowledge makes the risk, and which variable to coarsen first."""
+"""What an intruder finds by each subset of the variables that can be known, and which variable to coarsen first."""
 
 from __future__ import annotations
 
@@ -10,35 +10,38 @@ from sfumato.engine.methods.outputs import LatticeOutputs
 from sfumato.engine.methods.registry import Method
 from sfumato.engine.methods.rows import Row
 
-from .tables import Column, Line, Table
-from .words import interval, mark, number
+from .tables import DisplayColumn, DisplayRow, DisplayTable
+from .words import interval_text, number, sign_for
 
 Subset = frozenset[str]
-FEW = 5
+MOST_VARIABLES_LISTED = 5
 """Variables whose subsets are all listed."""
-LISTED = 3
+SUBSETS_OF_EACH_SIZE = 3
 """Subsets of each size that are listed where there are more variables."""
-NOTHING = "nothing"
+NO_VARIABLES = "nothing"
 
 
 @dataclass(frozen=True)
 class KnowledgeLattice:
-    """One use of a study that has an answer for every subset of its ``variables``.
+    """One use of a study that has a risk for every subset of its variables.
 
-    ``subsets`` are rows by measure and subset, ``each`` by measure and variable, ``single`` by measure; of the confidential data
-    under True, of the release under False.
+    method: the study
+    variables: variables that an intruder may know
+    by_subset: rows by (confidential, measure, subset)
+    by_variable: rows by (confidential, measure, variable)
+    by_measure: rows by (confidential, measure)
     """
 
     method: Method
     variables: tuple[str, ...]
-    subsets: Mapping[tuple[bool, str, Subset], Row]
-    each: Mapping[tuple[bool, str, str], Row]
-    single: Mapping[tuple[bool, str], Row]
+    by_subset: Mapping[tuple[bool, str, Subset], Row]
+    by_variable: Mapping[tuple[bool, str, str], Row]
+    by_measure: Mapping[tuple[bool, str], Row]
 
     @classmethod
-    def of(cls, method: Method, rows: Iterable[Row]) -> KnowledgeLattice:
-        """From the answers of one use; other rows play no part."""
-        lattice = lattice_of(method)
+    def from_rows(cls, method: Method, rows: Iterable[Row]) -> KnowledgeLattice:
+        """Collect the answers of one use of a study; other rows are ignored."""
+        lattice = declared_lattice(method)
         subsets: dict[tuple[bool, str, Subset], Row] = {}
         each: dict[tuple[bool, str, str], Row] = {}
         single: dict[tuple[bool, str], Row] = {}
@@ -57,128 +60,136 @@ class KnowledgeLattice:
 
     @property
     def lattice(self) -> LatticeOutputs:
-        return lattice_of(self.method)
+        return declared_lattice(self.method)
 
-    def risk(self, subset: Iterable[str], *, own: bool = False, measure: str = "") -> Row | None:
-        """The row of who knows these variables."""
-        return self.subsets.get((own, measure or self.lattice.risk, frozenset(subset)))
+    def risk_row(self, subset: Iterable[str], *, own: bool = False, measure: str = "") -> Row | None:
+        """Return the row of an intruder who knows these variables."""
+        return self.by_subset.get((own, measure or self.lattice.risk, frozenset(subset)))
 
-    def value(self, subset: Iterable[str], *, own: bool = False, measure: str = "") -> str:
-        row = self.risk(subset, own=own, measure=measure)
+    def risk_text(self, subset: Iterable[str], *, own: bool = False, measure: str = "") -> str:
+        row = self.risk_row(subset, own=own, measure=measure)
         return "-" if row is None else number(row.value)
 
-    def words(self, subset: Iterable[str]) -> str:
-        """The variables of a subset in the study's order; "nothing" without any."""
+    def subset_text(self, subset: Iterable[str]) -> str:
+        """Return the variables of a subset in the study's order; "nothing" without any."""
         chosen = frozenset(subset)
-        return ", ".join(name for name in self.variables if name in chosen) or NOTHING
+        return ", ".join(name for name in self.variables if name in chosen) or NO_VARIABLES
 
     @property
-    def reason(self) -> str:
-        """Why there is no number; empty where there are some."""
-        row = self.single.get((False, self.lattice.risk)) or self.single.get((False, self.lattice.largest))
+    def missing_reason(self) -> str:
+        """Return why there is no number; empty where there is one."""
+        row = self.by_measure.get((False, self.lattice.risk)) or self.by_measure.get((False, self.lattice.largest))
         return row.reason if row is not None and row.value is None else ""
 
     @property
-    def strongest(self) -> Subset:
-        """The subset that finds most in the release; all variables where that is not known."""
-        row = self.single.get((False, self.lattice.largest))
+    def strongest_subset(self) -> Subset:
+        """Return the subset that finds most in the release; all variables where that is not known."""
+        row = self.by_measure.get((False, self.lattice.largest))
         told = None if row is None or row.value is None else row.params.get(self.lattice.subset)
         return frozenset(self.variables if told is None else map(str, told))
 
-    def sentences(self) -> str:
-        """Who finds most, and what to coarsen first."""
-        largest, first = (self.single.get((False, name)) for name in (self.lattice.largest, self.lattice.first))
+    def summary_text(self) -> str:
+        """Return which knowledge finds most, and what to coarsen first."""
+        largest, first = (self.by_measure.get((False, name)) for name in (self.lattice.largest, self.lattice.first))
         if largest is None or largest.value is None:
-            return f"Not computed: {self.reason or 'there is no release'}"
-        everything = self.value(self.variables)
-        beside = "" if self.strongest == frozenset(self.variables) else f"; who knows all of them finds {everything}"
+            return f"Not computed: {self.missing_reason or 'there is no release'}"
+        everything = self.risk_text(self.variables)
+        beside = (
+            "" if self.strongest_subset == frozenset(self.variables) else f"; who knows all of them finds {everything}"
+        )
         own = "" if largest.baseline is None else f", of the confidential data {number(largest.baseline)}"
-        said = f"Most is found by who knows {self.words(self.strongest)}: {number(largest.value)} {largest.unit}{own}{beside}."
+        said = f"Most is found by who knows {self.subset_text(self.strongest_subset)}: {number(largest.value)} {largest.unit}{own}{beside}."
         if first is None or first.value is None:
             return said
         return f"{said} Coarsen {first.target} first: without it nobody finds more than {number(first.value)}."
 
-    def short(self) -> str:
-        """The same in as few words as a line has room for."""
-        largest, first = (self.single.get((False, name)) for name in (self.lattice.largest, self.lattice.first))
+    def short_summary_text(self) -> str:
+        """Return the summary in as few words as a line has room for."""
+        largest, first = (self.by_measure.get((False, name)) for name in (self.lattice.largest, self.lattice.first))
         if largest is None or largest.value is None or first is None or first.value is None:
-            return self.sentences()
-        said = f"Coarsen {first.target} first: then at most {number(first.value)}; most {number(largest.value)}, by {self.words(self.strongest)}"
-        return said if self.strongest == frozenset(self.variables) else f"{said}; by all {self.value(self.variables)}"
+            return self.summary_text()
+        said = f"Coarsen {first.target} first: then at most {number(first.value)}; most {number(largest.value)}, by {self.subset_text(self.strongest_subset)}"
+        return (
+            said
+            if self.strongest_subset == frozenset(self.variables)
+            else f"{said}; by all {self.risk_text(self.variables)}"
+        )
 
-    def variable_table(self) -> Table:
-        """A line a variable: found by it alone, what is told of each, and the same of the confidential data on a page."""
-        columns = [Column("variable", "variable"), Column("alone", "alone", align="right")]
+    def variable_table(self) -> DisplayTable:
+        """Return a line a variable: the risk by it alone, the measures of each variable, and on a page the same of the confidential data."""
+        columns = [DisplayColumn("variable", "variable"), DisplayColumn("alone", "alone", align="right")]
         for own in (False, True):
             columns += [
-                Column(f"{name} {own}", f"{self.method.output(name).title}{' (conf.)' if own else ''}", align="right", page=own,
-                       full=f"{self.method.output(name).title}{', confidential' if own else ', release'}")
+                DisplayColumn(f"{name} {own}", f"{self.method.output(name).title}{' (conf.)' if own else ''}", align="right", page_only=own,
+                       full_title=f"{self.method.output(name).title}{', confidential' if own else ', release'}")
                 for name in self.lattice.each
             ]  # fmt: skip
-        lines: list[Line] = [
-            [name, self.value([name]), *(self._each(own, measure, name) for own in (False, True) for measure in self.lattice.each)]
+        lines: list[DisplayRow] = [
+            [name, self.risk_text([name]), *(self._variable_value(own, measure, name) for own in (False, True) for measure in self.lattice.each)]
             for name in self.variables
         ]  # fmt: skip
-        return Table(columns, lines, "What each variable makes of it")
+        return DisplayTable(columns, lines, "What each variable makes of it")
 
-    def _each(self, own: bool, measure: str, variable: str) -> str:
-        row = self.each.get((own, measure, variable))
+    def _variable_value(self, own: bool, measure: str, variable: str) -> str:
+        row = self.by_variable.get((own, measure, variable))
         return "-" if row is None else number(row.value)
 
-    def subset_table(self) -> Table:
-        """A line a subset, by how many variables it has: what is found in the release and in the confidential data.
+    def subset_table(self) -> DisplayTable:
+        """Return a line a subset, by its size: the risk in the release and in the confidential data.
 
-        Of more than a few variables those subsets of each size that find most.
+        Of more than ``MOST_VARIABLES_LISTED`` variables the subsets of each size with the highest risk.
         """
         output = self.method.output
         others = [(name, output(name).title) for name in self.lattice.others]
         columns = [
-            Column("known", "known", align="right"),
-            *(Column(name, name) for name in self.variables),
-            Column("risk", output(self.lattice.risk).title, align="right"),
-            Column("interval", "interval", spare=1),
-            Column("own", "confidential", align="right"),
-            *(Column(name, title, align="right", spare=2) for name, title in others),
+            DisplayColumn("known", "known", align="right"),
+            *(DisplayColumn(name, name) for name in self.variables),
+            DisplayColumn("risk", output(self.lattice.risk).title, align="right"),
+            DisplayColumn("interval", "interval", drop_order=1),
+            DisplayColumn("own", "confidential", align="right"),
+            *(DisplayColumn(name, title, align="right", drop_order=2) for name, title in others),
         ]
-        lines: list[Line] = []
-        for subset in self.listed():
-            row = self.risk(subset)
+        lines: list[DisplayRow] = []
+        for subset in self.listed_subsets():
+            row = self.risk_row(subset)
             lines.append(
                 [
                     str(len(subset)),
-                    *(mark("pass") if name in subset else "" for name in self.variables),
-                    self.value(subset),
-                    interval(row.lower, row.upper) if row else "",
-                    self.value(subset, own=True),
-                    *(self.value(subset, measure=name) for name, _ in others),
+                    *(sign_for("pass") if name in subset else "" for name in self.variables),
+                    self.risk_text(subset),
+                    interval_text(row.lower, row.upper) if row else "",
+                    self.risk_text(subset, own=True),
+                    *(self.risk_text(subset, measure=name) for name, _ in others),
                 ]
             )
-        all_of_them = len(self.variables) <= FEW
-        return Table(
-            columns, lines, "Every subset" if all_of_them else f"The {LISTED} subsets of each size that find most"
+        all_of_them = len(self.variables) <= MOST_VARIABLES_LISTED
+        return DisplayTable(
+            columns,
+            lines,
+            "Every subset" if all_of_them else f"The {SUBSETS_OF_EACH_SIZE} subsets of each size that find most",
         )
 
-    def listed(self) -> Sequence[Subset]:
-        """The subsets that a table shows, smaller ones first, those that find more before others of their size."""
+    def listed_subsets(self) -> Sequence[Subset]:
+        """Return the subsets that a table shows, smaller ones first, and by falling risk within a size."""
         found: list[Subset] = []
         for size in range(len(self.variables) + 1):
             own = [frozenset(one) for one in combinations(self.variables, size)]
-            own.sort(key=lambda one: -(self._number(one) or 0.0))
-            found += own if len(self.variables) <= FEW else own[:LISTED]
+            own.sort(key=lambda one: -(self._risk_value(one) or 0.0))
+            found += own if len(self.variables) <= MOST_VARIABLES_LISTED else own[:SUBSETS_OF_EACH_SIZE]
         return found
 
-    def _number(self, subset: Subset) -> float | None:
-        row = self.risk(subset)
+    def _risk_value(self, subset: Subset) -> float | None:
+        row = self.risk_row(subset)
         return None if row is None else row.value
 
 
-def lattice_of(method: Method) -> LatticeOutputs:
-    """The lattice that a study declares. It has one where this is asked."""
+def declared_lattice(method: Method) -> LatticeOutputs:
+    """Return the lattice that a study declares; only studies that have one are allowed."""
     assert method.study.lattice is not None
     return method.study.lattice
 
 
-def lattice_parts(method: Method, rows: Iterable[Row]) -> list[Table | str]:
-    """What one use of such a study says: in sentences, of each variable, and of subsets."""
-    found = KnowledgeLattice.of(method, rows)
-    return [found.sentences(), *([found.variable_table(), found.subset_table()] if found.variables else [])]
+def lattice_parts(method: Method, rows: Iterable[Row]) -> list[DisplayTable | str]:
+    """Return the summary, the table of variables and the table of subsets of one use of a study."""
+    found = KnowledgeLattice.from_rows(method, rows)
+    return [found.summary_text(), *([found.variable_table(), found.subset_table()] if found.variables else [])]

@@ -1,4 +1,4 @@
-"""All that a run measured, table by table: a family each, attacks beside control records, and epsilon beside evidence."""
+"""All that a run measured, as tables: one for each family, attacks beside control records, and epsilon beside evidence."""
 
 from __future__ import annotations
 
@@ -7,23 +7,27 @@ from collections.abc import Sequence
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.published import PublishedFigure
 
-from .attacks import attack_table, is_of_attack
+from .attacks import attack_table, is_attack_row
 from .evidence import evidence_table
 from .results import result_table
-from .tables import Table
-from .words import FAMILIES, NOTHING, Apart
+from .tables import DisplayTable
+from .words import FAMILY_HEADINGS, NO_SETTINGS, SettingsByMethod
 
 
 def result_tables(
-    rows: Sequence[Row], published: Sequence[PublishedFigure] = (), apart: Apart = NOTHING, *, keys: bool = False
-) -> list[tuple[Table, list[Row]]]:
-    """A table for every family that was measured, its heading the title; and the rows that it shows.
+    rows: Sequence[Row],
+    published: Sequence[PublishedFigure] = (),
+    apart: SettingsByMethod = NO_SETTINGS,
+    *,
+    keys: bool = False,
+) -> list[tuple[DisplayTable, list[Row]]]:
+    """Return a table for every family that was measured, and the rows that it shows.
 
-    Below a privacy account stands what the release shows, or that it was not measured; attacks have a table of their own.
+    Below a privacy account stands the evidence, or that it was not measured; attacks have a table of their own.
     """
-    attacks = [row for row in rows if is_of_attack(row)]
-    plain = [row for row in rows if not is_of_attack(row)]
-    found = [(heading, [row for row in plain if row.family == family]) for family, heading in FAMILIES.items()]
+    attacks = [row for row in rows if is_attack_row(row)]
+    plain = [row for row in rows if not is_attack_row(row)]
+    found = [(heading, [row for row in plain if row.family == family]) for family, heading in FAMILY_HEADINGS.items()]
     tables = [(result_table(own, published, apart, heading, keys=keys), own) for heading, own in found if own]
     tables += [(beside, attacks)] if (beside := attack_table(attacks, apart)) else []
     evidence = evidence_table(rows)

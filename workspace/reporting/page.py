@@ -1,4 +1,4 @@
-"""A run's report as a document, from what was read of it: no database is asked."""
+"""A run's report as a document, built from values that were read before; it reads no database."""
 
 from __future__ import annotations
 
@@ -16,65 +16,91 @@ from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import RecordCount, agreeing_word, count_noun, count_records
 
 from ..plots.figure import Figure
-from ..plots.planes import together
-from ..plots.traces import plots_of, trace_figure
+from ..plots.planes import has_joint_curves
+from ..plots.traces import plot_names, trace_figure
 from ..policy.disclosure import MARKING
-from .beliefs import ONLY, BeliefsFound, belief_figure, belief_tables, ranking_table, sure
-from .constraints import REDRAWS_READ, Redraws, redraws_table, redraws_text
-from .diagnostics import ALL, ParameterLine, parameter_lines, parameter_table, statistic_table, worst_first
+from .beliefs import (
+    ONLY_ATTACKED_RECORDS,
+    MeasureBeliefs,
+    belief_figure,
+    belief_ranking_table,
+    belief_tables,
+    certainty_text,
+)
+from .constraints import REDRAWS_EXPLANATION, RedrawsByDataset, redraws_sentence, redraws_table
+from .diagnostics import (
+    ALL_PARAMETERS,
+    ParameterConvergence,
+    convergence_by_parameter,
+    convergence_table,
+    sort_worst_first,
+    statistic_table,
+)
 from .document import (
+    BulletList,
+    CaptionedFigure,
     Chapter,
+    DefinitionList,
     Document,
-    Drawing,
-    Items,
+    DocumentPart,
     Paragraph,
-    Part,
-    Signatures,
-    Terms,
-    Verbatim,
-    numbered,
+    PreformattedText,
+    SignatureLines,
+    number_figure,
 )
 from .measured import result_tables
-from .release_summary import Decision, fates, moment, release_overview, summary_lines
-from .results import source_table, study_parts, sums_up, sweep_table, sweeps_in, verdict_table
-from .survey import survey_text
-from .tables import table
+from .release_summary import ReleaseDecision, release_overview, summary_lines, utc_time_text, variables_by_fate
+from .results import (
+    group_sweeps,
+    is_of_answering_study,
+    published_source_table,
+    study_parts,
+    sweep_table,
+    verdict_table,
+)
+from .survey import survey_design_text
+from .tables import table_from_titles
 from .words import (
-    DIRECTIONS,
+    DIRECTION_TEXTS,
     PUBLIC_KEY,
-    controls_text,
-    duration,
+    duration_text,
+    holdout_text,
     number,
-    records_text,
+    records_and_dropped_text,
     role_text,
-    settings_apart,
     settings_text,
+    varying_settings_of_recipe,
 )
 
-WORST = 3
-CONFIDENTIAL = "Traces show posterior draws, which are as confidential as the data: this page is not for release. The report of a release leaves them out."
-READING = (
+WORST_PARAMETERS = 3
+TRACES_ARE_CONFIDENTIAL = "Traces show posterior draws, which are as confidential as the data: this page is not for release. The report of a release leaves them out."
+READING_HELP = (
     "Values of the release are averages over its datasets; their intervals are 95 % Monte Carlo intervals of that average, "
     "and where a method has a combining rule, its confidence intervals. A baseline is what the measure would be "
     "without a difference; risks stand beside those of the confidential data themselves, which is the risk without protection. "
     "A value that could not be computed says so and is never 0. No values of a confidential record are shown: "
     "figures of values leave out bars and curves that fewer than three confidential records make up."
 )
-NO_MEASURE = (
+OPEN_QUESTIONS_REMARK = (
     "A question that is not measured is open: no number on this page says that the risk is small. What was measured holds for an "
     "intruder who knows what the lines below say, and no more."
 )
-UNDECIDED = "This report was written without a release: nothing has been decided by it."
-REPEATABLE = "whoever has the seed can repeat the random numbers, and so take the datasets apart"
+NO_DECISION_TEXT = "This report was written without a release: nothing has been decided by it."
+PUBLIC_KEY_RISK = "whoever has the seed can repeat the random numbers, and so take the datasets apart"
 
 
 @dataclass(frozen=True)
 class ReportedRun:
-    """What a report says of one run: how it was made, of which file, and what it found.
+    """What a report states about one run: how it was made, from which file, and what it found.
 
-    ``rows`` are its averages and the confidential data's own. ``traces`` hold what the samplers of its models left, by
-    variable; posterior draws are as confidential as the data, and the report of a release has none. ``beliefs`` are what the strongest
-    intruder believes, ``controls`` how many records were held out, ``redraws`` what was drawn anew for constraints. What its analyst ``called`` it, and the ``note``, are internal.
+    rows: its averages and the confidential data's own values
+    verdicts: outcomes of its thresholds
+    diagnostics: statistics of its models
+    traces: traces of its samplers by variable, which are as confidential as the data; None in the report of a release
+    beliefs: what the strongest intruder believes
+    controls: number of hold-out records
+    redraws: records that were redrawn for constraints, by dataset
+    label, note: the analyst's name for it and remark on it; internal
     """
 
     id: int
@@ -96,23 +122,23 @@ class ReportedRun:
     verdicts: Sequence[Verdict]
     diagnostics: Sequence[Diagnostic]
     traces: Mapping[str, Trace | None] | None = None
-    beliefs: Sequence[BeliefsFound] = ()
+    beliefs: Sequence[MeasureBeliefs] = ()
     controls: int = 0
-    redraws: Redraws = field(default_factory=dict)
-    called: str = ""
+    redraws: RedrawsByDataset = field(default_factory=dict)
+    label: str = ""
     note: str = ""
 
 
-def report(
+def report_document(
     runs: Sequence[ReportedRun],
     figures: Sequence[Figure],
     published: Sequence[SourceTable],
-    decision: Decision | None = None,
+    decision: ReleaseDecision | None = None,
     answer: Sequence[str] = (),
 ) -> Document:
-    """The report of the first run, with what the runs beside it found. The same values give the same document, byte for byte.
+    """Write the report of the first run, with what the runs beside it found. Equal values give equal bytes.
 
-    ``decision`` is what was decided of a release of it; a report alone decides nothing. ``answer`` are the lines that say whether its
+    ``decision`` is what was decided about a release of it; a report alone decides nothing. ``answer`` are the lines that state whether its
     release may leave, the title first; they stand before everything else. A run without datasets has none.
     """
     main, *beside = runs
@@ -121,12 +147,12 @@ def report(
         _decision_section(decision),
         _release_section(main, beside),
         _variable_section(main.recipe),
-        Chapter("Verdicts", [_verdicts(main)]),
-        *_found(main, ""),
-        *_beliefs(main, ""),
-        *[part for run in beside for part in (*_beside(run), *_beliefs(run, f", {run.name}"))],
-        Chapter("Published figures", [source_table(one) for one in published]) if published else None,
-        Chapter("Figures", [numbered(one, i) for i, one in enumerate(figures, start=1)]),
+        Chapter("Verdicts", [_verdict_part(main)]),
+        *_measure_chapters(main, ""),
+        *_belief_chapters(main, ""),
+        *[part for run in beside for part in (*_companion_chapters(run), *_belief_chapters(run, f", {run.name}"))],
+        Chapter("Published figures", [published_source_table(one) for one in published]) if published else None,
+        Chapter("Figures", [number_figure(one, i) for i, one in enumerate(figures, start=1)]),
         _redraw_section(main, ""),
         *[_redraw_section(run, f", {run.name}") for run in beside],
         _diagnostic_section(runs),
@@ -137,101 +163,103 @@ def report(
         main.title,
         MARKING,
         [part for part in parts if part is not None],
-        about=main.recipe.description,
+        summary=main.recipe.description,
         kind="disclosure control report",
-        contents=True,
+        has_contents=True,
     )
 
 
-def _summary_section(run: ReportedRun, decision: Decision | None, answer: Sequence[str]) -> Chapter:
-    """Return the whole in plain sentences: whether it may leave, what goes out, how it was judged, what was not measured."""
+def _summary_section(run: ReportedRun, decision: ReleaseDecision | None, answer: Sequence[str]) -> Chapter:
+    """Return the summary in plain sentences: whether it may leave, what is released, how it was judged, what was not measured."""
     made = RecordCount(run.recipe.form.records or run.records, run.recipe.data.rows)
     records = None if run.recipe.anonymisation else made
     lines = summary_lines(
         release_overview(run.recipe, run.recipe.m, records), run.verdicts, run.rows, run.recipe, decision
     )
-    first = [Paragraph(line, strong=at == 0) for at, line in enumerate(answer)]
-    return Chapter("Summary", [*first, Items(lines), Paragraph(f"{NO_MEASURE} {READING}")])
+    first = [Paragraph(line, is_strong=at == 0) for at, line in enumerate(answer)]
+    return Chapter("Summary", [*first, BulletList(lines), Paragraph(f"{OPEN_QUESTIONS_REMARK} {READING_HELP}")])
 
 
-def _decision_section(decision: Decision | None) -> Chapter:
-    """What the gate found, the reasons that were given, and the lines to sign on."""
-    found = Decision("pass") if decision is None else decision
-    undecided = [Paragraph(UNDECIDED)] if decision is None else []
-    return Chapter("Decision", [*undecided, *found.tables, Signatures(found.people)])
+def _decision_section(decision: ReleaseDecision | None) -> Chapter:
+    """Return the findings of the gate, the reasons that were given, and the lines to sign on."""
+    found = ReleaseDecision("pass") if decision is None else decision
+    undecided = [Paragraph(NO_DECISION_TEXT)] if decision is None else []
+    return Chapter("Decision", [*undecided, *found.decision_tables, SignatureLines(found.signers)])
 
 
-def _verdicts(run: ReportedRun) -> Part:
+def _verdict_part(run: ReportedRun) -> DocumentPart:
     if not run.verdicts:
         return Paragraph("The recipe has no thresholds.")
-    return verdict_table(run.verdicts, settings_apart(run.recipe_toml), run.records)
+    return verdict_table(run.verdicts, varying_settings_of_recipe(run.recipe_toml), run.records)
 
 
-def _beside(run: ReportedRun) -> list[Chapter]:
+def _companion_chapters(run: ReportedRun) -> list[Chapter]:
     shown = Paragraph("These thresholds are only shown; those above decide.")
-    return [Chapter(f"Verdicts, {run.name}", [shown, _verdicts(run)]), *_found(run, f", {run.name}")]
+    return [Chapter(f"Verdicts, {run.name}", [shown, _verdict_part(run)]), *_measure_chapters(run, f", {run.name}")]
 
 
-def _found(run: ReportedRun, of: str) -> list[Chapter]:
-    """The measures by family, then the sweeps by study, each with what its numbers mean."""
-    apart = settings_apart(run.recipe_toml)
-    plain = [row for row in run.rows if row.level is None and not _apart(method_by_key(row.method_key))]
+def _measure_chapters(run: ReportedRun, of: str) -> list[Chapter]:
+    """Return the measures by family, then the sweeps by study, each with the meaning of its numbers."""
+    apart = varying_settings_of_recipe(run.recipe_toml)
+    plain = [row for row in run.rows if row.level is None and not _has_own_tables(method_by_key(row.method_key))]
     sections = [
-        Chapter(f"{one.title}{of}", [replace(one, title=""), _meanings(own)])
+        Chapter(f"{one.title}{of}", [replace(one, title=""), _measure_terms(own)])
         for one, own in result_tables(plain, run.recipe.published, apart)
     ]
-    swept = [row for row in run.rows if row.level is not None and not sums_up(row)]
+    swept = [row for row in run.rows if row.level is not None and not is_of_answering_study(row)]
     for key in dict.fromkeys(row.method_key for row in swept):
         own = [row for row in swept if row.method_key == key]
         method = method_by_key(key)
-        tables = [sweep_table(one, apart) for one in sweeps_in(own)]
-        sections.append(Chapter(f"{method.title if method else key}{of}", [*tables, _meanings(own)]))
-    return [*sections, *_studies(run, of)]
+        tables = [sweep_table(one, apart) for one in group_sweeps(own)]
+        sections.append(Chapter(f"{method.title if method else key}{of}", [*tables, _measure_terms(own)]))
+    return [*sections, *_study_chapters(run, of)]
 
 
-def _apart(method: Method | None) -> bool:
-    """Whether a study has tables of its own: its curves are drawn together, or it tells of every subset of some variables."""
-    return together(method) or (method is not None and method.study.lattice is not None)
+def _has_own_tables(method: Method | None) -> bool:
+    """Return whether a study has tables of its own: its curves are drawn together, or it has a lattice of subsets."""
+    return has_joint_curves(method) or (method is not None and method.study.lattice is not None)
 
 
-def _studies(run: ReportedRun, of: str) -> list[Chapter]:
-    """The studies that have tables of their own."""
+def _study_chapters(run: ReportedRun, of: str) -> list[Chapter]:
+    """Return the studies that have tables of their own."""
     sections = []
     for step in run.recipe.studies:
         key = step.method.key
         own = [row for row in run.rows if row.method_key == key and run.recipe.step_of_row(key, row.params) is step]
-        if _apart(step.method) and own:
+        if _has_own_tables(step.method) and own:
             parts = study_parts(step.method, own)
             tables = [Paragraph(one) if isinstance(one, str) else one for one in parts]
-            sections.append(Chapter(f"{step.method.title}{of}", [*tables, _meanings(own)]))
+            sections.append(Chapter(f"{step.method.title}{of}", [*tables, _measure_terms(own)]))
     return sections
 
 
-def _beliefs(run: ReportedRun, of: str) -> list[Chapter]:
-    """How belief in the truth of records moved, and whose truth is most probable: records by their number, no values."""
+def _belief_chapters(run: ReportedRun, of: str) -> list[Chapter]:
+    """Return how belief in the truth of records moved, and the records whose truth is most probable, without values."""
     return [
         Chapter(
-            f"{found.title}: {found.uses}{of}",
+            f"{found.title}: {found.measure_text}{of}",
             [
-                Paragraph(f"Of {found.over}: {found.answer}. {sure(found)} {ONLY}"),
+                Paragraph(
+                    f"Of {found.attacked_text}: {found.result_text}. {certainty_text(found)} {ONLY_ATTACKED_RECORDS}"
+                ),
                 *belief_tables(found),
-                ranking_table(found),
-                Drawing(drawn := belief_figure(found), drawn.caption, f"beliefs-{run.id}-{i}"),
+                belief_ranking_table(found),
+                CaptionedFigure(drawn := belief_figure(found), drawn.caption, f"beliefs-{run.id}-{i}"),
             ],
         )
         for i, found in enumerate(run.beliefs, start=1)
     ]
 
 
-def _meanings(rows: Sequence[Row]) -> Terms:
-    """What each measure means and which way is better."""
+def _measure_terms(rows: Sequence[Row]) -> DefinitionList:
+    """Return the meaning of each measure and which way is better."""
     keys = dict.fromkeys((row.method_key, row.measure) for row in rows)
     known = [(method_by_key(key), measure) for key, measure in keys]
-    return Terms(
+    return DefinitionList(
         [
             (
                 measure_name(f"{found.key}.{measure}"),
-                f"{found.output(measure).meaning}; {DIRECTIONS[found.output(measure).goal]} ({found.key}.{measure})",
+                f"{found.output(measure).meaning}; {DIRECTION_TEXTS[found.output(measure).goal]} ({found.key}.{measure})",
             )
             for found, measure in known
             if found is not None
@@ -239,20 +267,20 @@ def _meanings(rows: Sequence[Row]) -> Terms:
     )
 
 
-def _sentence(text: str) -> str:
+def _as_sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
 def _release_section(run: ReportedRun, beside: Sequence[ReportedRun]) -> Chapter:
-    """Data, recipe, seed and versions: enough to make the same release again."""
+    """Return data, recipe, seed and versions: enough to make the same release again."""
     recipe = run.recipe
     return Chapter(
         "What was released",
         [
-            Terms(
+            DefinitionList(
                 [
-                    ("Datasets", _datasets(run)),
-                    *((words, ", ".join(names)) for words, names in fates(recipe).items()),
+                    ("Datasets", _datasets_text(run)),
+                    *((words, ", ".join(names)) for words, names in variables_by_fate(recipe).items()),
                     ("Confidential file", f"{run.file} (SHA-256 {run.file_sha256})"),
                     ("Filter", recipe.data.where),
                     (
@@ -261,52 +289,57 @@ def _release_section(run: ReportedRun, beside: Sequence[ReportedRun]) -> Chapter
                         if recipe.data.sample
                         else "",
                     ),
-                    ("Records", records_text(run.records, run.dropped)),
-                    ("Controls", controls_text(run.controls)),
-                    ("Constraints", redraws_text(run.redraws)),
-                    ("Survey weights", _sentence(survey_text(recipe)) if survey_text(recipe) else ""),
-                    ("Weights", "" if recipe.weights is None else _sentence(str(recipe.weights))),
+                    ("Records", records_and_dropped_text(run.records, run.dropped)),
+                    ("Controls", holdout_text(run.controls)),
+                    ("Constraints", redraws_sentence(run.redraws)),
+                    ("Survey weights", _as_sentence(survey_design_text(recipe)) if survey_design_text(recipe) else ""),
+                    ("Weights", "" if recipe.weights is None else _as_sentence(str(recipe.weights))),
                     ("Seed", str(run.seed)),
-                    ("Key", _sentence(f"{PUBLIC_KEY}: {REPEATABLE}") if run.key_public else "the workspace's own"),
+                    (
+                        "Key",
+                        _as_sentence(f"{PUBLIC_KEY}: {PUBLIC_KEY_RISK}") if run.key_public else "the workspace's own",
+                    ),
                     ("Recipe", f"SHA-256 {run.recipe_sha256}"),
-                    ("Made", f"run {run.id}, {moment(run.created)}, {duration(run.seconds)} of computing"),
+                    ("Made", f"run {run.id}, {utc_time_text(run.created)}, {duration_text(run.seconds)} of computing"),
                     ("With", ", ".join(f"{name} {version}" for name, version in run.versions.items())),
-                    ("Called", run.called),
+                    ("Called", run.label),
                     ("Note", run.note),
                     ("Beside it", ", ".join(f"{other.title} (run {other.id})" for other in beside)),
                 ]
             ),
-            _steps(recipe),
+            _steps_part(recipe),
         ],
     )
 
 
-def _datasets(run: ReportedRun) -> str:
+def _datasets_text(run: ReportedRun) -> str:
     records = RecordCount(run.recipe.form.records or run.records, run.recipe.data.rows)
     return f"m = {run.recipe.m}, of {count_records(records)} {'before suppression' if run.recipe.anonymisation else 'each'}"
 
 
-def _steps(recipe: Recipe) -> Part:
+def _steps_part(recipe: Recipe) -> DocumentPart:
     if recipe.anonymisation:
         made = [
             [s.method.title, settings_text(s.spec.to_reported_table()), s.method.source] for s in recipe.anonymisation
         ]
-        return table(("method", "settings", "source"), made, title="Anonymisation, in this order")
+        return table_from_titles(("method", "settings", "source"), made, title="Anonymisation, in this order")
     if not recipe.synthesis:
         return Paragraph("The released datasets were made by another tool and are scored here.")
     rows = [
         [s.target, s.method.title, settings_text(s.spec.to_reported_table()), s.method.source] for s in recipe.synthesis
     ]
-    return table(("variable", "model", "settings", "source"), rows, title="Synthesis, in this order")
+    return table_from_titles(("variable", "model", "settings", "source"), rows, title="Synthesis, in this order")
 
 
 def _variable_section(recipe: Recipe) -> Chapter:
-    """Every variable, its role for an intruder, and whether it is released."""
+    """Return every variable, its role for an intruder, and whether it is released."""
     heads = ("variable", "meaning", "kind", "role", "bounds", "in the release")
-    return Chapter("Variables", [table(heads, [list(_variable(recipe, variable)) for variable in recipe.schema])])
+    return Chapter(
+        "Variables", [table_from_titles(heads, [list(_variable_cells(recipe, variable)) for variable in recipe.schema])]
+    )
 
 
-def _variable(recipe: Recipe, variable: Variable) -> Iterator[str]:
+def _variable_cells(recipe: Recipe, variable: Variable) -> Iterator[str]:
     yield variable.name
     yield variable.title
     yield variable.kind.value
@@ -318,19 +351,19 @@ def _variable(recipe: Recipe, variable: Variable) -> Iterator[str]:
 
 
 def _recipe_section(run: ReportedRun) -> Chapter:
-    """The whole plan, to be run again."""
+    """Return the whole recipe, to be run again."""
     said = "Saved in a file, it makes the same release again: sfumato run FILE --data DATA"
-    return Chapter("The recipe", [Paragraph(said), Verbatim(run.recipe_toml)])
+    return Chapter("The recipe", [Paragraph(said), PreformattedText(run.recipe_toml)])
 
 
 def _redraw_section(run: ReportedRun, of: str) -> Chapter | None:
-    """How many records each step drew anew for each constraint, where a step was held to any."""
+    """Return how many records each step redrew for each constraint; None where no step had constraints."""
     made = redraws_table(run.redraws)
-    return Chapter(f"Records drawn anew{of}", [made, Paragraph(REDRAWS_READ)]) if made else None
+    return Chapter(f"Records drawn anew{of}", [made, Paragraph(REDRAWS_EXPLANATION)]) if made else None
 
 
 def _diagnostic_section(runs: Sequence[ReportedRun]) -> Chapter | None:
-    """Whether the models converged, parameter by parameter, and every statistic with the rule it is held against."""
+    """Return whether the models converged, parameter by parameter, and every statistic with its rule."""
     found = [one for run in runs for one in run.diagnostics]
     if not found:
         return None
@@ -341,43 +374,46 @@ def _diagnostic_section(runs: Sequence[ReportedRun]) -> Chapter | None:
         if failed
         else f"all {len(judged)} are met"
     )
-    parameters = [made for run in runs if (made := parameter_table(run.diagnostics))]
+    parameters = [made for run in runs if (made := convergence_table(run.diagnostics))]
     rules = [Paragraph(f"Rules for the models: {verdict}.")] if judged else []
-    return Chapter("Diagnostics", [*rules, *parameters, *_traces(runs), statistic_table(found)])
+    return Chapter("Diagnostics", [*rules, *parameters, *_trace_parts(runs), statistic_table(found)])
 
 
-def _traces(runs: Sequence[ReportedRun]) -> Iterator[Part]:
-    """The traces of the worst parameters of every run; a line for each model that has none, saying why."""
+def _trace_parts(runs: Sequence[ReportedRun]) -> Iterator[DocumentPart]:
+    """Yield the traces of the worst parameters of every run, and for each model without a trace the reason."""
     figures, words = [], []
     for run in runs:
         traces = run.traces or {}
-        words += [_why_none(target, trace) for target, trace in traces.items() if not plots_of(trace)]
-        lines = [line for line in parameter_lines(run.diagnostics) if line.target in traces]
-        drawn = [line for line in worst_first(lines) if plots_of(traces[line.target])][:WORST]
-        figures += [_trace(traces[line.target], line, f"trace-{run.id}-{i}") for i, line in enumerate(drawn, start=1)]
+        words += [_missing_trace_text(target, trace) for target, trace in traces.items() if not plot_names(trace)]
+        lines = [line for line in convergence_by_parameter(run.diagnostics) if line.target in traces]
+        drawn = [line for line in sort_worst_first(lines) if plot_names(traces[line.target])][:WORST_PARAMETERS]
+        figures += [
+            _trace_figure_part(traces[line.target], line, f"trace-{run.id}-{i}")
+            for i, line in enumerate(drawn, start=1)
+        ]
     if words:
-        yield Items(words)
+        yield BulletList(words)
     if figures:
-        yield Paragraph(CONFIDENTIAL, strong=True)
+        yield Paragraph(TRACES_ARE_CONFIDENTIAL, is_strong=True)
         yield from figures
 
 
-def _why_none(target: str, trace: Trace | None) -> str:
+def _missing_trace_text(target: str, trace: Trace | None) -> str:
     reason = getattr(trace, "reason", "")
     return f"{target}: no convergence check; {reason}." if reason else f"{target}: no trace was kept."
 
 
-def _trace(trace: Trace | None, line: ParameterLine, ident: str) -> Drawing:
+def _trace_figure_part(trace: Trace | None, line: ParameterConvergence, ident: str) -> CaptionedFigure:
     names: tuple[str, ...] = getattr(trace, "parameters", ())
-    at = len(names) - 1 if line.parameter == ALL else names.index(line.parameter)
+    at = len(names) - 1 if line.parameter == ALL_PARAMETERS else names.index(line.parameter)
     assert trace is not None
-    figure = trace_figure(trace, plots_of(trace)[0], at, f"{line.target} {names[at]}")
-    said = ", ".join(line.flags) or "within limits"
-    return Drawing(figure, f"{figure.title} ({said}). {figure.caption}", ident)
+    figure = trace_figure(trace, plot_names(trace)[0], at, f"{line.target} {names[at]}")
+    said = ", ".join(line.exceeded_limits) or "within limits"
+    return CaptionedFigure(figure, f"{figure.title} ({said}). {figure.caption}", ident)
 
 
 def _method_section(recipes: Sequence[Recipe]) -> Chapter:
-    """Every method that was used: what it does, where it comes from, and the settings it was used with."""
+    """Return every method that was used: what it does, its source, and its settings."""
     used: dict[str, tuple[Method, list[str]]] = {}
     for recipe in recipes:
         for step in (*recipe.synthesis, *recipe.anonymisation, *recipe.measures, *recipe.studies):
@@ -386,9 +422,11 @@ def _method_section(recipes: Sequence[Recipe]) -> Chapter:
             known = used.setdefault(step.method.key, (step.method, []))[1]
             if said and said not in known:
                 known.append(said)
-    return Chapter("Methods and sources", [_method(method, said) for method, said in used.values()])
+    return Chapter("Methods and sources", [_method_chapter(method, said) for method, said in used.values()])
 
 
-def _method(method: Method, said: Sequence[str]) -> Chapter:
-    settings = Items(said) if said else ""
-    return Chapter(f"{method.title} ({method.key})", [Terms([("Source", method.source), ("Settings", settings)])])
+def _method_chapter(method: Method, said: Sequence[str]) -> Chapter:
+    settings = BulletList(said) if said else ""
+    return Chapter(
+        f"{method.title} ({method.key})", [DefinitionList([("Source", method.source), ("Settings", settings)])]
+    )

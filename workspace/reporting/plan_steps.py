@@ -1,4 +1,4 @@
-"""The steps of a plan in words: methods and limited numbers by their names, settings whole, and what a step is for."""
+"""The steps of a plan in words: methods and limited numbers by their names, full settings, and the purpose of a step."""
 
 from __future__ import annotations
 
@@ -14,33 +14,36 @@ from sfumato.engine.recipe.thresholds import BOUNDS
 from .words import limit_text, role_text
 
 Facts = list[tuple[str, str]]
-HEADED = ("method", "target", "value")
+HEADLINE_KEYS = ("method", "target", "value")
 ROLES = ("quasi_identifier", "sensitive", "identifier", "weight")
 RELEASE = ("m", "seed", "records", "epsilon", "redraws", "unmet")
 DATA = ("where", "sample", "holdout")
 
 
 @dataclass(frozen=True)
-class StepWords:
-    """A step: what it is called, what it is of, its settings in a line, and all that there is to say of it by name."""
+class StepDescription:
+    """A step of a plan in words: its name, its settings in a line, and named facts about it."""
 
     name: str
     settings: str
     facts: Facts
 
 
-def step_words(section: str, step: Mapping[str, Any], table: Mapping[str, Any]) -> StepWords:
-    """A step of the plan ``table``, as far as it can be read."""
-    return _limit_words(step) if section == "threshold" else _method_words(section, step, table)
+def describe_step(section: str, step: Mapping[str, Any], table: Mapping[str, Any]) -> StepDescription:
+    """Describe a step of the plan ``table``, as far as it can be read."""
+    return _describe_threshold(step) if section == "threshold" else _describe_method_step(section, step, table)
 
 
-def _method_words(section: str, step: Mapping[str, Any], table: Mapping[str, Any]) -> StepWords:
+def _describe_method_step(section: str, step: Mapping[str, Any], table: Mapping[str, Any]) -> StepDescription:
     name = str(step.get("method", ""))
     method = method_of_step(section, name)
-    target = value_text(step.get("target"))
-    given = {key: value for key, value in step.items() if key not in HEADED}
-    line = "; ".join(filter(None, [target, *settings_text(given)]))
-    facts: Facts = [("replaces", target), *((spaced(key), value_text(value)) for key, value in given.items())]
+    target = exact_value_text(step.get("target"))
+    given = {key: value for key, value in step.items() if key not in HEADLINE_KEYS}
+    line = "; ".join(filter(None, [target, *settings_phrases(given)]))
+    facts: Facts = [
+        ("replaces", target),
+        *((name_with_spaces(key), exact_value_text(value)) for key, value in given.items()),
+    ]
     if method is not None:
         results = {f"{method.key}.{one.name}" for one in method.result_outputs}
         defaults = {
@@ -48,50 +51,54 @@ def _method_words(section: str, step: Mapping[str, Any], table: Mapping[str, Any
             for info in method.spec.params()
             if not info.is_required and info.name not in given
         }
-        people = dict(roles_words(table)).get(role_text(ROLES[0]), "")
+        people = dict(role_facts(table)).get(role_text(ROLES[0]), "")
         facts += [
-            (spaced(name), f"{people} (all quasi-identifiers)")
+            (name_with_spaces(name), f"{people} (all quasi-identifiers)")
             for name in KNOWLEDGE
             if defaults.get(name) == [] and people
         ]
         facts += [
-            ("defaults", "; ".join(settings_text(defaults))),
+            ("defaults", "; ".join(settings_phrases(defaults))),
             (
                 "measures",
                 "; ".join(dict.fromkeys(measure_name(f"{method.key}.{one.name}") for one in method.result_outputs)),
             ),
-            *(("limit", limit) for limit in _limits(results, table)),
+            *(("limit", limit) for limit in _limits_on_results(results, table)),
             ("source", method.source),
             ("key", method.key),
         ]
-    return StepWords(method.title if method else name, line, _said(facts))
+    return StepDescription(method.title if method else name, line, _nonempty_facts(facts))
 
 
-def _limits(results: set[str], table: Mapping[str, Any]) -> list[str]:
-    """The limits of a plan on what a method measures."""
-    words = [_limit_words(one) for one in _steps(table, "threshold") if str(one.get("value")) in results]
+def _limits_on_results(results: set[str], table: Mapping[str, Any]) -> list[str]:
+    """Return the limits of a plan on what a method measures."""
+    words = [
+        _describe_threshold(one) for one in _steps_of_section(table, "threshold") if str(one.get("value")) in results
+    ]
     return [f"{one.name}: {one.settings}" for one in words]
 
 
-def _limit_words(step: Mapping[str, Any]) -> StepWords:
-    """What a threshold limits and its limit; as they are written where they cannot be read."""
+def _describe_threshold(step: Mapping[str, Any]) -> StepDescription:
+    """Describe a threshold by its number and limit; as it is written where it cannot be read."""
     value = step.get("value")
     bound = next(
         (one for one in BOUNDS if isinstance(step.get(one), int | float) and not isinstance(step[one], bool)), None
     )
-    params = _section(step.get("params"))
-    rest = {key: one for key, one in step.items() if key not in (*HEADED, bound) and not (params and key == "params")}
+    params = _as_table(step.get("params"))
+    rest = {
+        key: one for key, one in step.items() if key not in (*HEADLINE_KEYS, bound) and not (params and key == "params")
+    }
     rest |= {str(key): one for key, one in params.items()}
     named = isinstance(value, str) and bound is not None and not any(one in rest for one in BOUNDS)
     limit = limit_text(bound, step[bound], str(value)) if named and bound is not None else ""
     if not limit:
-        rest = {key: one for key, one in step.items() if key not in HEADED}
-    target = value_text(step.get("target"))
-    line = "; ".join(filter(None, [limit, target, *settings_text(rest)]))
+        rest = {key: one for key, one in step.items() if key not in HEADLINE_KEYS}
+    target = exact_value_text(step.get("target"))
+    line = "; ".join(filter(None, [limit, target, *settings_phrases(rest)]))
     facts: Facts = [
         ("limit", limit),
         ("variable", target),
-        *((spaced(key), value_text(one)) for key, one in rest.items()),
+        *((name_with_spaces(key), exact_value_text(one)) for key, one in rest.items()),
     ]
     if isinstance(value, str):
         method, output = method_and_output(value)
@@ -103,90 +110,93 @@ def _limit_words(step: Mapping[str, Any]) -> StepWords:
             ("measured by", method.title if method else ""),
             ("key", value),
         ]
-    name = measure_name(value) if isinstance(value, str) and named else value_text(value)
-    return StepWords(name, line, _said(facts))
+    name = measure_name(value) if isinstance(value, str) and named else exact_value_text(value)
+    return StepDescription(name, line, _nonempty_facts(facts))
 
 
-def plan_head_words(table: Mapping[str, Any]) -> StepWords:
-    """The title, the data and the release of a plan."""
-    data, release, weights = (_section(table.get(name)) for name in ("data", "release", "weights"))
+def describe_plan_head(table: Mapping[str, Any]) -> StepDescription:
+    """Describe the title, the data and the release of a plan."""
+    data, release, weights = (_as_table(table.get(name)) for name in ("data", "release", "weights"))
     told = {key: release[key] for key in RELEASE if key in release}
     if "holdout" in data:
         told["holdout"] = data["holdout"]
-    said = settings_text(told)
+    said = settings_phrases(told)
     if weights:
-        said.append(f"weights of run {value_text(weights.get('run'))}")
+        said.append(f"weights of run {exact_value_text(weights.get('run'))}")
     facts: Facts = [
-        ("title", value_text(table.get("title"))),
-        ("file", value_text(data.get("file"))),
-        *((spaced(key), value_text(data[key])) for key in DATA if key in data),
-        ("release", "; ".join(settings_text(release))),
-        ("weights", "; ".join(settings_text(weights))),
-        *roles_words(table),
+        ("title", exact_value_text(table.get("title"))),
+        ("file", exact_value_text(data.get("file"))),
+        *((name_with_spaces(key), exact_value_text(data[key])) for key in DATA if key in data),
+        ("release", "; ".join(settings_phrases(release))),
+        ("weights", "; ".join(settings_phrases(weights))),
+        *role_facts(table),
     ]
-    return StepWords(value_text(data.get("file")), "; ".join(said), _said(facts))
+    return StepDescription(exact_value_text(data.get("file")), "; ".join(said), _nonempty_facts(facts))
 
 
-def roles_words(table: Mapping[str, Any]) -> Facts:
-    """The variables of a plan by role, those that are no variable's concern last."""
+def role_facts(table: Mapping[str, Any]) -> Facts:
+    """Return the variables of a plan by role; variables of other roles come last."""
     found: dict[str, list[str]] = {role_text(role): [] for role in ROLES}
-    for name, one in _section(table.get("variables")).items():
+    for name, one in _as_table(table.get("variables")).items():
         role = str(one.get("role", "other")) if isinstance(one, Mapping) else "other"
         found.setdefault(role_text(role), []).append(str(name))
     return [(role, ", ".join(names)) for role, names in found.items() if names]
 
 
 def plan_facts(table: Mapping[str, Any], *, limits: bool = True) -> Facts:
-    """A plan in few words: its data and release, its variables by role, every step by its name, and its ``limits``."""
-    head = plan_head_words(table)
+    """Return a plan in few words: its data and release, its variables by role, every step by its name, and its ``limits``."""
+    head = describe_plan_head(table)
     facts: Facts = [("data", head.name), ("release", head.settings)]
-    facts += [("" if at else "variables", f"{role}: {names}") for at, (role, names) in enumerate(roles_words(table))]
+    facts += [("" if at else "variables", f"{role}: {names}") for at, (role, names) in enumerate(role_facts(table))]
     for section in ("synthesis", "anonymisation"):
-        steps = [step_words(section, one, table) for one in _steps(table, section)]
+        steps = [describe_step(section, one, table) for one in _steps_of_section(table, section)]
         facts += [
             (section if not at else "", f"{one.name}: {one.settings}".removesuffix(": "))
             for at, one in enumerate(steps)
         ]
     for section, name in (("measure", "measures"), ("study", "studies")):
-        facts.append((name, "; ".join(step_words(section, one, table).name for one in _steps(table, section))))
-    limited = [_limit_words(one) for one in _steps(table, "threshold")] if limits else []
+        facts.append(
+            (name, "; ".join(describe_step(section, one, table).name for one in _steps_of_section(table, section)))
+        )
+    limited = [_describe_threshold(one) for one in _steps_of_section(table, "threshold")] if limits else []
     facts += [("" if at else "limits", f"{one.name}: {one.settings}") for at, one in enumerate(limited)]
-    return _said(facts)
+    return _nonempty_facts(facts)
 
 
-def _steps(table: Mapping[str, Any], section: str) -> Sequence[Mapping[str, Any]]:
+def _steps_of_section(table: Mapping[str, Any], section: str) -> Sequence[Mapping[str, Any]]:
     found = table.get(section)
     return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
 
 
-def _section(value: object) -> Mapping[str, Any]:
+def _as_table(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _said(facts: Facts) -> Facts:
+def _nonempty_facts(facts: Facts) -> Facts:
     return [(name, text) for name, text in facts if text]
 
 
-def settings_text(settings: Mapping[str, Any]) -> list[str]:
-    """Settings in words: ``predictors age, sex``, ``smoothing yes``; those that are empty are left out."""
-    texts = ((spaced(key), value_text(value)) for key, value in settings.items())
+def settings_phrases(settings: Mapping[str, Any]) -> list[str]:
+    """Return settings in words: ``predictors age, sex``, ``smoothing yes``; empty ones are left out."""
+    texts = ((name_with_spaces(key), exact_value_text(value)) for key, value in settings.items())
     return [f"{name} {text}" for name, text in texts if text]
 
 
-def spaced(name: str) -> str:
+def name_with_spaces(name: str) -> str:
     return name.replace("_", " ")
 
 
-def value_text(value: object) -> str:
-    """A value with every digit: ``yes``, ``age, sex``, ``price 5%``; nothing for None."""
+def exact_value_text(value: object) -> str:
+    """Return a value with every digit: ``yes``, ``age, sex``, ``price 5%``; empty for None."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {value_text(item)}" for key, item in value.items())
+        return ", ".join(f"{key} {exact_value_text(item)}" for key, item in value.items())
     if isinstance(value, (list, tuple)):
         return ", ".join(
-            f"({value_text(item)})" if isinstance(item, (list, tuple)) else value_text(item) for item in value
+            f"({exact_value_text(item)})" if isinstance(item, (list, tuple)) else exact_value_text(item)
+            for item in value
         )
     return str(value)

@@ -1,7 +1,7 @@
-"""The four questions of a risk assessment, which rows answer each, and why one stays open.
+"""The four questions of a risk assessment, which rows answer each, and why a question stays open.
 
-A row answers a question where it was computed, where the variables that its intruder knows include every quasi-identifier of the recipe, and
-where the smallest leak that it would have found (``Output.detectable``) is no larger than what the gate blocks from.
+A row answers a question where it was computed, where its intruder knows every quasi-identifier of the recipe, and where the smallest leak
+that it would have found (``Output.detectable``) is no larger than the limit from which the gate blocks.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.statistics.comparing import is_above
 from sfumato.engine.wording import format_percent
 
-from .results import method_title, output_of
+from .results import method_title, row_output
 from .words import row_settings, settings_text
 
-ASKS: Mapping[Question, str] = MappingProxyType(
+QUESTION_TEXTS: Mapping[Question, str] = MappingProxyType(
     {
         "singling out": "Can a person be told apart from all others in the release, even without a name?",
         "linkability": "Can a record of the release be linked to a person, by what somebody knows of that person already?",
@@ -29,35 +29,35 @@ ASKS: Mapping[Question, str] = MappingProxyType(
     }
 )
 NO_LIMITS: Mapping[Question, float | None] = MappingProxyType({})
-KNOWN = ("known", "synthesised", "keys", "quasi_identifiers", "variables")
+KNOWLEDGE_PARAMETERS = ("known", "synthesised", "keys", "quasi_identifiers", "variables")
 """The parameters of measures that name what the intruder knows."""
-NOT_ASKED = "Strongest intruder: NOT ASKED. No number says what somebody learns of a person from the release who knows all other records and how it was made."
+NOT_MEASURED_TEXT = "Strongest intruder: NOT ASKED. No number says what somebody learns of a person from the release who knows all other records and how it was made."
 
 
-def questions_of(row: Row) -> tuple[Question, ...]:
-    """Those that the method of a row says it answers."""
-    output = output_of(row)
+def row_questions(row: Row) -> tuple[Question, ...]:
+    """Return the questions that the method of a row declares to answer."""
+    output = row_output(row)
     return output.risk.questions if output else ()
 
 
-def averages_of_risk(rows: Iterable[Row]) -> list[Row]:
-    """The release's averages of risks."""
+def risk_averages(rows: Iterable[Row]) -> list[Row]:
+    """Return the release's averages of risks."""
     return [
         row for row in rows if row.draw is None and row.dataset != "confidential" and row.family in ("risk", "studies")
     ]
 
 
-def answering(rows: Iterable[Row], question: Question) -> list[Row]:
-    """The averages of the release that answer a question."""
-    return [row for row in averages_of_risk(rows) if question in questions_of(row)]
+def rows_for_question(rows: Iterable[Row], question: Question) -> list[Row]:
+    """Return the averages of the release that declare to answer a question."""
+    return [row for row in risk_averages(rows) if question in row_questions(row)]
 
 
-WARNS, BLOCKS = 0.05, 0.2
+WARN_FROM, BLOCK_FROM = 0.05, 0.2
 """From where on the gate warns and blocks, as a share of the remaining risk beyond the baseline, where a policy has no limits of its own."""
 
 
-def would_answer(question: Question) -> tuple[str, ...]:
-    """The risks that would answer a question, by key."""
+def methods_for_question(question: Question) -> tuple[str, ...]:
+    """Return the keys of the risks that would answer a question."""
     return tuple(
         found.key
         for found in registry().values()
@@ -65,46 +65,46 @@ def would_answer(question: Question) -> tuple[str, ...]:
     )
 
 
-def answered_by(
-    rows: Iterable[Row], recipe: Recipe, question: Question, limit: float | None = BLOCKS
+def answers_or_reason(
+    rows: Iterable[Row], recipe: Recipe, question: Question, limit: float | None = BLOCK_FROM
 ) -> tuple[list[Row], str]:
-    """The averages that answer a question; without any, why it stays open, in words.
+    """Return the averages that answer a question; without any, why it stays open, in words.
 
-    ``limit`` is from where on the gate blocks what answers it, None for never.
+    ``limit`` is the value from which the gate blocks what answers it, None for never.
     """
-    kept = averages_of_risk(rows)
-    found = answering(kept, question)
+    kept = risk_averages(rows)
+    found = rows_for_question(kept, question)
     if not found:
         return [], "not measured"
-    reasons = {id(row): _why_not(row, kept, recipe, limit) for row in found}
+    reasons = {id(row): _rejection_reason(row, kept, recipe, limit) for row in found}
     answers = [row for row in found if not reasons[id(row)]]
     return answers, "" if answers else "; ".join(dict.fromkeys(reasons[id(row)] for row in found))
 
 
-def _why_not(row: Row, rows: list[Row], recipe: Recipe, limit: float | None) -> str:
-    """Why a row that declares that it answers a question does not; empty where it does."""
+def _rejection_reason(row: Row, rows: list[Row], recipe: Recipe, limit: float | None) -> str:
+    """Return why a row that declares to answer a question does not; empty where it does."""
     if row.value is None:
         return f"{method_title(row.method_key)} was not computed ({row.reason})"
-    if missing := unknown_to_intruder(row, recipe):
+    if missing := unknown_quasi_identifiers(row, recipe):
         return f"{method_title(row.method_key)} assumes an intruder who does not know {', '.join(missing)}"
-    output = output_of(row)
+    output = row_output(row)
     if output is None or not output.detectable or limit is None:
         return ""
-    least = next((one for one in rows if _same_use(one, row) and one.measure == output.detectable), None)
+    least = next((one for one in rows if _is_same_use(one, row) and one.measure == output.detectable), None)
     if least is None or least.value is None:
         return f"the smallest leak that {method_title(row.method_key)} would find is not known"
-    if is_above(found := beyond_baseline(least.value, row, output), limit):
+    if is_above(found := share_beyond_baseline(least.value, row, output), limit):
         return f"{method_title(row.method_key)} finds a leak of {format_percent(found)} or more only, and the gate blocks from {format_percent(limit)}"
     return ""
 
 
-def beyond_baseline(value: float, row: Row, output: Output) -> float:
-    """How far a value of the row's output is beyond the row's baseline, as a share of what is left: the scale of the gate's limits."""
+def share_beyond_baseline(value: float, row: Row, output: Output) -> float:
+    """Return how far a value is beyond the row's baseline, as a share of the remaining risk: the scale of the gate's limits."""
     base = 0.0 if output.risk.gate_reference == "nothing" else row.baseline or 0.0
     return (value - base) / (1 - base) if base < 1 else 0.0
 
 
-def _same_use(one: Row, other: Row) -> bool:
+def _is_same_use(one: Row, other: Row) -> bool:
     return (one.method_key, one.target, one.level, one.params) == (
         other.method_key,
         other.target,
@@ -113,55 +113,59 @@ def _same_use(one: Row, other: Row) -> bool:
     )
 
 
-def unknown_to_intruder(row: Row, recipe: Recipe) -> tuple[str, ...]:
-    """The quasi-identifiers that the intruder of a row does not know; none where its method names no knowledge."""
+def unknown_quasi_identifiers(row: Row, recipe: Recipe) -> tuple[str, ...]:
+    """Return the quasi-identifiers that the intruder of a row does not know; none where its method names no knowledge."""
     wanted = recipe.schema.names_by_role(Role.QUASI_IDENTIFIER)
-    known = known_to_intruder(row, recipe)
+    known = variables_known_to_intruder(row, recipe)
     return () if known is None else tuple(name for name in wanted if name not in known)
 
 
-def known_to_intruder(row: Row, recipe: Recipe) -> set[str] | None:
-    """What the intruder of a row knows, by the step that it comes from, else by the row itself; None where neither says."""
+def variables_known_to_intruder(row: Row, recipe: Recipe) -> set[str] | None:
+    """Return the variables that the intruder of a row knows, by its step, else by the row itself; None where neither names them."""
     for step in (*recipe.measures, *recipe.studies):
         settings = step.spec.settings(recipe.schema, recipe.released)
         if step.method.key == row.method_key and may_come_from_step(step.method, row.params, settings):
             full = step.spec.for_release(recipe.schema, recipe.released)
-            return _named({name: getattr(full, name) for name in KNOWN if hasattr(full, name)})
-    return _named({name: row.params[name] for name in KNOWN if name in row.params})
+            return _listed_names({name: getattr(full, name) for name in KNOWLEDGE_PARAMETERS if hasattr(full, name)})
+    return _listed_names({name: row.params[name] for name in KNOWLEDGE_PARAMETERS if name in row.params})
 
 
-def _named(given: Mapping[str, object]) -> set[str] | None:
+def _listed_names(given: Mapping[str, object]) -> set[str] | None:
     lists = [value for value in given.values() if isinstance(value, (tuple, list)) and value]
     return {name for names in lists for name in names} if lists else None
 
 
-def unanswered(
+def unanswered_questions(
     rows: Iterable[Row], recipe: Recipe, limits: Mapping[Question, float | None] = NO_LIMITS
 ) -> dict[Question, str]:
-    """The questions that nothing answers, each with the reason. ``limits`` are the gate's, where a policy has its own."""
-    kept = averages_of_risk(rows)
-    reasons = {one: answered_by(kept, recipe, one, limits.get(one, BLOCKS))[1] for one in QUESTIONS}
+    """Return the questions that nothing answers, each with the reason. ``limits`` are the gate's, where a policy has its own."""
+    kept = risk_averages(rows)
+    reasons = {one: answers_or_reason(kept, recipe, one, limits.get(one, BLOCK_FROM))[1] for one in QUESTIONS}
     return {one: reason for one, reason in reasons.items() if reason}
 
 
-def coverage(rows: Iterable[Row], recipe: Recipe, limits: Mapping[Question, float | None] = NO_LIMITS) -> list[str]:
-    """For each question what answers it, or why nothing does."""
-    kept = averages_of_risk(rows)
-    return [f"{one.capitalize()}: {_said(kept, recipe, one, limits.get(one, BLOCKS))}." for one in QUESTIONS]
+def coverage_lines(
+    rows: Iterable[Row], recipe: Recipe, limits: Mapping[Question, float | None] = NO_LIMITS
+) -> list[str]:
+    """Return for each question what answers it, or why nothing does."""
+    kept = risk_averages(rows)
+    return [
+        f"{one.capitalize()}: {_coverage_text(kept, recipe, one, limits.get(one, BLOCK_FROM))}." for one in QUESTIONS
+    ]
 
 
-def _said(rows: list[Row], recipe: Recipe, question: Question, limit: float | None) -> str:
-    answers, reason = answered_by(rows, recipe, question, limit)
+def _coverage_text(rows: list[Row], recipe: Recipe, question: Question, limit: float | None) -> str:
+    answers, reason = answers_or_reason(rows, recipe, question, limit)
     methods = dict.fromkeys(method_title(row.method_key) for row in answers)
     if methods:
         return f"measured by {'; '.join(methods)}"
-    return f"OPEN: {reason}" if answering(rows, question) else "NOT MEASURED"
+    return f"OPEN: {reason}" if rows_for_question(rows, question) else "NOT MEASURED"
 
 
-def strongest_intruder(rows: Iterable[Row]) -> list[str]:
-    """What an intruder who knows all other records guesses right, before the release and after it; or that nobody asked."""
+def strongest_intruder_lines(rows: Iterable[Row]) -> list[str]:
+    """Return what an intruder who knows all other records guesses right, before and after the release; or that this was not measured."""
     found = []
-    for row in averages_of_risk(rows):
+    for row in risk_averages(rows):
         method = method_by_key(row.method_key)
         if (
             method is None
@@ -179,4 +183,4 @@ def strongest_intruder(rows: Iterable[Row]) -> list[str]:
             found.append(
                 f"{name}: {format_percent(row.value)} of the records are guessed right once the release is known{before}."
             )
-    return found or [NOT_ASKED]
+    return found or [NOT_MEASURED_TEXT]

@@ -1,11 +1,11 @@
-"""How a file of text is read, in words and tables: what was found, why, what its owner has to decide, and the first rows."""
+"""How a text file is read, in words and tables: the detected format, the reasons, what its owner has to decide, and the first rows."""
 
 from __future__ import annotations
 
-from ..ingest.dialects import Detection, Reason
-from .tables import Table, table, text
+from ..ingest.dialects import DetectedFormat, SettingReason
+from .tables import DisplayTable, format_table, table_from_titles
 
-NAMES = {
+SETTING_NAMES = {
     "encoding": "encoding",
     "delimiter": "separator",
     "quote": "quotes",
@@ -16,58 +16,63 @@ NAMES = {
     "skip": "lines above the table",
     "trim": "blanks around cells left out",
 }
-SIGNS = {"\t": "tab", " ": "blank", "": "none"}
+SIGN_NAMES = {"\t": "tab", " ": "blank", "": "none"}
 MOST_COLUMNS = 8
 MOST_ROWS = 5
-MOST_CELLS = 20
+LONGEST_CELL = 20
 """Of a value, across."""
 
 
-def sign(value: str) -> str:
-    """A sign as it can be seen and typed."""
-    return SIGNS.get(value, value)
+def visible_sign(value: str) -> str:
+    """Return a separator or sign in a form that can be seen and typed."""
+    return SIGN_NAMES.get(value, value)
 
 
-def reading_table(found: Detection) -> Table:
-    """What was found of a file, key by key, with the reason; a mark where its owner has to look."""
-    lines = [[NAMES[one.key], sign(one.value), "?" if one.doubtful else "", one.said] for one in found.reasons]
-    return table(("read with", "value", "", "why"), lines)
+def detection_table(found: DetectedFormat) -> DisplayTable:
+    """Return the detected format of a file, key by key, with the reason; a mark where its owner has to check."""
+    lines = [
+        [SETTING_NAMES[one.key], visible_sign(one.value), "?" if one.is_doubtful else "", one.explanation]
+        for one in found.reasons
+    ]
+    return table_from_titles(("read with", "value", "", "why"), lines)
 
 
-def first_rows(found: Detection, width: int | None = None) -> Table:
-    """The first rows under the format that was found, of as many columns as fit into ``width`` cells. Its cells are records: shown to who has
-    the file, before anything is stored.
+def first_rows_table(found: DetectedFormat, width: int | None = None) -> DisplayTable:
+    """Return the first rows under the detected format, with as many columns as fit into ``width`` cells.
+
+    Its cells are records: they are shown to whoever has the file, before anything is stored.
     """
-    made = _columns(found, min(len(found.header), MOST_COLUMNS))
+    made = _first_columns(found, min(len(found.header), MOST_COLUMNS))
     for number in range(len(made.columns) - 1, 0, -1):
-        if width is None or max(map(len, text(made).splitlines())) <= width:
+        if width is None or max(map(len, format_table(made).splitlines())) <= width:
             break
-        made = _columns(found, number)
+        made = _first_columns(found, number)
     return made
 
 
-def _columns(found: Detection, number: int) -> Table:
+def _first_columns(found: DetectedFormat, number: int) -> DisplayTable:
     more = len(found.header) - number
     rows = [[*row[:number], *(["…"] if more else [])] for row in found.rows[:MOST_ROWS]]
     lines = [
-        [_cut(cell) for cell in line] for line in ((*found.header[:number], *([f"{more} more"] if more else [])), *rows)
+        [_shortened_cell(cell) for cell in line]
+        for line in ((*found.header[:number], *([f"{more} more"] if more else [])), *rows)
     ]
-    return table(lines[0], lines[1:])
+    return table_from_titles(lines[0], lines[1:])
 
 
-def _cut(cell: str) -> str:
-    return cell if len(cell) <= MOST_CELLS else f"{cell[: MOST_CELLS - 1]}…"
+def _shortened_cell(cell: str) -> str:
+    return cell if len(cell) <= LONGEST_CELL else f"{cell[: LONGEST_CELL - 1]}…"
 
 
-def doubt_lines(found: Detection) -> list[str]:
-    """What the file does not settle, a line each, with the option that settles it."""
-    return [doubt(one) for one in found.doubts]
+def undecided_lines(found: DetectedFormat) -> list[str]:
+    """Return a line for each setting that the file does not settle, with the option that settles it."""
+    return [undecided_line(one) for one in found.doubtful_settings]
 
 
-def doubt(one: Reason) -> str:
-    """One doubt: what was taken, what it may be instead, and how to say so."""
-    others = "; ".join(map(sign, one.others))
+def undecided_line(one: SettingReason) -> str:
+    """Return what was assumed, what it may be instead, and how to choose."""
+    others = "; ".join(map(visible_sign, one.alternatives))
     how = {"header": "--no-header or --header", "missing": "--missing CODE"}.get(one.key, f"--{one.key} SIGN")
     how = how.replace("SIGN", "NAME") if one.key == "encoding" else how
     may_be = others if one.key == "missing" else f"may be {others}"
-    return f"? {NAMES[one.key]}: {sign(one.value) or 'none'} is taken, {may_be}; {how} says which"
+    return f"? {SETTING_NAMES[one.key]}: {visible_sign(one.value) or 'none'} is taken, {may_be}; {how} says which"

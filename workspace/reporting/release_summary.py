@@ -1,4 +1,4 @@
-"""What a release is and how it was judged, in plain sentences: the head of every page that somebody signs."""
+"""What a release is and how it was judged, in plain sentences: the head of every page that is signed."""
 
 from __future__ import annotations
 
@@ -14,50 +14,63 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun, count_records
 
-from .audits import given_away_lines
+from .audits import audit_sentences
 from .evidence import evidence_lines
-from .questions import NO_LIMITS, coverage, strongest_intruder
-from .tables import Table, table
+from .questions import NO_LIMITS, coverage_lines, strongest_intruder_lines
+from .tables import DisplayTable, table_from_titles
 from .words import limit_text, observed_text, thresholds_text
 
 PREPARED, OWNER, APPROVED = "Prepared by", "Owner of the data", "Approved by"
 ROLES = (PREPARED, OWNER, "Data protection officer")
 """Who signs where nobody is named."""
-RECODED = "Risks apply this rule to what an intruder knows; utility and data quality compare with the exact values."
+RECODING_REMARK = (
+    "Risks apply this rule to what an intruder knows; utility and data quality compare with the exact values."
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
-    """What was decided of a release: the worst ``status`` of the gate's findings, those that are no pass (state in words, check, words),
-    waivers (check, user, reason), the reason for the release as a whole, and who signs, by role; a name may be empty. Where a
-    second person was asked, ``acts`` are the request and the approval (what, account, time, reason).
+class ReleaseDecision:
+    """What was decided about a release.
+
+    status: worst status of the gate's findings
+    findings: findings that do not pass (state in words, check, words)
+    waivers: waivers (check, user, reason)
+    reason: reason for the release as a whole
+    signers: signers by role; a name may be empty
+    request_acts: request and approval (what, account, time, reason), where a second person decides
     """
 
     status: str
     findings: Sequence[tuple[str, str, str]] = ()
     waivers: Sequence[tuple[str, str, str]] = ()
     reason: str = ""
-    people: Sequence[tuple[str, str]] = tuple((role, "") for role in ROLES)
-    acts: Sequence[tuple[str, str, str, str]] = ()
+    signers: Sequence[tuple[str, str]] = tuple((role, "") for role in ROLES)
+    request_acts: Sequence[tuple[str, str, str, str]] = ()
 
     @property
-    def tables(self) -> list[Table]:
-        """Findings, waivers, request and approval, where there are any."""
+    def decision_tables(self) -> list[DisplayTable]:
+        """Return findings, waivers, request and approval, where there are any."""
         parts = [
-            table(("state", "check", "found"), [list(one) for one in self.findings], title="What the gate found"),
-            table(("check", "waived by", "reason"), [list(one) for one in self.waivers], title="Waived"),
+            table_from_titles(
+                ("state", "check", "found"), [list(one) for one in self.findings], title="What the gate found"
+            ),
+            table_from_titles(("check", "waived by", "reason"), [list(one) for one in self.waivers], title="Waived"),
         ]
-        return [*(part for part in parts if part.rows), *self.acts_table]
+        return [*(part for part in parts if part.rows), *self.request_tables]
 
     @property
-    def acts_table(self) -> list[Table]:
-        """Request and approval, where a second person was asked."""
-        acts = [list(one) for one in self.acts]
-        return [table(("what", "account", "time", "reason"), acts, title="Asked for and approved")] if acts else []
+    def request_tables(self) -> list[DisplayTable]:
+        """Return request and approval, where a second person decides."""
+        acts = [list(one) for one in self.request_acts]
+        return (
+            [table_from_titles(("what", "account", "time", "reason"), acts, title="Asked for and approved")]
+            if acts
+            else []
+        )
 
 
-def fates(recipe: Recipe) -> dict[str, list[str]]:
-    """What becomes of the variables, in words, and of which; nothing of none."""
+def variables_by_fate(recipe: Recipe) -> dict[str, list[str]]:
+    """Return how variables are released, in words, and which; fates without variables are left out."""
     out = recipe.schema.names_by_role(Role.IDENTIFIER)
     parts = {
         "Replaced": [name for name in recipe.released if name not in out],
@@ -71,25 +84,25 @@ def fates(recipe: Recipe) -> dict[str, list[str]]:
 
 
 def release_overview(recipe: Recipe, datasets: int, records: int | None = None) -> str:
-    """How many datasets of how many records, and which variables are made, kept and left out."""
+    """Return how many datasets of how many records, and which variables are replaced, unchanged and left out."""
     tables = count_noun(datasets, f"{recipe.origin} dataset") + (
         f" of {count_records(records)}" if records is not None else ""
     )
-    lines = [f"{tables}.", *(f"{words}: {', '.join(names)}." for words, names in fates(recipe).items())]
-    return " ".join([*lines, *([RECODED] if recipe.form.recode else [])])
+    lines = [f"{tables}.", *(f"{words}: {', '.join(names)}." for words, names in variables_by_fate(recipe).items())]
+    return " ".join([*lines, *([RECODING_REMARK] if recipe.form.recode else [])])
 
 
-def judged(verdicts: Sequence[Verdict]) -> str:
-    """Whether the thresholds are met, and which are not."""
+def thresholds_sentence(verdicts: Sequence[Verdict]) -> str:
+    """Return whether the thresholds are met, and which are not."""
     if not verdicts:
         return "The recipe sets no threshold: nothing was held against a limit."
     said = thresholds_text(verdicts)
-    unmet = [_unmet(one) for one in verdicts if one.outcome != "met"]
+    unmet = [_unmet_text(one) for one in verdicts if one.outcome != "met"]
     return f"{said[:1].upper()}{said[1:]}{': ' if unmet else ''}{'; '.join(unmet)}."
 
 
-def _unmet(verdict: Verdict) -> str:
-    """``Re-identified with certainty: 3 % of the people, limit at most 1 %``."""
+def _unmet_text(verdict: Verdict) -> str:
+    """Return ``Re-identified with certainty: 3 % of the people, limit at most 1 %``."""
     found = "not computed" if verdict.observed is None else observed_text(verdict)
     why = f" (undecided: {verdict.reason})" if verdict.outcome == "undecided" else ""
     return f"{label_of(verdict)}: {found}, limit {limit_text(verdict.bound, verdict.limit, verdict.value)}{why}"
@@ -100,19 +113,21 @@ def summary_lines(
     verdicts: Sequence[Verdict],
     rows: Iterable[Row],
     recipe: Recipe,
-    decision: Decision | None = None,
+    decision: ReleaseDecision | None = None,
     limits: Mapping[Question, float | None] = NO_LIMITS,
 ) -> list[str]:
-    """What goes out, whether thresholds are met, what was measured of the four questions, epsilon beside what the release shows, what
-    the gate found, and why it went. ``limits`` are those from which on the gate blocks what answers a question, where a policy has its own.
+    """Return what is released, whether thresholds are met, how the four questions are answered, epsilon beside the evidence, and the
+    reason for the release.
+
+    ``limits`` are those from which the gate blocks what answers a question, where a policy has its own.
     """
     found = list(rows)
     lines = [
         going,
-        judged(verdicts),
-        *coverage(found, recipe, limits),
-        *strongest_intruder(found),
-        *given_away_lines(found),
+        thresholds_sentence(verdicts),
+        *coverage_lines(found, recipe, limits),
+        *strongest_intruder_lines(found),
+        *audit_sentences(found),
         *(f"{line}." for line in evidence_lines(found)),
     ]
     if decision is not None:
@@ -120,6 +135,6 @@ def summary_lines(
     return lines
 
 
-def moment(seconds: float | None) -> str:
-    """A time as people write it, in UTC; a dash for none."""
+def utc_time_text(seconds: float | None) -> str:
+    """Return a time in UTC; a dash for none."""
     return "-" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")

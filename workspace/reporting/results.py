@@ -1,6 +1,6 @@
-"""What was measured, as tables: numbers beside the confidential data, sweeps, verdicts, published figures, rows of datasets.
+"""Measurements as tables: numbers beside the confidential data, sweeps, verdicts, published figures, rows of single datasets.
 
-Studies whose curves are drawn together, as tables: every measure of each curve along the axis, and what the limits ask for.
+Studies whose curves are drawn together have tables of every measure of each curve along the axis, and of the points that keep the limits.
 """
 
 from __future__ import annotations
@@ -19,92 +19,102 @@ from sfumato.engine.recipe.published import FigureComparison as Quoted
 from sfumato.engine.recipe.published import PublishedFigure, SourceTable, published_value_for, ratio_to_published
 from sfumato.engine.recipe.thresholds import Verdict
 
-from ..plots.planes import BASELINE, DrawnPlane, curve_of, drawn_planes, together
+from ..plots.planes import BASELINE, DrawnPlane, curve_name, draw_planes, has_joint_curves
 from .knowledge_lattice import lattice_parts
-from .tables import Cell, Column, Line, Table, outcome_cell, table
+from .tables import DisplayCell, DisplayColumn, DisplayRow, DisplayTable, outcome_cell, table_from_titles
 from .words import (
-    NOTHING,
-    Apart,
-    interval,
-    judged_interval,
+    NO_SETTINGS,
+    SettingsByMethod,
+    full_row_name,
+    interval_text,
+    judged_interval_text,
     limit_text,
-    measured,
+    method_use_text,
     number,
     observed_text,
     params_text,
-    percentages,
+    percentages_text,
     row_settings,
     settings_text,
-    use_text,
-    whole_name,
+    target_text,
 )
 
-NAMING = ("variable", "model")
+STUDY_USE_PARAMETERS = ("variable", "model")
 """Parameters that name a use of a study (``Axis.uses``)."""
-NONE_BESIDE: Mapping[int, float] = MappingProxyType({})
+NO_PUBLISHED_FIGURES: Mapping[int, float] = MappingProxyType({})
 
 
-def together_tables(method: Method, rows: Sequence[Row]) -> list[Table]:
-    """What the limits ask for, then a table for every heading under which measures are drawn along the axis."""
-    asked = limit_table(method, rows)
-    planes = [one for one in drawn_planes(method, rows) if not one.plane.across]
+def joint_curve_tables(method: Method, rows: Sequence[Row]) -> list[DisplayTable]:
+    """Return the table of limits, then a table for every heading under which measures are drawn along the axis."""
+    asked = study_limit_table(method, rows)
+    planes = [one for one in draw_planes(method, rows) if not one.plane.across]
     headings = dict.fromkeys(one.plane.heading for one in planes)
     tables = [level_table(method, h, [one for one in planes if one.plane.heading == h]) for h in headings]
     return [*([asked] if asked else []), *tables]
 
 
-def answered(method: Method, row: Row) -> str:
-    """What an answer says, in its own words: ``From epsilon 5 on it is within the limit``."""
+def study_answer_text(method: Method, row: Row) -> str:
+    """Return the answer of a study in its own words: ``From epsilon 5 on it is within the limit``."""
     output = method.output(row.measure)
     return output.study.no_answer_text if row.value is None else output.study.sentence.format(value=row.value)
 
 
-def limit_table(method: Method, rows: Iterable[Row]) -> Table | None:
-    """A line for every curve and limit: which point of the axis keeps to it, and what speaks against that. None without limits."""
+def study_limit_table(method: Method, rows: Iterable[Row]) -> DisplayTable | None:
+    """Return a line for every curve and limit: the point of the axis that keeps it, and reservations. None without limits."""
     axis = method.study.axis
     assert axis is not None
     told = [row for row in rows if row.level is None and "of" in row.params]
     if not told:
         return None
     columns = (
-        Column("curve", axis.curve),
-        Column("of", "measure"),
-        Column("limit", "limit", align="right"),
-        Column("answer", f"which {axis.label}"),
-        Column("reason", "but", spare=1),
+        DisplayColumn("curve", axis.curve),
+        DisplayColumn("of", "measure"),
+        DisplayColumn("limit", "limit", align="right"),
+        DisplayColumn("answer", f"which {axis.label}"),
+        DisplayColumn("reason", "but", drop_order=1),
     )
-    lines: list[Line] = []
+    lines: list[DisplayRow] = []
     for row in told:
         output = method.output(str(row.params["of"]))
         bound = "at least" if output.goal == "high" else "at most"
         outcome = "not computed" if row.value is None else "pass"
         limit = f"{bound} {number(row.params[axis.limit])}"
-        lines.append([curve_of(row, axis), output.title, limit, Cell(answered(method, row), outcome), row.reason])
-    return Table(columns, lines, f"Which {axis.label} keeps a measure within its limit")
+        lines.append(
+            [
+                curve_name(row, axis),
+                output.title,
+                limit,
+                DisplayCell(study_answer_text(method, row), outcome),
+                row.reason,
+            ]
+        )
+    return DisplayTable(columns, lines, f"Which {axis.label} keeps a measure within its limit")
 
 
-def level_table(method: Method, heading: str, planes: Sequence[DrawnPlane]) -> Table:
-    """A line for every measure and curve, a column a point of the axis; on a page the intervals too."""
+def level_table(method: Method, heading: str, planes: Sequence[DrawnPlane]) -> DisplayTable:
+    """Return a line for every measure and curve, a column a point of the axis; on a page the intervals too."""
     axis = method.study.axis
     assert axis is not None
     levels = sorted({row.level for one in planes for row in one.rows if row.level is not None})
-    lines = [line for one in planes for line in _lines(method, one, levels)]
+    lines = [line for one in planes for line in _level_lines(method, one, levels)]
     columns = [
-        Column("measure", "measure"),
-        Column("curve", axis.curve),
-        *(Column(f"{level:g}", number(level), align="right") for level in levels),
+        DisplayColumn("measure", "measure"),
+        DisplayColumn("curve", axis.curve),
+        *(DisplayColumn(f"{level:g}", number(level), align="right") for level in levels),
     ]
-    return Table(columns, lines, heading or axis.heading, f"{heading or axis.heading}: {axis.label} is {axis.meaning}")
+    return DisplayTable(
+        columns, lines, heading or axis.heading, f"{heading or axis.heading}: {axis.label} is {axis.meaning}"
+    )
 
 
-def _lines(method: Method, plane: DrawnPlane, levels: Sequence[float]) -> list[Line]:
+def _level_lines(method: Method, plane: DrawnPlane, levels: Sequence[float]) -> list[DisplayRow]:
     axis = method.study.axis
     assert axis is not None
     title = plane.panel.title
-    lines: list[Line] = []
-    for curve in dict.fromkeys(curve_of(row, axis) for row in plane.rows):
-        at = {row.level: row for row in plane.rows if curve_of(row, axis) == curve}
-        lines.append([title, curve, *(_cell(at.get(level)) for level in levels)])
+    lines: list[DisplayRow] = []
+    for curve in dict.fromkeys(curve_name(row, axis) for row in plane.rows):
+        at = {row.level: row for row in plane.rows if curve_name(row, axis) == curve}
+        lines.append([title, curve, *(_value_with_interval_cell(at.get(level)) for level in levels)])
     for series in plane.panel.series:
         if series.name == BASELINE and series.y.any():
             known = dict(zip(series.x.tolist(), series.y.tolist(), strict=True))
@@ -112,65 +122,69 @@ def _lines(method: Method, plane: DrawnPlane, levels: Sequence[float]) -> list[L
     return lines
 
 
-def _cell(row: Row | None) -> Cell | str:
+def _value_with_interval_cell(row: Row | None) -> DisplayCell | str:
     if row is None:
         return ""
-    band = interval(row.lower, row.upper)
-    return Cell(number(row.value), full=f"{number(row.value)} ({band})" if band and row.value is not None else "")
+    band = interval_text(row.lower, row.upper)
+    return DisplayCell(
+        number(row.value), full_text=f"{number(row.value)} ({band})" if band and row.value is not None else ""
+    )
 
 
 ROW_COLUMNS = (
-    Column("measure", "measure", 20, grows=1),
-    Column("of", "variable", 15),
-    Column("dataset", "dataset", 12),
-    Column("level", "level", 5, "right"),
-    Column("value", "value", 10, "right"),
-    Column("interval", "interval", 20),
-    Column("baseline", "baseline", 9, "right"),
-    Column("status", "status", 12),
+    DisplayColumn("measure", "measure", 20, grow_order=1),
+    DisplayColumn("of", "variable", 15),
+    DisplayColumn("dataset", "dataset", 12),
+    DisplayColumn("level", "level", 5, "right"),
+    DisplayColumn("value", "value", 10, "right"),
+    DisplayColumn("interval", "interval", 20),
+    DisplayColumn("baseline", "baseline", 9, "right"),
+    DisplayColumn("status", "status", 12),
 )
 """How single rows are listed."""
 
 
-def row_cells(row: Row, apart: Apart = NOTHING) -> dict[str, str]:
-    """A row's cells by column; what a study says of all its rows is left out."""
+def row_cells(row: Row, apart: SettingsByMethod = NO_SETTINGS) -> dict[str, str]:
+    """Return a row's cells by column; settings that are equal in all rows of its study are left out."""
     uses = apart.get(row.method_key, {})
-    hidden = () if row.level is None else NAMING
+    hidden = () if row.level is None else STUDY_USE_PARAMETERS
     params = {name: value for name, value in row.params.items() if name in uses or name not in hidden}
     return {
         "measure": measure_name(row.key),
-        "of": measured(row.target, params, uses),
+        "of": target_text(row.target, params, uses),
         "dataset": row.dataset if row.draw is None else f"{row.dataset[:9]} {row.draw}",
-        "level": _level(row.level),
+        "level": _level_text(row.level),
         "value": number(row.value),
-        "interval": interval(row.lower, row.upper) if row.value is not None else row.status,
+        "interval": interval_text(row.lower, row.upper) if row.value is not None else row.status,
         "baseline": "" if row.baseline is None else number(row.baseline),
         "status": row.status,
     }
 
 
-def draw_table(rows: Iterable[Row], apart: Apart = NOTHING, *, keys: bool = False) -> Table:
-    """Every dataset's own rows, and why one was not computed."""
+def dataset_rows_table(
+    rows: Iterable[Row], apart: SettingsByMethod = NO_SETTINGS, *, keys: bool = False
+) -> DisplayTable:
+    """Return the rows of single datasets, with the reason where one was not computed."""
     shown = [column for column in ROW_COLUMNS if column.name not in ("interval", "baseline", "status")]
     cells = [
         (*(values[column.name] for column in shown), row.reason, row.key if keys else "")
         for row in rows
         if row.draw is not None and (values := row_cells(row, apart))
     ]
-    return Table([*shown, Column("reason", "", spare=1), Column("key", "key")], cells)
+    return DisplayTable([*shown, DisplayColumn("reason", "", drop_order=1), DisplayColumn("key", "key")], cells)
 
 
 def result_table(
     rows: Sequence[Row],
     published: Sequence[PublishedFigure] = (),
-    apart: Apart = NOTHING,
+    apart: SettingsByMethod = NO_SETTINGS,
     title: str = "",
     *,
     keys: bool = False,
-) -> Table:
-    """One line a number by its human name: the confidential data's value beside the release's, with its interval and baseline.
+) -> DisplayTable:
+    """Return one line a number: the confidential data's value beside the release's, with its interval and baseline.
 
-    Each is beside the published figure, where the recipe quotes one, and its ratio to it. With ``keys`` its key ends the line.
+    The published figure stands beside each, where the recipe quotes one, and its ratio to it. With ``keys`` the key ends the line.
     """
     pairs: dict[tuple[object, ...], dict[bool, Row]] = {}
     for row in rows:
@@ -190,15 +204,18 @@ def result_table(
         "key",
     )
     lines = [
-        [*_result(pair.get(True), pair.get(False), published, apart), next(iter(pair.values())).key if keys else ""]
+        [
+            *_result_line(pair.get(True), pair.get(False), published, apart),
+            next(iter(pair.values())).key if keys else "",
+        ]
         for pair in pairs.values()
     ]
-    return table(titles, lines, right=range(2, 11), spare=(11, 10, 9), title=title)
+    return table_from_titles(titles, lines, right=range(2, 11), spare=(11, 10, 9), title=title)
 
 
-def _result(
-    own: Row | None, released: Row | None, published: Sequence[PublishedFigure], apart: Apart
-) -> list[Cell | str]:
+def _result_line(
+    own: Row | None, released: Row | None, published: Sequence[PublishedFigure], apart: SettingsByMethod
+) -> list[DisplayCell | str]:
     row = released or own
     assert row is not None
     uses = apart.get(row.method_key, {})
@@ -209,22 +226,22 @@ def _result(
     whole = "; ".join(part for part in (settings_text(row.params, uses), row.reason) if part)
     return [
         measure_name(row.key),
-        ", ".join(part for part in (row.target, named, use_text(row.params, uses)) if part),
-        _level(row.level),
-        *_value(own, published),
-        *_value(released, published),
-        interval(released.lower, released.upper) if released else "",
+        ", ".join(part for part in (row.target, named, method_use_text(row.params, uses)) if part),
+        _level_text(row.level),
+        *_value_and_published(own, published),
+        *_value_and_published(released, published),
+        interval_text(released.lower, released.upper) if released else "",
         number(row.baseline) if own is None and row.baseline is not None else "",
-        Cell("; ".join(part for part in (short, row.reason) if part), full=whole),
+        DisplayCell("; ".join(part for part in (short, row.reason) if part), full_text=whole),
     ]
 
 
-def _level(level: float | None) -> str:
+def _level_text(level: float | None) -> str:
     return "" if level is None else number(level)
 
 
-def _value(row: Row | None, published: Sequence[PublishedFigure]) -> tuple[str, str, str]:
-    """A row's value, the published figure that belongs beside it, and its ratio to that."""
+def _value_and_published(row: Row | None, published: Sequence[PublishedFigure]) -> tuple[str, str, str]:
+    """Return a row's value, the published figure beside it, and the ratio of the two."""
     if row is None:
         return "", "", ""
     value = row.status if row.value is None else number(row.value)
@@ -232,46 +249,46 @@ def _value(row: Row | None, published: Sequence[PublishedFigure]) -> tuple[str, 
     return (value, "", "") if figure is None else (value, number(figure), number(ratio_to_published(row.value, figure)))
 
 
-def output_of(row: Row) -> Output | None:
-    """What the row's method declares of its measure; None where this version does not have them."""
+def row_output(row: Row) -> Output | None:
+    """Return the output declaration of a row's measure; None where this version does not have it."""
     return output_by_key(row.key)
 
 
-def axis_of(row: Row) -> Axis | None:
-    """The levels along which the row's study goes."""
+def row_axis(row: Row) -> Axis | None:
+    """Return the axis of the row's study."""
     method = method_by_key(row.method_key)
     return None if method is None else method.study.axis
 
 
-def title_of(row: Row) -> str:
-    """The row's measure by the name that the head of a column has room for."""
-    output = output_of(row)
+def row_title(row: Row) -> str:
+    """Return the short name of the row's measure, for the head of a column."""
+    output = row_output(row)
     return (output and output.short) or measure_name(row.key)
 
 
-def is_share(row: Row) -> bool:
-    """Whether the row says what the interval of another number is made of, ``of`` which it is."""
+def is_variance_share(row: Row) -> bool:
+    """Return whether the row is a share of the variance behind another number's interval."""
     return "of" in row.params
 
 
-def band_shares(rows: Iterable[Row]) -> dict[tuple[str, float], tuple[float, ...]]:
-    """For each measure and level of one study's rows the shares of the variance behind its interval, where all are known."""
+def interval_variance_shares(rows: Iterable[Row]) -> dict[tuple[str, float], tuple[float, ...]]:
+    """Return, for each measure and level of one study, the shares of the variance behind its interval, where all are known."""
     found: dict[tuple[str, float], list[float | None]] = {}
     for row in rows:
-        if is_share(row) and row.level is not None:
+        if is_variance_share(row) and row.level is not None:
             found.setdefault((str(row.params["of"]), row.level), []).append(row.value)
     known = {place: tuple(share for share in shares if share is not None) for place, shares in found.items()}
     return {place: shares for place, shares in known.items() if len(shares) == len(found[place])}
 
 
-def sums_up(row: Row) -> bool:
-    """Whether the row is of a study that sums its points up in answers."""
+def is_of_answering_study(row: Row) -> bool:
+    """Return whether the row is of a study that summarises its points in answers."""
     method = method_by_key(row.method_key) if row.family == "studies" else None
     return method is not None and bool(method.answer_outputs)
 
 
-def sweeps_in(rows: Iterable[Row]) -> list[list[Row]]:
-    """The rows of each sweep: those that share method, target and every setting."""
+def group_sweeps(rows: Iterable[Row]) -> list[list[Row]]:
+    """Group rows into sweeps: rows of one method, target and settings."""
     found: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         settings = {key: value for key, value in row.params.items() if key != "of"}
@@ -279,13 +296,13 @@ def sweeps_in(rows: Iterable[Row]) -> list[list[Row]]:
     return list(found.values())
 
 
-def sweep_table(rows: Sequence[Row], apart: Apart = NOTHING) -> Table:
-    """One sweep: a line a level, confidential data and release side by side for every measure.
+def sweep_table(rows: Sequence[Row], apart: SettingsByMethod = NO_SETTINGS) -> DisplayTable:
+    """Return one sweep: a line a level, confidential data and release side by side for every measure.
 
-    On a page their intervals too, and what the variance behind the release's is made of.
+    On a page their intervals too, and the shares of the variance behind the release's.
     """
-    shares, first = band_shares(rows), rows[0]
-    measures = {row.measure: title_of(row) for row in rows if not is_share(row)}
+    shares, first = interval_variance_shares(rows), rows[0]
+    measures = {row.measure: row_title(row) for row in rows if not is_variance_share(row)}
     cells = {(row.level, row.measure, row.dataset == "confidential"): row for row in rows}
     lines = []
     for level in sorted({row.level for row in rows if row.level is not None}):
@@ -293,79 +310,81 @@ def sweep_table(rows: Sequence[Row], apart: Apart = NOTHING) -> Table:
         for measure in measures:
             for own in (True, False):
                 row = cells.get((level, measure, own))
-                line += [number(row.value), interval(row.lower, row.upper)] if row else ["-", ""]
-            line.append(percentages(shares[measure, level]) if (measure, level) in shares else "")
+                line += [number(row.value), interval_text(row.lower, row.upper)] if row else ["-", ""]
+            line.append(percentages_text(shares[measure, level]) if (measure, level) in shares else "")
         lines.append(line)
-    axis = axis_of(first)
-    columns = [Column("level", axis.label if axis else "level", align="right")]
+    axis = row_axis(first)
+    columns = [DisplayColumn("level", axis.label if axis else "level", align="right")]
     for place, (measure, title) in enumerate(measures.items()):
         columns += _sweep_columns(measure, title, len(measures) - place if place else 0)
     settings = settings_text({name: value for name, value in first.params.items() if name != "of"})
-    title = f"{_sweep_name(first, apart)}: the confidential data, and beside it the release (rel.)"
-    return Table(columns, lines, title, full=settings)
+    title = f"{_sweep_title(first, apart)}: the confidential data, and beside it the release (rel.)"
+    return DisplayTable(columns, lines, title, full_title=settings)
 
 
-def _sweep_columns(measure: str, title: str, spare: int) -> list[Column]:
+def _sweep_columns(measure: str, title: str, spare: int) -> list[DisplayColumn]:
     return [
-        Column(f"{measure} own", title, align="right", spare=spare, full=f"{measure}, confidential"),
-        Column(f"{measure} own interval", "interval", align="right", page=True),
-        Column(f"{measure} released", "rel.", align="right", spare=spare, full="release"),
-        Column(f"{measure} interval", "interval", align="right", page=True),
-        Column(f"{measure} shares", "datasets/noise/both %", align="right", page=True),
+        DisplayColumn(f"{measure} own", title, align="right", drop_order=spare, full_title=f"{measure}, confidential"),
+        DisplayColumn(f"{measure} own interval", "interval", align="right", page_only=True),
+        DisplayColumn(f"{measure} released", "rel.", align="right", drop_order=spare, full_title="release"),
+        DisplayColumn(f"{measure} interval", "interval", align="right", page_only=True),
+        DisplayColumn(f"{measure} shares", "datasets/noise/both %", align="right", page_only=True),
     ]
 
 
-def _sweep_name(row: Row, apart: Apart) -> str:
-    """What names a sweep, its variable and its model, and what else tells it from others of its run."""
-    axis = axis_of(row)
+def _sweep_title(row: Row, apart: SettingsByMethod) -> str:
+    """Return the variable and model of a sweep, and the settings that distinguish it in its run."""
+    axis = row_axis(row)
     naming = axis.uses if axis else ()
     uses = apart.get(row.method_key, {})
     told = {name: default for name, default in uses.items() if name not in naming}
-    words = (*(row.params.get(name, "") for name in naming), row.target, use_text(row.params, told))
+    words = (*(row.params.get(name, "") for name in naming), row.target, method_use_text(row.params, told))
     return ", ".join(str(word) for word in words if word) or row.method
 
 
-def shares_table(rows: Sequence[Row]) -> Table | None:
-    """What datasets, noise and both make of the variance behind each interval of a sweep; None where nothing says."""
-    found = band_shares(rows)
+def variance_shares_table(rows: Sequence[Row]) -> DisplayTable | None:
+    """Return the shares of datasets, noise and both in the variance behind each interval of a sweep; None where they are unknown."""
+    found = interval_variance_shares(rows)
     measures = list(dict.fromkeys(measure for measure, _ in found))
     lines = [
-        [number(level), *(percentages(found[one, level]) if (one, level) in found else "-" for one in measures)]
+        [number(level), *(percentages_text(found[one, level]) if (one, level) in found else "-" for one in measures)]
         for level in sorted({level for _, level in found})
     ]
-    titles = {row.measure: title_of(row) for row in rows}
+    titles = {row.measure: row_title(row) for row in rows}
     heads = ["S", *(titles.get(measure, measure) for measure in measures)]
     title = "Variance of the release's intervals: datasets / noise / both, in %"
-    return table(heads, lines, range(len(heads)), range(len(heads) - 1, 1, -1), title) if found else None
+    return table_from_titles(heads, lines, range(len(heads)), range(len(heads) - 1, 1, -1), title) if found else None
 
 
 def method_title(key: str) -> str:
-    """The title of a method; its key where this version does not have it."""
+    """Return the title of a method; its key where this version does not have it."""
     method = method_by_key(key)
     return key if method is None else method.title
 
 
-class Told(Protocol):
-    """An answer of a study: a row without a level, or what a screen keeps of one."""
+class AnswerLike(Protocol):
+    """An answer of a study: a row without a level, or a ``StudyAnswer`` of a screen."""
 
     @property
     def measure(self) -> str: ...
 
     @property
     def value(self) -> float | None:
-        """None where there is none."""
+        """Return the value; None where there is none."""
         ...
 
     @property
     def params(self) -> Mapping[str, Any]:
-        """What tells it from others of its measure."""
+        """Return the parameters that distinguish it from other answers of its measure."""
         ...
 
 
-def study_parts(method: Method, rows: Sequence[Row], published: Sequence[PublishedFigure] = ()) -> list[Table | str]:
-    """What a study says that sums its points up: its answers, a sentence each or in tables, and its points."""
-    if together(method):
-        return [*together_tables(method, rows)]
+def study_parts(
+    method: Method, rows: Sequence[Row], published: Sequence[PublishedFigure] = ()
+) -> list[DisplayTable | str]:
+    """Return the summary of a study: its answers, as sentences or in tables, and its points."""
+    if has_joint_curves(method):
+        return [*joint_curve_tables(method, rows)]
     if method.study.lattice is not None:
         return lattice_parts(method, rows)
     found = [row for row in rows if row.level is None]
@@ -376,16 +395,18 @@ def study_parts(method: Method, rows: Sequence[Row], published: Sequence[Publish
     )
     single = [row for row in found if not (curve and curve in row.params) and not (by and by in row.params)]
     parts = [
-        "\n".join(_answer(row, published) for row in single),
-        curve_table(method, found, beside),
-        split_table(method, found, beside),
-        None if curve else points_table(rows),
+        "\n".join(_answer_sentence(row, published) for row in single),
+        curve_answers_table(method, found, beside),
+        split_answers_table(method, found, beside),
+        None if curve else study_points_table(rows),
     ]
     return [part for part in parts if part]
 
 
-def curve_table(method: Method, found: Sequence[Told], beside: Mapping[int, float] = NONE_BESIDE) -> Table | None:
-    """The answers of every curve of a study, a line each; published figures ``beside`` them by the answer's identity."""
+def curve_answers_table(
+    method: Method, found: Sequence[AnswerLike], beside: Mapping[int, float] = NO_PUBLISHED_FIGURES
+) -> DisplayTable | None:
+    """Return the answers for every curve of a study, a line each; ``beside`` has published figures by the answer's identity."""
     curve = method.study.axis.curve if method.study.axis else ""
     spread = {output.name: output.study.spread for output in method.answer_outputs}
     placed = {
@@ -401,19 +422,21 @@ def curve_table(method: Method, found: Sequence[Told], beside: Mapping[int, floa
     told = [(line, [placed.get((line, *place)) for place, _ in columns]) for line in lines]
     if not placed:
         return None
-    made = _told_table([curve, *(title for _, title in columns)], told, beside)
+    made = _answers_table([curve, *(title for _, title in columns)], told, beside)
     parts = [(name, kind == "all") for (name, kind), _ in columns for _ in ("told", "published")]
     order = list(dict.fromkeys(reversed(parts)))  # the best leaves with the worst: it would flatter alone
     spare = [order.index(part) + 1 if part != parts[0] else 0 for part in parts]
-    return replace(made, columns=[made.columns[0], *map(_with_spare, made.columns[1:], spare)])
+    return replace(made, columns=[made.columns[0], *map(_with_drop_order, made.columns[1:], spare)])
 
 
-def _with_spare(column: Column, spare: int) -> Column:
-    return replace(column, spare=spare)
+def _with_drop_order(column: DisplayColumn, spare: int) -> DisplayColumn:
+    return replace(column, drop_order=spare)
 
 
-def split_table(method: Method, found: Sequence[Told], beside: Mapping[int, float] = NONE_BESIDE) -> Table | None:
-    """The answers that a study splits by a parameter, its values in columns, and of how many each column speaks."""
+def split_answers_table(
+    method: Method, found: Sequence[AnswerLike], beside: Mapping[int, float] = NO_PUBLISHED_FIGURES
+) -> DisplayTable | None:
+    """Return the answers that a study splits by a parameter, its values in columns, and the number of records behind each column."""
     split = method.study.split
     if split is None:
         return None
@@ -422,18 +445,18 @@ def split_table(method: Method, found: Sequence[Told], beside: Mapping[int, floa
     told = [(output.title, [placed.get((output.name, value)) for value, _ in split.columns]) for output in outputs]
     if not told:
         return None
-    made = _told_table([split.heading, *(title for _, title in split.columns)], told, beside, split.title)
+    made = _answers_table([split.heading, *(title for _, title in split.columns)], told, beside, split.title)
     counts = [f"{one.params.get(split.count, 0):,}" if one else "0" for one in told[0][1]] if split.count else []
     first = [split.count, *(cell for each in counts for cell in (each, ""))]
     return replace(made, rows=[first, *made.rows]) if counts else made
 
 
-def _told_table(
+def _answers_table(
     titles: Sequence[str],
-    told: Sequence[tuple[str, Sequence[Told | None]]],
+    told: Sequence[tuple[str, Sequence[AnswerLike | None]]],
     beside: Mapping[int, float],
     title: str = "",
-) -> Table:
+) -> DisplayTable:
     heads = [titles[0], *(head for each in titles[1:] for head in (each, "published"))]
     lines = []
     for name, answers in told:
@@ -441,22 +464,20 @@ def _told_table(
             (number(one.value) if one else "", number(beside[id(one)]) if id(one) in beside else "") for one in answers
         ]
         lines.append([name, *(cell for pair in pairs for cell in pair)])
-    return table(heads, lines, range(1, len(heads)), range(len(heads) - 1, 2, -1), title)
+    return table_from_titles(heads, lines, range(1, len(heads)), range(len(heads) - 1, 2, -1), title)
 
 
-def _answer(row: Row, published: Sequence[PublishedFigure]) -> str:
+def _answer_sentence(row: Row, published: Sequence[PublishedFigure]) -> str:
     if row.value is None:
         return sentence_of(row)
-    _, figure, share = _value(row, published)
-    said = [interval(row.lower, row.upper), figure and f"published {figure}, ratio {share}"]
+    _, figure, share = _value_and_published(row, published)
+    said = [interval_text(row.lower, row.upper), figure and f"published {figure}, ratio {share}"]
     beside = ", ".join(filter(None, said))
     return sentence_of(row).removesuffix(".") + (f"; {beside}." if beside else ".")
 
 
-def points_table(rows: Sequence[Row]) -> Table | None:
-    """One line a point of a study: its level, the parameters that go with it, and its measures, of every dataset that has
-    them. None without rows.
-    """
+def study_points_table(rows: Sequence[Row]) -> DisplayTable | None:
+    """Return one line a point of a study: its level, its parameters, and its measures in every dataset that has them; None without rows."""
     rows = [row for row in rows if row.level is not None]
     if not rows:
         return None
@@ -477,49 +498,53 @@ def points_table(rows: Sequence[Row]) -> Table | None:
         ]
         for level, found in sorted(points.items())
     ]
-    heads = {row.measure: title_of(row) for row in rows}
+    heads = {row.measure: row_title(row) for row in rows}
     titles = [
         "level",
         *names,
         *(f"{heads[measure]} ({dataset})" if several else heads[measure] for measure, dataset in columns),
     ]
-    return table(titles, lines, range(len(titles)), range(1 + len(names), len(titles) - 1))
+    return table_from_titles(titles, lines, range(len(titles)), range(1 + len(names), len(titles) - 1))
 
 
 def verdict_table(
-    verdicts: Sequence[Verdict], apart: Apart = NOTHING, records: int | None = None, *, keys: bool = False
-) -> Table:
-    """One line a verdict: its outcome, the number by its human name, its value in people or its unit, and the limit in words.
+    verdicts: Sequence[Verdict],
+    apart: SettingsByMethod = NO_SETTINGS,
+    records: int | None = None,
+    *,
+    keys: bool = False,
+) -> DisplayTable:
+    """Return one line a verdict: its outcome, the number's human name, its value in people or its unit, and the limit in words.
 
-    ``records`` is how many confidential records there are. On a page the name has every setting, those ``apart`` with their defaults.
+    ``records`` is the number of confidential records. On a page the name has every setting, those in ``apart`` with their defaults.
     With ``keys`` the key stands beside it.
     """
     columns = (
-        Column("verdict", "verdict"),
-        Column("name", "number"),
-        Column("value", "value", align="right"),
-        Column("interval", "interval", spare=2),
-        Column("limit", "limit"),
-        Column("reason", "reason", spare=1),
-        Column("key", "key"),
+        DisplayColumn("verdict", "verdict"),
+        DisplayColumn("name", "number"),
+        DisplayColumn("value", "value", align="right"),
+        DisplayColumn("interval", "interval", drop_order=2),
+        DisplayColumn("limit", "limit"),
+        DisplayColumn("reason", "reason", drop_order=1),
+        DisplayColumn("key", "key"),
     )
-    lines: list[Line] = [
+    lines: list[DisplayRow] = [
         [
             outcome_cell(verdict.outcome),
-            Cell(name, full=whole_name(verdict, apart)),
+            DisplayCell(name, full_text=full_row_name(verdict, apart)),
             observed_text(verdict, records),
-            judged_interval(verdict),
+            judged_interval_text(verdict),
             limit_text(verdict.bound, verdict.limit, verdict.value),
             verdict.reason,
             verdict.value if keys else "",
         ]
         for verdict, name in zip(verdicts, labels_of(verdicts), strict=True)
     ]
-    return Table(columns, lines)
+    return DisplayTable(columns, lines)
 
 
-def source_table(quoted: SourceTable) -> Table:
-    """The figures of one source: our value, the published figure and their ratio, for the confidential data and each run."""
+def published_source_table(quoted: SourceTable) -> DisplayTable:
+    """Return the figures of one source: our value, the published figure and their ratio, for the confidential data and each run."""
     titles = [
         "measure",
         "variable",
@@ -527,21 +552,21 @@ def source_table(quoted: SourceTable) -> Table:
         *(title for name in quoted.columns for title in (name, "published", "ratio")),
         "with",
     ]
-    lines: list[Line] = []
+    lines: list[DisplayRow] = []
     for line in quoted.lines:
         note = "; ".join(part for part in (settings_text(line.params), line.note) if part)
         lines.append(
             [
                 measure_name(line.value),
                 line.target,
-                _level(line.level),
-                *(text for cell in line.cells for text in _quoted(cell)),
-                Cell(line.note or params_text(line.params), full=note),
+                _level_text(line.level),
+                *(text for cell in line.cells for text in _published_cells(cell)),
+                DisplayCell(line.note or params_text(line.params), full_text=note),
             ]
         )
-    return table(titles, lines, range(2, len(titles) - 1), title=quoted.source)
+    return table_from_titles(titles, lines, range(2, len(titles) - 1), title=quoted.source)
 
 
-def _quoted(cell: Quoted) -> tuple[str, str, str]:
+def _published_cells(cell: Quoted) -> tuple[str, str, str]:
     ours = "" if cell.ours is None else number(cell.ours)
     return (ours, "", "") if cell.published is None else (ours or "-", number(cell.published), number(cell.ratio))

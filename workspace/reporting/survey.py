@@ -1,4 +1,4 @@
-"""What is said of the survey design of a recipe: by which weight measures speak of the population, and which speak of the records alone."""
+"""The survey design of a recipe in words: which measures are weighted, and which count records alone."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ WEIGHED = "where a variable is the survey weight it speaks of the population, by
 NOT_WEIGHED = "unweighted: where a variable is the survey weight it speaks of the records still"
 
 
-def form_text(method: Method) -> str:
-    """Whether a measure of information has a weighted form; empty for other methods."""
+def weighted_form_text(method: Method) -> str:
+    """Return whether a measure of information has a weighted form; empty for other methods."""
     if method.family not in INFORMATION:
         return ""
     return WEIGHED if method.measurement.survey_weighted else NOT_WEIGHED
 
 
-def survey_text(recipe: Recipe) -> str:
-    """By what a recipe's measures are weighted, and which are not; empty where there is no survey weight."""
+def survey_design_text(recipe: Recipe) -> str:
+    """Return the survey weight of a recipe, and which of its measures use it; empty without a survey weight."""
     design = SurveyDesign.from_schema(recipe.schema)
     if design is None:
         return ""

@@ -1,4 +1,4 @@
-"""The page for users of released data: what the data are, how to compute with them, what they keep of the confidential data."""
+"""The page for users of released data: what the data are, how to analyse them, what they keep of the confidential data."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from sfumato.engine.wording import count_noun
 
 from ..plots.figure import Figure
 from ..policy.disclosure import INFORMATION_LOSS, DisclosureRules, PublicFigure
-from .document import Chapter, Document, Items, Paragraph, Part, Terms, numbered
-from .privacy_promise import PrivacyPromise, promise
-from .results import output_of
-from .tables import Line, Table, table
-from .words import DIRECTIONS, interval, measured, number
+from .document import BulletList, Chapter, DefinitionList, Document, DocumentPart, Paragraph, number_figure
+from .privacy_promise import PrivacyPromise, promise_sentences
+from .results import row_output
+from .tables import DisplayRow, DisplayTable, table_from_titles
+from .words import DIRECTION_TEXTS, interval_text, number, target_text
 from .worked_example import BoundedMean, CombinedMean
 
-PARTIAL = (
+PARTIAL_SYNTHESIS_RULE = (
     "T = u + b/m, and 95 % intervals are q ± t √T, with t from Student's distribution of (m - 1)(1 + m u / b)² degrees of freedom "
     "(Reiter 2003, inference for partially synthetic data)"
 )
-FULL = (
+FULL_SYNTHESIS_RULE = (
     "T = (1 + 1/m) b - u, and 95 % intervals are q ± t √T, with t from Student's distribution of (m - 1)(1 - u / ((1 + 1/m) b))² "
     "degrees of freedom (Raghunathan, Reiter & Rubin 2003, fully synthetic data); where T comes out negative, or with less than one "
     "degree of freedom, take u with a normal interval, times the released records for each confidential one where these differ in "
@@ -34,28 +34,35 @@ UTILITY_HEADS = ("measure", "of", "value", "interval", "without a difference", "
 
 @dataclass(frozen=True)
 class PublicRelease:
-    """What the public may know of a release: how it was made in words, protected ``figures`` of what it keeps, and an example.
+    """What the public may know of a release.
 
-    There are ``datasets`` of so many ``records``; ``kept`` are the variables that go out as they are.
+    recipe: its recipe
+    n_datasets, n_records: number of datasets, and of records of each
+    kept_variables: variables that are released unchanged
+    replaced_variables: variables with replaced values
+    figures: protected figures of utility
+    rules: rules by which figures are protected
+    example: worked example on the released data
+    privacy: privacy guarantee
     """
 
     recipe: Recipe
-    datasets: int
-    records: int
-    kept: Sequence[str]
-    replaced: Sequence[str]
+    n_datasets: int
+    n_records: int
+    kept_variables: Sequence[str]
+    replaced_variables: Sequence[str]
     figures: Sequence[PublicFigure]
     rules: DisclosureRules
     example: CombinedMean | BoundedMean | None = None
     privacy: PrivacyPromise | None = None
 
     @property
-    def rows(self) -> list[Row]:
+    def figure_rows(self) -> list[Row]:
         """Return the rows of the figures, as they are written."""
         return [figure.row for figure in self.figures]
 
     @property
-    def disclosure(self) -> str:
+    def disclosure_text(self) -> str:
         """Return what the public numbers are computed from, in words."""
         if not self.figures:
             return "PUBLIC: every number is computed from the released files alone"
@@ -71,58 +78,64 @@ class PublicRelease:
 
     @property
     def title(self) -> str:
-        """What the recipe calls the data in public, else what they are."""
+        """Return the recipe's public title of the data, else a description."""
         kind = self.recipe.origin.capitalize()
         return (
             self.recipe.form.title
-            or f"{kind} data: {count_noun(self.datasets, 'dataset')} of {count_noun(self.records, 'record')}"
+            or f"{kind} data: {count_noun(self.n_datasets, 'dataset')} of {count_noun(self.n_records, 'record')}"
         )
 
 
-def user_guide(release: PublicRelease, figures: Sequence[Figure] = ()) -> Document:
-    """The page, with public figures where there are some."""
+def user_guide_document(release: PublicRelease, figures: Sequence[Figure] = ()) -> Document:
+    """Write the page for users, with public figures where there are some."""
     synthetic = release.recipe.origin == "synthetic"
-    parts: list[Part] = [
-        Chapter("What these data are", _what(release)),
-        Chapter("Variables", [_variables(release)]),
-        Chapter("How to compute with them", _combining(release) if synthetic else _reading(release)),
-        Chapter("What they keep of the confidential data", _kept(release)),
-        *([Chapter("What they promise of privacy", [Items(promise(release.privacy))])] if release.privacy else []),
-        Chapter("What not to do with them", [Items(limits(release))]),
+    parts: list[DocumentPart] = [
+        Chapter("What these data are", _description_parts(release)),
+        Chapter("Variables", [_variables_table(release)]),
+        Chapter(
+            "How to compute with them", _combining_parts(release) if synthetic else _generalised_values_parts(release)
+        ),
+        Chapter("What they keep of the confidential data", _utility_parts(release)),
+        *(
+            [Chapter("What they promise of privacy", [BulletList(promise_sentences(release.privacy))])]
+            if release.privacy
+            else []
+        ),
+        Chapter("What not to do with them", [BulletList(usage_limits(release))]),
     ]
     if figures:
-        drawn = [numbered(figure, i) for i, figure in enumerate(figures, start=1)]
+        drawn = [number_figure(figure, i) for i, figure in enumerate(figures, start=1)]
         parts.append(Chapter("Figures", drawn))
-    return Document(release.title, f"{release.recipe.origin.upper()} DATA. {release.disclosure}.", parts)
+    return Document(release.title, f"{release.recipe.origin.upper()} DATA. {release.disclosure_text}.", parts)
 
 
-def account(release: PublicRelease) -> str:
-    """What the data are, and whose values they hold, in a few sentences."""
+def describe_released_data(release: PublicRelease) -> str:
+    """Describe the data, and the origin of their values, in a few sentences."""
     if release.recipe.origin == "synthetic":
         return (
-            f"{_datasets(release)}. The values of {_names(release.replaced)} are drawn from statistical models that were fitted to "
+            f"{_datasets_text(release)}. The values of {_names_text(release.replaced_variables)} are drawn from statistical models that were fitted to "
             "confidential data. A drawn value may be one that somebody has: models such as trees draw among the values of real records. "
             + (
-                f"The values of {_names(release.kept)} are those of the confidential records, each row one person's."
-                if release.kept
+                f"The values of {_names_text(release.kept_variables)} are those of the confidential records, each row one person's."
+                if release.kept_variables
                 else "No variable was kept from the confidential records."
             )
-            + recoded_words(release.recipe)
+            + recoding_text(release.recipe)
         )
     return (
-        f"{_datasets(release)}. They are confidential records whose values of {_names(release.replaced)} were made coarser; some "
+        f"{_datasets_text(release)}. They are confidential records whose values of {_names_text(release.replaced_variables)} were made coarser; some "
         "records may have been left out."
-        + (f" The values of {_names(release.kept)} are as they were." if release.kept else "")
+        + (f" The values of {_names_text(release.kept_variables)} are as they were." if release.kept_variables else "")
     )
 
 
-def recoded_words(recipe: Recipe) -> str:
-    """By which public rules values are coarser than the confidential ones; empty where they are not."""
+def recoding_text(recipe: Recipe) -> str:
+    """Return the public rules by which values are coarser than the confidential ones; empty where they are not."""
     said = "; ".join(f"{name}: {rule}" for name, rule in recipe.public_rules.items())
     return f" Values were made coarser by rules that are public ({said})." if said else ""
 
 
-def _what(release: PublicRelease) -> list[Part]:
+def _description_parts(release: PublicRelease) -> list[DocumentPart]:
     recipe = release.recipe
     if recipe.origin == "synthetic":
         made = [[step.target, step.method.title, step.method.source] for step in recipe.synthesis]
@@ -131,9 +144,9 @@ def _what(release: PublicRelease) -> list[Part]:
     else:
         made = [[step.method.title, step.method.source] for step in recipe.anonymisation]
         heads, title = ("method", "source"), "How the records were changed, in this order"
-    parts: list[Part] = [Paragraph(account(release))]
+    parts: list[DocumentPart] = [Paragraph(describe_released_data(release))]
     if made:
-        parts.append(table(heads, made, title=title))
+        parts.append(table_from_titles(heads, made, title=title))
     else:
         parts.append(Paragraph("They were made by another program; how is not said here."))
     shuffled = (
@@ -144,32 +157,33 @@ def _what(release: PublicRelease) -> list[Part]:
     return [*parts, Paragraph(f"Rows stand in {shuffled}. The files are described in codebook.csv.")]
 
 
-def _datasets(release: PublicRelease) -> str:
-    m = release.datasets
-    return f"{count_noun(m, 'dataset')} of {count_noun(release.records, 'record')}{' each' * (m != 1)}"
+def _datasets_text(release: PublicRelease) -> str:
+    m = release.n_datasets
+    return f"{count_noun(m, 'dataset')} of {count_noun(release.n_records, 'record')}{' each' * (m != 1)}"
 
 
-def _names(names: Sequence[str]) -> str:
+def _names_text(names: Sequence[str]) -> str:
     return ", ".join(names[:-1]) + " and " * (len(names) > 1) + names[-1] if names else "no variable"
 
 
-def _variables(release: PublicRelease) -> Table:
+def _variables_table(release: PublicRelease) -> DisplayTable:
     shown = {
-        name: "replaced" if name in release.replaced else "as it was" for name in (*release.replaced, *release.kept)
+        name: "replaced" if name in release.replaced_variables else "as it was"
+        for name in (*release.replaced_variables, *release.kept_variables)
     }
     shown |= {
-        name: f"{shown[name]}, {rule}" if name in release.replaced else rule
+        name: f"{shown[name]}, {rule}" if name in release.replaced_variables else rule
         for name, rule in release.recipe.public_rules.items()
         if name in shown
     }
     schema = release.recipe.released_schema
-    lines: list[Line] = [[v.name, v.title, v.kind.value, shown[v.name]] for v in schema if v.name in shown]
-    return table(("variable", "meaning", "kind", "values"), lines)
+    lines: list[DisplayRow] = [[v.name, v.title, v.kind.value, shown[v.name]] for v in schema if v.name in shown]
+    return table_from_titles(("variable", "meaning", "kind", "values"), lines)
 
 
-def _combining(release: PublicRelease) -> list[Part]:
-    """The combining rule in words, and worked out on the mean of a variable."""
-    m, example = release.datasets, release.example
+def _combining_parts(release: PublicRelease) -> list[DocumentPart]:
+    """Return the combining rule in words, and worked out on the mean of a variable."""
+    m, example = release.n_datasets, release.example
     if m == 1:
         return [
             Paragraph(
@@ -177,9 +191,9 @@ def _combining(release: PublicRelease) -> list[Part]:
                 "that another draw from the models would have given other values; one dataset cannot show by how much."
             )
         ]
-    rule = FULL if not release.kept else PARTIAL
-    parts: list[Part] = [
-        Items(
+    rule = FULL_SYNTHESIS_RULE if not release.kept_variables else PARTIAL_SYNTHESIS_RULE
+    parts: list[DocumentPart] = [
+        BulletList(
             [
                 f"Do the analysis on each of the {count_noun(m, 'dataset')} by itself. Do not stack them: {m} times as many rows are not {m} times as "
                 "many people, and standard errors would come out too small.",
@@ -196,57 +210,57 @@ def _combining(release: PublicRelease) -> list[Part]:
     if isinstance(example, CombinedMean) and example.combined is not None:
         low, high = example.combined.interval()
         degrees = example.combined.degrees
-        result = Terms(
+        result = DefinitionList(
             [
                 ("combined estimate q", number(example.combined.estimate)),
                 ("mean u", number(sum(example.variances) / len(example.variances))),
-                ("b, between datasets", number(example.between)),
+                ("b, between datasets", number(example.between_variance)),
                 ("T", number(example.combined.variance) + (" (adjusted)" if example.combined.adjusted else "")),
                 ("degrees of freedom", number(degrees) if degrees < 1e6 else "more than a million: a normal interval"),
-                ("95 % interval", interval(low, high)),
+                ("95 % interval", interval_text(low, high)),
             ]
         )
         parts.append(
-            Chapter(f"Worked out on these datasets: the mean of {example.variable}", [example.by_dataset, result])
+            Chapter(f"Worked out on these datasets: the mean of {example.variable}", [example.dataset_table, result])
         )
     return parts
 
 
-def _reading(release: PublicRelease) -> list[Part]:
-    """How generalised values are read, and worked out on the mean of a variable."""
-    labels = [name for name in release.replaced if name in release.recipe.generalised]
-    means = [name for name in release.replaced if name not in release.recipe.generalised]
+def _generalised_values_parts(release: PublicRelease) -> list[DocumentPart]:
+    """Return how generalised values are read, and an example on the mean of a variable."""
+    labels = [name for name in release.replaced_variables if name in release.recipe.generalised]
+    means = [name for name in release.replaced_variables if name not in release.recipe.generalised]
     items = []
     if labels:
         items += [
-            f"Values of {_names(labels)} may be intervals: [20, 30) holds 20 and everything below 30, [20, 30] holds 30 too. {{a, b}} is "
+            f"Values of {_names_text(labels)} may be intervals: [20, 30) holds 20 and everything below 30, [20, 30] holds 30 too. {{a, b}} is "
             "one of a and b, the name of a group one of its members, and * anything at all.",
             "Do not put the middle of an interval in its place: that invents values, and correlations with them come out wrong. "
             "Analyse the intervals as categories, or give both ends of what may be true, as below.",
         ]
     if means:
         items.append(
-            f"Values of {_names(means)} are means (of ordered levels medians, of categories the most frequent) of the records of a class. "
+            f"Values of {_names_text(means)} are means (of ordered levels medians, of categories the most frequent) of the records of a class. "
             "Their mean is right; their variance is too small, and correlations with other variables come out too large."
         )
     items.append(
         "If records were left out they were the unusual ones: rare combinations are rarer here than in the population."
     )
-    parts: list[Part] = [Items(items)]
+    parts: list[DocumentPart] = [BulletList(items)]
     if isinstance(release.example, BoundedMean):
         found = release.example
         said = (
-            f"The lower ends of the {count_noun(found.read, 'value')} of {found.variable} that are intervals have the mean "
-            f"{number(found.low)}, the upper ends {number(found.high)}: the mean of what they stand for lies between."
+            f"The lower ends of the {count_noun(found.n_intervals, 'value')} of {found.variable} that are intervals have the mean "
+            f"{number(found.lower_mean)}, the upper ends {number(found.upper_mean)}: the mean of what they stand for lies between."
         )
-        left = found.records - found.read
+        left = found.n_records - found.n_intervals
         more = f" Of {count_noun(left, 'record')} more nothing can be said." if left else ""
         parts.append(Chapter(f"Worked out on these data: the mean of {found.variable}", [Paragraph(said + more)]))
     return parts
 
 
-def _kept(release: PublicRelease) -> list[Part]:
-    """How analyses of these data differ from analyses of the confidential ones, as far as a public figure says it."""
+def _utility_parts(release: PublicRelease) -> list[DocumentPart]:
+    """Return how analyses of these data differ from analyses of the confidential ones, as far as a public figure tells."""
     measured_inside = any(step.method.family in INFORMATION_LOSS for step in release.recipe.measures)
     office = (
         "The data's keeper measured how well these data keep the confidential ones. Ask there before you rely on a result."
@@ -261,7 +275,7 @@ def _kept(release: PublicRelease) -> list[Part]:
                 else office
             )
         ]
-    outputs = {_name(row): output for row in release.rows if (output := output_of(row))}
+    outputs = {_row_name(row): output for row in release.figure_rows if (output := row_output(row))}
     noise = release.recipe.form.public_figures == "paid"
     protection = (
         "Each has random noise, and none is exact."
@@ -273,31 +287,31 @@ def _kept(release: PublicRelease) -> list[Part]:
             f"Averages over the datasets, compared with the confidential data. {protection} They count records without a value too. "
             f"They are in utility.csv too. {office}"
         ),
-        utility_table(release.rows),
-        Terms([(name, output.meaning) for name, output in outputs.items()]),
+        utility_table(release.figure_rows),
+        DefinitionList([(name, output.meaning) for name, output in outputs.items()]),
     ]
 
 
-def _name(row: Row) -> str:
+def _row_name(row: Row) -> str:
     return measure_name(row.key)
 
 
-def utility_table(rows: Sequence[Row]) -> Table:
-    lines: list[Line] = [
+def utility_table(rows: Sequence[Row]) -> DisplayTable:
+    lines: list[DisplayRow] = [
         [
-            _name(row),
-            measured(row.target, row.params),
+            _row_name(row),
+            target_text(row.target, row.params),
             number(row.value),
-            interval(row.lower, row.upper),
+            interval_text(row.lower, row.upper),
             "" if row.baseline is None else number(row.baseline),
-            DIRECTIONS[output.goal] if (output := output_of(row)) else "",
+            DIRECTION_TEXTS[output.goal] if (output := row_output(row)) else "",
         ]
         for row in rows
     ]
-    return table(UTILITY_HEADS, lines, right=(2, 3, 4), spare=(5, 4, 3))
+    return table_from_titles(UTILITY_HEADS, lines, right=(2, 3, 4), spare=(5, 4, 3))
 
 
-def limits(release: PublicRelease) -> list[str]:
+def usage_limits(release: PublicRelease) -> list[str]:
     items = [
         "Do not try to find out who a record is about, and do not link the records with others about people.",
         "Do not take a single record, a smallest or largest value or a rare combination for a fact.",

@@ -1,4 +1,4 @@
-"""The weights of records: which say least to the models of a run, in a table and as JSON. As confidential as the data."""
+"""The weights of records: which have least influence on the models of a run, in a table and as JSON. As confidential as the data."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from numpy.typing import NDArray
 
 from sfumato.engine.wording import count_noun
 
-from .tables import Column, Table
+from .tables import DisplayColumn, DisplayTable
 from .words import number
 
 if TYPE_CHECKING:
     from sfumato.engine.recipe.weights import RecordWeighting
 
 COLUMNS = (
-    Column("record", "record", 9, "right"),
-    Column("weight", "weight", 8, "right"),
-    Column("before", "risk before", 12, "right"),
-    Column("now", "risk now", 10, "right"),
+    DisplayColumn("record", "record", 9, "right"),
+    DisplayColumn("weight", "weight", 8, "right"),
+    DisplayColumn("before", "risk before", 12, "right"),
+    DisplayColumn("now", "risk now", 10, "right"),
 )
-NAMED = 8
+MOST_NAMED = 8
 """Records that are named in a line."""
-ALIKE = 1e-6
+LEAST_RISK_CHANGE = 1e-6
 """Risks are stored with seven digits."""
 LEGEND = """record: row of the confidential table, from 1
 weight: its influence on the models of this run, 1 for a record that says as much as any
@@ -34,29 +34,34 @@ Others than this measure may find what they found, and a record whose neighbours
 
 @dataclass(frozen=True, eq=False)
 class RecordWeights:
-    """The ``weights`` (n,) of a run's records by ``weighting``, and their risk ``now`` (n,) by the same ``measure``, NaN where it was not
-    asked for; None where the run did not measure it.
+    """Weights of a run's n records.
+
+    run_id: the run
+    weighting: the recipe's weighting
+    measure: key of the risk by which the weights were found
+    weights: influence of each record on the models, (n,)
+    risk_now: risk in this run by the same measure, (n,), NaN where it was not measured; None where the run did not measure it
     """
 
     run_id: int
     weighting: RecordWeighting
     measure: str
     weights: NDArray[np.float64]
-    now: NDArray[np.float64] | None
+    risk_now: NDArray[np.float64] | None
 
     @property
-    def before(self) -> NDArray[np.float64]:
-        """The risks that the weights were found by, (n,); 0 of records that were not asked about."""
+    def risk_before(self) -> NDArray[np.float64]:
+        """Return the risks by which the weights were found, (n,); 0 for records that were not attacked."""
         return (1 - self.weights) / self.weighting.strength
 
     @property
     def ranking(self) -> NDArray[np.intp]:
-        """The records that say less than others, the least first: by weight, then number."""
+        """Return the records of reduced weight, by weight, then by number."""
         order = np.lexsort((np.arange(len(self.weights)), self.weights))
         return order[: int((self.weights < 1).sum())]
 
     @property
-    def said(self) -> str:
+    def summary_text(self) -> str:
         less = self.weights < 1
         found = f"{self.weighting}: {int(less.sum()):,} of {count_noun(len(less), 'record')}"
         if not less.any():
@@ -68,39 +73,43 @@ class RecordWeights:
         )
 
     @property
-    def least(self) -> str:
-        """The records that say least, in one line; empty where all say as much."""
-        return ", ".join(f"{int(i) + 1} ({number(float(self.weights[i]))})" for i in self.ranking[:NAMED])
+    def lowest_weights_text(self) -> str:
+        """Return the records of lowest weight in one line; empty where all weights are equal."""
+        return ", ".join(f"{int(i) + 1} ({number(float(self.weights[i]))})" for i in self.ranking[:MOST_NAMED])
 
     @property
-    def moved(self) -> str:
-        """Of how many records the risk fell and rose; empty where it was not measured again."""
-        if self.now is None:
+    def risk_changes_text(self) -> str:
+        """Return for how many records the risk fell and rose; empty where it was not measured again."""
+        if self.risk_now is None:
             return ""
-        both = ~np.isnan(self.now)
-        fell, rose = (int((sign * (self.now - self.before)[both] > ALIKE).sum()) for sign in (-1, 1))
+        both = ~np.isnan(self.risk_now)
+        fell, rose = (
+            int((sign * (self.risk_now - self.risk_before)[both] > LEAST_RISK_CHANGE).sum()) for sign in (-1, 1)
+        )
         return f"By {self.measure} the risk of {count_noun(fell, 'record')} fell and of {rose:,} rose"
 
 
-def weight_table(found: RecordWeights, top: int) -> Table:
-    """The ``top`` records that say least."""
-    columns = COLUMNS if found.now is not None else COLUMNS[:-1]
-    return Table(columns, [list(_cells(found, int(i)).values())[: len(columns)] for i in found.ranking[:top]])
+def weight_table(found: RecordWeights, top: int) -> DisplayTable:
+    """Return the ``top`` records of lowest weight."""
+    columns = COLUMNS if found.risk_now is not None else COLUMNS[:-1]
+    return DisplayTable(
+        columns, [list(_weight_cells(found, int(i)).values())[: len(columns)] for i in found.ranking[:top]]
+    )
 
 
-def _cells(found: RecordWeights, i: int) -> dict[str, str]:
-    now = found.now
+def _weight_cells(found: RecordWeights, i: int) -> dict[str, str]:
+    now = found.risk_now
     return {
         "record": f"{i + 1}",
         "weight": number(float(found.weights[i])),
-        "before": number(float(found.before[i])),
+        "before": number(float(found.risk_before[i])),
         "now": "" if now is None else "not asked" if np.isnan(now[i]) else number(float(now[i])),
     }
 
 
-def weight_objects(found: RecordWeights, top: int) -> dict[str, Any]:
-    """The object that ``--json`` writes."""
-    now = found.now
+def weights_object(found: RecordWeights, top: int) -> dict[str, Any]:
+    """Return the object that ``--json`` writes."""
+    now = found.risk_now
     return {
         "run": found.run_id,
         "weights_from": found.weighting.run,
@@ -113,7 +122,7 @@ def weight_objects(found: RecordWeights, top: int) -> dict[str, Any]:
             {
                 "record": int(i) + 1,
                 "weight": float(found.weights[i]),
-                "risk_before": float(found.before[i]),
+                "risk_before": float(found.risk_before[i]),
                 "risk_now": None if now is None or np.isnan(now[i]) else float(now[i]),
             }
             for i in found.ranking[:top]

@@ -1,4 +1,4 @@
-"""One set of words: numbers, intervals, verdicts, bounds, families and parameters, as every screen, command and report says them."""
+"""Texts for numbers, intervals, verdicts, bounds, families and parameters, the same on every screen, in every command and report."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sfumato.engine.wording import agreeing_word, count_noun, count_records, for
 if TYPE_CHECKING:
     from sfumato.engine.recipe.thresholds import Verdict
 
-FAMILIES = {
+FAMILY_HEADINGS = {
     "synthesis": "Privacy account",
     "utility": "Utility",
     "quality": "Data quality",
@@ -28,7 +28,7 @@ FAMILIES = {
     "studies": "Studies",
 }
 """The headings of what is measured, in the order in which it is shown."""
-DIRECTIONS = {
+DIRECTION_TEXTS = {
     "low": "lower is better",
     "high": "higher is better",
     "one": "nearer to 1 is better",
@@ -57,28 +57,28 @@ ASCII_MARKS = {
     "at least": ">=", "at most": "<=",
     "cursor": ">", "bar": "=", "track": "-", "limit": "|", "value": "#", "from": "[", "to": "]",
 }  # fmt: skip
-UNMET = ("not met", "undecided", "not computed")
+UNMET_OUTCOMES = ("not met", "undecided", "not computed")
 """The outcomes other than ``met``, in the order in which they are counted."""
-Apart = Mapping[str, Mapping[str, Any]]
+SettingsByMethod = Mapping[str, Mapping[str, Any]]
 """By method key the settings in which its uses differ, each with its default."""
-NOTHING: Apart = MappingProxyType({})
-LEAST_OF_A_NAME = 7
+NO_SETTINGS: SettingsByMethod = MappingProxyType({})
+LEAST_NAME_CELLS = 7
 """Cells of the beginning of a name that are left, however long what follows."""
 SEAL = "seal"
 
 
-def mark(name: str) -> str:
-    """The sign of a state or an outcome, in ASCII where SFUMATO_GLYPHS says so."""
+def sign_for(name: str) -> str:
+    """Return the sign of a state or an outcome, in ASCII where SFUMATO_GLYPHS is ``ascii``."""
     return (ASCII_MARKS if os.environ.get("SFUMATO_GLYPHS") == "ascii" else _MARKS)[name]
 
 
-def percentages(shares: Sequence[float]) -> str:
-    """``30/61/9``: shares of a whole in whole per cent."""
+def percentages_text(shares: Sequence[float]) -> str:
+    """Return shares of a whole in whole per cent: ``30/61/9``."""
     return "/".join(f"{100 * share:.0f}" for share in shares)
 
 
-def duration(seconds: float | None) -> str:
-    """``4.2 s``, ``3 min``, ``2 h 5 min``; a dash for none."""
+def duration_text(seconds: float | None) -> str:
+    """Return ``4.2 s``, ``3 min``, ``2 h 5 min``; a dash for none."""
     if seconds is None:
         return "-"
     if seconds < 60:
@@ -87,30 +87,32 @@ def duration(seconds: float | None) -> str:
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def interval(lower: float | None, upper: float | None) -> str:
-    """``0.011 .. 0.015``, as many digits as the value beside it, which must not seem to lie outside; empty without one, or without width."""
+def interval_text(lower: float | None, upper: float | None) -> str:
+    """Return ``0.011 .. 0.015``, with as many digits as the value beside it, which must not seem to lie outside; empty without an interval
+    or width.
+    """
     return "" if lower is None or upper is None or lower == upper else f"{number(lower)} .. {number(upper)}"
 
 
-def controls_text(controls: int) -> str:
-    """How many records were held out, and what for; empty where none were."""
+def holdout_text(controls: int) -> str:
+    """Return how many records were held out, and what for; empty where none were."""
     return f"{count_noun(controls, 'hold-out record')}, kept from synthesis to calibrate attacks" if controls else ""
 
 
-def records_text(records: int, dropped: int | None = None) -> str:
-    """``47,621 records; 1,221 dropped (missing values)``; ``20,190 person-years`` where the count knows that these are no people."""
+def records_and_dropped_text(records: int, dropped: int | None = None) -> str:
+    """Return ``47,621 records; 1,221 dropped (missing values)``; ``20,190 person-years`` where records are not people."""
     return count_records(records) + (f"; {dropped:,} dropped (missing values)" if dropped else "")
 
 
 def outcome_text(outcome: str) -> str:
-    """``✓ met``, ``~ undecided``: a sign and a word, so that no colour is needed to tell them apart."""
-    return f"{mark(outcome)} {outcome}"
+    """Return a sign and a word, so that no colour is needed: ``✓ met``, ``~ undecided``."""
+    return f"{sign_for(outcome)} {outcome}"
 
 
 def limit_text(bound: str, limit: float | str, value: str = "") -> str:
-    """``at most 2 %``, ``at least 5 records``: the limit in the unit of ``value`` (a measure's key), which has to be loaded for that.
+    """Return a limit in the unit of measure ``value``, whose method is loaded: ``at most 2 %``, ``at least 5 records``.
 
-    A ratio and an increase name what they compare with: the confidential data's own value unless the measure has a baseline for that,
+    A ratio and an increase name the reference: the confidential data's own value unless the measure has a baseline for that,
     ``at most 1.2 × before the release``. A text stands as it is.
     """
     text, against = limit if isinstance(limit, str) else limit_quantity(bound, limit, value), ""
@@ -124,7 +126,7 @@ def limit_text(bound: str, limit: float | str, value: str = "") -> str:
 
 
 def limit_quantity(bound: str, limit: float, value: str) -> str:
-    """``2 %``, ``5 records``, ``1.2``: a limit, or what is compared with it, in the unit of the bound."""
+    """Return a limit, or what is compared with it, in the unit of the bound: ``2 %``, ``5 records``, ``1.2``."""
     if bound == "max_ratio" or not value:
         return number(limit)
     from sfumato.engine.methods.labels import method_and_output, quantity_of
@@ -136,7 +138,10 @@ def limit_quantity(bound: str, limit: float, value: str) -> str:
 
 
 def observed_text(verdict: Verdict, records: int | None = None) -> str:
-    """What a verdict judges, in people or its unit: ``88 of 20,190 (0.44 %)``; a dash for none. ``records`` is how many confidential records there are."""
+    """Return what a verdict judges, in people or its unit: ``88 of 20,190 (0.44 %)``; a dash for none.
+
+    ``records`` is the number of confidential records.
+    """
     if verdict.observed is None:
         return "-"
     if verdict.bound not in ("max", "min"):
@@ -148,8 +153,8 @@ def observed_text(verdict: Verdict, records: int | None = None) -> str:
     return value.replace(f" {record_noun(records)} (", " (")
 
 
-def judged_interval(verdict: Verdict) -> str:
-    """The interval that decided a verdict, in the unit of its limit: ``0.36 .. 0.52 %``; open above where it has no upper end."""
+def judged_interval_text(verdict: Verdict) -> str:
+    """Return the interval that decided a verdict, in the unit of its limit: ``0.36 .. 0.52 %``; open above where it has no upper end."""
     if verdict.lower is None:
         return ""
     from sfumato.engine.methods.labels import method_and_output
@@ -163,19 +168,19 @@ def judged_interval(verdict: Verdict) -> str:
     return f"{ends[0].removesuffix(' %')} .. {ends[1]}"
 
 
-def tally_text(counts: Mapping[str, int], sign: Callable[[str], str] = mark) -> str:
-    """``✓ 7 met``, ``✗ 2 of 7 not met, ~ 1 undecided``; empty without verdicts."""
+def outcome_tally_text(counts: Mapping[str, int], sign: Callable[[str], str] = sign_for) -> str:
+    """Return ``✓ 7 met``, ``✗ 2 of 7 not met, ~ 1 undecided``; empty without verdicts."""
     total = sum(counts.values())
-    said = [f"{sign(word)} {counts[word]}{{}} {word}" for word in UNMET if counts.get(word)]
+    said = [f"{sign(word)} {counts[word]}{{}} {word}" for word in UNMET_OUTCOMES if counts.get(word)]
     if not said:
         return f"{sign('met')} {total} met" if total else ""
     return ", ".join([said[0].format(f" of {total}"), *(one.format("") for one in said[1:])])
 
 
 def thresholds_text(verdicts: Sequence[Verdict]) -> str:
-    """``all 3 thresholds are met``; ``1 of 3 thresholds is not met, 1 undecided``."""
+    """Return ``all 3 thresholds are met``; ``1 of 3 thresholds is not met, 1 undecided``."""
     total = len(verdicts)
-    counts = [(count, word) for word in UNMET if (count := sum(one.outcome == word for one in verdicts))]
+    counts = [(count, word) for word in UNMET_OUTCOMES if (count := sum(one.outcome == word for one in verdicts))]
     if not counts:
         return "the threshold is met" if total == 1 else f"all {total} thresholds are met"
     (first, word), *others = counts
@@ -185,19 +190,19 @@ def thresholds_text(verdicts: Sequence[Verdict]) -> str:
     return ", ".join([said, *(f"{count} {word}" for count, word in others)])
 
 
-def method_of(key: str) -> str:
-    """``family.method`` of a measure's key."""
+def method_key_of_measure(key: str) -> str:
+    """Return ``family.method`` of a measure's key."""
     return key.rpartition(".")[0]
 
 
-def differing(key: str, tables: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The settings in which uses of method ``key`` differ, each with its default; None where it has none."""
+def varying_settings(key: str, tables: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the settings in which uses of method ``key`` differ, each with its default; None where it has none."""
     names = dict.fromkeys(name for table in tables for name in table)
     found = [name for name in names if any(table.get(name) != tables[0].get(name) for table in tables)]
-    return _with_defaults(key, found) if found else {}
+    return _settings_with_defaults(key, found) if found else {}
 
 
-def _with_defaults(key: str, names: Sequence[str]) -> dict[str, Any]:
+def _settings_with_defaults(key: str, names: Sequence[str]) -> dict[str, Any]:
     from sfumato.engine.methods.registry import method_by_key
     from sfumato.engine.methods.spec import to_plain_value
 
@@ -207,140 +212,144 @@ def _with_defaults(key: str, names: Sequence[str]) -> dict[str, Any]:
     return {name: defaults.get(name) for name in names}
 
 
-def apart_in(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> Apart:
-    """The same for rows of several runs: pairs of method key and parameters."""
+def varying_settings_by_method(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> SettingsByMethod:
+    """Return the varying settings of each method in rows of several runs: pairs of method key and parameters."""
     tables: dict[str, list[Mapping[str, Any]]] = {}
     for key, params in rows:
         tables.setdefault(key, []).append(params)
-    return {key: found for key, own in tables.items() if (found := differing(key, own))}
+    return {key: found for key, own in tables.items() if (found := varying_settings(key, own))}
 
 
 @lru_cache(maxsize=64)
-def settings_apart(recipe_toml: str) -> Apart:
-    """The same for the steps of a recipe. Methods that it uses once are not loaded."""
+def varying_settings_of_recipe(recipe_toml: str) -> SettingsByMethod:
+    """Return the varying settings of each method in the steps of a recipe. Methods that it uses once are not loaded."""
     table = tomllib.loads(recipe_toml)
     steps = [*table.get("measure", []), *table.get("study", [])]
     given = [(str(step["method"]), {name: value for name, value in step.items() if name != "method"}) for step in steps]
-    return MappingProxyType(dict(apart_in(given)))
+    return MappingProxyType(dict(varying_settings_by_method(given)))
 
 
-def _design_last(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The survey design is the same for many rows: what tells them apart stands before it."""
+def _survey_design_last(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters with the survey design last: it is the same for many rows."""
     return dict(sorted(params.items(), key=lambda item: item[0] == SURVEY_SETTING))
 
 
-def params_text(params: Mapping[str, Any] | None, apart: Mapping[str, Any] = NOTHING) -> str:
-    """What tells a row from its neighbours: short parameters, radii by variable, and settings ``apart`` with their defaults.
+def params_text(params: Mapping[str, Any] | None, apart: Mapping[str, Any] = NO_SETTINGS) -> str:
+    """Return the parameters that distinguish a row: short ones, radii by variable, and settings in ``apart`` with their defaults.
 
-    ``apart`` are those in which uses of the method differ; they are spelled out however long they are.
+    ``apart`` are settings in which uses of the method differ; they are spelled out however long they are.
     """
-    shown = _design_last({**{name: value for name, value in apart.items() if value is not None}, **(params or {})})
+    shown = _survey_design_last(
+        {**{name: value for name, value in apart.items() if value is not None}, **(params or {})}
+    )
     radius = shown.get("radius")
     parts = [
-        f"{key} {value if _is_short(value) else spelled(value)}"
+        f"{key} {value if _is_short_value(value) else spelled(value)}"
         for key, value in shown.items()
         if (key in apart and key != "radius" and value not in ([], {}, ""))
-        or (_is_short(value) and key not in ("radius", "confidence", "synthesis"))
+        or (_is_short_value(value) and key not in ("radius", "confidence", "synthesis"))
     ]
     if isinstance(radius, Mapping):
-        parts += [f"{key} {mark('plus or minus')}{value}" for key, value in radius.items()]
+        parts += [f"{key} {sign_for('plus or minus')}{value}" for key, value in radius.items()]
     return ", ".join(parts)
 
 
-def _is_short(value: object) -> bool:
+def _is_short_value(value: object) -> bool:
     return isinstance(value, (str, int, float)) and not isinstance(value, bool)
 
 
 def role_text(role: str) -> str:
-    """A variable's role in the field's words: ``quasi-identifier`` for ``quasi_identifier``, or the older ``known``; ``survey weight``."""
+    """Return a variable's role in words: ``quasi-identifier`` for ``quasi_identifier``, or the older ``known``; ``survey weight``."""
     if role == "weight":
         return "survey weight"
     return "quasi-identifier" if role in ("quasi_identifier", "known") else role
 
 
-def weight_text(total: float | None, effect: float | None) -> str:
-    """What the values of a survey weight come to: the people that the records stand for, and Kish's design effect."""
+def survey_weight_text(total: float | None, effect: float | None) -> str:
+    """Return the people that the records represent by a survey weight, and Kish's design effect."""
     if total is None or effect is None:
         return "not all values are above 0, as survey weights are"
     return f"the records stand for {number(total)} people, design effect {number(effect)}"
 
 
-def measured(target: str, params: Mapping[str, Any] | None, apart: Mapping[str, Any] = NOTHING) -> str:
-    """The target with its parameters: ``price, q 0.25``."""
+def target_text(target: str, params: Mapping[str, Any] | None, apart: Mapping[str, Any] = NO_SETTINGS) -> str:
+    """Return the target with its parameters: ``price, q 0.25``."""
     return ", ".join(part for part in (target, params_text(params, apart)) if part)
 
 
 def row_settings(key: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The parameters that tell a row of method ``key`` from others of its step (``own_params``)."""
+    """Return the parameters that distinguish a row of method ``key`` from others of its step (``own_params``)."""
     from sfumato.engine.methods.labels import own_params
     from sfumato.engine.methods.registry import method_by_key
 
     return own_params(method_by_key(key), params)
 
 
-def shortened(names: Iterable[str], width: int) -> dict[str, str]:
-    """Each of several names in at most ``width`` cells; what stands in brackets gives way last.
+def shorten_names(names: Iterable[str], width: int) -> dict[str, str]:
+    """Shorten each of several names to at most ``width`` cells; what stands in brackets is cut last.
 
     ``Least information kept, by original values`` becomes ``Least…original values`` where another name begins alike.
     Different names stay different, if need be by a number at their end.
     """
     whole = list(dict.fromkeys(names))
-    parts = [_parts(name) for name in whole]
+    parts = [_split_brackets(name) for name in whole]
     heads = list(dict.fromkeys(head for head, _ in parts))
-    found = {name: _short(head, rest, heads, width) for name, (head, rest) in zip(whole, parts, strict=True)}
+    found = {name: _shorten_name(head, rest, heads, width) for name, (head, rest) in zip(whole, parts, strict=True)}
     alike: dict[str, list[str]] = {}
     for name, text in found.items():
         alike.setdefault(text, []).append(name)
     for rivals in (group for group in alike.values() if len(group) > 1):
         for name in rivals:
-            found[name] = _from_difference(name, [other for other in rivals if other != name], width)
+            found[name] = _shorten_to_difference(name, [other for other in rivals if other != name], width)
     taken: set[str] = set()
     for name in whole:
         text, place = found[name], 1
         while text in taken:
             place += 1
-            text = f"{_cut(found[name], width - len(str(place)) - 1)}~{place}"
+            text = f"{_truncate(found[name], width - len(str(place)) - 1)}~{place}"
         taken.add(text)
         found[name] = text
     return found
 
 
-def _parts(name: str) -> tuple[str, str]:
-    """A name without its last brackets, and these."""
+def _split_brackets(name: str) -> tuple[str, str]:
+    """Return a name without its last brackets, and these."""
     head, bracket, rest = name.rpartition(" (")
     return (head, f" ({rest}") if bracket and name.endswith(")") else (name, "")
 
 
-def _short(head: str, rest: str, heads: Sequence[str], width: int) -> str:
-    """A name in at most ``width`` cells, its words before the brackets cut first, and so that they are not those of another head."""
+def _shorten_name(head: str, rest: str, heads: Sequence[str], width: int) -> str:
+    """Shorten a name to at most ``width`` cells, its words before the brackets first, and so that they are not those of another head."""
     from .terminal_text import cell_width
 
     if cell_width(head + rest) <= width:
         return head + rest
-    room = max(LEAST_OF_A_NAME, width - cell_width(rest))
-    text = _cut(head, room)
+    room = max(LEAST_NAME_CELLS, width - cell_width(rest))
+    text = _truncate(head, room)
     start = text.removesuffix("…")
     rivals = [other for other in heads if other.startswith(start) and not other.startswith(head)]
-    return _cut((_from_difference(head, rivals, room) if rivals and text != head else text) + rest, width)
+    return _truncate((_shorten_to_difference(head, rivals, room) if rivals and text != head else text) + rest, width)
 
 
-def _from_difference(name: str, rivals: Sequence[str], width: int) -> str:
-    """A name in at most ``width`` cells: a little of its beginning, and what follows where it differs from ``rivals``."""
-    same = max(_alike(name, other) for other in rivals)
+def _shorten_to_difference(name: str, rivals: Sequence[str], width: int) -> str:
+    """Shorten a name to a little of its beginning, and what follows where it differs from ``rivals``."""
+    same = max(_common_prefix_length(name, other) for other in rivals)
     rest = name[name.rfind(" ", 0, same + 1) + 1 :]
     start = name.removesuffix(rest)
-    return _cut(f"{_cut(start, max(LEAST_OF_A_NAME, width - len(rest)), always=True) if start else ''}{rest}", width)
+    return _truncate(
+        f"{_truncate(start, max(LEAST_NAME_CELLS, width - len(rest)), always=True) if start else ''}{rest}", width
+    )
 
 
-def _alike(first: str, second: str) -> int:
-    """How many letters two texts begin with alike."""
+def _common_prefix_length(first: str, second: str) -> int:
+    """Return how many letters at the beginning of two texts are equal."""
     return next(
         (at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
     )
 
 
-def _cut(text: str, width: int, *, always: bool = False) -> str:
-    """The text in at most ``width`` cells, an ellipsis in place of its end where it is longer, or ``always``."""
+def _truncate(text: str, width: int, *, always: bool = False) -> str:
+    """Return the text in at most ``width`` cells, with an ellipsis in place of its end where it is longer, or ``always``."""
     from .terminal_text import cell_width
 
     if cell_width(text) <= width and not always:
@@ -351,28 +360,28 @@ def _cut(text: str, width: int, *, always: bool = False) -> str:
     return f"{kept.rstrip()}…"
 
 
-def whole_name(row: Any, apart: Apart = NOTHING) -> str:
-    """The full name of a row, verdict or compared number, with the defaults of settings in which uses of its method differ."""
+def full_row_name(row: Any, apart: SettingsByMethod = NO_SETTINGS) -> str:
+    """Return the full name of a row, verdict or compared number, with the defaults of settings in which uses of its method differ."""
     from sfumato.engine.methods.labels import label_of
 
-    uses = apart.get(method_of(row.key), {})
+    uses = apart.get(method_key_of_measure(row.key), {})
     return label_of(replace(row, params={**uses, **(row.params or {})}))
 
 
-def use_text(params: Mapping[str, Any] | None, apart: Mapping[str, Any]) -> str:
-    """Which of several uses of a method a row is of: ``model cart, permutations 5``."""
+def method_use_text(params: Mapping[str, Any] | None, apart: Mapping[str, Any]) -> str:
+    """Return which of several uses of a method a row is of: ``model cart, permutations 5``."""
     told = {name: (params or {}).get(name, default) for name, default in apart.items()}
     return ", ".join(f"{name} {spelled(value)}" for name, value in told.items() if value not in (None, [], {}, ""))
 
 
-def full_params(params: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
-    """Every parameter, spelled out; of trees of values how many values each has."""
+def all_parameters(params: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+    """Return every parameter, spelled out; for trees of values the number of values."""
     return [
-        (key, _without_paths(value) if isinstance(value, Mapping) else spelled(value)) for key, value in params.items()
+        (key, _table_text(value) if isinstance(value, Mapping) else spelled(value)) for key, value in params.items()
     ]
 
 
-def _without_paths(table: Mapping[str, object]) -> str:
+def _table_text(table: Mapping[str, object]) -> str:
     def told(value: object) -> str:
         paths = isinstance(value, (list, tuple)) and value and all(isinstance(one, (list, tuple)) for one in value)
         return f"of {count_noun(len(value), 'value')}" if paths else spelled(value)  # type: ignore[arg-type]
@@ -380,9 +389,11 @@ def _without_paths(table: Mapping[str, object]) -> str:
     return ", ".join(f"{name} {told(value)}" for name, value in table.items())
 
 
-def settings_text(params: Mapping[str, Any], apart: Mapping[str, Any] = NOTHING) -> str:
-    """Every parameter in a line: ``radius: availability_365 5, price 5%; q 0.9``, those ``apart`` with their defaults, the survey design last."""
-    told = _design_last({**apart, **params})
+def settings_text(params: Mapping[str, Any], apart: Mapping[str, Any] = NO_SETTINGS) -> str:
+    """Return every parameter in a line: ``radius: availability_365 5, price 5%; q 0.9``, those ``apart`` with their defaults, the survey
+    design last.
+    """
+    told = _survey_design_last({**apart, **params})
     return "; ".join(
         f"{key}{':' if isinstance(value, (Mapping, list, tuple)) else ''} {spelled(value)}"
         for key, value in told.items()
@@ -391,14 +402,14 @@ def settings_text(params: Mapping[str, Any], apart: Mapping[str, Any] = NOTHING)
 
 
 def details_text(details: str) -> str:
-    """The details of an act without their JSON and without seals; as they are where they are none."""
+    """Return the details of an act without their JSON and without seals; unchanged where they are no JSON."""
     try:
         found = json.loads(details)
-        return ", ".join(f"{key} {_shown(str(value))}" for key, value in found.items() if key != SEAL)
+        return ", ".join(f"{key} {_shortened_hash(str(value))}" for key, value in found.items() if key != SEAL)
     except (ValueError, AttributeError):
         return details
 
 
-def _shown(value: str) -> str:
-    """A hash by its first digits; anything else, above all a reason, in full."""
+def _shortened_hash(value: str) -> str:
+    """Return the first digits of a hash; anything else, above all a reason, in full."""
     return value[:12] if _HASH.fullmatch(value) else value

@@ -1,4 +1,4 @@
-"""How an estimate is made from released datasets, worked out on these datasets themselves: nothing confidential enters it."""
+"""A worked example of an estimate from released datasets, computed on these datasets alone: nothing confidential enters it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ from sfumato.engine.data.schema import Kind
 from sfumato.engine.partition.hierarchies import parse_interval
 from sfumato.engine.statistics.combining import Combined, full_synthesis, partial_synthesis
 
-from .tables import Table, table
+from .tables import DisplayTable, table_from_titles
 from .words import number
 
 Rule = Literal["partial", "full"]
-LEAST_VALUES = 2
+LEAST_DATASET_VALUES = 2
 
 
 @dataclass(frozen=True)
 class CombinedMean:
-    """The mean of a variable on each of m datasets, the squared standard error of each, and both combined by a rule.
+    """The mean of a variable on each of m datasets, combined by a rule.
 
-    ``combined`` is None where one dataset alone cannot show how much datasets differ.
+    variable: its name
+    means, variances: mean on each dataset and its squared standard error
+    rule: the combining rule
+    combined: the combined estimate; None with one dataset, which cannot show how much datasets differ
     """
 
     variable: str
@@ -34,23 +37,23 @@ class CombinedMean:
     combined: Combined | None
 
     @property
-    def between(self) -> float:
-        """The variance b of the means between datasets."""
+    def between_variance(self) -> float:
+        """Return the variance b of the means between datasets."""
         return float(np.var(self.means, ddof=1))
 
     @property
-    def by_dataset(self) -> Table:
+    def dataset_table(self) -> DisplayTable:
         lines = [
             [str(draw), number(mean), number(variance**0.5)]
             for draw, (mean, variance) in enumerate(zip(self.means, self.variances, strict=True), start=1)
         ]
-        return table(("dataset", "mean q", "standard error √u"), lines, right=(0, 1, 2))
+        return table_from_titles(("dataset", "mean q", "standard error √u"), lines, right=(0, 1, 2))
 
 
 def combined_mean(variable: str, columns: Sequence[Floats], rule: Rule) -> CombinedMean | None:
-    """The worked example on the values (n_l,) of a variable in each dataset, NaN where one is missing; None where too few have one."""
+    """Return the worked example on the values (n_l,) of a variable in each dataset, NaN where one is missing; None where too few have one."""
     present = [values[np.isfinite(values)] for values in columns]
-    if any(values.size < LEAST_VALUES for values in present):
+    if any(values.size < LEAST_DATASET_VALUES for values in present):
         return None
     means = tuple(float(values.mean()) for values in present)
     variances = tuple(float(values.var(ddof=1)) / values.size for values in present)
@@ -60,17 +63,23 @@ def combined_mean(variable: str, columns: Sequence[Floats], rule: Rule) -> Combi
 
 @dataclass(frozen=True, slots=True)
 class BoundedMean:
-    """Between which numbers the mean lies of a variable whose values are intervals: ``read`` of ``records`` have two ends."""
+    """Bounds of the mean of a variable whose values are intervals.
+
+    variable: its name
+    lower_mean, upper_mean: mean of the lower and of the upper ends
+    n_intervals: number of values that are intervals with two ends
+    n_records: number of records
+    """
 
     variable: str
-    low: float
-    high: float
-    read: int
-    records: int
+    lower_mean: float
+    upper_mean: float
+    n_intervals: int
+    n_records: int
 
 
 def bounded_mean(variable: str, labels: Sequence[str | None], kind: Kind) -> BoundedMean | None:
-    """The worked example on the labels (n,) of a generalised variable; None where none is an interval with two ends."""
+    """Return the worked example on the labels (n,) of a generalised variable; None where none is an interval with two ends."""
     ends = {label: parse_interval(label, kind) for label in set(labels) if label is not None}
     found = [ends[label] for label in labels if label is not None]
     closed = [one for one in found if one is not None and np.isfinite([one.low, one.high]).all()]

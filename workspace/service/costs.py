@@ -17,10 +17,17 @@ from sfumato.engine.execution.tasks import TaskKind
 from sfumato.engine.methods.table_profile import placeholder_profile
 from sfumato.engine.recipe.recipe import Recipe
 
-from ..jobs.memory import ALWAYS, MemoryLimit, memory_limit, size_text
+from ..jobs.memory import ALWAYS_ALLOWED_BYTES, MemoryLimit, local_memory_limit, memory_text
 from ..jobs.settings import dask_address
-from ..jobs.task_costs import EACH, Earlier, TaskCost, earlier_runs, refusal, task_costs
-from ..plan.drafting import Wanted, drafted
+from ..jobs.task_costs import (
+    SECONDS_PER_TASK,
+    MeasuredCosts,
+    TaskCost,
+    estimate_task_costs,
+    measure_recent_costs,
+    memory_refusal,
+)
+from ..plan.drafting import DraftRequest, make_drafted_plan
 from ..store.workspace import Workspace
 
 WORKER_START_SECONDS = 3.0
@@ -46,10 +53,10 @@ class RunCost:
 
 
 def estimate_run_cost(
-    recipe: Recipe, records: int, jobs: int, earlier: Earlier | None = None, limit: MemoryLimit | None = None
+    recipe: Recipe, records: int, jobs: int, earlier: MeasuredCosts | None = None, limit: MemoryLimit | None = None
 ) -> RunCost:
     """Estimate what a run of a recipe on ``records`` records will take, where all tasks together may use the memory of ``limit``."""
-    costs = task_costs(recipe, records, earlier)
+    costs = estimate_task_costs(recipe, records, earlier)
     limit = limit or MemoryLimit(None)
     processes = max(1, min(jobs, len(costs)))
     known = [cost.seconds for cost in costs if cost.seconds is not None]
@@ -58,11 +65,11 @@ def estimate_run_cost(
     }
     unknown = {cost.method for cost in costs if cost.seconds is None}
     return RunCost(
-        WORKER_START_SECONDS + EACH * len(costs) + sum(known) / processes,
+        WORKER_START_SECONDS + SECONDS_PER_TASK * len(costs) + sum(known) / processes,
         _peak_memory(costs, processes, limit),
         2 * sum(methods.values()) >= max(1, len(methods)),
         tuple(sorted(unknown)),
-        refusal(costs, limit),
+        memory_refusal(costs, limit),
     )
 
 
@@ -70,7 +77,7 @@ def _peak_memory(costs: Sequence[TaskCost], processes: int, limit: MemoryLimit) 
     """Return the most memory that tasks will have at a time: those that need most, as far as a worker would start them together."""
     first, *others = sorted((cost.memory for cost in costs), reverse=True)[:processes]
     most = sum((first, *others))
-    return most if limit.bytes is None else min(most, max(first, limit.bytes, ALWAYS))
+    return most if limit.max_bytes is None else min(most, max(first, limit.max_bytes, ALWAYS_ALLOWED_BYTES))
 
 
 def plan_cost_text(workspace: Workspace, toml: str, records: int, jobs: int) -> str:
@@ -82,12 +89,12 @@ def plan_cost_text(workspace: Workspace, toml: str, records: int, jobs: int) -> 
         return ""
 
 
-def draft_cost_text(workspace: Workspace, toml: str, records: int, wanted: Wanted, jobs: int) -> str:
+def draft_cost_text(workspace: Workspace, toml: str, records: int, wanted: DraftRequest, jobs: int) -> str:
     """Return the cost of a plan that would be drafted, before any value is read; empty where nothing can be drafted yet."""
     try:
         table = read_toml(toml)
         schema = Schema(tuple(Variable.from_table(name, one, name) for name, one in table.get("variables", {}).items()))
-        planned = drafted(table, placeholder_profile(schema, records), wanted).table
+        planned = make_drafted_plan(table, placeholder_profile(schema, records), wanted).table
         return _recipe_cost_text(workspace, Recipe.from_table(planned), records, jobs)
     except BadInput:
         return ""
@@ -96,8 +103,8 @@ def draft_cost_text(workspace: Workspace, toml: str, records: int, wanted: Wante
 def _recipe_cost_text(workspace: Workspace, recipe: Recipe, records: int, jobs: int) -> str:
     """Return the cost in words. What memory a cluster has is asked when the run is entered, not here."""
     address = dask_address()
-    limit = MemoryLimit(None) if address else memory_limit()
-    said = run_cost_text(estimate_run_cost(recipe, records, jobs, earlier_runs(workspace, records), limit))
+    limit = MemoryLimit(None) if address else local_memory_limit()
+    said = run_cost_text(estimate_run_cost(recipe, records, jobs, measure_recent_costs(workspace, records), limit))
     return f"{said} It is computed on the Dask cluster at {address}." if address else said
 
 
@@ -105,7 +112,7 @@ def run_cost_text(cost: RunCost) -> str:
     """Return a cost in a sentence, never more exact than it is."""
     source = "by earlier runs here" if cost.is_from_runs else "by rates of another machine"
     said = (
-        f"It takes {rough_time_text(cost.seconds)} and {size_text(cost.memory)} ({source}; longer while others work)."
+        f"It takes {rough_time_text(cost.seconds)} and {memory_text(cost.memory)} ({source}; longer while others work)."
     )
     unknown = f" Not counted, since not known: {', '.join(cost.unknown)}." if cost.unknown else ""
     refused = f"It will be refused: {cost.refused}. " if cost.refused else ""

@@ -11,9 +11,9 @@ from ..audit import AuditAct, append_act
 from ..errors import NotFound, NotReady
 from ..gate.earlier import write_tombstone_tables
 from ..plain_files import check_layout, is_hash
-from ..store.run_log import run_log
-from ..store.runs import Run, find_run
-from ..store.tombstones import IN_AUDIT, Tombstone, keep, released_runs
+from ..store.run_log import run_log_path
+from ..store.runs import StoredRun, find_run
+from ..store.tombstones import TOMBSTONE_KEY, Tombstone, released_run_manifests, store_tombstone
 from ..store.workspace import Workspace
 from ..upkeep.maintenance import named_table_hashes
 
@@ -37,9 +37,9 @@ def delete_run(workspace: Workspace, run_id: int) -> int:
     """
     check_layout(workspace.directory)
     left = _write_tombstones(workspace, [run_id])
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         run = find_run(workspace, run_id)
-        if not run.state.ended:
+        if not run.state.is_final:
             raise NotReady(f"run {run.id} is {run.state}; interrupt it first")
         hashes = _artefact_hashes(connection, run.id)
         _delete_run_rows(connection, run, left.get(run.id))
@@ -56,12 +56,12 @@ def delete_project(workspace: Workspace, project_id: int) -> int:
     tombs = _write_tombstones(
         workspace, [int(one[0]) for one in _ids_in_project(workspace.connection, "run", project_id)]
     )
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         row = connection.execute("SELECT name FROM project WHERE id = ?", (project_id,)).fetchone()
         if row is None:
             raise NotFound(f"there is no project {project_id}")
         runs = [find_run(workspace, int(one[0])) for one in _ids_in_project(connection, "run", project_id)]
-        going = [run.id for run in runs if not run.state.ended]
+        going = [run.id for run in runs if not run.state.is_final]
         if going:
             raise NotReady(f"run {going[0]} of this project goes on; interrupt it first")
         tables = connection.execute("SELECT table_sha256 FROM dataset WHERE project_id = ?", (project_id,))
@@ -89,7 +89,7 @@ def _write_tombstones(workspace: Workspace, run_ids: Collection[int]) -> dict[in
 
     A run that cannot be deleted is refused first, so that no table is left of it. Raises NotReady.
     """
-    if released_runs(workspace.connection).keys().isdisjoint(run_ids):
+    if released_run_manifests(workspace.connection).keys().isdisjoint(run_ids):
         return {}
     for run_id in run_ids:
         _check_no_release_in_progress(workspace.connection, run_id)
@@ -98,14 +98,14 @@ def _write_tombstones(workspace: Workspace, run_ids: Collection[int]) -> dict[in
     return {run_id: one for run_id, one in made if one is not None}
 
 
-def _delete_run_rows(connection: sqlite3.Connection, run: Run, tombstone: Tombstone | None) -> None:
+def _delete_run_rows(connection: sqlite3.Connection, run: StoredRun, tombstone: Tombstone | None) -> None:
     """Delete a run in the database. Raises NotReady while it is being released, or where it was released since its tombstone was made."""
     _check_no_release_in_progress(connection, run.id)
-    if released_runs(connection).get(run.id) != (None if tombstone is None else tombstone.manifests):
+    if released_run_manifests(connection).get(run.id) != (None if tombstone is None else tombstone.manifests):
         raise NotReady(f"run {run.id} was released just now; delete it again")
     connection.execute("INSERT INTO deleted_run (id) VALUES (?)", (run.id,))
     connection.execute("DELETE FROM run WHERE id = ?", (run.id,))
-    kept = {} if tombstone is None else {IN_AUDIT: keep(connection, tombstone)}
+    kept = {} if tombstone is None else {TOMBSTONE_KEY: store_tombstone(connection, tombstone)}
     append_act(connection, AuditAct.RUN_DELETED, f"run {run.id}", recipe_sha256=run.recipe_sha256, **kept)
 
 
@@ -122,13 +122,13 @@ def _remove_files(workspace: Workspace, run_ids: Collection[int], hashes: Collec
     is no hash names no table of ours, whatever file it may point to.
     """
     for run_id in run_ids:
-        log = run_log(workspace.directory, run_id)
+        log = run_log_path(workspace.directory, run_id)
         for path in (log, log.with_name(f"{log.name}.1")):
             path.unlink(missing_ok=True)
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         busy = connection.execute("SELECT EXISTS (SELECT 1 FROM task WHERE state = 'running')").fetchone()[0]
         unneeded = [
-            workspace.tables.path(sha256)
+            workspace.tables.path_of(sha256)
             for sha256 in sorted(set(hashes) - named_table_hashes(workspace))
             if is_hash(sha256)
         ]

@@ -21,15 +21,15 @@ from sfumato.engine.recipe.recipe import Recipe
 
 from ..errors import NotFound
 from ..gate.question_checks import limits_with_sources
-from ..ingest.columns import describe
-from ..ingest.files import chosen_records, find_source
-from ..jobs.memory import memory_limit
-from ..jobs.settings import JOBS
-from ..jobs.task_costs import Earlier, earlier_runs
-from ..plan.drafted_text import drafted_toml
-from ..plan.drafting import DraftedPlan, GateLimit, Wanted, drafted, intended
-from ..plan.drafts import draft_of
-from ..plan.hierarchies import proposed_settings
+from ..ingest.columns import profile_columns
+from ..ingest.files import find_source, microdata_from_table
+from ..jobs.memory import local_memory_limit
+from ..jobs.settings import DEFAULT_JOBS
+from ..jobs.task_costs import MeasuredCosts, measure_recent_costs
+from ..plan.drafted_text import write_drafted_plan
+from ..plan.drafting import DraftedPlan, DraftRequest, GateLimits, choose_goal, make_drafted_plan
+from ..plan.drafts import find_draft
+from ..plan.hierarchies import proposed_hierarchies
 from ..policy.policy import Policy, read_policy_of_workspace
 from ..store.workspace import Workspace
 from .costs import estimate_run_cost, run_cost_text
@@ -75,18 +75,18 @@ class RoleAssignment:
 
 
 def draft_project(
-    directory: Path, project_id: int, wanted: Wanted, roles: RoleAssignment, toml: str = ""
+    directory: Path, project_id: int, wanted: DraftRequest, roles: RoleAssignment, toml: str = ""
 ) -> DraftedText:
     """Draft a plan for a project's records in place of the steps of its plan, or of ``toml``; nothing is stored.
 
     Raises NotFound where it has no data, BadInput where roles are missing or nothing can be drafted.
     """
     with Workspace.open(directory, read_only=True) as workspace:
-        draft = draft_of(workspace, project_id)
+        draft = find_draft(workspace, project_id)
         if draft is None:
             raise NotFound("the project has no data to draft a plan for; import a file first")
-        records = workspace.read(workspace.dataset(draft.dataset_id))
-        earlier = earlier_runs(workspace, len(records))
+        records = workspace.read_stored_dataset(workspace.find_dataset(draft.dataset_id))
+        earlier = measure_recent_costs(workspace, len(records))
     toml = toml or draft.toml
     table = assign_roles(read_toml(toml), roles)
     schema = _schema_without_identifiers(table)
@@ -102,7 +102,9 @@ def draft_project(
     return draft_for_records(toml, table, data, wanted, policy, earlier)
 
 
-def draft_file(file: str, format_settings: Mapping[str, Any], wanted: Wanted, roles: RoleAssignment) -> DraftedText:
+def draft_file(
+    file: str, format_settings: Mapping[str, Any], wanted: DraftRequest, roles: RoleAssignment
+) -> DraftedText:
     """Draft a plan for the records of a file; ``format_settings`` are keys of ``[data.format]``. Nothing is stored.
 
     Where a value is missing a synthesis keeps that as a value of its own; an anonymisation leaves such records out. The file is read
@@ -112,18 +114,18 @@ def draft_file(file: str, format_settings: Mapping[str, Any], wanted: Wanted, ro
     raw, detection = read_source(source, format_settings, EVERYTHING)
     if not raw.records:
         raise BadInput("FILE", f'"{source.name}" has no records')
-    found = describe(raw)
-    form = None if detection is None or detection.usual else detection.format
+    found = profile_columns(raw)
+    form = None if detection is None or detection.is_default else detection.format
     path = file if ":" in file and not Path(file).exists() else str(Path(file).expanduser().resolve())
     there = {column.variable.name for column in found}
     asked = ImportSelection(keep=tuple(name for name in (*roles.quasi_identifiers, *roles.sensitive) if name in there))
-    columns = [column for column in asked.select_columns(found) if column.distinct or not column.enters]
+    columns = [column for column in asked.select_columns(found) if column.distinct or not column.is_included]
     toml = draft_recipe(asked.data_source(path, MissingPolicy.DROP, form), Path(source.name).stem, columns)
     table = assign_roles(read_toml(toml), roles)
-    if wanted.want != "anonymisation" and any(column.missing for column in columns if column.enters):
+    if wanted.want != "anonymisation" and any(column.missing for column in columns if column.is_included):
         toml = DROPPED.sub(KEPT, toml)
         table = {**table, "data": {**table["data"], "missing": MissingPolicy.KEEP.value}}
-    data = chosen_records(
+    data = microdata_from_table(
         raw, source, DataSource.from_table(table["data"]), _schema_without_identifiers(table), 1, key=b""
     )
     return draft_for_records(toml, table, data, wanted, Policy())
@@ -142,16 +144,16 @@ def draft_for_records(
     toml: str,
     table: Mapping[str, Any],
     data: Microdata,
-    wanted: Wanted,
+    wanted: DraftRequest,
     policy: Policy,
-    earlier: Earlier | None = None,
+    earlier: MeasuredCosts | None = None,
 ) -> DraftedText:
     """Draft a plan for records: ``table`` is the content of ``toml``, possibly with other roles.
 
     An anonymisation leaves out records with a missing value: no class covers one. Raises BadInput.
     """
     known = data.schema.names_by_role(Role.QUASI_IDENTIFIER)
-    if intended(data.schema, wanted) == "anonymisation" and any(data.missing_mask(name).any() for name in known):
+    if choose_goal(data.schema, wanted) == "anonymisation" and any(data.missing_mask(name).any() for name in known):
         data = conform_to_schema(data.frame, data.schema, MissingPolicy.DROP)
         table = {**table, "data": {**table.get("data", {}), "missing": MissingPolicy.DROP.value}}
 
@@ -164,11 +166,15 @@ def draft_for_records(
 
     # Columns of no role may become quasi-identifiers of an anonymisation for the public.
     named = (*known, *(v.name for v in data.schema if v.role is Role.OTHER and v.design is None))
-    hierarchies = proposed_settings(data, named if intended(data.schema, wanted) == "anonymisation" else known)
-    plan = drafted(table, profile_table(data), wanted, make_gate_limit(policy), problem, hierarchies, policy, data)
-    cost = run_cost_text(estimate_run_cost(Recipe.from_table(plan.table), len(data), JOBS, earlier, memory_limit()))
+    hierarchies = proposed_hierarchies(data, named if choose_goal(data.schema, wanted) == "anonymisation" else known)
+    plan = make_drafted_plan(
+        table, profile_table(data), wanted, make_gate_limit(policy), problem, hierarchies, policy, data
+    )
+    cost = run_cost_text(
+        estimate_run_cost(Recipe.from_table(plan.table), len(data), DEFAULT_JOBS, earlier, local_memory_limit())
+    )
     return DraftedText(
-        drafted_toml(toml, plan), plan.want, _count_steps(plan), plan.warnings, plan.notes, cost, plan.changes
+        write_drafted_plan(toml, plan), plan.want, _count_steps(plan), plan.warnings, plan.notes, cost, plan.changes
     )
 
 
@@ -177,7 +183,7 @@ def _count_steps(plan: DraftedPlan) -> dict[str, int]:
     return {section: sections.count(section) for section in dict.fromkeys(sections)}
 
 
-def make_gate_limit(policy: Policy) -> GateLimit:
+def make_gate_limit(policy: Policy) -> GateLimits:
     """Return a function that gives the limits from which on the gate warns and blocks under a policy, by question."""
 
     def limit(question: Question) -> tuple[tuple[float, str], ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.wording import count_noun
 
-from ..plan.drafts import draft_of
+from ..plan.drafts import find_draft
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def list_project_tables(workspace: Workspace, project_id: int) -> list[ProjectTa
            WHERE project_id = ? AND origin = 'confidential' ORDER BY dataset.id DESC""",
         (project_id,),
     )
-    draft = draft_of(workspace, project_id)
+    draft = find_draft(workspace, project_id)
     planned = {} if draft is None else {draft.dataset_id: _roles_in_plan(draft.toml)}
     return [_project_table_from_row(row, planned.get(row["id"], {})) for row in rows]
 
@@ -143,8 +143,10 @@ def prepare_minimisation(workspace: Workspace, data: ProjectTable, answers: Mapp
     from .prepare import PreparedRun, StoredSource
 
     recipe = minimisation_recipe(data, answers)
-    dataset = workspace.dataset(data.id)
+    dataset = workspace.find_dataset(data.id)
     schema = Schema(tuple(variable for variable in dataset.schema if variable.name in recipe.schema))
-    records = Microdata(schema, workspace.read(dataset).frame[list(schema.names)], dropped=dataset.dropped)
+    records = Microdata(
+        schema, workspace.read_stored_dataset(dataset).frame[list(schema.names)], dropped=dataset.dropped
+    )
     check_steps(recipe, records)
     return PreparedRun(recipe, StoredSource(dataset.name, b"", dataset.source_sha256), records)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from sfumato.engine.data.schema import MissingPolicy, Role, Schema
 from sfumato.engine.errors import BadInput, near_miss_hint
 
-from ..ingest.columns import ColumnProfile, describe, lacking
-from ..ingest.dialects import Detection, detect
-from ..plan.drafts import draft_of, draft_of_import, inline, keep_missing, store_draft
+from ..ingest.columns import ColumnProfile, profile_columns, records_with_missing
+from ..ingest.dialects import DetectedFormat, detect_text_format
+from ..plan.drafts import draft_of_import, find_draft, inline_toml, store_draft, store_missing_counts
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sfumato.engine.recipe.text_format import TextFormat
 
     from ..ingest.raw_tables import RawTable
-    from ..ingest.sources import Source
+    from ..ingest.sources import SourceFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +65,9 @@ class ImportSelection:
     def _apply_to_column(self, column: ColumnProfile) -> ColumnProfile:
         name, role = column.variable.name, column.variable.role
         if name in self.leave_out or (self.only and name not in self.only):
-            return replace(column, why=("not asked for",))
+            return replace(column, exclusion_reasons=("not asked for",))
         if name in self.keep and role is Role.IDENTIFIER:
-            return replace(column, variable=replace(column.variable, role=Role.OTHER), why=())
+            return replace(column, variable=replace(column.variable, role=Role.OTHER), exclusion_reasons=())
         return column
 
 
@@ -95,7 +95,7 @@ class ImportResult:
     dropped: int
     columns: tuple[ColumnProfile, ...]
     recipe: str
-    detection: Detection | None = None
+    detection: DetectedFormat | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -110,7 +110,7 @@ class FilePreview:
     """
 
     source: str
-    detection: Detection | None
+    detection: DetectedFormat | None
     columns: tuple[ColumnProfile, ...]
     notes: tuple[str, ...] = ()
 
@@ -123,24 +123,24 @@ def preview_file(
 
     source = find_source(file, place="FILE")
     raw, detection = read_source(source, format_settings or {}, selection)
-    return FilePreview(source.name, detection, selection.select_columns(describe(raw)), raw.notes)
+    return FilePreview(source.name, detection, selection.select_columns(profile_columns(raw)), raw.notes)
 
 
 def read_source(
-    source: Source, format_settings: Mapping[str, Any], selection: ImportSelection
-) -> tuple[RawTable, Detection | None]:
+    source: SourceFile, format_settings: Mapping[str, Any], selection: ImportSelection
+) -> tuple[RawTable, DetectedFormat | None]:
     """Return the table of a file, and how its text was read: as detected, except for the ``format_settings``. Raises BadInput."""
     from sfumato.engine.recipe.text_format import TextFormat
 
-    from ..ingest.files import is_text, read_table
+    from ..ingest.files import is_text_source, read_table
 
-    if not is_text(source):
+    if not is_text_source(source):
         form = TextFormat.from_table(format_settings) if format_settings else None
         return read_table(source, place="FILE", form=form, sheet=selection.sheet), None
     head = source.head
-    detection = detect(head, format_settings, source.whole)
+    detection = detect_text_format(head, format_settings, source.text_class)
     binary = b"\0" in head[:65536] and not detection.format.encoding.startswith(("utf-16", "utf-32"))
-    form = None if detection.usual or binary else detection.format
+    form = None if detection.is_default or binary else detection.format
     return read_table(source, place="FILE", form=form, sheet=selection.sheet), detection
 
 
@@ -157,39 +157,41 @@ def import_file(
     checked before the workspace is opened. Records with a missing value leave the stored table, unless most would. A project that has
     no plan yet gets a draft of one. Raises BadInput and NotAWorkspace; then nothing was stored.
     """
-    from ..ingest.files import chosen_records, filtered, find_source
-    from ..reporting.constraints import kept_text
-    from ..store.workspace import key_beforehand
-    from ..views.constraints import broken_in_project
+    from ..ingest.files import filter_records, find_source, microdata_from_table
+    from ..reporting.constraints import compliance_text
+    from ..store.workspace import future_workspace_key
+    from ..views.constraints import evaluate_project_rules
 
     source = find_source(file, place="FILE")
     raw, detection = read_source(source, format_settings or {}, selection)
     if not raw.records:
         raise BadInput("FILE", f'"{source.name}" has no records')
-    raw = filtered(raw, source, selection.where, place="--where")
-    columns = selection.select_columns(describe(raw))
-    schema = Schema(tuple(column.variable for column in columns if column.enters))
+    raw = filter_records(raw, source, selection.where, place="--where")
+    columns = selection.select_columns(profile_columns(raw))
+    schema = Schema(tuple(column.variable for column in columns if column.is_included))
     if not len(schema):
         raise BadInput("FILE", f'"{source.name}" has no column that can be read but identifiers')
-    incomplete = int(lacking(raw, columns).sum())
+    incomplete = int(records_with_missing(raw, columns).sum())
     missing = MissingPolicy.KEEP if 2 * incomplete > raw.records else MissingPolicy.DROP
     name = project or Path(source.name).stem
-    form = None if detection is None or detection.usual else detection.format
+    form = None if detection is None or detection.is_default else detection.format
     asked = selection.data_source(str(Path(file).expanduser().resolve()), missing, form)
     recipe = draft_recipe(asked, name, columns, (incomplete, raw.records))
-    data = chosen_records(raw, source, asked, schema, 1, key=key_beforehand(directory) if asked.is_random else b"")
+    data = microdata_from_table(
+        raw, source, asked, schema, 1, key=future_workspace_key(directory) if asked.is_random else b""
+    )
     with Workspace.create(directory) as workspace:
         stored = workspace.tables.write_microdata(data)
-        with workspace.writing() as connection:
+        with workspace.write_transaction() as connection:
             project_id = workspace.ensure_project(name)
-            planned = draft_of(workspace, project_id)
+            planned = find_draft(workspace, project_id)
             dataset_id = workspace.add_dataset(project_id, source.name, source.sha256, data, stored)
             counts = {c.variable.name: c.missing for c in columns}
-            keep_missing(connection, dataset_id, counts, raw.records)
+            store_missing_counts(connection, dataset_id, counts, raw.records)
             if planned is None:
                 store_draft(connection, draft_of_import(project_id, dataset_id, recipe))
-    rules = broken_in_project(directory, project_id)
-    notes = (*raw.notes, *([] if rules is None else [f"constraints of the plan: {kept_text(rules)}"]))
+    rules = evaluate_project_rules(directory, project_id)
+    notes = (*raw.notes, *([] if rules is None else [f"constraints of the plan: {compliance_text(rules)}"]))
     return ImportResult(project_id, name, source.name, len(data), data.dropped, columns, recipe, detection, notes)
 
 
@@ -202,7 +204,7 @@ def draft_recipe(
     """
     lines = [f"title = {_quote_toml(title)}", "", "[data]", f"file = {_quote_toml(data.file)}"]
     lines += [
-        f"{key} = {inline(value)}" for key, value in data.to_table().items() if key in ("sheet", "where", "sample")
+        f"{key} = {inline_toml(value)}" for key, value in data.to_table().items() if key in ("sheet", "where", "sample")
     ]
     lines.append(
         "# holdout = 0.2                 # a share of the records kept out of the release, to hold attacks on it against"
@@ -216,12 +218,12 @@ def draft_recipe(
         )
     if data.format is not None:
         lines += ["", "[data.format]                  # how the file is read, as its first lines show"]
-        lines += [f"{key} = {inline(value)}" for key, value in data.format.to_table().items()]
+        lines += [f"{key} = {inline_toml(value)}" for key, value in data.format.to_table().items()]
     lines += ["", "[variables]                    # give each a role: quasi_identifier, sensitive, or other"]
     for column in columns:
         variable = column.variable
-        line = f"{_toml_key(variable.name)} = {inline(variable.to_table())}"
-        lines.append(line if column.enters else f"# {line}  # left out: {'; '.join(column.why)}")
+        line = f"{_toml_key(variable.name)} = {inline_toml(variable.to_table())}"
+        lines.append(line if column.is_included else f"# {line}  # left out: {'; '.join(column.exclusion_reasons)}")
     lines += [
         "",
         "[release]",

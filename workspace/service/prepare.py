@@ -18,25 +18,25 @@ from sfumato.engine.recipe.overrides import apply_settings
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.steps import MAKERS
 
-from ..ingest.files import find_source, ingest
-from ..ingest.sources import Source
-from ..jobs.runs import Entry, enter_runs
-from ..plan.drafts import Draft
-from ..plan.recipe_files import with_files
+from ..ingest.files import find_source, read_file_microdata
+from ..ingest.sources import SourceFile
+from ..jobs.runs import RunEntry, enter_runs
+from ..plan.drafts import PlanDraft
+from ..plan.recipe_files import read_recipe_files
 from ..policy.policy import read_policy_of_workspace
 from ..recipes import RecipeFile, find_recipe
 from ..release.external import read_external
 from ..release.own_files import order_in_manifests
 from ..store.artefacts import controls_hash
-from ..store.chains import chains_words
+from ..store.chains import kept_chains_remark
 from ..store.keys import PUBLIC_NAME
 from ..store.runs import find_run
-from ..store.workspace import Dataset, Workspace
+from ..store.workspace import StoredDataset, Workspace
 
 SHARED_SETTINGS = ("data.", "variables.", "release.")
 
 
-class PreparedRun(Entry):
+class PreparedRun(RunEntry):
     """A run whose recipe and data have been checked against each other."""
 
     def enter(self, workspace: Workspace, project: str = "") -> int:
@@ -60,20 +60,26 @@ def prepare_run(
 
     ``key`` is that of the workspace which the run will be entered in: together with the seed it decides which records a sample has.
     """
-    table = with_files(apply_settings(recipe_file.table, _settings_with_seed(settings, seed)), recipe_file.beside)
+    table = read_recipe_files(
+        apply_settings(recipe_file.table, _settings_with_seed(settings, seed)), recipe_file.data_directory
+    )
     if not (table.get("synthesis") or table.get("anonymisation")):
         raise BadInput(
             "synthesis",
             "the recipe makes no release; add [[synthesis]] or [[anonymisation]], or score files with: sfumato evaluate",
         )
     recipe = Recipe.from_table(table)
-    source = find_source(data_file, place="--data") if data_file else find_source(recipe.data.file, recipe_file.beside)
+    source = (
+        find_source(data_file, place="--data")
+        if data_file
+        else find_source(recipe.data.file, recipe_file.data_directory)
+    )
     return prepare_on_source(recipe, source, key=key)
 
 
-def prepare_on_source(recipe: Recipe, source: Source, *, key: bytes) -> PreparedRun:
+def prepare_on_source(recipe: Recipe, source: SourceFile, *, key: bytes) -> PreparedRun:
     """Prepare a run of a recipe on a file that was read already. Raises BadInput; stores nothing."""
-    data = ingest(source, recipe.data, recipe.schema, recipe.seed, key=key)
+    data = read_file_microdata(source, recipe.data, recipe.schema, recipe.seed, key=key)
     check_steps(recipe, data)
     return PreparedRun(recipe, source, data)
 
@@ -91,7 +97,7 @@ def prepare_evaluation(
     The recipe's steps of synthesis or anonymisation, if it has any, only say which variables are released, and as what.
     Files that a release wrote, with its manifest next to them, are in the order that this says, and lack the identifiers. Raises BadInput.
     """
-    table = with_files(apply_settings(recipe_file.table, settings), recipe_file.beside)
+    table = read_recipe_files(apply_settings(recipe_file.table, settings), recipe_file.data_directory)
     recipe = Recipe.from_table(table)
     if recipe.makes_release and "order" not in table.get("release", {}) and (order := order_in_manifests(released)):
         table = _table_for_own_files(table, recipe, order)
@@ -100,7 +106,11 @@ def prepare_evaluation(
 
 
 def prepare_scoring(
-    table: Mapping[str, Any], original: Callable[[], Source], released: Sequence[Callable[[], Source]], *, key: bytes
+    table: Mapping[str, Any],
+    original: Callable[[], SourceFile],
+    released: Sequence[Callable[[], SourceFile]],
+    *,
+    key: bytes,
 ) -> PreparedRun:
     """Prepare the scoring of files like ``prepare_evaluation``, from a recipe's table and functions that read the files."""
     recipe = Recipe.from_table(table)
@@ -114,7 +124,7 @@ def prepare_scoring(
         )
     recipe = _scoring_recipe(table, recipe, len(released))
     source = original()
-    data = ingest(source, recipe.data, recipe.schema, recipe.seed, key=key)
+    data = read_file_microdata(source, recipe.data, recipe.schema, recipe.seed, key=key)
     check_steps(recipe, data)
     shown = recipe.recode_data(data).without_controls
     given = tuple((file, read_external(file, recipe, shown)) for file in (read() for read in released))
@@ -141,7 +151,7 @@ def _scoring_recipe(table: Mapping[str, Any], recipe: Recipe, files: int) -> Rec
 
 
 @dataclass(frozen=True)
-class StoredSource(Source):
+class StoredSource(SourceFile):
     """A file that was read before: its name and hash are kept, its bytes are not."""
 
     stored_sha256: str = ""
@@ -152,7 +162,7 @@ class StoredSource(Source):
         return self.stored_sha256
 
 
-def prepare_plan(workspace: Workspace, draft: Draft) -> PreparedRun:
+def prepare_plan(workspace: Workspace, draft: PlanDraft) -> PreparedRun:
     """Check a plan and its data as ``prepare_run`` does. Raises BadInput; stores nothing.
 
     The result is what a run of the same recipe on the file would be, so the stored records serve only where the file
@@ -163,24 +173,24 @@ def prepare_plan(workspace: Workspace, draft: Draft) -> PreparedRun:
     if not (table.get("synthesis") or table.get("anonymisation")):
         raise BadInput("synthesis", "the plan makes no release; add a synthesis or an anonymisation step")
     recipe = Recipe.from_table(table)
-    dataset = workspace.dataset(draft.dataset_id)
+    dataset = workspace.find_dataset(draft.dataset_id)
     data = _stored_records(workspace, draft, recipe, dataset)
     if data is None:
-        return prepare_run(RecipeFile("plan", draft.toml, None), key=workspace.key())
+        return prepare_run(RecipeFile("plan", draft.toml, None), key=workspace.read_workspace_key())
     check_steps(recipe, data)
     return PreparedRun(recipe, StoredSource(dataset.name, b"", dataset.source_sha256), data)
 
 
-def _stored_records(workspace: Workspace, draft: Draft, recipe: Recipe, dataset: Dataset) -> Microdata | None:
+def _stored_records(workspace: Workspace, draft: PlanDraft, recipe: Recipe, dataset: StoredDataset) -> Microdata | None:
     """Return the stored records as the plan reads them; None where the file would give others."""
     drawn_alike = not recipe.data.is_random or _is_sampled_by_this_key(workspace, dataset.id)
     if not (
-        drawn_alike and draft.is_drawn_from(read_toml(draft.toml)) and _has_planned_columns(dataset, recipe.schema)
+        drawn_alike and draft.uses_same_data(read_toml(draft.toml)) and _has_planned_columns(dataset, recipe.schema)
     ):
         return None
     if dataset.dropped and recipe.data.missing is MissingPolicy.KEEP:
         return None
-    stored = workspace.read(dataset)
+    stored = workspace.read_stored_dataset(dataset)
     data = conform_to_schema(stored.frame, recipe.schema, recipe.data.missing, tags=stored.kinds)
     found = replace(data, dropped=data.dropped + dataset.dropped)
     if recipe.data.holdout is None:
@@ -189,7 +199,7 @@ def _stored_records(workspace: Workspace, draft: Draft, recipe: Recipe, dataset:
         (
             run_id
             for run_id in _runs_on_dataset(workspace, dataset.id)
-            if draft.is_drawn_from(_recipe_table_of_run(workspace, run_id))
+            if draft.uses_same_data(_recipe_table_of_run(workspace, run_id))
         ),
         None,
     )
@@ -212,30 +222,32 @@ def _recipe_table_of_run(workspace: Workspace, run_id: int) -> dict[str, Any]:
     return read_toml(find_run(workspace, run_id).recipe_toml)
 
 
-def cost_notice(workspace: Workspace, draft: Draft) -> str:
+def cost_notice(workspace: Workspace, draft: PlanDraft) -> str:
     """Return what a run of a plan would cost in differential privacy, and what chains it would keep, in words; empty where it has neither.
 
     Costs are left out where the stored records are not those of the plan. Raises BadInput where these cannot be used so, or the
     run would cost more than its budget.
     """
     recipe = Recipe.from_toml(draft.toml)
-    if not any(step.method.synthesis.account for step in recipe.synthesis) and not chains_words(recipe, None):
+    if not any(step.method.synthesis.account for step in recipe.synthesis) and not kept_chains_remark(recipe, None):
         return ""
-    data = _stored_records(workspace, draft, recipe, workspace.dataset(draft.dataset_id))
+    data = _stored_records(workspace, draft, recipe, workspace.find_dataset(draft.dataset_id))
     if data is None:
-        return chains_words(recipe, None)
+        return kept_chains_remark(recipe, None)
     check_steps(recipe, data)
-    secret, limit = workspace.key_fingerprint != PUBLIC_NAME, read_policy_of_workspace(workspace.directory).epsilon
-    return " ".join(filter(None, (privacy_cost_text(recipe, data, limit, secret=secret), chains_words(recipe, data))))
+    secret, limit = workspace.stored_fingerprint != PUBLIC_NAME, read_policy_of_workspace(workspace.directory).epsilon
+    return " ".join(
+        filter(None, (privacy_cost_text(recipe, data, limit, secret=secret), kept_chains_remark(recipe, data)))
+    )
 
 
 def _is_sampled_by_this_key(workspace: Workspace, dataset_id: int) -> bool:
     """Return whether no run of another key is on these records: older versions sampled by the seed alone."""
     query = "SELECT EXISTS (SELECT 1 FROM run WHERE dataset_id = ? AND key_fingerprint <> ?)"
-    return not workspace.connection.execute(query, (dataset_id, workspace.key_fingerprint)).fetchone()[0]
+    return not workspace.connection.execute(query, (dataset_id, workspace.stored_fingerprint)).fetchone()[0]
 
 
-def _has_planned_columns(dataset: Dataset, schema: Schema) -> bool:
+def _has_planned_columns(dataset: StoredDataset, schema: Schema) -> bool:
     columns = {variable.name: variable for variable in dataset.schema}
     if dataset.dropped and set(schema.names) != set(columns):
         return False
@@ -249,7 +261,7 @@ def _is_read_alike(planned: Variable, stored: Variable) -> bool:
     return (planned.kind is stored.kind or numeric or levelled) and set(planned.missing) >= set(stored.missing)
 
 
-def enter_plan_run(workspace: Workspace, draft: Draft) -> int:
+def enter_plan_run(workspace: Workspace, draft: PlanDraft) -> int:
     """Enter a run of a plan in its project and return its number. Raises BadInput; then nothing was stored."""
     prepared = prepare_plan(workspace, draft)
     name = workspace.connection.execute("SELECT name FROM project WHERE id = ?", (draft.project_id,)).fetchone()[0]
@@ -278,10 +290,10 @@ def _prepare_companion(
         found = _find_companion(name, recipe_file)
     except BadInput as error:
         raise BadInput(place, error.message) from None
-    if (found.name, found.beside) == (recipe_file.name, recipe_file.beside):
+    if (found.name, found.data_directory) == (recipe_file.name, recipe_file.data_directory):
         raise BadInput(place, f'"{name}" is this recipe itself; leave it out')
     try:
-        table = with_files(apply_settings(found.table, shared), found.beside)
+        table = read_recipe_files(apply_settings(found.table, shared), found.data_directory)
         recipe = Recipe.from_table(_table_on_data_of(main, table))
         if recipe.schema != main.recipe.schema:
             raise BadInput("variables", "must be those of the recipe that it stands beside, in the same order")
@@ -295,8 +307,8 @@ def _prepare_companion(
 
 def _find_companion(name: str, recipe_file: RecipeFile) -> RecipeFile:
     """Return the companion next to the recipe that names it, else as any recipe is found."""
-    if recipe_file.beside is not None:
-        for path in (recipe_file.beside / name, recipe_file.beside / f"{name}.toml"):
+    if recipe_file.data_directory is not None:
+        for path in (recipe_file.data_directory / name, recipe_file.data_directory / f"{name}.toml"):
             if path.is_file():
                 return find_recipe(str(path))
     return find_recipe(name)

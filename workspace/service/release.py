@@ -24,7 +24,7 @@ from ..errors import NotReleased
 from ..gate.answer import answer_from_examination
 from ..gate.contents import OTHER_PACKAGE, plan_release
 from ..gate.gate import apply_waivers, check_not_blocked, examine_release
-from ..jobs.runs import result_with_companions
+from ..jobs.runs import result_object_with_companions
 from ..policy.disclosure import INTERNAL as INTERNAL_MARK
 from ..policy.policy import read_policy_of_workspace
 from ..release.approval import apply_approval
@@ -34,10 +34,10 @@ from ..release.dossier import ReleaseDossier, read_dossier
 from ..release.forms import DatasetForm
 from ..release.public_files import public_files
 from ..release.report import make_report
-from ..store.keys import key_of_run
-from ..store.release_folders import INTERNAL, MANIFEST, PUBLIC_FILES
-from ..store.releases_in_progress import appear, begun, settle
-from ..store.runs import records_of
+from ..store.keys import run_key
+from ..store.release_folders import INTERNAL_FOLDER, MANIFEST_FILE, PUBLIC_FOLDER
+from ..store.releases_in_progress import begin_release, publish_release, settle_releases
+from ..store.runs import count_confidential_records
 from ..store.workspace import Workspace
 
 
@@ -85,7 +85,7 @@ def write_run_release(
     the audit log, or neither; cut off, it is completed or removed by ``resume`` and by the next release.
     """
     workspace.check_own()
-    settle(workspace)
+    settle_releases(workspace)
     plan, policy = plan_release(workspace, run_id), read_policy_of_workspace(workspace.directory)
     target = directory.expanduser().resolve()
     _check_target_is_empty(target)
@@ -96,13 +96,15 @@ def write_run_release(
         examination = apply_waivers(examination, policy, reason, waive)
     check_not_blocked(
         examination,
-        answer_from_examination(examination, plan.run.recipe, policy, records_of(workspace, plan.run)).sentence,
+        answer_from_examination(
+            examination, plan.run.recipe, policy, count_confidential_records(workspace, plan.run)
+        ).sentence,
     )
     why = reason.strip() if examination.approval is None else examination.approval.reason
     dossier = read_dossier(workspace, plan, policy, examination, form, why)
-    with begun(workspace, plan.run.id, target, _audit_details(dossier)) as one:
-        files = _write_packages(workspace, dossier, one.aside)
-        manifest = appear(workspace, one)
+    with begin_release(workspace, plan.run.id, target, _audit_details(dossier)) as one:
+        files = _write_packages(workspace, dossier, one.working_folder)
+        manifest = publish_release(workspace, one)
     return WrittenRelease(target, files, manifest, len(plan.unmet_verdicts))
 
 
@@ -115,27 +117,30 @@ def _check_target_is_empty(target: Path) -> None:
 
 def _write_packages(workspace: Workspace, dossier: ReleaseDossier, aside: Path) -> tuple[str, ...]:
     """Write every file, the manifests last; return the files' names. The internal manifest has the hash of the public one."""
-    key = key_of_run(workspace.directory, dossier.plan.run.key_fingerprint)
+    key = run_key(workspace.directory, dossier.plan.run.key_fingerprint)
     plan = dossier.plan
     bound = commitment_of_run(
         plan.run, dossier.original, plan.tables, dossier.policy.sha256, plan.weights_sha256, plan.controls_sha256
     )
-    public = [_write_package_file(aside, PUBLIC_FILES, name, content) for name, content in public_files(dossier, key)]
-    public += _write_documents(aside, PUBLIC_FILES, dossier, PUBLIC_DOCUMENTS, public)
+    public = [_write_package_file(aside, PUBLIC_FOLDER, name, content) for name, content in public_files(dossier, key)]
+    public += _write_documents(aside, PUBLIC_FOLDER, dossier, PUBLIC_DOCUMENTS, public)
     said = replace_hidden_in_json(
         {**_public_manifest_table(dossier), "files": [_manifest_line(file) for file in public]}
     )
     value = bound.hmac_hex(key, said)
-    manifest = _write_package_file(aside, PUBLIC_FILES, MANIFEST, _json_bytes({**said, IN_MANIFEST: value}))
+    manifest = _write_package_file(aside, PUBLIC_FOLDER, MANIFEST_FILE, _json_bytes({**said, IN_MANIFEST: value}))
     contents = (
         *_internal_files(workspace, dossier),
         ("commitments.json", _internal_json_bytes(commitments_table(bound, value))),
     )
-    internal = [_write_package_file(aside, INTERNAL, name, content) for name, content in contents]
-    internal += _write_documents(aside, INTERNAL, dossier, INTERNAL_DOCUMENTS, [*public, manifest, *internal])
+    internal = [_write_package_file(aside, INTERNAL_FOLDER, name, content) for name, content in contents]
+    internal += _write_documents(aside, INTERNAL_FOLDER, dossier, INTERNAL_DOCUMENTS, [*public, manifest, *internal])
     sealed = {OTHER_PACKAGE: manifest.sha256, "files": [_manifest_line(file) for file in internal]}
     last = _write_package_file(
-        aside, INTERNAL, MANIFEST, _internal_json_bytes({**_internal_manifest_table(workspace, dossier), **sealed})
+        aside,
+        INTERNAL_FOLDER,
+        MANIFEST_FILE,
+        _internal_json_bytes({**_internal_manifest_table(workspace, dossier), **sealed}),
     )
     return tuple(f"{file.package}/{file.name}" for file in (*public, *internal, manifest, last))
 
@@ -180,10 +185,10 @@ def _internal_files(workspace: Workspace, dossier: ReleaseDossier) -> Iterator[t
         decision=decision_from_dossier(dossier),
         figures=dossier.draw_figures(),
         answer=dossier.answer,
-    ).html()
+    ).to_html()
     yield "report.html", page.encode()
     yield "recipe.toml", plan.run.recipe_toml.encode()
-    yield "results.json", _json_bytes(result_with_companions(workspace, plan.run.id))
+    yield "results.json", _json_bytes(result_object_with_companions(workspace, plan.run.id))
     yield (
         "examination.json",
         _internal_json_bytes(

@@ -11,7 +11,7 @@ from sfumato.engine.recipe.recipe import Recipe
 
 from ..store.runs import find_run
 from ..store.workspace import Workspace
-from ..views.records import find_measure, record_measures
+from ..views.records import record_measures, select_measure
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ReweightableRun:
 def read_reweightable_run(workspace: Workspace, run_id: int) -> ReweightableRun:
     """Read what a run can weight records by. Raises NotFound, DamagedTable, and NotReady where it left no risk of single records."""
     measures = record_measures(workspace, run_id)
-    find_measure(measures, "", run_id)
+    select_measure(measures, "", run_id)
     keys = [measure.key for measure in measures]
     names = tuple(one.key if keys.count(one.key) == 1 else one.place for one in measures)
     return ReweightableRun(run_id, tomllib.loads(find_run(workspace, run_id).recipe_toml), names)

@@ -13,8 +13,8 @@ from pathlib import Path
 from sfumato.engine.errors import EngineError
 
 from ..errors import WorkspaceError
-from ..jobs.following import OneWorker, until_ended
-from ..jobs.worker import Detached, start_detached
+from ..jobs.following import WorkerStarter, wait_for_runs
+from ..jobs.worker import DetachedProcess, start_detached_module
 from ..process import forbid_core_dumps
 from ..store.runs import RunState
 from ..store.workspace import Workspace
@@ -23,17 +23,17 @@ from .searching import IDLE_BETWEEN, advance_search
 log = logging.getLogger("sfumato.search")
 
 
-def start_search_process(directory: Path, search_id: int, jobs: int) -> Detached:
+def start_search_process(directory: Path, search_id: int, jobs: int) -> DetachedProcess:
     """Start a search in a process that outlives this one. Raises NotYours and StrangeFile."""
-    return start_detached(directory, "sfumato.workspace.service.search_main", jobs, str(search_id))
+    return start_detached_module(directory, "sfumato.workspace.service.search_main", jobs, str(search_id))
 
 
 def run_search_to_end(directory: Path, search_id: int, jobs: int) -> None:
     """Enter the stages of a search one after the other, until it ends or a run of it is stopped. Raises what ``until_ended`` raises."""
     with Workspace.open(directory) as workspace:
-        worker_of = OneWorker(directory, jobs, IDLE_BETWEEN)
+        worker_of = WorkerStarter(directory, jobs, IDLE_BETWEEN)
         while runs := advance_search(workspace, search_id):
-            ended = until_ended(workspace, runs, jobs, worker_of=worker_of)
+            ended = wait_for_runs(workspace, runs, jobs, get_worker=worker_of)
             if any(run.state in (RunState.INTERRUPTED, RunState.CANCELLED) for run in ended):
                 return
 

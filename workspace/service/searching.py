@@ -43,27 +43,27 @@ from sfumato.engine.search.space import RecipeTable, apply_choice, canonical_cho
 from ..gate.answer import answer_for_run
 from ..gate.contents import plan_release
 from ..gate.gate import examine_release
-from ..ingest.files import find_source, ingest
-from ..ingest.sources import Source
-from ..jobs.queue import resume
+from ..ingest.files import find_source, read_file_microdata
+from ..ingest.sources import SourceFile
+from ..jobs.queue import requeue_run
 from ..jobs.runs import enter_runs
-from ..plan.alternatives import levers_of, offered_protection, offered_steps
-from ..plan.drafts import draft_of_run, plan_text, save_draft
+from ..plan.alternatives import build_levers, offered_protection, offered_steps
+from ..plan.drafts import draft_of_run, save_draft, write_plan
 from ..policy.policy import read_policy_of_workspace
-from ..reporting.searches import Finalist, Gain, Limit, Outcome, limit_of
-from ..store.runs import Run, RunState, find_run
+from ..reporting.searches import LimitIdentity, SearchFinalist, SearchOutcome, UtilityChange, limit_identity
+from ..store.runs import RunState, StoredRun, find_run
 from ..store.searches import (
     StoredLook,
     StoredSearch,
     enter_search,
     find_search,
-    looks_of,
     seconds_worked,
-    store_blocks,
+    store_blocking_checks,
     store_look,
+    stored_looks,
 )
 from ..store.workspace import Workspace
-from ..views.results import result_rows, verdicts_of
+from ..views.results import read_result_rows, read_verdicts
 from .examination import gate_stamp
 from .prepare import PreparedRun, prepare_on_source
 
@@ -121,12 +121,12 @@ def begin_search(
         )
     search_objective(recipe)
     source = find_source(recipe.data.file)
-    data = prepare_on_source(recipe, source, key=workspace.key()).data
+    data = prepare_on_source(recipe, source, key=workspace.read_workspace_key()).data
     policy = read_policy_of_workspace(workspace.directory)
     offered = (*offered_steps(recipe, data, policy.smallest_cell), *offered_protection(recipe, data, policy))
-    if not levers_of(recipe, offered):
+    if not build_levers(recipe, offered):
         raise BadInput("search", "no step of the plan has a setting that a search may change")
-    return enter_search(workspace, project or recipe.title or source.name, plan_text(whole), len(data), offered)
+    return enter_search(workspace, project or recipe.title or source.name, write_plan(whole), len(data), offered)
 
 
 def search_objective(recipe: Recipe) -> str:
@@ -175,7 +175,7 @@ def _parse_search_plan(recipe_toml: str, offered: str, records: int) -> tuple[Re
     table = read_toml(recipe_toml)
     recipe = Recipe.from_table(table)
     asked = recipe.search or SearchTable()
-    levers = tuple(levers_of(recipe, json.loads(offered)))
+    levers = tuple(build_levers(recipe, json.loads(offered)))
     same = cache(partial(canonical_choice, table, levers))
     return (
         table,
@@ -216,7 +216,7 @@ class _SearchState:
     def from_workspace(cls, workspace: Workspace, search_id: int | None) -> _SearchState:
         stored = find_search(workspace, search_id)
         table, recipe, plan = _parse_search_plan(stored.recipe_toml, json.dumps(stored.offered), stored.records)
-        return cls(workspace, stored, table, recipe, plan, looks_of(workspace, stored.id))
+        return cls(workspace, stored, table, recipe, plan, stored_looks(workspace, stored.id))
 
     def evaluate_looks(self) -> dict[int, LookResult]:
         """Return the results of the looks that have ended; the gate examines those that went on to a larger sample."""
@@ -241,7 +241,7 @@ class _SearchState:
             found[look.number] = LookResult(None, None)
         elif run.state is RunState.DONE:
             blocks = 0 if look.stage == "screen" else len(self.blocking_checks(stored))
-            verdicts = verdicts_of(self.workspace, run.id)
+            verdicts = read_verdicts(self.workspace, run.id)
             value, output = self.utility_of_run(run.id), output_by_key(self.objective)
             cost = None if value is None or output is None else as_cost(value, output.goal)
             if cost is not None and output is not None and output.goal == "one":
@@ -254,7 +254,7 @@ class _SearchState:
         assert stored.run_id is not None
         if stored.blocks is None:
             stored = replace(stored, blocks=blocking_checks_of_run(self.workspace, stored.run_id))
-            store_blocks(self.workspace, self.stored.id, stored.number, stored.blocks or ())
+            store_blocking_checks(self.workspace, self.stored.id, stored.number, stored.blocks or ())
             self.looks[stored.number] = stored
         return stored.blocks or ()
 
@@ -265,7 +265,7 @@ class _SearchState:
     def rows_of_run(self, run_id: int) -> list[Row]:
         """Return the results of a run that is done."""
         if run_id not in self.rows_by_run:
-            self.rows_by_run[run_id] = result_rows(self.workspace, run_id)
+            self.rows_by_run[run_id] = read_result_rows(self.workspace, run_id)
         return self.rows_by_run[run_id]
 
     def utility_of_run(self, run_id: int) -> float | None:
@@ -316,7 +316,7 @@ class _SearchState:
         over = worked + longest > limit if longest else not judging and worked >= limit
         if not over:
             return list(missing[: 1 if missing[0].uses_all_records else AT_A_TIME])
-        with self.workspace.writing() as connection:
+        with self.workspace.write_transaction() as connection:
             for look in missing:
                 store_look(connection, self.stored.id, look.number, None, OUT_OF_MINUTES)
         return []
@@ -345,7 +345,7 @@ class _SearchState:
             for look, one in entered
         )
 
-    def prepare_look(self, look: SearchLook, source: Source, looked_at: int) -> PreparedRun:
+    def prepare_look(self, look: SearchLook, source: SourceFile, looked_at: int) -> PreparedRun:
         """Prepare the run of a look. Raises BadInput where its plan cannot be carried out.
 
         On a sample it has other random numbers than the judgement: a seed of its own, or, where the seed draws the hold-out, other records.
@@ -366,8 +366,10 @@ class _SearchState:
         recipe = Recipe.from_table(table)
         asked = (recipe.data, recipe.schema, recipe.seed)
         if self.last_read.get("asked") != asked:  # the looks of a stage are at the same records
-            key = self.workspace.key()
-            self.last_read.update(asked=asked, data=ingest(source, recipe.data, recipe.schema, recipe.seed, key=key))
+            key = self.workspace.read_workspace_key()
+            self.last_read.update(
+                asked=asked, data=read_file_microdata(source, recipe.data, recipe.schema, recipe.seed, key=key)
+            )
         check_steps(recipe, self.last_read["data"])
         return PreparedRun(recipe, source, self.last_read["data"])
 
@@ -392,7 +394,7 @@ def _sum_unless_missing(values: Sequence[float | None]) -> float | None:
     return sum(known) if known and len(known) == len(values) else None
 
 
-def _utility_gains(search: _SearchState, one: int, other: int) -> tuple[Gain, ...]:
+def _utility_gains(search: _SearchState, one: int, other: int) -> tuple[UtilityChange, ...]:
     """Return by each utility what the release of one run gains over another's.
 
     Averages are over the variables that either makes: those that one keeps are as in the data.
@@ -411,7 +413,7 @@ def _utility_gains(search: _SearchState, one: int, other: int) -> tuple[Gain, ..
         sums = [_sum_unless_missing(side) for side in values]
         if series and None not in sums:
             was, has = (total / len(series) for total in sums if total is not None)
-            found.append(Gain(key, was, has, loss_majority([losses[0][key]], [losses[1][key]])))
+            found.append(UtilityChange(key, was, has, loss_majority([losses[0][key]], [losses[1][key]])))
     return tuple(found)
 
 
@@ -452,7 +454,7 @@ def advance_search(workspace: Workspace, search_id: int | None) -> list[int]:
         for look in missing:
             assert source is not None
             _enter_look(search, look, source, search.count_plans(found))
-        search = replace(search, looks=looks_of(workspace, search.stored.id))
+        search = replace(search, looks=stored_looks(workspace, search.stored.id))
         waiting = [search.looks[look.number].run_id for look in due if look.number in search.looks]
         runs = [
             run_id
@@ -460,21 +462,21 @@ def advance_search(workspace: Workspace, search_id: int | None) -> list[int]:
             if run_id is not None and find_run(workspace, run_id).state not in (RunState.DONE, RunState.FAILED)
         ]
         for run_id in runs:
-            resume(workspace, run_id)
+            requeue_run(workspace, run_id)
         if runs:
             return runs
 
 
-def _enter_look(search: _SearchState, look: SearchLook, source: Source, looked_at: int) -> None:
+def _enter_look(search: _SearchState, look: SearchLook, source: SourceFile, looked_at: int) -> None:
     """Enter the run of a look, or store why it cannot be one."""
     workspace, search_id = search.workspace, search.stored.id
     try:
         enter_runs(
             workspace, [search.prepare_look(look, source, looked_at)], _project_name(search),
-            entered=lambda connection, run_ids: store_look(connection, search_id, look.number, run_ids[0]),
+            on_entered=lambda connection, run_ids: store_look(connection, search_id, look.number, run_ids[0]),
         )  # fmt: skip
     except BadInput as error:
-        with workspace.writing() as connection:
+        with workspace.write_transaction() as connection:
             store_look(connection, search_id, look.number, None, str(error) or "refused")
 
 
@@ -483,7 +485,7 @@ def _project_name(search: _SearchState) -> str:
     return str(search.workspace.connection.execute(query, (search.stored.project_id,)).fetchone()[0])
 
 
-def search_outcome(workspace: Workspace, search_id: int | None) -> Outcome:
+def search_outcome(workspace: Workspace, search_id: int | None) -> SearchOutcome:
     """Return what a search found, so far as its finalists have ended. Raises NotFound."""
     search = _SearchState.from_workspace(workspace, search_id)
     found = search.evaluate_looks()
@@ -502,7 +504,7 @@ def search_outcome(workspace: Workspace, search_id: int | None) -> Outcome:
         if one.stored.number in last
     )
     skipped_judgements = sum(number in search.skipped_looks for number in last)
-    answer = Outcome(
+    answer = SearchOutcome(
         search.stored.id,
         search.stored.project_id,
         search.objective,
@@ -515,9 +517,9 @@ def search_outcome(workspace: Workspace, search_id: int | None) -> Outcome:
         len(search.skipped_looks) - skipped_judgements,
         skipped_judgements,
     )
-    winner, start = answer.winner, answer.start
-    if winner is not None and answer.ended:
-        answer = replace(answer, answer=_answer_lines(workspace, winner.run_id))
+    winner, start = answer.winner, answer.unchanged_finalist
+    if winner is not None and answer.has_ended:
+        answer = replace(answer, gate_answer=_answer_lines(workspace, winner.run_id))
     if winner is None or start is None or winner is start:
         return answer
     return replace(answer, gains=_utility_gains(search, winner.run_id, start.run_id))
@@ -543,7 +545,7 @@ class _BegunLook:
     """
 
     stored: StoredLook
-    run: Run | None
+    run: StoredRun | None
     label: str
 
     @property
@@ -562,16 +564,18 @@ def _numbers_of_judgements(looks: Sequence[SearchLook]) -> list[int]:
 
 
 def _count_missed_limits(
-    search: _SearchState, done: Sequence[_BegunLook], finalists: Sequence[Finalist]
-) -> dict[Limit, tuple[int, int]]:
+    search: _SearchState, done: Sequence[_BegunLook], finalists: Sequence[SearchFinalist]
+) -> dict[LimitIdentity, tuple[int, int]]:
     """Return by limit how many of the plans that were judged by it miss it, and how many were judged: each plan by its last look."""
     judged = {one.run_id: one.verdicts for one in finalists}
-    by_plan: dict[str, dict[Limit, bool]] = {}
+    by_plan: dict[str, dict[LimitIdentity, bool]] = {}
     for one in done:
         assert one.run is not None
-        verdicts = judged.get(one.run.id) or verdicts_of(search.workspace, one.run.id)
-        by_plan.setdefault(one.label, {}).update({limit_of(verdict): verdict.outcome != "met" for verdict in verdicts})
-    found: dict[Limit, tuple[int, int]] = {}
+        verdicts = judged.get(one.run.id) or read_verdicts(search.workspace, one.run.id)
+        by_plan.setdefault(one.label, {}).update(
+            {limit_identity(verdict): verdict.outcome != "met" for verdict in verdicts}
+        )
+    found: dict[LimitIdentity, tuple[int, int]] = {}
     for limits in by_plan.values():
         for limit, missed in limits.items():
             count, plans = found.get(limit, (0, 0))
@@ -579,13 +583,13 @@ def _count_missed_limits(
     return found
 
 
-def _make_finalist(search: _SearchState, one: _BegunLook, done: Sequence[_BegunLook], among: int) -> Finalist:
+def _make_finalist(search: _SearchState, one: _BegunLook, done: Sequence[_BegunLook], among: int) -> SearchFinalist:
     assert one.run is not None
     run = one.run
     same = [
         other.run.id for other in done if other.label == one.label and other.run is not None and not other.is_judgement
     ]
-    return Finalist(
+    return SearchFinalist(
         run.id,
         one.label,
         tuple(judge_thresholds(run.recipe.thresholds, search.rows_of_run(run.id), among=among)),

@@ -1,1 +1,1 @@
-"""What a workspace is on the disk: database, migrations, tables, backup, and what is left behind."""
+"""A workspace on the disk: database, migrations, tables, backup, and what is left behind."""

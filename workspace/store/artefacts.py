@@ -1,6 +1,6 @@
-"""What the tasks of a run leave as tables: released datasets, values of single records, traces of samplers.
+"""Tables that the tasks of a run leave: released datasets, values of single records, traces of samplers.
 
-Traces are as confidential as the data (``sfumato.engine.methods.results`` says why): they are read from the workspace and never
+Traces are as confidential as the data (``sfumato.engine.methods.results`` explains why): they are read from the workspace and never
 released.
 """
 
@@ -21,27 +21,27 @@ from sfumato.engine.recipe.recipe import Recipe
 
 from ..errors import DamagedTable
 from .runs import find_run
-from .tables import Tables
+from .tables import TableStore
 from .workspace import Workspace
 
-GUESSED = "top."
-"""What stands before a variable's name where the values of the most likely guesses are stored, (t, guesses)."""
+GUESSED_PREFIX = "top."
+"""Prefix of a variable's name for the values of the most likely guesses, (t, guesses)."""
 WEIGHTS = "weights"
-"""The artefact that has the influence of every confidential record on the models of the run, where its recipe weighs them."""
+"""Artefact with the weight of every confidential record in the models of the run, where its recipe weights them."""
 CONTROLS = "controls"
-"""The artefact that has the records which were held out of the run, where its recipe holds some out: as confidential as the others."""
-KIND = "kind"
+"""Artefact with the hold-out records of the run, where its recipe holds some out: as confidential as the others."""
+TRACE_KIND_KEY = "kind"
 
 
 def classes_name(draw: int) -> str:
-    """The artefact that has the equivalence class of each confidential record in dataset ``draw`` (from 1)."""
+    """Return the name of the artefact with the equivalence class of each confidential record in dataset ``draw`` (from 1)."""
     return f"classes/{draw}"
 
 
-def read_released(
-    tables: Tables, recipe: Recipe, sha256: str, classes_sha256: str | None, names: Sequence[str] | None = None
+def read_released_table(
+    tables: TableStore, recipe: Recipe, sha256: str, classes_sha256: str | None, names: Sequence[str] | None = None
 ) -> Microdata:
-    """A released dataset as the engine made it, or some of its variables; ``classes_sha256`` is that of an anonymised table's classes.
+    """Read a released dataset as the engine made it, or some of its variables; ``classes_sha256`` is that of an anonymised table's classes.
 
     Raises DamagedTable.
     """
@@ -51,10 +51,10 @@ def read_released(
     return replace(as_released(recipe, table.frame, classes), schema=schema)
 
 
-def released_dataset(
+def read_released_dataset(
     workspace: Workspace, run_id: int, recipe: Recipe, draw: int, names: Sequence[str] | None = None
 ) -> Microdata | None:
-    """Dataset ``draw`` (from 1) of a run, or some of its variables, with the classes of an anonymised table; None where there is none."""
+    """Read dataset ``draw`` (from 1) of a run, or some of its variables, with the classes of an anonymised table; None where there is none."""
     rows = workspace.connection.execute(
         "SELECT name, sha256 FROM artefact WHERE run_id = ? AND name IN (?, ?)",
         (run_id, f"draw/{draw}", classes_name(draw)),
@@ -62,91 +62,91 @@ def released_dataset(
     found = {row["name"]: str(row["sha256"]) for row in rows}
     if f"draw/{draw}" not in found:
         return None
-    return read_released(workspace.tables, recipe, found[f"draw/{draw}"], found.get(classes_name(draw)), names)
+    return read_released_table(workspace.tables, recipe, found[f"draw/{draw}"], found.get(classes_name(draw)), names)
 
 
-def records_name(item: int, draw: int | None) -> str:
-    """``records/0/3``: what measure 0 left of dataset 3; ``records/0/confidential`` where the data were scored themselves."""
+def record_values_name(item: int, draw: int | None) -> str:
+    """Return ``records/0/3``, what measure 0 left of dataset 3; ``records/0/confidential`` where the data were scored themselves."""
     return f"records/{item}/{'confidential' if draw is None else draw}"
 
 
-def whole_records_name(item: int) -> str:
-    """``records/0/whole``: what measure 0 left of all released datasets together."""
+def pooled_record_values_name(item: int) -> str:
+    """Return ``records/0/whole``, what measure 0 left of all released datasets together."""
     return f"records/{item}/whole"
 
 
 def ranking_name(item: int, draw: int | None) -> str:
-    """``ranking/0/3``: the records most at risk in dataset 3 by measure 0; ``ranking/0/all`` over all released datasets."""
+    """Return ``ranking/0/3``, the records most at risk in dataset 3 by measure 0; ``ranking/0/all`` over all released datasets."""
     return f"ranking/{item}/{'all' if draw is None else draw}"
 
 
 def guesses_name(item: int) -> str:
-    """``guesses/0``: what an intruder would think of single records by measure 0; values of the data."""
+    """Return ``guesses/0``, what an intruder would believe of single records by measure 0; values of the data."""
     return f"guesses/{item}"
 
 
-def write_weights(tables: Tables, weights: NDArray[Any]) -> str:
+def write_weights(tables: TableStore, weights: NDArray[Any]) -> str:
     """Store weights (n,) exactly; returns the hash of the table."""
     return tables.write_arrays({WEIGHTS: weights})
 
 
-def read_weights(tables: Tables, sha256: str) -> NDArray[Any]:
-    """The weights (n,) that ``write_weights`` stored. Raises DamagedTable, also where they are none."""
+def read_weights(tables: TableStore, sha256: str) -> NDArray[Any]:
+    """Read the weights (n,) that ``write_weights`` stored. Raises DamagedTable, also where they are none."""
     found = tables.read_arrays(sha256).get(WEIGHTS)
     if found is None or found.ndim != 1 or found.dtype.kind != "f" or not ((found >= 0) & (found <= 1)).all():
         raise DamagedTable(f"the table {sha256[:8]} does not hold weights of records")
     return found
 
 
-def released_hash(workspace: Workspace, run_id: int, draw: int) -> str:
-    """The hash of dataset ``draw`` (from 1) of a run; empty where there is none."""
-    return _hash_of(workspace, run_id, f"draw/{draw}")
+def released_dataset_hash(workspace: Workspace, run_id: int, draw: int) -> str:
+    """Return the hash of dataset ``draw`` (from 1) of a run; empty where there is none."""
+    return _artefact_hash(workspace, run_id, f"draw/{draw}")
 
 
 def weights_hash(workspace: Workspace, run_id: int) -> str:
-    """The hash of the weights of a run; empty where its records have none."""
-    return _hash_of(workspace, run_id, WEIGHTS)
+    """Return the hash of the weights of a run; empty where its records have none."""
+    return _artefact_hash(workspace, run_id, WEIGHTS)
 
 
-def read_controls(tables: Tables, sha256: str, data: Microdata) -> Microdata:
-    """The confidential records with their controls beside them. Raises DamagedTable."""
+def add_stored_controls(tables: TableStore, sha256: str, data: Microdata) -> Microdata:
+    """Return the confidential records with their stored controls. Raises DamagedTable."""
     return data.with_controls(tables.read_microdata(sha256, data.schema, data.origin))
 
 
 def controls_hash(workspace: Workspace, run_id: int) -> str:
-    """The hash of the control records of a run; empty where none were held out."""
-    return _hash_of(workspace, run_id, CONTROLS)
+    """Return the hash of the control records of a run; empty where none were held out."""
+    return _artefact_hash(workspace, run_id, CONTROLS)
 
 
-def control_records(workspace: Workspace, run_id: int) -> int:
-    """How many records were held out of a run as controls. Raises DamagedTable."""
+def count_control_records(workspace: Workspace, run_id: int) -> int:
+    """Count the records that were held out of a run as controls. Raises DamagedTable."""
     sha256 = controls_hash(workspace, run_id)
-    return workspace.tables.records(sha256) if sha256 else 0
+    return workspace.tables.count_table_records(sha256) if sha256 else 0
 
 
-def _hash_of(workspace: Workspace, run_id: int, name: str) -> str:
+def _artefact_hash(workspace: Workspace, run_id: int, name: str) -> str:
     query = "SELECT sha256 FROM artefact WHERE run_id = ? AND name = ?"
     found = workspace.connection.execute(query, (run_id, name)).fetchone()
     return "" if found is None else str(found[0])
 
 
-def write_records(tables: Tables, per_record: Mapping[str, NDArray[Any]]) -> str:
+def write_record_values(tables: TableStore, per_record: Mapping[str, NDArray[Any]]) -> str:
     """Store arrays (n,) by name as columns; returns the hash of the table."""
-    return tables.write(pa.table({name: _small(values) for name, values in per_record.items()}))
+    return tables.write_table(pa.table({name: _smallest_type(values) for name, values in per_record.items()}))
 
 
-def read_records(tables: Tables, sha256: str, rows: Sequence[int] | None = None) -> dict[str, NDArray[Any]]:
-    """The arrays that ``write_records`` stored, (n,) each, or their values in some ``rows``, from 0. Raises DamagedTable."""
-    return arrays_of(tables.read(sha256) if rows is None else tables.rows(sha256, rows))
+def read_record_values(tables: TableStore, sha256: str, rows: Sequence[int] | None = None) -> dict[str, NDArray[Any]]:
+    """Read the arrays that ``write_record_values`` stored, (n,) each, or their values in some ``rows``, from 0. Raises DamagedTable."""
+    return arrays_from_table(tables.read_stored_table(sha256) if rows is None else tables.read_rows(sha256, rows))
 
 
-def arrays_of(table: pa.Table) -> dict[str, NDArray[Any]]:
-    """The columns of a table as arrays (n,) by name."""
+def arrays_from_table(table: pa.Table) -> dict[str, NDArray[Any]]:
+    """Return the columns of a table as arrays (n,) by name."""
     return {name: table.column(name).to_numpy() for name in table.column_names}
 
 
-def _small(values: NDArray[Any]) -> NDArray[Any]:
-    """Whole numbers in the smallest type that holds them all, others with seven digits."""
+def _smallest_type(values: NDArray[Any]) -> NDArray[Any]:
+    """Convert whole numbers to the smallest type that holds them all, others to seven digits."""
     if values.dtype.kind == "f":
         return values.astype(np.float32)
     if values.dtype.kind not in "iu" or not len(values):
@@ -154,12 +154,17 @@ def _small(values: NDArray[Any]) -> NDArray[Any]:
     return values.astype(np.result_type(np.min_scalar_type(values.min()), np.min_scalar_type(values.max())))
 
 
-_KINDS: Mapping[str, type[Trace]] = {kind.__name__: kind for kind in (ChainTrace, ImportanceTrace, NoTrace)}
+_TRACE_KINDS: Mapping[str, type[Trace]] = {kind.__name__: kind for kind in (ChainTrace, ImportanceTrace, NoTrace)}
 
 
 @dataclass(frozen=True)
 class ModelTrace:
-    """The trace of the model of ``target``; None where an earlier version fitted it, which kept none."""
+    """Trace of the model of a variable.
+
+    target: variable
+    method: title of the method
+    trace: its trace; None where an earlier version fitted it, which kept none
+    """
 
     target: str
     method: str
@@ -167,34 +172,34 @@ class ModelTrace:
 
 
 def trace_name(item: int) -> str:
-    """``trace/0``: what the sampler of synthesis step 0 left."""
+    """Return ``trace/0``, what the sampler of synthesis step 0 left."""
     return f"trace/{item}"
 
 
-def write_trace(tables: Tables, trace: Trace) -> str:
+def write_trace(tables: TableStore, trace: Trace) -> str:
     """Store a trace; returns the hash of its table."""
     arrays = {field.name: np.asarray(getattr(trace, field.name)) for field in fields(trace)}
-    return tables.write_arrays({KIND: np.asarray(type(trace).__name__), **arrays})
+    return tables.write_arrays({TRACE_KIND_KEY: np.asarray(type(trace).__name__), **arrays})
 
 
-def read_trace(tables: Tables, sha256: str) -> Trace:
-    """The trace that ``write_trace`` stored. Raises DamagedTable, also for a kind that a later version wrote."""
+def read_trace(tables: TableStore, sha256: str) -> Trace:
+    """Read the trace that ``write_trace`` stored. Raises DamagedTable, also for a kind that a later version wrote."""
     arrays = tables.read_arrays(sha256)
-    kind = _KINDS.get(str(arrays.pop(KIND)))
+    kind = _TRACE_KINDS.get(str(arrays.pop(TRACE_KIND_KEY)))
     if kind is None:
         raise DamagedTable(f"the trace {sha256[:8]} is of a kind that this version does not know")
-    return kind(**{name: _plain(array) for name, array in arrays.items()})
+    return kind(**{name: _trace_value(array) for name, array in arrays.items()})
 
 
-def _plain(array: NDArray[Any]) -> Any:
-    """Words as tuples, single values as themselves, all else as it is."""
+def _trace_value(array: NDArray[Any]) -> Any:
+    """Return words as tuples, single values as themselves, other arrays unchanged."""
     if array.ndim == 0:
         return array.item()
     return tuple(array.tolist()) if array.dtype.kind == "U" else array
 
 
-def traces_of(workspace: Workspace, run_id: int) -> list[ModelTrace]:
-    """The trace of every model that has been fitted, or tried, in the order of the plan. Raises NotFound, DamagedTable."""
+def read_traces(workspace: Workspace, run_id: int) -> list[ModelTrace]:
+    """Read the trace of every model that has been fitted, or tried, in the order of the plan. Raises NotFound, DamagedTable."""
     rows = workspace.connection.execute(
         "SELECT name, sha256 FROM artefact WHERE run_id = ? AND (name LIKE 'fit/%' OR name LIKE 'trace/%')", (run_id,)
     )

@@ -1,4 +1,4 @@
-"""The workspace's SQLite file: how it is opened, transactions that cannot deadlock, and its versions.
+"""SQLite file of the workspace: how it is opened, transactions that cannot deadlock, and its versions.
 
 Each migration runs once, in one transaction with the record that it ran, after a copy of the database was put beside it.
 """
@@ -22,10 +22,10 @@ from ..plain_files import sync_to_disk
 
 DATABASE = "workspace.db"
 BUSY_SECONDS = 5.0
-_COMPUTED = """SELECT name FROM sqlite_schema WHERE type = 'view' OR sql LIKE '%VIRTUAL TABLE%' OR sql LIKE '%GENERATED%'
+_COMPUTED_OBJECT = """SELECT name FROM sqlite_schema WHERE type = 'view' OR sql LIKE '%VIRTUAL TABLE%' OR sql LIKE '%GENERATED%'
                OR (type = 'table' AND sql LIKE '%) AS (%') LIMIT 1"""
-_TYPES: Mapping[str, str] = {"INTEGER": "integer", "REAL": "real", "TEXT": "text", "BLOB": "blob"}
-UNCHECKED = "result"
+_SQLITE_TYPES: Mapping[str, str] = {"INTEGER": "integer", "REAL": "real", "TEXT": "text", "BLOB": "blob"}
+UNCHECKED_TABLE = "result"
 """The table whose rows are checked where they are read: it is the only one that may be large."""
 _ANY_NUMBER = frozenset({("run", "seed"), ("task", "lease_until"), ("worker", "heartbeat")})
 """Columns without a range: a seed may be any number, and whoever reads a lease or a heartbeat bounds it."""
@@ -34,8 +34,8 @@ Migration = Callable[[sqlite3.Connection], None]
 MIGRATIONS: list[Migration] = []
 
 
-def connect(path: Path) -> sqlite3.Connection:
-    """A connection in autocommit mode: WAL, full synchronisation, foreign keys, five seconds of patience.
+def open_database(path: Path) -> sqlite3.Connection:
+    """Open a connection in autocommit mode: WAL, full synchronisation, foreign keys, five seconds of patience.
 
     Where nothing may be written and nobody is writing (there is no log), the database is only read.
     """
@@ -48,8 +48,8 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def open_to_look(path: Path) -> sqlite3.Connection:
-    """A connection to another user's database that writes nothing, not even beside it unless that user is writing now."""
+def open_read_only(path: Path) -> sqlite3.Connection:
+    """Open a connection to another user's database that writes nothing, not even beside it unless that user is writing now."""
     logged = path.with_name(f"{path.name}-wal")
     still = "mode=ro" if logged.exists() and logged.stat().st_size else "immutable=1"
     connection = sqlite3.connect(
@@ -60,45 +60,47 @@ def open_to_look(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def check_stored(connection: sqlite3.Connection) -> None:
-    """Raises NotAWorkspace where something in the database is computed when it is read, by whoever made it: it may never end."""
-    if row := connection.execute(_COMPUTED).fetchone():
+def check_nothing_computed(connection: sqlite3.Connection) -> None:
+    """Raise NotAWorkspace where something in the database is computed when it is read, by whoever made it: it may never end."""
+    if row := connection.execute(_COMPUTED_OBJECT).fetchone():
         raise NotAWorkspace(
             f'"{row[0]}" in its database is computed and not stored, so it is none of ours; it is left alone'
         )
 
 
-LARGEST, LATEST = 1 << 53, 253_402_300_799
+LARGEST_NUMBER, LATEST_TIME = 1 << 53, 253_402_300_799
 """The largest number of anything, and the last second of the year 9999."""
 
 
 @lru_cache(maxsize=1)
-def _rules(version: int) -> Mapping[str, Mapping[str, str]]:
-    """Of each table and column of a version the condition, in SQL, that a value breaks which no version of ours writes."""
+def _wrong_value_conditions(version: int) -> Mapping[str, Mapping[str, str]]:
+    """Return, by table and column of a version, the SQL condition that holds of a value which no version of ours writes."""
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
-        migrate(made)
+        migrate_database(made)
         tables = [row[0] for row in made.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
         return {
-            table: {row[1]: _rule(table, *row[1:6]) for row in made.execute(f"PRAGMA table_info({table})")}
+            table: {
+                row[1]: _wrong_value_condition(table, *row[1:6]) for row in made.execute(f"PRAGMA table_info({table})")
+            }
             for table in tables
-            if table != UNCHECKED
+            if table != UNCHECKED_TABLE
         }
 
 
-def _rule(table: str, column: str, kind: str, not_null: int, _: object, key: int) -> str:
+def _wrong_value_condition(table: str, column: str, kind: str, not_null: int, _: object, key: int) -> str:
     name = f'"{column}"'
-    wrong = f"typeof({name}) <> '{_TYPES[kind]}'"
+    wrong = f"typeof({name}) <> '{_SQLITE_TYPES[kind]}'"
     if (table, column) not in _ANY_NUMBER and column not in _ANY_REAL and kind in ("INTEGER", "REAL"):
-        wrong += f" OR {name} NOT BETWEEN 0 AND {LARGEST if kind == 'INTEGER' else LATEST}"
+        wrong += f" OR {name} NOT BETWEEN 0 AND {LARGEST_NUMBER if kind == 'INTEGER' else LATEST_TIME}"
     return f"({wrong})" if not_null or key else f"({name} IS NOT NULL AND ({wrong}))"
 
 
-def wrong_values(connection: sqlite3.Connection) -> str:
-    """Where a value stands that no version of ours writes, such as text in a column of numbers, in words; empty where there is none.
+def find_wrong_value(connection: sqlite3.Connection) -> str:
+    """Return where a value stands that no version of ours writes, such as text in a column of numbers; empty where there is none.
 
     SQLite keeps whatever a column was given. Raises sqlite3.Error where a table or column is missing.
     """
-    for table, rules in _rules(len(MIGRATIONS)).items():
+    for table, rules in _wrong_value_conditions(len(MIGRATIONS)).items():
         if connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {' OR '.join(rules.values())})").fetchone()[
             0
         ]:
@@ -112,7 +114,7 @@ def wrong_values(connection: sqlite3.Connection) -> str:
 
 
 def set_wal(connection: sqlite3.Connection) -> None:
-    """Make the database one with a write-ahead log, once and for all.
+    """Set the database to use a write-ahead log, once and for all.
 
     SQLite does not wait for the lock that this needs, so we do: others may be making the same workspace.
     """
@@ -121,7 +123,7 @@ def set_wal(connection: sqlite3.Connection) -> None:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
-            if not is_busy(error) or time.monotonic() > patience:
+            if not is_lock_error(error) or time.monotonic() > patience:
                 raise
             time.sleep(0.01)
         else:
@@ -129,8 +131,8 @@ def set_wal(connection: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """A write transaction: takes the lock at once (a deferred one fails when another wrote), rolls back on error."""
+def immediate_transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """Run the block in a write transaction: takes the lock at once (a deferred one fails when another wrote), rolls back on error."""
     try:
         connection.execute("BEGIN IMMEDIATE")
         yield connection
@@ -141,12 +143,12 @@ def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
         raise
 
 
-def is_busy(error: sqlite3.Error) -> bool:
-    """Whether another connection held the lock for longer than our patience: trying again may help."""
+def is_lock_error(error: sqlite3.Error) -> bool:
+    """Return whether another connection held the lock for longer than our patience: trying again may help."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def back_up(connection: sqlite3.Connection, version: int) -> Path | None:
+def back_up_database(connection: sqlite3.Connection, version: int) -> Path | None:
     """Copy the database to ``NAME.v<version>.backup`` beside it; returns where, None when another has changed it already.
 
     Made with SQLite's own backup, so it is whole whatever others write meanwhile.
@@ -171,28 +173,31 @@ def back_up(connection: sqlite3.Connection, version: int) -> Path | None:
             leftover.unlink(missing_ok=True)
 
 
-def migration(func: Migration) -> Migration:
+def register_migration(func: Migration) -> Migration:
     """Register the next migration; their order is the order in this file, and never changes."""
     MIGRATIONS.append(func)
     return func
 
 
-def version_of(connection: sqlite3.Connection) -> int:
-    """How many migrations this database has seen."""
+def database_version(connection: sqlite3.Connection) -> int:
+    """Return how many migrations this database has seen."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def is_older(connection: sqlite3.Connection) -> bool:
-    """Whether a database is of an earlier version than this one."""
-    return version_of(connection) < len(MIGRATIONS)
+def is_older_version(connection: sqlite3.Connection) -> bool:
+    """Return whether a database is of an earlier version than this one."""
+    return database_version(connection) < len(MIGRATIONS)
 
 
-def migrate(connection: sqlite3.Connection, *, look: bool = False, begin_seals: Migration | None = None) -> None:
+def migrate_database(
+    connection: sqlite3.Connection, *, look: bool = False, begin_seals: Migration | None = None
+) -> None:
     """Bring a database up to this version, an older one after a copy was put beside it.
 
-    ``begin_seals`` is called in the transaction that makes the tables of seals, and nowhere else: seals begin once. Raises NotAWorkspace when it comes from a newer one, or from an older one that we may only ``look`` at.
+    ``begin_seals`` is called in the transaction that makes the tables of seals, and nowhere else: seals begin once. Raises
+    NotAWorkspace when it comes from a newer one, or from an older one that we may only ``look`` at.
     """
-    version = version_of(connection)
+    version = database_version(connection)
     if version > len(MIGRATIONS):
         raise NotAWorkspace(
             f"the workspace is of version {version}, this Sfumato knows up to {len(MIGRATIONS)}; use a newer Sfumato"
@@ -203,11 +208,11 @@ def migrate(connection: sqlite3.Connection, *, look: bool = False, begin_seals: 
             "as it is; its owner can bring it up to date by opening it"
         )
     if 0 < version < len(MIGRATIONS):
-        back_up(connection, version)
+        back_up_database(connection, version)
     for number, step in enumerate(MIGRATIONS, start=1):
-        if number > version_of(connection):
-            with transaction(connection):
-                if number > version_of(connection):
+        if number > database_version(connection):
+            with immediate_transaction(connection):
+                if number > database_version(connection):
                     step(connection)
                     if step is seals and begin_seals is not None:
                         begin_seals(connection)
@@ -218,16 +223,16 @@ def migrate(connection: sqlite3.Connection, *, look: bool = False, begin_seals: 
                     connection.execute(f"PRAGMA user_version = {number}")
 
 
-def _script(connection: sqlite3.Connection, text: str) -> None:
+def _execute_script(connection: sqlite3.Connection, text: str) -> None:
     for statement in text.split(";"):
         if statement.strip():
             connection.execute(statement)
 
 
-@migration
+@register_migration
 def first_tables(connection: sqlite3.Connection) -> None:
-    """Projects, datasets, runs, tasks, and what tasks leave behind."""
-    _script(
+    """Create the tables of projects, datasets, runs, tasks, and what tasks leave behind."""
+    _execute_script(
         connection,
         """
         CREATE TABLE migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied TEXT NOT NULL);
@@ -274,10 +279,10 @@ def first_tables(connection: sqlite3.Connection) -> None:
     )
 
 
-@migration
+@register_migration
 def companion_runs(connection: sqlite3.Connection) -> None:
-    """Which runs were entered beside which."""
-    _script(
+    """Create the table of runs that were entered beside another."""
+    _execute_script(
         connection,
         """
         CREATE TABLE companion (
@@ -288,10 +293,10 @@ def companion_runs(connection: sqlite3.Connection) -> None:
     )
 
 
-@migration
+@register_migration
 def audit_log(connection: sqlite3.Connection) -> None:
-    """The audit log and its head; where a worker's process is, to know when it is gone; when a task was started."""
-    _script(
+    """Create the audit log and its head, the process of each worker, to know when it is gone, and the start of each task."""
+    _execute_script(
         connection,
         """
         CREATE TABLE audit (
@@ -313,10 +318,10 @@ def audit_log(connection: sqlite3.Connection) -> None:
     audit.append_act(connection, audit.AuditAct.WORKSPACE_MADE, "workspace", runs_before=runs)
 
 
-@migration
+@register_migration
 def plans(connection: sqlite3.Connection) -> None:
-    """The plan of each project as it is being edited, and the missing values that an import left out, by column."""
-    _script(
+    """Create the tables of the plan of each project while it is edited, and of the missing values that an import left out, by column."""
+    _execute_script(
         connection,
         """
         CREATE TABLE draft (
@@ -330,16 +335,16 @@ def plans(connection: sqlite3.Connection) -> None:
     )
 
 
-@migration
+@register_migration
 def deleted_runs(connection: sqlite3.Connection) -> None:
-    """The numbers of runs that were deleted, so that none is given again."""
-    _script(connection, "CREATE TABLE deleted_run (id INTEGER PRIMARY KEY)")
+    """Create the table of numbers of deleted runs, so that none is given again."""
+    _execute_script(connection, "CREATE TABLE deleted_run (id INTEGER PRIMARY KEY)")
 
 
-@migration
+@register_migration
 def keys(connection: sqlite3.Connection) -> None:
-    """The fingerprint of the workspace's key, empty until it has one, and of the key of each run: so far none had a secret one."""
-    _script(
+    """Create the fingerprint of the workspace's key, empty until it has one, and of the key of each run: so far none had a secret one."""
+    _execute_script(
         connection,
         """
         CREATE TABLE workspace_key (id INTEGER PRIMARY KEY CHECK (id = 1), fingerprint TEXT NOT NULL);
@@ -350,10 +355,10 @@ def keys(connection: sqlite3.Connection) -> None:
     )
 
 
-@migration
+@register_migration
 def seals(connection: sqlite3.Connection) -> None:
-    """The seals of the audit log's rows, and of the parts of each run; ``rows`` has the first bytes of those of its result rows."""
-    _script(
+    """Create the seals of the audit log's rows, and of the parts of each run; ``rows`` has the first bytes of those of its result rows."""
+    _execute_script(
         connection,
         """
         CREATE TABLE audit_seal (number INTEGER PRIMARY KEY, key TEXT NOT NULL, seal TEXT NOT NULL);
@@ -364,10 +369,12 @@ def seals(connection: sqlite3.Connection) -> None:
     )
 
 
-@migration
+@register_migration
 def releases_in_progress(connection: sqlite3.Connection) -> None:
-    """The releases that have begun and not ended, by the numbers of their rows in the audit log, each with the process that writes it."""
-    _script(
+    """Create the table of releases that have begun and not ended, by the numbers of their rows in the audit log, each with the process
+    that writes it.
+    """
+    _execute_script(
         connection,
         """
         CREATE TABLE releasing (
@@ -377,10 +384,10 @@ def releases_in_progress(connection: sqlite3.Connection) -> None:
     )
 
 
-@migration
+@register_migration
 def run_names(connection: sqlite3.Connection) -> None:
-    """The name and the note that an analyst gave a run; ``folded`` is what tells names apart, null where there is none."""
-    _script(
+    """Create the name and the note that an analyst gave a run; ``folded`` is the form that is compared, null where there is none."""
+    _execute_script(
         connection,
         """
         CREATE TABLE run_name (
@@ -390,10 +397,10 @@ def run_names(connection: sqlite3.Connection) -> None:
     )
 
 
-@migration
+@register_migration
 def tombstones(connection: sqlite3.Connection) -> None:
-    """What stays of each released run that was deleted, as JSON, and the tables that it names."""
-    _script(
+    """Create what stays of each released run that was deleted, as JSON, and the tables that it names."""
+    _execute_script(
         connection,
         """
         CREATE TABLE tombstone (run_id INTEGER PRIMARY KEY, content TEXT NOT NULL);
@@ -403,10 +410,10 @@ def tombstones(connection: sqlite3.Connection) -> None:
     )
 
 
-@migration
+@register_migration
 def searches(connection: sqlite3.Connection) -> None:
-    """Searches for a plan, and the runs that their looks are; ``reason`` says why a plan could not be carried out."""
-    _script(
+    """Create the tables of searches for a plan, and of the runs that their looks are; ``reason`` tells why a plan could not be carried out."""
+    _execute_script(
         connection,
         """
         CREATE TABLE search (

@@ -1,4 +1,4 @@
-"""The last head of each workspace's audit log, kept outside the workspace: a copy of yesterday is behind it.
+"""Last heads of workspaces' audit logs, kept outside the workspaces: a copy of yesterday is behind them.
 
 Whoever may write a workspace can put an older copy in its place, with all its seals. The head that is kept elsewhere is not on that
 copy. Heads lie in the user's state directory, one file for each audit log (key fingerprint and hash of the first row) and one for
@@ -34,98 +34,111 @@ from ..policy.policy import POLICY_FILE, read_policy_of_workspace
 from .keys import FINGERPRINT_DIGITS, PUBLIC_NAME
 from .places import state_directory
 
-FOLDER = "heads"
-MOST_BYTES = 1 << 10
+HEADS_FOLDER = "heads"
+MAX_HEAD_BYTES = 1 << 10
 BLOCK_BYTES = 1 << 16
-ADVICE = (
+ROLLBACK_ADVICE = (
     "An older copy or another history was put in its place. If you restored a backup on purpose: sfumato audit accept-rollback "
     "--reason TEXT. To work on a copy: sfumato adopt"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
-    """An audit log: the fingerprint of its workspace's key, and the hash of its first row."""
+class AuditLogIdentity:
+    """Identity of an audit log.
+
+    fingerprint: fingerprint of its workspace's key
+    first_hash: hash of its first row
+    """
 
     fingerprint: str
-    first: str
+    first_hash: str
 
     def __str__(self) -> str:
-        return f"{self.fingerprint} {self.first}"
+        return f"{self.fingerprint} {self.first_hash}"
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """What a place outside knows: the log that lies in a directory, and the last head of a log. None where it knows nothing."""
+class RecordedHead:
+    """Record of a place outside the workspace.
 
-    log: Log | None = None
+    log: log that lies in a directory, None if unknown
+    head: last head of a log, None if unknown
+    """
+
+    log: AuditLogIdentity | None = None
     head: AuditHead | None = None
 
 
-class Place(Protocol):
-    """Where heads are kept. All its functions raise OSError where the place cannot be used, and BrokenHistory where it must be."""
+class HeadStore(Protocol):
+    """Protocol of a place where heads are kept.
 
-    def find(self, log: Log | None, directory: Path) -> Recorded:
-        """The log that lies in ``directory``, and the last head of ``log``, or of that one where None is given."""
+    All its functions raise OSError where the place cannot be used, and BrokenHistory where it must be.
+    """
+
+    def find_head(self, log: AuditLogIdentity | None, directory: Path) -> RecordedHead:
+        """Return the log that lies in ``directory``, and the last head of ``log``, or of that one where None is given."""
         ...
 
-    def check(self) -> None:
+    def check_can_store(self) -> None:
         """Raise where no head can be written."""
         ...
 
-    def keep(self, log: Log, directory: Path, head: AuditHead, *, replace: bool) -> None:
-        """Keep a head, and that ``log`` lies in ``directory``. A head moves back only where it is to ``replace`` another."""
+    def store_head(self, log: AuditLogIdentity, directory: Path, head: AuditHead, *, replace: bool) -> None:
+        """Store a head, and that ``log`` lies in ``directory``. A head moves back only where it is to ``replace`` another."""
         ...
 
 
-def places_of(directory: Path) -> list[Place]:
-    """The places that keep the heads of the workspace in ``directory``. Raises BadInput and StrangeFile for its policy."""
+def head_stores_of(directory: Path) -> list[HeadStore]:
+    """Return the places that keep the heads of the workspace in ``directory``. Raises BadInput and StrangeFile for its policy."""
     named = read_policy_of_workspace(directory).heads
-    return [StateDirectory(), *([HeadsFile.named(named, directory)] if named else [])]
+    return [HeadsFolder(), *([HeadsFile.from_policy_path(named, directory)] if named else [])]
 
 
 @dataclass(frozen=True, slots=True)
-class StateDirectory:
-    """Heads in the user's state directory, in a folder that only the user enters."""
+class HeadsFolder:
+    """Heads in a folder of the user's state directory that only the user enters."""
 
     @property
     def folder(self) -> Path:
-        return state_directory() / FOLDER
+        return state_directory() / HEADS_FOLDER
 
     def __str__(self) -> str:
         return str(self.folder)
 
-    def find(self, log: Log | None, directory: Path) -> Recorded:
-        """See ``Place``. Raises BrokenHistory where a file holds no head."""
-        there = _log_in(_read(self._of_directory(directory)))
+    def find_head(self, log: AuditLogIdentity | None, directory: Path) -> RecordedHead:
+        """Return the recorded head, see ``HeadStore``. Raises BrokenHistory where a file holds no head."""
+        there = _parse_log_identity(_read_small_file(self._path_of_directory(directory)))
         wanted = log or there
-        text = "" if wanted is None else _read(self._of_log(wanted))
-        head = _head_in(text)
+        text = "" if wanted is None else _read_small_file(self._path_of_log(wanted))
+        head = _parse_head(text)
         if text and head is None:
-            raise BrokenHistory(f'"{self._of_log(wanted or Log("", ""))}" holds no head of an audit log; remove it')
-        return Recorded(there, head)
+            raise BrokenHistory(
+                f'"{self._path_of_log(wanted or AuditLogIdentity("", ""))}" holds no head of an audit log; remove it'
+            )
+        return RecordedHead(there, head)
 
-    def check(self) -> None:
+    def check_can_store(self) -> None:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not os.access(self.folder, os.W_OK | os.X_OK):
             raise PermissionError(f"{self.folder} cannot be written")
 
-    def keep(self, log: Log, directory: Path, head: AuditHead, *, replace: bool) -> None:
-        self.check()
-        with _locked(self.folder, os.O_RDONLY):
-            known = self.find(log, directory)
+    def store_head(self, log: AuditLogIdentity, directory: Path, head: AuditHead, *, replace: bool) -> None:
+        self.check_can_store()
+        with _exclusive_handle(self.folder, os.O_RDONLY):
+            known = self.find_head(log, directory)
             if replace or known.head is None or known.head.number < head.number:
-                self._write(self._of_log(log), str(head))
+                self._replace_file(self._path_of_log(log), str(head))
             if replace or known.log is None:
-                self._write(self._of_directory(directory), str(log))
+                self._replace_file(self._path_of_directory(directory), str(log))
 
-    def _of_log(self, log: Log) -> Path:
-        return self.folder / f"{log.fingerprint}-{log.first[:32]}"
+    def _path_of_log(self, log: AuditLogIdentity) -> Path:
+        return self.folder / f"{log.fingerprint}-{log.first_hash[:32]}"
 
-    def _of_directory(self, directory: Path) -> Path:
-        return self.folder / f"at-{_name_of(directory)}"
+    def _path_of_directory(self, directory: Path) -> Path:
+        return self.folder / f"at-{_directory_hash(directory)}"
 
-    def _write(self, path: Path, text: str) -> None:
+    def _replace_file(self, path: Path, text: str) -> None:
         handle, aside = tempfile.mkstemp(dir=self.folder, prefix=".writing-")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -143,8 +156,10 @@ class HeadsFile:
     path: Path
 
     @classmethod
-    def named(cls, path: str, directory: Path) -> HeadsFile:
-        """The file that the policy of the workspace in ``directory`` names. Raises BadInput for one that lies in there."""
+    def from_policy_path(cls, path: str, directory: Path) -> HeadsFile:
+        """Create the store of the file that the policy of the workspace in ``directory`` names. Raises BadInput for a file inside the
+        workspace.
+        """
         file = Path(path).expanduser()
         if not file.is_absolute() or file.resolve().is_relative_to(directory.resolve()):
             raise BadInput(f"{POLICY_FILE}: audit.heads", "must be an absolute path outside the workspace")
@@ -153,14 +168,14 @@ class HeadsFile:
     def __str__(self) -> str:
         return str(self.path)
 
-    def find(self, log: Log | None, directory: Path) -> Recorded:
-        name, there, heads = _name_of(directory), None, dict[Log, AuditHead]()
-        with self._usable(), contextlib.suppress(FileNotFoundError):
-            for line in _lines_from_the_end(self.path):
+    def find_head(self, log: AuditLogIdentity | None, directory: Path) -> RecordedHead:
+        name, there, heads = _directory_hash(directory), None, dict[AuditLogIdentity, AuditHead]()
+        with self._raise_if_unusable(), contextlib.suppress(FileNotFoundError):
+            for line in _lines_backwards(self.path):
                 words = line.split(" ")
-                if len(words) != 5 or (found := _log_in(f"{words[1]} {words[2]}")) is None:
+                if len(words) != 5 or (found := _parse_log_identity(f"{words[1]} {words[2]}")) is None:
                     continue  # half a line, of a disk that was full
-                head = _head_in(words[3])
+                head = _parse_head(words[3])
                 if head is not None:
                     heads.setdefault(found, head)
                 if there is None and words[4] == name:
@@ -169,22 +184,22 @@ class HeadsFile:
                 if there is not None and wanted in heads:
                     break
         wanted = log or there
-        return Recorded(there, None if wanted is None else heads.get(wanted))
+        return RecordedHead(there, None if wanted is None else heads.get(wanted))
 
-    def check(self) -> None:
-        with self._usable():
-            os.close(_opened(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT))
+    def check_can_store(self) -> None:
+        with self._raise_if_unusable():
+            os.close(_open_plain_handle(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT))
 
-    def keep(self, log: Log, directory: Path, head: AuditHead, *, replace: bool) -> None:
-        with self._usable(), _locked(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as handle:
-            known = self.find(log, directory)
+    def store_head(self, log: AuditLogIdentity, directory: Path, head: AuditHead, *, replace: bool) -> None:
+        with self._raise_if_unusable(), _exclusive_handle(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as handle:
+            known = self.find_head(log, directory)
             if replace or known.log is None or known.head is None or known.head.number < head.number:
                 now = datetime.now(UTC).isoformat(timespec="seconds")
-                os.write(handle, f"{now} {log} {head} {_name_of(directory)}\n".encode())
+                os.write(handle, f"{now} {log} {head} {_directory_hash(directory)}\n".encode())
                 os.fsync(handle)
 
     @contextlib.contextmanager
-    def _usable(self) -> Iterator[None]:
+    def _raise_if_unusable(self) -> Iterator[None]:
         try:
             yield
         except (OSError, StrangeFile) as error:
@@ -195,8 +210,8 @@ class HeadsFile:
             ) from None
 
 
-def log_of(connection: sqlite3.Connection) -> Log | None:
-    """The audit log of a database; None where it has none yet, or no key yet. Raises sqlite3.Error."""
+def audit_log_identity(connection: sqlite3.Connection) -> AuditLogIdentity | None:
+    """Return the identity of the audit log of a database; None where it has none yet, or no key yet. Raises sqlite3.Error."""
     tables = {
         row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE name IN ('audit', 'workspace_key')")
     }
@@ -204,29 +219,29 @@ def log_of(connection: sqlite3.Connection) -> Log | None:
         return None
     fingerprint = connection.execute("SELECT fingerprint FROM workspace_key").fetchone()
     first = connection.execute("SELECT hash FROM audit WHERE number = 1").fetchone()
-    return None if fingerprint is None or first is None else _log_in(f"{fingerprint[0]} {first[0]}")
+    return None if fingerprint is None or first is None else _parse_log_identity(f"{fingerprint[0]} {first[0]}")
 
 
-def disagreement(directory: Path, connection: sqlite3.Connection, places: Sequence[Place]) -> str:
-    """Why the log of a workspace is not the one whose head is kept outside, in words; empty where it is, or none is known.
+def head_disagreement(directory: Path, connection: sqlite3.Connection, stores: Sequence[HeadStore]) -> str:
+    """Explain why the log of a workspace is not the one whose head is kept outside; empty where it is, or none is known.
 
     Raises BrokenHistory where a place that the policy demands cannot be read.
     """
-    for place in places:
+    for place in stores:
         try:
-            log = log_of(connection)
-            known = place.find(log, directory)
+            log = audit_log_identity(connection)
+            known = place.find_head(log, directory)
         except OSError:
             continue
         if known.log is not None and log is not None and known.log != log:
-            return f"{directory} holds another workspace than the one recorded in {place}. {ADVICE}"
-        if known.head is not None and (why := _off(connection, known.head)):
-            return f"the audit log of {directory} {why}, as recorded in {place}. {ADVICE}"
+            return f"{directory} holds another workspace than the one recorded in {place}. {ROLLBACK_ADVICE}"
+        if known.head is not None and (why := _head_mismatch(connection, known.head)):
+            return f"the audit log of {directory} {why}, as recorded in {place}. {ROLLBACK_ADVICE}"
     return ""
 
 
-def _off(connection: sqlite3.Connection, head: AuditHead) -> str:
-    """Why a head is not on the log of a database, in words; empty where it is."""
+def _head_mismatch(connection: sqlite3.Connection, head: AuditHead) -> str:
+    """Explain why a head is not on the log of a database; empty where it is."""
     try:
         row = connection.execute("SELECT hash FROM audit WHERE number = ?", (head.number,)).fetchone()
     except sqlite3.OperationalError:
@@ -236,75 +251,82 @@ def _off(connection: sqlite3.Connection, head: AuditHead) -> str:
     return "" if row[0] == head.hash else f"has another row {head.number}"
 
 
-def keep_outside(
-    directory: Path, connection: sqlite3.Connection, head: AuditHead, places: Sequence[Place], *, replace: bool = False
+def store_head_outside(
+    directory: Path,
+    connection: sqlite3.Connection,
+    head: AuditHead,
+    stores: Sequence[HeadStore],
+    *,
+    replace: bool = False,
 ) -> None:
-    """Keep the head of a log in all places. A state directory that cannot be written is no reason to fail. Raises BrokenHistory."""
-    if (log := log_of(connection)) is None:
+    """Store the head of a log in all places. A state directory that cannot be written is no reason to fail. Raises BrokenHistory."""
+    if (log := audit_log_identity(connection)) is None:
         return
-    for place in places:
+    for place in stores:
         with contextlib.suppress(OSError):
-            place.keep(log, directory, head, replace=replace)
+            place.store_head(log, directory, head, replace=replace)
 
 
-def first_seen(directory: Path, connection: sqlite3.Connection, head: AuditHead, places: Sequence[Place]) -> None:
-    """Keep the head of a log that a place does not know yet, such as that of a workspace from another machine.
+def store_unknown_head(
+    directory: Path, connection: sqlite3.Connection, head: AuditHead, stores: Sequence[HeadStore]
+) -> None:
+    """Store the head of a log that a place does not know yet, such as that of a workspace from another machine.
 
     A log that lacks its own last row has no head to keep: ``sfumato audit verify`` reports it.
     """
-    if (log := log_of(connection)) is None or _off(connection, head):
+    if (log := audit_log_identity(connection)) is None or _head_mismatch(connection, head):
         return
-    for place in places:
+    for place in stores:
         with contextlib.suppress(OSError, BrokenHistory):  # whoever writes hears of it; looking needs no head
-            known = place.find(log, directory)
+            known = place.find_head(log, directory)
             if known.log is None or known.head is None:
-                place.keep(log, directory, head, replace=False)
+                place.store_head(log, directory, head, replace=False)
 
 
-def words_for(place: Place, directory: Path, connection: sqlite3.Connection) -> tuple[bool, str]:
-    """Whether a head is kept in a place, and a line about it: where, and which row it is."""
+def describe_head_store(store: HeadStore, directory: Path, connection: sqlite3.Connection) -> tuple[bool, str]:
+    """Return whether a head is kept in a place, and a line about it: where, and which row it is."""
     try:
-        place.check()
-        log = log_of(connection)
-        known = place.find(log, directory)
+        store.check_can_store()
+        log = audit_log_identity(connection)
+        known = store.find_head(log, directory)
     except OSError as error:
-        return False, f"the head is not kept outside the workspace: {place} cannot be used ({error.strerror or error})"
+        return False, f"the head is not kept outside the workspace: {store} cannot be used ({error.strerror or error})"
     except BrokenHistory as error:
         return False, str(error)
     if known.head is None:
-        return False, f"the head is not kept outside the workspace yet: {place} has none of it"
-    agrees = "does not agree" if disagreement(directory, connection, [place]) else "agrees"
-    return agrees == "agrees", f"head kept outside: row {known.head.number}, {agrees}; in {place}"
+        return False, f"the head is not kept outside the workspace yet: {store} has none of it"
+    agrees = "does not agree" if head_disagreement(directory, connection, [store]) else "agrees"
+    return agrees == "agrees", f"head kept outside: row {known.head.number}, {agrees}; in {store}"
 
 
-def _name_of(directory: Path) -> str:
-    """A directory of this machine, as a name of a file that does not show its path."""
+def _directory_hash(directory: Path) -> str:
+    """Return a hash of a directory of this machine, as a file name that does not show its path."""
     return hashlib.sha256(f"{platform.node()} {directory.resolve()}".encode()).hexdigest()[:32]
 
 
-def _log_in(text: str) -> Log | None:
+def _parse_log_identity(text: str) -> AuditLogIdentity | None:
     fingerprint, _, first = text.strip().partition(" ")
     plain = len(fingerprint) == FINGERPRINT_DIGITS and set(fingerprint) <= set("0123456789abcdef")
-    return Log(fingerprint, first) if (plain or fingerprint == PUBLIC_NAME) and is_hash(first) else None
+    return AuditLogIdentity(fingerprint, first) if (plain or fingerprint == PUBLIC_NAME) and is_hash(first) else None
 
 
-def _head_in(text: str) -> AuditHead | None:
+def _parse_head(text: str) -> AuditHead | None:
     number, _, hashed = text.strip().partition(":")
     return AuditHead(int(number), hashed) if number.isascii() and number.isdigit() and is_hash(hashed) else None
 
 
-def _read(path: Path) -> str:
-    """The text of a small file; empty where there is none. Raises OSError."""
+def _read_small_file(path: Path) -> str:
+    """Return the text of a small file; empty where there is none. Raises OSError."""
     try:
-        return read_plain(path, MOST_BYTES).decode("utf-8", "replace")
+        return read_plain(path, MAX_HEAD_BYTES).decode("utf-8", "replace")
     except FileNotFoundError:
         return ""
     except StrangeFile as error:
         raise OSError(str(error)) from None
 
 
-def _opened(path: Path, flags: int) -> int:
-    """A handle to a plain file or directory. Raises OSError, and StrangeFile; no link is followed."""
+def _open_plain_handle(path: Path, flags: int) -> int:
+    """Return a handle to a plain file or directory. Raises OSError, and StrangeFile; no link is followed."""
     handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     mode = os.fstat(handle).st_mode
     if (kind := strange_kind(mode)) and not stat.S_ISDIR(mode):
@@ -314,9 +336,9 @@ def _opened(path: Path, flags: int) -> int:
 
 
 @contextlib.contextmanager
-def _locked(path: Path, flags: int) -> Iterator[int]:
-    """A handle to a file or directory that no other process holds like this."""
-    handle = _opened(path, flags)
+def _exclusive_handle(path: Path, flags: int) -> Iterator[int]:
+    """Return a handle to a file or directory that no other process holds like this."""
+    handle = _open_plain_handle(path, flags)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield handle
@@ -324,14 +346,14 @@ def _locked(path: Path, flags: int) -> Iterator[int]:
         os.close(handle)
 
 
-def _lines_from_the_end(path: Path) -> Iterator[str]:
-    """The lines of a text file, the last one first."""
-    with os.fdopen(_opened(path, os.O_RDONLY), "rb") as file:
+def _lines_backwards(path: Path) -> Iterator[str]:
+    """Yield the lines of a text file, the last one first."""
+    with os.fdopen(_open_plain_handle(path, os.O_RDONLY), "rb") as file:
         at, rest = file.seek(0, os.SEEK_END), b""
         while at > 0:
             size = min(BLOCK_BYTES, at)
             at = file.seek(at - size)
             first, *lines = (file.read(size) + rest).split(b"\n")
-            rest = first[:MOST_BYTES]
-            yield from (line[:MOST_BYTES].decode("utf-8", "replace") for line in reversed(lines))
+            rest = first[:MAX_HEAD_BYTES]
+            yield from (line[:MAX_HEAD_BYTES].decode("utf-8", "replace") for line in reversed(lines))
         yield rest.decode("utf-8", "replace")

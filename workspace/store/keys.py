@@ -1,4 +1,4 @@
-"""The key of a workspace: 32 bytes of the operating system in a file of their own, beside the seed in every random stream.
+"""Key of a workspace: 32 random bytes in a file of their own, used beside the seed in every random stream.
 
 Without it nobody can repeat a run, and so nobody can undo a release by repeating it. It is in no recipe, report, log, result or
 row of the database: there stands its fingerprint, an HMAC of a fixed label by it. A public key is the word ``public`` in place
@@ -19,36 +19,36 @@ from ..process import forbid_core_dumps
 
 KEY_FILE = "key"
 KEY_BYTES = 32
-PUBLIC = b""
-"""No key, as ``engine.methods.run`` has it; written here too, since that loads numerical libraries."""
+PUBLIC_KEY = b""
+"""The empty key of ``engine.methods.run``; repeated here, since that module loads numerical libraries."""
 PUBLIC_NAME = "public"
 PUBLIC_CONTENT = b"public\n"
-LABEL = b"sfumato key fingerprint"
+FINGERPRINT_LABEL = b"sfumato key fingerprint"
 SEAL_LABEL = b"sfumato seal"
 FINGERPRINT_DIGITS = 16
 
 
 class NoKey(WorkspaceError):
-    """The key is not there, cannot be read, or is another one."""
+    """Error of a key that is missing, cannot be read, or is another one."""
 
 
-def new_key() -> bytes:
+def generate_key() -> bytes:
     forbid_core_dumps()
     return os.urandom(KEY_BYTES)
 
 
-def fingerprint(key: bytes) -> str:
-    """What tells keys apart and gives none away: the first 16 hexadecimal digits of an HMAC-SHA-256; ``public`` for none."""
-    return hmac.digest(key, LABEL, "sha256").hex()[:FINGERPRINT_DIGITS] if key else PUBLIC_NAME
+def compute_fingerprint(key: bytes) -> str:
+    """Return the first 16 hexadecimal digits of an HMAC-SHA-256 that identifies a key without revealing it; ``public`` for none."""
+    return hmac.digest(key, FINGERPRINT_LABEL, "sha256").hex()[:FINGERPRINT_DIGITS] if key else PUBLIC_NAME
 
 
 def sealing_key(key: bytes) -> bytes:
-    """What a workspace with this key seals its records with, where its policy names no file: it gives the key itself not away."""
+    """Derive the key with which a workspace seals its records, where its policy names no file; it does not reveal the key itself."""
     return hmac.digest(key, SEAL_LABEL, "sha256")
 
 
-def sealing_key_outside(directory: Path, path: str) -> bytes:
-    """The key that the policy of a workspace in ``directory`` names to seal with. Raises NoKey, also for one that lies in there."""
+def read_sealing_key(directory: Path, path: str) -> bytes:
+    """Read the key that the policy of a workspace in ``directory`` names to seal with. Raises NoKey, also for one inside the workspace."""
     file = Path(path).expanduser()
     if not file.is_absolute() or file.resolve().is_relative_to(directory.resolve()):
         raise NoKey(f'the key to seal with, "{path}" in policy.toml, must be an absolute path outside of the workspace')
@@ -78,7 +78,7 @@ def write_key(path: Path, key: bytes) -> None:
 
 
 def read_key(path: Path) -> bytes:
-    """The key in a file; empty for a public one. Raises NoKey: no link is followed, and only a regular file is read."""
+    """Read the key in a file; empty for a public one. Raises NoKey: no link is followed, and only a regular file is read."""
     forbid_core_dumps()
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -94,19 +94,19 @@ def read_key(path: Path) -> bytes:
     finally:
         os.close(handle)
     if content == PUBLIC_CONTENT:
-        return PUBLIC
+        return PUBLIC_KEY
     if len(content) != KEY_BYTES:
         raise NoKey(f'"{path}" is no key: a key has {KEY_BYTES} bytes; make one with: sfumato key export FILE')
     return content
 
 
-def given_key(text: str) -> bytes:
-    """The key that ``--key`` names: a file, or the word ``public``. Raises NoKey."""
-    return PUBLIC if text == PUBLIC_NAME else read_key(Path(text).expanduser())
+def read_key_option(text: str) -> bytes:
+    """Read the key that ``--key`` names: a file, or the word ``public``. Raises NoKey."""
+    return PUBLIC_KEY if text == PUBLIC_NAME else read_key(Path(text).expanduser())
 
 
-def key_of(directory: Path, expected: str) -> bytes:
-    """The key of a workspace that has this fingerprint. Raises NoKey, with how to put it back."""
+def key_of_workspace(directory: Path, expected: str) -> bytes:
+    """Return the key of a workspace, which must have this fingerprint. Raises NoKey, with how to put it back."""
     path = directory / KEY_FILE
     if not os.path.lexists(path):
         raise NoKey(
@@ -114,14 +114,14 @@ def key_of(directory: Path, expected: str) -> bytes:
             f"exported back with: sfumato init {directory} --key FILE"
         )
     key = read_key(path)
-    if fingerprint(key) != expected:
+    if compute_fingerprint(key) != expected:
         raise NoKey(
-            f"{path} is another key than the workspace's (fingerprint {fingerprint(key)}, not {expected}); "
+            f"{path} is another key than the workspace's (fingerprint {compute_fingerprint(key)}, not {expected}); "
             f"move it away and put the exported one back with: sfumato init {directory} --key FILE"
         )
     return key
 
 
-def key_of_run(directory: Path, expected: str) -> bytes:
-    """The key of a run that was entered with this fingerprint; a public run needs none. Raises NoKey."""
-    return PUBLIC if expected == PUBLIC_NAME else key_of(directory, expected)
+def run_key(directory: Path, expected: str) -> bytes:
+    """Return the key of a run that was entered with this fingerprint; a public run needs none. Raises NoKey."""
+    return PUBLIC_KEY if expected == PUBLIC_NAME else key_of_workspace(directory, expected)

@@ -1,4 +1,4 @@
-"""Where Sfumato keeps what belongs to this account and to no workspace. XDG, through platformdirs."""
+"""Directories for what belongs to this account and to no workspace: XDG, through platformdirs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import os
 from functools import lru_cache
 from pathlib import Path
 
-NAME = "sfumato"
+APPLICATION_NAME = "sfumato"
 
 
 def state_directory() -> Path:
-    """The account's directory for what Sfumato remembers (XDG_STATE_HOME)."""
+    """Return the account's directory for what Sfumato remembers (XDG_STATE_HOME)."""
     return _state_directory(os.environ.get("XDG_STATE_HOME"), os.environ.get("HOME"))
 
 
@@ -18,4 +18,4 @@ def state_directory() -> Path:
 def _state_directory(*_: str | None) -> Path:
     import platformdirs
 
-    return Path(platformdirs.user_state_path(NAME))
+    return Path(platformdirs.user_state_path(APPLICATION_NAME))

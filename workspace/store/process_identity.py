@@ -1,4 +1,4 @@
-"""Whether a process that signed on is still there: its host, and when it was started."""
+"""Identity of processes, by host and start time, to know whether one is still running."""
 
 from __future__ import annotations
 
@@ -9,23 +9,25 @@ from pathlib import Path
 
 
 @lru_cache(maxsize=1)
-def host() -> str:
-    """The machine since it was started, and its space of process numbers: a container has one of its own."""
-    return " ".join((platform.node(), _read("/proc/sys/kernel/random/boot_id"), _link("/proc/self/ns/pid")))
+def host_identity() -> str:
+    """Return the identity of the machine since it was started, and of its space of process numbers: a container has one of its own."""
+    return " ".join(
+        (platform.node(), _read_proc_file("/proc/sys/kernel/random/boot_id"), _read_proc_link("/proc/self/ns/pid"))
+    )
 
 
-def birth_of(pid: int) -> str:
-    """When a process was started, in clock ticks since the machine was; empty when it is gone or cannot be seen."""
-    fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+def process_start(pid: int) -> str:
+    """Return when a process was started, in clock ticks since the machine was; empty when it is gone or cannot be seen."""
+    fields = _read_proc_file(f"/proc/{pid}/stat").rpartition(")")[2].split()
     return fields[19] if len(fields) > 19 and fields[0] != "Z" else ""
 
 
-def gone(pid: int, on_host: str, birth: str) -> bool:
-    """Whether a process of this host has certainly ended; False when there is no way to tell."""
-    if on_host != host():
+def has_ended(pid: int, on_host: str, birth: str) -> bool:
+    """Return whether a process of this host has certainly ended; False when that cannot be determined."""
+    if on_host != host_identity():
         return False
     if birth:
-        return birth_of(pid) != birth
+        return process_start(pid) != birth
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -35,14 +37,14 @@ def gone(pid: int, on_host: str, birth: str) -> bool:
     return False
 
 
-def _read(path: str) -> str:
+def _read_proc_file(path: str) -> str:
     try:
         return Path(path).read_text("utf-8").strip()
     except OSError:
         return ""
 
 
-def _link(path: str) -> str:
+def _read_proc_link(path: str) -> str:
     try:
         return str(Path(path).readlink())
     except OSError:

@@ -1,4 +1,4 @@
-"""The records most at risk by a measure, ranked once when a run ends: what a screen pages through, however long the table is."""
+"""Ranking of the records most at risk by a measure, made once when a run ends: what a screen pages through, however long the table is."""
 
 from __future__ import annotations
 
@@ -13,44 +13,58 @@ from sfumato.engine.execution.record_risk import RecordRisk, arrays_by_part, ave
 from sfumato.engine.methods.registry import method_by_key
 
 from ..errors import DamagedTable
-from .artefacts import arrays_of, read_records
-from .tables import Tables
+from .artefacts import arrays_from_table, read_record_values
+from .tables import TableStore
 
-MOST_RANKED = 50_000
-"""How many records are ranked: the others are less at risk than all of these. Tables that have no more are ranked when they are shown."""
-Arrays = Mapping[str, NDArray[Any]]
-_RISK = ("probability", "candidates", "unique", "prior")
+MAX_RANKED = 50_000
+"""Number of records that are ranked: the others are less at risk than all of these. Smaller tables are ranked when they are shown."""
+RecordArrays = Mapping[str, NDArray[Any]]
+_RISK_PARTS = ("probability", "candidates", "unique", "prior")
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking:
-    """Records (r,), rows from 0, most at risk first, with their risk, and their ``own`` in the confidential data scored themselves.
+class RecordRanking:
+    """Records most at risk, ranked.
 
-    ``asked`` of all ``total`` records have a risk; r is fewer where only the first are ranked.
+    records: rows from 0, most at risk first, (r,)
+    risk: their risk
+    confidential_risk: their risk in the confidential data scored themselves, None if not scored
+    n_with_risk: how many of all records have a risk; r is smaller where only the first are ranked
+    total: number of all records
     """
 
     records: NDArray[np.int64]
     risk: RecordRisk
-    own: RecordRisk | None
-    asked: int
+    confidential_risk: RecordRisk | None
+    n_with_risk: int
     total: int
 
     def __len__(self) -> int:
         return len(self.records)
 
-    def first(self, most: int) -> Ranking:
-        places = self.risk.ranking(most)
-        own = None if self.own is None else self.own.select(places)
-        return replace(self, records=self.records[places], risk=self.risk.select(places), own=own)
+    def take_first(self, max_records: int) -> RecordRanking:
+        places = self.risk.ranking(max_records)
+        own = None if self.confidential_risk is None else self.confidential_risk.select(places)
+        return replace(self, records=self.records[places], risk=self.risk.select(places), confidential_risk=own)
 
-    def with_later(self, other: Ranking) -> Ranking:
-        """Both, not ranked: ``other`` is of later rows of the same table."""
-        own = None if self.own is None or other.own is None else _joined(self.own, other.own)
+    def concatenate(self, other: RecordRanking) -> RecordRanking:
+        """Return both, not ranked: ``other`` is of later rows of the same table."""
+        own = (
+            None
+            if self.confidential_risk is None or other.confidential_risk is None
+            else _concatenate_risks(self.confidential_risk, other.confidential_risk)
+        )
         records = np.concatenate([self.records, other.records])
-        return Ranking(records, _joined(self.risk, other.risk), own, self.asked + other.asked, self.total + other.total)
+        return RecordRanking(
+            records,
+            _concatenate_risks(self.risk, other.risk),
+            own,
+            self.n_with_risk + other.n_with_risk,
+            self.total + other.total,
+        )
 
 
-def _joined(one: RecordRisk, other: RecordRisk) -> RecordRisk:
+def _concatenate_risks(one: RecordRisk, other: RecordRisk) -> RecordRisk:
     def both(name: str) -> Any:
         values = getattr(one, name), getattr(other, name)
         return None if values[0] is None else np.concatenate(values)
@@ -58,68 +72,71 @@ def _joined(one: RecordRisk, other: RecordRisk) -> RecordRisk:
     return RecordRisk(both("probability"), both("candidates"), both("unique"), one.datasets, both("prior"))
 
 
-def record_arrays(tables: Tables, method: str, sha256: str, rows: Sequence[int] | None = None) -> Arrays:
-    """What a measure left of every record, or of some ``rows``, under the names of the parts of a risk too. Raises DamagedTable."""
-    return _with_parts(method, read_records(tables, sha256, rows))
+def read_risk_arrays(tables: TableStore, method: str, sha256: str, rows: Sequence[int] | None = None) -> RecordArrays:
+    """Read what a measure left of every record, or of some ``rows``, also under the names of the parts of a risk. Raises DamagedTable."""
+    return _add_risk_parts(method, read_record_values(tables, sha256, rows))
 
 
-def holds_risk(tables: Tables, method: str, sha256: str) -> bool:
-    """Whether a stored table says of records how much they are at risk; only its end is read. Raises DamagedTable."""
+def has_risk_columns(tables: TableStore, method: str, sha256: str) -> bool:
+    """Return whether a stored table has risks of records; only its end is read. Raises DamagedTable."""
     names = {name: np.empty(0) for name in tables.column_names(sha256)}
-    return has_record_risk(list(_with_parts(method, names)))
+    return has_record_risk(list(_add_risk_parts(method, names)))
 
 
-def _with_parts(method: str, arrays: Arrays) -> Arrays:
+def _add_risk_parts(method: str, arrays: RecordArrays) -> RecordArrays:
     declared = method_by_key(method)
     return arrays_by_part(arrays, declared.measurement.per_record if declared else ())
 
 
-def rank(
-    tables: Tables, method: str, together: Sequence[str], confidential: str | None, most: int = MOST_RANKED
-) -> Ranking:
-    """The ``most`` records most at risk, on average over the tables with these hashes, read a row group at a time.
+def rank_stored_records(
+    tables: TableStore, method: str, hashes: Sequence[str], confidential: str | None, max_records: int = MAX_RANKED
+) -> RecordRanking:
+    """Return the ``max_records`` records most at risk, on average over the tables with these hashes, read a row group at a time.
 
     Raises DamagedTable, also where the tables are not of the same records.
     """
-    chosen: Ranking | None = None
-    for first, parts in _groups(tables, [*together, *([] if confidential is None else [confidential])]):
-        arrays = [_with_parts(method, part) for part in parts]
-        risk = average_record_risk(arrays[: len(together)])
-        own = None if confidential is None else average_record_risk(arrays[len(together) :])
+    chosen: RecordRanking | None = None
+    for first, parts in _aligned_row_groups(tables, [*hashes, *([] if confidential is None else [confidential])]):
+        arrays = [_add_risk_parts(method, part) for part in parts]
+        risk = average_record_risk(arrays[: len(hashes)])
+        own = None if confidential is None else average_record_risk(arrays[len(hashes) :])
         rows = np.arange(first, first + len(risk), dtype=np.int64)
-        group = Ranking(rows, risk, own, int(risk.is_examined.sum()), len(risk)).first(most)
-        chosen = group if chosen is None else chosen.with_later(group).first(most)
+        group = RecordRanking(rows, risk, own, int(risk.is_examined.sum()), len(risk)).take_first(max_records)
+        chosen = group if chosen is None else chosen.concatenate(group).take_first(max_records)
     if chosen is None:
         raise DamagedTable("a table with values of single records has no records")
     return chosen
 
 
-def _groups(tables: Tables, hashes: Sequence[str]) -> Iterator[tuple[int, list[Arrays]]]:
-    """The arrays of these tables for the same rows, a row group at a time, and the first of the rows."""
+def _aligned_row_groups(tables: TableStore, hashes: Sequence[str]) -> Iterator[tuple[int, list[RecordArrays]]]:
+    """Yield the first row and the arrays of these tables for the same rows, a row group at a time."""
     first = 0
     try:
-        for group in zip(*(tables.groups(sha256) for sha256 in hashes), strict=True):
+        for group in zip(*(tables.iterate_row_groups(sha256) for sha256 in hashes), strict=True):
             rows = {len(one) for one in group}
             if len(rows) != 1:
                 raise ValueError
-            yield first, [arrays_of(one) for one in group]
+            yield first, [arrays_from_table(one) for one in group]
             first += rows.pop()
     except ValueError:
         raise DamagedTable("two tables with values of single records are not of the same records") from None
 
 
-def write_ranking(tables: Tables, ranking: Ranking) -> str:
+def write_ranking(tables: TableStore, ranking: RecordRanking) -> str:
     """Store a ranking exactly; returns the hash of the table."""
-    arrays = {"records": ranking.records, "counts": np.array([ranking.asked, ranking.total, ranking.risk.datasets])}
-    for name, risk in (("risk", ranking.risk), ("own", ranking.own)):
-        for part in _RISK if risk is not None else ():
+    arrays = {
+        "records": ranking.records,
+        "counts": np.array([ranking.n_with_risk, ranking.total, ranking.risk.datasets]),
+    }
+    for name, risk in (("risk", ranking.risk), ("own", ranking.confidential_risk)):
+        for part in _RISK_PARTS if risk is not None else ():
             if (values := getattr(risk, part)) is not None:
                 arrays[f"{name}.{part}"] = values
     return tables.write_arrays(arrays)
 
 
-def read_ranking(tables: Tables, sha256: str) -> Ranking:
-    """The ranking that ``write_ranking`` stored. Raises DamagedTable, also where it is none."""
+def read_ranking(tables: TableStore, sha256: str) -> RecordRanking:
+    """Read the ranking that ``write_ranking`` stored. Raises DamagedTable, also where it is none."""
     arrays = tables.read_arrays(sha256)
     try:
         asked, total, datasets = (int(count) for count in arrays["counts"])
@@ -129,12 +146,14 @@ def read_ranking(tables: Tables, sha256: str) -> Ranking:
         right &= not len(records) or (records.min() >= 0 and records.max() < total)
         if not right or any(values.shape != records.shape or values.dtype != np.float64 for values in parts.values()):
             raise ValueError
-        risk = _risk(parts, "risk", datasets)
-        return Ranking(records, risk, _risk(parts, "own", 1) if "own.probability" in parts else None, asked, total)
+        risk = _risk_from_arrays(parts, "risk", datasets)
+        return RecordRanking(
+            records, risk, _risk_from_arrays(parts, "own", 1) if "own.probability" in parts else None, asked, total
+        )
     except (KeyError, ValueError, TypeError):
         raise DamagedTable(f"the table {sha256[:8]} does not hold a ranking of records") from None
 
 
-def _risk(parts: Arrays, name: str, datasets: int) -> RecordRisk:
+def _risk_from_arrays(parts: RecordArrays, name: str, datasets: int) -> RecordRisk:
     unique, prior = parts.get(f"{name}.unique"), parts.get(f"{name}.prior")
     return RecordRisk(parts[f"{name}.probability"], parts[f"{name}.candidates"], unique, datasets, prior)

@@ -1,4 +1,4 @@
-"""Records of the database as values: SQLite keeps whatever a column was given, so what another program wrote is looked at."""
+"""Checks of rows of the database: SQLite keeps whatever a column was given, so what another program wrote is examined."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Given = ParamSpec("Given")
 Value = TypeVar("Value")
 
 
-def record(what: str) -> Callable[[Callable[Given, Value]], Callable[Given, Value]]:
-    """For a function that makes a value of a record: raises DamagedRecord with ``what`` where the record is none of ours."""
+def raise_damaged_record(record_kind: str) -> Callable[[Callable[Given, Value]], Callable[Given, Value]]:
+    """Return a decorator for a function that makes a value of a row: raises DamagedRecord with ``record_kind`` where the row is none of ours."""
 
     def reads(func: Callable[Given, Value]) -> Callable[Given, Value]:
         @wraps(func)
@@ -23,7 +23,7 @@ def record(what: str) -> Callable[[Callable[Given, Value]], Callable[Given, Valu
             try:
                 return func(*args, **kwargs)
             except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError):
-                raise DamagedRecord(what) from None
+                raise DamagedRecord(record_kind) from None
 
         return read
 
@@ -31,25 +31,25 @@ def record(what: str) -> Callable[[Callable[Given, Value]], Callable[Given, Valu
 
 
 def check_texts(*values: object) -> None:
-    """TypeError where one is no text."""
+    """Raise TypeError where a value is no text."""
     if not all(isinstance(value, str) for value in values):
         raise TypeError
 
 
-def check_whole(*values: object) -> None:
-    """TypeError where one is neither missing nor a whole number."""
+def check_integers(*values: object) -> None:
+    """Raise TypeError where a value is neither missing nor a whole number."""
     if not all(value is None or isinstance(value, int) for value in values):
         raise TypeError
 
 
 def check_numbers(*values: object) -> None:
-    """TypeError where one is neither missing nor a finite number."""
+    """Raise TypeError where a value is neither missing nor a finite number."""
     if not all(value is None or (isinstance(value, float | int) and math.isfinite(value)) for value in values):
         raise TypeError
 
 
-def stored_table(text: str) -> Mapping[str, Any]:
-    """A table that is kept as JSON. Raises TypeError and ValueError."""
+def parse_json_table(text: str) -> Mapping[str, Any]:
+    """Parse a table that is kept as JSON. Raises TypeError and ValueError."""
     if not isinstance(found := json.loads(text), dict):
         raise TypeError
     return found

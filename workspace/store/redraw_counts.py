@@ -1,4 +1,4 @@
-"""How many records each dataset of a run drew anew for its constraints: a small table a dataset, sealed like all that a task leaves.
+"""Numbers of records that each dataset of a run redrew for its constraints: a small table a dataset, sealed like all that a task leaves.
 
 Internal: a count that depends on how a model of the confidential data misses a rule follows from them.
 """
@@ -13,25 +13,25 @@ import pyarrow as pa
 from sfumato.engine.constraints.redraw_counts import RedrawCounts
 
 from ..errors import DamagedTable
-from .tables import Tables
+from .tables import TableStore
 from .workspace import Workspace
 
-_KINDS = {"str": pa.string(), "int": pa.int64()}
-_TABLE = pa.schema([(one.name, _KINDS[str(one.type)]) for one in fields(RedrawCounts)])
+_ARROW_TYPES = {"str": pa.string(), "int": pa.int64()}
+_TABLE_SCHEMA = pa.schema([(one.name, _ARROW_TYPES[str(one.type)]) for one in fields(RedrawCounts)])
 
 
 def redraws_name(draw: int) -> str:
-    """``redraws/3``: what dataset 3 drew anew."""
+    """Return ``redraws/3``, the name of what dataset 3 redrew."""
     return f"redraws/{draw}"
 
 
-def write_redraws(tables: Tables, found: Sequence[RedrawCounts]) -> str:
-    """Store what a dataset drew anew; returns the hash of the table."""
-    return tables.write(pa.Table.from_pylist([asdict(one) for one in found], schema=_TABLE))
+def write_redraws(tables: TableStore, counts: Sequence[RedrawCounts]) -> str:
+    """Store what a dataset redrew; returns the hash of the table."""
+    return tables.write_table(pa.Table.from_pylist([asdict(one) for one in counts], schema=_TABLE_SCHEMA))
 
 
-def redraws_of(workspace: Workspace, run_id: int) -> Mapping[int, tuple[RedrawCounts, ...]]:
-    """What each dataset of a run drew anew, by its number; empty where no step was held to a rule, or an earlier version ran it.
+def read_redraws(workspace: Workspace, run_id: int) -> Mapping[int, tuple[RedrawCounts, ...]]:
+    """Read what each dataset of a run redrew, by its number; empty where no step had a constraint, or an earlier version ran it.
 
     Raises DamagedTable.
     """
@@ -41,7 +41,7 @@ def redraws_of(workspace: Workspace, run_id: int) -> Mapping[int, tuple[RedrawCo
     found: dict[int, tuple[RedrawCounts, ...]] = {}
     for name, sha256 in rows.fetchall():
         try:
-            table = workspace.tables.read(str(sha256))
+            table = workspace.tables.read_stored_table(str(sha256))
             found[int(str(name).partition("/")[2])] = tuple(RedrawCounts(**row) for row in table.to_pylist())
         except (TypeError, ValueError):
             raise DamagedTable(

@@ -1,4 +1,4 @@
-"""The two folders of a release, and the file in each that lists the others with their hashes."""
+"""Names of the two folders of a release, and of the file in each that lists the others with their hashes."""
 
-PUBLIC_FILES, INTERNAL = "public", "internal"
-MANIFEST = "manifest.json"
+PUBLIC_FOLDER, INTERNAL_FOLDER = "public", "internal"
+MANIFEST_FILE = "manifest.json"

@@ -1,7 +1,7 @@
-"""A release on its way: entered before anything is written, so that one that is cut off is completed or removed.
+"""Releases in progress: entered before anything is written, so that one that is cut off is completed or removed.
 
-``release begun`` stands in the audit log before the first file does. The files are written into a directory of a name of its
-own, whose manifest is noted before it gets the name that was asked for. Whoever finds a release whose process has gone (``resume``, the
+``release begin_release`` stands in the audit log before the first file does. The files are written into a directory of a name of its
+own, whose manifest is noted before it gets the requested name. Whoever finds a release whose process has gone (``resume``, the
 next release) enters it as released where the files have appeared, and else removes what was written and enters that.
 """
 
@@ -21,37 +21,47 @@ from pathlib import Path
 from ..audit import AuditAct, append_act, read_head
 from ..errors import NotReleased, StrangeFile
 from ..plain_files import read_plain, sync_to_disk
-from .process_identity import birth_of, gone, host
-from .release_folders import INTERNAL, MANIFEST
+from .process_identity import has_ended, host_identity, process_start
+from .release_folders import INTERNAL_FOLDER, MANIFEST_FILE
 from .workspace import Workspace
 
-Details = Mapping[str, str | int | None]
-BEGUN = "begun"
-"""The detail of a row that ends a release: the number of the row that began it."""
+AuditDetails = Mapping[str, str | int | None]
+BEGIN_ROW_KEY = "begun"
+"""Detail of the row that ends a release: the number of the row that began it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseInProgress:
-    """A release of a run into ``target``, written ``aside``; ``number`` is that of its row in the audit log."""
+    """Release of a run that is being written.
+
+    number: number of its row in the audit log
+    run_id: run
+    working_folder: folder into which it is written
+    target: folder that it becomes
+    details: details of its row
+    manifest_sha256: hash of its internal manifest, empty before that is noted
+    """
 
     number: int
     run_id: int
-    aside: Path
+    working_folder: Path
     target: Path
-    details: Details
+    details: AuditDetails
     manifest_sha256: str = ""
 
 
 @contextlib.contextmanager
-def begun(workspace: Workspace, run_id: int, target: Path, details: Details) -> Iterator[ReleaseInProgress]:
-    """Enter that a release begins; in here its files are written aside, and then ``appear``. What fails removes them again.
+def begin_release(
+    workspace: Workspace, run_id: int, target: Path, details: AuditDetails
+) -> Iterator[ReleaseInProgress]:
+    """Enter that a release begins; within the block its files are written aside, and then published. What fails removes them again.
 
     Raises NotReleased where another release has used its approval meanwhile.
     """
     aside = target.with_name(f".{target.name}.writing-{secrets.token_hex(4)}")
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         if request := details.get("request_sha256"):
-            check_unused(connection, run_id, str(request))
+            check_approval_unused(connection, run_id, str(request))
         append_act(connection, AuditAct.RELEASE_BEGUN, f"run {run_id}", **{**details, "target": str(target)})
         one = ReleaseInProgress(read_head(connection).number, run_id, aside, target, details)
         pid = os.getpid()
@@ -63,11 +73,12 @@ def begun(workspace: Workspace, run_id: int, target: Path, details: Details) -> 
             json.dumps(dict(details)),
             "",
             pid,
-            host(),
-            birth_of(pid),
+            host_identity(),
+            process_start(pid),
         )
         connection.execute(
-            "INSERT INTO releasing VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*values, _sealed(workspace, values[:6]))
+            "INSERT INTO releasing VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*values, _release_seal(workspace, values[:6])),
         )
     try:
         try:
@@ -76,97 +87,112 @@ def begun(workspace: Workspace, run_id: int, target: Path, details: Details) -> 
             raise NotReleased(f'"{aside}" cannot be made: {error.strerror}') from None
         yield one
     except BaseException:
-        _take_back(workspace, one)
+        _undo_release(workspace, one)
         raise
 
 
-def _take_back(workspace: Workspace, one: ReleaseInProgress) -> None:
-    """Remove the files of a release that failed, and enter that; where the database fails too, ``settle`` does it later."""
-    noted = _noted(workspace, one.number)
+def _undo_release(workspace: Workspace, release: ReleaseInProgress) -> None:
+    """Remove the files of a release that failed, and enter that; where the database fails too, ``settle_releases`` does it later."""
+    noted = _noted_manifest(workspace, release.number)
     if noted is None:
         return  # it had ended
-    if noted and not os.path.lexists(one.aside) and _manifest_of(one.target) == noted:
-        one.target.rename(one.aside)
-    _end(workspace, one, AuditAct.RELEASE_UNDONE, {})
-    shutil.rmtree(one.aside, ignore_errors=True)
+    if noted and not os.path.lexists(release.working_folder) and _manifest_hash(release.target) == noted:
+        release.target.rename(release.working_folder)
+    _enter_release_end(workspace, release, AuditAct.RELEASE_UNDONE, {})
+    shutil.rmtree(release.working_folder, ignore_errors=True)
 
 
-def appear(workspace: Workspace, one: ReleaseInProgress) -> str:
+def publish_release(workspace: Workspace, release: ReleaseInProgress) -> str:
     """Give the files that were written aside their name, and enter the release; returns the hash of the internal manifest."""
-    manifest = _manifest_of(one.aside)
-    for folder, _, _ in os.walk(one.aside):
+    manifest = _manifest_hash(release.working_folder)
+    for folder, _, _ in os.walk(release.working_folder):
         sync_to_disk(Path(folder))
-    values = (one.number, one.run_id, str(one.aside), str(one.target), json.dumps(dict(one.details)), manifest)
+    values = (
+        release.number,
+        release.run_id,
+        str(release.working_folder),
+        str(release.target),
+        json.dumps(dict(release.details)),
+        manifest,
+    )
     workspace.connection.execute(
         "UPDATE releasing SET manifest_sha256 = ?, seal = ? WHERE number = ?",
-        (manifest, _sealed(workspace, values), one.number),
+        (manifest, _release_seal(workspace, values), release.number),
     )
     try:
-        one.aside.rename(one.target)
+        release.working_folder.rename(release.target)
     except OSError as error:
-        raise NotReleased(f'"{one.target}" cannot be written: {error.strerror}') from None
-    sync_to_disk(one.target.parent)
-    _end(workspace, one, AuditAct.RUN_RELEASED, {**one.details, "manifest_sha256": manifest})
+        raise NotReleased(f'"{release.target}" cannot be written: {error.strerror}') from None
+    sync_to_disk(release.target.parent)
+    _enter_release_end(workspace, release, AuditAct.RUN_RELEASED, {**release.details, "manifest_sha256": manifest})
     return manifest
 
 
-def settle(workspace: Workspace) -> list[str]:
-    """Complete or remove the releases that were cut off; says of each what became of it. Those still on their way stay."""
+def settle_releases(workspace: Workspace) -> list[str]:
+    """Complete or remove the releases that were cut off; returns a sentence on each. Those still in progress stay."""
     said = []
     for row in workspace.connection.execute("SELECT * FROM releasing ORDER BY number").fetchall():
-        if not gone(row["pid"], row["host"], row["birth"]):
+        if not has_ended(row["pid"], row["host"], row["birth"]):
             continue
         values = (*row[:6],)
-        if _sealed(workspace, values) != row["seal"]:
+        if _release_seal(workspace, values) != row["seal"]:
             said.append(f"release {row['number']} is not as it was entered, and left alone; see sfumato audit verify")
             continue
         details = json.loads(row["details"])
         one = ReleaseInProgress(
             row["number"], row["run_id"], Path(row["aside"]), Path(row["target"]), details, row["manifest_sha256"]
         )
-        said.append(_settled(workspace, one))
+        said.append(_settle_release(workspace, one))
     return said
 
 
-def _settled(workspace: Workspace, one: ReleaseInProgress) -> str:
-    of = f'the release of run {one.run_id} to "{one.target}" that was cut off'
-    if one.manifest_sha256 and not os.path.lexists(one.aside):
-        _end(workspace, one, AuditAct.RUN_RELEASED, {**one.details, "manifest_sha256": one.manifest_sha256})
-        there = "" if _manifest_of(one.target) == one.manifest_sha256 else ", and its files are not there any more"
+def _settle_release(workspace: Workspace, release: ReleaseInProgress) -> str:
+    of = f'the release of run {release.run_id} to "{release.target}" that was cut off'
+    if release.manifest_sha256 and not os.path.lexists(release.working_folder):
+        _enter_release_end(
+            workspace, release, AuditAct.RUN_RELEASED, {**release.details, "manifest_sha256": release.manifest_sha256}
+        )
+        there = (
+            ""
+            if _manifest_hash(release.target) == release.manifest_sha256
+            else ", and its files are not there any more"
+        )
         return f"{of} had its files and is completed{there}"
-    if one.aside.parent == one.target.parent and one.aside.name.startswith(f".{one.target.name}.writing-"):
-        shutil.rmtree(one.aside, ignore_errors=True)
-    _end(workspace, one, AuditAct.RELEASE_UNDONE, {})
+    if release.working_folder.parent == release.target.parent and release.working_folder.name.startswith(
+        f".{release.target.name}.writing-"
+    ):
+        shutil.rmtree(release.working_folder, ignore_errors=True)
+    _enter_release_end(workspace, release, AuditAct.RELEASE_UNDONE, {})
     return f"{of} is undone: nothing of it is left"
 
 
-def _end(workspace: Workspace, one: ReleaseInProgress, act: AuditAct, details: Details) -> None:
+def _enter_release_end(workspace: Workspace, release: ReleaseInProgress, act: AuditAct, details: AuditDetails) -> None:
     """Enter how a release ended; once."""
-    with workspace.writing() as connection:
-        if connection.execute("DELETE FROM releasing WHERE number = ?", (one.number,)).rowcount:
-            append_act(connection, act, f"run {one.run_id}", **{**details, BEGUN: one.number})
+    with workspace.write_transaction() as connection:
+        if connection.execute("DELETE FROM releasing WHERE number = ?", (release.number,)).rowcount:
+            append_act(connection, act, f"run {release.run_id}", **{**details, BEGIN_ROW_KEY: release.number})
 
 
-def _sealed(workspace: Workspace, values: tuple[object, ...]) -> str:
-    return workspace.sealer.record("release", values)
+def _release_seal(workspace: Workspace, values: tuple[object, ...]) -> str:
+    return workspace.sealer.seal_record("release", values)
 
 
-def _noted(workspace: Workspace, number: int) -> str | None:
-    """The manifest that was noted of a release; empty before that, None when it has ended."""
+def _noted_manifest(workspace: Workspace, number: int) -> str | None:
+    """Return the manifest that was noted of a release; empty before that, None when it has ended."""
     row = workspace.connection.execute("SELECT manifest_sha256 FROM releasing WHERE number = ?", (number,)).fetchone()
     return None if row is None else str(row[0])
 
 
-def _manifest_of(directory: Path) -> str:
-    """The SHA-256 of the internal manifest in a directory; empty where there is none."""
+def _manifest_hash(directory: Path) -> str:
+    """Return the SHA-256 of the internal manifest in a directory; empty where there is none."""
     try:
-        return hashlib.sha256(read_plain(directory / INTERNAL / MANIFEST)).hexdigest()
+        return hashlib.sha256(read_plain(directory / INTERNAL_FOLDER / MANIFEST_FILE)).hexdigest()
     except (OSError, StrangeFile):
         return ""
 
 
-def check_unused(connection: sqlite3.Connection, run_id: int, request_sha256: str) -> None:
-    """Raises NotReleased where a release that was not undone has used the approval of this request."""
+def check_approval_unused(connection: sqlite3.Connection, run_id: int, request_sha256: str) -> None:
+    """Raise NotReleased where a release that was not undone has used the approval of this request."""
     used = connection.execute(
         """SELECT time FROM audit AS begun
            WHERE act = ? AND json_extract(details, '$.request_sha256') = ? AND NOT EXISTS (

@@ -1,4 +1,4 @@
-"""The log of a run: a file beside the workspace's tables, of what became of each task and when, without values of the data."""
+"""Log of a run: a file beside the workspace's tables, with what became of each task and when, without values of the data."""
 
 from __future__ import annotations
 
@@ -14,47 +14,55 @@ from ..errors import StrangeFile
 from ..plain_files import ensure_directory, open_plain, open_to_append
 from ..visible_text import replace_unprintable
 
-MOST_BYTES = 1 << 20
-READ_BYTES = 1 << 18
-"""Of a log so much is read, from its end."""
-LONGEST_LINE = 400
-FOLLOWS = "\n    "
-"""Before each further line of an entry, so that none can be taken for an entry of its own."""
-_ENTRY = re.compile(r"(?P<time>\S+T\S+) (?:(?P<task>\S+) \(attempt (?P<attempt>\d{1,9}), \S+\): )?(?P<text>.*)")
+MAX_LOG_BYTES = 1 << 20
+LOG_TAIL_BYTES = 1 << 18
+"""Bytes that are read from the end of a log."""
+MAX_LINE_LENGTH = 400
+CONTINUATION = "\n    "
+"""Prefix of each further line of an entry, so that none can be taken for a new entry."""
+_ENTRY_PATTERN = re.compile(r"(?P<time>\S+T\S+) (?:(?P<task>\S+) \(attempt (?P<attempt>\d{1,9}), \S+\): )?(?P<text>.*)")
 
 
-def run_log(directory: Path, run_id: int) -> Path:
-    """Where the log of a run lies in its workspace; what was before its last megabyte in the same name with ``.1``."""
+def run_log_path(directory: Path, run_id: int) -> Path:
+    """Return where the log of a run lies in its workspace; what was before its last megabyte is in the same name with ``.1``."""
     return directory / "logs" / f"run-{run_id}.log"
 
 
-def note(directory: Path, run_id: int, text: str) -> None:
-    """Add to a run's log, without control characters. A disk that refuses it is no reason to fail, nor a link in its place."""
-    path = run_log(directory, run_id)
+def append_to_run_log(directory: Path, run_id: int, text: str) -> None:
+    """Append to a run's log, without control characters. A disk that refuses it is no reason to fail, nor a link in its place."""
+    path = run_log_path(directory, run_id)
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     lines = [replace_unprintable(line) for line in text.rstrip().split("\n")]
     with contextlib.suppress(OSError, StrangeFile):
         ensure_directory(directory, path.parent.name)
-        rotate(path)
+        rotate_log(path)
         with os.fdopen(open_to_append(path), "a", encoding="utf-8", errors="replace") as file:
-            file.write(f"{now} {FOLLOWS.join(lines)}\n")
+            file.write(f"{now} {CONTINUATION.join(lines)}\n")
 
 
-def rotate(path: Path, most_bytes: int = MOST_BYTES) -> None:
+def rotate_log(path: Path, most_bytes: int = MAX_LOG_BYTES) -> None:
     """Set a log aside when it has grown too large, in the place of the one that was set aside before."""
     with contextlib.suppress(FileNotFoundError):
         if path.lstat().st_size > most_bytes:
             path.replace(path.with_name(f"{path.name}.1"))
 
 
-def note_of_task(directory: Path, run_id: int, task: str, attempt: int, worker: str, text: str) -> None:
-    """Add what became of a task to its run's log."""
-    note(directory, run_id, f"{replace_unprintable(task)} (attempt {attempt}, {replace_unprintable(worker)}): {text}")
+def log_task(directory: Path, run_id: int, task: str, attempt: int, worker: str, text: str) -> None:
+    """Append what became of a task to its run's log."""
+    append_to_run_log(
+        directory, run_id, f"{replace_unprintable(task)} (attempt {attempt}, {replace_unprintable(worker)}): {text}"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """An entry of a log: when (UTC), of which task, in which attempt, and its lines. What cannot be told is empty, or 0."""
+    """Entry of a run's log.
+
+    time: time, UTC, empty if unknown
+    task: key of the task, empty if unknown
+    attempt: number of the attempt, 0 if unknown
+    lines: its lines
+    """
 
     time: str
     task: str
@@ -62,27 +70,27 @@ class LogEntry:
     lines: tuple[str, ...]
 
 
-def read_log(directory: Path, run_id: int) -> Sequence[LogEntry]:
-    """The last entries of a run's log, oldest first; none where there is no log. Raises OSError and StrangeFile."""
-    path = run_log(directory, run_id)
+def read_run_log(directory: Path, run_id: int) -> Sequence[LogEntry]:
+    """Read the last entries of a run's log, oldest first; none where there is no log. Raises OSError and StrangeFile."""
+    path = run_log_path(directory, run_id)
     try:
         with os.fdopen(open_plain(path), "rb") as file:
             size = os.fstat(file.fileno()).st_size
-            file.seek(max(0, size - READ_BYTES))
-            content = file.read(READ_BYTES)
+            file.seek(max(0, size - LOG_TAIL_BYTES))
+            content = file.read(LOG_TAIL_BYTES)
     except FileNotFoundError:
         return ()
     lines = content.decode("utf-8", "replace").split("\n")
-    return _entries(lines[1:] if size > READ_BYTES else lines)
+    return _parse_log_entries(lines[1:] if size > LOG_TAIL_BYTES else lines)
 
 
-def _entries(lines: Sequence[str]) -> Sequence[LogEntry]:
+def _parse_log_entries(lines: Sequence[str]) -> Sequence[LogEntry]:
     found: list[tuple[re.Match[str] | None, list[str]]] = []
-    for line in (replace_unprintable(line[:LONGEST_LINE]) for line in lines if line):
-        if line.startswith(FOLLOWS[1:]) and found:
+    for line in (replace_unprintable(line[:MAX_LINE_LENGTH]) for line in lines if line):
+        if line.startswith(CONTINUATION[1:]) and found:
             found[-1][1].append(line.strip())
         else:
-            entry = _ENTRY.fullmatch(line)
+            entry = _ENTRY_PATTERN.fullmatch(line)
             found.append((entry, [entry["text"] if entry else line]))
     return tuple(
         LogEntry(entry["time"], entry["task"] or "", int(entry["attempt"] or 0), tuple(texts))

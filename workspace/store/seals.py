@@ -1,4 +1,4 @@
-"""The seal of a run: what it was asked, and what it found, bound by an HMAC to the row of the audit log that says how it stands.
+"""Seal of a run: what it was asked, and what it found, bound by an HMAC to the row of the audit log with its state.
 
 A run is sealed in parts, so that what does not agree can be named: its recipe, title, seed, versions, times and data; each task
 with its result rows; each table that a task left; the diagnostics of a model; each verdict. A part's seal is written with it,
@@ -15,10 +15,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-ROW_BYTES = 8
-"""Of the seal of a result row this much is kept: enough to find the row that was changed; the task's own seal judges."""
+ROW_SEAL_BYTES = 8
+"""Bytes that are kept of the seal of a result row: enough to find the row that was changed; the task's own seal decides."""
 
-SETTLED: Mapping[str, str] = {
+ENTRY_PARTS: Mapping[str, str] = {
     "recipe": "SELECT recipe, recipe_sha256 FROM run WHERE id = ?",
     "title": "SELECT title FROM run WHERE id = ?",
     "seed": "SELECT seed FROM run WHERE id = ?",
@@ -29,47 +29,57 @@ SETTLED: Mapping[str, str] = {
     "data": """SELECT dataset.id, dataset.project_id, name, origin, source_sha256, table_sha256, schema, records, dropped,
                       dataset.created FROM run JOIN dataset ON dataset.id = run.dataset_id WHERE run.id = ?""",
 }
-ENDED: Mapping[str, str] = {
+END_PARTS: Mapping[str, str] = {
     "state": "SELECT state FROM run WHERE id = ?",
     "times": "SELECT started, finished FROM run WHERE id = ?",
     "error": "SELECT error FROM run WHERE id = ?",
 }
-LEFT = ("task ", "rows of ", "table ", "diagnostics of ")
-"""How the parts begin that tasks leave."""
-_TASK = """SELECT id, key, kind, item, draw, point, state, attempt, started, done, total, what, seconds, peak_bytes, error, worker
+TASK_PART_PREFIXES = ("task ", "rows of ", "table ", "diagnostics of ")
+"""Prefixes of the names of parts that tasks leave."""
+_TASK_QUERY = """SELECT id, key, kind, item, draw, point, state, attempt, started, done, total, what, seconds, peak_bytes, error, worker
            FROM task WHERE id = ?"""
-_ROWS = """SELECT id, family, method, measure, target, dataset, draw, level, value, lower, upper, baseline, unit, status, reason,
+_ROWS_QUERY = """SELECT id, family, method, measure, target, dataset, draw, level, value, lower, upper, baseline, unit, status, reason,
                   params FROM result WHERE run_id = ? AND task_id = ? ORDER BY id"""
-_DIAGNOSTICS = """SELECT id, target, name, parameter, value, rule, passed FROM diagnostic
+_DIAGNOSTICS_QUERY = """SELECT id, target, name, parameter, value, rule, passed FROM diagnostic
                   WHERE run_id = ? AND target = ? ORDER BY id"""
 
 
-def _plain(value: object) -> object:
+def _json_default(value: object) -> object:
     return {"bytes": value.hex()} if isinstance(value, bytes) else str(value)
 
 
-_JSON = json.JSONEncoder(separators=(",", ":"), default=_plain)
+_JSON = json.JSONEncoder(separators=(",", ":"), default=_json_default)
 
 
 @dataclass(frozen=True, slots=True)
-class Sealer:
-    """Seals with a key; ``name`` is its fingerprint."""
+class RecordSealer:
+    """Key with which records are sealed.
+
+    key: the key
+    name: its fingerprint
+    """
 
     key: bytes
     name: str
 
-    def seal(self, *content: object) -> bytes:
-        """The HMAC-SHA-256 of values as JSON: numbers exactly, texts apart from bytes."""
+    def compute_hmac(self, *content: object) -> bytes:
+        """Compute the HMAC-SHA-256 of values as JSON: numbers exactly, texts apart from bytes."""
         return hmac.digest(self.key, _JSON.encode(content).encode(), "sha256")
 
-    def record(self, what: str, found: Sequence[Any] | None) -> str:
-        """The seal of a row of the database, as the audit log's details hold it."""
-        return self.seal(what, [] if found is None else list(found)).hex()
+    def seal_record(self, record_kind: str, row: Sequence[Any] | None) -> str:
+        """Return the seal of a row of the database, as the audit log's details hold it."""
+        return self.compute_hmac(record_kind, [] if row is None else list(row)).hex()
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """The seal of a part of a run by the key of this name; ``rows`` the first bytes of the seal of each of its result rows."""
+class RunPartSeal:
+    """Seal of a part of a run.
+
+    name: name of the part
+    key: name of the key
+    seal: the seal
+    rows: first bytes of the seal of each of its result rows
+    """
 
     name: str
     key: str
@@ -77,101 +87,113 @@ class Part:
     rows: bytes | None = None
 
 
-def whole(sealer: Sealer, run_id: int, parts: Mapping[str, bytes]) -> str:
-    """The seal of a run by those of its parts."""
-    return sealer.seal("run", run_id, sorted((name, seal.hex()) for name, seal in parts.items())).hex()
+def seal_of_parts(sealer: RecordSealer, run_id: int, parts: Mapping[str, bytes]) -> str:
+    """Return the seal of a run by those of its parts."""
+    return sealer.compute_hmac("run", run_id, sorted((name, seal.hex()) for name, seal in parts.items())).hex()
 
 
-def one_row(connection: sqlite3.Connection, sealer: Sealer, run_id: int, queries: Mapping[str, str]) -> Iterator[Part]:
-    """The parts that are a row of the database each."""
+def single_row_parts(
+    connection: sqlite3.Connection, sealer: RecordSealer, run_id: int, queries: Mapping[str, str]
+) -> Iterator[RunPartSeal]:
+    """Yield the seals of the parts that are a row of the database each."""
     for name, query in queries.items():
         found = connection.execute(query, (run_id,)).fetchone()
-        yield Part(name, sealer.name, sealer.seal(run_id, name, None if found is None else list(found)))
+        yield RunPartSeal(name, sealer.name, sealer.compute_hmac(run_id, name, None if found is None else list(found)))
 
 
-def task_parts(connection: sqlite3.Connection, sealer: Sealer, run_id: int, task_id: int) -> Iterator[Part]:
-    """A task that is done, and its result rows."""
-    task = list(connection.execute(_TASK, (task_id,)).fetchone())
-    yield Part(f"task {task[1]}", sealer.name, sealer.seal(run_id, "task", task))
-    seals = [sealer.seal(run_id, "row", list(row)) for row in connection.execute(_ROWS, (run_id, task_id))]
-    parts = b"".join(seal[:ROW_BYTES] for seal in seals)
-    yield Part(f"rows of {task[1]}", sealer.name, sealer.seal(run_id, "rows", task_id, b"".join(seals)), parts)
+def task_part_seals(
+    connection: sqlite3.Connection, sealer: RecordSealer, run_id: int, task_id: int
+) -> Iterator[RunPartSeal]:
+    """Yield the seals of a task that is done, and of its result rows."""
+    task = list(connection.execute(_TASK_QUERY, (task_id,)).fetchone())
+    yield RunPartSeal(f"task {task[1]}", sealer.name, sealer.compute_hmac(run_id, "task", task))
+    seals = [
+        sealer.compute_hmac(run_id, "row", list(row)) for row in connection.execute(_ROWS_QUERY, (run_id, task_id))
+    ]
+    parts = b"".join(seal[:ROW_SEAL_BYTES] for seal in seals)
+    yield RunPartSeal(
+        f"rows of {task[1]}", sealer.name, sealer.compute_hmac(run_id, "rows", task_id, b"".join(seals)), parts
+    )
 
 
-def left_parts(
-    connection: sqlite3.Connection, sealer: Sealer, run_id: int, tables: Collection[str], targets: Collection[str]
-) -> Iterator[Part]:
-    """The tables of these names, and the diagnostics of the models of these variables."""
+def artefact_part_seals(
+    connection: sqlite3.Connection, sealer: RecordSealer, run_id: int, tables: Collection[str], targets: Collection[str]
+) -> Iterator[RunPartSeal]:
+    """Yield the seals of the tables of these names, and of the diagnostics of the models of these variables."""
     for name in tables:
         query = "SELECT sha256 FROM artefact WHERE run_id = ? AND name = ?"
         (sha256,) = connection.execute(query, (run_id, name)).fetchone()
-        yield Part(f"table {name}", sealer.name, sealer.seal(run_id, "table", name, sha256))
+        yield RunPartSeal(f"table {name}", sealer.name, sealer.compute_hmac(run_id, "table", name, sha256))
     for target in targets:
-        found = [list(row) for row in connection.execute(_DIAGNOSTICS, (run_id, target))]
-        yield Part(f"diagnostics of {target}", sealer.name, sealer.seal(run_id, "diagnostics", target, found))
+        found = [list(row) for row in connection.execute(_DIAGNOSTICS_QUERY, (run_id, target))]
+        yield RunPartSeal(
+            f"diagnostics of {target}", sealer.name, sealer.compute_hmac(run_id, "diagnostics", target, found)
+        )
 
 
-def verdict_parts(connection: sqlite3.Connection, sealer: Sealer, run_id: int) -> Iterator[Part]:
-    """Each verdict, and the runs that stand beside this one."""
+def verdict_part_seals(connection: sqlite3.Connection, sealer: RecordSealer, run_id: int) -> Iterator[RunPartSeal]:
+    """Yield the seals of each verdict, and of the companions of the run."""
     for row in connection.execute(
         "SELECT position, verdict FROM verdict WHERE run_id = ? ORDER BY position", (run_id,)
     ):
-        yield Part(f"verdict {row[0]}", sealer.name, sealer.seal(run_id, "verdict", *row))
+        yield RunPartSeal(f"verdict {row[0]}", sealer.name, sealer.compute_hmac(run_id, "verdict", *row))
     for row in connection.execute("SELECT position, companion_id FROM companion WHERE run_id = ?", (run_id,)):
-        yield Part(beside(row[1]), sealer.name, sealer.seal(run_id, "beside", *row))
+        yield RunPartSeal(companion_part_name(row[1]), sealer.name, sealer.compute_hmac(run_id, "beside", *row))
 
 
-def found_parts(
-    connection: sqlite3.Connection, sealer: Sealer, run_id: int, there: Collection[str] = ()
-) -> Iterator[Part]:
-    """All that the tasks of a run have left, and those that are done, but what is ``there`` already."""
+def result_part_seals(
+    connection: sqlite3.Connection, sealer: RecordSealer, run_id: int, sealed_names: Collection[str] = ()
+) -> Iterator[RunPartSeal]:
+    """Yield the seals of all that the tasks of a run have left, and of those that are done, except what is in ``sealed_names`` already."""
     done = connection.execute("SELECT id, key FROM task WHERE run_id = ? AND state = 'done' ORDER BY id", (run_id,))
     for task_id, key in done.fetchall():
-        if f"task {key}" not in there:
-            yield from task_parts(connection, sealer, run_id, task_id)
+        if f"task {key}" not in sealed_names:
+            yield from task_part_seals(connection, sealer, run_id, task_id)
     names = connection.execute("SELECT name FROM artefact WHERE run_id = ?", (run_id,)).fetchall()
-    tables = [row[0] for row in names if f"table {row[0]}" not in there]
+    tables = [row[0] for row in names if f"table {row[0]}" not in sealed_names]
     models = connection.execute("SELECT DISTINCT target FROM diagnostic WHERE run_id = ?", (run_id,)).fetchall()
-    targets = [row[0] for row in models if f"diagnostics of {row[0]}" not in there]
-    yield from left_parts(connection, sealer, run_id, tables, targets)
+    targets = [row[0] for row in models if f"diagnostics of {row[0]}" not in sealed_names]
+    yield from artefact_part_seals(connection, sealer, run_id, tables, targets)
 
 
-def beside(run_id: int) -> str:
-    """What the part is called that says which run stands beside another."""
+def companion_part_name(run_id: int) -> str:
+    """Return the name of the part for a companion run."""
     return f"run {run_id} beside it"
 
 
-def keep(connection: sqlite3.Connection, run_id: int, parts: Iterable[Part]) -> None:
-    """Write down the seals of parts, in the transaction that writes the parts."""
+def store_part_seals(connection: sqlite3.Connection, run_id: int, parts: Iterable[RunPartSeal]) -> None:
+    """Store the seals of parts, in the transaction that writes the parts."""
     connection.executemany(
         "INSERT OR REPLACE INTO seal VALUES (?, ?, ?, ?, ?)",
         [(run_id, part.name, part.key, part.seal, part.rows) for part in parts],
     )
 
 
-def kept(connection: sqlite3.Connection, run_id: int) -> dict[str, Part]:
-    """The seals of the parts of a run as they were written down."""
+def stored_part_seals(connection: sqlite3.Connection, run_id: int) -> dict[str, RunPartSeal]:
+    """Return the seals of the parts of a run as they were stored."""
     rows = connection.execute("SELECT part, key, seal, rows FROM seal WHERE run_id = ?", (run_id,))
-    return {row[0]: Part(*row) for row in rows}
+    return {row[0]: RunPartSeal(*row) for row in rows}
 
 
-def names_sealed(state: str, names: Collection[str]) -> list[str]:
-    """The parts that the seal of a run in this state covers, of those that there are."""
+def sealed_part_names(state: str, names: Collection[str]) -> list[str]:
+    """Return the parts that the seal of a run in this state covers, of those that there are."""
     if state == "done":
         return list(names)
-    ended = () if state in ("queued", "running") else ENDED
-    return [name for name in names if name in SETTLED or name in ended]
+    ended = () if state in ("queued", "running") else END_PARTS
+    return [name for name in names if name in ENTRY_PARTS or name in ended]
 
 
-def seal_run(connection: sqlite3.Connection, sealer: Sealer, run_id: int) -> str:
+def seal_run(connection: sqlite3.Connection, sealer: RecordSealer, run_id: int) -> str:
     """Seal a run as it stands now, in the transaction that brings it there; returns the seal for the audit log.
 
     What its tasks left was sealed when they ended, but where an earlier version began the run.
     """
     state = str(connection.execute("SELECT state FROM run WHERE id = ?", (run_id,)).fetchone()[0])
-    keep(connection, run_id, one_row(connection, sealer, run_id, {**SETTLED, **ENDED}))
+    store_part_seals(connection, run_id, single_row_parts(connection, sealer, run_id, {**ENTRY_PARTS, **END_PARTS}))
     if state == "done":
-        keep(connection, run_id, verdict_parts(connection, sealer, run_id))
-        keep(connection, run_id, found_parts(connection, sealer, run_id, kept(connection, run_id)))
-    parts = {name: part.seal for name, part in kept(connection, run_id).items()}
-    return whole(sealer, run_id, {name: parts[name] for name in names_sealed(state, parts)})
+        store_part_seals(connection, run_id, verdict_part_seals(connection, sealer, run_id))
+        store_part_seals(
+            connection, run_id, result_part_seals(connection, sealer, run_id, stored_part_seals(connection, run_id))
+        )
+    parts = {name: part.seal for name, part in stored_part_seals(connection, run_id).items()}
+    return seal_of_parts(sealer, run_id, {name: parts[name] for name in sealed_part_names(state, parts)})

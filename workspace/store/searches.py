@@ -1,4 +1,4 @@
-"""Searches for a plan that may leave, and the runs that their looks are. What a search found follows from these runs alone."""
+"""Searches for a plan that may be released, and the runs that their looks are. What a search found follows from these runs alone."""
 
 from __future__ import annotations
 
@@ -14,13 +14,21 @@ from ..errors import NotFound
 from .workspace import Workspace
 
 Item = TypeVar("Item")
-LONGEST_PAUSE = 60.0
-"""Seconds between two tasks up to which a search counts as carried out all the while: it prepares looks and asks the gate then."""
+MAX_PAUSE_SECONDS = 60.0
+"""Longest pause between two tasks, in seconds, that counts as work of a search: it prepares looks and applies the gate then."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSearch:
-    """A search: the plan that it began with, how many records releases are made of, and the steps that methods offered for it (``plan.alternatives``)."""
+    """Stored search for a plan.
+
+    id: number
+    project_id: its project
+    recipe_toml: plan that it began with
+    records: number of records that releases are made of
+    offered: steps that methods offered for it (``plan.alternatives``)
+    created: time of its entry
+    """
 
     id: int
     project_id: int
@@ -32,7 +40,13 @@ class StoredSearch:
 
 @dataclass(frozen=True, slots=True)
 class StoredLook:
-    """A look: its run, None where the plan cannot be carried out (``reason``), and which checks of the gate block, None where it was not asked."""
+    """Stored look of a search.
+
+    number: number of the look
+    run_id: its run, None where the plan cannot be carried out
+    blocks: checks of the gate that block, None before the gate was applied
+    reason: why the plan cannot be carried out
+    """
 
     number: int
     run_id: int | None
@@ -44,7 +58,7 @@ def enter_search(
     workspace: Workspace, project: str, recipe_toml: str, records: int, offered: Sequence[Mapping[str, Any]]
 ) -> int:
     """Enter a search in a project, which is made where it is not there; returns its number."""
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         project_id = workspace.ensure_project(project)
         cursor = connection.execute(
             "INSERT INTO search (project_id, recipe, records, besides, created) VALUES (?, ?, ?, ?, ?)",
@@ -56,25 +70,25 @@ def enter_search(
 
 
 def find_search(workspace: Workspace, search_id: int | None) -> StoredSearch:
-    """A search by its number, the newest for None. Raises NotFound."""
+    """Find a search by its number, the newest for None. Raises NotFound."""
     which = "ORDER BY id DESC LIMIT 1" if search_id is None else "WHERE id = ?"
     given = () if search_id is None else (search_id,)
     row = workspace.connection.execute(f"SELECT * FROM search {which}", given).fetchone()
     if row is None:
         raise NotFound("there is no search yet" if search_id is None else f"there is no search {search_id}")
-    offered = _stored(row["besides"], f"search {row['id']}", dict)
+    offered = _parse_stored_list(row["besides"], f"search {row['id']}", dict)
     return StoredSearch(row["id"], row["project_id"], row["recipe"], row["records"], offered, row["created"])
 
 
-def newest_of(workspace: Workspace, project_id: int) -> int | None:
-    """The newest search of a project; None where there was none."""
+def newest_search_id(workspace: Workspace, project_id: int) -> int | None:
+    """Return the newest search of a project; None where there was none."""
     query = "SELECT max(id) FROM search WHERE project_id = ?"
     found = workspace.connection.execute(query, (project_id,)).fetchone()[0]
     return None if found is None else int(found)
 
 
-def looks_of(workspace: Workspace, search_id: int) -> dict[int, StoredLook]:
-    """The looks that were begun, by number. One whose run was deleted is gone: it is begun anew."""
+def stored_looks(workspace: Workspace, search_id: int) -> dict[int, StoredLook]:
+    """Return the looks that were begun, by number. One whose run was deleted is gone: it is begun again."""
     rows = workspace.connection.execute(
         """SELECT number, run_id, blocks, reason FROM look WHERE search_id = ?
            AND (reason <> '' OR run_id IN (SELECT id FROM run)) ORDER BY number""",
@@ -84,7 +98,7 @@ def looks_of(workspace: Workspace, search_id: int) -> dict[int, StoredLook]:
         StoredLook(
             row["number"],
             row["run_id"],
-            None if row["blocks"] is None else _stored(row["blocks"], f"search {search_id}", str),
+            None if row["blocks"] is None else _parse_stored_list(row["blocks"], f"search {search_id}", str),
             row["reason"],
         )
         for row in rows
@@ -93,7 +107,7 @@ def looks_of(workspace: Workspace, search_id: int) -> dict[int, StoredLook]:
 
 
 def seconds_worked(workspace: Workspace, search_id: int, look: int | None = None) -> float:
-    """For how many seconds a search, or one look of it, was carried out, by its tasks that have ended; interruptions do not count."""
+    """Return for how many seconds a search, or one look of it, was carried out, by its tasks that have ended; interruptions do not count."""
     rows = workspace.connection.execute(
         """SELECT started, started + seconds FROM task
            WHERE run_id IN (SELECT run_id FROM look WHERE search_id = ? AND (? IS NULL OR number = ?))
@@ -102,15 +116,15 @@ def seconds_worked(workspace: Workspace, search_id: int, look: int | None = None
     )
     worked, until = 0.0, None
     for begun, ended in rows:
-        if until is not None and begun > until and begun - until <= LONGEST_PAUSE:
+        if until is not None and begun > until and begun - until <= MAX_PAUSE_SECONDS:
             worked += begun - until
         worked += max(0.0, ended - max(begun, until or begun))
         until = max(ended, until or ended)
     return worked
 
 
-def _stored(text: str, what: str, kind: type[Item]) -> tuple[Item, ...]:
-    """The items of a stored list. Raises NotFound where it is none."""
+def _parse_stored_list(text: str, what: str, kind: type[Item]) -> tuple[Item, ...]:
+    """Return the items of a stored list. Raises NotFound where it is none."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -123,15 +137,15 @@ def _stored(text: str, what: str, kind: type[Item]) -> tuple[Item, ...]:
 def store_look(
     connection: sqlite3.Connection, search_id: int, number: int, run_id: int | None, reason: str = ""
 ) -> None:
-    """Keep which run a look is, or why it has none. Called in the transaction that enters the run."""
+    """Store which run a look is, or why it has none. Called in the transaction that enters the run."""
     connection.execute(
         "INSERT OR REPLACE INTO look (search_id, number, run_id, blocks, reason) VALUES (?, ?, ?, NULL, ?)",
         (search_id, number, run_id, reason),
     )
 
 
-def store_blocks(workspace: Workspace, search_id: int, number: int, blocks: Sequence[str]) -> None:
-    """Keep which checks of the gate block the release of a look."""
+def store_blocking_checks(workspace: Workspace, search_id: int, number: int, blocks: Sequence[str]) -> None:
+    """Store which checks of the gate block the release of a look."""
     query = "UPDATE look SET blocks = ? WHERE search_id = ? AND number = ?"
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         connection.execute(query, (json.dumps(list(blocks)), search_id, number))

@@ -1,4 +1,4 @@
-"""A workspace: one directory with a database and a folder of tables, and what is in it."""
+"""Workspace: one directory with a database and a folder of tables, and what is in it."""
 
 from __future__ import annotations
 
@@ -37,32 +37,42 @@ from ..plain_files import check_layout, owner_if_other, sync_to_disk
 from ..policy.policy import read_policy_of_workspace
 from .database import (
     DATABASE,
-    check_stored,
-    connect,
-    is_older,
-    migrate,
-    open_to_look,
+    check_nothing_computed,
+    find_wrong_value,
+    immediate_transaction,
+    is_older_version,
+    migrate_database,
+    open_database,
+    open_read_only,
     set_wal,
-    transaction,
-    wrong_values,
 )
-from .heads import Place, StateDirectory, disagreement, first_seen, keep_outside, places_of
-from .keys import KEY_FILE, NoKey, fingerprint, key_of, new_key, read_key, sealing_key, sealing_key_outside, write_key
-from .records import check_texts, check_whole, record
-from .seals import Sealer
+from .heads import HeadsFolder, HeadStore, head_disagreement, head_stores_of, store_head_outside, store_unknown_head
+from .keys import (
+    KEY_FILE,
+    NoKey,
+    compute_fingerprint,
+    generate_key,
+    key_of_workspace,
+    read_key,
+    read_sealing_key,
+    sealing_key,
+    write_key,
+)
+from .records import check_integers, check_texts, raise_damaged_record
+from .seals import RecordSealer
 
 if TYPE_CHECKING:
     from sfumato.engine.data.microdata import Microdata
 
-    from .tables import Tables
+    from .tables import TableStore
 
-_CHECKED: dict[Path, tuple[tuple[int, ...], ...]] = {}
-"""By workspace: its database files as they were when this process last looked at all values."""
+_CHECKED_DATABASES: dict[Path, tuple[tuple[int, ...], ...]] = {}
+"""State of the database files of each workspace when this process last checked all values."""
 
 
 @dataclass(frozen=True, slots=True)
-class Dataset:
-    """A stored table: where it came from and what it is."""
+class StoredDataset:
+    """Stored table: where it came from and what it is."""
 
     id: int
     project_id: int
@@ -77,7 +87,7 @@ class Dataset:
 
 
 class Workspace:
-    """An open workspace, closed by ``with``. One per thread, since SQLite connections stay in theirs.
+    """Open workspace, closed by ``with``. One per thread, since SQLite connections stay in theirs.
 
     Opens in under a millisecond and loads no numerical library before a table is read.
     """
@@ -95,30 +105,30 @@ class Workspace:
 
     @classmethod
     def create(cls, directory: Path, key: bytes | None = None) -> Workspace:
-        """Make a workspace with this key, or one of its own, or open the one that is there.
+        """Create a workspace with this key, or one of its own, or open the one that is there.
 
         Raises NotAWorkspace on a directory with other things in it, and NoKey where the one that is there has another
         key. Where its key is missing, this one is put back.
         """
         if (directory / DATABASE).exists():
-            return cls._with_key(directory, key)
+            return cls._open_with_key(directory, key)
         if directory.exists() and not directory.is_dir():
             raise NotAWorkspace(f"{directory} is a file; name a new or empty directory")
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with _alone_in(directory):
+            with _directory_lock(directory):
                 if not (directory / DATABASE).exists():
                     _make_database(directory, key)
         except (OSError, sqlite3.OperationalError) as error:
             raise NotAWorkspace(f"{directory} cannot be made a workspace: {error}") from None
-        return cls._with_key(directory, key)
+        return cls._open_with_key(directory, key)
 
     @classmethod
-    def _with_key(cls, directory: Path, key: bytes | None) -> Workspace:
+    def _open_with_key(cls, directory: Path, key: bytes | None) -> Workspace:
         workspace = cls.open(directory, key=key)
         try:
             if key is not None:
-                workspace._agree(key)
+                workspace._check_key(key)
         except BaseException:
             workspace.close()
             raise
@@ -130,10 +140,9 @@ class Workspace:
     ) -> Workspace:
         """Open a workspace, brought up to this version, to write or only to look at it.
 
-        ``unchecked`` opens one whose history is broken too, for what shows or mends that. ``key`` is that of a workspace
+        ``unchecked`` opens one whose history is broken too, for what shows or repairs that. ``read_workspace_key`` is that of a workspace
         of a version without seals, where its file is missing. Raises NotAWorkspace, StrangeFile, and BrokenHistory where the
         audit log has no seals, or is not the one that is recorded outside the workspace.
-
         Another user's can only be looked at: all that writes raises NotYours.
         """
         if not (directory / DATABASE).is_file():
@@ -142,8 +151,8 @@ class Workspace:
         try:
             check_layout(directory)
             workspace.owner = owner_if_other(directory, DATABASE)
-            check_stored(workspace.connection)
-            workspace._bring_up(key, unchecked=unchecked)
+            check_nothing_computed(workspace.connection)
+            workspace._migrate_and_check(key, unchecked=unchecked)
             if read_only or workspace.owner:
                 workspace.connection.execute("PRAGMA query_only = ON")
         except sqlite3.DatabaseError as error:
@@ -160,45 +169,45 @@ class Workspace:
             raise
         return workspace
 
-    def _bring_up(self, key: bytes | None, *, unchecked: bool) -> None:
+    def _migrate_and_check(self, key: bytes | None, *, unchecked: bool) -> None:
         """Migrate the database once its history is known to be the one recorded outside, and check that it has seals."""
         if self.owner:
-            migrate(self.connection, look=True)
+            migrate_database(self.connection, look=True)
             self._check_values()
             return
-        older = is_older(self.connection)
+        older = is_older_version(self.connection)
         wrong = self.history_problem()
         if wrong and (older or not unchecked):
             raise BrokenHistory(wrong)
-        migrate(self.connection, begin_seals=partial(self._begin_seals, key))
+        migrate_database(self.connection, begin_seals=partial(self._begin_seals_once, key))
         self._check_values()
-        wrong = wrong or self._lost_seals()
+        wrong = wrong or self._lost_seals_message()
         if wrong and not unchecked:
             raise BrokenHistory(wrong)
         if older:
             write_head_file(self.directory, read_head(self.connection))
         if not wrong:
-            first_seen(self.directory, self.connection, read_head(self.connection), self.places())
+            store_unknown_head(self.directory, self.connection, read_head(self.connection), self.head_stores())
 
     def history_problem(self) -> str:
-        """Why the audit log is not the one that is recorded outside the workspace, in words; empty where it is.
+        """Explain why the audit log is not the one that is recorded outside the workspace; empty where it is.
 
         Raises BrokenHistory where a place that the policy names cannot be read.
         """
-        return disagreement(self.directory, self.connection, self.places())
+        return head_disagreement(self.directory, self.connection, self.head_stores())
 
     def _check_values(self) -> None:
-        """Look at the types of all stored values, once for each state of the database. Raises DamagedRecord."""
+        """Check the types of all stored values, once for each state of the database. Raises DamagedRecord."""
         files = (self.directory / DATABASE, self.directory / f"{DATABASE}-wal")
         found = [path.stat() for path in files if path.exists()]
         stamp = tuple((one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns) for one in found if one.st_size)
-        if _CHECKED.get(self.directory) == stamp:
+        if _CHECKED_DATABASES.get(self.directory) == stamp:
             return
-        if place := wrong_values(self.connection):
+        if place := find_wrong_value(self.connection):
             raise DamagedRecord(place)
-        _CHECKED[self.directory] = stamp
+        _CHECKED_DATABASES[self.directory] = stamp
 
-    def _lost_seals(self) -> str:
+    def _lost_seals_message(self) -> str:
         row = self.connection.execute(
             "SELECT fingerprint, EXISTS (SELECT 1 FROM audit_seal) FROM workspace_key"
         ).fetchone()
@@ -210,77 +219,79 @@ class Workspace:
             f"sfumato adopt {self.directory} NEW-DIRECTORY"
         )
 
-    def places(self) -> list[Place]:
-        """Where the head of the audit log is kept outside. A policy that cannot be read names none; whoever writes hears of it."""
+    def head_stores(self) -> list[HeadStore]:
+        """Return where the head of the audit log is kept outside. A policy that cannot be read names none; whoever writes hears of it."""
         try:
-            return places_of(self.directory)
+            return head_stores_of(self.directory)
         except (EngineError, StrangeFile):
-            return [StateDirectory()]
+            return [HeadsFolder()]
 
     @property
-    def key_fingerprint(self) -> str:
-        """The fingerprint of the workspace's key, as the database has it. Raises DamagedRecord."""
+    def stored_fingerprint(self) -> str:
+        """Return the fingerprint of the workspace's key, as the database has it. Raises DamagedRecord."""
         row = self.connection.execute("SELECT fingerprint FROM workspace_key").fetchone()
         if row is None or not isinstance(row[0], str):
             raise DamagedRecord("the fingerprint of the key")
         return row[0]
 
-    def key(self) -> bytes:
-        """The workspace's key; empty for a public one. Raises NoKey, since without it nothing may be computed."""
-        return key_of(self.directory, self.key_fingerprint)
+    def read_workspace_key(self) -> bytes:
+        """Read the workspace's key; empty for a public one. Raises NoKey, since without it nothing may be computed."""
+        return key_of_workspace(self.directory, self.stored_fingerprint)
 
     @cached_property
-    def sealer(self) -> Sealer:
-        """What seals here: the key that the policy names, else one that follows from the workspace's own. Raises NoKey, BadInput."""
-        return self.sealers()[0]
+    def sealer(self) -> RecordSealer:
+        """Return the current sealer: of the key that the policy names, else of one that follows from the workspace's own. Raises NoKey,
+        BadInput.
+        """
+        return self.all_sealers()[0]
 
-    def sealers(self) -> list[Sealer]:
-        """The one that seals now, and before it the one by the workspace's own key. Raises NoKey and BadInput."""
+    def all_sealers(self) -> list[RecordSealer]:
+        """Return the current sealer, and after it the one by the workspace's own key. Raises NoKey and BadInput."""
         named = read_policy_of_workspace(self.directory).seal_key
-        keys = [sealing_key_outside(self.directory, named)] if named else []
+        keys = [read_sealing_key(self.directory, named)] if named else []
         try:
-            keys.append(sealing_key(self.key()))
+            keys.append(sealing_key(self.read_workspace_key()))
         except NoKey:
             if not keys:
                 raise
-        return [Sealer(key, fingerprint(key)) for key in keys]
+        return [RecordSealer(key, compute_fingerprint(key)) for key in keys]
 
-    def _begin_seals(self, given: bytes | None, connection: sqlite3.Connection) -> None:
-        """Seal from here on, in the migration of a version without seals. Raises BrokenHistory where there were seals, and NoKey."""
+    def _begin_seals_once(self, given: bytes | None, connection: sqlite3.Connection) -> None:
+        """Begin seals, in the migration of a version without seals. Raises BrokenHistory where there were seals, and NoKey."""
         if has_sealing_rows(audit_rows(connection)):
             raise BrokenHistory(
                 f"the audit log of {self.directory} was sealed already, and its seals are gone: it was changed by other means. "
                 "Restore a backup"
             )
-        path, found = self.directory / KEY_FILE, self.key_fingerprint
-        if found and given is not None and fingerprint(given) == found and not os.path.lexists(path):
+        path, found = self.directory / KEY_FILE, self.stored_fingerprint
+        if found and given is not None and compute_fingerprint(given) == found and not os.path.lexists(path):
             write_key(path, given)
         begin_seals(connection, self.directory, found)
 
-    def _agree(self, key: bytes) -> None:
-        """Raises NoKey where the workspace has another key than this; where its file is missing, puts it back."""
-        if (found := self.key_fingerprint) != fingerprint(key):
+    def _check_key(self, key: bytes) -> None:
+        """Raise NoKey where the workspace has another key than this; where its file is missing, put it back."""
+        if (found := self.stored_fingerprint) != compute_fingerprint(key):
             raise NoKey(
-                f"{self.directory} has another key (fingerprint {found}) than --key (fingerprint {fingerprint(key)}); "
+                f"{self.directory} has another key (fingerprint {found}) than --key (fingerprint {compute_fingerprint(key)}); "
                 "leave --key out, or make another workspace"
             )
         if os.path.lexists(self.directory / KEY_FILE):
-            self.key()
+            self.read_workspace_key()
             return
         write_key(self.directory / KEY_FILE, key)
-        with self.writing() as connection:
+        with self.write_transaction() as connection:
             append_act(connection, AuditAct.KEY_RESTORED, "workspace", fingerprint=found)
 
     @cached_property
-    def tables(self) -> Tables:
-        from .tables import Tables
+    def tables(self) -> TableStore:
+        from .tables import TableStore
 
-        return Tables(self.directory / "tables", self.owner)
+        return TableStore(self.directory / "tables", self.owner)
 
     @cached_property
     def connection(self) -> sqlite3.Connection:
-        """The connection of the thread that opened the workspace."""
-        return open_to_look(self.directory / DATABASE) if self.owner else connect(self.directory / DATABASE)
+        """Return the connection of the thread that opened the workspace."""
+        return open_read_only(self.directory / DATABASE) if self.owner else open_database(self.directory / DATABASE)
 
     def close(self) -> None:
         """Close the connection; the workspace may be used again."""
@@ -289,33 +300,34 @@ class Workspace:
             del self.__dict__["connection"]
 
     @contextmanager
-    def writing(self, *, accept_rollback: bool = False) -> Iterator[sqlite3.Connection]:
-        """A write transaction: NotYours in another user's workspace; NoKey where the audit log cannot be sealed that it adds to.
+    def write_transaction(self, *, accept_rollback: bool = False) -> Iterator[sqlite3.Connection]:
+        """Run the block in a write transaction: NotYours in another user's workspace; NoKey where the audit log cannot be sealed that it
+            adds to.
 
         The head of that log is written beside the database, and kept outside the workspace. Raises BrokenHistory where the log
         is not the one recorded there; ``accept_rollback`` records it in place of that one. That a run was stopped is entered
         without a key, too.
         """
         self.check_own()
-        with transaction(self.connection) as connection:
+        with immediate_transaction(self.connection) as connection:
             before = read_head(connection)
             yield connection
             head = read_head(connection)
             if head != before:
-                self._seal(connection, before)
-                places = places_of(self.directory)
-                if not accept_rollback and (wrong := disagreement(self.directory, connection, places)):
+                self._seal_new_rows(connection, before)
+                places = head_stores_of(self.directory)
+                if not accept_rollback and (wrong := head_disagreement(self.directory, connection, places)):
                     raise BrokenHistory(wrong)
                 for place in places:
                     with contextlib.suppress(OSError):
-                        place.check()
+                        place.check_can_store()
         if head != before:
             write_head_file(self.directory, head)
-            keep_outside(self.directory, connection, head, places, replace=accept_rollback)
+            store_head_outside(self.directory, connection, head, places, replace=accept_rollback)
 
-    def _seal(self, connection: sqlite3.Connection, before: AuditHead) -> None:
+    def _seal_new_rows(self, connection: sqlite3.Connection, before: AuditHead) -> None:
         try:
-            sealers = self.sealers()
+            sealers = self.all_sealers()
         except NoKey:
             if has_only_stops_after(connection, before.number):
                 return
@@ -324,22 +336,22 @@ class Workspace:
         seal_rows_after(connection, before.number, sealers[0].key, sealers[0].name)
 
     def check_own(self) -> None:
-        """Raises NotYours where the workspace is another user's."""
+        """Raise NotYours where the workspace is another user's."""
         if self.owner:
             raise NotYours(self.directory, self.owner)
 
     @property
     def data_version(self) -> int:
-        """A number that changes when another connection has written: cheap to poll."""
+        """Return a number that changes when another connection has written: cheap to poll."""
         return int(self.connection.execute("PRAGMA data_version").fetchone()[0])
 
     def ensure_project(self, name: str) -> int:
-        """The number of the project with this name, made if need be. Call inside a transaction."""
+        """Return the number of the project with this name, made if need be. Call inside a transaction."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         made = self.connection.execute("INSERT OR IGNORE INTO project (name, created) VALUES (?, ?)", (name, now))
         project_id = int(self.connection.execute("SELECT id FROM project WHERE name = ?", (name,)).fetchone()[0])
         if made.rowcount:
-            seal = self.sealer.record("project", (project_id, name, now))
+            seal = self.sealer.seal_record("project", (project_id, name, now))
             append_act(self.connection, AuditAct.PROJECT_MADE, f"project {project_id}", seal=seal)
         return project_id
 
@@ -348,7 +360,7 @@ class Workspace:
     ) -> int:
         """Store a table in a project; the same table from the same file is stored once. Call inside a transaction.
 
-        ``table_sha256`` says that the table has been written already: a large one is, before the transaction begins.
+        ``table_sha256`` tells that the table has been written already: a large one is, before the transaction begins.
         """
         table_sha256 = table_sha256 or self.tables.write_microdata(data)
         schema = schema_to_json(data.schema)
@@ -376,106 +388,106 @@ class Workspace:
             source_sha256=source_sha256,
             table_sha256=table_sha256,
             records=len(data),
-            seal=self.sealer.record("dataset", (dataset_id, *key, len(data), data.dropped, now)),
+            seal=self.sealer.seal_record("dataset", (dataset_id, *key, len(data), data.dropped, now)),
         )
         return dataset_id
 
-    def datasets(self, project_id: int) -> list[Dataset]:
-        """The datasets of a project, newest first."""
+    def list_datasets(self, project_id: int) -> list[StoredDataset]:
+        """List the datasets of a project, newest first."""
         rows = self.connection.execute("SELECT * FROM dataset WHERE project_id = ? ORDER BY id DESC", (project_id,))
-        return [_dataset(row) for row in rows]
+        return [_dataset_from_row(row) for row in rows]
 
-    def dataset(self, dataset_id: int) -> Dataset:
-        """One dataset. Raises NotFound."""
+    def find_dataset(self, dataset_id: int) -> StoredDataset:
+        """Return one dataset. Raises NotFound."""
         row = self.connection.execute("SELECT * FROM dataset WHERE id = ?", (dataset_id,)).fetchone()
         if row is None:
             raise NotFound(f"there is no dataset {dataset_id}")
-        return _dataset(row)
+        return _dataset_from_row(row)
 
-    def read(
-        self, dataset: Dataset, names: Sequence[str] | None = None, rows: Sequence[int] | None = None
+    def read_stored_dataset(
+        self, dataset: StoredDataset, names: Sequence[str] | None = None, rows: Sequence[int] | None = None
     ) -> Microdata:
-        """The records of a dataset, or some of its variables or ``rows``, from 0."""
+        """Read the records of a dataset, or some of its variables or ``rows``, from 0."""
         schema = dataset.schema if names is None else dataset.schema.select_variables(names)
         return self.tables.read_microdata(dataset.table_sha256, schema, dataset.origin, rows)
 
 
-def begin_seals(connection: sqlite3.Connection, directory: Path, found: str = "") -> None:
-    """Begin the seals of a workspace that has runs without them, and make its key where none was ``found``. Raises NoKey."""
+def begin_seals(connection: sqlite3.Connection, directory: Path, fingerprint_found: str = "") -> None:
+    """Begin the seals of a workspace that has runs without them, and make its key where there is no ``fingerprint_found``. Raises NoKey."""
     runs = int(connection.execute("SELECT coalesce(max(id), 0) FROM run").fetchone()[0])
     before = read_head(connection)
-    if found:
+    if fingerprint_found:
         append_act(connection, AuditAct.SEALS_BEGUN, "workspace", **{RUNS_BEFORE_DETAIL: runs})
     else:
-        made = _key_in(directory, None)
+        made = _ensure_key_file(directory, None)
         connection.execute("UPDATE workspace_key SET fingerprint = ?", (made,))
         append_act(connection, AuditAct.KEY_MADE, "workspace", fingerprint=made, **{RUNS_BEFORE_DETAIL: runs})
-    key = sealing_key(key_of(directory, found or made))
+    key = sealing_key(key_of_workspace(directory, fingerprint_found or made))
     if named := read_policy_of_workspace(directory).seal_key:
-        key = sealing_key_outside(directory, named)
-    seal_rows_after(connection, before.number, key, fingerprint(key))
+        key = read_sealing_key(directory, named)
+    seal_rows_after(connection, before.number, key, compute_fingerprint(key))
 
 
-def key_beforehand(directory: Path, given: bytes | None = None) -> bytes:
-    """The key of the workspace in a directory, or that it would be made with: the one ``given``, else a new one.
+def future_workspace_key(directory: Path, given: bytes | None = None) -> bytes:
+    """Return the key of the workspace in a directory, or the one that it would be made with: the one ``given``, else a new one.
 
     Raises NoKey, also where the workspace has another key than the one given.
     """
     if (directory / DATABASE).exists():
         with Workspace.create(directory, given) as workspace:
-            return workspace.key()
+            return workspace.read_workspace_key()
     if os.path.lexists(directory / KEY_FILE):
-        return _lying_in(directory, given)
-    return new_key() if given is None else given
+        return _read_key_in(directory, given)
+    return generate_key() if given is None else given
 
 
 def export_key(workspace: Workspace, path: Path) -> str:
     """Copy the key into a new file, and enter that in the audit log; returns its fingerprint. Raises NoKey."""
-    key = workspace.key()
-    with workspace.writing() as connection:
-        append_act(connection, AuditAct.KEY_EXPORTED, "workspace", fingerprint=fingerprint(key))
+    key = workspace.read_workspace_key()
+    with workspace.write_transaction() as connection:
+        append_act(connection, AuditAct.KEY_EXPORTED, "workspace", fingerprint=compute_fingerprint(key))
         write_key(path, key)
-    return fingerprint(key)
+    return compute_fingerprint(key)
 
 
-def check_own(directory: Path) -> None:
-    """Raises NotYours where the workspace in a directory is another user's."""
+def check_workspace_owner(directory: Path) -> None:
+    """Raise NotYours where the workspace in a directory is another user's."""
     with contextlib.suppress(OSError):
         if owner := owner_if_other(directory, DATABASE):
             raise NotYours(directory, owner)
 
 
-def _is_strange(path: Path) -> bool:
+def _is_foreign_file(path: Path) -> bool:
     return path.name != KEY_FILE and not path.name.startswith((DATABASE, HEAD_FILE))
 
 
-def _key_in(directory: Path, key: bytes | None) -> str:
-    """The fingerprint of the key in a directory: the one that lies there, else this, else a new one."""
+def _ensure_key_file(directory: Path, key: bytes | None) -> str:
+    """Return the fingerprint of the key in a directory: the one that lies there, else this, else a new one."""
     path = directory / KEY_FILE
     if not os.path.lexists(path):
-        write_key(path, new_key() if key is None else key)
-    return fingerprint(_lying_in(directory, key))
+        write_key(path, generate_key() if key is None else key)
+    return compute_fingerprint(_read_key_in(directory, key))
 
 
-def _lying_in(directory: Path, given: bytes | None) -> bytes:
-    """The key that lies in a directory. Raises NoKey where another is given."""
+def _read_key_in(directory: Path, given: bytes | None) -> bytes:
+    """Return the key that lies in a directory. Raises NoKey where another is given."""
     key = read_key(directory / KEY_FILE)
     if given not in (None, key):
         raise NoKey(f"another key lies in {directory} than --key; move it away, or leave --key out")
     return key
 
 
-@record("a dataset")
-def _dataset(row: sqlite3.Row) -> Dataset:
-    dataset = Dataset(**{**dict(row), "schema": schema_from_json(row["schema"])})
+@raise_damaged_record("a dataset")
+def _dataset_from_row(row: sqlite3.Row) -> StoredDataset:
+    dataset = StoredDataset(**{**dict(row), "schema": schema_from_json(row["schema"])})
     check_texts(dataset.name, dataset.origin, dataset.source_sha256, dataset.table_sha256, dataset.created)
-    check_whole(dataset.id, dataset.project_id, dataset.records, dataset.dropped)
+    check_integers(dataset.id, dataset.project_id, dataset.records, dataset.dropped)
     return dataset
 
 
 @contextlib.contextmanager
-def _alone_in(directory: Path) -> Iterator[None]:
-    """No other process is in here with the same directory."""
+def _directory_lock(directory: Path) -> Iterator[None]:
+    """Hold a lock on the directory, so that no other process is in the block for the same one."""
     handle = os.open(directory, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -485,36 +497,36 @@ def _alone_in(directory: Path) -> Iterator[None]:
 
 
 def _make_database(directory: Path, key: bytes | None) -> None:
-    """Made aside and renamed when it is whole, so that nobody opens half a database."""
-    if any(map(_is_strange, directory.iterdir())):
+    """Make the database aside and rename it when it is whole, so that nobody opens half a database."""
+    if any(map(_is_foreign_file, directory.iterdir())):
         raise NotAWorkspace(f"{directory} has other things in it; name a new or empty directory")
     directory.chmod(0o700)
     aside = directory / f"{DATABASE}.making"
     aside.unlink(missing_ok=True)
     os.close(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    with contextlib.closing(connect(aside)) as connection:
+    with contextlib.closing(open_database(aside)) as connection:
         set_wal(connection)
         connection.execute("PRAGMA synchronous = OFF")  # it reaches the disk once, before it gets its name
-        migrate(connection)
-        made = _key_in(directory, key)
+        migrate_database(connection)
+        made = _ensure_key_file(directory, key)
         own = sealing_key(read_key(directory / KEY_FILE))
-        with transaction(connection):
+        with immediate_transaction(connection):
             connection.execute("UPDATE workspace_key SET fingerprint = ?", (made,))
-            seal_rows_after(connection, 0, own, fingerprint(own))
+            seal_rows_after(connection, 0, own, compute_fingerprint(own))
         head = read_head(connection)
         write_head_file(directory, head)
-        keep_outside(directory, connection, head, [StateDirectory()], replace=True)
+        store_head_outside(directory, connection, head, [HeadsFolder()], replace=True)
     sync_to_disk(aside)
     aside.replace(directory / DATABASE)
     sync_to_disk(directory)
 
 
 def schema_to_json(schema: Schema) -> str:
-    """The schema as the database keeps it."""
+    """Return the schema as the database keeps it."""
     return json.dumps({variable.name: variable.to_table() for variable in schema})
 
 
 def schema_from_json(text: str) -> Schema:
-    """The schema that ``schema_to_json`` wrote."""
+    """Return the schema that ``schema_to_json`` wrote."""
     tables = json.loads(text)
     return Schema(tuple(Variable.from_table(name, table, f"variables.{name}") for name, table in tables.items()))

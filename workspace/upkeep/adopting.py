@@ -13,8 +13,8 @@ from pathlib import Path
 from ..audit import AuditAct, append_act, read_head, verify_audit_log, write_head_file
 from ..errors import BrokenHistory, DamagedTable, NotAWorkspace
 from ..plain_files import ensure_directory, is_hash, read_plain
-from ..store.database import DATABASE, connect, set_wal, transaction
-from ..store.heads import StateDirectory, keep_outside
+from ..store.database import DATABASE, immediate_transaction, open_database, set_wal
+from ..store.heads import HeadsFolder, store_head_outside
 from ..store.workspace import Workspace, begin_seals
 from .maintenance import named_table_hashes
 
@@ -56,11 +56,11 @@ def adopt_workspace(directory: Path, target: Path) -> AdoptionResult:
             tables = _copy_tables(workspace, target)
             aside = target / f"{DATABASE}.making"
             os.close(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            with contextlib.closing(connect(aside)) as copy:
+            with contextlib.closing(open_database(aside)) as copy:
                 workspace.connection.backup(copy)
                 set_wal(copy)
                 runs, stopped = _change_ownership(copy, target, workspace.owner)
-                keep_outside(target, copy, read_head(copy), [StateDirectory()], replace=True)
+                store_head_outside(target, copy, read_head(copy), [HeadsFolder()], replace=True)
             aside.replace(target / DATABASE)
         except BaseException:
             shutil.rmtree(target, ignore_errors=True)
@@ -90,17 +90,17 @@ def _copy_tables(workspace: Workspace, target: Path) -> int:
         raise DamagedTable("the database names a table by something else than the SHA-256 of its bytes; not adopted")
     directory = ensure_directory(target, "tables")
     for sha256 in known:
-        workspace.tables.verify(sha256)
+        workspace.tables.verify_table(sha256)
         path = directory / f"{sha256}.parquet"
         with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
-            file.write(read_plain(workspace.tables.path(sha256)))
+            file.write(read_plain(workspace.tables.path_of(sha256)))
             file.flush()
             os.fsync(file.fileno())
     return len(known)
 
 
 def _change_ownership(copy: sqlite3.Connection, target: Path, owner: str) -> tuple[int, int]:
-    with transaction(copy):
+    with immediate_transaction(copy):
         now = time.time()
         copy.execute("UPDATE task SET state = 'waiting', worker = NULL, lease_until = NULL WHERE state = 'running'")
         stopped = copy.execute(

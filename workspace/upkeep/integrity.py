@@ -34,27 +34,27 @@ from ..audit import (
 from ..errors import DamagedRecord, WorkspaceError
 from ..policy.policy import read_policy_of_workspace
 from ..store import run_names, tombstones
-from ..store.database import MIGRATIONS, migrate, wrong_values
+from ..store.database import MIGRATIONS, find_wrong_value, migrate_database
 from ..store.keys import NoKey
-from ..store.records import stored_table
-from ..store.runs import Run, find_run, installed_version, list_runs
+from ..store.records import parse_json_table
+from ..store.runs import StoredRun, find_run, installed_version, list_runs
 from ..store.seals import (
-    ENDED,
-    LEFT,
-    ROW_BYTES,
-    SETTLED,
-    Part,
-    Sealer,
-    beside,
-    found_parts,
-    kept,
-    names_sealed,
-    one_row,
-    verdict_parts,
-    whole,
+    END_PARTS,
+    ENTRY_PARTS,
+    ROW_SEAL_BYTES,
+    TASK_PART_PREFIXES,
+    RecordSealer,
+    RunPartSeal,
+    companion_part_name,
+    result_part_seals,
+    seal_of_parts,
+    sealed_part_names,
+    single_row_parts,
+    stored_part_seals,
+    verdict_part_seals,
 )
 from ..store.workspace import Workspace
-from ..views.results import numbered_rows, result_rows, verdicts_of
+from ..views.results import read_result_rows, read_rows_by_id, read_verdicts
 
 MOST_NAMED = 5
 _STATES_AFTER_ACT = {
@@ -131,7 +131,7 @@ class VerifiedAuditLog:
 
     def __init__(self, workspace: Workspace, noted: ExternalHeads) -> None:
         self.workspace = workspace
-        self.keys = {sealer.name: sealer for sealer in workspace.sealers()}
+        self.keys = {sealer.name: sealer for sealer in workspace.all_sealers()}
         self.rows = audit_rows(workspace.connection)
         off = chain_problem(self.rows, read_head(workspace.connection), noted.heads)
         self.seals = read_row_seals(workspace.connection)
@@ -160,12 +160,14 @@ class VerifiedAuditLog:
         own = ((row, row.subject.rpartition(" ")[2]) for row in self.rows if row.act == act.value)
         return {int(number): row for row, number in own if number.isdecimal()}
 
-    def sealer_of_row(self, row: AuditRow) -> Sealer | None:
+    def sealer_of_row(self, row: AuditRow) -> RecordSealer | None:
         """Return the key that seals a row; None where it has no seal."""
         return self.keys.get(self.seals.get(row.number, ("", ""))[0])
 
 
-def check_run_seal(workspace: Workspace, run: Run, chain: VerifiedAuditLog, *, quick: bool = False) -> RunSealState:
+def check_run_seal(
+    workspace: Workspace, run: StoredRun, chain: VerifiedAuditLog, *, quick: bool = False
+) -> RunSealState:
     """Compare a run with its seal; a ``quick`` check leaves out the results of single tasks. Raises BadInput for a policy."""
     row = chain.last_state_rows.get(f"run {run.id}")
     details = {} if row is None else row.details_table
@@ -258,18 +260,18 @@ def check_all_runs_quickly(workspace: Workspace) -> tuple[str, str]:
 
 
 def _mismatched_parts(
-    workspace: Workspace, chain: VerifiedAuditLog, run: Run, sealer: Sealer, seal: str, *, quick: bool
+    workspace: Workspace, chain: VerifiedAuditLog, run: StoredRun, sealer: RecordSealer, seal: str, *, quick: bool
 ) -> Iterator[str]:
-    there = kept(workspace.connection, run.id)
+    there = stored_part_seals(workspace.connection, run.id)
     now = _seal_parts_now(
         workspace, run.id, quick, [chain.keys[name] for name in {p.key for p in there.values()} if name in chain.keys]
     )
-    deleted = {beside(number) for number in chain.rows_of_act(AuditAct.RUN_DELETED)}
-    named = names_sealed(run.state, there)
+    deleted = {companion_part_name(number) for number in chain.rows_of_act(AuditAct.RUN_DELETED)}
+    named = sealed_part_names(run.state, there)
     wrong = False
     for name in [*there, *(name for name in now if name not in there)]:
         part, found = there.get(name), now.get(name, {})
-        if (name in ENDED and name not in named) or (quick and name.startswith(LEFT)):
+        if (name in END_PARTS and name not in named) or (quick and name.startswith(TASK_PART_PREFIXES)):
             continue
         if run.state != "done" and (name.startswith("verdict ") or name.endswith(" beside it")):
             continue
@@ -282,7 +284,7 @@ def _mismatched_parts(
     if not there:
         yield "its seals are gone"
         return
-    whole_now = whole(sealer, run.id, {name: there[name].seal for name in named})
+    whole_now = seal_of_parts(sealer, run.id, {name: there[name].seal for name in named})
     if not wrong and not hmac.compare_digest(whole_now.encode(), seal.encode()):
         yield "its parts are not those that were sealed together"
     if orphaned := workspace.connection.execute(_ORPHANED, (run.id,)).fetchone():
@@ -290,23 +292,25 @@ def _mismatched_parts(
 
 
 def _seal_parts_now(
-    workspace: Workspace, run_id: int, quick: bool, sealers: Sequence[Sealer]
-) -> dict[str, dict[str, Part]]:
+    workspace: Workspace, run_id: int, quick: bool, sealers: Sequence[RecordSealer]
+) -> dict[str, dict[str, RunPartSeal]]:
     """Return every part of a run as it is now, its seal by each key; a ``quick`` check leaves out what single tasks left."""
-    found: dict[str, dict[str, Part]] = {}
+    found: dict[str, dict[str, RunPartSeal]] = {}
     for sealer in sealers:
         connection = workspace.connection
         for parts in (
-            one_row(connection, sealer, run_id, {**SETTLED, **ENDED}),
-            () if quick else found_parts(connection, sealer, run_id),
-            verdict_parts(connection, sealer, run_id),
+            single_row_parts(connection, sealer, run_id, {**ENTRY_PARTS, **END_PARTS}),
+            () if quick else result_part_seals(connection, sealer, run_id),
+            verdict_part_seals(connection, sealer, run_id),
         ):
             for part in parts:
                 found.setdefault(part.name, {})[sealer.name] = part
     return found
 
 
-def _name_mismatch(workspace: Workspace, run_id: int, name: str, part: Part | None, now: Part | None) -> Iterator[str]:
+def _name_mismatch(
+    workspace: Workspace, run_id: int, name: str, part: RunPartSeal | None, now: RunPartSeal | None
+) -> Iterator[str]:
     if now is None:
         yield f"{name} is missing"
     elif part is None:
@@ -316,7 +320,7 @@ def _name_mismatch(workspace: Workspace, run_id: int, name: str, part: Part | No
             workspace, run_id, name.removeprefix("rows of "), part.rows or b"", now.rows or b""
         )
     elif name.startswith("verdict "):
-        verdicts = verdicts_of(workspace, run_id)
+        verdicts = read_verdicts(workspace, run_id)
         at = int(name.removeprefix("verdict "))
         yield f"verdict {at + 1}" + (f" ({verdicts[at].value})" if at < len(verdicts) else "")
     else:
@@ -329,7 +333,7 @@ def _name_changed_rows(workspace: Workspace, run_id: int, key: str, before: byte
     old, new = _split_row_seals(before), _split_row_seals(now)
     known = set(old)
     strange = [number for number, seal in zip(numbers, new, strict=False) if seal not in known]
-    for row in numbered_rows(workspace, strange[: MOST_NAMED + 1]):
+    for row in read_rows_by_id(workspace, strange[: MOST_NAMED + 1]):
         of = f" of {row.target}" if row.target else ""
         dataset = f", dataset {row.draw}" if row.draw is not None else f", {row.dataset}"
         yield f"row {row.key}{of}{dataset} ({key})"
@@ -340,10 +344,10 @@ def _name_changed_rows(workspace: Workspace, run_id: int, key: str, before: byte
 
 
 def _split_row_seals(seals: bytes) -> list[bytes]:
-    return [seals[at : at + ROW_BYTES] for at in range(0, len(seals), ROW_BYTES)]
+    return [seals[at : at + ROW_SEAL_BYTES] for at in range(0, len(seals), ROW_SEAL_BYTES)]
 
 
-def _inconsistent_verdicts(workspace: Workspace, run: Run) -> Iterator[str]:
+def _inconsistent_verdicts(workspace: Workspace, run: StoredRun) -> Iterator[str]:
     """Yield the verdicts that do not follow from the rows; they are judged again only by the version that gave them."""
     if run.versions.get("sfumato") != installed_version("sfumato"):
         return
@@ -351,7 +355,7 @@ def _inconsistent_verdicts(workspace: Workspace, run: Run) -> Iterator[str]:
         thresholds = run.recipe.thresholds
     except EngineError:
         return  # a method of another package is gone: its settings cannot be read
-    stored, now = verdicts_of(workspace, run.id), judge_thresholds(thresholds, result_rows(workspace, run.id))
+    stored, now = read_verdicts(workspace, run.id), judge_thresholds(thresholds, read_result_rows(workspace, run.id))
     older = _verdicts_by_value(workspace, run.id)
     if len(stored) != len(now):
         yield f"{len(stored)} verdicts, where its rows give {len(now)}"
@@ -365,7 +369,7 @@ def _verdicts_by_value(workspace: Workspace, run_id: int) -> set[int]:
     """Return the verdicts, from 1, of a version that compared values alone with limits: its words are no longer written."""
     query = "SELECT position, verdict FROM verdict WHERE run_id = ?"
     rows = workspace.connection.execute(query, (run_id,))
-    return {int(position) + 1 for position, text in rows if stored_table(text).get("outcome") in OLDER}
+    return {int(position) + 1 for position, text in rows if parse_json_table(text).get("outcome") in OLDER}
 
 
 def _judge_by_value(stored: Verdict, now: Verdict) -> Verdict:
@@ -435,8 +439,8 @@ def _verify_snapshot(workspace: Workspace, noted: ExternalHeads) -> IntegrityRep
     wrong += [f"run {number} is gone, and the audit log does not say that it was deleted"
               for number in entered if number not in there and number not in deleted]  # fmt: skip
     wrong += _run_name_problems(workspace, chain, there)
-    wrong += tombstones.faults(workspace)
-    if lost := tombstones.without_tombstone(workspace.connection):
+    wrong += tombstones.tombstone_faults(workspace)
+    if lost := tombstones.deleted_without_tombstone(workspace.connection):
         notes.append(
             f"{'runs' if len(lost) > 1 else 'run'} {', '.join(map(str, lost))}: released, and deleted by an earlier version, which left no "
             "tombstone; what the release spent is unknown"
@@ -462,7 +466,7 @@ def _database_problems(workspace: Workspace) -> Iterator[str]:
     answer = str(workspace.connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
     if answer != "ok":
         yield f"the database is damaged: {answer.splitlines()[0]}"
-    if place := wrong_values(workspace.connection):
+    if place := find_wrong_value(workspace.connection):
         yield f"the database is damaged, or another program wrote in it: {place} holds what cannot be there"
     own, theirs = _expected_schema(len(MIGRATIONS)), _database_schema(workspace.connection)
     for name in sorted({*own, *theirs}):
@@ -478,7 +482,7 @@ def _database_problems(workspace: Workspace) -> Iterator[str]:
 def _expected_schema(version: int) -> Mapping[str, tuple[str, str]]:
     """Return the schema of a new database of a version."""
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
-        migrate(made)
+        migrate_database(made)
         return _database_schema(made)
 
 
@@ -498,14 +502,14 @@ def _entry_problems(workspace: Workspace, chain: VerifiedAuditLog) -> Iterator[s
             if row is None or (seal := row.details_table.get("seal")) is None:
                 continue
             sealer = chain.sealer_of_row(row)
-            if sealer is not None and sealer.record(table, found) != seal:
+            if sealer is not None and sealer.seal_record(table, found) != seal:
                 yield f"{table} {found[0]} is not as it was sealed"
 
 
 def _run_name_problems(workspace: Workspace, chain: VerifiedAuditLog, runs: Sequence[int]) -> Iterator[str]:
     """Yield the runs whose name or note is not the one that was given last."""
     given = chain.rows_of_act(AuditAct.RUN_NAMED)
-    found = {row[0]: row for row in workspace.connection.execute(f"SELECT {run_names.COLUMNS} FROM run_name")}
+    found = {row[0]: row for row in workspace.connection.execute(f"SELECT {run_names.SEALED_COLUMNS} FROM run_name")}
     for run_id in runs:
         row = given.get(run_id)
         if row is None:
@@ -513,5 +517,7 @@ def _run_name_problems(workspace: Workspace, chain: VerifiedAuditLog, runs: Sequ
                 yield f"the name of run {run_id} was added by other means"
             continue
         sealer = chain.sealer_of_row(row)
-        if sealer is not None and sealer.record(run_names.WHAT, found.get(run_id)) != row.details_table.get("seal"):
+        if sealer is not None and sealer.seal_record(
+            run_names.SEALED_RECORD, found.get(run_id)
+        ) != row.details_table.get("seal"):
             yield f"the name of run {run_id} is not as it was sealed"

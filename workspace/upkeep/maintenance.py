@@ -19,8 +19,8 @@ from ..audit import AuditAct, AuditHead, append_act, read_head
 from ..errors import DamagedTable, WorkspaceError
 from ..plain_files import check_layout
 from ..policy.justification import checked_justification
-from ..store.heads import words_for
-from ..store.keys import KEY_FILE, NoKey, fingerprint
+from ..store.heads import describe_head_store
+from ..store.keys import KEY_FILE, NoKey, compute_fingerprint
 from ..store.workspace import Workspace
 from .integrity import verify_workspace
 
@@ -60,7 +60,7 @@ def remove_orphans(workspace: Workspace, age: float = AGE_SECONDS) -> int:
 
     Under the write lock, so that no row can come to name one meanwhile; a table that is written again is touched.
     """
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         found = find_orphans(workspace, age)
         removed = 0
         for file in (one for one in found if _age_in_seconds(one) > age):
@@ -83,9 +83,9 @@ def accept_rollback(workspace: Workspace, reason: str) -> AuditHead:
         raise BadInput(
             "accept-rollback", "the audit log is the one recorded outside the workspace; there is nothing to accept"
         )
-    known = (place.find(None, workspace.directory).head for place in workspace.places())
+    known = (place.find_head(None, workspace.directory).head for place in workspace.head_stores())
     recorded = next((str(head) for head in known if head is not None), "")
-    with workspace.writing(accept_rollback=True) as connection:
+    with workspace.write_transaction(accept_rollback=True) as connection:
         append_act(connection, AuditAct.ROLLBACK_ACCEPTED, "workspace", reason=text, recorded=recorded)
     return read_head(workspace.connection)
 
@@ -138,8 +138,8 @@ def _iterate_checks(workspace: Workspace) -> Iterator[WorkspaceCheck]:
     yield from _check_stored_tables(workspace)
     yield _check_audit_log(workspace)
     if not workspace.owner:
-        for place in workspace.places():
-            kept, text = words_for(place, workspace.directory, workspace.connection)
+        for place in workspace.head_stores():
+            kept, text = describe_head_store(place, workspace.directory, workspace.connection)
             yield WorkspaceCheck("audit head", "ok" if kept else "note", text)
     yield _check_log_out()
 
@@ -153,7 +153,7 @@ def _check_permissions(directory: Path) -> WorkspaceCheck:
 
 def _check_key_file(workspace: Workspace) -> WorkspaceCheck:
     try:
-        key = workspace.key()
+        key = workspace.read_workspace_key()
     except NoKey as error:
         return WorkspaceCheck("key", "problem", str(error))
     path = workspace.directory / KEY_FILE
@@ -164,7 +164,7 @@ def _check_key_file(workspace: Workspace) -> WorkspaceCheck:
         )
     if mode & 0o077:
         return WorkspaceCheck("key", "problem", f"others may read it ({mode:04o}); run: chmod 600 {path}")
-    return WorkspaceCheck("key", "ok", f"fingerprint {fingerprint(key)}; keep a copy: sfumato key export FILE")
+    return WorkspaceCheck("key", "ok", f"fingerprint {compute_fingerprint(key)}; keep a copy: sfumato key export FILE")
 
 
 def _check_filesystem(directory: Path) -> WorkspaceCheck:
@@ -198,7 +198,7 @@ def _check_stored_tables(workspace: Workspace) -> Iterator[WorkspaceCheck]:
     damaged = 0
     for sha256 in sorted(map(str, known)):
         try:
-            workspace.tables.read(sha256)
+            workspace.tables.read_stored_table(sha256)
         except DamagedTable as error:
             damaged += 1
             yield WorkspaceCheck("table", "problem", str(error))

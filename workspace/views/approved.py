@@ -9,22 +9,24 @@ from sfumato.engine.methods.approved_tables import ApprovedTable
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.recipe.steps import RecipeStep
 
-from ..store.runs import Run
+from ..store.runs import StoredRun
 from ..store.workspace import Workspace
 
 
-def approved_tables(workspace: Workspace, run: Run) -> tuple[ApprovedTable, ...]:
-    """Of all synthesis steps; none where no step gives any, or its fit is not there yet."""
+def read_approved_tables(workspace: Workspace, run: StoredRun) -> tuple[ApprovedTable, ...]:
+    """Return the approved tables of all synthesis steps; none of a step that publishes none, or whose fit is not there yet."""
     found: list[ApprovedTable] = []
-    for step, fit in step_fits(workspace, run):
+    for step, fit in read_publishing_fits(workspace, run):
         if (give := step.method.synthesis.approved) is not None:
-            data = run.recipe.recode_data(workspace.read(workspace.dataset(run.dataset_id))).without_controls
+            data = run.recipe.recode_data(
+                workspace.read_stored_dataset(workspace.find_dataset(run.dataset_id))
+            ).without_controls
             found += give(fit, step.spec, step.targets, data)
     return tuple(found)
 
 
-def step_fits(workspace: Workspace, run: Run) -> Iterator[tuple[RecipeStep, Fit]]:
-    """The synthesis steps that may publish tables, and their stored fits; none of a step whose fit is not there yet."""
+def read_publishing_fits(workspace: Workspace, run: StoredRun) -> Iterator[tuple[RecipeStep, Fit]]:
+    """Yield the synthesis steps that may publish tables, and their stored fits; steps whose fit is not there yet are left out."""
     for item, step in enumerate(run.recipe.synthesis):
         if step.method.synthesis.approved is None:
             continue
@@ -35,7 +37,7 @@ def step_fits(workspace: Workspace, run: Run) -> Iterator[tuple[RecipeStep, Fit]
             yield step, Fit(workspace.tables.read_arrays(row["sha256"]))
 
 
-def kept_pairs(workspace: Workspace, run: Run) -> frozenset[frozenset[str]]:
-    """The pairs of variables that stand together in one of these tables."""
-    tables = approved_tables(workspace, run)
+def pairs_in_approved_tables(workspace: Workspace, run: StoredRun) -> frozenset[frozenset[str]]:
+    """Return the pairs of variables that share one of these tables."""
+    tables = read_approved_tables(workspace, run)
     return frozenset(frozenset(pair) for one in tables for pair in combinations(one.variables, 2))

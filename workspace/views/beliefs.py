@@ -1,6 +1,6 @@
-"""What an intruder believes of the records of a run, read from the workspace: all together, and the guesses at one record.
+"""What an intruder believes of the records of a run, read from the workspace: of all together, and the guesses at one record.
 
-Values of the data are read only where they are asked for.
+Values of the data are read only where they are requested.
 """
 
 from __future__ import annotations
@@ -16,38 +16,38 @@ from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.rows import Row, row_params
 
 from ..errors import NotFound, NotReady
-from ..reporting.beliefs import BeliefsFound, Guess, RecordGuesses
-from ..store.artefacts import GUESSED
-from ..store.runs import find_run, records_of
+from ..reporting.beliefs import MeasureBeliefs, RecordGuess, RecordGuesses
+from ..store.artefacts import GUESSED_PREFIX
+from ..store.runs import count_confidential_records, find_run
 from ..store.workspace import Workspace
-from .records import RecordMeasure, plain, record_measures, risk_of_record, values
-from .results import result_rows
+from .records import RecordMeasure, plain_value, read_risk_of_record, record_measures, values_of_records
+from .results import read_result_rows
 
 Arrays = Mapping[str, NDArray[Any]]
 
 
 def belief_measures(workspace: Workspace, run_id: int) -> list[RecordMeasure]:
-    """The measures of a run that tell what an intruder believes, in the recipe's order."""
-    return [measure for measure in record_measures(workspace, run_id) if tells_beliefs(measure)]
+    """Return the measures of a run that have an intruder's beliefs, in the recipe's order."""
+    return [measure for measure in record_measures(workspace, run_id) if is_belief_measure(measure)]
 
 
-def tells_beliefs(measure: RecordMeasure) -> bool:
-    """Whether the measure tells what an intruder believes before and after."""
+def is_belief_measure(measure: RecordMeasure) -> bool:
+    """Return whether the measure has an intruder's beliefs before and after the release."""
     method = method_by_key(measure.key)
-    return measure.guesses is not None and method is not None and method.measurement.beliefs is not None
+    return measure.guesses_hash is not None and method is not None and method.measurement.beliefs is not None
 
 
-def beliefs_of(workspace: Workspace, run_id: int, measure: RecordMeasure) -> BeliefsFound:
-    """What is believed of all records that were asked about. Raises NotFound, NotReady, DamagedTable."""
+def read_beliefs(workspace: Workspace, run_id: int, measure: RecordMeasure) -> MeasureBeliefs:
+    """Read the beliefs about all attacked records. Raises NotFound, NotReady, DamagedTable."""
     run, method = find_run(workspace, run_id), method_by_key(measure.key)
-    if measure.guesses is None or method is None or method.measurement.beliefs is None:
+    if measure.guesses_hash is None or method is None or method.measurement.beliefs is None:
         raise NotReady(f"{measure.key} of run {run_id} says nothing of what an intruder believes")
     told = method.measurement.beliefs
-    step = run.recipe.measures[measure.item]
+    step = run.recipe.measures[measure.position]
     settings = run.recipe.settings(step)
     rows = [
         row
-        for row in result_rows(workspace, run_id)
+        for row in read_result_rows(workspace, run_id)
         if row.method_key == measure.key
         and row.draw is None
         and run.recipe.step_of_row(row.method_key, row.params) is step
@@ -57,7 +57,7 @@ def beliefs_of(workspace: Workspace, run_id: int, measure: RecordMeasure) -> Bel
     lacking = [n for n in (told.after, told.before, told.both, told.gained, told.lost, told.neither) if n not in whole]
     if lacking:
         raise NotReady(f"run {run_id} has no row of {measure.key}.{lacking[0]} yet")
-    arrays = _guesses(workspace, measure.guesses)
+    arrays = _read_guess_arrays(workspace, measure.guesses_hash)
     first = {
         int(row.params[told.datasets]): row
         for row in rows
@@ -69,13 +69,13 @@ def beliefs_of(workspace: Workspace, run_id: int, measure: RecordMeasure) -> Bel
         (True, False): told.lost,
         (False, False): told.neither,
     }
-    return BeliefsFound(
+    return MeasureBeliefs(
         run.id,
         measure.place,
         measure.key,
         method.title,
         measure.params,
-        records_of(workspace, run),
+        count_confidential_records(workspace, run),
         np.asarray(arrays["record"], dtype=np.int64) + 1,
         arrays["prior"],
         arrays["probability"],
@@ -83,14 +83,14 @@ def beliefs_of(workspace: Workspace, run_id: int, measure: RecordMeasure) -> Bel
         whole[told.before],
         {which: whole[name].value or 0.0 for which, name in cross.items()},
         first,
-        _groups([row for row in rows if row.params != base], told.after, told.before, base),
+        _rows_by_group([row for row in rows if row.params != base], told.after, told.before, base),
         told.certain,
         getattr(step.spec, told.prior, None) != told.unknowing,
     )
 
 
-def _groups(rows: Sequence[Row], after: str, before: str, base: Mapping[str, Any]) -> dict[str, tuple[Row, Row]]:
-    """Rows after and before of each group, which is what their parameters say beyond those of the step."""
+def _rows_by_group(rows: Sequence[Row], after: str, before: str, base: Mapping[str, Any]) -> dict[str, tuple[Row, Row]]:
+    """Return the rows after and before the release of each group; a group is named by the parameters beyond those of the step."""
     found: dict[str, dict[str, Row]] = {}
     for row in rows:
         if row.measure in (after, before):
@@ -99,14 +99,14 @@ def _groups(rows: Sequence[Row], after: str, before: str, base: Mapping[str, Any
     return {name: (own[after], own[before]) for name, own in found.items() if len(own) == 2}
 
 
-def guesses_of(
+def read_record_guesses(
     workspace: Workspace, run_id: int, measure: RecordMeasure, record: int, *, with_values: bool
 ) -> RecordGuesses:
-    """The most likely guesses at one record (its number from 1). Raises NotFound where it was not asked about, DamagedTable."""
-    if measure.guesses is None:
+    """Read the most likely guesses at one record (its number from 1). Raises NotFound where it was not attacked, DamagedTable."""
+    if measure.guesses_hash is None:
         raise NotReady(f"{measure.key} of run {run_id} keeps no guesses at records")
     run = find_run(workspace, run_id)
-    arrays = _guesses(workspace, measure.guesses)
+    arrays = _read_guess_arrays(workspace, measure.guesses_hash)
     places = np.flatnonzero(arrays["record"] == record - 1)
     if not len(places):
         raise NotFound(
@@ -114,23 +114,23 @@ def guesses_of(
             "at random where its recipe says how many"
         )
     at = int(places[0])
-    data = run.recipe.recode_data(workspace.read(workspace.dataset(run.dataset_id)))
+    data = run.recipe.recode_data(workspace.read_stored_dataset(workspace.find_dataset(run.dataset_id)))
     posterior, prior = arrays["top_probability"][at], arrays["top_prior"][at]
-    names = [name.removeprefix(GUESSED) for name in arrays if name.startswith(GUESSED)]
-    guessed = {name: arrays[f"{GUESSED}{name}"][at] for name in names}
+    names = [name.removeprefix(GUESSED_PREFIX) for name in arrays if name.startswith(GUESSED_PREFIX)]
+    guessed = {name: arrays[f"{GUESSED_PREFIX}{name}"][at] for name in names}
     own = {name: data.numbers(name)[record - 1] for name in names}
     shown = {n: to_column(v, data, data.schema[n], n) for n, v in guessed.items()} if with_values else {}
     guesses = tuple(
-        Guess(
+        RecordGuess(
             float(posterior[g]),
             float(prior[g]),
-            all(_same(guessed[name][g], own[name]) for name in names),
-            {name: plain(column.iloc[g]) for name, column in shown.items()} if with_values else None,
+            all(_equal_or_both_missing(guessed[name][g], own[name]) for name in names),
+            {name: plain_value(column.iloc[g]) for name, column in shown.items()} if with_values else None,
         )
         for g in np.flatnonzero(~np.isnan(posterior))
     )
-    of = risk_of_record(workspace, measure, record)
-    alone = tuple(float(risk_of_record(workspace, measure, record, d).probability[0]) for d in measure.draws)
+    of = read_risk_of_record(workspace, measure, record)
+    alone = tuple(float(read_risk_of_record(workspace, measure, record, d).probability[0]) for d in measure.draw_hashes)
     return RecordGuesses(
         record,
         float(arrays["probability"][at]),
@@ -138,14 +138,14 @@ def guesses_of(
         int(of.candidates[0]),
         alone,
         guesses,
-        values(workspace, run_id, [record])[0] if with_values else None,
+        values_of_records(workspace, run_id, [record])[0] if with_values else None,
     )
 
 
-def _same(guess: float, own: float) -> bool:
-    """Whether a guess is the value itself; missing is a value too."""
+def _equal_or_both_missing(guess: float, own: float) -> bool:
+    """Return whether a guess is the value itself; missing is a value too."""
     return bool(guess == own or (np.isnan(guess) and np.isnan(own)))
 
 
-def _guesses(workspace: Workspace, sha256: str) -> Arrays:
+def _read_guess_arrays(workspace: Workspace, sha256: str) -> Arrays:
     return workspace.tables.read_arrays(sha256)

@@ -1,4 +1,4 @@
-"""Two runs side by side: on the same data, unless the user says that any will do."""
+"""Two runs side by side, on the same data unless the user allows any."""
 
 from __future__ import annotations
 
@@ -12,75 +12,82 @@ from sfumato.engine.wording import count_noun
 
 from ..errors import DifferentData, NotReady
 from ..reporting.recipe_difference import difference_object
-from ..reporting.words import Apart, apart_in
-from ..store.runs import Run, RunState, find_run
-from ..store.workspace import Dataset, Workspace
-from .recipe_difference import between_runs
-from .results import result_rows, verdicts_of
+from ..reporting.words import SettingsByMethod, varying_settings_by_method
+from ..store.runs import RunState, StoredRun, find_run
+from ..store.workspace import StoredDataset, Workspace
+from .recipe_difference import differences_between_runs
+from .results import read_result_rows, read_verdicts
 
 
 @dataclass(frozen=True)
 class RunComparison:
-    """Two finished runs, their data, and what they found side by side."""
+    """Two finished runs and their results side by side.
 
-    runs: tuple[Run, Run]
-    datasets: tuple[Dataset, Dataset]
-    same_data: bool
+    runs, datasets: the runs and their data
+    is_same_data: whether both are on the same records
+    rows: compared numbers
+    verdicts: compared verdicts
+    plan_differences: differences of the second run's plan from the first's
+    """
+
+    runs: tuple[StoredRun, StoredRun]
+    datasets: tuple[StoredDataset, StoredDataset]
+    is_same_data: bool
     rows: tuple[ComparedNumber, ...]
     verdicts: tuple[ComparedVerdict, ...]
-    plans: tuple[PlanDifference, ...]
+    plan_differences: tuple[PlanDifference, ...]
     """What the second run's plan has otherwise than the first's."""
 
     @property
-    def numbers(self) -> tuple[int, int]:
+    def run_numbers(self) -> tuple[int, int]:
         return self.runs[0].id, self.runs[1].id
 
     @property
-    def names(self) -> tuple[str, str]:
-        """``run 3``, ``run 5``."""
-        first, second = self.numbers
+    def run_labels(self) -> tuple[str, str]:
+        """Return ``run 3``, ``run 5``."""
+        first, second = self.run_numbers
         return f"run {first}", f"run {second}"
 
     @property
     def headline(self) -> str:
-        names = [f"run {run.id} ({run.called}, m = {run.recipe.m}, seed {run.seed})" for run in self.runs]
+        names = [f"run {run.id} ({run.label}, m = {run.recipe.m}, seed {run.seed})" for run in self.runs]
         each = [f"{count_noun(data.records, 'record')} of {data.name}" for data in self.datasets]
         on = (
             f"on the same {each[0]}"
-            if self.same_data
+            if self.is_same_data
             else f"on different data, {' and '.join(each)}: differences may be the data's"
         )
         return f"{names[0]} beside {names[1]}, {on}"
 
     @property
-    def shared(self) -> tuple[ComparedNumber, ...]:
-        """The numbers that both runs have."""
+    def shared_rows(self) -> tuple[ComparedNumber, ...]:
+        """Return the numbers that both runs have."""
         return tuple(row for row in self.rows if row.first and row.second)
 
     @property
-    def apart(self) -> Apart:
-        """The settings in which uses of a method differ, within a run or between the two."""
+    def varying_settings(self) -> SettingsByMethod:
+        """Return the settings in which uses of a method differ, within a run or between the two."""
         numbers = ((row.key.rpartition(".")[0], row.params) for row in self.rows)
-        return apart_in(numbers)
+        return varying_settings_by_method(numbers)
 
-    def only(self, place: int) -> tuple[ComparedNumber, ...]:
-        """The numbers that only the first run (0) or the second (1) has."""
+    def rows_of_one_run(self, place: int) -> tuple[ComparedNumber, ...]:
+        """Return the numbers that only the first run (0) or the second (1) has."""
         return tuple(row for row in self.rows if (row.second, row.first)[place] is None)
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that ``--json`` writes."""
+        """Return the object that ``--json`` writes."""
         return {
             "runs": [_run_to_dict(run, data) for run, data in zip(self.runs, self.datasets, strict=True)],
-            "same_data": self.same_data,
-            "plans": [difference_object(one) for one in self.plans],
-            "rows": [to_labelled_json(row) for row in self.shared],
-            "only_first": [to_labelled_json(row) for row in self.only(0)],
-            "only_second": [to_labelled_json(row) for row in self.only(1)],
+            "same_data": self.is_same_data,
+            "plans": [difference_object(one) for one in self.plan_differences],
+            "rows": [to_labelled_json(row) for row in self.shared_rows],
+            "only_first": [to_labelled_json(row) for row in self.rows_of_one_run(0)],
+            "only_second": [to_labelled_json(row) for row in self.rows_of_one_run(1)],
             "verdicts": [to_labelled_json(verdict) for verdict in self.verdicts],
         }
 
 
-def _run_to_dict(run: Run, data: Dataset) -> dict[str, Any]:
+def _run_to_dict(run: StoredRun, data: StoredDataset) -> dict[str, Any]:
     return {
         "run": run.id,
         "title": run.title,
@@ -92,7 +99,7 @@ def _run_to_dict(run: Run, data: Dataset) -> dict[str, Any]:
 
 
 def compare_runs(workspace: Workspace, first: int | str, second: int | str, *, any_data: bool = False) -> RunComparison:
-    """The releases of two runs compared.
+    """Compare the releases of two runs.
 
     Raises:
         NotFound: when there is no such run.
@@ -103,17 +110,17 @@ def compare_runs(workspace: Workspace, first: int | str, second: int | str, *, a
     for run in runs:
         if run.state is not RunState.DONE:
             raise NotReady(f"run {run.id} is {run.state}; runs are compared when they are done")
-    datasets = workspace.dataset(runs[0].dataset_id), workspace.dataset(runs[1].dataset_id)
-    same = _same_records(runs, datasets)
+    datasets = workspace.find_dataset(runs[0].dataset_id), workspace.find_dataset(runs[1].dataset_id)
+    same = _have_same_records(runs, datasets)
     if not (same or any_data):
-        raise DifferentData((_described(runs[0], datasets[0]), _described(runs[1], datasets[1])))
-    rows = compare_rows(result_rows(workspace, runs[0].id), result_rows(workspace, runs[1].id))
-    verdicts = compare_verdicts(verdicts_of(workspace, runs[0].id), verdicts_of(workspace, runs[1].id))
-    return RunComparison(runs, datasets, same, rows, verdicts, between_runs(*runs))
+        raise DifferentData((_describe_run_data(runs[0], datasets[0]), _describe_run_data(runs[1], datasets[1])))
+    rows = compare_rows(read_result_rows(workspace, runs[0].id), read_result_rows(workspace, runs[1].id))
+    verdicts = compare_verdicts(read_verdicts(workspace, runs[0].id), read_verdicts(workspace, runs[1].id))
+    return RunComparison(runs, datasets, same, rows, verdicts, differences_between_runs(*runs))
 
 
-def _same_records(runs: tuple[Run, Run], datasets: tuple[Dataset, Dataset]) -> bool:
-    """Whether both runs are on the same table, or chose the same records of the same file for other variables."""
+def _have_same_records(runs: tuple[StoredRun, StoredRun], datasets: tuple[StoredDataset, StoredDataset]) -> bool:
+    """Return whether both runs are on the same table, or chose the same records of the same file for other variables."""
     if datasets[0].table_sha256 == datasets[1].table_sha256:
         return True
     chosen = [
@@ -124,8 +131,8 @@ def _same_records(runs: tuple[Run, Run], datasets: tuple[Dataset, Dataset]) -> b
     return chosen[0] == chosen[1]
 
 
-def _described(run: Run, data: Dataset) -> str:
-    """``run 3: 10,000 records of listings.csv (sha256 1a2b3c4d, where "price > 0", a sample with seed 7)``."""
+def _describe_run_data(run: StoredRun, data: StoredDataset) -> str:
+    """Return ``run 3: 10,000 records of listings.csv (sha256 1a2b3c4d, where "price > 0", a sample with seed 7)``."""
     source = run.recipe.data
     parts = [f"sha256 {data.source_sha256[:8]}"]
     parts += [f'where "{source.where}"'] if source.where else []

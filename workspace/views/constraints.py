@@ -1,4 +1,4 @@
-"""How records keep to the rules of a plan or a recipe, and which other rules all of them keep to."""
+"""How records comply with the constraints of a plan or a recipe, and which other rules all of them comply with."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from sfumato.engine.data.microdata import Microdata
 
 
-def rules_view(data: Microdata, schema: Schema, *, search: bool) -> RulesView:
-    """How a table keeps to the schema's rules, and with ``search`` which others all its records keep to. Raises BadInput."""
+def evaluate_rules(data: Microdata, schema: Schema, *, search: bool) -> RulesView:
+    """Evaluate a schema's constraints on a table; with ``search`` also find other rules that all its records comply with. Raises BadInput."""
     from sfumato.engine.constraints.evaluation import check_constraint_levels, count_compliance
     from sfumato.engine.constraints.mining import mine_constraints
 
@@ -43,33 +43,33 @@ def rules_view(data: Microdata, schema: Schema, *, search: bool) -> RulesView:
     return RulesView(len(data), said, tuple(found))
 
 
-def rules_of_text(workspace: Workspace, dataset_id: int, toml: str, *, search: bool) -> RulesView:
-    """The same of a plan's text and the stored records that it is for. Raises BadInput and DamagedTable."""
+def evaluate_rules_of_text(workspace: Workspace, dataset_id: int, toml: str, *, search: bool) -> RulesView:
+    """Evaluate the constraints of a plan's text on the stored records that it is for. Raises BadInput and DamagedTable."""
     from sfumato.engine.constraints.constraints import read_constraints
     from sfumato.engine.data.microdata import conform_to_schema
 
     table = read_toml(toml)
-    dataset = workspace.dataset(dataset_id)
-    stored = workspace.read(dataset)
+    dataset = workspace.find_dataset(dataset_id)
+    stored = workspace.read_stored_dataset(dataset)
     planned = get_table(table, "variables")
     named = {name: Variable.from_table(name, one, f"variables.{name}") for name, one in planned.items()}
     schema = Schema(tuple(variable for name, variable in named.items() if name in stored.schema))
     schema = replace(schema, constraints=read_constraints(get_table(table, "constraints"), schema))
-    return rules_view(conform_to_schema(stored.frame, schema, MissingPolicy.KEEP), schema, search=search)
+    return evaluate_rules(conform_to_schema(stored.frame, schema, MissingPolicy.KEEP), schema, search=search)
 
 
-def rules_of_plan(directory: Path, dataset_id: int, toml: str) -> RulesView:
-    """The rules of a plan and what else holds, of a workspace that is not open: to be called in a process of its own."""
+def evaluate_rules_of_plan(directory: Path, dataset_id: int, toml: str) -> RulesView:
+    """Evaluate the constraints of a plan and search for others, in a workspace that is not open: to be called in a process of its own."""
     with Workspace.open(directory) as workspace:
-        return rules_of_text(workspace, dataset_id, toml, search=True)
+        return evaluate_rules_of_text(workspace, dataset_id, toml, search=True)
 
 
-def broken_in_project(directory: Path, project_id: int) -> RulesView | None:
-    """How the newest records of a project keep to the rules of its plan; None where it has none, or they cannot be read."""
-    from ..plan.drafts import draft_of
+def evaluate_project_rules(directory: Path, project_id: int) -> RulesView | None:
+    """Evaluate the constraints of a project's plan on its newest records; None where it has none, or they cannot be read."""
+    from ..plan.drafts import find_draft
 
     with Workspace.open(directory) as workspace:
-        draft = draft_of(workspace, project_id)
+        draft = find_draft(workspace, project_id)
         newest = workspace.connection.execute(
             "SELECT max(id) FROM dataset WHERE project_id = ? AND origin = 'confidential'", (project_id,)
         ).fetchone()[0]
@@ -78,7 +78,7 @@ def broken_in_project(directory: Path, project_id: int) -> RulesView | None:
         try:
             if not get_table(read_toml(draft.toml), "constraints"):
                 return None
-            found = rules_of_text(workspace, newest, draft.toml, search=False)
+            found = evaluate_rules_of_text(workspace, newest, draft.toml, search=False)
         except BadInput:
             return None
     return found if found.said else None

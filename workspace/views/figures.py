@@ -11,67 +11,67 @@ from sfumato.engine.errors import BadInput
 from sfumato.workspace.plots.joint import pair_figures
 
 from ..plots.curves import RunRows, interval_figures, sweep_figures
-from ..plots.distributions import Group, distribution_figure
-from ..plots.figure import Figure, marked_internal
+from ..plots.distributions import RunDatasets, distribution_figure
+from ..plots.figure import Figure, mark_internal
 from ..plots.planes import plane_figures
 from ..plots.triangle import triangle_figures
-from ..store.artefacts import released_dataset
-from ..store.runs import Run, names_of
+from ..store.artefacts import read_released_dataset
+from ..store.runs import StoredRun, release_names
 from ..store.workspace import Workspace
-from .approved import kept_pairs
-from .columns_beside import columns_beside
-from .results import result_rows
+from .approved import pairs_in_approved_tables
+from .columns_beside import read_variable_values
+from .results import read_result_rows
 
-DATASETS = 3
+DRAWN_DATASETS = 3
 MOST_BINS = 1000
 SHARE_WIDTH = 0.1
 """The bins of a binary variable that was released as shares of its second level."""
 
 
-def figures_of(
+def draw_run_figures(
     workspace: Workspace,
-    runs: Sequence[Run],
-    datasets: int = DATASETS,
+    runs: Sequence[StoredRun],
+    datasets: int = DRAWN_DATASETS,
     bin_widths: Mapping[str, float] | None = None,
     *,
     public: bool = False,
 ) -> list[Figure]:
-    """Distributions of the released variables, pairs of them, intervals, sweeps and planes of studies, of runs on the same data; the first is the main one.
+    """Draw the figures of runs on the same data: distributions, pairs, intervals, sweeps and planes; the first run is the main one.
 
     ``datasets`` of each run are drawn; ``bin_widths`` are in the unit of the variable. ``public`` figures are the
-    distributions of the released data alone. Else they are internal, and say so. Raises BadInput.
+    distributions of the released data alone. Others are internal and marked so. Raises BadInput.
     """
-    names = names_of(runs)
+    names = release_names(runs)
     if public:
         origins = [
             run.recipe.origin for run in runs
         ]  # the names are what somebody wrote who did not write for the public
-        return _distributions(workspace, runs, origins, datasets, bin_widths or {}, public=True)
+        return _distribution_figures(workspace, runs, origins, datasets, bin_widths or {}, public=True)
     rows = [
-        RunRows(name, [row for row in result_rows(workspace, run.id) if row.draw is None])
+        RunRows(name, [row for row in read_result_rows(workspace, run.id) if row.draw is None])
         for name, run in zip(names, runs, strict=True)
     ]
     figures = [
-        *_distributions(workspace, runs, names, datasets, bin_widths or {}, public=False),
-        *_pairs(workspace, runs[0]),
-        *triangle_figures(rows[0].rows, kept_pairs(workspace, runs[0])),
+        *_distribution_figures(workspace, runs, names, datasets, bin_widths or {}, public=False),
+        *_pair_figures(workspace, runs[0]),
+        *triangle_figures(rows[0].rows, pairs_in_approved_tables(workspace, runs[0])),
         *interval_figures(rows),
         *sweep_figures(rows),
         *plane_figures(rows),
     ]
-    return [marked_internal(figure) for figure in figures]
+    return [mark_internal(figure) for figure in figures]
 
 
-def _pairs(workspace: Workspace, run: Run) -> list[Figure]:
+def _pair_figures(workspace: Workspace, run: StoredRun) -> list[Figure]:
     recipe = run.recipe
-    columns = columns_beside(workspace, run.dataset_id, run, recipe.released)
+    columns = read_variable_values(workspace, run.dataset_id, run, recipe.released)
     chosen = [columns[name] for name in recipe.released if name in columns]
     return pair_figures(chosen, "anonymised" if recipe.anonymisation else "synthetic")
 
 
-def _distributions(
+def _distribution_figures(
     workspace: Workspace,
-    runs: Sequence[Run],
+    runs: Sequence[StoredRun],
     names: Sequence[str],
     datasets: int,
     bin_widths: Mapping[str, float],
@@ -79,27 +79,30 @@ def _distributions(
     public: bool,
 ) -> list[Figure]:
     recipe = runs[0].recipe
-    confidential = workspace.read(workspace.dataset(runs[0].dataset_id))
-    released = [[_released(workspace, run, draw) for draw in range(1, min(datasets, run.recipe.m) + 1)] for run in runs]
-    confidential, released = _coded_alike(confidential, released, runs, public=public)
-    groups = [Group(name, tuple(tables)) for name, tables in zip(names, released, strict=True)]
+    confidential = workspace.read_stored_dataset(workspace.find_dataset(runs[0].dataset_id))
+    released = [
+        [_read_released_dataset(workspace, run, draw) for draw in range(1, min(datasets, run.recipe.m) + 1)]
+        for run in runs
+    ]
+    confidential, released = _align_level_codes(confidential, released, runs, public=public)
+    groups = [RunDatasets(name, tuple(tables)) for name, tables in zip(names, released, strict=True)]
     variables = [
         recipe.schema.require_variable(name, "--bin-width") for name in dict.fromkeys((*recipe.released, *bin_widths))
     ]
     for variable in variables:
-        _check_width(variable, confidential, bin_widths.get(variable.name))
+        _check_bin_width(variable, confidential, bin_widths.get(variable.name))
     labels = frozenset().union(*(run.recipe.generalised for run in runs))
-    shown = [_as_drawn(variable, runs) for variable in variables if variable.name not in labels]
+    shown = [_drawn_variable(variable, runs) for variable in variables if variable.name not in labels]
     widths = {v.name: SHARE_WIDTH for v in shown if v.kind is not recipe.schema[v.name].kind and v.bounds == (0, 1)}
     return [
         distribution_figure(v, confidential, groups, {**widths, **bin_widths}.get(v.name), public=public) for v in shown
     ]
 
 
-def _coded_alike(
-    confidential: Microdata, released: Sequence[Sequence[Microdata]], runs: Sequence[Run], *, public: bool
+def _align_level_codes(
+    confidential: Microdata, released: Sequence[Sequence[Microdata]], runs: Sequence[StoredRun], *, public: bool
 ) -> tuple[Microdata, list[list[Microdata]]]:
-    """Tables whose level codes mean the same where runs recode levels; in ``public`` the exact values are not shown."""
+    """Return tables whose level codes mean the same where runs recode levels; if ``public``, without the exact values."""
     recodes = [run.recipe.form.recode for run in runs]
     if public:
         for rules in recodes:
@@ -113,13 +116,13 @@ def _coded_alike(
     ]
 
 
-def _as_drawn(variable: Variable, runs: Sequence[Run]) -> Variable:
-    """The variable itself, or, where a run released shares in place of its two levels, a number."""
+def _drawn_variable(variable: Variable, runs: Sequence[StoredRun]) -> Variable:
+    """Return the variable, or a numerical one where a run released shares in place of its two levels."""
     released = [run.recipe.released_schema[variable.name] for run in runs]
     return next((found for found in released if variable.kind.has_levels and not found.kind.has_levels), variable)
 
 
-def _check_width(variable: Variable, confidential: Microdata, width: float | None) -> None:
+def _check_bin_width(variable: Variable, confidential: Microdata, width: float | None) -> None:
     if width is None:
         return
     place = f"--bin-width {variable.name}"
@@ -130,7 +133,7 @@ def _check_width(variable: Variable, confidential: Microdata, width: float | Non
         raise BadInput(place, f"must be above 0 and make no more than {MOST_BINS:,} bins")
 
 
-def _released(workspace: Workspace, run: Run, draw: int) -> Microdata:
-    found = released_dataset(workspace, run.id, run.recipe, draw)
+def _read_released_dataset(workspace: Workspace, run: StoredRun, draw: int) -> Microdata:
+    found = read_released_dataset(workspace, run.id, run.recipe, draw)
     assert found is not None
     return found

@@ -1,4 +1,4 @@
-"""A sampler's chains as ArviZ's ``InferenceData``, for whoever judges samplers with ArviZ or plots them. ArviZ is the extra ``arviz``.
+"""A sampler's chains as ArviZ's ``InferenceData``, to diagnose or plot them with ArviZ, which is the extra ``arviz``.
 
 It is imported only here. Versions from 1 on have no ``InferenceData``, and are refused with what to install.
 """
@@ -13,9 +13,9 @@ from sfumato.engine.methods.results import LOG_POSTERIOR, NoTrace, SamplerDraws
 from sfumato.engine.recipe.steps import RecipeStep
 
 from ..errors import NotReady, WorkspaceError
-from ..store.artefacts import traces_of
+from ..store.artefacts import read_traces
 from ..store.chains import chains_name, read_chains
-from ..store.runs import Run
+from ..store.runs import StoredRun
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ STATISTICS = {LOG_POSTERIOR: "lp"}
 """What a density is called among ArviZ's statistics of a sample; others by their own name."""
 
 
-def arviz_library() -> Any:
-    """The library. Raises WorkspaceError where it is not installed, or is of a version without ``InferenceData``."""
+def import_arviz() -> Any:
+    """Return the library. Raises WorkspaceError where it is not installed, or is of a version without ``InferenceData``."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # it announces version 1
@@ -39,8 +39,8 @@ def arviz_library() -> Any:
     return arviz
 
 
-def chains_of(workspace: Workspace, run: Run, target: str = "") -> tuple[RecipeStep, SamplerDraws]:
-    """The synthesis step that makes ``target``, and all draws of its chains; of the only step that kept any where none is named.
+def read_target_chains(workspace: Workspace, run: StoredRun, target: str = "") -> tuple[RecipeStep, SamplerDraws]:
+    """Return the synthesis step that makes ``target`` and all draws of its chains; without a target, of the only step that kept any.
 
     Raises BadInput where no step makes it, or several kept chains; NotReady where the step kept none, with the reason.
     """
@@ -57,34 +57,37 @@ def chains_of(workspace: Workspace, run: Run, target: str = "") -> tuple[RecipeS
     if len(wanted) > 1:
         raise BadInput("target", f"several steps kept chains; name one: {'; '.join(step.target for _, step in wanted)}")
     if not wanted:
-        raise NotReady(f"run {run.id} kept no chains; {_how_to_keep(None)}")
+        raise NotReady(f"run {run.id} kept no chains; {_keep_chains_hint(None)}")
     ((item, step),) = wanted
     if chains_name(item) not in left:
-        raise NotReady(f"{step.target}: run {run.id} kept no chains of it; {_why_none(workspace, run, step)}")
+        raise NotReady(
+            f"{step.target}: run {run.id} kept no chains of it; {_missing_chains_reason(workspace, run, step)}"
+        )
     return step, read_chains(workspace.tables, left[chains_name(item)])
 
 
-def _why_none(workspace: Workspace, run: Run, step: RecipeStep) -> str:
-    """Why there are none: its method draws none, or nobody asked."""
-    traces = {model.target: model.trace for model in traces_of(workspace, run.id)}
+def _missing_chains_reason(workspace: Workspace, run: StoredRun, step: RecipeStep) -> str:
+    """Return why there are no chains: the method draws none, or the recipe does not keep them."""
+    traces = {model.target: model.trace for model in read_traces(workspace, run.id)}
     trace = traces.get(step.target)
-    return f"no convergence check; {trace.reason}" if isinstance(trace, NoTrace) else _how_to_keep(step)
+    return f"no convergence check; {trace.reason}" if isinstance(trace, NoTrace) else _keep_chains_hint(step)
 
 
-def _how_to_keep(step: RecipeStep | None) -> str:
-    """What a recipe says to have them kept."""
+def _keep_chains_hint(step: RecipeStep | None) -> str:
+    """Return what to write in a recipe to keep chains."""
     if step is None or "keep_chains" not in {info.name for info in step.spec.params()}:
         return "a step of a method that draws chains keeps them where it says keep_chains = true"
     return f"say keep_chains = true in {step.place}, and run it again"
 
 
-def inference_data(chains: SamplerDraws, run_id: int, target: str) -> arviz.InferenceData:
-    """All draws as ``InferenceData``: a variable a parameter, (chain, draw), in the order of sampling.
+def to_inference_data(chains: SamplerDraws, run_id: int, target: str) -> arviz.InferenceData:
+    """Return all draws as ``InferenceData``: a variable a parameter, (chain, draw), in the order of sampling.
 
-    ``posterior`` and ``sample_stats`` have the steps after the burn-in, ``warmup_posterior`` and ``warmup_sample_stats`` those of it. Chains count
+    ``posterior`` and ``sample_stats`` have the steps after the burn-in, ``warmup_posterior`` and ``warmup_sample_stats`` those of it.
+    Chains count
     from 0, draws from 0 in each group, as ArviZ counts.
     """
-    library = arviz_library()
+    library = import_arviz()
     density = STATISTICS.get(chains.density_name, chains.density_name)
 
     def of(part: slice) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The records most at risk of a run, or one of them, with all that the measure tells of them: what the command shows."""
+"""The records most at risk of a run, or one of them, with all that the measure has about them, as the command shows it."""
 
 from __future__ import annotations
 
@@ -8,37 +8,49 @@ from typing import TYPE_CHECKING
 
 from ..store.runs import find_run
 from ..store.workspace import Workspace
-from .audits import audited, is_audit
-from .beliefs import beliefs_of, guesses_of, tells_beliefs
-from .records import drivers, find_measure, open_records, record_line, record_measures, values
+from .audits import is_audit, read_audited_records
+from .beliefs import is_belief_measure, read_beliefs, read_record_guesses
+from .records import (
+    find_risk_drivers,
+    rank_records,
+    read_record_line,
+    record_measures,
+    select_measure,
+    values_of_records,
+)
 
 if TYPE_CHECKING:
     from sfumato.engine.execution.record_risk import LeaveOneOutCandidates
 
     from ..reporting.audits import AuditedRecord
-    from ..reporting.beliefs import BeliefsFound, RecordGuesses
+    from ..reporting.beliefs import MeasureBeliefs, RecordGuesses
     from ..reporting.records import RecordLine
-    from .records import Records
+    from .records import RankedRecords
 
 
 @dataclass(frozen=True, eq=False)
-class AtRisk:
-    """The ``lines`` of some of the ``records``; what drives them, where they are matched; their values, where they are asked for.
+class RecordsAtRisk:
+    """Some of the records most at risk.
 
-    ``beliefs`` and ``guesses`` are what an intruder believes of all of them, and of the one that was asked for, where the measure
-    tells it; ``audited`` are the targets of an audit, those that stand out most first.
+    records: the ranked records
+    lines: risks of those that were requested
+    candidates_without: candidates without each variable, where records are matched
+    values: their values, where they were requested
+    beliefs: an intruder's beliefs about all records, where the measure has them
+    guesses: guesses at the one record that was requested
+    audit_targets: targets of an audit, those that stand out most first
     """
 
-    records: Records
+    records: RankedRecords
     lines: Sequence[RecordLine]
-    alone: LeaveOneOutCandidates | None
+    candidates_without: LeaveOneOutCandidates | None
     values: Sequence[dict[str, str | int | float]] | None
-    beliefs: BeliefsFound | None
+    beliefs: MeasureBeliefs | None
     guesses: RecordGuesses | None
-    audited: Sequence[AuditedRecord] = ()
+    audit_targets: Sequence[AuditedRecord] = ()
 
 
-def most_at_risk(
+def read_records_at_risk(
     workspace: Workspace,
     run_id: int | str,
     measure: str,
@@ -47,25 +59,25 @@ def most_at_risk(
     record: int | None = None,
     *,
     with_values: bool,
-) -> AtRisk:
-    """The ``top`` records most at risk, or one ``record`` (its number from 1).
+) -> RecordsAtRisk:
+    """Read the ``top`` records most at risk, or one ``record`` (its number from 1).
 
     Raises NotFound, NotReady, DamagedTable.
     """
     run = find_run(workspace, run_id)
-    chosen = find_measure(record_measures(workspace, run.id), measure, run.id)
-    records = open_records(workspace, run.id, chosen, draw, top)
-    lines = records.lines(0, top) if record is None else [record_line(workspace, records, record)]
+    chosen = select_measure(record_measures(workspace, run.id), measure, run.id)
+    records = rank_records(workspace, run.id, chosen, draw, top)
+    lines = records.lines(0, top) if record is None else [read_record_line(workspace, records, record)]
     numbers = [line.record for line in lines]
-    told = tells_beliefs(records.measure)
-    return AtRisk(
+    told = is_belief_measure(records.measure)
+    return RecordsAtRisk(
         records,
         lines,
-        drivers(workspace, records, numbers),
-        values(workspace, run.id, numbers) if with_values else None,
-        beliefs_of(workspace, run.id, records.measure) if told else None,
-        guesses_of(workspace, run.id, records.measure, record, with_values=with_values)
-        if record is not None and records.measure.guesses is not None and not is_audit(chosen)
+        find_risk_drivers(workspace, records, numbers),
+        values_of_records(workspace, run.id, numbers) if with_values else None,
+        read_beliefs(workspace, run.id, records.measure) if told else None,
+        read_record_guesses(workspace, run.id, records.measure, record, with_values=with_values)
+        if record is not None and records.measure.guesses_hash is not None and not is_audit(chosen)
         else None,
-        audited(workspace, chosen, record)[: len(lines)] if is_audit(chosen) else (),
+        read_audited_records(workspace, chosen, record)[: len(lines)] if is_audit(chosen) else (),
     )

@@ -1,4 +1,4 @@
-"""What differs between the plans of two runs, and between a plan that is edited and the run before it."""
+"""Differences between the plans of two runs, and between a plan that is edited and the run before it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 from sfumato.engine.errors import EngineError
 from sfumato.engine.recipe.difference import PlanDifference, plan_differences
 
-from ..store.runs import Run, companions_of, list_runs
+from ..store.runs import StoredRun, companion_ids, list_runs
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
-    from ..plan.drafts import Draft
+    from ..plan.drafts import PlanDraft
 
 
-def between_runs(first: Run, second: Run) -> tuple[PlanDifference, ...]:
-    """What the second run's recipe has otherwise than the first's, in today's words where both can be read."""
+def differences_between_runs(first: StoredRun, second: StoredRun) -> tuple[PlanDifference, ...]:
+    """Return the differences of the second run's recipe from the first's, in today's words where both can be read."""
     try:
         return plan_differences(first.recipe.to_table(), second.recipe.to_table())
     except EngineError:  # a method of another package is gone
@@ -26,39 +26,44 @@ def between_runs(first: Run, second: Run) -> tuple[PlanDifference, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class SinceRun:
-    """What was changed in a plan since the newest run of its project; ``other_data`` where it is for other records."""
+class ChangesSinceRun:
+    """Changes of a plan since the newest run of its project.
+
+    run_id, run_label: number and name of the run
+    changes: the differences
+    is_other_data: whether the plan is for other records
+    """
 
     run_id: int
-    called: str
+    run_label: str
     changes: Sequence[PlanDifference]
-    other_data: bool
+    is_other_data: bool
 
 
-def since_newest_run(workspace: Workspace, draft: Draft) -> SinceRun | None:
-    """None for a project without a run. Raises BadInput where the plan is no recipe."""
+def changes_since_newest_run(workspace: Workspace, draft: PlanDraft) -> ChangesSinceRun | None:
+    """Return the changes of a draft since the newest run; None for a project without a run. Raises BadInput where the plan is no recipe."""
     runs = list_runs(workspace, draft.project_id)
-    beside = {other for run in runs for other in companions_of(workspace, run.id)}
+    beside = {other for run in runs for other in companion_ids(workspace, run.id)}
     newest = next((run for run in runs if run.id not in beside), None)
     if newest is None:
         return None
     from sfumato.engine.recipe.recipe import Recipe
 
-    return SinceRun(
+    return ChangesSinceRun(
         newest.id,
         newest.name,
-        plan_differences(_table(newest), Recipe.from_toml(draft.toml).to_table()),
-        _source(workspace, newest.dataset_id) != _source(workspace, draft.dataset_id),
+        plan_differences(_recipe_table(newest), Recipe.from_toml(draft.toml).to_table()),
+        _source_hash(workspace, newest.dataset_id) != _source_hash(workspace, draft.dataset_id),
     )
 
 
-def _source(workspace: Workspace, dataset_id: int) -> str | None:
-    """The file that a table was read from: a run may have drawn some of its records, as its recipe says."""
+def _source_hash(workspace: Workspace, dataset_id: int) -> str | None:
+    """Return the hash of the file that a table was read from: a run may have sampled it, as its recipe states."""
     row = workspace.connection.execute("SELECT source_sha256 FROM dataset WHERE id = ?", (dataset_id,)).fetchone()
     return None if row is None else str(row[0])
 
 
-def _table(run: Run) -> Mapping[str, Any]:
+def _recipe_table(run: StoredRun) -> Mapping[str, Any]:
     try:
         return run.recipe.to_table()
     except EngineError:

@@ -1,6 +1,6 @@
-"""Record by record: who is at risk in the releases of a run, who would be taken for them, and what gives them away.
+"""Record by record: who is at risk in the releases of a run, which released records match, and which variable drives the risk.
 
-Values of the data are read only by what is called ``values``; all else speaks of record numbers and counts. Record
+Values of the data are read only by ``values_of_records`` and ``values_of_dataset``; all others return record numbers and counts. Record
 number i is row i of the confidential table, counted from 1.
 """
 
@@ -29,10 +29,18 @@ from sfumato.engine.wording import count_noun
 
 from ..errors import NotFound, NotReady
 from ..reporting.records import RecordLine
-from ..store.artefacts import guesses_name, ranking_name, released_dataset, released_hash
-from ..store.rankings import MOST_RANKED, Ranking, holds_risk, rank, read_ranking, record_arrays, write_ranking
-from ..store.runs import Run, find_run
-from ..store.tables import Tables
+from ..store.artefacts import guesses_name, ranking_name, read_released_dataset, released_dataset_hash
+from ..store.rankings import (
+    MAX_RANKED,
+    RecordRanking,
+    has_risk_columns,
+    rank_stored_records,
+    read_ranking,
+    read_risk_arrays,
+    write_ranking,
+)
+from ..store.runs import StoredRun, find_run
+from ..store.tables import TableStore
 from ..store.workspace import Workspace
 
 NO_VALUE = "(no value)"
@@ -42,43 +50,47 @@ _NAME = re.compile(rf"records/(\d+)/({CONFIDENTIAL}|{WHOLE}|\d+)")
 
 @dataclass(frozen=True)
 class RecordMeasure:
-    """A measure of a run that left a risk for every record: its place in the recipe, and the hashes of its tables.
+    """A measure of a run that stored a risk for every record: its position in the recipe, and the hashes of its tables.
 
-    ``draws`` has the table of every released dataset by number, ``confidential`` that of the data scored themselves, ``whole``
-    that of all datasets together where the measure has them weighed together rather than averaged; ``guesses`` what an intruder
-    would think of single records. ``matches`` says whether released records are matched on variables that the intruder knows.
-    ``rankings`` have the hashes of stored rankings by dataset, None over all.
+    position: position among the recipe's measures, from 0
+    key, params: its key and parameters
+    draw_hashes: table of every released dataset, by number
+    confidential_hash: table of the confidential data scored themselves
+    combined_hash: table of all datasets together, where the measure combines them rather than averaging
+    guesses_hash: an intruder's guesses at single records
+    is_matching: whether released records are matched on variables that the intruder knows
+    ranking_hashes: stored rankings by dataset, None over all
     """
 
-    item: int
+    position: int
     key: str
     params: Mapping[str, Any]
-    draws: Mapping[int, str]
-    confidential: str | None
-    whole: str | None = None
-    guesses: str | None = None
-    matches: bool = True
-    rankings: Mapping[int | None, str] = field(default_factory=dict)
+    draw_hashes: Mapping[int, str]
+    confidential_hash: str | None
+    combined_hash: str | None = None
+    guesses_hash: str | None = None
+    is_matching: bool = True
+    ranking_hashes: Mapping[int | None, str] = field(default_factory=dict)
 
     @property
     def place(self) -> str:
-        """``measure[0]``, as recipes and messages count."""
-        return f"measure[{self.item}]"
+        """Return ``measure[0]``, as recipes and messages count."""
+        return f"measure[{self.position}]"
 
 
 def record_measures(workspace: Workspace, run_id: int) -> list[RecordMeasure]:
-    """The measures of a run that left a risk for every record, in the recipe's order. Raises NotFound, DamagedTable."""
+    """Return the measures of a run that stored a risk for every record, in the recipe's order. Raises NotFound, DamagedTable."""
     recipe = find_run(workspace, run_id).recipe
     rows = workspace.connection.execute(
         """SELECT name, sha256 FROM artefact
            WHERE run_id = ? AND (name LIKE 'records/%' OR name LIKE 'guesses/%' OR name LIKE 'ranking/%')""",
         (run_id,),
     )
-    return measures_left(workspace.tables, recipe, {row["name"]: row["sha256"] for row in rows})
+    return measures_from_artefacts(workspace.tables, recipe, {row["name"]: row["sha256"] for row in rows})
 
 
-def measures_left(tables: Tables, recipe: Recipe, left: Mapping[str, str]) -> list[RecordMeasure]:
-    """The measures of a recipe that are among what was ``left``, hashes by artefact name. Raises DamagedTable."""
+def measures_from_artefacts(tables: TableStore, recipe: Recipe, left: Mapping[str, str]) -> list[RecordMeasure]:
+    """Return the measures of a recipe among stored artefacts, hashes by artefact name. Raises DamagedTable."""
     by_measure: dict[int, dict[str, str]] = {}
     for name, sha256 in left.items():
         if named := _NAME.fullmatch(name):
@@ -88,31 +100,33 @@ def measures_left(tables: Tables, recipe: Recipe, left: Mapping[str, str]) -> li
         draws = {int(name): by_dataset[name] for name in by_dataset if name not in (CONFIDENTIAL, WHOLE)}
         step = recipe.measures[item]
         first = draws[min(draws)] if draws else by_dataset.get(WHOLE)
-        if first is not None and holds_risk(tables, step.method.key, first):
+        if first is not None and has_risk_columns(tables, step.method.key, first):
             params = step.spec.to_table()
             ordered = dict(sorted(draws.items()))
             others = by_dataset.get(CONFIDENTIAL), by_dataset.get(WHOLE), left.get(guesses_name(item))
             rankings = {draw: left[name] for draw in (None, *ordered) if (name := ranking_name(item, draw)) in left}
             found.append(
-                RecordMeasure(item, step.method.key, params, ordered, *others, _matches(recipe, item), rankings)
+                RecordMeasure(item, step.method.key, params, ordered, *others, _is_matching(recipe, item), rankings)
             )
     return found
 
 
-def rankings_of(tables: Tables, recipe: Recipe, left: Mapping[str, str], records: int) -> dict[str, str]:
-    """The rankings of all measures of a run over so many records, stored where they are worth it: hashes by artefact name.
+def store_rankings(tables: TableStore, recipe: Recipe, left: Mapping[str, str], records: int) -> dict[str, str]:
+    """Store the rankings of all measures of a run over ``records`` records where they save time; return hashes by artefact name.
 
     Over all released datasets and in each. Raises DamagedTable.
     """
     stored = {}
-    for measure in measures_left(tables, recipe, left) if records > MOST_RANKED else ():
-        for draw in (None, *measure.draws):
-            ranking = rank(tables, measure.key, _chosen(measure, 0, draw), measure.confidential, MOST_RANKED)
-            stored[ranking_name(measure.item, draw)] = write_ranking(tables, ranking)
+    for measure in measures_from_artefacts(tables, recipe, left) if records > MAX_RANKED else ():
+        for draw in (None, *measure.draw_hashes):
+            ranking = rank_stored_records(
+                tables, measure.key, _averaged_hashes(measure, 0, draw), measure.confidential_hash, MAX_RANKED
+            )
+            stored[ranking_name(measure.position, draw)] = write_ranking(tables, ranking)
     return stored
 
 
-def _matches(recipe: Recipe, item: int) -> bool:
+def _is_matching(recipe: Recipe, item: int) -> bool:
     if recipe.measures[item].method.measurement.refits:
         return False
     try:
@@ -121,10 +135,10 @@ def _matches(recipe: Recipe, item: int) -> bool:
         return False
 
 
-def find_measure(measures: Sequence[RecordMeasure], name: str = "", run_id: int = 0) -> RecordMeasure:
-    """The first measure with this key (``risk.identification``, or a part of it), or at this place (``measure[2]``).
+def select_measure(measures: Sequence[RecordMeasure], name: str = "", run_id: int = 0) -> RecordMeasure:
+    """Return the first measure with this key (``risk.identification``, or a part of it), or at this place (``measure[2]``).
 
-    Without a name the first one there is. Raises NotFound with the list, and NotReady where there is none.
+    Without a name the first measure. Raises NotFound with the list, and NotReady where there is none.
     """
     if not measures:
         raise NotReady(
@@ -139,54 +153,60 @@ def find_measure(measures: Sequence[RecordMeasure], name: str = "", run_id: int 
 
 
 @dataclass(frozen=True, eq=False)
-class Records:
-    """The records most at risk by one measure, over all released datasets or in one, most at risk first."""
+class RankedRecords:
+    """Records ranked by one measure, most at risk first, over all released datasets or in one.
+
+    run_id, measure: the run and the measure
+    draw: number of the dataset; None over all
+    ranking: the ranking
+    """
 
     run_id: int
     measure: RecordMeasure
     draw: int | None
-    ranking: Ranking
+    ranking: RecordRanking
 
     def __len__(self) -> int:
         return len(self.ranking)
 
     @property
-    def total(self) -> int:
-        """All records, those that were not asked about among them."""
+    def n_records(self) -> int:
+        """Return the number of all records, including those that were not attacked."""
         return self.ranking.total
 
     @property
-    def asked(self) -> int:
-        """How many records were asked about."""
-        return self.ranking.asked
+    def n_attacked(self) -> int:
+        """Return how many records were attacked."""
+        return self.ranking.n_with_risk
 
     @property
-    def datasets(self) -> int:
-        """How many released datasets the risk is of."""
-        return len(self.measure.draws) if self.draw is None else 1
+    def n_datasets(self) -> int:
+        """Return over how many released datasets the risk is."""
+        return len(self.measure.draw_hashes) if self.draw is None else 1
 
     @property
-    def over(self) -> str:
-        """``400 records``, ``300 of 1,000 records``: how many were asked about."""
-        return f"{f'{self.asked:,} of ' if self.asked < self.total else ''}{count_noun(self.total, 'record')}"
+    def attacked_text(self) -> str:
+        """Return how many records were attacked: ``400 records``, ``300 of 1,000 records``."""
+        return f"{f'{self.n_attacked:,} of ' if self.n_attacked < self.n_records else ''}{count_noun(self.n_records, 'record')}"
 
     @property
-    def listed(self) -> str:
-        """``400 records, most at risk first``, ``the 50,000 most at risk of 10,000,000 records``."""
-        if len(self) < self.asked:
-            return f"the {len(self):,} most at risk of {self.over}"
-        return f"{self.over}, most at risk first"
+    def listing_text(self) -> str:
+        """Return ``400 records, most at risk first``, ``the 50,000 most at risk of 10,000,000 records``."""
+        if len(self) < self.n_attacked:
+            return f"the {len(self):,} most at risk of {self.attacked_text}"
+        return f"{self.attacked_text}, most at risk first"
 
     def lines(self, offset: int, limit: int) -> list[RecordLine]:
-        """The records of ranks ``offset`` to ``offset + limit - 1``, from 0."""
+        """Return the records of ranks ``offset`` to ``offset + limit - 1``, from 0."""
         found = self.ranking
         return [
-            _line(int(found.records[r]), r, found.risk, found.own) for r in range(len(self))[offset : offset + limit]
+            _record_line(int(found.records[r]), r, found.risk, found.confidential_risk)
+            for r in range(len(self))[offset : offset + limit]
         ]
 
 
-def _line(record: int, r: int, risk: RecordRisk, own: RecordRisk | None) -> RecordLine:
-    """A record, a row from 0, whose risk is at place ``r``."""
+def _record_line(record: int, r: int, risk: RecordRisk, own: RecordRisk | None) -> RecordLine:
+    """Return the risk of a record, a row from 0, whose risk is at index ``r``."""
     return RecordLine(
         record + 1,
         float(risk.probability[r]),
@@ -198,168 +218,191 @@ def _line(record: int, r: int, risk: RecordRisk, own: RecordRisk | None) -> Reco
     )
 
 
-def open_records(
+def rank_records(
     workspace: Workspace, run_id: int, measure: RecordMeasure, draw: int | None = None, top: int = 0
-) -> Records:
-    """The records most at risk: over all datasets together, on average where the measure has none such, or in dataset ``draw`` alone.
+) -> RankedRecords:
+    """Rank the records by risk: over all datasets together, on average where the measure does not combine them, or in dataset ``draw`` alone.
 
-    They are all records of a table that has no more than ``MOST_RANKED`` or ``top``, else as many as the larger of these. Raises NotFound when there is no such dataset, DamagedTable.
+    All records are ranked in a table of no more than ``MOST_RANKED`` or ``top``, else as many as the larger of these. Raises NotFound
+    when there is no such dataset, DamagedTable.
     """
-    chosen = _chosen(measure, run_id, draw)
-    stored = measure.rankings.get(draw)
-    if stored is not None and top <= MOST_RANKED:
+    chosen = _averaged_hashes(measure, run_id, draw)
+    stored = measure.ranking_hashes.get(draw)
+    if stored is not None and top <= MAX_RANKED:
         ranking = read_ranking(workspace.tables, stored)
     else:
-        ranking = rank(workspace.tables, measure.key, chosen, measure.confidential, max(top, MOST_RANKED))
-    return Records(run_id, measure, draw, ranking)
+        ranking = rank_stored_records(
+            workspace.tables, measure.key, chosen, measure.confidential_hash, max(top, MAX_RANKED)
+        )
+    return RankedRecords(run_id, measure, draw, ranking)
 
 
-def risk_of_records(workspace: Workspace, measure: RecordMeasure, draw: int | None = None) -> RecordRisk:
-    """The risk of every record, (n,), over all datasets together or in one. Raises NotFound, DamagedTable."""
+def read_record_risks(workspace: Workspace, measure: RecordMeasure, draw: int | None = None) -> RecordRisk:
+    """Read the risk of every record, (n,), over all datasets together or in one. Raises NotFound, DamagedTable."""
     return average_record_risk(
-        [record_arrays(workspace.tables, measure.key, sha256) for sha256 in _chosen(measure, 0, draw)]
+        [read_risk_arrays(workspace.tables, measure.key, sha256) for sha256 in _averaged_hashes(measure, 0, draw)]
     )
 
 
-def own_risk(workspace: Workspace, measure: RecordMeasure) -> RecordRisk | None:
-    """The risk of every record, (n,), were the confidential data released as they are; None where that was not asked. Raises DamagedTable."""
-    if measure.confidential is None:
+def read_confidential_risks(workspace: Workspace, measure: RecordMeasure) -> RecordRisk | None:
+    """Read the risk of every record, (n,), if the confidential data were released as they are; None where that was not measured. Raises
+    DamagedTable.
+    """
+    if measure.confidential_hash is None:
         return None
-    return average_record_risk([record_arrays(workspace.tables, measure.key, measure.confidential)])
+    return average_record_risk([read_risk_arrays(workspace.tables, measure.key, measure.confidential_hash)])
 
 
-def record_line(workspace: Workspace, records: Records, record: int) -> RecordLine:
-    """One record (its number from 1), ranked or not. Raises NotFound where there is none such, or it was not asked about."""
+def read_record_line(workspace: Workspace, records: RankedRecords, record: int) -> RecordLine:
+    """Read the risk of one record (its number from 1), ranked or not. Raises NotFound where there is no such record, or it was not attacked."""
     measure = records.measure
-    if not 1 <= record <= records.total:
-        raise NotFound(f"there is no record {record}; the table has records 1 to {records.total:,}")
-    risk = _risk_of(workspace, measure, _chosen(measure, records.run_id, records.draw), record)
+    if not 1 <= record <= records.n_records:
+        raise NotFound(f"there is no record {record}; the table has records 1 to {records.n_records:,}")
+    risk = _read_risk(workspace, measure, _averaged_hashes(measure, records.run_id, records.draw), record)
     if not risk.is_examined[0]:
-        raise NotFound(f"record {record} was not asked about: {measure.place} {measure.key} asks of {records.over}")
-    own = None if measure.confidential is None else _risk_of(workspace, measure, [measure.confidential], record)
-    return _line(record - 1, 0, risk, own)
+        raise NotFound(
+            f"record {record} was not asked about: {measure.place} {measure.key} asks of {records.attacked_text}"
+        )
+    own = (
+        None
+        if measure.confidential_hash is None
+        else _read_risk(workspace, measure, [measure.confidential_hash], record)
+    )
+    return _record_line(record - 1, 0, risk, own)
 
 
-def risk_of_record(workspace: Workspace, measure: RecordMeasure, record: int, draw: int | None = None) -> RecordRisk:
-    """The risk of one record (its number from 1), (1,), over all datasets together or in one. Raises NotFound, DamagedTable."""
-    return _risk_of(workspace, measure, _chosen(measure, 0, draw), record)
+def read_risk_of_record(
+    workspace: Workspace, measure: RecordMeasure, record: int, draw: int | None = None
+) -> RecordRisk:
+    """Read the risk of one record (its number from 1), (1,), over all datasets together or in one. Raises NotFound, DamagedTable."""
+    return _read_risk(workspace, measure, _averaged_hashes(measure, 0, draw), record)
 
 
-def _risk_of(workspace: Workspace, measure: RecordMeasure, hashes: Sequence[str], record: int) -> RecordRisk:
+def _read_risk(workspace: Workspace, measure: RecordMeasure, hashes: Sequence[str], record: int) -> RecordRisk:
     return average_record_risk(
-        [record_arrays(workspace.tables, measure.key, sha256, [record - 1]) for sha256 in hashes]
+        [read_risk_arrays(workspace.tables, measure.key, sha256, [record - 1]) for sha256 in hashes]
     )
 
 
-def _chosen(measure: RecordMeasure, run_id: int, draw: int | None) -> list[str]:
-    """The hashes of the tables that a risk is the average of."""
+def _averaged_hashes(measure: RecordMeasure, run_id: int, draw: int | None) -> list[str]:
+    """Return the hashes of the tables that a risk is the average of."""
     if draw is not None:
-        return [_table(measure, run_id, draw)]
-    return list(measure.draws.values()) if measure.whole is None else [measure.whole]
+        return [_draw_hash(measure, run_id, draw)]
+    return list(measure.draw_hashes.values()) if measure.combined_hash is None else [measure.combined_hash]
 
 
-def worst_draw(workspace: Workspace, measure: RecordMeasure, record: int) -> int:
-    """The released dataset in which a record (its number from 1) is most at risk; of equals the first."""
-    risks = {draw: float(risk_of_record(workspace, measure, record, draw).probability[0]) for draw in measure.draws}
+def riskiest_dataset(workspace: Workspace, measure: RecordMeasure, record: int) -> int:
+    """Return the released dataset in which a record (its number from 1) is most at risk; of equals the first."""
+    risks = {
+        draw: float(read_risk_of_record(workspace, measure, record, draw).probability[0])
+        for draw in measure.draw_hashes
+    }
     return max(risks, key=lambda draw: risks[draw])
 
 
-def _table(measure: RecordMeasure, run_id: int, draw: int) -> str:
-    if draw not in measure.draws:
-        known = f"{min(measure.draws)} to {max(measure.draws)}"
+def _draw_hash(measure: RecordMeasure, run_id: int, draw: int) -> str:
+    if draw not in measure.draw_hashes:
+        known = f"{min(measure.draw_hashes)} to {max(measure.draw_hashes)}"
         raise NotFound(f"run {run_id} has no dataset {draw} measured by {measure.key}; there are {known}")
-    return measure.draws[draw]
+    return measure.draw_hashes[draw]
 
 
-def drivers(workspace: Workspace, records: Records, numbers: Sequence[int]) -> LeaveOneOutCandidates | None:
-    """Candidates of the chosen records (numbers from 1) with every variable known, and without each; None where a measure matches on none.
+def find_risk_drivers(
+    workspace: Workspace, records: RankedRecords, numbers: Sequence[int]
+) -> LeaveOneOutCandidates | None:
+    """Count candidates of the chosen records (numbers from 1) with every variable known, and without each; None where a measure matches on
+    none.
 
     Over the same released datasets as ``records``. Costs a pass over each of them for every record: for few records.
     """
-    if not records.measure.matches:
+    if not records.measure.is_matching:
         return None
     run = find_run(workspace, records.run_id)
-    draws = list(records.measure.draws) if records.draw is None else [records.draw]
-    names, radius = matched_variables(run.recipe, records.measure.item)
-    confidential = run.recipe.recode_data(workspace.read(workspace.dataset(run.dataset_id), names))
-    releases = (_released(workspace, run, draw, names) for draw in draws)
+    draws = list(records.measure.draw_hashes) if records.draw is None else [records.draw]
+    names, radius = matched_variables(run.recipe, records.measure.position)
+    confidential = run.recipe.recode_data(workspace.read_stored_dataset(workspace.find_dataset(run.dataset_id), names))
+    releases = (_read_released_dataset(workspace, run, draw, names) for draw in draws)
     return leave_one_out_candidates(confidential, releases, names, radius, [number - 1 for number in numbers])
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
-    """The released records of one dataset that match one confidential record: row numbers from 1, ascending.
+class MatchingCandidates:
+    """Released records of one dataset that match one confidential record.
 
-    ``within`` has, for every variable that the intruder knows, how near a match must be ("equal" without a radius), and
-    ``alone`` how many candidates there would be without it. ``hit`` says whether the record's own released record is among them,
-    None where nothing says whose a released record is.
+    record, draw: numbers of the record and of the dataset, from 1
+    matching: row numbers of the matching records, from 1, ascending
+    match_radii: for every variable that the intruder knows, how near a match must be ("equal" without a radius)
+    candidates_without: candidates without each variable
+    has_own_record: whether the record's own released record is among them; None where the origin of released records is not known
     """
 
     record: int
     draw: int
     matching: tuple[int, ...]
-    within: Mapping[str, str]
-    alone: LeaveOneOutCandidates
-    hit: bool | None
+    match_radii: Mapping[str, str]
+    candidates_without: LeaveOneOutCandidates
+    has_own_record: bool | None
 
     @property
     def driver(self) -> RiskDriver | None:
-        """The variable whose removal adds most candidates."""
-        return self.alone.driver(0)
+        """Return the variable whose removal adds most candidates."""
+        return self.candidates_without.driver(0)
 
 
-def candidates(workspace: Workspace, run_id: int, measure: RecordMeasure, record: int, draw: int) -> Candidates:
-    """Who matches one record (its number from 1) in one released dataset, and what each variable contributes.
+def find_candidates(
+    workspace: Workspace, run_id: int, measure: RecordMeasure, record: int, draw: int
+) -> MatchingCandidates:
+    """Find the released records of one dataset that match one record (its number from 1), and the effect of each variable.
 
     Raises NotFound when there is no such dataset or record.
     """
-    _table(measure, run_id, draw)
+    _draw_hash(measure, run_id, draw)
     run = find_run(workspace, run_id)
-    dataset = workspace.dataset(run.dataset_id)
-    _check_numbers([record], dataset.records)
-    names, radius = matched_variables(run.recipe, measure.item)
-    confidential = run.recipe.recode_data(workspace.read(dataset, names))
-    released = _released(workspace, run, draw, names)
+    dataset = workspace.find_dataset(run.dataset_id)
+    _check_record_numbers([record], dataset.records)
+    names, radius = matched_variables(run.recipe, measure.position)
+    confidential = run.recipe.recode_data(workspace.read_stored_dataset(dataset, names))
+    released = _read_released_dataset(workspace, run, draw, names)
     rows = find_matching_records(confidential, released, names, radius, record - 1)
     alone = leave_one_out_candidates(confidential, [released], names, radius, [record - 1])
     within = {name: str(radius[name].written) if name in radius else "equal" for name in names}
     hit = bool((released.linked_records[rows] == record - 1).any()) if released.linked else None
-    return Candidates(record, draw, tuple(int(row) + 1 for row in rows), within, alone, hit)
+    return MatchingCandidates(record, draw, tuple(int(row) + 1 for row in rows), within, alone, hit)
 
 
-def values(
+def values_of_records(
     workspace: Workspace, run_id: int, numbers: Sequence[int], draw: int | None = None
 ) -> list[dict[str, str | int | float]]:
-    """Every value of the chosen confidential records, or of those of released dataset ``draw``: confidential.
+    """Read every value of the chosen confidential records, or of those of released dataset ``draw``: confidential.
 
     Dates and levels as text, a missing value as ``(no value)``. Raises NotFound when there is no such record.
     """
     run = find_run(workspace, run_id)
     if draw is None:
         return values_of_dataset(workspace, run.dataset_id, numbers)
-    tables, sha256 = workspace.tables, released_hash(workspace, run.id, draw)
+    tables, sha256 = workspace.tables, released_dataset_hash(workspace, run.id, draw)
     if not sha256:
-        raise _no_dataset(run, draw)
-    _check_numbers(numbers, tables.records(sha256))
+        raise _dataset_not_found(run, draw)
+    _check_record_numbers(numbers, tables.count_table_records(sha256))
     schema, origin = run.recipe.released_schema, run.recipe.origin
-    return _values(tables.read_microdata(sha256, schema, origin, [number - 1 for number in numbers]))
+    return _plain_values(tables.read_microdata(sha256, schema, origin, [number - 1 for number in numbers]))
 
 
 def values_of_dataset(
     workspace: Workspace, dataset_id: int, numbers: Sequence[int]
 ) -> list[dict[str, str | int | float]]:
-    """Every value of the chosen records of a dataset: confidential, as ``values`` are. Raises NotFound."""
-    dataset = workspace.dataset(dataset_id)
-    _check_numbers(numbers, dataset.records)
-    return _values(workspace.read(dataset, rows=[number - 1 for number in numbers]))
+    """Read every value of the chosen records of a dataset: confidential, in the form of ``values_of_records``. Raises NotFound."""
+    dataset = workspace.find_dataset(dataset_id)
+    _check_record_numbers(numbers, dataset.records)
+    return _plain_values(workspace.read_stored_dataset(dataset, rows=[number - 1 for number in numbers]))
 
 
-def _values(table: Microdata) -> list[dict[str, str | int | float]]:
-    return [{str(name): plain(value) for name, value in row.items()} for row in table.frame.to_dict("records")]
+def _plain_values(table: Microdata) -> list[dict[str, str | int | float]]:
+    return [{str(name): plain_value(value) for name, value in row.items()} for row in table.frame.to_dict("records")]
 
 
-def plain(value: Any) -> str | int | float:
-    """A value of the data as commands and screens write it: dates and levels as text, missing as ``(no value)``."""
+def plain_value(value: Any) -> str | int | float:
+    """Return a value of the data as commands and screens write it: dates and levels as text, missing as ``(no value)``."""
     if pd.isna(value):
         return NO_VALUE
     if isinstance(value, (str, int, float)):
@@ -367,18 +410,18 @@ def plain(value: Any) -> str | int | float:
     return str(value.date()) if hasattr(value, "date") else str(value)
 
 
-def _check_numbers(numbers: Sequence[int], records: int) -> None:
+def _check_record_numbers(numbers: Sequence[int], records: int) -> None:
     for number in numbers:
         if not 1 <= number <= records:
             raise NotFound(f"there is no record {number}; the table has records 1 to {records:,}")
 
 
-def _released(workspace: Workspace, run: Run, draw: int, names: Sequence[str]) -> Microdata:
-    found = released_dataset(workspace, run.id, run.recipe, draw, names)
+def _read_released_dataset(workspace: Workspace, run: StoredRun, draw: int, names: Sequence[str]) -> Microdata:
+    found = read_released_dataset(workspace, run.id, run.recipe, draw, names)
     if found is None:
-        raise _no_dataset(run, draw)
+        raise _dataset_not_found(run, draw)
     return found
 
 
-def _no_dataset(run: Run, draw: int) -> NotFound:
+def _dataset_not_found(run: StoredRun, draw: int) -> NotFound:
     return NotFound(f"run {run.id} has no released dataset {draw}")

@@ -1,4 +1,4 @@
-"""The risk-utility map: every run of a project that is done, by two of the numbers that were measured on their releases."""
+"""The risk-utility map: every finished run of a project, by two of the numbers that were measured on their releases."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-from ..reporting.words import apart_in
+from ..reporting.words import varying_settings_by_method
 from ..store.workspace import Workspace
 
 
 @dataclass(frozen=True)
-class Axis:
-    """A number that runs can be placed by. ``params`` is JSON; ``goal`` low, high, one or none says which way is better.
+class MapAxis:
+    """A number by which runs can be placed.
 
-    ``apart`` are the settings, with their defaults, in which the numbers of its method differ.
+    key, target, level: its measure, variable and level
+    params: its parameters as JSON
+    goal: low, high, one or none: which way is better
+    unit: its unit
+    varying_settings: settings, with their defaults, in which the numbers of its method differ
     """
 
     key: str
@@ -25,11 +29,11 @@ class Axis:
     level: float | None
     goal: str
     unit: str
-    apart: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    varying_settings: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def ident(self) -> str:
-        """What tells the axis from every other, as text."""
+        """Return a text that identifies the axis."""
         return json.dumps([self.key, self.target, self.params, self.level])
 
     @property
@@ -39,8 +43,8 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Coordinate:
-    """Where a run's release lies on an axis: the average over its datasets, with its interval if there is one."""
+class MapCoordinate:
+    """Position of a run's release on an axis: the average over its datasets, with its interval if there is one."""
 
     value: float
     lower: float | None
@@ -48,56 +52,71 @@ class Coordinate:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """A run on two axes; ``efficient`` when no other run is better on one and as good on the other, None without goals."""
+class MapPoint:
+    """A run on two axes.
+
+    run_id, title: the run
+    x, y: its coordinates
+    is_efficient: whether no other run is better on one and as good on the other; None without goals
+    """
 
     run_id: int
     title: str
-    x: Coordinate
-    y: Coordinate
-    efficient: bool | None
+    x: MapCoordinate
+    y: MapCoordinate
+    is_efficient: bool | None
 
 
 @dataclass(frozen=True)
 class RiskUtilityMap:
-    """``runs`` are titles by number; ``places`` and the ``confidential`` data's own values are by axis, and so are the ``baselines`` of
-    the runs' numbers.
+    """Finished runs and the numbers measured on their releases.
+
+    run_titles: titles by run
+    axes: numbers by which runs can be placed
+    coordinates: coordinate of each run, by axis
+    confidential_values: the confidential data's own value, by axis
+    baselines: baseline of each run's number, by axis
     """
 
-    runs: Mapping[int, str]
-    axes: tuple[Axis, ...]
-    places: Mapping[str, Mapping[int, Coordinate]]
-    confidential: Mapping[str, float]
+    run_titles: Mapping[int, str]
+    axes: tuple[MapAxis, ...]
+    coordinates: Mapping[str, Mapping[int, MapCoordinate]]
+    confidential_values: Mapping[str, float]
     baselines: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
 
-    def of_ratio(self, axis: Axis, run_id: int) -> float | None:
-        """What a ``max_ratio`` or a ``max_increase`` of a run's number compares with: its baseline where the output says so, else the confidential data's."""
+    def reference_value(self, axis: MapAxis, run_id: int) -> float | None:
+        """Return the reference of a ``max_ratio`` or ``max_increase``: the baseline where the output declares so, else the confidential
+        data's value.
+        """
         from sfumato.engine.recipe.thresholds import baseline_words
 
         if baseline_words(axis.key):
             return self.baselines.get(axis.ident, {}).get(run_id)
-        return self.confidential.get(axis.ident)
+        return self.confidential_values.get(axis.ident)
 
     @cached_property
-    def most_shared(self) -> tuple[Axis, Axis]:
-        """The risk and the utility that most runs have together, the first of several; any number where there is none of a family."""
+    def most_shared_axes(self) -> tuple[MapAxis, MapAxis]:
+        """Return the risk and the utility that most runs have together, the first of several; any number where a family has none."""
         risks, utilities = (
             [axis for axis in self.axes if axis.key.startswith(f"{family}.")] or [self.axes[0]]
             for family in ("risk", "utility")
         )
-        runs = {axis.ident: self.places.get(axis.ident, {}).keys() for axis in self.axes}
+        runs = {axis.ident: self.coordinates.get(axis.ident, {}).keys() for axis in self.axes}
         x = max(risks, key=lambda axis: max(len(runs[axis.ident] & runs[other.ident]) for other in utilities))
         return x, max(utilities, key=lambda axis: len(runs[axis.ident] & runs[x.ident]))
 
-    def points(self, x: Axis, y: Axis) -> list[Point]:
-        """The runs that have both numbers, by rising x."""
-        across, up = self.places.get(x.ident, {}), self.places.get(y.ident, {})
+    def points_on(self, x: MapAxis, y: MapAxis) -> list[MapPoint]:
+        """Return the runs that have both numbers, by rising x."""
+        across, up = self.coordinates.get(x.ident, {}), self.coordinates.get(y.ident, {})
         both = sorted((run for run in across if run in up), key=lambda run: (across[run].value, up[run].value, run))
-        marks = _efficient([(across[run].value, up[run].value) for run in both], (x.goal, y.goal))
-        return [Point(run, self.runs[run], across[run], up[run], mark) for run, mark in zip(both, marks, strict=True)]
+        marks = _efficient_marks([(across[run].value, up[run].value) for run in both], (x.goal, y.goal))
+        return [
+            MapPoint(run, self.run_titles[run], across[run], up[run], mark)
+            for run, mark in zip(both, marks, strict=True)
+        ]
 
 
-def _efficient(values: Sequence[tuple[float, float]], goals: tuple[str, str]) -> Sequence[bool | None]:
+def _efficient_marks(values: Sequence[tuple[float, float]], goals: tuple[str, str]) -> Sequence[bool | None]:
     if "none" in goals or not values:
         return [None] * len(values)
     import numpy as np
@@ -110,18 +129,18 @@ def _efficient(values: Sequence[tuple[float, float]], goals: tuple[str, str]) ->
     return marks
 
 
-def done_runs(workspace: Workspace, project_id: int) -> tuple[int, ...]:
-    """The runs of a project that are done, the oldest first."""
+def finished_run_ids(workspace: Workspace, project_id: int) -> tuple[int, ...]:
+    """Return the finished runs of a project, the oldest first."""
     rows = workspace.connection.execute(
         "SELECT id FROM run WHERE project_id = ? AND state = 'done' ORDER BY id", (project_id,)
     )
     return tuple(int(row[0]) for row in rows)
 
 
-def risk_utility_map(workspace: Workspace, project_id: int) -> RiskUtilityMap:
-    """Every number that was measured on the releases of a project's runs, in the order of measures of the oldest run.
+def read_risk_utility_map(workspace: Workspace, project_id: int) -> RiskUtilityMap:
+    """Read every number that was measured on the releases of a project's runs, in the order of measures of the oldest run.
 
-    Slow the first time: the methods are asked which way is better.
+    Slow the first time, since methods are loaded for their goals.
     """
     rows = workspace.connection.execute(
         """SELECT run.id, run.title, result.family || '.' || result.method || '.' || result.measure AS key, result.target,
@@ -133,40 +152,40 @@ def risk_utility_map(workspace: Workspace, project_id: int) -> RiskUtilityMap:
            ORDER BY run.id, result.level IS NOT NULL, result.id""",
         (project_id,),
     ).fetchall()
-    axes: dict[str, Axis] = {}
-    places: dict[str, dict[int, Coordinate]] = {}
+    axes: dict[str, MapAxis] = {}
+    places: dict[str, dict[int, MapCoordinate]] = {}
     confidential: dict[str, float] = {}
     baselines: dict[str, dict[int, float]] = {}
     for row in rows:
         method = row["key"].rpartition(".")[0]
-        made = _made(method, row["params"])
-        axis = Axis(row["key"], row["target"], made, row["level"], _goal(row["key"]), row["unit"])
+        made = _computing_parameters_json(method, row["params"])
+        axis = MapAxis(row["key"], row["target"], made, row["level"], _measure_goal(row["key"]), row["unit"])
         if row["own"]:
             confidential.setdefault(axis.ident, row["value"])
             continue
         axes.setdefault(axis.ident, axis)
-        places.setdefault(axis.ident, {})[row["id"]] = Coordinate(row["value"], row["lower"], row["upper"])
+        places.setdefault(axis.ident, {})[row["id"]] = MapCoordinate(row["value"], row["lower"], row["upper"])
         if row["baseline"] is not None:
             baselines.setdefault(axis.ident, {})[row["id"]] = row["baseline"]
     named = [(axis.key.rpartition(".")[0], axis) for axis in axes.values()]
-    apart = apart_in((key, axis.settings) for key, axis in named)
-    told = tuple(replace(axis, apart=apart.get(key, {})) for key, axis in named)
+    apart = varying_settings_by_method((key, axis.settings) for key, axis in named)
+    told = tuple(replace(axis, varying_settings=apart.get(key, {})) for key, axis in named)
     return RiskUtilityMap({row["id"]: row["title"] for row in rows}, told, places, confidential, baselines)
 
 
-def made_with(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a number without those that only select which rows a run has."""
+def computing_parameters(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a number without those that only select which rows a run has."""
     from sfumato.engine.execution.comparison import filter_settings
 
     return {name: value for name, value in params.items() if name not in filter_settings(method)}
 
 
 @lru_cache(maxsize=256)
-def _made(method: str, params: str) -> str:
-    return json.dumps(made_with(method, json.loads(params)), sort_keys=True)
+def _computing_parameters_json(method: str, params: str) -> str:
+    return json.dumps(computing_parameters(method, json.loads(params)), sort_keys=True)
 
 
-def _goal(key: str) -> str:
+def _measure_goal(key: str) -> str:
     from sfumato.engine.methods.registry import method_by_key
 
     method, _, measure = key.rpartition(".")

@@ -1,4 +1,4 @@
-"""What a run is, at a glance: its data, what its recipe changed against the run before, its phases, what was not met."""
+"""A run at a glance: its data, changes of its recipe since the run before, its phases, and unmet thresholds."""
 
 from __future__ import annotations
 
@@ -11,47 +11,64 @@ from sfumato.engine.recipe.thresholds import Verdict
 
 from ..store.runs import find_run, list_runs
 from ..store.workspace import Workspace
-from .results import verdicts_of
+from .results import read_verdicts
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
-    """The tasks of one kind: how many, seconds of computing, and the most memory of one of them."""
+class TaskPhase:
+    """The tasks of one kind.
+
+    kind: the kind
+    n_tasks, n_done: number of tasks, and of finished ones
+    seconds: seconds of computing
+    peak_bytes: largest memory of one task
+    """
 
     kind: str
-    tasks: int
-    done: int
+    n_tasks: int
+    n_done: int
     seconds: float
     peak_bytes: int
 
 
 @dataclass(frozen=True)
 class RunDetail:
-    """A run, its dataset, and what there is to say of it. ``against`` is the run before it in the project, ``weights`` says in lines how its records are weighed,
-    ``controls`` how many more were held out, ``redrawn`` how many records were drawn anew for its constraints, ``name`` and ``note`` what its analyst said of it.
-    ``names`` are the human ones of the ``unmet`` verdicts.
+    """A run, its dataset, and its details.
+
+    run_id: the run
+    dataset_name, records: name and number of records of its data
+    m, seed, key_public: number of datasets, seed, and whether its key is public
+    previous_run_id: the run before it in the project
+    changes: changes of its recipe since then
+    phases: its tasks by kind
+    unmet_verdicts: verdicts other than met
+    weight_lines: how its records are weighted
+    n_controls: number of hold-out records
+    redrawn_text: records that were redrawn for constraints
+    name, note: the analyst's name for it and remark on it
+    verdict_names: human names of the unmet verdicts
     """
 
     run_id: int
-    data: str
+    dataset_name: str
     records: int
     m: int | None
     seed: int
     key_public: bool
-    against: int | None
+    previous_run_id: int | None
     changes: tuple[PlanDifference, ...]
-    phases: tuple[Phase, ...]
-    unmet: tuple[Verdict, ...]
-    weights: tuple[str, ...] = ()
-    controls: int = 0
-    redrawn: str = ""
+    phases: tuple[TaskPhase, ...]
+    unmet_verdicts: tuple[Verdict, ...]
+    weight_lines: tuple[str, ...] = ()
+    n_controls: int = 0
+    redrawn_text: str = ""
     name: str = ""
     note: str = ""
-    names: tuple[str, ...] = ()
+    verdict_names: tuple[str, ...] = ()
 
 
-def run_detail(workspace: Workspace, run_id: int) -> RunDetail:
-    """Everything at once. Raises NotFound."""
+def read_run_detail(workspace: Workspace, run_id: int) -> RunDetail:
+    """Read all details of a run at once. Raises NotFound."""
     run = find_run(workspace, run_id)
     name, records = workspace.connection.execute(
         "SELECT name, records FROM dataset WHERE id = ?", (run.dataset_id,)
@@ -59,11 +76,11 @@ def run_detail(workspace: Workspace, run_id: int) -> RunDetail:
     before = next((one for one in list_runs(workspace, run.project_id) if one.id < run.id), None)
     table = tomllib.loads(run.recipe_toml)
     changed = () if before is None else plan_differences(tomllib.loads(before.recipe_toml), table)
-    unmet = tuple(verdict for verdict in verdicts_of(workspace, run.id) if verdict.outcome != "met")
+    unmet = tuple(verdict for verdict in read_verdicts(workspace, run.id) if verdict.outcome != "met")
     m = table.get("release", {}).get("m")
     against = None if before is None else before.id
-    controls = _controls(workspace, run.id) if "holdout" in table.get("data", {}) else 0
-    said, phases = _weights_said(workspace, run.id) if "weights" in table else (), _phases(workspace, run.id)
+    controls = _count_controls(workspace, run.id) if "holdout" in table.get("data", {}) else 0
+    said, phases = _weight_lines(workspace, run.id) if "weights" in table else (), _read_phases(workspace, run.id)
     return RunDetail(
         run.id,
         name,
@@ -77,42 +94,42 @@ def run_detail(workspace: Workspace, run_id: int) -> RunDetail:
         unmet,
         said,
         controls,
-        _redrawn(workspace, run.id) if "constraints" in table else "",
+        _redrawn_text(workspace, run.id) if "constraints" in table else "",
         run.name,
         run.note,
-        _names(unmet),
+        _verdict_names(unmet),
     )
 
 
-def _names(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+def _verdict_names(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
     from sfumato.engine.methods.labels import labels_of  # it loads methods, which takes the app longer than to start
 
     return tuple(labels_of(verdicts))
 
 
-def _weights_said(workspace: Workspace, run_id: int) -> tuple[str, ...]:
-    from .weights import weights_said  # it reads recipes, which takes the app longer than to start
+def _weight_lines(workspace: Workspace, run_id: int) -> tuple[str, ...]:
+    from .weights import record_weight_lines  # it reads recipes, which takes the app longer than to start
 
-    return weights_said(workspace, run_id)
-
-
-def _controls(workspace: Workspace, run_id: int) -> int:
-    from ..store.artefacts import control_records  # it reads tables, which takes the app longer than to start
-
-    return control_records(workspace, run_id)
+    return record_weight_lines(workspace, run_id)
 
 
-def _redrawn(workspace: Workspace, run_id: int) -> str:
-    from ..reporting.constraints import redraws_text
-    from ..store.redraw_counts import redraws_of  # it reads tables, which takes the app longer than to start
+def _count_controls(workspace: Workspace, run_id: int) -> int:
+    from ..store.artefacts import count_control_records  # it reads tables, which takes the app longer than to start
 
-    return redraws_text(redraws_of(workspace, run_id))
+    return count_control_records(workspace, run_id)
 
 
-def _phases(workspace: Workspace, run_id: int) -> tuple[Phase, ...]:
+def _redrawn_text(workspace: Workspace, run_id: int) -> str:
+    from ..reporting.constraints import redraws_sentence
+    from ..store.redraw_counts import read_redraws  # it reads tables, which takes the app longer than to start
+
+    return redraws_sentence(read_redraws(workspace, run_id))
+
+
+def _read_phases(workspace: Workspace, run_id: int) -> tuple[TaskPhase, ...]:
     rows = workspace.connection.execute(
         """SELECT kind, count(*), sum(state = 'done'), coalesce(sum(seconds), 0.0), coalesce(max(peak_bytes), 0)
            FROM task WHERE run_id = ? GROUP BY kind ORDER BY min(id)""",
         (run_id,),
     )
-    return tuple(Phase(*row) for row in rows)
+    return tuple(TaskPhase(*row) for row in rows)

@@ -1,4 +1,4 @@
-"""The words that name runs, for a shell that completes a command: read without a lock, a migration or anything written."""
+"""Names and numbers of runs for shell completion, read without a lock, a migration or anything written."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from urllib.parse import quote
 from ..errors import WorkspaceError
 from ..plain_files import check_layout
 from ..store.database import DATABASE
-from ..store.run_names import NEWEST, fold
+from ..store.run_names import NEWEST_RUN, fold_name
 
-MOST = 200
-LONGEST = 200
+MOST_RUNS = 200
+LONGEST_NAME = 200
 LONGEST_RECIPE = 1 << 20
 MOST_STEPS = 2_000_000
 """Of SQLite's machine: some milliseconds."""
 
 
 @contextmanager
-def _reading(directory: Path) -> Iterator[sqlite3.Connection]:
+def _open_read_only(directory: Path) -> Iterator[sqlite3.Connection]:
     check_layout(directory)
     file = directory / DATABASE
     with closing(sqlite3.connect(f"file:{quote(str(file.absolute()))}?mode=ro", uri=True, timeout=0.2)) as connection:
@@ -30,12 +30,12 @@ def _reading(directory: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def run_words(directory: Path) -> list[tuple[str, str]]:
-    """The names and numbers of the newest runs, each with its recipe's title; empty where there is no workspace that can be read."""
-    asked = f"""SELECT CAST(run.id AS TEXT), substr(CAST(title AS TEXT), 1, {LONGEST}) FROM run ORDER BY id DESC LIMIT {MOST}"""
-    names = f"SELECT substr(CAST(name AS TEXT), 1, {LONGEST}), CAST(run_id AS TEXT) FROM run_name ORDER BY run_id DESC LIMIT {MOST}"
+def run_completions(directory: Path) -> list[tuple[str, str]]:
+    """Return the names and numbers of the newest runs, each with its recipe's title; empty where no workspace can be read."""
+    asked = f"""SELECT CAST(run.id AS TEXT), substr(CAST(title AS TEXT), 1, {LONGEST_NAME}) FROM run ORDER BY id DESC LIMIT {MOST_RUNS}"""
+    names = f"SELECT substr(CAST(name AS TEXT), 1, {LONGEST_NAME}), CAST(run_id AS TEXT) FROM run_name ORDER BY run_id DESC LIMIT {MOST_RUNS}"
     try:
-        with _reading(directory) as connection:
+        with _open_read_only(directory) as connection:
             numbers = [(str(word), str(said)) for word, said in connection.execute(asked)]
             try:
                 named = [(str(word), f"run {run}") for word, run in connection.execute(names) if word]
@@ -46,18 +46,18 @@ def run_words(directory: Path) -> list[tuple[str, str]]:
         return []
 
 
-def recipe_of(directory: Path, word: str) -> str:
-    """The text of the recipe of a run that a word names; empty where there is none."""
+def recipe_text_of_run(directory: Path, word: str) -> str:
+    """Return the recipe text of the run that a word names; empty where there is none."""
     of = f"SELECT substr(CAST(recipe AS TEXT), 1, {LONGEST_RECIPE}) FROM run"
     try:
-        with _reading(directory) as connection:
-            if word == NEWEST:
+        with _open_read_only(directory) as connection:
+            if word == NEWEST_RUN:
                 row = connection.execute(f"{of} ORDER BY id DESC LIMIT 1").fetchone()
             elif word.isdecimal():
                 row = connection.execute(f"{of} WHERE id = ?", (int(word),)).fetchone()
             else:
                 row = connection.execute(
-                    f"{of} WHERE id = (SELECT run_id FROM run_name WHERE folded = ?)", (fold(word),)
+                    f"{of} WHERE id = (SELECT run_id FROM run_name WHERE folded = ?)", (fold_name(word),)
                 ).fetchone()
             return "" if row is None else str(row[0])
     except (sqlite3.Error, WorkspaceError, OSError, ValueError, OverflowError):

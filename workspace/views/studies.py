@@ -1,4 +1,4 @@
-"""What the studies of a run found along their axes, as screens read it."""
+"""Results of a run's studies along their axes, as screens read them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from sfumato.engine.methods.registry import Method, method_by_key
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.spec import Spec
 
-from ..plots.planes import together
-from ..store.runs import Run, RunState, find_run
+from ..plots.planes import has_joint_curves
+from ..store.runs import RunState, StoredRun, find_run
 from ..store.workspace import Workspace
-from .results import SHARE_OF_BAND, has_averages, study_averages
+from .results import SHARE_OF_BAND, has_averages, read_study_averages
 
 if TYPE_CHECKING:
     from sfumato.engine.recipe.recipe import Recipe
@@ -27,8 +27,14 @@ _Shares = Mapping[tuple[object, ...], tuple[float, ...]]
 
 
 @dataclass(frozen=True)
-class Curve:
-    """One measure of a study along its levels, for one dataset: values and intervals (n,), None where not computed."""
+class StudyCurve:
+    """One measure of a study along its levels, for one dataset.
+
+    key, measure, target, params, dataset: what is measured
+    levels: the levels, (n,)
+    values, lower, upper: values and intervals, (n,), None where not computed
+    variance_shares: shares of the variance behind each interval, one for each of the study's ``share_of_band``; empty where unknown
+    """
 
     key: str
     measure: str
@@ -39,19 +45,19 @@ class Curve:
     values: tuple[float | None, ...]
     lower: tuple[float | None, ...]
     upper: tuple[float | None, ...]
-    shares: tuple[tuple[float, ...] | None, ...] = ()
+    variance_shares: tuple[tuple[float, ...] | None, ...] = ()
     """What makes the variance behind each interval, a share for each of the study's ``share_of_band``; empty where nothing says."""
 
 
-def curves(workspace: Workspace, run_id: int) -> list[Curve]:
-    """The curves of a run's studies that do not sum their points up.
+def read_study_curves(workspace: Workspace, run_id: int) -> list[StudyCurve]:
+    """Read the curves of a run's studies that have no answers.
 
     Before the averages are there, the mean of the rows so far, without intervals.
     """
     combined = has_averages(workspace, run_id)
     which = "task.kind = 'combine' AND result.draw IS NULL" if combined else "task.kind <> 'combine'"
     ends = ("lower", "upper") if combined else ("NULL", "NULL")
-    left_out = _without_curve(workspace, run_id)
+    left_out = _measures_without_curve(workspace, run_id)
     rows = workspace.connection.execute(
         f"""SELECT result.family || '.' || result.method AS key, measure, target, params, dataset, level,
                    avg(value) AS value, avg({ends[0]}) AS lower, avg({ends[1]}) AS upper
@@ -66,12 +72,12 @@ def curves(workspace: Workspace, run_id: int) -> list[Curve]:
     for row in rows:
         name = (row["key"], row["measure"], row["target"], row["params"], row["dataset"])
         grouped.setdefault(name, []).append(row)
-    shares = _shares_of_bands(workspace, run_id) if combined else {}
-    return [_curve(name, points, shares) for name, points in grouped.items()]
+    shares = _read_variance_shares(workspace, run_id) if combined else {}
+    return [_study_curve(name, points, shares) for name, points in grouped.items()]
 
 
-def _without_curve(workspace: Workspace, run_id: int) -> list[str]:
-    """The measures of a run's studies that are no curves: what is intermediate, and all of a study that has answers."""
+def _measures_without_curve(workspace: Workspace, run_id: int) -> list[str]:
+    """Return the measures of a run's studies that are no curves: intermediate ones, and all of a study that has answers."""
     keys = workspace.connection.execute(
         "SELECT DISTINCT family || '.' || method FROM result WHERE run_id = ? AND level IS NOT NULL", (run_id,)
     )
@@ -84,8 +90,8 @@ def _without_curve(workspace: Workspace, run_id: int) -> list[str]:
     ]
 
 
-def _shares_of_bands(workspace: Workspace, run_id: int) -> _Shares:
-    """The shares for every measure, study, dataset and level that has them."""
+def _read_variance_shares(workspace: Workspace, run_id: int) -> _Shares:
+    """Read the shares for every measure, study, dataset and level that has them."""
     rows = workspace.connection.execute(
         f"SELECT target, params, dataset, level, value FROM result WHERE run_id = ? AND {SHARE_OF_BAND} ORDER BY id",
         (run_id,),
@@ -96,15 +102,15 @@ def _shares_of_bands(workspace: Workspace, run_id: int) -> _Shares:
         of = params.pop("of")
         place = (of, row["target"], json.dumps(params, sort_keys=True), row["dataset"], row["level"])
         found.setdefault(place, []).append(row["value"])
-    return _known(found)
+    return _complete_shares(found)
 
 
-def _known(found: Mapping[_Place, Sequence[float | None]]) -> dict[_Place, tuple[float, ...]]:
+def _complete_shares(found: Mapping[_Place, Sequence[float | None]]) -> dict[_Place, tuple[float, ...]]:
     known = {place: tuple(share for share in shares if share is not None) for place, shares in found.items()}
     return {place: shares for place, shares in known.items() if len(shares) == len(found[place])}
 
 
-def _curve(name: tuple[str, ...], points: Sequence[sqlite3.Row], shares: _Shares) -> Curve:
+def _study_curve(name: tuple[str, ...], points: Sequence[sqlite3.Row], shares: _Shares) -> StudyCurve:
     key, measure, target, text, dataset = name
     params = json.loads(text)
     rising = sorted(points, key=lambda row: row["level"])
@@ -113,12 +119,14 @@ def _curve(name: tuple[str, ...], points: Sequence[sqlite3.Row], shares: _Shares
     )
     places = [(measure, target, json.dumps(params, sort_keys=True), dataset, row["level"]) for row in rising]
     known = [shares.get(place) for place in places]
-    return Curve(key, measure, target, params, dataset, level, value, lower, upper, tuple(known) if any(known) else ())
+    return StudyCurve(
+        key, measure, target, params, dataset, level, value, lower, upper, tuple(known) if any(known) else ()
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What the points of a study together say: a value, or why there is none; ``params`` tell it from others of its measure."""
+class StudyAnswer:
+    """An answer from the points of a study together: a value, or the reason why there is none; ``params`` distinguish answers of a measure."""
 
     measure: str
     value: float | None
@@ -127,19 +135,23 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Study:
-    """A study that sums its points up: ``values`` (n,) by curve and measure at ``points`` (n,), ascending; None for no value.
+class StudyResult:
+    """A study with answers.
 
-    ``limits`` are the least values that are enough, by measure; ``settings`` what the study was told. ``rows`` are its averages
-    and answers, where its curves are drawn together, or it answers for every subset of some variables.
+    method, settings: the study and its settings
+    points: points of its axis, ascending, (n,)
+    values: values by curve and measure, (n,), None for no value
+    least_values: least values that are enough, by measure
+    answers: its answers
+    rows: its averages and answers, where its curves are drawn together, or it has a lattice of subsets
     """
 
     method: Method
     settings: Mapping[str, Any]
     points: tuple[float, ...]
     values: Mapping[tuple[str, str], tuple[float | None, ...]]
-    limits: Mapping[str, float]
-    answers: tuple[Answer, ...]
+    least_values: Mapping[str, float]
+    answers: tuple[StudyAnswer, ...]
     rows: tuple[Row, ...] = ()
 
     @property
@@ -148,29 +160,29 @@ class Study:
         return self.method.study.axis
 
     @property
-    def names(self) -> Sequence[str]:
-        """Its curves: what is scored, or one without a name."""
+    def curve_names(self) -> Sequence[str]:
+        """Return its curves: what is scored, or one without a name."""
         return list(dict.fromkeys(curve for curve, _ in self.values))
 
-    def outputs(self, curve: str = "") -> list[Output]:
+    def curve_outputs(self, curve: str = "") -> list[Output]:
         return [output for output in self.method.curve_outputs if (curve, output.name) in self.values]
 
-    def answer(self, measure: str, curve: str = "", **params: Any) -> Answer | None:
-        """The answer of a measure for a curve, with these parameters; None where there is none."""
+    def find_answer(self, measure: str, curve: str = "", **params: Any) -> StudyAnswer | None:
+        """Return the answer of a measure for a curve, with these parameters; None where there is none."""
         wanted = {**params, self.axis.curve: curve} if self.axis.curve and curve else params
         for one in self.answers:
             if one.measure == measure and all(one.params.get(name) == value for name, value in wanted.items()):
                 return one
         return None
 
-    def on_axis(self, curve: str = "") -> Answer | None:
-        """The answer that is a point of the axis."""
+    def answer_on_axis(self, curve: str = "") -> StudyAnswer | None:
+        """Return the answer that is a point of the axis."""
         names = [output.name for output in self.method.answer_outputs if output.study.on_axis]
-        return self.answer(names[0], curve) if names else None
+        return self.find_answer(names[0], curve) if names else None
 
 
-def studies(workspace: Workspace, run_id: int) -> list[Study]:
-    """The studies of a run that sum their points up, in the order of its recipe. Raises NotFound."""
+def read_studies(workspace: Workspace, run_id: int) -> list[StudyResult]:
+    """Read the studies of a run that have answers, in the order of its recipe. Raises NotFound."""
     rows = workspace.connection.execute(
         """SELECT family || '.' || result.method AS study, measure, level, value, reason, result.params AS params
            FROM result JOIN task ON task.id = result.task_id
@@ -186,31 +198,31 @@ def studies(workspace: Workspace, run_id: int) -> list[Study]:
         params = json.loads(row["params"])
         if step := recipe.step_of_row(row["study"], params):
             found.setdefault(step.place, []).append(
-                (row["measure"], row["level"], Answer(row["measure"], row["value"], row["reason"], params))
+                (row["measure"], row["level"], StudyAnswer(row["measure"], row["value"], row["reason"], params))
             )
     kept = [step for step in recipe.studies if step.place in found and step.method.answer_outputs]
-    averages = study_averages(workspace, run_id) if any(map(_shown_by_rows, kept)) else []
+    averages = read_study_averages(workspace, run_id) if any(map(_is_shown_by_rows, kept)) else []
     return [
         replace(
-            _study(step.method, step.spec, found[step.place]),
-            rows=tuple(row for row in averages if _shown_by_rows(step) and _is_of(recipe, step, row)),
+            _study_result(step.method, step.spec, found[step.place]),
+            rows=tuple(row for row in averages if _is_shown_by_rows(step) and _is_row_of_step(recipe, step, row)),
         )
         for step in kept
     ]
 
 
-def _shown_by_rows(step: RecipeStep) -> bool:
-    return together(step.method) or step.method.study.lattice is not None
+def _is_shown_by_rows(step: RecipeStep) -> bool:
+    return has_joint_curves(step.method) or step.method.study.lattice is not None
 
 
-def _is_of(recipe: Recipe, step: RecipeStep, row: Row) -> bool:
+def _is_row_of_step(recipe: Recipe, step: RecipeStep, row: Row) -> bool:
     return row.method_key == step.method.key and recipe.step_of_row(row.method_key, row.params) is step
 
 
-_Stored = tuple[str, float | None, Answer]
+_Stored = tuple[str, float | None, StudyAnswer]
 
 
-def _study(method: Method, spec: Spec, rows: Sequence[_Stored]) -> Study:
+def _study_result(method: Method, spec: Spec, rows: Sequence[_Stored]) -> StudyResult:
     axis = method.study.axis
     assert axis is not None
     found: dict[tuple[str, str], dict[float, float | None]] = {}
@@ -226,10 +238,10 @@ def _study(method: Method, spec: Spec, rows: Sequence[_Stored]) -> Study:
         if output.study.limit_parameter and any(measure == output.name for _, measure in curves)
     }
     settings = {name: getattr(spec, name) for name in axis.uses}
-    return Study(method, settings, points, curves, limits, tuple(one for _, level, one in rows if level is None))
+    return StudyResult(method, settings, points, curves, limits, tuple(one for _, level, one in rows if level is None))
 
 
-def has_answers(workspace: Workspace, run: Run) -> bool:
-    """Whether a study of a run has summed its points up; not before it is done."""
+def has_study_answers(workspace: Workspace, run: StoredRun) -> bool:
+    """Return whether a study of a run has answers; false before it is done."""
     query = "SELECT EXISTS (SELECT 1 FROM result WHERE run_id = ? AND family = 'studies' AND level IS NULL)"
     return run.state is RunState.DONE and bool(workspace.connection.execute(query, (run.id,)).fetchone()[0])

@@ -8,7 +8,7 @@ import pandas as pd
 
 from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.methods.table_profile import profile_table
-from sfumato.workspace.plan.drafting import Wanted, drafted
+from sfumato.workspace.plan.drafting import DraftRequest, make_drafted_plan
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.service.draft_data import make_gate_limit
 
@@ -26,8 +26,8 @@ def draft_assessment(title: str, roles: Roles, members: Frame, controls: Frame, 
     data = conform_to_schema(everybody[list(recipe.schema.names)], recipe.schema)
     # A draft sees one file, holds people out of it, and sets no limit that so few cannot decide.
     table = {**recipe.to_table(), "data": {"file": "people.csv"}}
-    wanted = Wanted("synthesis", full=True, m=1, holdout=True)
-    plan = drafted(table, profile_table(data), wanted, make_gate_limit(Policy()))
+    wanted = DraftRequest("synthesis", full=True, m=1, holdout=True)
+    plan = make_drafted_plan(table, profile_table(data), wanted, make_gate_limit(Policy()))
     steps = [(step.section, dict(step.table)) for step in plan.steps]
     measures = [table for section, table in steps if section == "measure" and is_of_people(table["method"])]
     limits = [table for section, table in steps if section == "threshold" and is_of_people(table["value"])]

@@ -16,9 +16,9 @@ from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Examination, Finding, examine_release
-from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.store.workspace import Workspace
 
@@ -113,9 +113,9 @@ def enter_and_examine(
     for i, frame in enumerate(frames):
         made = conform_to_schema(frame[names], recipe.released_schema, origin=recipe.origin)
         made = replace(made, linked=recipe.linked, generalised=recipe.generalised)
-        given.append((Source(f"release-{i}.csv", f"{i}".encode()), made))
-    run = enter_run(workspace, recipe, Source("people.csv", recipe.title.encode()), data, given=given)
-    work(workspace.directory, idle=0)
+        given.append((SourceFile(f"release-{i}.csv", f"{i}".encode()), made))
+    run = enter_run(workspace, recipe, SourceFile("people.csv", recipe.title.encode()), data, external_datasets=given)
+    run_worker(workspace.directory, idle=0)
     entered = time.perf_counter()
     examination = examine_release(workspace, plan_release(workspace, run), Policy())
     return GateVerdict(examination, entered - started, time.perf_counter() - entered)

@@ -19,7 +19,7 @@ from sfumato.engine.methods.results import Estimate
 from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.attribute_inference import AttributeInferenceSpec, attribute_inference
 from sfumato.engine.risk.linkability import LinkabilitySpec, linkability
-from sfumato.engine.risk.membership_inference import MembershipInferenceSpec, gather, membership_inference
+from sfumato.engine.risk.membership_inference import MembershipInferenceSpec, gather_blocks, membership_inference
 from sfumato.engine.risk.singling_out import SinglingOutSpec, singling_out
 from sfumato.engine.statistics.estimated import Estimated, simultaneous
 
@@ -53,7 +53,7 @@ def people(n: int, rng: np.random.Generator) -> pd.DataFrame:
 def by_membership(data: Microdata, released: Microdata, run: Run) -> Sequence[Estimate]:
     spec = MembershipInferenceSpec(blocks=1, false_positives=0.05).for_release(SCHEMA, ())
     part = membership_inference(data, [released], lambda _: [], spec, 0, run)  # type: ignore[arg-type, return-value]
-    return gather(data, [released], spec, [part]).whole.estimates
+    return gather_blocks(data, [released], spec, [part]).whole.estimates
 
 
 ATTACKS: Mapping[str, Callable[[Microdata, Microdata, Run], Sequence[Estimate]]] = {

@@ -14,7 +14,7 @@ from sfumato.engine.adversary.power import (
     detectable_share,
     null_area_error,
 )
-from sfumato.engine.risk._attack import AttackResult, Rate, residual_interval
+from sfumato.engine.risk._attack import AttackResult, SuccessRate, residual_interval
 
 
 @pytest.mark.slow
@@ -28,7 +28,9 @@ def test_an_excess_of_the_detectable_size_is_found_four_times_in_five(
     excess = np.mean([detectable_excess(x / controls, targets, controls) for x in rng.binomial(controls, control, 300)])
     share = control + (1 - control) * float(excess)
     counts = zip(rng.binomial(targets, share, 600), rng.binomial(controls, control, 600), strict=True)
-    found = np.mean([residual_interval(Rate(int(a), targets), Rate(int(c), controls))[0] > 0 for a, c in counts])
+    found = np.mean(
+        [residual_interval(SuccessRate(int(a), targets), SuccessRate(int(c), controls))[0] > 0 for a, c in counts]
+    )
     assert 0.68 <= found <= 0.88
 
 
@@ -60,9 +62,9 @@ def test_an_attack_says_what_it_would_have_found() -> None:
     def said(result: AttackResult) -> float | None:
         return {e.measure: e.value for e in result.estimates()}["detectable_excess"]
 
-    assert said(AttackResult(Rate(30, 100), None, Rate(20, 80))) == detectable_excess(0.25, 100, 80)
-    assert said(AttackResult(Rate(30, 100), None, Rate(20, 80), (-0.1, 0.1))) == pytest.approx(
+    assert said(AttackResult(SuccessRate(30, 100), None, SuccessRate(20, 80))) == detectable_excess(0.25, 100, 80)
+    assert said(AttackResult(SuccessRate(30, 100), None, SuccessRate(20, 80), (-0.1, 0.1))) == pytest.approx(
         2.8016 / 1.96 * 0.1, abs=1e-4
     )
-    assert said(AttackResult(Rate(0, 0), None, Rate(20, 80))) is None
-    assert said(AttackResult(Rate(9, 9), None, Rate(9, 9))) is None
+    assert said(AttackResult(SuccessRate(0, 0), None, SuccessRate(20, 80))) is None
+    assert said(AttackResult(SuccessRate(9, 9), None, SuccessRate(9, 9))) is None

@@ -15,10 +15,10 @@ from sfumato.engine.data.microdata import Microdata, Origin
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.execution.wrong_matches import MOST, WrongMatches, count_wrong_matches
-from sfumato.engine.matching.intruder import Knowledge
-from sfumato.engine.matching.matching import match
+from sfumato.engine.matching.intruder import IntruderKnowledge
+from sfumato.engine.matching.matching import match_records
 from sfumato.engine.matching.radius import Radius
-from sfumato.engine.matching.strategies import MatchTargets, best_matches
+from sfumato.engine.matching.strategies import MatchTargets, find_best_matches
 
 SCHEMA = Schema((Variable("place", Kind.COUNT, Role.QUASI_IDENTIFIER), Variable("pay", Kind.COUNT, Role.SENSITIVE)))
 NAMES = ("place", "pay")
@@ -33,7 +33,12 @@ def compared(place: Any, pay: Any, drawn: list[Any], radius: int = 0, order: Any
     own = table(place, pay)
     releases = [table(place, one, "synthetic") for one in drawn]
     near = {"pay": Radius.parse(radius)} if radius else {}
-    candidates = [match(*Knowledge.of(own, NAMES, near).against(one)).candidates.astype(float) for one in releases]
+    candidates = [
+        match_records(*IntruderKnowledge.from_variables(own, NAMES, near).keys_and_windows(one)).candidates.astype(
+            float
+        )
+        for one in releases
+    ]
     by = np.arange(len(own)) if order is None else order
     return count_wrong_matches(
         own, releases, NAMES, near, groups=np.asarray(place), order=by, candidates=candidates, beyond=0.9
@@ -142,9 +147,11 @@ def test_who_is_found_by_a_choice_of_variables_is_held_against_wrong_rows_by_the
     by_chance = np.where(place < 11, mark, 1 - mark)  # right in 11 of 20 pairs, exchanged in the others
     for shown, own_found, least, most in ((mark, n, 0, 0.001), (by_chance, 22, 0.3, 0.5)):
         release = rows((pay + 1) % 3, shown, "synthetic")
-        keys = Knowledge.of(own, names, {}).keys_against(release)
-        best = best_matches(keys, (n, n), MatchTargets(np.arange(n), np.arange(n)))[0]
-        plain = match(*Knowledge.of(own, names, {}).against(release)).candidates.astype(float)
+        keys = IntruderKnowledge.from_variables(own, names, {}).keys_by_variable(release)
+        best = find_best_matches(keys, (n, n), MatchTargets(np.arange(n), np.arange(n)))[0]
+        plain = match_records(
+            *IntruderKnowledge.from_variables(own, names, {}).keys_and_windows(release)
+        ).candidates.astype(float)
         found = count_wrong_matches(
             own, [release, release], names, {}, groups=place, order=np.arange(n), candidates=[plain, plain], beyond=0.9,
             best_candidates=[best.result.candidates.astype(float)] * 2,

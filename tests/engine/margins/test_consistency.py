@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.margins.consistency import Measured, Residuals, agreeing, nearest_shares
+from sfumato.engine.margins.consistency import MarginResiduals, MeasuredMargin, consistent_shares, nearest_shares
 from sfumato.engine.margins.domain import Clique, Domain, margin_of
 
 CLIQUES = [c for size in (1, 2, 3) for c in itertools.combinations(range(3), size)]
@@ -32,13 +32,13 @@ def query(domain: Domain, clique: Clique) -> np.ndarray:
 )
 def test_margins_are_those_of_the_least_squares_table(sizes: tuple[int, ...], cliques: list[Clique], seed: int) -> None:
     rng, domain = np.random.default_rng(seed), Domain(sizes)
-    measured = [Measured(c, rng.normal(10, 5, domain.shape(c)), float(rng.uniform(0.5, 3))) for c in cliques]
+    measured = [MeasuredMargin(c, rng.normal(10, 5, domain.shape(c)), float(rng.uniform(0.5, 3))) for c in cliques]
     rows = np.vstack([query(domain, one.clique) / one.sigma for one in measured])
     values = np.concatenate([one.table.ravel() / one.sigma for one in measured])
     joint = np.linalg.lstsq(rows, values, rcond=1e-12)[0].reshape(sizes)
-    residuals = Residuals.of(domain, measured)
+    residuals = MarginResiduals.from_margins(domain, measured)
     for clique in CLIQUES:
-        assert np.allclose(residuals.table(clique), margin_of(joint, (0, 1, 2), clique), atol=1e-8)
+        assert np.allclose(residuals.margin_table(clique), margin_of(joint, (0, 1, 2), clique), atol=1e-8)
 
 
 def test_the_variance_of_a_sum_is_that_of_many_noises() -> None:
@@ -49,12 +49,12 @@ def test_the_variance_of_a_sum_is_that_of_many_noises() -> None:
     sums = []
     for _ in range(2_000):
         noisy = [
-            Measured(c, margin_of(truth, (0, 1, 2), c) + rng.normal(0, s, domain.shape(c)), s)
+            MeasuredMargin(c, margin_of(truth, (0, 1, 2), c) + rng.normal(0, s, domain.shape(c)), s)
             for c, s in zip(cliques, sigmas, strict=True)
         ]
-        residuals = Residuals.of(domain, noisy)
-        sums.append(float((weights * residuals.table((1, 2))).sum()))
-    claimed = residuals.variance((1, 2), weights)
+        residuals = MarginResiduals.from_margins(domain, noisy)
+        sums.append(float((weights * residuals.margin_table((1, 2))).sum()))
+    claimed = residuals.weighted_sum_variance((1, 2), weights)
     assert np.var(sums) == pytest.approx(claimed, rel=0.12)  # 2,000 draws: 3 % standard error
     assert np.mean(sums) == pytest.approx(float((weights * margin_of(truth, (0, 1, 2), (1, 2))).sum()), abs=0.6)
 
@@ -62,8 +62,10 @@ def test_the_variance_of_a_sum_is_that_of_many_noises() -> None:
 def test_margins_agree_on_what_they_share_where_no_cell_is_negative() -> None:
     rng, domain = np.random.default_rng(2), Domain((3, 4, 2))
     joint = rng.integers(50, 90, domain.sizes).astype(float)
-    coarse = [Measured(c, 10 * np.floor(margin_of(joint, (0, 1, 2), c) / 10 + 0.5)) for c in [(0, 1), (1, 2), (0, 2)]]
-    found = agreeing(domain, coarse)
+    coarse = [
+        MeasuredMargin(c, 10 * np.floor(margin_of(joint, (0, 1, 2), c) / 10 + 0.5)) for c in [(0, 1), (1, 2), (0, 2)]
+    ]
+    found = consistent_shares(domain, coarse)
     assert np.allclose(found[0, 1].sum(axis=0), found[1, 2].sum(axis=1))
     apart = coarse[0].table.sum(axis=0) / coarse[0].table.sum() - coarse[1].table.sum(axis=1) / coarse[1].table.sum()
     assert np.abs(apart).max() > 1e-4, "the control: as they are, they disagree"

@@ -65,7 +65,7 @@ def test_values_of_a_group_are_in_random_order() -> None:
 
 def pairs_off(drawn: np.ndarray, domain: Domain, table: np.ndarray) -> float:
     found = [
-        domain.count(drawn, pair) / len(drawn) - margin_of(table, (0, 1, 2, 3), pair)
+        domain.count_records(drawn, pair) / len(drawn) - margin_of(table, (0, 1, 2, 3), pair)
         for pair in [(0, 1), (1, 2), (2, 3)]
     ]
     return max(float(np.abs(one).sum() / 2) for one in found)
@@ -76,7 +76,9 @@ def test_records_along_a_tree_have_its_margins(monkeypatch: pytest.MonkeyPatch) 
     table = rng.gamma(0.5, size=domain.sizes)
     table /= table.sum()
     margins = {pair: margin_of(table, (0, 1, 2, 3), pair) for pair in [(0, 1), (1, 2), (2, 3)]}
-    fitted = JunctionTree.of(domain, list(margins)).fitted(margins)
-    assert pairs_off(fitted.drawn(20_000, rng), domain, table) < 0.002
+    fitted = JunctionTree.from_margins(domain, list(margins)).fit_margins(margins)
+    assert pairs_off(fitted.draw_records(20_000, rng), domain, table) < 0.002
     monkeypatch.setattr(junction_tree, "draw_given", of_another_group)
-    assert pairs_off(fitted.drawn(20_000, rng), domain, table) > 0.05, "the control: wrong records from a right model"
+    assert pairs_off(fitted.draw_records(20_000, rng), domain, table) > 0.05, (
+        "the control: wrong records from a right model"
+    )

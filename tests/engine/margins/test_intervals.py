@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.engine.margins.consistency import Measured
+from sfumato.engine.margins.consistency import MeasuredMargin
 from sfumato.engine.margins.domain import Domain
-from sfumato.engine.margins.intervals import estimate
+from sfumato.engine.margins.intervals import estimate_noisy_mean
 
 DOMAIN = Domain((3, 4, 2))
 MIDDLES = np.array([5.0, 15.0, 25.0, 40.0])
@@ -33,14 +33,14 @@ def test_coverage_of_shares_and_means_is_95_percent(of_population: bool) -> None
         noisy = []
         for clique, sigma in sigmas.items():
             own = table.sum(axis=tuple(at for at in range(3) if at not in clique))
-            noisy.append(Measured(clique, np.rint(own + rng.normal(0, sigma, own.shape)), sigma))
-        share = estimate(DOMAIN, noisy, (0, 1), given, population=of_population)
+            noisy.append(MeasuredMargin(clique, np.rint(own + rng.normal(0, sigma, own.shape)), sigma))
+        share = estimate_noisy_mean(DOMAIN, noisy, (0, 1), given, population=of_population)
         truth = float((of.sum(axis=2) * given).sum())
         covered["share"] += share.lower <= truth <= share.upper
-        mean = estimate(DOMAIN, noisy, (1,), MIDDLES, population=of_population)
+        mean = estimate_noisy_mean(DOMAIN, noisy, (1,), MIDDLES, population=of_population)
         truth = float((of.sum(axis=(0, 2)) * MIDDLES).sum())
         covered["mean"] += mean.lower <= truth <= mean.upper
-        covered["forgetful"] += abs(mean.value - truth) <= 1.96 * mean.sampling
+        covered["forgetful"] += abs(mean.value - truth) <= 1.96 * mean.sampling_error
     assert 0.93 <= covered["share"] / RUNS <= 0.97
     assert 0.93 <= covered["mean"] / RUNS <= 0.97
     assert covered["forgetful"] / RUNS < 0.92, "the control: an interval without the noise"
@@ -48,9 +48,9 @@ def test_coverage_of_shares_and_means_is_95_percent(of_population: bool) -> None
 
 def test_without_noise_the_standard_error_is_that_of_the_sample() -> None:
     table = np.array([30.0, 10.0, 60.0])
-    found = estimate(Domain((3,)), [Measured((0,), table, 1e-9)], (0,), np.array([1.0, 0.0, 0.0]))
+    found = estimate_noisy_mean(Domain((3,)), [MeasuredMargin((0,), table, 1e-9)], (0,), np.array([1.0, 0.0, 0.0]))
     assert found.value == pytest.approx(0.3)
-    assert found.sampling == pytest.approx(np.sqrt(0.3 * 0.7 / 100))
-    assert found.noise < 1e-9
+    assert found.sampling_error == pytest.approx(np.sqrt(0.3 * 0.7 / 100))
+    assert found.noise_error < 1e-9
     with pytest.raises(ZeroDivisionError):
-        estimate(Domain((3,)), [Measured((0,), -table, 1.0)], (0,), table)
+        estimate_noisy_mean(Domain((3,)), [MeasuredMargin((0,), -table, 1.0)], (0,), table)

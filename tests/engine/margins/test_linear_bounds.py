@@ -16,8 +16,8 @@ import pytest
 from whole_tables import counts_that_follow
 
 from sfumato.engine.margins.domain import Clique, Domain, margin_of
-from sfumato.engine.margins.linear_bounds import Audit, Released, audit, known_records
-from sfumato.engine.margins.record_moves import closed_variables, groupings_of
+from sfumato.engine.margins.linear_bounds import MarginAudit, PublishedBounds, audit_margins, known_record_range
+from sfumato.engine.margins.record_moves import find_closed_groupings, list_groupings
 
 DOMAIN = Domain((2, 2, 2))
 PAIRS: list[Clique] = [(0, 1), (0, 2), (1, 2)]
@@ -36,17 +36,21 @@ def codes_of(truth: np.ndarray) -> np.ndarray:
     return np.repeat(places, truth[truth > 0].astype(int), axis=0)
 
 
-def released_of(truth: np.ndarray, cliques: Sequence[Clique], limit: int = 0) -> list[Released]:
+def released_of(truth: np.ndarray, cliques: Sequence[Clique], limit: int = 0) -> list[PublishedBounds]:
     """Margins rounded to multiples of a limit; 0: as they are."""
     margins = [margin_of(truth, tuple(range(truth.ndim)), clique) for clique in cliques]
     if not limit:
-        return [Released.exact(clique, own) for clique, own in zip(cliques, margins, strict=True)]
-    return [Released.coarsened(c, coarse(own, limit), limit) for c, own in zip(cliques, margins, strict=True)]
+        return [PublishedBounds.from_exact(clique, own) for clique, own in zip(cliques, margins, strict=True)]
+    return [
+        PublishedBounds.from_coarsened(c, coarse(own, limit), limit) for c, own in zip(cliques, margins, strict=True)
+    ]
 
 
-def audited(truth: np.ndarray, released: list[Released], limit: int, known: bool = False, **more: int) -> Audit:
+def audited(
+    truth: np.ndarray, released: list[PublishedBounds], limit: int, known: bool = False, **more: int
+) -> MarginAudit:
     records = (float(truth.sum()), float(truth.sum())) if known else UNKNOWN
-    return audit(Domain(truth.shape), released, codes_of(truth), limit, records, **more)
+    return audit_margins(Domain(truth.shape), released, codes_of(truth), limit, records, **more)
 
 
 @pytest.mark.slow
@@ -65,21 +69,23 @@ def test_all_pairs_of_four_variables_give_counts_away_that_no_two_of_them_give()
 def test_the_number_of_rows_gives_away_what_a_rounded_table_does_not() -> None:
     """18 people, 4 of them ill, and a limit of 10: the table says no: 10, ill: 0, which are 5 to 14 and 0 to 4."""
     truth = np.array([14.0, 4.0])
-    released = [Released.coarsened((0,), coarse(truth, 10), 10)]
+    released = [PublishedBounds.from_coarsened((0,), coarse(truth, 10), 10)]
     assert audited(truth, released, 20, known=True).exact == 2
     assert audited(truth, released, 20).exact == 0
-    rounded = known_records(18, [20])
-    assert audit(Domain((2,)), released, codes_of(truth), 20, rounded).exact == 0
+    rounded = known_record_range(18, [20])
+    assert audit_margins(Domain((2,)), released, codes_of(truth), 20, rounded).exact == 0
 
 
 def test_a_number_of_rows_says_how_many_records_there_are_or_to_what_they_are_rounded() -> None:
-    assert known_records(18, [None]) == known_records(18, [18]) == known_records(18, [20, 18]) == (18, 18)
-    assert known_records(18, [20]) == (15, 25)
-    assert known_records(1234, [1000, 1200]) == (1150, 1250)
-    assert known_records(18, [500]) == known_records(18, []) == UNKNOWN
+    assert (
+        known_record_range(18, [None]) == known_record_range(18, [18]) == known_record_range(18, [20, 18]) == (18, 18)
+    )
+    assert known_record_range(18, [20]) == (15, 25)
+    assert known_record_range(1234, [1000, 1200]) == (1150, 1250)
+    assert known_record_range(18, [500]) == known_record_range(18, []) == UNKNOWN
 
 
-def margins(released: Sequence[Released]) -> list[tuple[Clique, np.ndarray, np.ndarray]]:
+def margins(released: Sequence[PublishedBounds]) -> list[tuple[Clique, np.ndarray, np.ndarray]]:
     return [(one.clique, one.low, one.high) for one in released]
 
 
@@ -126,7 +132,9 @@ def compare(seeds: Sequence[int]) -> None:
     assert alone > 0, "the control: margins two at a time find fewer"
 
 
-def _two_at_a_time_find_fewer(truth: np.ndarray, released: list[Released], limit: int, whole: Audit) -> bool:
+def _two_at_a_time_find_fewer(
+    truth: np.ndarray, released: list[PublishedBounds], limit: int, whole: MarginAudit
+) -> bool:
     """Whether audits of every two margins that share a variable find fewer counts of some variables, even all of them added up."""
     parts = Counter[Clique]()
     for a, b in itertools.combinations(released, 2):
@@ -137,15 +145,15 @@ def _two_at_a_time_find_fewer(truth: np.ndarray, released: list[Released], limit
 
 def _no_open_record_is_counted(
     truth: np.ndarray,
-    released: Sequence[Released],
+    released: Sequence[PublishedBounds],
     every: set[tuple[tuple[int, int], ...]],
     limit: int,
     records: tuple[float, float],
 ) -> None:
     """Moves of records call no count open that follows, and some that do not."""
     codes, sizes = codes_of(truth), truth.shape
-    groupings = groupings_of(range(len(sizes)), sizes, released)
-    closed = closed_variables(sizes, released, codes, groupings, limit, np.random.default_rng(0), records)
+    groupings = list_groupings(range(len(sizes)), sizes, released)
+    closed = find_closed_groupings(sizes, released, codes, groupings, limit, np.random.default_rng(0), records)
     at = {grouping.variable: place for place, grouping in enumerate(groupings)}
     for count in every:
         counted = np.all([codes[:, variable] == level for variable, level in count], axis=0)
@@ -174,7 +182,7 @@ def test_two_finely_rounded_margins_with_a_known_total_can_give_a_count_away() -
     """All other cells are said to be 0 by structural zeros: what is left is the number of records."""
     truth = np.array([[2.0, 0.0], [0.0, 0.0]])
     impossible = np.array([[False, True], [True, True]])
-    released = [Released.coarsened((0, 1), coarse(truth, 10), 10, impossible)]
+    released = [PublishedBounds.from_coarsened((0, 1), coarse(truth, 10), 10, impossible)]
     assert audited(truth, released, 10).exact == 0
     assert audited(truth, released, 10, known=True).exact == 1
 
@@ -205,10 +213,10 @@ def test_two_releases_together_give_away_what_neither_does_alone() -> None:
     """Counts by whole and by half categories, rounded to 10 and to 15: every table that has both is listed, and the same counts follow."""
     truth = np.array([8.0, 12.0, 7.0])
     domain = Domain((3,))
-    fine = Released.coarsened((0,), coarse(truth, 10), 10)
+    fine = PublishedBounds.from_coarsened((0,), coarse(truth, 10), 10)
     halves = np.array([0, 0, 1])
-    rough = Released.coarsened((0,), coarse(np.array([20.0, 7.0]), 15), 15)
-    rough = Released((0,), rough.low, rough.high, (halves,))
+    rough = PublishedBounds.from_coarsened((0,), coarse(np.array([20.0, 7.0]), 15), 15)
+    rough = PublishedBounds((0,), rough.low, rough.high, (halves,))
     every = np.array(list(itertools.product(range(40), repeat=3)), dtype=float)
     for released in ([fine], [rough], [fine, rough]):
         kept = np.ones(len(every), dtype=bool)
@@ -217,12 +225,12 @@ def test_two_releases_together_give_away_what_neither_does_alone() -> None:
             kept &= ((sums >= one.low) & (sums <= one.high)).all(axis=1)
         shown = np.column_stack([every, every[:, :2].sum(axis=1)] if len(released) > 1 else [every])
         exact = int(((np.ptp(shown[kept], axis=0) < 1) & (shown[kept][0] < 15)).sum())
-        found = audit(domain, released, codes_of(truth), 15)
+        found = audit_margins(domain, released, codes_of(truth), 15)
         assert found.undecided == 0
         assert found.exact == exact
-    tight = Released((0,), np.array([8.0, 12.0, 0.0]), np.array([14.0, 14.0, 99.0]))
-    total = Released((0,), np.array([20.0, 0.0]), np.array([20.0, 99.0]), (halves,))
-    alone = [audit(domain, [one], codes_of(truth), 15).exact for one in (tight, total)]
-    both = audit(domain, [tight, total], codes_of(truth), 15)
+    tight = PublishedBounds((0,), np.array([8.0, 12.0, 0.0]), np.array([14.0, 14.0, 99.0]))
+    total = PublishedBounds((0,), np.array([20.0, 0.0]), np.array([20.0, 99.0]), (halves,))
+    alone = [audit_margins(domain, [one], codes_of(truth), 15).exact for one in (tight, total)]
+    both = audit_margins(domain, [tight, total], codes_of(truth), 15)
     assert alone == [0, 0]
     assert both.exact == 2, "8 and 12 are all that is left, and their sum of 20 is no small count"

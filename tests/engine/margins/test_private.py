@@ -18,15 +18,15 @@ from scipy.stats import norm
 
 from sfumato.engine.margins import private, soft_records
 from sfumato.engine.margins.domain import Clique, Domain
-from sfumato.engine.margins.private import Budget, measure
-from sfumato.engine.margins.zcdp import epsilon_at
+from sfumato.engine.margins.private import PrivacyBudget, measure_margins
+from sfumato.engine.margins.zcdp import epsilon_of_rho
 
 DOMAIN = Domain((2, 2, 2))
 PAIRS: list[Clique] = [(0, 1), (0, 2), (1, 2)]
 RECORDS = np.array([[0, 0, 0]] * 14 + [[1, 1, 0]] * 12 + [[0, 1, 1]] * 9 + [[1, 0, 1]] * 13)
 MORE = np.vstack([RECORDS, [[0, 0, 1]]])
 RHO, DELTA = 8.0, 0.01
-BUDGET = Budget.of(RHO, 3, "aim")
+BUDGET = PrivacyBudget.from_total(RHO, 3, "aim")
 REACH = 3.5
 """Standard deviations of noise that are listed; the rest counts as a failed promise."""
 
@@ -51,15 +51,15 @@ def choices(tables: np.ndarray, shares: np.ndarray, total: np.ndarray, noise: fl
 
 
 def counts(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    ones = np.array([DOMAIN.count(codes, (at,)) for at in range(3)])
-    return ones, np.array([DOMAIN.count(codes, pair).ravel() for pair in PAIRS])
+    ones = np.array([DOMAIN.count_records(codes, (at,)) for at in range(3)])
+    return ones, np.array([DOMAIN.count_records(codes, pair).ravel() for pair in PAIRS])
 
 
 def exact_delta(epsilon: float, wrong: float = 1.0) -> float:
     """The least delta at ``epsilon`` for ``MORE`` beside ``RECORDS``, the larger of both directions; ``wrong`` multiplies every sigma."""
-    sigma = wrong * math.sqrt(3 / (2 * BUDGET.ones))
-    noise = wrong * math.sqrt(2 / (2 * BUDGET.several))
-    each = math.sqrt(8 * BUDGET.chosen / 2)
+    sigma = wrong * math.sqrt(3 / (2 * BUDGET.single_margins))
+    noise = wrong * math.sqrt(2 / (2 * BUDGET.joint_margins))
+    each = math.sqrt(8 * BUDGET.choices / 2)
     (first, first_pairs), (second, second_pairs) = counts(RECORDS), counts(MORE)
     reach = math.ceil(REACH * sigma)
     axes = [np.arange(first[at, c] - reach, first[at, c] + reach + 2) for at in range(3) for c in range(2)]
@@ -99,16 +99,16 @@ def rounded_loss(noise: float) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray
 
 @pytest.mark.slow
 def test_the_exact_loss_of_the_whole_mechanism_is_within_the_claim() -> None:
-    epsilon = epsilon_at(RHO, DELTA)
+    epsilon = epsilon_of_rho(RHO, DELTA)
     kept, broken = exact_delta(epsilon), exact_delta(epsilon, 0.7)
     assert kept <= DELTA
     assert broken > 3 * DELTA, "the control: three tenths less noise"
 
 
-def one_run(codes: np.ndarray, seed: int, **given: Any) -> private.Measurements:
-    return measure(
+def one_run(codes: np.ndarray, seed: int, **given: Any) -> private.MarginMeasurements:
+    return measure_margins(
         DOMAIN,
-        lambda clique: DOMAIN.count(codes, clique),
+        lambda clique: DOMAIN.count_records(codes, clique),
         BUDGET,
         "aim",
         np.random.default_rng(seed),
@@ -125,7 +125,7 @@ def test_the_mechanism_chooses_and_measures_as_its_list_says(monkeypatch: pytest
     monkeypatch.setattr(private, "ROUNDS", 1)
     monkeypatch.setattr(private, "RARE", -math.inf)
     monkeypatch.setattr(private, "FLOOR", 0.0)
-    each = math.sqrt(8 * BUDGET.chosen / 2)
+    each = math.sqrt(8 * BUDGET.choices / 2)
     ones, pairs = counts(RECORDS)
     seen: Counter[tuple[Clique, ...]] = Counter()
     expected = np.zeros(6)
@@ -140,7 +140,7 @@ def test_the_mechanism_chooses_and_measures_as_its_list_says(monkeypatch: pytest
         expected += choices(pairs, shares, total, found.margins[3].sigma, each)[0]
         seen[tuple(one.clique for one in found.margins[3:])] += 1
         off[0] += [*(singles - ones).ravel()]
-        off[1] += [*(found.margins[3].table - DOMAIN.count(RECORDS, found.margins[3].clique)).ravel()]
+        off[1] += [*(found.margins[3].table - DOMAIN.count_records(RECORDS, found.margins[3].clique)).ravel()]
     observed = np.array([seen[PAIRS[i], PAIRS[j]] for i, j in itertools.permutations(range(3), 2)])
     distance = float(((observed - expected) ** 2 / expected).sum())
     assert distance < 20.5, "chi-square with 5 degrees of freedom: 0.1 %"
@@ -149,25 +149,27 @@ def test_the_mechanism_chooses_and_measures_as_its_list_says(monkeypatch: pytest
     for noises, one in zip(off, (found.margins[0], found.margins[3]), strict=True):
         steps = np.arange(-12, 13)
         assert np.var(noises) == pytest.approx(float((steps**2 * likelihood(steps, 0, one.sigma)).sum()), rel=0.08)
-    assert found.margins[0].sigma == pytest.approx(math.sqrt(3 / (2 * BUDGET.ones)))
-    assert found.margins[3].sigma == pytest.approx(math.sqrt(2 / (2 * BUDGET.several)))
+    assert found.margins[0].sigma == pytest.approx(math.sqrt(3 / (2 * BUDGET.single_margins)))
+    assert found.margins[3].sigma == pytest.approx(math.sqrt(2 / (2 * BUDGET.joint_margins)))
 
 
 def test_the_budget_is_spent_whole_and_never_more() -> None:
     for choice in ("given", "pairs", "mst", "aim"):
         for variables in (1, 2, 14):
-            assert Budget.of(0.3, variables, choice).total == pytest.approx(0.3)
+            assert PrivacyBudget.from_total(0.3, variables, choice).total_cost == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize("choice", ["mst", "aim", "pairs"])
 def test_what_is_measured_costs_what_the_budget_says(choice: Any) -> None:
     rng = np.random.default_rng(1)
     domain, codes = Domain((3, 4, 2, 5)), rng.integers(0, 2, (500, 4))
-    budget = Budget.of(0.5, 4, choice)
-    found = measure(domain, lambda clique: domain.count(codes, clique), budget, choice, rng, components=20, steps=30)
+    budget = PrivacyBudget.from_total(0.5, 4, choice)
+    found = measure_margins(
+        domain, lambda clique: domain.count_records(codes, clique), budget, choice, rng, components=20, steps=30
+    )
     noise = sum(1 / (2 * one.sigma**2) for one in found.margins)
-    spent = noise + (0 if len(found.margins) == 10 else budget.chosen)
-    assert spent == pytest.approx(budget.total)
+    spent = noise + (0 if len(found.margins) == 10 else budget.choices)
+    assert spent == pytest.approx(budget.total_cost)
     assert all(one.table.sum() == np.rint(one.table.sum()) for one in found.margins)
     if choice == "mst":
         assert len(found.margins) == 4 + 3
@@ -177,16 +179,28 @@ def test_nothing_but_answers_is_read_of_the_records() -> None:
     """The same noise and the same answers give the same measurements, whatever else the records are."""
     domain = Domain((2, 2))
     first = np.array([[0, 0], [1, 1], [0, 1]] * 20)
-    tables = {(0,): domain.count(first, (0,)), (1,): domain.count(first, (1,)), (0, 1): domain.count(first, (0, 1))}
+    tables = {
+        (0,): domain.count_records(first, (0,)),
+        (1,): domain.count_records(first, (1,)),
+        (0, 1): domain.count_records(first, (0, 1)),
+    }
     asked: list[Clique] = []
 
     def answer(clique: Clique) -> np.ndarray:
         asked.append(clique)
         return tables[clique]
 
-    found = measure(domain, answer, Budget.of(1.0, 2, "aim"), "aim", np.random.default_rng(3), components=5, steps=10)
-    again = measure(
-        domain, tables.__getitem__, Budget.of(1.0, 2, "aim"), "aim", np.random.default_rng(3), components=5, steps=10
+    found = measure_margins(
+        domain, answer, PrivacyBudget.from_total(1.0, 2, "aim"), "aim", np.random.default_rng(3), components=5, steps=10
+    )
+    again = measure_margins(
+        domain,
+        tables.__getitem__,
+        PrivacyBudget.from_total(1.0, 2, "aim"),
+        "aim",
+        np.random.default_rng(3),
+        components=5,
+        steps=10,
     )
     assert all((a.table == b.table).all() for a, b in zip(found.margins, again.margins, strict=True))
     assert sorted(set(asked)) == [(0,), (0, 1), (1,)]

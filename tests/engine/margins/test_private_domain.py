@@ -10,18 +10,18 @@ import pytest
 from scipy.stats import norm
 
 from sfumato.engine.margins.private_domain import (
-    Ends,
-    _cells,
-    _counted,
-    _powers,
-    kept_levels,
+    DeclaredRange,
+    _cell_edges,
+    _count_in_cells,
+    _power_edges,
+    count_noisy_cells,
     level_threshold,
-    noisy_cells,
+    select_levels,
 )
-from sfumato.engine.margins.zcdp import epsilon_at, sigma_of
+from sfumato.engine.margins.zcdp import epsilon_of_rho, sigma_of_rho
 
 RHO, FAILED, DELTA = 0.5, 0.01, 0.02
-SIGMA = sigma_of(RHO)
+SIGMA = sigma_of_rho(RHO)
 Counts = tuple[int, ...]
 
 
@@ -53,7 +53,7 @@ def more(counts: Counts, records: int) -> Iterator[Counts]:
 
 @pytest.mark.parametrize("records", [1, 3])
 def test_the_exact_loss_of_the_kept_levels_is_within_the_claim_on_every_small_table(records: int) -> None:
-    epsilon, sigma = epsilon_at(RHO, DELTA - FAILED), records * SIGMA
+    epsilon, sigma = epsilon_of_rho(RHO, DELTA - FAILED), records * SIGMA
     threshold = level_threshold(sigma, FAILED, records)
     worst = wrong = 0.0
     for counts in itertools.product((0, 1, 4, 9), repeat=3):
@@ -81,7 +81,7 @@ def test_levels_are_kept_as_often_as_the_list_says() -> None:
     rng = np.random.default_rng(1)
     seen = np.zeros(4)
     for _ in range(runs):
-        seen[kept_levels(counts, SIGMA, FAILED, rng)] += 1
+        seen[select_levels(counts, SIGMA, FAILED, rng)] += 1
     expected = passing((2, 0, 5, 30), SIGMA, level_threshold(SIGMA, FAILED))
     spread = np.sqrt(expected * (1 - expected) / runs)
     assert (np.abs(seen / runs - expected) <= 4 * spread + 1e-12).all()
@@ -99,8 +99,8 @@ def neighbours() -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 def test_cells_are_the_same_for_neighbours_and_one_count_differs_by_one() -> None:
     for values, others in neighbours():
-        for edges in (_powers(whole=False), _powers(whole=True), _cells(-8.0, 128.0, whole=False)):
-            apart = _counted(others, edges) - _counted(values, edges)
+        for edges in (_power_edges(whole=False), _power_edges(whole=True), _cell_edges(-8.0, 128.0, whole=False)):
+            apart = _count_in_cells(others, edges) - _count_in_cells(values, edges)
             assert sorted(apart)[-2:] == [0.0, 1.0]
             assert apart.sum() == 1.0
     values, others = next(neighbours())
@@ -114,12 +114,12 @@ def test_an_extreme_value_changes_what_is_found_no_more_than_the_claim() -> None
     rng, runs = np.random.default_rng(3), 2_000
     values = np.linspace(100, 200, 40)
     others = np.append(values, 200_000.0)
-    epsilon = epsilon_at(RHO, DELTA)
+    epsilon = epsilon_of_rho(RHO, DELTA)
 
     def far(of: np.ndarray, by_data: bool) -> float:
         found = 0
         for _ in range(runs):
-            cells = noisy_cells(of, Ends(None, None, whole=False), RHO, rng)
+            cells = count_noisy_cells(of, DeclaredRange(None, None, is_whole=False), RHO, rng)
             end = of.max() if by_data else (0.0 if cells is None else cells.edges[-1])
             found += end > 100_000
         return found / runs
@@ -132,19 +132,19 @@ def test_an_extreme_value_changes_what_is_found_no_more_than_the_claim() -> None
 def test_ranges_and_cuts_are_near_those_of_the_records() -> None:
     rng = np.random.default_rng(4)
     values = rng.gamma(2.0, 500.0, 20_000)
-    found = noisy_cells(values, Ends(0.0, None, whole=False), 0.002, rng)
+    found = count_noisy_cells(values, DeclaredRange(0.0, None, is_whole=False), 0.002, rng)
     assert found is not None
     assert found.edges[0] == 0.0
     hidden = (
-        4 * sigma_of(0.001) * np.sqrt(200) / len(values)
+        4 * sigma_of_rho(0.001) * np.sqrt(200) / len(values)
     )  # four standard deviations of what a tail of all cells sums to
     assert np.quantile(values, 1 - hidden) < found.edges[-1] <= 2**14
-    cuts = found.cuts(5)
+    cuts = found.cut_points(5)
     assert len(cuts) == 4
     held = np.diff([0, *np.searchsorted(np.sort(values), cuts), len(values)]) / len(values)
     assert (np.abs(held - 0.2) < 0.06).all()
     days = rng.integers(18_000, 18_700, 5_000).astype(float)
-    dates = noisy_cells(days, Ends(None, None, whole=True), 0.01, rng)
+    dates = count_noisy_cells(days, DeclaredRange(None, None, is_whole=True), 0.01, rng)
     assert dates is not None
     assert dates.edges[0] <= np.quantile(days, 0.03)
     assert np.quantile(days, 0.97) <= dates.edges[-1]
@@ -153,7 +153,12 @@ def test_ranges_and_cuts_are_near_those_of_the_records() -> None:
 
 
 def test_few_records_show_no_range() -> None:
-    assert noisy_cells(np.array([3.0, 5.0]), Ends(None, None, whole=True), 1e-4, np.random.default_rng(4)) is None
-    known = noisy_cells(np.array([3.0]), Ends(0.0, 10.0, whole=True), 1e-4, np.random.default_rng(1))
+    assert (
+        count_noisy_cells(
+            np.array([3.0, 5.0]), DeclaredRange(None, None, is_whole=True), 1e-4, np.random.default_rng(4)
+        )
+        is None
+    )
+    known = count_noisy_cells(np.array([3.0]), DeclaredRange(0.0, 10.0, is_whole=True), 1e-4, np.random.default_rng(1))
     assert known is not None
     assert (known.edges[0], known.edges[-1]) == (0.0, 10.0)

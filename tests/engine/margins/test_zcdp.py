@@ -9,14 +9,14 @@ import pytest
 from scipy.stats import norm
 
 from sfumato.engine.margins.zcdp import (
-    choice_epsilon,
-    choice_rho,
-    delta_of,
-    epsilon_at,
-    gaussian_rho,
-    pure_rho,
-    rho_at,
-    sigma_of,
+    delta_of_rho,
+    epsilon_of_choice,
+    epsilon_of_rho,
+    largest_rho,
+    rho_of_choice,
+    rho_of_epsilon,
+    rho_of_gaussian,
+    sigma_of_rho,
 )
 from sfumato.engine.methods.privacy import ConcentratedCost, PrivacyAccount, sum_accounts
 
@@ -30,10 +30,10 @@ def gaussian_delta(sigma: float, epsilon: float) -> float:
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("delta", [1e-9, 1e-5])
 def test_what_is_claimed_is_above_the_exact_loss_and_not_far(epsilon: float, delta: float) -> None:
-    rho = rho_at(epsilon, delta)
-    assert epsilon_at(rho, delta) == pytest.approx(epsilon, rel=1e-6)
-    sigma = sigma_of(rho)
-    assert gaussian_rho(sigma) == pytest.approx(rho)
+    rho = largest_rho(epsilon, delta)
+    assert epsilon_of_rho(rho, delta) == pytest.approx(epsilon, rel=1e-6)
+    sigma = sigma_of_rho(rho)
+    assert rho_of_gaussian(sigma) == pytest.approx(rho)
     assert gaussian_delta(sigma, epsilon) <= delta
     assert gaussian_delta(sigma / 1.2, epsilon) > delta, "the control: a sixth less noise breaks the promise"
 
@@ -42,19 +42,19 @@ def test_the_smallest_delta_is_that_of_the_best_order() -> None:
     alphas = 1 + np.exp(np.linspace(-9, 12, 400_001))
     for rho, epsilon in [(0.01, 0.9), (1.0, 9.0), (0.0002, 0.12), (3.0, 30.0)]:
         exponents = (alphas - 1) * (alphas * rho - epsilon) + alphas * np.log1p(-1 / alphas) - np.log(alphas - 1)
-        assert delta_of(rho, epsilon) == pytest.approx(float(np.exp(exponents.min())), rel=1e-4)
+        assert delta_of_rho(rho, epsilon) == pytest.approx(float(np.exp(exponents.min())), rel=1e-4)
 
 
 def test_costs_of_choices_and_pure_steps() -> None:
-    assert choice_epsilon(choice_rho(0.3)) == pytest.approx(0.3)
-    assert choice_rho(0.3) == pytest.approx(0.3**2 / 8)
-    assert pure_rho(0.4) == pytest.approx(0.08)
-    assert delta_of(0.0, 1.0) == 0.0
-    assert epsilon_at(0.0, 1e-9) == 0.0
+    assert epsilon_of_choice(rho_of_choice(0.3)) == pytest.approx(0.3)
+    assert rho_of_choice(0.3) == pytest.approx(0.3**2 / 8)
+    assert rho_of_epsilon(0.4) == pytest.approx(0.08)
+    assert delta_of_rho(0.0, 1.0) == 0.0
+    assert epsilon_of_rho(0.0, 1e-9) == 0.0
 
 
 def test_steps_of_both_kinds_are_composed_in_the_better_way() -> None:
-    noisy = PrivacyAccount.from_rho(ConcentratedCost(rho_at(1.0, 1e-9), 3 * rho_at(1.0, 1e-9), 1e-9))
+    noisy = PrivacyAccount.from_rho(ConcentratedCost(largest_rho(1.0, 1e-9), 3 * largest_rho(1.0, 1e-9), 1e-9))
     twice = sum_accounts([noisy, noisy])
     assert 1.4 < twice.noise < 1.5, "noise adds up by its squares"
     one = sum_accounts([noisy, PrivacyAccount(0.5, 1, 1)])

@@ -9,8 +9,8 @@ import pandas as pd
 
 from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
-from sfumato.engine.matching.blocks import Blocks
-from sfumato.engine.matching.comparisons import Comparison, compared
+from sfumato.engine.matching.blocks import ComparisonBlocks
+from sfumato.engine.matching.comparisons import VariableComparison, compare_variables
 from sfumato.engine.matching.radius import Radius
 
 KINDS = {"age": Kind.COUNT, "pay": Kind.CONTINUOUS, "hours_per_week": Kind.COUNT}
@@ -50,7 +50,7 @@ def flipped(rng: np.random.Generator, rows: pd.DataFrame, share: float) -> pd.Da
 
 def prepared(
     rows: pd.DataFrame, released: pd.DataFrame, radius: dict[str, Any]
-) -> tuple[tuple[Comparison, ...], Blocks]:
+) -> tuple[tuple[VariableComparison, ...], ComparisonBlocks]:
     """The comparisons of all variables but ``zip``, by which pairs are blocked where it is there."""
     both = pd.concat([rows, released])
     schema = Schema(
@@ -63,6 +63,6 @@ def prepared(
     )
     ours, theirs = (conform_to_schema(one, schema, MissingPolicy.KEEP) for one in (rows, released))
     names = [name for name in map(str, rows) if name != "zip"]
-    comparisons = compared(ours, theirs, names, {name: Radius.parse(one) for name, one in radius.items()}, 3.0)
-    kept = compared(ours, theirs, ["zip"] if "zip" in rows else [], {}, 3.0)
-    return comparisons, Blocks.of(kept, (len(rows), len(released)))
+    comparisons = compare_variables(ours, theirs, names, {name: Radius.parse(one) for name, one in radius.items()}, 3.0)
+    kept = compare_variables(ours, theirs, ["zip"] if "zip" in rows else [], {}, 3.0)
+    return comparisons, ComparisonBlocks.from_keys(kept, (len(rows), len(released)))

@@ -12,12 +12,12 @@ from scipy import stats
 from sfumato.engine.matching.intruder import (
     NOISE_ON_NUMBERS,
     NoiseModel,
-    log_normal,
-    log_normal_constant,
-    log_relative,
-    misclassification,
-    relative,
-    unknown,
+    constant_log_normal_noise,
+    draw_unknown,
+    log_normal_noise,
+    log_relative_noise,
+    misclassify,
+    relative_noise,
 )
 
 N = 4000
@@ -47,32 +47,32 @@ def test_no_uncertainty_changes_nothing(model: str, whole: bool) -> None:
 
 def test_no_uncertainty_changes_no_category() -> None:
     values = np.array(["a", "b", None, "b"], dtype=object)
-    assert misclassification(values, 0.0, rng()).tolist() == values.tolist()
-    assert not unknown(values, 0.0, rng()).any()
+    assert misclassify(values, 0.0, rng()).tolist() == values.tolist()
+    assert not draw_unknown(values, 0.0, rng()).any()
 
 
 def test_log_normal_has_the_deviation_of_eq_11() -> None:
     value, level = 20.0, 0.01
-    logs = np.log(log_normal(np.full(N, value), level, rng(), whole=False))
+    logs = np.log(log_normal_noise(np.full(N, value), level, rng(), whole=False))
     assert is_normal(logs, np.log(value), level * value)
     assert not is_normal(logs, np.log(value), level * np.log(value))
 
 
 def test_log_normal_constant_has_one_deviation() -> None:
-    logs = np.log(log_normal_constant(np.full(N, 300.0), 0.2, rng(), whole=False))
+    logs = np.log(constant_log_normal_noise(np.full(N, 300.0), 0.2, rng(), whole=False))
     assert is_normal(logs, np.log(300.0), 0.2)
     assert not is_normal(logs, np.log(300.0), 0.1)
 
 
 def test_log_relative_has_a_deviation_in_proportion_to_the_log() -> None:
-    logs = np.log1p(log_relative(np.full(N, 99.0), 0.1, rng()))
+    logs = np.log1p(log_relative_noise(np.full(N, 99.0), 0.1, rng()))
     assert is_normal(logs, np.log(100.0), 0.1 * np.log(100.0))
     assert not is_normal(logs, np.log(100.0), 0.1)
 
 
 def test_relative_has_a_deviation_in_proportion_to_the_value() -> None:
     for value in (50.0, -50.0):
-        believed = relative(np.full(N, value), 0.1, rng(), whole=False)
+        believed = relative_noise(np.full(N, value), 0.1, rng(), whole=False)
         assert is_normal(believed, value, 5.0)
         assert not is_normal(believed, value, 10.0)
 
@@ -110,7 +110,7 @@ def test_log_scale_refuses_negative_values(model: str) -> None:
 
 def test_misclassification_is_as_frequent_as_said_and_even_over_the_others() -> None:
     values = np.repeat(["a", "b", "c"], N)
-    believed = misclassification(values, 0.3, rng())
+    believed = misclassify(values, 0.3, rng())
     changed = believed != values
     assert stats.binomtest(int(changed.sum()), 3 * N, 0.3).pvalue > 0.001
     assert stats.binomtest(int(changed.sum()), 3 * N, 0.25).pvalue < 0.001
@@ -120,31 +120,31 @@ def test_misclassification_is_as_frequent_as_said_and_even_over_the_others() -> 
 
 def test_certain_misclassification_leaves_no_value() -> None:
     values = np.array(["a", "b", "b", "c"])
-    assert (misclassification(values, 1.0, rng()) != values).all()
-    assert misclassification(np.array(["a", "a"]), 1.0, rng()).tolist() == ["a", "a"]
+    assert (misclassify(values, 1.0, rng()) != values).all()
+    assert misclassify(np.array(["a", "a"]), 1.0, rng()).tolist() == ["a", "a"]
 
 
 def test_misclassified_missing_stays_missing() -> None:
     values = pd.Series(["a", None, "b"] * 10)
-    assert pd.isna(misclassification(values, 1.0, rng()))[1::3].all()
+    assert pd.isna(misclassify(values, 1.0, rng()))[1::3].all()
 
 
 def test_unknown_takes_the_share_said() -> None:
-    lacking = unknown(np.zeros(N), 0.2, rng())
+    lacking = draw_unknown(np.zeros(N), 0.2, rng())
     assert stats.binomtest(int(lacking.sum()), N, 0.2).pvalue > 0.001
     assert stats.binomtest(int(lacking.sum()), N, 0.25).pvalue < 0.001
-    assert unknown(np.zeros(N), 1.0, rng()).all()
+    assert draw_unknown(np.zeros(N), 1.0, rng()).all()
 
 
 def test_a_higher_level_only_adds_uncertainty() -> None:
     values = np.repeat(["a", "b"], 500)
-    few, many = (misclassification(values, level, rng(3)) != values for level in (0.1, 0.4))
+    few, many = (misclassify(values, level, rng(3)) != values for level in (0.1, 0.4))
     assert many[few].all()
     assert many.sum() > few.sum()
-    assert unknown(values, 0.4, rng(3))[unknown(values, 0.1, rng(3))].all()
+    assert draw_unknown(values, 0.4, rng(3))[draw_unknown(values, 0.1, rng(3))].all()
 
 
-@pytest.mark.parametrize("model", [misclassification, unknown])
+@pytest.mark.parametrize("model", [misclassify, draw_unknown])
 def test_probabilities_above_one_are_refused(model) -> None:
     with pytest.raises(ValueError, match="at most 1"):
         model(np.array(["a", "b"]), 1.5, rng())
@@ -155,4 +155,4 @@ def test_inputs_are_left_alone() -> None:
     values.flags.writeable = False
     for model in NOISE_ON_NUMBERS.values():
         model(values, 0.1, rng(), True)
-    misclassification(values, 0.5, rng())
+    misclassify(values, 0.5, rng())

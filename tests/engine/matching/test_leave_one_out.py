@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.engine.execution.record_risk import count_candidates_without
-from sfumato.engine.matching.matching import Exact, Within, match
+from sfumato.engine.matching.matching import ExactKey, WindowKey, match_records
 
-Keys = list[Exact | Within]
+Keys = list[ExactKey | WindowKey]
 
 
 @st.composite
@@ -22,12 +22,12 @@ def knowledge(draw: st.DrawFn) -> Keys:
     for _ in range(draw(st.integers(1, 2))):
         levels = pd.CategoricalDtype(list("abc"))
         pair = (pd.Series(rng.choice(list("abc"), size), dtype=levels) for size in (n, released))
-        keys.append(Exact(*pair))
+        keys.append(ExactKey(*pair))
     for _ in range(draw(st.integers(0, 2))):
         centre = rng.integers(0, 6, n).astype(float)
         values = rng.integers(0, 6, released).astype(float)
         values[rng.random(released) < 0.1] = np.nan
-        keys.append(Within(centre - 1, centre + 1, values))
+        keys.append(WindowKey(centre - 1, centre + 1, values))
     return keys
 
 
@@ -35,7 +35,9 @@ def matched_again(keys: Keys) -> np.ndarray:
     """Candidates of every record by the matching join itself; with no variable left every released record matches."""
     if not keys:
         return np.array([])
-    return match([k for k in keys if isinstance(k, Exact)], [k for k in keys if isinstance(k, Within)]).candidates
+    return match_records(
+        [k for k in keys if isinstance(k, ExactKey)], [k for k in keys if isinstance(k, WindowKey)]
+    ).candidates
 
 
 @pytest.mark.slow
@@ -53,15 +55,15 @@ def test_it_is_the_match_without_the_variable(keys: Keys) -> None:
 
 
 def test_the_records_asked_for_come_in_their_order() -> None:
-    region = Exact(pd.Series(list("aab")), pd.Series(list("abb")))
-    age = Within(np.array([0.0, 5.0, 5.0]), np.array([1.0, 6.0, 6.0]), np.array([0.0, 5.0, 7.0]))
+    region = ExactKey(pd.Series(list("aab")), pd.Series(list("abb")))
+    age = WindowKey(np.array([0.0, 5.0, 5.0]), np.array([1.0, 6.0, 6.0]), np.array([0.0, 5.0, 7.0]))
     assert count_candidates_without([region, age], [2, 0]).tolist() == [[1, 1, 2], [1, 1, 1]]
 
 
 def test_the_wrong_count_is_noticed() -> None:
     """The negative control: counting whoever differs in that variable, whatever the others say, is too many."""
-    region = Exact(pd.Series(list("aab")), pd.Series(list("abb")))
-    age = Within(np.array([0.0, 5.0, 5.0]), np.array([1.0, 6.0, 6.0]), np.array([0.0, 5.0, 7.0]))
+    region = ExactKey(pd.Series(list("aab")), pd.Series(list("abb")))
+    age = WindowKey(np.array([0.0, 5.0, 5.0]), np.array([1.0, 6.0, 6.0]), np.array([0.0, 5.0, 7.0]))
     counts = count_candidates_without([region, age], [0])
     wrong = counts[0, 0] + np.count_nonzero(np.array([False, True, True]))
     with pytest.raises(AssertionError):

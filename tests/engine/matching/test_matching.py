@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.matching.matching import (
-    Exact,
-    Matcher,
-    Matches,
-    Within,
+    ExactKey,
+    MatchResults,
+    RecordMatcher,
+    WindowKey,
+    count_unique_matches,
     expected_match_risk,
     false_match_rate,
-    match,
+    match_records,
     true_match_rate,
-    unique_matches,
 )
 from sfumato.engine.matching.radius import Radius
 
@@ -74,9 +74,9 @@ def tables(draw, most_keys: int = 3, most_windows: int = 4):
     return keys, windows, n, n_released
 
 
-def as_arrays(keys, windows) -> tuple[list[Exact], list[Within]]:
-    exact = [Exact(np.array(a, dtype=object), np.array(b, dtype=object)) for a, b in keys]
-    return exact, [Within(*radius.window(a), np.array(b)) for radius, a, b in windows]
+def as_arrays(keys, windows) -> tuple[list[ExactKey], list[WindowKey]]:
+    exact = [ExactKey(np.array(a, dtype=object), np.array(b, dtype=object)) for a, b in keys]
+    return exact, [WindowKey(*radius.window(a), np.array(b)) for radius, a, b in windows]
 
 
 @pytest.mark.slow
@@ -86,10 +86,10 @@ def test_equals_the_double_loop(table) -> None:
     keys, windows, n, n_released = table
     exact, within = as_arrays(keys, windows)
     expected = double_loop(keys, windows, n, n_released)
-    found = match(exact, within)
+    found = match_records(exact, within)
     assert found.candidates.tolist() == [len(row) for row in expected]
     assert found.hit.tolist() == [i in row for i, row in enumerate(expected)]
-    members = Matcher.of(exact, (n, n_released)).members(within, range(n))
+    members = RecordMatcher.from_keys(exact, (n, n_released)).matching_rows(within, range(n))
     assert [row.tolist() for row in members] == expected
 
 
@@ -109,8 +109,8 @@ def test_equals_all_pairs_on_larger_tables(seed: int, n_keys: int, n_windows: in
         pairs &= a[:, None] == b
     for (a, b), radius in zip(values, radii, strict=True):
         pairs &= abs(a[:, None] - b) <= radius
-    within = [Within(*Radius(float(r)).window(a), b) for (a, b), r in zip(values, radii, strict=True)]
-    found = match([Exact(a, b) for a, b in keys], within)
+    within = [WindowKey(*Radius(float(r)).window(a), b) for (a, b), r in zip(values, radii, strict=True)]
+    found = match_records([ExactKey(a, b) for a, b in keys], within)
     np.testing.assert_array_equal(found.candidates, pairs.sum(axis=1))
     np.testing.assert_array_equal(found.hit[: min(n, n_released)], np.diag(pairs))
 
@@ -118,21 +118,21 @@ def test_equals_all_pairs_on_larger_tables(seed: int, n_keys: int, n_windows: in
 def test_negative_control_the_double_loop_notices_a_wrong_window() -> None:
     windows = [(Radius(2.0), [3.0, 5.0], [5.0, 3.0])]
     _, within = as_arrays([], [(Radius(2.0, closed=False), *windows[0][1:])])
-    assert match([], within).candidates.tolist() != [len(row) for row in double_loop([], windows, 2, 2)]
+    assert match_records([], within).candidates.tolist() != [len(row) for row in double_loop([], windows, 2, 2)]
 
 
 def test_identity_is_known_by_hand() -> None:
-    matches = match([Exact(np.array(["a", "a", "b", "b"]), np.array(["a", "b", "b", "b"]))])
+    matches = match_records([ExactKey(np.array(["a", "a", "b", "b"]), np.array(["a", "b", "b", "b"]))])
     assert matches.candidates.tolist() == [1, 1, 3, 3]
     assert matches.hit.tolist() == [True, False, True, True]
     assert expected_match_risk(matches) == pytest.approx(1 + 2 / 3)
     assert true_match_rate(matches) == 0.25
-    assert (unique_matches(matches), false_match_rate(matches)) == (2, 0.5)
+    assert (count_unique_matches(matches), false_match_rate(matches)) == (2, 0.5)
 
 
 def test_single_record_matches_itself() -> None:
     column = np.array([7.0])
-    matches = match([], [Within(*Radius(0.0).window(column), column)])
+    matches = match_records([], [WindowKey(*Radius(0.0).window(column), column)])
     assert (matches.candidates.tolist(), matches.hit.tolist()) == ([1], [True])
     assert expected_match_risk(matches) == true_match_rate(matches) == 1.0
 
@@ -140,19 +140,19 @@ def test_single_record_matches_itself() -> None:
 def test_false_match_rate_without_unique_matches_is_not_computed() -> None:
     column = np.array([1, 1])
     with pytest.raises(NotComputable, match="unique match"):
-        false_match_rate(match([Exact(column, column)]))
+        false_match_rate(match_records([ExactKey(column, column)]))
 
 
 def test_true_match_rate_of_nobody_is_not_computed() -> None:
     with pytest.raises(NotComputable, match="no records"):
-        true_match_rate(Matches(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)))
+        true_match_rate(MatchResults(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)))
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=30))
 def test_a_table_against_itself_gives_its_distinct_keys(values: list[str]) -> None:
     """Each class of k equal records contributes k * 1/k = 1 to the expected match risk."""
     column = np.array(values)
-    matches = match([Exact(column, column)])
+    matches = match_records([ExactKey(column, column)])
     assert expected_match_risk(matches) == pytest.approx(len(set(values)))
     assert matches.hit.all()
 
@@ -169,47 +169,47 @@ def test_a_table_against_itself_gives_its_distinct_keys(values: list[str]) -> No
     ],
 )
 def test_keys_of_any_type(values) -> None:
-    assert match([Exact(values, values)]).candidates.tolist() == [2, 1, 2]
+    assert match_records([ExactKey(values, values)]).candidates.tolist() == [2, 1, 2]
 
 
 def test_categories_of_different_codes_are_compared_by_value() -> None:
     first = pd.Series(["x", "y"], dtype=pd.CategoricalDtype(["x", "y"]))
     second = pd.Series(["x", "y"], dtype=pd.CategoricalDtype(["y", "x"]))
-    assert match([Exact(first, second)]).hit.all()
+    assert match_records([ExactKey(first, second)]).hit.all()
 
 
 def test_whole_numbers_equal_floats() -> None:
-    assert match([Exact(np.array([1, 2]), np.array([1.0, 3.0]))]).hit.tolist() == [True, False]
+    assert match_records([ExactKey(np.array([1, 2]), np.array([1.0, 3.0]))]).hit.tolist() == [True, False]
 
 
 def test_refining_is_grouping_by_all_keys() -> None:
     rng = np.random.default_rng(5)
-    keys = [Exact(rng.integers(0, 4, 50), rng.integers(0, 4, 60)) for _ in range(3)]
-    once = Matcher.of(keys, (50, 60)).match()
-    step = Matcher.of(keys[:2], (50, 60)).refined(keys[2]).match()
+    keys = [ExactKey(rng.integers(0, 4, 50), rng.integers(0, 4, 60)) for _ in range(3)]
+    once = RecordMatcher.from_keys(keys, (50, 60)).match_windows()
+    step = RecordMatcher.from_keys(keys[:2], (50, 60)).split_groups(keys[2]).match_windows()
     np.testing.assert_array_equal(once.candidates, step.candidates)
 
 
 def test_large_products_of_group_numbers_are_renumbered(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(6)
     columns = [rng.integers(0, 40, 200).astype(float) for _ in range(4)]
-    within = [Within(*Radius(6.0).window(column), column) for column in columns]
-    expected = match([], within)
+    within = [WindowKey(*Radius(6.0).window(column), column) for column in columns]
+    expected = match_records([], within)
     monkeypatch.setattr("sfumato.engine.matching.matching._LARGE", 2)
-    np.testing.assert_array_equal(match([], within).candidates, expected.candidates)
+    np.testing.assert_array_equal(match_records([], within).candidates, expected.candidates)
 
 
 def test_lengths_must_fit() -> None:
     with pytest.raises(ValueError, match="do not fit"):
-        match([Exact(np.arange(3), np.arange(3)), Exact(np.arange(2), np.arange(3))])
+        match_records([ExactKey(np.arange(3), np.arange(3)), ExactKey(np.arange(2), np.arange(3))])
     with pytest.raises(ValueError, match="at least one known variable"):
-        match([])
+        match_records([])
 
 
 def test_inputs_are_left_alone() -> None:
     column = np.array([3.0, 1.0, 2.0])
     column.flags.writeable = False
-    match([Exact(column, column)], [Within(column, column, column)] * 3)
+    match_records([ExactKey(column, column)], [WindowKey(column, column, column)] * 3)
 
 
 @pytest.mark.slow
@@ -218,8 +218,8 @@ def test_billions_of_matching_pairs_are_counted_without_listing_them() -> None:
     n = 100_000
     rng = np.random.default_rng(1)
     columns = [rng.permutation(n).astype(float) for _ in range(3)]
-    wide = [Within(column * 0 - 1, column * 0 + n, column) for column in columns]
-    assert (match([], wide[:2]).candidates == n).all()
-    assert (match([], wide).candidates == n).all()
-    half = Within(columns[2] * 0, columns[2] * 0 + n // 2 - 1, columns[2])
-    assert (match([], [*wide[:1], half]).candidates == n // 2).all()
+    wide = [WindowKey(column * 0 - 1, column * 0 + n, column) for column in columns]
+    assert (match_records([], wide[:2]).candidates == n).all()
+    assert (match_records([], wide).candidates == n).all()
+    half = WindowKey(columns[2] * 0, columns[2] * 0 + n // 2 - 1, columns[2])
+    assert (match_records([], [*wide[:1], half]).candidates == n // 2).all()

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from sfumato.engine.data import blocks as row_blocks
 from sfumato.engine.data import sorting
 from sfumato.engine.matching import matching
-from sfumato.engine.matching.matching import Exact, Held, Matcher, Within
+from sfumato.engine.matching.matching import CachedMatcher, ExactKey, RecordMatcher, WindowKey
 from sfumato.engine.matching.radius import Radius
 
 MISSING = float("nan")
 
 
-def by_loops(exact: list[Exact], within: list[Within], n: int, m: int) -> tuple[list[int], list[bool]]:
+def by_loops(exact: list[ExactKey], within: list[WindowKey], n: int, m: int) -> tuple[list[int], list[bool]]:
     matches = [
         [
             all(key.confidential[i] == key.released[j] for key in exact)
@@ -54,23 +54,23 @@ def test_parts_and_blocks_change_no_count(
 ) -> None:
     rng = np.random.default_rng(seed)
     n, m = shape
-    exact = [Exact(rng.integers(0, 3, n), rng.integers(0, 3, m)) for _ in range(keys)]
+    exact = [ExactKey(rng.integers(0, 3, n), rng.integers(0, 3, m)) for _ in range(keys)]
     within = []
     for _ in range(windows):
         centre, released = (rng.integers(-5, 6, size).astype(np.float64) for size in (n, m))
         width = rng.integers(-1, 5, n)
         for values in (centre, released):
             values[rng.random(len(values)) < 0.1] = MISSING
-        within.append(Within(centre - width, centre + width, released))
+        within.append(WindowKey(centre - width, centre + width, released))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(matching, "AT_ONCE", at_once)
         patch.setattr(sorting, "FEW_TO_SEARCH", few)
         patch.setattr(matching, "CELLS_PER_KEY", per_key)
         patch.setattr(row_blocks, "CELLS_PER_BLOCK", cells)
-        matcher = Matcher.of(exact, (n, m))
-        found = matcher.match(within)
-        held = Held(matcher, within[:stay])
-        first, again = (held.match(more) for more in ([], within[stay:]))
+        matcher = RecordMatcher.from_keys(exact, (n, m))
+        found = matcher.match_windows(within)
+        held = CachedMatcher(matcher, within[:stay])
+        first, again = (held.match_windows(more) for more in ([], within[stay:]))
     candidates, hits = by_loops(exact, within, n, m)
     for matches in (found, again):
         assert matches.candidates.tolist() == candidates
@@ -82,10 +82,11 @@ def test_other_windows_beside_those_that_stay_count_others() -> None:
     """The negative control: nothing of an earlier belief is left."""
     rng = np.random.default_rng(1)
     sure, first, second = (
-        Within(centre - 1, centre + 1, rng.integers(0, 9, 40).astype(float)) for centre in rng.integers(0, 9, (3, 40))
+        WindowKey(centre - 1, centre + 1, rng.integers(0, 9, 40).astype(float))
+        for centre in rng.integers(0, 9, (3, 40))
     )
-    held = Held(Matcher.of([], (40, 40)), [sure])
-    counts = [held.match([belief]).candidates.tolist() for belief in (first, second, first)]
+    held = CachedMatcher(RecordMatcher.from_keys([], (40, 40)), [sure])
+    counts = [held.match_windows([belief]).candidates.tolist() for belief in (first, second, first)]
     assert counts == [by_loops([], [sure, belief], 40, 40)[0] for belief in (first, second, first)]
     assert counts[0] != counts[1]
 
@@ -106,7 +107,7 @@ def test_numbers_are_found_in_their_bucket(keys: list[int], cells: int, shift: i
     """Against a search by halves in the whole table; large keys differ in their high bits alone."""
     ascending = np.sort(np.array(keys, dtype=np.int64)) << shift
     needles = np.append(np.arange(0, cells + 1, 7, dtype=np.int64), cells) << shift
-    found = matching.Buckets.of(ascending, cells << shift).below(needles)
+    found = matching.KeyBuckets.from_sorted_keys(ascending, cells << shift).count_below(needles)
     assert found.tolist() == np.searchsorted(ascending, needles).tolist()
 
 
@@ -118,13 +119,13 @@ def test_beliefs_that_share_the_ranks_of_a_release_find_what_a_loop_finds(
     monkeypatch.setattr(matching, "AT_ONCE", at_once)
     rng = np.random.default_rng(5)
     n, m = 40, 30
-    exact = [Exact(rng.integers(0, 3, n), rng.integers(0, 3, m))]
+    exact = [ExactKey(rng.integers(0, 3, n), rng.integers(0, 3, m))]
     centre, income, age = rng.normal(0, 2, n), rng.normal(0, 2, m), rng.integers(0, 6, m).astype(np.float64)
-    stay = Within(centre - 1, centre + 1, income)
-    held, ranked = Held(Matcher.of(exact, (n, m)), [stay]), matching.Ranked.of(age)
+    stay = WindowKey(centre - 1, centre + 1, income)
+    held, ranked = CachedMatcher(RecordMatcher.from_keys(exact, (n, m)), [stay]), matching.RankedPoints.from_points(age)
     for _ in range(3):
         believed = np.where(rng.random(n) < 0.1, MISSING, rng.integers(-1, 8, n).astype(np.float64))
         ends = (believed, believed) if not wide else (believed - wide, believed + wide)
-        found = held.match([Within(*ends, age, ranked)])
-        counts, hits = by_loops(exact, [stay, Within(*ends, age)], n, m)
+        found = held.match_windows([WindowKey(*ends, age, ranked)])
+        counts, hits = by_loops(exact, [stay, WindowKey(*ends, age)], n, m)
         assert (found.candidates.tolist(), found.hit.tolist()) == (counts, hits)

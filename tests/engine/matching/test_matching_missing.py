@@ -12,12 +12,12 @@ from prepared_tables import schema_of
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Variable
 from sfumato.engine.execution.record_risk import count_candidates_without
-from sfumato.engine.matching.intruder import belief
-from sfumato.engine.matching.matching import Exact, Within, match
+from sfumato.engine.matching.intruder import draw_belief
+from sfumato.engine.matching.matching import ExactKey, WindowKey, match_records
 from sfumato.engine.matching.radius import Radius
 from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.attribute import AttributeSpec, attribute
-from sfumato.engine.risk.identification import IdentificationSpec, candidates_of, identification
+from sfumato.engine.risk.identification import IdentificationSpec, candidate_rows, identification
 from sfumato.engine.studies.intruder_uncertainty import IntruderUncertaintySpec, intruder_uncertainty
 
 SCHEMA = schema_of(
@@ -82,7 +82,7 @@ def test_identification_with_missing_values_is_that_of_a_double_loop(
     assert found.per_record["candidates"].tolist() == [len(rows) for rows in expected]
     assert found.per_record["hit"].tolist() == [i in rows for i, rows in enumerate(expected)]
     everyone = list(range(len(expected)))
-    assert [rows.tolist() for rows in candidates_of(confidential, released, spec, everyone)] == expected
+    assert [rows.tolist() for rows in candidate_rows(confidential, released, spec, everyone)] == expected
 
 
 @pytest.mark.slow
@@ -109,16 +109,16 @@ def test_a_missing_value_that_matches_everything_would_be_noticed() -> None:
     """The negative control: plain windows, in which a missing value matches nothing, give other counts."""
     own, released = np.array([1.0, np.nan]), np.array([np.nan, 1.0])
     ends = Radius.parse(1).window(own)
-    assert match([], [Within(*ends, released)]).candidates.tolist() == [1, 0]
-    assert match([], [Within.among_missing(*ends, np.isnan(own), released)]).candidates.tolist() == [1, 1]
-    assert match([Exact(own, released)]).candidates.tolist() == [1, 1]
+    assert match_records([], [WindowKey(*ends, released)]).candidates.tolist() == [1, 0]
+    assert match_records([], [WindowKey.from_windows(*ends, np.isnan(own), released)]).candidates.tolist() == [1, 1]
+    assert match_records([ExactKey(own, released)]).candidates.tolist() == [1, 1]
 
 
 def test_leaving_a_variable_out_counts_missing_values_alike() -> None:
     own, released = np.array([1.0, np.nan]), np.array([np.nan, 1.0, 5.0])
     keys = [
-        Within.among_missing(*Radius.parse(1).window(own), np.isnan(own), released),
-        Exact(np.array(["x", "y"]), np.array(["y", "x", "x"])),
+        WindowKey.from_windows(*Radius.parse(1).window(own), np.isnan(own), released),
+        ExactKey(np.array(["x", "y"]), np.array(["y", "x", "x"])),
     ]
     assert count_candidates_without(keys, [0, 1]).tolist() == [[1, 2, 1], [1, 1, 1]]
 
@@ -127,17 +127,17 @@ def test_leaving_a_variable_out_counts_missing_values_alike() -> None:
 @pytest.mark.parametrize("radius", [None, Radius.parse(1)])
 def test_noise_leaves_missing_as_missing(model: str, radius: Radius | None) -> None:
     data = table([("a", None, None, 1.0), ("b", 2.0, None, 1.0), ("a", None, None, 3.0)])
-    believed = belief(data, "visits", radius, model, 0.0 if model == "unknown" else 0.5, np.random.default_rng(2))  # type: ignore[arg-type]
-    found = match([], [believed(data)])  # type: ignore[list-item]
+    believed = draw_belief(data, "visits", radius, model, 0.0 if model == "unknown" else 0.5, np.random.default_rng(2))  # type: ignore[arg-type]
+    found = match_records([], [believed(data)])  # type: ignore[list-item]
     assert found.candidates[[0, 2]].tolist() == [2, 2]
     assert found.hit[[0, 2]].all()
 
 
 def test_a_misclassified_level_is_never_made_of_a_missing_one() -> None:
     data = table([(None, 1.0, None, 1.0)] * 20 + [("b", 1.0, None, 1.0)] * 20)
-    believed = belief(data, "region", None, "misclassification", 1.0, np.random.default_rng(3))(data)
-    assert isinstance(believed, Exact)
-    own, released = believed.codes()
+    believed = draw_belief(data, "region", None, "misclassification", 1.0, np.random.default_rng(3))(data)
+    assert isinstance(believed, ExactKey)
+    own, released = believed.equal_codes()
     assert (own[:20] == released[:20]).all()
     assert (own[20:] != released[20:]).all()
 
@@ -145,8 +145,8 @@ def test_a_misclassified_level_is_never_made_of_a_missing_one() -> None:
 def test_an_intruder_who_does_not_know_a_value_cannot_exclude_the_missing_ones() -> None:
     data = table([("a", None, None, 1.0), ("b", 2.0, None, 1.0)])
     for radius in (None, Radius.parse(1)):
-        believed = belief(data, "visits", radius, "unknown", 1.0, np.random.default_rng(4))
-        assert match([], [believed(data)]).candidates.tolist() == [3, 3, 3]  # type: ignore[list-item]
+        believed = draw_belief(data, "visits", radius, "unknown", 1.0, np.random.default_rng(4))
+        assert match_records([], [believed(data)]).candidates.tolist() == [3, 3, 3]  # type: ignore[list-item]
 
 
 def test_without_uncertainty_the_study_gives_the_risks_themselves() -> None:

@@ -23,20 +23,20 @@ import pytest
 from linkage_tables import NEAR, flipped, people, prepared
 
 from sfumato.engine.matching import match_weights
-from sfumato.engine.matching.blocks import Blocks, evenly, in_order
-from sfumato.engine.matching.comparisons import Comparison
-from sfumato.engine.matching.match_weights import FINEST, START, PatternCounts, learned_weights
+from sfumato.engine.matching.blocks import ComparisonBlocks, order_by_values, take_evenly
+from sfumato.engine.matching.comparisons import VariableComparison
+from sfumato.engine.matching.match_weights import START_PROBABILITIES, WEIGHT_STEP, PatternCounts, learn_weights
 
 FROZEN = Path(__file__).with_name("splink_weights.json")
 ADULT = ["age", "workclass", "education", "marital_status", "occupation", "race", "sex", "hours_per_week"]
-Case = tuple[tuple[Comparison, ...], Blocks, PatternCounts]
+Case = tuple[tuple[VariableComparison, ...], ComparisonBlocks, PatternCounts]
 
 
 def case(rows: pd.DataFrame, released: pd.DataFrame, radius: dict[str, Any], trained_on: int = 2_000_000) -> Case:
     comparisons, blocks = prepared(rows, released, radius)
-    pairs = int(blocks.sizes[blocks.ours].sum())
-    among = evenly(in_order(blocks, comparisons), max(len(rows) * trained_on // pairs, 1))
-    return comparisons, blocks, PatternCounts.of(comparisons, blocks, among)
+    pairs = int(blocks.released_counts[blocks.confidential_blocks].sum())
+    among = take_evenly(order_by_values(blocks, comparisons), max(len(rows) * trained_on // pairs, 1))
+    return comparisons, blocks, PatternCounts.from_records(comparisons, blocks, among)
 
 
 def cases() -> dict[str, Case]:
@@ -81,25 +81,28 @@ def adult(n: int, share: float) -> Case:
 
 
 def units(weights: Sequence[Any]) -> list[list[int]]:
-    return [[round(float(one) / FINEST) for one in own] for own in weights]
+    return [[round(float(one) / WEIGHT_STEP) for one in own] for own in weights]
 
 
 def written(path: Path, made: Case) -> None:
     """What splink needs of a case: codes, ranks and blocks of records, and where learning starts and ends."""
     comparisons, blocks, counts = made
     arrays: dict[str, Any] = {}
-    theirs = np.flatnonzero(np.isin(blocks.theirs, blocks.ours[counts.among]))
-    for side, records, block in (("ours", counts.among, blocks.ours), ("theirs", theirs, blocks.theirs)):
+    theirs = np.flatnonzero(np.isin(blocks.released_blocks, blocks.confidential_blocks[counts.confidential_rows]))
+    for side, records, block in (
+        ("ours", counts.confidential_rows, blocks.confidential_blocks),
+        ("theirs", theirs, blocks.released_blocks),
+    ):
         arrays[f"{side}/block"] = block[records]
         for k, one in enumerate(comparisons):
             own, nothing = side == "ours", np.zeros(len(records), dtype=np.int64)
-            arrays[f"{side}/code{k}"] = (one.ours if own else one.theirs)[records]
-            arrays[f"{side}/place{k}"] = nothing if own else one.place[records]
+            arrays[f"{side}/code{k}"] = (one.confidential_codes if own else one.released_codes)[records]
+            arrays[f"{side}/place{k}"] = nothing if own else one.released_rank[records]
             for w, (first, last) in enumerate(one.windows):
                 arrays[f"{side}/first{k}_{w}"] = first[records] if own else nothing
                 arrays[f"{side}/last{k}_{w}"] = last[records] if own else nothing
-    start = [list(START[one.levels]) for one in comparisons]
-    u = [one.tolist() for one in counts.others([np.array(one) for one in start], least=0.5)]
+    start = [list(START_PROBABILITIES[one.level_count]) for one in comparisons]
+    u = [one.tolist() for one in counts.probabilities_of_others([np.array(one) for one in start], least=0.5)]
     np.savez(
         path,
         start=json.dumps(start),
@@ -120,10 +123,12 @@ def by_splink(python: str, made: Case) -> tuple[list[list[int]], float]:
         found = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert found.returncode == 0, found.stderr
     answer = json.loads(found.stdout.splitlines()[-1])
-    u = counts.others([np.array(START[one.levels]) for one in comparisons], least=0.5)
+    u = counts.probabilities_of_others(
+        [np.array(START_PROBABILITIES[one.level_count]) for one in comparisons], least=0.5
+    )
     weights = []
     for own, others in zip(answer["m"], u, strict=True):
-        plain = np.log2(np.maximum(own, 0.5 / len(counts.among)) / others)
+        plain = np.log2(np.maximum(own, 0.5 / len(counts.confidential_rows)) / others)
         weights.append(np.maximum.accumulate(plain[::-1])[::-1])
     return units(weights), answer["seconds"]
 
@@ -136,11 +141,11 @@ def furthest(ours: list[list[int]], theirs: list[list[int]]) -> int:
 def test_weights_equal_those_that_splink_learned(monkeypatch: pytest.MonkeyPatch) -> None:
     """To the last bit that weights have. With another rule for stopping they differ."""
     frozen, made = json.loads(FROZEN.read_text("utf-8")), cases()
-    assert {name: units(learned_weights(*one)) for name, one in made.items()} == frozen
+    assert {name: units(learn_weights(*one)) for name, one in made.items()} == frozen
     monkeypatch.setattr(match_weights, "CONVERGED", 1e-6)
     monkeypatch.setattr(match_weights, "ITERATIONS", 500)
     assert (
-        furthest(units(learned_weights(*made["900 in 1 blocks, 0.6 flipped"])), frozen["900 in 1 blocks, 0.6 flipped"])
+        furthest(units(learn_weights(*made["900 in 1 blocks, 0.6 flipped"])), frozen["900 in 1 blocks, 0.6 flipped"])
         > 1000
     )
 
@@ -151,9 +156,7 @@ def test_splink_learns_the_same_weights_again() -> None:
     if not python:
         pytest.skip("SFUMATO_SPLINK does not say where splink is")
     everything = cases() | {f"adult {n}, {share} flipped": adult(n, share) for n in (500, 5000) for share in (0.2, 0.6)}
-    apart = {
-        name: furthest(units(learned_weights(*one)), by_splink(python, one)[0]) for name, one in everything.items()
-    }
+    apart = {name: furthest(units(learn_weights(*one)), by_splink(python, one)[0]) for name, one in everything.items()}
     print(f"largest difference of {len(apart)} tables: {max(apart.values())} units of 2^-20")
     assert max(apart.values()) <= 1
 

@@ -7,18 +7,18 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from sfumato.engine.matching.matching import Exact, Within, match
+from sfumato.engine.matching.matching import ExactKey, WindowKey, match_records
 from sfumato.engine.matching.strategies import (
-    MOST_CHOSEN,
+    MAX_EXHAUSTIVE,
     MatchTargets,
-    best_matches,
-    best_subset,
+    all_subsets,
+    find_best_matches,
+    find_best_subsets,
+    make_strategy,
     search_subsets,
-    strategy_of,
-    subsets,
 )
 
-Keys = dict[str, Exact | Within]
+Keys = dict[str, ExactKey | WindowKey]
 
 
 def drawn_keys(rng: np.random.Generator, n: int, levels: int, windows: int, kept: int) -> Keys:
@@ -26,13 +26,13 @@ def drawn_keys(rng: np.random.Generator, n: int, levels: int, windows: int, kept
     keys: Keys = {}
     for at in range(levels):
         own = rng.integers(0, 4, n)
-        keys[f"level{at}"] = Exact(own, np.where(rng.random(n) < 0.5, own, rng.integers(0, 4, n)))
+        keys[f"level{at}"] = ExactKey(own, np.where(rng.random(n) < 0.5, own, rng.integers(0, 4, n)))
     for at in range(windows):
         own = rng.normal(size=n)
-        keys[f"number{at}"] = Within(own - 0.3, own + 0.3, own + rng.normal(size=n) * 0.5)
+        keys[f"number{at}"] = WindowKey(own - 0.3, own + 0.3, own + rng.normal(size=n) * 0.5)
     for at in range(kept):
         own = rng.integers(0, 5, n)
-        keys[f"kept{at}"] = Exact(own, own.copy())
+        keys[f"kept{at}"] = ExactKey(own, own.copy())
     return keys
 
 
@@ -47,8 +47,8 @@ def by_loops(keys: Keys, chosen: tuple[str, ...], rows: list[int]) -> tuple[floa
     return expected, certain / len(rows)
 
 
-def agrees(key: Exact | Within, i: int, j: int) -> bool:
-    if isinstance(key, Exact):
+def agrees(key: ExactKey | WindowKey, i: int, j: int) -> bool:
+    if isinstance(key, ExactKey):
         return bool(key.confidential[i] == key.released[j])
     return bool(key.lower[i] <= key.released[j] <= key.upper[i])
 
@@ -60,7 +60,7 @@ def test_the_best_strategy_is_the_best_of_all_subsets(seed: int) -> None:
     keys = drawn_keys(rng, n, int(rng.integers(0, 3)), int(rng.integers(0, 4)), int(rng.integers(0, 2)))
     rows = np.sort(rng.choice(n, int(rng.integers(3, n)), replace=False))
     every = [by_loops(keys, chosen, list(rows)) for size in range(len(keys) + 1) for chosen in combinations(keys, size)]
-    expected, certain = best_matches(keys, (n, n), MatchTargets(rows, rows))
+    expected, certain = find_best_matches(keys, (n, n), MatchTargets(rows, rows))
     assert expected.value == pytest.approx(max(one[0] for one in every))
     assert certain.value == pytest.approx(max(one[1] for one in every))
     for found, place in ((expected, 0), (certain, 1)):
@@ -72,24 +72,24 @@ def test_who_uses_all_that_is_known_misses_people_whom_the_best_strategy_finds()
     """The control of the test above: all keys together are not the best."""
     keys = drawn_keys(np.random.default_rng(5), 200, 2, 1, 2)
     rows = np.arange(200)
-    expected, _ = best_matches(keys, (200, 200), MatchTargets(rows, rows))
-    exact = [key for key in keys.values() if isinstance(key, Exact)]
-    within = [key for key in keys.values() if isinstance(key, Within)]
-    found = match(exact, within)
+    expected, _ = find_best_matches(keys, (200, 200), MatchTargets(rows, rows))
+    exact = [key for key in keys.values() if isinstance(key, ExactKey)]
+    within = [key for key in keys.values() if isinstance(key, WindowKey)]
+    found = match_records(exact, within)
     assert np.sum(1 / found.candidates[found.hit]) < 0.7 * expected.value
 
 
 def test_who_knows_nothing_finds_one_person_on_average() -> None:
     rows = np.arange(50)
-    expected, certain = best_matches({}, (50, 50), MatchTargets(rows, rows))
+    expected, certain = find_best_matches({}, (50, 50), MatchTargets(rows, rows))
     assert (expected.value, certain.value) == (pytest.approx(1), 0)
-    assert expected.strategy.words == "best strategy: no variable"
+    assert expected.strategy.description == "best strategy: no variable"
 
 
 def test_a_target_without_a_released_record_is_never_found_and_hinders_no_kept_variable() -> None:
     own = np.arange(6) % 3
-    keys: Keys = {"kept": Exact(own, own.copy())}
-    expected, _ = best_matches(keys, (6, 6), MatchTargets(np.arange(6), np.array([0, 1, 2, 3, -1, -1])))
+    keys: Keys = {"kept": ExactKey(own, own.copy())}
+    expected, _ = find_best_matches(keys, (6, 6), MatchTargets(np.arange(6), np.array([0, 1, 2, 3, -1, -1])))
     assert expected.value == pytest.approx(4 / 2)
     assert expected.strategy.ignored == ()
 
@@ -98,29 +98,29 @@ def test_small_groups_are_counted_pair_by_pair_as_large_ones_are() -> None:
     """Three windows in groups of few records take another way; the numbers are the same."""
     keys = drawn_keys(np.random.default_rng(8), 300, 1, 3, 2)
     rows = np.arange(300)
-    expected, _ = best_matches(keys, (300, 300), MatchTargets(rows, rows))
+    expected, _ = find_best_matches(keys, (300, 300), MatchTargets(rows, rows))
     used = [keys[name] for name in expected.strategy.used]
-    found = match([k for k in used if isinstance(k, Exact)], [k for k in used if isinstance(k, Within)])
+    found = match_records([k for k in used if isinstance(k, ExactKey)], [k for k in used if isinstance(k, WindowKey)])
     assert (found.candidates == expected.result.candidates).all()
 
 
 def test_subsets_are_each_yielded_once_and_the_whole_first() -> None:
-    found = list(subsets("abcd"))
+    found = list(all_subsets("abcd"))
     assert len(found) == len(set(found)) == 16
     assert found[0] == frozenset("abcd")
 
 
 def test_beyond_twelve_variables_kept_all_singles_and_pairs_are_tried_and_the_row_says_so() -> None:
-    names = [f"v{at}" for at in range(MOST_CHOSEN + 1)]
+    names = [f"v{at}" for at in range(MAX_EXHAUSTIVE + 1)]
     tried: list[frozenset[str]] = []
 
     def value_of(chosen: frozenset[str]) -> dict[str, float]:
         tried.append(chosen)
         return {"risk": float(len(chosen & {"v1", "v4", "v9"})) - 0.1 * len(chosen)}
 
-    value, strategy = best_subset(names, value_of)["risk"]
+    value, strategy = find_best_subsets(names, value_of)["risk"]
     assert (value, strategy.used) == (pytest.approx(2.7), ("v1", "v4", "v9"))
-    assert "not all subsets are tried" in strategy.words
+    assert "not all subsets are tried" in strategy.description
     assert len(tried) == len(set(tried)) < 400
     needed = {frozenset(), frozenset(names), *(frozenset(pair) for pair in combinations(names, 2))}
     assert needed | {frozenset([name]) for name in names} <= set(tried)
@@ -128,21 +128,21 @@ def test_beyond_twelve_variables_kept_all_singles_and_pairs_are_tried_and_the_ro
 
 def test_the_search_beyond_twelve_variables_may_miss_the_best() -> None:
     """What the words warn of: a set of four that pays only as a whole is not found."""
-    names = [f"v{at}" for at in range(MOST_CHOSEN + 1)]
+    names = [f"v{at}" for at in range(MAX_EXHAUSTIVE + 1)]
     best = frozenset(names[:4])
     assert best not in search_subsets(names, lambda chosen: float(chosen == best))
 
 
 @pytest.mark.slow
 def test_matches_beyond_twelve_replaced_variables_are_searched() -> None:
-    keys = drawn_keys(np.random.default_rng(2), 60, MOST_CHOSEN + 1, 0, 1)
+    keys = drawn_keys(np.random.default_rng(2), 60, MAX_EXHAUSTIVE + 1, 0, 1)
     rows = np.arange(60)
-    expected, _ = best_matches(keys, (60, 60), MatchTargets(rows, rows))
+    expected, _ = find_best_matches(keys, (60, 60), MatchTargets(rows, rows))
     pairs = max(by_loops(keys, ("kept0", *pair), list(rows))[0] for pair in combinations(list(keys)[:-1], 2))
     assert expected.value >= pairs - 1e-9
-    assert expected.strategy.searched
+    assert expected.strategy.is_searched
 
 
 def test_a_strategy_is_named_in_the_order_of_what_is_known() -> None:
-    found = strategy_of(["sex", "age", "income"], {"age", "sex"})
-    assert found.words == "best strategy: sex, age; ignores income"
+    found = make_strategy(["sex", "age", "income"], {"age", "sex"})
+    assert found.description == "best strategy: sex, age; ignores income"

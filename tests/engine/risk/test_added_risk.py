@@ -16,7 +16,7 @@ from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.engine.methods.results import Estimate
 from sfumato.engine.methods.run import Run
-from sfumato.engine.risk._attack import AttackResult, Gain, Rate
+from sfumato.engine.risk._attack import AddedSuccess, AttackResult, SuccessRate
 from sfumato.engine.risk.attribute_inference import AttributeInferenceSpec, attribute_inference
 from sfumato.engine.risk.linkability import LinkabilitySpec, linkability
 
@@ -126,16 +126,18 @@ def test_the_smallest_added_risk_that_is_found_goes_with_the_spread(attack: str)
 def test_the_added_risk_by_hand() -> None:
     """Members 30 of 50 with and 25 without, controls 20 of 40 with and 18 without."""
     own, others = np.repeat([1.0, 0.0], [5, 45]), np.repeat([1.0, 0.0], [2, 38])
-    gain = Gain.from_differences(own, others, np.random.default_rng(1))
+    gain = AddedSuccess.from_differences(own, others, np.random.default_rng(1))
     assert gain is not None
-    result = AttackResult(Rate(30, 50), None, Rate(20, 40), gain=gain)
+    result = AttackResult(SuccessRate(30, 50), None, SuccessRate(20, 40), added_success=gain)
     added = {one.measure: one for one in result.estimates()}["added_risk"]
     assert added.value == pytest.approx((5 / 50 - 2 / 40) / 0.5)
     assert added.lower <= 0 < added.upper  # type: ignore[operator]
-    plain = {one.measure: one for one in AttackResult(Rate(30, 50), None, Rate(20, 40)).estimates()}["added_risk"]
+    plain = {one.measure: one for one in AttackResult(SuccessRate(30, 50), None, SuccessRate(20, 40)).estimates()}[
+        "added_risk"
+    ]
     assert plain.value is None
     assert plain.reason == "there are no guesses without the release to compare with"
-    assert Gain.from_differences(own[:0], others, np.random.default_rng(1)) is None
+    assert AddedSuccess.from_differences(own[:0], others, np.random.default_rng(1)) is None
 
 
 def test_the_area_without_a_release_is_a_half_of_equal_people_and_more_of_others() -> None:

@@ -10,9 +10,9 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.risk._attack import (
     NOTHING_LEFT,
     AttackResult,
-    Rate,
+    SuccessRate,
     attack_outputs,
-    combined,
+    combine_attacks,
     residual_interval,
     residual_risk,
 )
@@ -21,7 +21,7 @@ from sfumato.engine.risk._attack import (
 @pytest.mark.parametrize(("successes", "guesses"), [(0, 10), (3, 10), (10, 10), (1, 1), (417, 1000), (999, 1000)])
 def test_rates_have_the_interval_of_wilson(successes: int, guesses: int) -> None:
     theirs = proportion_confint(successes, guesses, method="wilson")
-    assert Rate(successes, guesses).interval == pytest.approx(theirs, abs=1e-12)
+    assert SuccessRate(successes, guesses).interval == pytest.approx(theirs, abs=1e-12)
 
 
 def test_residual_risk_is_what_is_left_of_the_way_to_certainty() -> None:
@@ -40,7 +40,7 @@ def test_its_interval_is_near_the_score_interval_of_the_ratio(
     """1 - R is the ratio of the shares that fail."""
     (a, n), (c, k) = attack, control
     low, high = confint_proportions_2indep(n - a, n, k - c, k, compare="ratio", method="score", correction=False)
-    assert residual_interval(Rate(a, n), Rate(c, k)) == pytest.approx((1 - high, 1 - low), abs=0.012)
+    assert residual_interval(SuccessRate(a, n), SuccessRate(c, k)) == pytest.approx((1 - high, 1 - low), abs=0.012)
 
 
 @pytest.mark.parametrize("rates", [(0.0, 0.0), (0.02, 0.02), (0.3, 0.3), (0.9, 0.5), (0.95, 0.9)])
@@ -48,7 +48,7 @@ def test_its_interval_covers(rates: tuple[float, float]) -> None:
     """Where nothing is ever right it may cover always; intervals of half the width must be found out."""
     rng = np.random.default_rng(1)
     truth, n = residual_risk(*rates), 400
-    ends = np.array([residual_interval(*(Rate(int(rng.binomial(n, p)), n) for p in rates)) for _ in range(1500)])
+    ends = np.array([residual_interval(*(SuccessRate(int(rng.binomial(n, p)), n) for p in rates)) for _ in range(1500)])
     covers = ((ends[:, 0] <= truth) & (truth <= ends[:, 1])).mean()
     assert 0.935 <= covers <= (1.0 if rates[0] < 0.1 else 0.965)
     half = ends / 2 + ends.mean(axis=1, keepdims=True) / 2
@@ -56,7 +56,10 @@ def test_its_interval_covers(rates: tuple[float, float]) -> None:
 
 
 def test_an_attack_has_all_its_estimates() -> None:
-    found = {one.measure: one for one in AttackResult(Rate(8, 10), Rate(1, 10), Rate(3, 10)).estimates("age", kind="x")}
+    found = {
+        one.measure: one
+        for one in AttackResult(SuccessRate(8, 10), SuccessRate(1, 10), SuccessRate(3, 10)).estimates("age", kind="x")
+    }
     assert set(found) == {
         output.name for output in attack_outputs("attribute inference", "guesses", "are right", ("inference",), ())
     }
@@ -70,25 +73,28 @@ def test_an_attack_has_all_its_estimates() -> None:
 
 
 def test_what_has_no_answer_says_why() -> None:
-    sure = {one.measure: one for one in AttackResult(Rate(10, 10), None, Rate(4, 4)).estimates()}
+    sure = {one.measure: one for one in AttackResult(SuccessRate(10, 10), None, SuccessRate(4, 4)).estimates()}
     assert (sure["excess_risk"].value, sure["excess_risk"].reason) == (None, NOTHING_LEFT)
     assert sure["baseline_success"].reason
-    none = {one.measure: one for one in AttackResult(Rate(0, 0), None, Rate(0, 0)).estimates(reason="too small")}
+    none = {
+        one.measure: one
+        for one in AttackResult(SuccessRate(0, 0), None, SuccessRate(0, 0)).estimates(reason="too small")
+    }
     assert {name: one.value for name, one in none.items() if one.value is not None} == {"guesses": 0.0}
     assert none["attack_success"].reason == "too small"
 
 
 def test_a_perfect_attack_has_an_interval_that_ends_at_1() -> None:
-    (low, high) = residual_interval(Rate(100, 100), Rate(7, 100))
+    (low, high) = residual_interval(SuccessRate(100, 100), SuccessRate(7, 100))
     assert high == 1.0
     assert 0.9 < low < 1.0
 
 
 def test_a_scaled_control_rate_that_may_be_1_has_limits() -> None:
     """Scaled, the upper limit of the control rate is 1, so that nothing limits the ratio of what is left from above."""
-    control = Rate(40, 195, scale=939 / 195)
+    control = SuccessRate(40, 195, scale=939 / 195)
     assert control.value < 1 == control.interval[1]
-    low, high = residual_interval(Rate(900, 939), control)
+    low, high = residual_interval(SuccessRate(900, 939), control)
     assert -np.inf < low < 0 < high <= 1
 
 
@@ -96,7 +102,7 @@ def test_datasets_together_are_as_uncertain_as_one() -> None:
     def row(draw: int, value: float) -> Row:
         return Row("risk", "x", "excess_risk", "", "synthetic", draw, None, value, value - 0.1, value + 0.2)
 
-    (found,) = combined([row(1, 0.3), row(2, 0.5)])
+    (found,) = combine_attacks([row(1, 0.3), row(2, 0.5)])
     assert (found.draw, found.value) == (None, pytest.approx(0.4))
     assert (found.lower, found.upper) == (pytest.approx(0.3), pytest.approx(0.6))
 
@@ -108,14 +114,14 @@ def test_of_several_datasets_the_p_value_is_twice_the_mean() -> None:
             for draw, value in enumerate(values, 1)
         ]
 
-    assert [row.value for row in combined(rows([0.02, 0.04]))] == [pytest.approx(0.06)]
-    assert [row.value for row in combined(rows([0.7, 0.9]))] == [1.0]
-    assert [row.value for row in combined(rows([0.7]))] == [0.7]
+    assert [row.value for row in combine_attacks(rows([0.02, 0.04]))] == [pytest.approx(0.06)]
+    assert [row.value for row in combine_attacks(rows([0.7, 0.9]))] == [1.0]
+    assert [row.value for row in combine_attacks(rows([0.7]))] == [0.7]
 
 
 def test_an_interval_is_not_above_0_where_the_exact_p_finds_nothing() -> None:
     def lower(p_value: float | None) -> float:
-        found = AttackResult(Rate(30, 100), None, Rate(10, 100), p_value=p_value).estimates()
+        found = AttackResult(SuccessRate(30, 100), None, SuccessRate(10, 100), p_value=p_value).estimates()
         (low,) = (one.lower for one in found if one.measure == "excess_risk")
         assert low is not None
         return low

@@ -5,8 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.engine.matching.strategies import strategy_of
-from sfumato.engine.risk._best_strategy import MOST_TRIED, cross_fitted, largest_excess, tried_subsets
+from sfumato.engine.matching.strategies import make_strategy
+from sfumato.engine.risk._best_strategy import (
+    MAX_STRATEGIES,
+    cross_fit_strategies,
+    largest_excess_estimates,
+    subsets_to_try,
+)
 
 
 def chances(success: float, strategies: int, people: int, rng: np.random.Generator) -> np.ndarray:
@@ -17,7 +22,7 @@ def test_each_half_meets_the_strategy_that_is_best_on_the_other() -> None:
     rng = np.random.default_rng(1)
     for seed in range(20):
         own, controls = chances(0.4, 5, 11, rng), chances(0.3, 5, 8, rng)
-        best = cross_fitted(own, controls, np.random.default_rng(seed))
+        best = cross_fit_strategies(own, controls, np.random.default_rng(seed))
         again = np.random.default_rng(seed)
         halves = [set(again.permutation(number)[: number // 2].tolist()) for number in (11, 8)]
         for inside, other, place in ((True, False, 0), (False, True, 1)):
@@ -37,8 +42,8 @@ def test_the_best_of_many_useless_strategies_finds_nothing_and_the_plain_largest
     rng = np.random.default_rng(2)
     fitted, largest = [], []
     for _ in range(200):
-        own, controls = chances(0.1, MOST_TRIED, 100, rng), chances(0.1, MOST_TRIED, 100, rng)
-        best = cross_fitted(own, controls, rng)
+        own, controls = chances(0.1, MAX_STRATEGIES, 100, rng), chances(0.1, MAX_STRATEGIES, 100, rng)
+        best = cross_fit_strategies(own, controls, rng)
         fitted.append(best.own.mean() - best.controls.mean())
         largest.append((own.mean(axis=1) - controls.mean(axis=1)).max())
     spread = np.std(fitted) / np.sqrt(len(fitted))
@@ -50,9 +55,9 @@ def test_a_strategy_that_works_is_found_and_named() -> None:
     rng = np.random.default_rng(3)
     own, controls = chances(0.1, 3, 400, rng), chances(0.1, 3, 400, rng)
     own[2] = rng.random(400) < 0.55
-    strategies = [strategy_of("ab", used) for used in ("ab", "a", "b")]
+    strategies = [make_strategy("ab", used) for used in ("ab", "a", "b")]
     nothing = np.zeros(own.shape[1]), np.zeros(controls.shape[1])
-    found, added = largest_excess(own, controls, strategies, rng, choices=4, without=nothing, params={})
+    found, added = largest_excess_estimates(own, controls, strategies, rng, n_strategies=4, without=nothing, params={})
     assert found.value == pytest.approx(0.5, abs=0.08)
     assert found.lower > 0.35  # type: ignore[operator]
     assert found.reason == "best strategy: b; ignores a (3 of 4 choices are tried)"
@@ -62,16 +67,16 @@ def test_a_strategy_that_works_is_found_and_named() -> None:
 
 def test_one_person_has_no_halves_and_equal_strategies_use_all_that_is_known() -> None:
     rng = np.random.default_rng(4)
-    assert cross_fitted(np.array([[0.0], [1.0]]), np.zeros((2, 5)), rng).chosen == (0, 0)
+    assert cross_fit_strategies(np.array([[0.0], [1.0]]), np.zeros((2, 5)), rng).chosen == (0, 0)
     same = np.full((3, 10), 0.3)
-    assert cross_fitted(same, same, rng).chosen == (0, 0)
+    assert cross_fit_strategies(same, same, rng).chosen == (0, 0)
 
 
 def test_every_subset_is_tried_of_few_variables_and_the_same_kinds_of_many() -> None:
-    few = tried_subsets([["a", "b"], ["c", "d"]])
+    few = subsets_to_try([["a", "b"], ["c", "d"]])
     assert few[0] == set("abcd")
     assert len(few) == len(set(few)) == 16
-    many = tried_subsets([["a", "b", "c"], ["d", "e"]])
+    many = subsets_to_try([["a", "b", "c"], ["d", "e"]])
     assert many[:4] == [set("abcde"), set(), set("abc"), set("de")]
     assert {frozenset("abcde") - {one} for one in "abcde"} | set(map(frozenset, "abcde")) <= set(many)
-    assert len(tried_subsets([[f"x{k}" for k in range(30)], []])) == MOST_TRIED
+    assert len(subsets_to_try([[f"x{k}" for k in range(30)], []])) == MAX_STRATEGIES

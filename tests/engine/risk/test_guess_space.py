@@ -11,12 +11,14 @@ from scipy.stats import lognorm
 
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.engine.risk._guess_space import Guessable
+from sfumato.engine.risk._guess_space import GuessableVariable
 
 
-def guessable(values: object, kind: Kind, points: int) -> Guessable:
+def guessable(values: object, kind: Kind, points: int) -> GuessableVariable:
     schema = Schema((Variable("y", kind),))
-    return Guessable.of(Microdata(schema, conform_to_schema(pd.DataFrame({"y": values}), schema).frame), "y", points)
+    return GuessableVariable.from_column(
+        Microdata(schema, conform_to_schema(pd.DataFrame({"y": values}), schema).frame), "y", points
+    )
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=60), st.integers(2, 12))

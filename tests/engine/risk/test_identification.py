@@ -13,7 +13,7 @@ from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.methods.registry import find_method
 from sfumato.engine.methods.results import Measure
 from sfumato.engine.methods.run import Run
-from sfumato.engine.risk.identification import IdentificationSpec, candidates_of, identification
+from sfumato.engine.risk.identification import IdentificationSpec, candidate_rows, identification
 
 SCHEMA = schema_of(
     "region: categorical quasi_identifier",
@@ -135,7 +135,7 @@ def test_dates_that_lost_their_times_are_matched_within_days_or_not_at_all() -> 
 
 def test_an_intruder_who_knows_no_synthesised_value_of_some_variable() -> None:
     chosen = spec(known=["region"], synthesised=["children"])
-    assert chosen.matched == ("region", "children")
+    assert chosen.matched_variables == ("region", "children")
 
 
 def test_defaults_come_from_roles_and_from_what_is_released() -> None:
@@ -146,7 +146,7 @@ def test_defaults_come_from_roles_and_from_what_is_released() -> None:
 
 
 def test_drill_down_names_the_candidates() -> None:
-    rows = candidates_of(CONFIDENTIAL, SYNTHETIC, spec(radius={"income": 1}), [4, 0, 2])
+    rows = candidate_rows(CONFIDENTIAL, SYNTHETIC, spec(radius={"income": 1}), [4, 0, 2])
     assert [found.tolist() for found in rows] == [[3, 4], [1], []]
 
 
@@ -200,7 +200,7 @@ def test_a_recipe_s_table_is_read_back() -> None:
 def test_an_intruder_who_knows_kept_variables_alone_matches_on_no_synthesised_one() -> None:
     """Only record 2 is alone by region and children; the others share them with one more."""
     measure = identification(CONFIDENTIAL, SYNTHETIC, spec(kept_only=True), RUN)
-    assert spec(kept_only=True).matched == ("region", "children")
+    assert spec(kept_only=True).matched_variables == ("region", "children")
     assert measure.per_record["candidates"].tolist() == [2, 2, 1, 2, 2]
     assert values(measure)["expected_match_risk"] == pytest.approx(3)
     assert values(measure)["true_match_rate"] == pytest.approx(0.2)

@@ -20,14 +20,14 @@ from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.results import Measure
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.risk.identification import WITH, WITHOUT, IdentificationSpec, check, identification
-from sfumato.workspace.jobs.worker import work
+from sfumato.engine.risk.identification import HAS_FILE, KNOWS_VALUES, IdentificationSpec, check_data, identification
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.commitment import hashes_of_named_files
 from sfumato.workspace.service.prepare import prepare_run
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.results import read_result_rows
 
 SCHEMA = schema_of(
     "id: categorical identifier",
@@ -67,7 +67,7 @@ def measured(data: Microdata, released: Microdata, run: Run | None = None, **tab
     spec = IdentificationSpec.from_table({"radius": RADIUS, **table}, "measure[0]")
     spec.check(SCHEMA, "measure[0]")
     spec.check_release(SCHEMA, ("pay",), "measure[0]")
-    check(data, "", spec, "measure[0]")
+    check_data(data, "", spec, "measure[0]")
     return identification(data, released, spec.for_release(SCHEMA, ("pay",)), run or Run(np.random.default_rng(0)))
 
 
@@ -122,7 +122,7 @@ def test_a_file_with_errors_gaps_and_strangers_is_scored_as_loops_score_it(
         right += candidates == [own]
         wrong += len(candidates) == 1 and candidates != [own]
     measure = measured(data, released, external=lines_of(file), key="id")
-    assert of_all_known(told(measure, WITH)) == {
+    assert of_all_known(told(measure, HAS_FILE)) == {
         "expected_match_risk": pytest.approx(expected),
         "true_match_rate": pytest.approx(right / len(file)),
         "false_match_rate": pytest.approx(wrong / unique) if unique else None,
@@ -131,7 +131,7 @@ def test_a_file_with_errors_gaps_and_strangers_is_scored_as_loops_score_it(
     plain = identification(
         data, released, IdentificationSpec.from_table({"radius": RADIUS}, "").for_release(SCHEMA, ("pay",)), Run(rng)
     )
-    assert told(measure, WITHOUT) == {e.measure: e.value for e in plain.estimates}, "beside perfect knowledge"
+    assert told(measure, KNOWS_VALUES) == {e.measure: e.value for e in plain.estimates}, "beside perfect knowledge"
     assert (measure.per_record["candidates"] == plain.per_record["candidates"]).all()
     assert int((~np.isnan(measure.per_record["file_hit"])).sum()) == len(frame)
 
@@ -146,7 +146,7 @@ def test_a_faultless_file_of_everybody_is_perfect_knowledge_in_any_order_and_spe
     )
     for frame in (whole, respelt):
         measure = measured(data, released, external=lines_of(frame), key="id")
-        assert told(measure, WITH) == pytest.approx(told(measure, WITHOUT))
+        assert told(measure, HAS_FILE) == pytest.approx(told(measure, KNOWS_VALUES))
 
 
 def test_a_copy_is_found_by_its_own_file_and_noise_by_chance_only() -> None:
@@ -155,17 +155,17 @@ def test_a_copy_is_found_by_its_own_file_and_noise_by_chance_only() -> None:
     data = conform_to_schema(frame, SCHEMA)
     table = {"external": lines_of(frame.drop(columns="since")), "key": "id", "radius": {"pay": 1}}
     copy = measured(data, Microdata(SCHEMA, data.frame, "synthetic"), **table)
-    assert of_all_known(told(copy, WITH)) == {
+    assert of_all_known(told(copy, HAS_FILE)) == {
         "expected_match_risk": 200,
         "true_match_rate": 1,
         "false_match_rate": 0,
         "unique_matches": 200,
     }
-    noise = told(measured(data, drawn(data), **table), WITH)
+    noise = told(measured(data, drawn(data), **table), HAS_FILE)
     assert noise["expected_match_risk"] < 5
     strange = frame.drop(columns="since").assign(id=[str(i) if at < 1 else f"x{i}" for at, i in enumerate(frame.id)])
     outside = told(
-        measured(data, Microdata(SCHEMA, data.frame, "synthetic"), **{**table, "external": lines_of(strange)}), WITH
+        measured(data, Microdata(SCHEMA, data.frame, "synthetic"), **{**table, "external": lines_of(strange)}), HAS_FILE
     )
     assert outside["unique_matches"] == 200, "records that are not in the data are false matches"
     assert outside["false_match_rate"] == 199 / 200
@@ -178,7 +178,9 @@ def test_a_made_up_file_covers_and_errs_as_much_as_it_is_asked_to(coverage: floa
     frame = people(400).frame.assign(pay=np.arange(400) * 20.0 + 100)
     data = conform_to_schema(frame, SCHEMA)
     copy = Microdata(SCHEMA, data.frame, "synthetic")
-    found = told(measured(data, copy, radius={"pay": 1}, known=["pay"], coverage=coverage, errors={"pay": 0.25}), WITH)
+    found = told(
+        measured(data, copy, radius={"pay": 1}, known=["pay"], coverage=coverage, errors={"pay": 0.25}), HAS_FILE
+    )
     people_in_it = 400 * coverage
     assert of_all_known(found) == {
         "expected_match_risk": 0.75 * people_in_it,
@@ -187,7 +189,7 @@ def test_a_made_up_file_covers_and_errs_as_much_as_it_is_asked_to(coverage: floa
         "unique_matches": people_in_it,
     }
     assert (
-        told(measured(data, copy, radius={"pay": 1}, known=["pay"], coverage=coverage, errors={"pay": 1.0}), WITH)[
+        told(measured(data, copy, radius={"pay": 1}, known=["pay"], coverage=coverage, errors={"pay": 1.0}), HAS_FILE)[
             "true_match_rate"
         ]
         == 0
@@ -301,13 +303,13 @@ def test_a_run_keeps_the_file_commits_to_it_and_judges_both_intruders(folder: Pa
     (folder / "register.csv").unlink()
     with Workspace.create(tmp_path / "w", KEY) as workspace:
         run_id = prepared.enter(workspace)
-        work(workspace.directory, idle=0)
+        run_worker(workspace.directory, idle=0)
         run = find_run(workspace, run_id)
         external = run.recipe.measures[0].spec.external  # type: ignore[attr-defined]
         assert hashes_of_named_files(run.recipe) == {"measure[0].external": external.sha256}
-        rows = result_rows(workspace, run_id)
+        rows = read_result_rows(workspace, run_id)
     assert {row.params["external"] for row in rows} == {f"30 records, SHA-256 {external.sha256[:16]}"}
-    assert {row.params["intruder"] for row in rows} == {WITH, WITHOUT}
+    assert {row.params["intruder"] for row in rows} == {HAS_FILE, KNOWS_VALUES}
     assert "register" not in json.dumps([row.to_dict() for row in rows])
 
 

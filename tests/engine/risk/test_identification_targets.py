@@ -17,7 +17,7 @@ from sfumato.engine.execution.tasks import execute_run, measure_dataset
 from sfumato.engine.methods.results import Measure
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.risk.identification import IdentificationSpec, check, identification
+from sfumato.engine.risk.identification import IdentificationSpec, check_data, identification
 
 SCHEMA = schema_of(
     "region: categorical quasi_identifier",
@@ -53,7 +53,7 @@ def drawn(data: Microdata, seed: int) -> Microdata:
 def measured(data: Microdata, released: Microdata, run: Run | None = None, **table) -> Measure:
     spec = IdentificationSpec.from_table({"radius": {"income": "5%", "since": 1, "age": 1}, **table}, "measure[0]")
     spec.check_release(SCHEMA, ("age", "income"), "measure[0]")
-    check(data, "", spec, "measure[0]")
+    check_data(data, "", spec, "measure[0]")
     return identification(
         data, released, spec.for_release(SCHEMA, ("age", "income")), run or Run(np.random.default_rng(0))
     )

@@ -11,10 +11,10 @@ import pytest
 from linkage_tables import NEAR, alike, flipped, people, prepared
 
 from sfumato.engine.data.arrays import Floats
-from sfumato.engine.matching.blocks import in_order
-from sfumato.engine.matching.linkage import Links, best_links
-from sfumato.engine.matching.match_weights import PatternCounts, learned_weights
-from sfumato.engine.risk._link_calibration import PARTS, calibrated
+from sfumato.engine.matching.blocks import order_by_values
+from sfumato.engine.matching.linkage import RecordLinks, find_best_links
+from sfumato.engine.matching.match_weights import PatternCounts, learn_weights
+from sfumato.engine.risk._link_calibration import CALIBRATION_PARTS, calibrate_links
 
 Table = Callable[[np.random.Generator], pd.DataFrame]
 TABLES: dict[str, Table] = {
@@ -28,11 +28,11 @@ FLIPS = (0.0, 0.2, 0.4, 0.6, 0.8)
 BINS = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0 + 1e-9])
 
 
-def links_of(rows: pd.DataFrame, released: pd.DataFrame) -> Links:
+def links_of(rows: pd.DataFrame, released: pd.DataFrame) -> RecordLinks:
     comparisons, blocks = prepared(rows, released, {name: near for name, near in NEAR.items() if name in rows})
-    ordered = in_order(blocks, comparisons)
-    weights = learned_weights(comparisons, blocks, PatternCounts.of(comparisons, blocks, ordered))
-    (links,) = best_links(comparisons, blocks, ordered, [weights])
+    ordered = order_by_values(blocks, comparisons)
+    weights = learn_weights(comparisons, blocks, PatternCounts.from_records(comparisons, blocks, ordered))
+    (links,) = find_best_links(comparisons, blocks, ordered, [weights])
     return links
 
 
@@ -63,7 +63,7 @@ def in_bins(probability: list[Floats], right: list[Floats]) -> str:
     return ", ".join(shown)
 
 
-def releases(name: str, share: float, seeds: int) -> Iterator[Links]:
+def releases(name: str, share: float, seeds: int) -> Iterator[RecordLinks]:
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
         rows = TABLES[name](rng)
@@ -78,9 +78,9 @@ def test_links_are_as_often_right_as_they_claim_whatever_share_of_the_values_is_
     for share in FLIPS:
         found = list(releases(name, share, 20))
         ours, model, right = (
-            [calibrated(one) for one in found],
+            [calibrate_links(one) for one in found],
             [one.probability for one in found],
-            [one.found for one in found],
+            [one.link_chance for one in found],
         )
         print(f"{name}, {share:.0%} flipped, {np.concatenate(right).mean():.3f} right")
         print(f"  model:      {in_bins(model, right)}")
@@ -99,12 +99,12 @@ def test_links_are_as_often_right_as_they_claim_whatever_share_of_the_values_is_
 def test_sure_links_are_right_as_often_as_they_claim_where_most_values_are_flipped(share: float) -> None:
     """The model's own probabilities are the negative control: its sure links are right far less often than they claim."""
     found = list(releases("twenty blocks", share, 3))
-    right = [one.found for one in found]
-    n, claim, correct = sure_links([calibrated(one) for one in found], right)
+    right = [one.link_chance for one in found]
+    n, claim, correct = sure_links([calibrate_links(one) for one in found], right)
     assert n >= JUDGED
     assert abs(claim - correct) <= 0.03 + 2 * math.sqrt(0.25 / n)
     alone = list(releases("variables that depend on each other", share, 3))
-    _, claim, correct = sure_links([one.probability for one in alone], [one.found for one in alone])
+    _, claim, correct = sure_links([one.probability for one in alone], [one.link_chance for one in alone])
     assert claim - correct > 0.3
 
 
@@ -114,14 +114,14 @@ def test_links_of_a_release_without_anybody_of_the_data_are_not_sure() -> None:
     rng = np.random.default_rng(1)
     links = links_of(alike(rng, 300), alike(rng, 300))
     assert np.mean(links.probability >= 0.5) > 0.1
-    assert calibrated(links).max() < 0.5
-    assert not fits([links.probability], [links.found])
-    assert fits([calibrated(links)], [links.found])
+    assert calibrate_links(links).max() < 0.5
+    assert not fits([links.probability], [links.link_chance])
+    assert fits([calibrate_links(links)], [links.link_chance])
 
 
-def given(probability: list[float], hit: list[bool], ties: int = 1, candidates: int = 10) -> Links:
+def given(probability: list[float], hit: list[bool], ties: int = 1, candidates: int = 10) -> RecordLinks:
     n = len(hit)
-    return Links(
+    return RecordLinks(
         np.full(n, candidates), np.full(n, ties), np.array(probability), np.array(hit, dtype=np.bool_), variance=0.0
     )
 
@@ -130,21 +130,21 @@ def test_no_record_s_own_answer_enters_its_probability() -> None:
     rng = np.random.default_rng(2)
     claimed = rng.uniform(0.1, 0.9, 50)
     hit = rng.random(50) < claimed
-    first = calibrated(given(claimed.tolist(), hit.tolist()))
+    first = calibrate_links(given(claimed.tolist(), hit.tolist()))
     hit[7] = not hit[7]
-    again = calibrated(given(claimed.tolist(), hit.tolist()))
-    same = np.arange(50) % PARTS == 7 % PARTS
+    again = calibrate_links(given(claimed.tolist(), hit.tolist()))
+    same = np.arange(50) % CALIBRATION_PARTS == 7 % CALIBRATION_PARTS
     assert np.array_equal(first[same], again[same])
     assert (first[~same] != again[~same]).all()
 
 
 def test_tied_links_share_a_probability_and_a_record_without_candidates_has_none() -> None:
-    sure = calibrated(given([0.25] * 40, [True] * 40, ties=4))
+    sure = calibrate_links(given([0.25] * 40, [True] * 40, ties=4))
     assert sure == pytest.approx(0.25, abs=0.01)
     assert (4 * sure <= 1).all()
-    assert (calibrated(given([1.0] * 4, [False] * 4, ties=0, candidates=0)) == 0).all()
+    assert (calibrate_links(given([1.0] * 4, [False] * 4, ties=0, candidates=0)) == 0).all()
 
 
 def test_few_records_keep_about_what_the_model_claims() -> None:
-    assert calibrated(given([0.9], [False])) == pytest.approx(0.9)
-    assert calibrated(given([0.9, 0.9], [True, True])).min() > 0.9
+    assert calibrate_links(given([0.9], [False])) == pytest.approx(0.9)
+    assert calibrate_links(given([0.9, 0.9], [True, True])).min() > 0.9

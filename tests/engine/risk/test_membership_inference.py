@@ -18,7 +18,7 @@ from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variab
 from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.methods.results import Estimate, Measure, WholeReleaseMeasure
 from sfumato.engine.methods.run import Run
-from sfumato.engine.risk.membership_inference import MembershipInferenceSpec, gather, membership_inference
+from sfumato.engine.risk.membership_inference import MembershipInferenceSpec, gather_blocks, membership_inference
 from sfumato.engine.statistics.gower import Gower
 
 SCHEMA = schema_of(Variable("zip", Kind.CATEGORICAL, levels=tuple("abc")), "age: continuous", "pay: continuous")
@@ -45,7 +45,7 @@ def attacked(
 ) -> WholeReleaseMeasure:
     data = own.with_controls(controls)
     spec = MembershipInferenceSpec(**settings).for_release(own.schema, ())
-    return gather(data, releases, spec, parts_of(data, releases, seed, **settings))
+    return gather_blocks(data, releases, spec, parts_of(data, releases, seed, **settings))
 
 
 def answers(found: Measure) -> dict[str, Estimate]:
@@ -112,7 +112,7 @@ def test_scores_and_rates_by_loops(neighbours: int) -> None:
     mine = [score(place) for place in gower.places(own)]
     others = [score(place) for place in gower.places(controls)[chosen]]
     pairs = [1.0 if math.isclose(a, b) else 2.0 * (a > b) for a in mine for b in others]
-    found = answers(gather(data, [released], spec, parts).whole)
+    found = answers(gather_blocks(data, [released], spec, parts).whole)
     assert found["auc"].value == pytest.approx(sum(pairs) / 2 / len(pairs))
     limit = max(others)  # 12 controls, of which 1.2 may be taken for records
     if sum(math.isclose(b, limit) for b in others) > 1:

@@ -14,7 +14,14 @@ from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Variable
 from sfumato.engine.matching.radius import Radius
 from sfumato.engine.risk import attribute_inference
-from sfumato.engine.risk.attribute_inference import Asked, Guessed, Levels, Numbers, Sought, sought
+from sfumato.engine.risk.attribute_inference import (
+    GuessAccuracy,
+    NeighbourGroups,
+    TargetLevels,
+    TargetNumbers,
+    TargetVariable,
+    target_variable,
+)
 from sfumato.engine.statistics.gower import Gower
 
 SCHEMA = schema_of(
@@ -40,13 +47,13 @@ def table(records: int, ages: int, rng: np.random.Generator) -> Microdata:
     return conform_to_schema(frame, SCHEMA, MissingPolicy.KEEP)
 
 
-def guess(what: Sought, nearest: Integers, attacked: int) -> tuple[float, int]:
+def guess(what: TargetVariable, nearest: Integers, attacked: int) -> tuple[float, int]:
     """The chance that one record is guessed right from those that are nearest, and how many of these agree with the guess."""
-    if isinstance(what, Levels):
+    if isinstance(what, TargetLevels):
         support = Counter(what.offered[nearest].tolist())
         own = {what.own[attacked]}
     else:
-        assert isinstance(what, Numbers)
+        assert isinstance(what, TargetNumbers)
         values, (lower, upper) = set(what.offered[nearest].tolist()), (ends[nearest] for ends in what.around)
         support = Counter({value: int(np.sum((lower <= value) & (value <= upper))) for value in values})
         first, last = (ends[attacked] for ends in what.window)
@@ -56,7 +63,7 @@ def guess(what: Sought, nearest: Integers, attacked: int) -> tuple[float, int]:
     return len(own & guesses) / len(guesses), most
 
 
-def one_by_one(gower: Gower, offered: Floats, own: Floats, what: Sought, neighbours: int) -> Guessed:
+def one_by_one(gower: Gower, offered: Floats, own: Floats, what: TargetVariable, neighbours: int) -> GuessAccuracy:
     """The same with a distance for every pair of records, and the k-th smallest of them."""
     kth = min(neighbours, len(offered)) - 1
     found = []
@@ -66,7 +73,7 @@ def one_by_one(gower: Gower, offered: Floats, own: Floats, what: Sought, neighbo
         chance, most = guess(what, nearest, q)
         found.append((chance, low, len(nearest), most, np.count_nonzero(line == 0)))
     right, distance, asked, agreeing, same = (np.array(one) for one in zip(*found, strict=True))
-    return Guessed(right, distance, asked, agreeing, same)
+    return GuessAccuracy(right, distance, asked, agreeing, same)
 
 
 @pytest.mark.parametrize("at_once", [1, 9, 1_000_000])
@@ -80,11 +87,11 @@ def test_records_that_are_alike_are_asked_as_if_each_stood_alone(
     rng = np.random.default_rng([neighbours, ages])
     for records in (1, 7, 40):
         learned, attacked = table(records + 1, ages, rng), table(30, ages, rng)
-        what, rows, asked = sought(learned, attacked, name, Radius.parse("5%") if name == "pay" else None)
+        what, rows, asked = target_variable(learned, attacked, name, Radius.parse("5%") if name == "pay" else None)
         gower = Gower.of([learned], ["age", "zip"])
         places = gower.places(learned)[rows], gower.places(attacked)[asked]
         found, expected = (
-            Asked.of(gower, *places, neighbours).guessed(what),
+            NeighbourGroups.from_places(gower, *places, neighbours).guess_values(what),
             one_by_one(gower, *places, what, neighbours),
         )
         for of in ("right", "distance", "asked", "agreeing", "candidates"):
@@ -95,9 +102,10 @@ def test_another_number_of_neighbours_gives_other_guesses() -> None:
     """A negative control: the comparison above can fail."""
     rng = np.random.default_rng(3)
     learned, attacked = table(40, 6, rng), table(30, 6, rng)
-    what, rows, asked = sought(learned, attacked, "ill", None)
+    what, rows, asked = target_variable(learned, attacked, "ill", None)
     gower = Gower.of([learned], ["age", "zip"])
     places = gower.places(learned)[rows], gower.places(attacked)[asked]
     assert not np.array_equal(
-        Asked.of(gower, *places, 5).guessed(what).distance, one_by_one(gower, *places, what, 4).distance
+        NeighbourGroups.from_places(gower, *places, 5).guess_values(what).distance,
+        one_by_one(gower, *places, what, 4).distance,
     )

@@ -21,7 +21,7 @@ from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.execution.tasks import combine_series, rows_of_measure
-from sfumato.engine.margins.log_linear import LogLinear, Order
+from sfumato.engine.margins.log_linear import LogLinearModel, Order
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.results import Estimate, Measure
 from sfumato.engine.methods.rows import Row
@@ -29,14 +29,14 @@ from sfumato.engine.methods.run import Run
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.risk.population_uniqueness import (
-    EXPECTATIONS,
-    MATCHES,
-    UNIQUES,
-    Expectation,
+    EXPECTED_COUNTS,
+    EXPECTED_MATCHES,
+    EXPECTED_UNIQUES,
+    ExpectedCount,
     KeyModel,
-    expected_inverse,
+    expected_inverse_frequency,
     expected_inverse_square,
-    pitman_fit,
+    fit_pitman,
     pitman_log_likelihood,
     pitman_share,
     zayatz_share,
@@ -103,8 +103,8 @@ def sampled(strength: float, fraction: float, seed: int) -> tuple[Integers, Inte
 
 
 def model_of(counts: Floats, fraction: float, order: Order) -> KeyModel:
-    sample = LogLinear.of(counts, order)
-    return KeyModel(counts, sample, sample.fitted / fraction, np.where(counts > 0, fraction, 0.0))
+    sample = LogLinearModel.from_table(counts, order)
+    return KeyModel(counts, sample, sample.fitted_means / fraction, np.where(counts > 0, fraction, 0.0))
 
 
 def truth(people: Integers, sample: Integers) -> tuple[float, float]:
@@ -119,8 +119,8 @@ def test_a_table_worked_by_hand() -> None:
     assert found.estimates[0].value is None  # 3 parameters of 10 records
     model = model_of(counts.astype(float), 0.25, 1)
     x = [0.75 * 4 * 10 * p for p in (0.8 * 0.2, 0.2 * 0.8, 0.2 * 0.2)]
-    assert model.expected(UNIQUES) == pytest.approx(sum(math.exp(-one) for one in x))
-    assert model.expected(MATCHES) == pytest.approx(sum((1 - math.exp(-one)) / one for one in x))
+    assert model.expected_count(EXPECTED_UNIQUES) == pytest.approx(sum(math.exp(-one) for one in x))
+    assert model.expected_count(EXPECTED_MATCHES) == pytest.approx(sum((1 - math.exp(-one)) / one for one in x))
     twice = measured(table_of(2 * counts), fraction=0.25, model="main_effects")
     assert [e.value for e in twice.estimates[:2]] == [0, 0]
 
@@ -129,18 +129,20 @@ def test_a_table_worked_by_hand() -> None:
 def test_what_one_record_is_expected_to_be_is_a_sum_over_who_else_may_be_there(f: int, x: float) -> None:
     others = np.arange(400)
     chance = stats.poisson.pmf(others, x)
-    assert expected_inverse(np.array([f]), np.array([x]))[0] == pytest.approx(np.sum(chance / (f + others)), rel=1e-9)
+    assert expected_inverse_frequency(np.array([f]), np.array([x]))[0] == pytest.approx(
+        np.sum(chance / (f + others)), rel=1e-9
+    )
     inverse, square = (float(np.sum(chance / (1.0 + others) ** power)) for power in (1, 2))
-    assert MATCHES.sides(np.array([x]))[0][0] == pytest.approx(inverse, rel=1e-7)
-    assert UNIQUES.sides(np.array([x]))[0][0] == pytest.approx(chance[0])
+    assert EXPECTED_MATCHES.chance(np.array([x]))[0][0] == pytest.approx(inverse, rel=1e-7)
+    assert EXPECTED_UNIQUES.chance(np.array([x]))[0][0] == pytest.approx(chance[0])
     assert expected_inverse_square(np.array([x]))[0] == pytest.approx(square, rel=1e-7)
 
 
-@pytest.mark.parametrize("of", EXPECTATIONS, ids=lambda of: of.name)
+@pytest.mark.parametrize("of", EXPECTED_COUNTS, ids=lambda of: of.name)
 @pytest.mark.parametrize("x", [0.0, 1e-7, 1e-4, 0.3, 4.0, 30.0])
-def test_derivatives_are_differences(of: Expectation, x: float) -> None:
+def test_derivatives_are_differences(of: ExpectedCount, x: float) -> None:
     step = 1e-3
-    near = of.sides(np.array([x, x + step, x + 2 * step]))
+    near = of.chance(np.array([x, x + step, x + 2 * step]))
     for one, other in pairwise(near):
         assert (one[2] - one[0]) / (2 * step) == pytest.approx(other[1], rel=1e-5, abs=1e-9)
 
@@ -157,12 +159,12 @@ def test_means_are_those_of_a_poisson_regression(order: Order) -> None:
         ]
     design = np.hstack(columns).astype(float)
     fitted = sm.GLM(counts.ravel(), design, family=sm.families.Poisson()).fit(tol=1e-13, maxiter=100)
-    model = LogLinear.of(counts, order)
-    assert model.fitted.ravel() == pytest.approx(fitted.fittedvalues, rel=1e-8)
+    model = LogLinearModel.from_table(counts, order)
+    assert model.fitted_means.ravel() == pytest.approx(fitted.fittedvalues, rel=1e-8)
     slope = np.random.default_rng(5).normal(size=counts.shape)
-    gradient = design.T @ (model.fitted * slope).ravel()
+    gradient = design.T @ (model.fitted_means * slope).ravel()
     variance = float(gradient @ fitted.cov_params() @ gradient)
-    assert np.sum(model.fitted * model.projection(slope) ** 2) == pytest.approx(variance, rel=1e-7)
+    assert np.sum(model.fitted_means * model.project(slope) ** 2) == pytest.approx(variance, rel=1e-7)
 
 
 def test_the_whole_population_has_the_uniques_that_are_seen() -> None:
@@ -303,7 +305,7 @@ def test_pitmans_share_of_uniques_is_what_a_chain_of_draws_gives() -> None:
 
 def test_pitmans_fit_is_the_best_of_a_grid_and_flat() -> None:
     sizes = np.array(drawn_classes(0.5, 20.0, 500, np.random.default_rng(2), [1]))
-    alpha, theta = pitman_fit(sizes)
+    alpha, theta = fit_pitman(sizes)
     best, by_alpha, by_theta = pitman_log_likelihood(alpha, theta, sizes)
     assert abs(by_alpha) < 1e-3
     assert abs(by_theta) < 1e-4
@@ -311,7 +313,7 @@ def test_pitmans_fit_is_the_best_of_a_grid_and_flat() -> None:
         for t in np.geomspace(0.1, 1000, 30):
             assert pitman_log_likelihood(a, t, sizes)[0] <= best + 1e-9
     with pytest.raises(NotComputable, match="share a key"):
-        pitman_fit(np.ones(5, dtype=np.int64))
+        fit_pitman(np.ones(5, dtype=np.int64))
 
 
 def test_pitmans_likelihood_is_the_chance_of_the_draws() -> None:
@@ -329,7 +331,7 @@ def test_zayatzs_share_by_hand() -> None:
 
 def rejections(strength: float, fraction: float, order: Order, times: int) -> Floats:
     found = [
-        [abs(model.specification(of) or 0.0) > 1.96 for of in EXPECTATIONS]
+        [abs(model.specification_statistic(of) or 0.0) > 1.96 for of in EXPECTED_COUNTS]
         for model in (
             model_of(sampled(strength, fraction, seed)[1].astype(float), fraction, order) for seed in range(times)
         )
@@ -353,17 +355,17 @@ def test_a_model_without_interactions_is_flagged_and_off_where_one_with_them_is_
         true = truth(people, sample)
         for order in (1, 2):
             model = model_of(sample.astype(float), 0.3, order)  # type: ignore[arg-type]
-            ratios.append([model.expected(of) / true[place] for place, of in enumerate(EXPECTATIONS)])
+            ratios.append([model.expected_count(of) / true[place] for place, of in enumerate(EXPECTED_COUNTS)])
     main, two_way = np.mean(ratios[::2], axis=0), np.mean(ratios[1::2], axis=0)
     assert np.all(main < 0.85)
     assert np.all(np.abs(two_way - 1) < 0.04)
     found = by_name(measured(table_of(sampled(0.5, 0.3, 1)[1]), fraction=0.3, model="main_effects"))
-    for of in EXPECTATIONS:
+    for of in EXPECTED_COUNTS:
         assert found[of.name].reason.startswith("rejected: the specification test rejects every log-linear model")
         assert "of main effects" in found[of.name].reason
         assert "terms are missing" in found[of.name].reason
         assert found[of.name].value == pytest.approx(
-            model_of(sampled(0.5, 0.3, 1)[1].astype(float), 0.3, 1).expected(of), rel=1e-6
+            model_of(sampled(0.5, 0.3, 1)[1].astype(float), 0.3, 1).expected_count(of), rel=1e-6
         )
         assert (found[of.name].lower, found[of.name].upper) == (None, None)
     chosen, two = (
@@ -387,7 +389,7 @@ def rows_of_datasets(strengths: Sequence[float], model: str = "main_effects") ->
 
 def test_an_average_over_a_dataset_whose_models_are_all_rejected_is_a_point() -> None:
     rows = rows_of_datasets((0.0, 0.5))
-    for of in EXPECTATIONS:
+    for of in EXPECTED_COUNTS:
         whole = rows[of.name, None]
         assert whole.reason.startswith("dataset 2: rejected: the specification test rejects")
         assert whole.value is not None
@@ -398,7 +400,7 @@ def test_an_average_over_a_dataset_whose_models_are_all_rejected_is_a_point() ->
 def test_the_interval_of_an_average_is_the_average_of_the_intervals() -> None:
     """Datasets of one release rest on one sample: twenty of them say no more of the population than one."""
     rows = rows_of_datasets((0.0, 0.0, 0.0))
-    for of in EXPECTATIONS:
+    for of in EXPECTED_COUNTS:
         for end in ("lower", "upper"):
             parts = [getattr(rows[of.name, draw], end) for draw in (1, 2, 3)]
             assert getattr(rows[of.name, None], end) == pytest.approx(np.mean(parts))

@@ -28,7 +28,7 @@ from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.margins import private
 from sfumato.engine.margins.domain import Domain
-from sfumato.engine.margins.zcdp import rho_at
+from sfumato.engine.margins.zcdp import largest_rho
 from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import Run
@@ -70,16 +70,16 @@ def values(rows: dict[str, Row]) -> tuple[float, float, float, float]:
 @contextmanager
 def faulty(share: float) -> Iterator[None]:
     """Margins with so much less noise than is accounted for."""
-    right = private._noisy
+    right = private._add_noise
 
     def noisy(counts: np.ndarray, sigma: float, rng: np.random.Generator) -> np.ndarray:
         return right(counts, share * sigma, rng)
 
-    private._noisy = noisy
+    private._add_noise = noisy
     try:
         yield
     finally:
-        private._noisy = right
+        private._add_noise = right
 
 
 def noisy_margin(epsilon: float) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def test_a_canary_in_a_noisy_margin_proves_most_of_what_is_claimed_and_too_littl
     data = table(20, 1)
     rows = rows_of(noisy_margin(10.0), data, 1, 1000)
     epsilon, claim, mu, most = values(rows)
-    assert (claim, most) == pytest.approx((10.0, math.sqrt(2 * rho_at(10.0, DELTA))))
+    assert (claim, most) == pytest.approx((10.0, math.sqrt(2 * largest_rho(10.0, DELTA))))
     assert "noisy counts" in rows["auc"].reason
     assert most / 2 < mu < most
     assert claim / 2 < epsilon < claim
@@ -134,10 +134,13 @@ def test_a_canary_alone_in_a_rounded_cell_is_hidden_and_one_that_completes_a_hal
 
 def of_margins(epsilon: float, cases: int, rng: np.random.Generator) -> PrivacyLossBound:
     """The bounds of measurements of a margin in which a thousand cells have a canary of their own, and a thousand are empty: of so many ``cases`` each."""
-    budget, there = private.Budget.of(rho_at(epsilon, DELTA), 1, "pairs"), np.repeat([0.0, 1.0], 1000)
+    budget, there = (
+        private.PrivacyBudget.from_total(largest_rho(epsilon, DELTA), 1, "pairs"),
+        np.repeat([0.0, 1.0], 1000),
+    )
     domain = Domain((len(there),))
     found = [
-        private.measure(domain, lambda _: there, budget, "pairs", rng, components=1, steps=0).margins[0].table
+        private.measure_margins(domain, lambda _: there, budget, "pairs", rng, components=1, steps=0).margins[0].table
         for _ in range(cases // 1000)
     ]
     return proved(np.concatenate([one.reshape(2, 1000) for one in found], axis=1), DELTA)
@@ -196,7 +199,7 @@ def told(
 @pytest.mark.study
 @pytest.mark.parametrize("epsilon", [1.0, 10.0])
 def test_two_hundred_audits_of_noisy_margins(epsilon: float) -> None:
-    mu = math.sqrt(2 * rho_at(epsilon, DELTA))
+    mu = math.sqrt(2 * largest_rho(epsilon, DELTA))
 
     def one(seed: int) -> PrivacyLossBound:
         direct = of_margins(epsilon, 40_000 if epsilon < 2 else 2_000, np.random.default_rng([seed, 1]))
@@ -233,6 +236,6 @@ def test_two_hundred_whole_audits_of_shadow_releases(method: str, epsilon: float
         bound, _, mu, _ = values(rows_of(step, data, seed, 200))
         return PrivacyLossBound(bound, mu)
 
-    claim = PrivacyLossBound(epsilon, math.sqrt(2 * rho_at(epsilon, DELTA)) if method == "margins" else math.nan)
+    claim = PrivacyLossBound(epsilon, math.sqrt(2 * largest_rho(epsilon, DELTA)) if method == "margins" else math.nan)
     found = told(f"{method}, 200 shadows each", epsilon, one, claim)
     assert all(bound.epsilon <= epsilon for bound in found)

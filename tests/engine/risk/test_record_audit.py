@@ -20,7 +20,7 @@ from sfumato.engine.methods.results import Estimate, WholeReleaseMeasure
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.risk.record_audit import RecordAuditSpec, gather, record_audit
+from sfumato.engine.risk.record_audit import RecordAuditSpec, gather_blocks, record_audit
 
 KEY = b"k" * 32
 SCHEMA = schema_of(
@@ -90,7 +90,7 @@ def audited(data: Microdata, steps: Stub, seed: int = 1, **settings: Any) -> Who
     table = {"targets": 4, "shadows": 50, "people": ["vulnerable"], "blocks": 1, **settings}
     spec = RecordAuditSpec.from_table(table, "step").for_release(data.schema, data.schema.names)
     parts = [record_audit(data, [data], steps, spec, int(b), Run(np.random.default_rng(seed))) for b in spec.grid()]
-    return gather(data, [data], spec, parts)
+    return gather_blocks(data, [data], spec, parts)
 
 
 def of(found: WholeReleaseMeasure, name: str) -> Estimate:

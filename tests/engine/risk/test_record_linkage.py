@@ -20,10 +20,10 @@ from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.matching import match_weights
-from sfumato.engine.matching.blocks import Blocks, evenly, in_order
-from sfumato.engine.matching.comparisons import Comparison, compared
-from sfumato.engine.matching.linkage import best_links, pairs_compared
-from sfumato.engine.matching.match_weights import PatternCounts, learned_weights, true_pair_weights
+from sfumato.engine.matching.blocks import ComparisonBlocks, order_by_values, take_evenly
+from sfumato.engine.matching.comparisons import VariableComparison, compare_variables
+from sfumato.engine.matching.linkage import count_compared_pairs, find_best_links
+from sfumato.engine.matching.match_weights import PatternCounts, learn_weights, true_pair_weights
 from sfumato.engine.matching.radius import Radius
 from sfumato.engine.methods.results import Estimate, Measure
 from sfumato.engine.methods.run import Run
@@ -123,12 +123,16 @@ def noisy(rng: np.random.Generator, rows: pd.DataFrame) -> pd.DataFrame:
 
 def prepared(
     rows: pd.DataFrame, released: pd.DataFrame, radius: dict[str, Any]
-) -> tuple[tuple[Comparison, ...], Blocks, dict[str, Radius]]:
+) -> tuple[tuple[VariableComparison, ...], ComparisonBlocks, dict[str, Radius]]:
     ours, theirs = tables(rows, released)
     parsed = {name: Radius.parse(one) for name, one in radius.items()}
     names = [name for name in rows if name != "zip"]
-    comparisons = compared(ours, theirs, names, parsed, 3.0)
-    return comparisons, Blocks.of(compared(ours, theirs, ["zip"], {}, 3.0), (len(rows), len(released))), parsed
+    comparisons = compare_variables(ours, theirs, names, parsed, 3.0)
+    return (
+        comparisons,
+        ComparisonBlocks.from_keys(compare_variables(ours, theirs, ["zip"], {}, 3.0), (len(rows), len(released))),
+        parsed,
+    )
 
 
 def level_by_hand(ours: Any, theirs: Any, radius: Any) -> int:
@@ -153,7 +157,7 @@ def learned_by_loops(pairs: Sequence[tuple[int, ...]], levels: Sequence[int], tr
     share = (true + len(related)) / len(everyone)
     model = []
     for k, most in enumerate(levels):
-        m = np.array(match_weights.START[most])
+        m = np.array(match_weights.START_PROBABILITIES[most])
         seen = [sum(pair[k] == at for pair in pairs) for at in range(most)]
         left = np.array([count - min(own * true, count / 2) + 0.5 for count, own in zip(seen, m, strict=True)])
         model.append((m, left / left.sum()))
@@ -190,14 +194,15 @@ def test_weights_are_those_that_loops_over_pairs_learn_and_links_those_that_loop
         if rows.zip[i] == released.zip[j]
     }
     assert all(
-        level[i, j] == tuple(int(one.level(np.array([i]), np.array([j]))[0]) for one in comparisons) for i, j in level
+        level[i, j] == tuple(int(one.agreement_levels(np.array([i]), np.array([j]))[0]) for one in comparisons)
+        for i, j in level
     )
-    model = learned_by_loops(list(level.values()), [one.levels for one in comparisons], n)
-    weights = learned_weights(comparisons, blocks, PatternCounts.of(comparisons, blocks, np.arange(n)))
+    model = learned_by_loops(list(level.values()), [one.level_count for one in comparisons], n)
+    weights = learn_weights(comparisons, blocks, PatternCounts.from_records(comparisons, blocks, np.arange(n)))
     for (m, u), found in zip(model, weights, strict=True):
         plain = np.log2(np.maximum(m, 0.5 / n) / u)
         assert found == pytest.approx([max(plain[at:]) for at in range(len(plain))], abs=1e-4)
-    (links,) = best_links(comparisons, blocks, np.arange(n), [weights])
+    (links,) = find_best_links(comparisons, blocks, np.arange(n), [weights])
     for i in range(n):
         own = {j: sum(w[at] for w, at in zip(weights, level[i, j], strict=True)) for j in range(n) if (i, j) in level}
         best = max(own.values())
@@ -223,8 +228,8 @@ def test_counted_patterns_are_those_that_loops_over_pairs_count(monkeypatch: pyt
     )
     for at_once in (1 << 20, 100):
         monkeypatch.setattr("sfumato.engine.matching.blocks.AT_ONCE", at_once)
-        found = PatternCounts.of(comparisons, blocks, among)
-        assert dict(zip(map(tuple, found.levels.tolist()), found.pairs.tolist(), strict=True)) == by_hand
+        found = PatternCounts.from_records(comparisons, blocks, among)
+        assert dict(zip(map(tuple, found.levels.tolist()), found.pair_counts.tolist(), strict=True)) == by_hand
         assert len(found.levels) == len(by_hand)
 
 
@@ -239,8 +244,8 @@ def test_chance_and_its_variance_are_those_of_all_orders_of_the_blocks() -> None
     for first, second in itertools.product(itertools.permutations(range(4)), itertools.permutations(range(4, 7))):
         dealt = released.iloc[[*first, *second]].reset_index(drop=True)
         comparisons, blocks, _ = prepared(rows, dealt, {"age": 1})
-        (links,) = best_links(comparisons, blocks, rng.permutation(7), [weights])
-        found.append((float(links.found.sum()), float(links.by_chance.sum()), links.variance))
+        (links,) = find_best_links(comparisons, blocks, rng.permutation(7), [weights])
+        found.append((float(links.link_chance.sum()), float(links.random_link_chance.sum()), links.variance))
     sums, chance, variance = (np.array(column) for column in zip(*found, strict=True))
     assert np.ptp(chance) == pytest.approx(0)
     assert np.ptp(variance) == pytest.approx(0)
@@ -326,8 +331,8 @@ def test_past_the_limit_targets_are_a_sample_that_the_row_names_and_others_are_n
 def test_records_that_are_alike_are_counted_once_and_targets_lie_evenly_in_the_order_of_their_values() -> None:
     rows = pd.DataFrame({"zip": ["a"] * 6, "job": list("zzxxyy")})
     comparisons, blocks, _ = prepared(rows, rows, {})
-    assert pairs_compared(comparisons, blocks) == 9
-    assert rows.job[evenly(in_order(blocks, comparisons), 3)].tolist() == [*"xyz"]
+    assert count_compared_pairs(comparisons, blocks) == 9
+    assert rows.job[take_evenly(order_by_values(blocks, comparisons), 3)].tolist() == [*"xyz"]
 
 
 def test_weights_of_true_pairs_say_how_often_they_agree_beyond_others() -> None:
@@ -335,7 +340,9 @@ def test_weights_of_true_pairs_say_how_often_they_agree_beyond_others() -> None:
     released = rows.assign(job=["x", "y"] * 15 + ["y", "x"] * 5)
     comparisons, blocks, _ = prepared(rows, released, {})
     everyone = np.arange(40)
-    (weights,) = true_pair_weights(comparisons, blocks, everyone, PatternCounts.of(comparisons, blocks, everyone))
+    (weights,) = true_pair_weights(
+        comparisons, blocks, everyone, PatternCounts.from_records(comparisons, blocks, everyone)
+    )
     m = np.array([30.5, 10.5]) / 41
     others = 800 - m * 40 + 0.5
     assert weights == pytest.approx(np.log2(m / (others / others.sum())), abs=1e-5)
@@ -389,8 +396,8 @@ def test_dates_are_compared_in_days_and_a_missing_number_equals_a_missing_one_al
     released = rows.assign(born=["2001-01-03", None, None, "2003-01-09"], age=[None, 0, None, 3])
     comparisons, _, _ = prepared(rows.assign(zip="a"), released.assign(zip="a"), {"born": 3, "age": 1})
     own = np.arange(4)
-    assert comparisons[0].level(own, own).tolist() == [1, 3, 0, 2]
-    assert comparisons[1].level(own, own).tolist() == [0, 1, 3, 0]
+    assert comparisons[0].agreement_levels(own, own).tolist() == [1, 3, 0, 2]
+    assert comparisons[1].agreement_levels(own, own).tolist() == [0, 1, 3, 0]
 
 
 @pytest.mark.slow

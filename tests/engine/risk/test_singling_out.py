@@ -24,14 +24,14 @@ from sfumato.engine.risk.singling_out import (
     AT_MOST,
     EQUAL,
     MISSING,
-    Predicates,
+    PredicateSet,
     SinglingOutSpec,
-    _chosen,
-    _Tried,
-    multivariate,
+    _hypergeometric_chance,
+    _PredicateCounts,
+    multivariate_predicates,
     singling_out,
-    tables_of_numbers,
-    univariate,
+    tables_as_floats,
+    univariate_predicates,
 )
 
 SMALL = Schema((Variable("age", Kind.COUNT), Variable("sex", Kind.BINARY, levels=("f", "m"))))
@@ -160,7 +160,7 @@ def test_levels_mean_the_same_in_whatever_order_tables_list_them() -> None:
     assert (found["guesses"], found["attack_success"], found["control_success"]) == (2, 0.5, 1.0)
 
 
-NUMBER = st.one_of(st.none(), st.integers(0, 4))
+NUMBER = st.one_of(st.empty(), st.integers(0, 4))
 TABLE = st.lists(st.tuples(NUMBER, st.sampled_from("fm")), min_size=2, max_size=7)
 
 
@@ -183,7 +183,7 @@ def holds(clauses: list[tuple[int, int, float]], record: tuple[float, ...]) -> b
     return True
 
 
-def clauses_of(predicates: Predicates) -> list[list[tuple[int, int, float]]]:
+def clauses_of(predicates: PredicateSet) -> list[list[tuple[int, int, float]]]:
     return [
         [(int(v), int(o), float(x)) for v, o, x in zip(*parts, strict=True)]
         for parts in zip(predicates.variable, predicates.operation, predicates.value, strict=True)
@@ -194,18 +194,18 @@ def clauses_of(predicates: Predicates) -> list[list[tuple[int, int, float]]]:
 @settings(deadline=None)
 @given(TABLE, TABLE, TABLE)
 def test_predicates_hold_of_one_released_record_and_are_counted_right(ours: Any, theirs: Any, shown: Any) -> None:
-    data, controls, released = tables_of_numbers([microdata(rows) for rows in (ours, theirs, shown)], ("age", "sex"))
+    data, controls, released = tables_as_floats([microdata(rows) for rows in (ours, theirs, shown)], ("age", "sex"))
     ordered = np.array([True, False])
     for made in (
-        univariate(released, ordered, 1000, np.random.default_rng(1)),
-        multivariate(released, ordered, 2, 1000, 10_000, np.random.default_rng(1)),
+        univariate_predicates(released, ordered, 1000, np.random.default_rng(1)),
+        multivariate_predicates(released, ordered, 2, 1000, 10_000, np.random.default_rng(1)),
     ):
         said = clauses_of(made)
         assert len({str(one) for one in said}) == len(said)
         for clauses in said:
             assert sum(holds(clauses, record) for record in released) == 1
         for table in (data, controls):
-            counts, which, record = made.matches(table, 3)
+            counts, which, record = made.count_and_match(table, 3)
             brute = [[i for i, own in enumerate(table) if holds(clauses, own)] for clauses in said]
             assert counts.tolist() == [len(found) for found in brute]
             pairs = sorted((p, i) for p, found in enumerate(brute) if len(found) <= 3 for i in found)
@@ -218,14 +218,14 @@ def test_predicates_are_left_once_they_hold_of_two_records(records: int, monkeyp
     monkeypatch.setattr("sfumato.engine.risk.singling_out.CELLS", 4_000)
     monkeypatch.setattr("sfumato.engine.risk.singling_out.FEWEST", 10)
     rng = np.random.default_rng(records)
-    (table,) = tables_of_numbers([people(records, rng)], PEOPLE.names)
+    (table,) = tables_as_floats([people(records, rng)], PEOPLE.names)
     ordered = np.array([False, False, True, True])
     variable = np.argsort(rng.random((2_000, 4)), axis=1)[:, :3]
     value = table[rng.integers(0, records, 2_000)[:, None], variable]
     operation = np.where(ordered[variable], rng.choice([AT_LEAST, AT_MOST], variable.shape), EQUAL)
-    tried = Predicates(variable, operation, value)
-    counts, _, _ = tried.matches(table, 0)
-    found = tried.singles_out(table)
+    tried = PredicateSet(variable, operation, value)
+    counts, _, _ = tried.count_and_match(table, 0)
+    found = tried.is_singling_out(table)
     assert np.array_equal(found, counts == 1)
     assert found.any()
     assert records == 1 or (counts > 1).any()
@@ -237,13 +237,13 @@ def test_the_control_is_the_average_over_every_way_to_put_controls_in(n: int, n_
     same = min(n, n_c)
     for of_people in range(n + 1):
         for of_controls in range(n_c + 1):
-            tried = _Tried(n, n_c, np.array([of_people]), np.array([of_controls]), None)  # type: ignore[arg-type]
+            tried = _PredicateCounts(n, n_c, np.array([of_people]), np.array([of_controls]), None)  # type: ignore[arg-type]
             hits = [
                 len([i for i in inside if i < of_controls]) == 1 and not [i for i in stay if i < of_people]
                 for inside in combinations(range(n_c), same)
                 for stay in combinations(range(n), n - same)
             ]
-            found = tried._control_terms(tried.of_people, tried.of_controls)
+            found = tried._control_terms(tried.people_counts, tried.control_counts)
             assert found == pytest.approx(np.mean(hits))
 
 
@@ -254,15 +254,15 @@ def test_it_is_as_probable_as_of_people_whatever_is_held_out() -> None:
     for n, n_c, p in ((40, 10, 0.03), (10, 40, 0.1), (25, 25, 0.02)):
         k, c = np.meshgrid(np.arange(n + 1), np.arange(n_c + 1), indexing="ij")
         chance = binom.pmf(k, n, p) * binom.pmf(c, n_c, p)
-        tried = _Tried(n, n_c, k, c, None)  # type: ignore[arg-type]
+        tried = _PredicateCounts(n, n_c, k, c, None)  # type: ignore[arg-type]
         found = n / min(n, n_c) * (chance * tried._control_terms(k, c)).sum()
         assert found == pytest.approx(n * p * (1 - p) ** (n - 1))
 
 
 def test_chosen_is_hypergeometric() -> None:
-    assert _chosen(4, np.array([0, 1, 2, 3, 4]), 2, 1) == pytest.approx([0, 1 / 2, 2 / 3, 1 / 2, 0])
-    assert _chosen(4, np.array([0, 1, 2, 3, 4]), 2, 0) == pytest.approx([1, 1 / 2, 1 / 6, 0, 0])
-    assert _chosen(4, np.array([0, 1, 4]), 4, 1) == pytest.approx([0, 1, 0])
+    assert _hypergeometric_chance(4, np.array([0, 1, 2, 3, 4]), 2, 1) == pytest.approx([0, 1 / 2, 2 / 3, 1 / 2, 0])
+    assert _hypergeometric_chance(4, np.array([0, 1, 2, 3, 4]), 2, 0) == pytest.approx([1, 1 / 2, 1 / 6, 0, 0])
+    assert _hypergeometric_chance(4, np.array([0, 1, 4]), 4, 1) == pytest.approx([0, 1, 0])
 
 
 def test_neither_the_order_of_records_nor_of_variables_changes_anything() -> None:

@@ -17,7 +17,7 @@ from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.risk.special_uniques import SpecialUniquesSpec, minimal_sample_uniques, special_uniques
+from sfumato.engine.risk.special_uniques import SpecialUniquesSpec, find_minimal_uniques, special_uniques
 
 RUN = Run(np.random.default_rng(0))
 
@@ -114,7 +114,7 @@ def coded(draw: st.DrawFn) -> tuple[Any, int]:
 @given(coded())
 def test_the_search_finds_what_all_subsets_say(case: tuple[Any, int]) -> None:
     codes, largest = case
-    found = [(int(i), chosen) for chosen, rows in minimal_sample_uniques(codes, largest) for i in rows]
+    found = [(int(i), chosen) for chosen, rows in find_minimal_uniques(codes, largest) for i in rows]
     assert len(found) == len(set(found))
     assert set(found) == by_brute_force(codes, largest)
 
@@ -179,8 +179,8 @@ def test_a_larger_score_has_a_larger_dis_about_that_of_the_file() -> None:
 def test_sixteen_keys_of_many_records_are_refused_before_they_are_searched() -> None:
     rng = np.random.default_rng(1)
     with pytest.raises(NotComputable, match="name fewer keys or a smaller size"):
-        list(minimal_sample_uniques(rng.integers(0, 9, (20, 19)), 19))
-    assert list(minimal_sample_uniques(rng.integers(0, 9, (20, 19)), 1)) is not None
+        list(find_minimal_uniques(rng.integers(0, 9, (20, 19)), 19))
+    assert list(find_minimal_uniques(rng.integers(0, 9, (20, 19)), 1)) is not None
 
 
 PLAN: dict[str, Any] = {

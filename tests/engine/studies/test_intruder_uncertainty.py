@@ -12,8 +12,8 @@ from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import execute_run
-from sfumato.engine.matching.intruder import log_normal
-from sfumato.engine.matching.matching import Exact, Within, match
+from sfumato.engine.matching.intruder import log_normal_noise
+from sfumato.engine.matching.matching import ExactKey, WindowKey, match_records
 from sfumato.engine.methods.registry import find_method
 from sfumato.engine.methods.results import Measure, StudyPoint
 from sfumato.engine.methods.run import PUBLIC, Randomness, Run
@@ -118,16 +118,16 @@ def test_level_zero_is_the_risk_itself_and_uncertainty_changes_it(confidential, 
 def test_equals_matching_with_the_noise_drawn_by_hand(confidential, release) -> None:
     point = intruder_uncertainty(confidential, [release], 0.1, spec(replicates=1), run())
     reviews = confidential.numbers("number_of_reviews")
-    believed = log_normal(reviews, 0.1, run().rng.spawn(1)[0], whole=True)
+    believed = log_normal_noise(reviews, 0.1, run().rng.spawn(1)[0], whole=True)
     days, price = (confidential.numbers(name) for name in RELEASED)
     for released, measure in ((confidential, point.confidential), (release, point.releases[0])):
-        exact = [Exact(confidential.column(n), released.column(n)) for n in ("room_type", "neighbourhood_group")]
-        exact.append(Exact(believed, released.numbers("number_of_reviews")))
+        exact = [ExactKey(confidential.column(n), released.column(n)) for n in ("room_type", "neighbourhood_group")]
+        exact.append(ExactKey(believed, released.numbers("number_of_reviews")))
         within = [
-            Within(days - 5, days + 5, released.numbers("availability_365")),
-            Within(price - 5 * price / 100, price + 5 * price / 100, released.numbers("price")),
+            WindowKey(days - 5, days + 5, released.numbers("availability_365")),
+            WindowKey(price - 5 * price / 100, price + 5 * price / 100, released.numbers("price")),
         ]
-        matches = match(exact, within)
+        matches = match_records(exact, within)
         found = values(measure)
         assert found["unique_matches"] == (matches.candidates == 1).sum()
         assert found["true_match_rate"] == ((matches.candidates == 1) & matches.hit).mean()

@@ -15,7 +15,7 @@ from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import draw_dataset, fit_model
 from sfumato.engine.margins import private_domain
-from sfumato.engine.margins.zcdp import rho_at
+from sfumato.engine.margins.zcdp import largest_rho
 from sfumato.engine.methods.privacy import PrivacyAccount
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.results import Fit
@@ -152,7 +152,7 @@ def test_the_account_is_the_epsilon_of_the_recipe_whatever_is_drawn() -> None:
     assert 2.0 < found.substitution < 4.0
     values = {one.measure: one.value for one in found.estimates()}
     assert values["delta"] == 1e-7
-    assert values["rho"] == pytest.approx(rho_at(2.0, 1e-7))
+    assert values["rho"] == pytest.approx(largest_rho(2.0, 1e-7))
     assert values["sample_records"] is None
     assert account_of(epsilon=2.0, delta=1e-7, person_records=5).release == 2.0
 
@@ -216,9 +216,9 @@ def test_a_tree_and_soft_records_draw_no_level_that_no_table_shows(monkeypatch: 
 
 
 def test_a_substitution_costs_what_two_cells_and_twice_the_score_cost() -> None:
-    budget = margins.Budget.of(1.0, 4, "aim")
-    assert math.isclose(budget.ones + budget.several + budget.chosen, 1.0)
-    share = 2 * (budget.ones + budget.several) + 4 * budget.chosen
+    budget = margins.PrivacyBudget.from_total(1.0, 4, "aim")
+    assert math.isclose(budget.single_margins + budget.joint_margins + budget.choices, 1.0)
+    share = 2 * (budget.single_margins + budget.joint_margins) + 4 * budget.choices
     found = account_of(epsilon=1.0).concentrated
     assert found is not None
     assert found.substitution == pytest.approx(found.rho * share)
@@ -255,7 +255,7 @@ def test_a_file_without_declared_levels_and_bounds_is_private_too() -> None:
     cost = found.concentrated
     assert cost is not None
     assert cost.failure_delta == pytest.approx(cost.delta / 2)
-    assert cost.rho == pytest.approx(rho_at(3.0, cost.delta / 2))
+    assert cost.rho == pytest.approx(largest_rho(3.0, cost.delta / 2))
     assert cost.rho == pytest.approx(sum(cost.parts.values()))
     assert cost.parts["levels and ranges"] == pytest.approx(0.1 * cost.rho)
     fit, released = made(recipe, data)

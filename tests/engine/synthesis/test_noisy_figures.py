@@ -83,18 +83,18 @@ def test_the_distance_of_pairs_is_covered_and_its_noise_is_what_was_paid() -> No
         np.mean(
             [
                 np.abs(
-                    domain.count(codes, (a, b)) / 400
+                    domain.count_records(codes, (a, b)) / 400
                     - probabilities[:, starts[a] : starts[a + 1]].T @ probabilities[:, starts[b] : starts[b + 1]] / 5
                 ).sum()
                 / 2
-                for a, b in domain.pairs
+                for a, b in domain.variable_pairs
             ]
         )
     )
     rho, found = 0.002, []
     for seed in range(2_000):
         value, sigma = noisy_distance(
-            domain, lambda c: domain.count(codes, c), probabilities, 400.0, rho, np.random.default_rng(seed)
+            domain, lambda c: domain.count_records(codes, c), probabilities, 400.0, rho, np.random.default_rng(seed)
         )
         found.append((value - exact) / sigma)
     assert sigma == pytest.approx(1 / (2 * 400) / math.sqrt(2 * rho))
@@ -106,13 +106,13 @@ def test_one_record_moves_the_distance_by_no_more_than_was_paid_for() -> None:
     rng, domain = np.random.default_rng(2), Domain((2, 3, 2))
     probabilities = np.column_stack([rng.dirichlet(np.ones(size), 4) for size in domain.sizes]).astype(np.float32)
     codes = np.column_stack([rng.integers(size, size=30) for size in domain.sizes])
-    base = noisy_distance(domain, lambda c: domain.count(codes, c), probabilities, 30.0, math.inf, rng)[0]
+    base = noisy_distance(domain, lambda c: domain.count_records(codes, c), probabilities, 30.0, math.inf, rng)[0]
     moved = 0.0
     for cell in np.ndindex(*domain.sizes):
         more = np.vstack([codes, cell])
-        other = noisy_distance(domain, lambda c, more=more: domain.count(more, c), probabilities, 30.0, math.inf, rng)[
-            0
-        ]  # type: ignore[misc]
+        other = noisy_distance(
+            domain, lambda c, more=more: domain.count_records(more, c), probabilities, 30.0, math.inf, rng
+        )[0]  # type: ignore[misc]
         moved = max(moved, abs(other - base))
     assert 0 < moved <= 1 / 60 + 1e-12
 

@@ -21,4 +21,4 @@ def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch, error:
         raise error
 
     monkeypatch.setattr(memory.ctypes, "CDLL", none)
-    assert not memory.share_arenas()
+    assert not memory.limit_malloc_arenas()

@@ -7,56 +7,59 @@ from dataclasses import replace
 import pytest
 from prepared_workspaces import enter_recipe
 
-from sfumato.tui.app.next_step import PlanStanding, Standing, next_step, plan_standing, standing_of
+from sfumato.tui.app.next_step import PlanStage, ProjectStage, next_step_text, stage_of_plan, stage_of_project
 from sfumato.tui.keys.acts import BY_NAME
 from sfumato.workspace.audit import AuditAct, append_act
-from sfumato.workspace.store.runs import RunLine, RunState, Tally, run_line
+from sfumato.workspace.store.runs import RunState, RunSummary, VerdictCounts, summarise_run
 from sfumato.workspace.store.workspace import Workspace
 
-WHOLE = PlanStanding(roles=True, makers=1, measures=2, thresholds=1)
+WHOLE = PlanStage(has_roles=True, makers=1, measures=2, thresholds=1)
 ROLES = '[variables]\na = { role = "sensitive" }\n'
 
 
 @pytest.mark.parametrize(
     ("toml", "standing"),
     [
-        ("", PlanStanding(False, 0, 0, 0)),
-        ("[variables]\na = { role = 'other' }", PlanStanding(False, 0, 0, 0)),
-        (ROLES, PlanStanding(True, 0, 0, 0)),
-        ("[variables]\na = { role = 'known' }", PlanStanding(True, 0, 0, 0)),
-        (f"{ROLES}[[synthesis]]\ntarget = 'a'\n[[measure]]\n[[study]]\n[[threshold]]\n", PlanStanding(True, 1, 2, 1)),
-        ("variables = 3\nsynthesis = 'x'\nrelease = []", PlanStanding(False, 0, 0, 0)),
-        ("[release]\nreleased = ['a']", PlanStanding(False, 1, 0, 0)),
+        ("", PlanStage(False, 0, 0, 0)),
+        ("[variables]\na = { role = 'other' }", PlanStage(False, 0, 0, 0)),
+        (ROLES, PlanStage(True, 0, 0, 0)),
+        ("[variables]\na = { role = 'known' }", PlanStage(True, 0, 0, 0)),
+        (f"{ROLES}[[synthesis]]\ntarget = 'a'\n[[measure]]\n[[study]]\n[[threshold]]\n", PlanStage(True, 1, 2, 1)),
+        ("variables = 3\nsynthesis = 'x'\nrelease = []", PlanStage(False, 0, 0, 0)),
+        ("[release]\nreleased = ['a']", PlanStage(False, 1, 0, 0)),
         ("[[synthesis]\n", None),
     ],
 )
 def test_how_far_a_plan_has_come(toml, standing):
-    assert plan_standing(toml) == standing
+    assert stage_of_plan(toml) == standing
 
 
 @pytest.mark.parametrize(
     ("standing", "words"),
     [
-        (Standing(None, has_data=False), "{new} in Runs"),
-        (Standing(None), "fix the text"),
-        (Standing(replace(WHOLE, roles=False)), "{data} Data: give each variable a role"),
-        (Standing(replace(WHOLE, makers=0)), "{draft} in Data ({data}) drafts the plan"),
-        (Standing(replace(WHOLE, measures=0)), "without one there is no verdict"),
-        (Standing(replace(WHOLE, thresholds=0)), "{run} in Plan ({plan}) runs it; without limits there is no verdict"),
-        (Standing(WHOLE), "{run} in Plan ({plan}) runs it"),
+        (ProjectStage(None, has_data=False), "{new} in Runs"),
+        (ProjectStage(None), "fix the text"),
+        (ProjectStage(replace(WHOLE, has_roles=False)), "{data} Data: give each variable a role"),
+        (ProjectStage(replace(WHOLE, makers=0)), "{draft} in Data ({data}) drafts the plan"),
+        (ProjectStage(replace(WHOLE, measures=0)), "without one there is no verdict"),
+        (
+            ProjectStage(replace(WHOLE, thresholds=0)),
+            "{run} in Plan ({plan}) runs it; without limits there is no verdict",
+        ),
+        (ProjectStage(WHOLE), "{run} in Plan ({plan}) runs it"),
     ],
 )
 def test_without_a_run_each_step_of_the_plan_is_named(standing, words):
-    assert words in next_step(standing, None, "runs")
+    assert words in next_step_text(standing, None, "runs")
     for tab in ("runs", "data", "plan"):
-        named = re.findall(r"\{([a-z_.]+)\}", next_step(standing, None, tab))
+        named = re.findall(r"\{([a-z_.]+)\}", next_step_text(standing, None, tab))
         assert named == [] or set(named) <= set(BY_NAME)
 
 
 @pytest.fixture
-def line(built_workspace) -> RunLine:
+def line(built_workspace) -> RunSummary:
     with Workspace.open(built_workspace, read_only=True) as workspace:
-        return run_line(workspace, 1)
+        return summarise_run(workspace, 1)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +79,7 @@ def built_workspace(tmp_path_factory):
 
 
 def judged(line, **counts):
-    return replace(line, run=replace(line.run, state=RunState.DONE), tally=Tally(**counts), attended=True)
+    return replace(line, run=replace(line.run, state=RunState.DONE), tally=VerdictCounts(**counts), is_attended=True)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +97,7 @@ def judged(line, **counts):
     ],
 )
 def test_after_a_run_the_verdicts_say_what_is_next(line, counts, tab, words):
-    said = next_step(Standing(WHOLE), judged(line, **counts), tab)
+    said = next_step_text(ProjectStage(WHOLE), judged(line, **counts), tab)
     assert words in said
     assert "{release_run}" not in said
 
@@ -111,15 +114,17 @@ def test_after_a_run_the_verdicts_say_what_is_next(line, counts, tab, words):
     ],
 )
 def test_only_the_gate_s_yes_leads_to_a_release_however_many_thresholds_are_met(line, answer, tab, words):
-    said = next_step(Standing(WHOLE, answers={1: answer}), judged(line, met=2), tab)
+    said = next_step_text(ProjectStage(WHOLE, answers={1: answer}), judged(line, met=2), tab)
     assert words in said
     assert ("{release_run}" in said) is (answer == "yes")
-    assert "{release_run}" not in next_step(Standing(WHOLE, answers={7: "yes"}), judged(line, met=2), tab)
+    assert "{release_run}" not in next_step_text(ProjectStage(WHOLE, answers={7: "yes"}), judged(line, met=2), tab)
 
 
 def test_what_blocks_comes_before_thresholds_and_limits(line):
     for counts in ({}, {"met": 1, "not_met": 1}, {"not_computed": 1}):
-        assert "what blocks" in next_step(Standing(WHOLE, answers={1: "no"}), judged(line, **counts), "verdicts")
+        assert "what blocks" in next_step_text(
+            ProjectStage(WHOLE, answers={1: "no"}), judged(line, **counts), "verdicts"
+        )
 
 
 def test_no_thresholds_alone_lead_to_a_release(line):
@@ -135,7 +140,7 @@ def test_no_thresholds_alone_lead_to_a_release(line):
         {"met": 5, "not_met": 1},
     ):
         for tab in ("runs", "results", "verdicts", "records", "map"):
-            assert "{release_run}" not in next_step(Standing(WHOLE), judged(line, **counts), tab)
+            assert "{release_run}" not in next_step_text(ProjectStage(WHOLE), judged(line, **counts), tab)
 
 
 @pytest.mark.parametrize(
@@ -149,26 +154,26 @@ def test_no_thresholds_alone_lead_to_a_release(line):
     ],
 )
 def test_a_run_that_is_not_done_says_what_can_be_done(line, state, attended, words):
-    here = replace(line, run=replace(line.run, state=state, error="x\x1b[2J"), attended=attended)
-    said = next_step(Standing(WHOLE), here, "runs")
+    here = replace(line, run=replace(line.run, state=state, error="x\x1b[2J"), is_attended=attended)
+    said = next_step_text(ProjectStage(WHOLE), here, "runs")
     assert words in said.replace(" ({runs})", "")
     assert "\x1b" not in said
 
 
 def test_a_released_run_says_so(built_workspace, line):
     with Workspace.open(built_workspace) as workspace:
-        assert standing_of(workspace, line.run.project_id).released == frozenset()
-        with workspace.writing() as connection:
+        assert stage_of_project(workspace, line.run.project_id).released == frozenset()
+        with workspace.write_transaction() as connection:
             append_act(connection, AuditAct.RUN_RELEASED, "run 1")
-        standing = standing_of(workspace, line.run.project_id)
+        standing = stage_of_project(workspace, line.run.project_id)
     assert standing.released == {1}
-    assert "run 1 was released" in next_step(standing, judged(line, met=1), "verdicts")
+    assert "run 1 was released" in next_step_text(standing, judged(line, met=1), "verdicts")
 
 
 @pytest.mark.parametrize("tab", ["runs", "data", "plan"])
 def test_every_key_that_a_step_names_is_known_by_its_binding(tab):
     lacks = [{}, {"roles": False}, {"makers": 0}, {"measures": 0}, {"thresholds": 0}]
-    for said in (next_step(Standing(replace(WHOLE, **lack)), None, tab) for lack in lacks):
+    for said in (next_step_text(ProjectStage(replace(WHOLE, **lack)), None, tab) for lack in lacks):
         for name in re.findall(r"\{([\w.]+)\}", said):
             assert name in BY_NAME, said
 
@@ -176,11 +181,11 @@ def test_every_key_that_a_step_names_is_known_by_its_binding(tab):
 @pytest.mark.parametrize("tab", ["data", "plan"])
 def test_a_plan_that_a_run_has_done_is_not_said_to_be_run_next(line, tab):
     done = judged(line, met=2, not_met=1)
-    own = Standing(WHOLE, toml=line.run.recipe_toml, datasets=frozenset({line.run.dataset_id}))
-    of_plan = own.beside([done])
-    assert of_plan.done_by == done
-    assert next_step(of_plan, done, tab) == "this plan is run 1; " + next_step(of_plan, done, "runs")
-    assert "{run}" not in next_step(of_plan, done, tab)
+    own = ProjectStage(WHOLE, toml=line.run.recipe_toml, datasets=frozenset({line.run.dataset_id}))
+    of_plan = own.with_plan_run([done])
+    assert of_plan.plan_run == done
+    assert next_step_text(of_plan, done, tab) == "this plan is run 1; " + next_step_text(of_plan, done, "runs")
+    assert "{run}" not in next_step_text(of_plan, done, tab)
     # another plan, other records, or a run that came to nothing, is no run of this plan
     nothing = [replace(done, run=replace(done.run, state=state)) for state in (RunState.FAILED, RunState.CANCELLED)]
     others = [
@@ -188,36 +193,40 @@ def test_a_plan_that_a_run_has_done_is_not_said_to_be_run_next(line, tab):
         replace(own, datasets=frozenset({99})),
         replace(own, toml="[["),
     ]
-    for standing in (*(one.beside([done]) for one in others), own.beside(nothing)):
-        assert standing.done_by is None
-        assert "{run} in Plan" in next_step(standing, done, tab)
+    for standing in (*(one.with_plan_run([done]) for one in others), own.with_plan_run(nothing)):
+        assert standing.plan_run is None
+        assert "{run} in Plan" in next_step_text(standing, done, tab)
 
 
 def test_a_plan_is_known_by_its_fingerprint_however_it_is_written(line):
     done = judged(line, met=1)
-    other = Standing(WHOLE, toml="# the same in other words", datasets=frozenset({line.run.dataset_id}))
-    assert other.beside([done]).done_by is None
-    assert other.beside([done], done.run.recipe_sha256).done_by == done
+    other = ProjectStage(WHOLE, toml="# the same in other words", datasets=frozenset({line.run.dataset_id}))
+    assert other.with_plan_run([done]).plan_run is None
+    assert other.with_plan_run([done], done.run.recipe_sha256).plan_run == done
     same = replace(other, toml=done.run.recipe_toml)
-    assert same.beside([done], "0" * 64).done_by is None, "the fingerprint is of what stands there now"
+    assert same.with_plan_run([done], "0" * 64).plan_run is None, "the fingerprint is of what stands there now"
 
 
 def test_keys_that_release_are_not_named_for_another_run_than_the_tabs_show(line):
     done = judged(line, met=2)
     other = replace(done, run=replace(done.run, id=7))
-    standing = Standing(WHOLE, toml=line.run.recipe_toml, datasets=frozenset({line.run.dataset_id})).beside([done])
+    standing = ProjectStage(WHOLE, toml=line.run.recipe_toml, datasets=frozenset({line.run.dataset_id})).with_plan_run(
+        [done]
+    )
     for shown in (None, other):
-        said = next_step(standing, shown, "plan")
+        said = next_step_text(standing, shown, "plan")
         assert said == "this plan is run 1, done: {runs} Runs shows it"
-    assert "{findings} Findings says whether run 1 may leave" in next_step(standing, done, "plan")
-    assert "{release_run}" in next_step(replace(standing, answers={1: "yes"}), done, "plan")
+    assert "{findings} Findings says whether run 1 may leave" in next_step_text(standing, done, "plan")
+    assert "{release_run}" in next_step_text(replace(standing, answers={1: "yes"}), done, "plan")
 
 
 def test_a_run_of_the_plan_that_goes_on_is_said_to_go_on(line):
-    running = replace(line, run=replace(line.run, state=RunState.RUNNING), attended=True)
-    standing = Standing(WHOLE, toml=line.run.recipe_toml, datasets=frozenset({line.run.dataset_id})).beside([running])
-    assert "run 1 keeps running if you quit" in next_step(standing, running, "plan")
-    assert "{run}" not in next_step(standing, running, "plan")
+    running = replace(line, run=replace(line.run, state=RunState.RUNNING), is_attended=True)
+    standing = ProjectStage(WHOLE, toml=line.run.recipe_toml, datasets=frozenset({line.run.dataset_id})).with_plan_run(
+        [running]
+    )
+    assert "run 1 keeps running if you quit" in next_step_text(standing, running, "plan")
+    assert "{run}" not in next_step_text(standing, running, "plan")
 
 
 def test_records_that_a_run_drew_from_the_file_are_the_plan_s_own_and_those_of_another_file_are_not(
@@ -231,9 +240,9 @@ def test_records_that_a_run_drew_from_the_file_are_the_plan_s_own_and_those_of_a
             workspace.connection.execute(
                 f"INSERT INTO dataset ({columns}) SELECT {columns.replace('source_sha256', source)} FROM dataset WHERE id = 1"
             )
-        assert standing_of(workspace, 1).datasets == {1, 2}
-        line = run_line(workspace, 1)
+        assert stage_of_project(workspace, 1).datasets == {1, 2}
+        line = summarise_run(workspace, 1)
     drawn, others = (judged(replace(line, run=replace(line.run, dataset_id=number)), met=1) for number in (2, 3))
-    standing = Standing(WHOLE, toml=line.run.recipe_toml, datasets=frozenset({1, 2}))
-    assert standing.beside([drawn]).done_by == drawn
-    assert standing.beside([others]).done_by is None
+    standing = ProjectStage(WHOLE, toml=line.run.recipe_toml, datasets=frozenset({1, 2}))
+    assert standing.with_plan_run([drawn]).plan_run == drawn
+    assert standing.with_plan_run([others]).plan_run is None

@@ -14,12 +14,12 @@ import pytest
 from terminals import APP, app_environment
 
 from sfumato.engine.methods.run import PUBLIC
-from sfumato.workspace.jobs.queue import TaskResult, claim, finish
-from sfumato.workspace.jobs.worker_main import ENDING
+from sfumato.workspace.jobs.queue import TaskResult, claim_task, finish_task
+from sfumato.workspace.jobs.worker_main import ENDING_SIGNALS
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.prepare import prepare_run
-from sfumato.workspace.store.disk import DISK_ERRORS, NO_SPACE, disk_error
-from sfumato.workspace.store.runs import projects
+from sfumato.workspace.store.disk import DISK_ERRORS, NO_SPACE, disk_error_message
+from sfumato.workspace.store.runs import list_project_summaries
 from sfumato.workspace.store.workspace import Workspace
 
 Command = Callable[..., int]
@@ -41,7 +41,7 @@ def entered(study: Path, place: Path) -> Iterator[Workspace]:
 
 @pytest.fixture
 def signals() -> Iterator[None]:
-    before = {number: signal.getsignal(number) for number in (*ENDING, signal.SIGHUP)}
+    before = {number: signal.getsignal(number) for number in (*ENDING_SIGNALS, signal.SIGHUP)}
     environment = dict(os.environ)
     yield
     for number, handler in before.items():
@@ -70,9 +70,9 @@ def test_a_worker_in_the_foreground_carries_out_what_is_there(
 def test_a_run_under_way_says_how_far_it_is_and_how_long_it_will_take(
     entered: Workspace, place: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    held = claim(entered, "me")
+    held = claim_task(entered, "me")
     assert held is not None
-    finish(entered, held, TaskResult(seconds=4.0))
+    finish_task(entered, held, TaskResult(seconds=4.0))
     assert sfumato("runs", "--workspace", str(place)) == 0
     assert sfumato("runs", "last", "--workspace", str(place)) == 0
     said = capsys.readouterr().out
@@ -88,7 +88,7 @@ def test_a_run_that_nobody_works_on_says_how_to_go_on(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("sfumato.workspace.store.runs.WORKER_STARTS_SECONDS", -60.0)
+    monkeypatch.setattr("sfumato.workspace.store.runs.WORKER_START_SECONDS", -60.0)
     assert sfumato("runs", "--workspace", str(place)) == 0
     assert "nobody works on it; sfumato resume 1" in capsys.readouterr().out
 
@@ -103,10 +103,10 @@ def test_a_disk_that_stops_a_worker_has_a_status_and_a_message(
     def full(*_: object, **__: object) -> None:
         raise SystemExit(next(status for status, text in DISK_ERRORS.items() if text == NO_SPACE))
 
-    monkeypatch.setattr("sfumato.workspace.jobs.worker_main.serve", full)
+    monkeypatch.setattr("sfumato.workspace.jobs.worker_main.run_worker_process", full)
     assert sfumato("worker", "--workspace", str(place)) == 2
     assert "disk is full" in capsys.readouterr().err
-    assert disk_error(sqlite3.OperationalError("no code")) == ""
+    assert disk_error_message(sqlite3.OperationalError("no code")) == ""
 
 
 def test_the_audit_log_is_listed_and_verified(
@@ -209,12 +209,12 @@ def test_a_run_and_a_project_are_deleted_after_a_question(
     answers = iter([False, True])
     monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: "y" if next(answers) else "n")
     assert sfumato("delete", "1", *at) == 3
-    assert len(projects(entered)) == 1
-    assert projects(entered)[0].runs == 1
+    assert len(list_project_summaries(entered)) == 1
+    assert list_project_summaries(entered)[0].runs == 1
     assert sfumato("delete", "1", *at) == 0
-    assert projects(entered)[0].runs == 0
+    assert list_project_summaries(entered)[0].runs == 0
     assert sfumato("delete", "--project", "Visits", "--yes", *at) == 0
-    assert projects(entered) == []
+    assert list_project_summaries(entered) == []
     capsys.readouterr()
 
 
@@ -234,7 +234,7 @@ def test_what_cannot_be_deleted_is_said(
 ) -> None:  # fmt: skip
     assert sfumato("delete", *arguments, "--workspace", str(place)) == 2
     assert said in capsys.readouterr().err
-    assert projects(entered)[0].runs == 1
+    assert list_project_summaries(entered)[0].runs == 1
 
 
 @pytest.mark.slow

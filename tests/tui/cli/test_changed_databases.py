@@ -18,10 +18,10 @@ from keyed_workspace import KEY
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.queue import request_stop
+from sfumato.workspace.ingest.files import SourceFile
+from sfumato.workspace.jobs.queue import stop_run
 from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.store.places import state_directory
 from sfumato.workspace.store.runs import RunState
 from sfumato.workspace.store.workspace import Workspace
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 
 Command = Callable[..., int]
 Change = str | Callable[[Path], None]
-SOURCE = Source("simulated.csv", b"simulated")
+SOURCE = SourceFile("simulated.csv", b"simulated")
 
 STATEMENTS = (
     # verdicts
@@ -138,9 +138,9 @@ def original(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Micr
     with Workspace.create(directory, KEY) as workspace:
         enter_run(workspace, recipe, SOURCE, data)
         enter_run(workspace, strict, SOURCE, data)
-        work(directory, idle=0)
-        request_stop(workspace, enter_run(workspace, recipe, SOURCE, data), RunState.INTERRUPTED)
-        with workspace.writing():
+        run_worker(directory, idle=0)
+        stop_run(workspace, enter_run(workspace, recipe, SOURCE, data), RunState.INTERRUPTED)
+        with workspace.write_transaction():
             workspace.add_dataset(1, "other.csv", "0" * 64, data)
         workspace.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return directory

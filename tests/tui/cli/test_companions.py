@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from sfumato.engine.errors import EngineError
-from sfumato.tui.cli.run import carry_out
-from sfumato.workspace.store.runs import companions_of, find_run, list_runs
+from sfumato.tui.cli.run import run_to_end
+from sfumato.workspace.store.runs import companion_ids, find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
 
 Command = Callable[..., int]
@@ -81,7 +81,7 @@ def test_both_are_carried_out_on_the_same_data_and_the_main_one_decides(
     assert "x not met" in out
     assert "The thresholds of run 1 decide the exit status" in out
     workspace = Workspace.open(Path("w"))
-    assert companions_of(workspace, 1) == [2]
+    assert companion_ids(workspace, 1) == [2]
     assert [one.project_id for one in list_runs(workspace)] == [1, 1]
     assert find_run(workspace, "last").id == 1
     workspace.close()
@@ -191,14 +191,14 @@ def test_a_companion_that_failed_is_told_after_what_the_main_run_found(
 ) -> None:
     assert sfumato("run", str(pair), "--workspace", "w", "--quiet") == 0
     workspace = Workspace.open(Path("w"))
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         connection.execute("UPDATE run SET state = 'failed', error = 'not converged' WHERE id = 2")
     reseal(workspace)
     with pytest.raises(EngineError, match="run 2, beside run 1, failed: not converged"):
-        carry_out(workspace, [1, 2], 1, None, quiet=False)
+        run_to_end(workspace, [1, 2], 1, None, quiet=False)
     assert "Visits: run 1" in capsys.readouterr().out
     with pytest.raises(EngineError, match="run 2 failed: not converged"):
-        carry_out(workspace, [2, 1], 1, None, quiet=False)
+        run_to_end(workspace, [2, 1], 1, None, quiet=False)
     assert capsys.readouterr().out == ""
     workspace.close()
 
@@ -210,9 +210,9 @@ def test_runs_that_were_stopped_can_be_resumed(
 ) -> None:
     assert sfumato("run", str(pair), "--workspace", "w", "--quiet") == 0
     workspace = Workspace.open(Path("w"))
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         connection.execute("UPDATE run SET state = 'interrupted'")
-    assert carry_out(workspace, [1, 2], 1, None, quiet=True) == 3
+    assert run_to_end(workspace, [1, 2], 1, None, quiet=True) == 3
     workspace.close()
     err = capsys.readouterr().err
     assert "sfumato resume 1" in err

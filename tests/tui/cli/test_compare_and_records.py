@@ -14,9 +14,9 @@ import pytest
 from sfumato.engine.execution.comparison import compare_rows
 from sfumato.engine.methods.rows import Row, average_series
 from sfumato.engine.methods.run import PUBLIC
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.recipes import find_recipe
-from sfumato.workspace.reporting.comparison import brief_outcome, outcome, tally
+from sfumato.workspace.reporting.comparison import brief_difference_outcome, difference_outcome, outcome_counts_text
 from sfumato.workspace.service.prepare import prepare_run
 from sfumato.workspace.store.workspace import Workspace
 
@@ -29,7 +29,7 @@ def carry_out(recipe: Path) -> None:
     workspace = Workspace.create(Path("w"))
     prepare_run(find_recipe(str(recipe)), key=PUBLIC).enter(workspace)
     workspace.close()
-    work(Path("w").resolve(), idle=0)
+    run_worker(Path("w").resolve(), idle=0)
 
 
 @pytest.fixture
@@ -58,14 +58,16 @@ def test_every_outcome_has_a_sign_and_words() -> None:
     first = rows([[1.0, 1.1], [1.0, 3.0], [1.0, 1.0], [2.0], [2.0, 2.1]])
     second = rows([[2.0, 2.1], [1.5, 3.5], [1.0, 1.0], [1.0], [1.0, 1.1]])
     found = compare_rows(first, second, lambda row: "low")
-    assert [outcome(row, (3, 5)) for row in found] == [
+    assert [difference_outcome(row, (3, 5)) for row in found] == [
         "< run 3 better", "~ not distinguishable", "= equal", "> run 5 better, no interval", "> run 5 better",
     ]  # fmt: skip
-    assert [brief_outcome(row, (3, 5)) for row in found] == ["< run 3", "~", "=", "> run 5", "> run 5"]
+    assert [brief_difference_outcome(row, (3, 5)) for row in found] == ["< run 3", "~", "=", "> run 5", "> run 5"]
     undirected = compare_rows(first, second, lambda row: "none")[0]
-    assert outcome(undirected, (3, 5)) == "* they differ"
-    assert brief_outcome(undirected, (3, 5)) == "*"
-    assert tally([*found, found[0]], (3, 5)).startswith("6 numbers: 2 < run 3 better, 1 ~ not distinguishable")
+    assert difference_outcome(undirected, (3, 5)) == "* they differ"
+    assert brief_difference_outcome(undirected, (3, 5)) == "*"
+    assert outcome_counts_text([*found, found[0]], (3, 5)).startswith(
+        "6 numbers: 2 < run 3 better, 1 ~ not distinguishable"
+    )
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from sfumato.engine.methods.protocols import method_keys
 from sfumato.engine.methods.registry import registry
 from sfumato.workspace.recipes import recipe_names, shipped_recipes
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.run_words import recipe_of, run_words
+from sfumato.workspace.views.run_words import recipe_text_of_run, run_completions
 
 SFUMATO = Path(sys.executable).with_name("sfumato")
 
@@ -95,7 +95,7 @@ def test_runs_are_offered_and_no_word_that_means_more_to_a_shell(hostile: Path, 
     assert completed(line, tmp_path) == ["last", "7", "6", "5", "4", "3", "2", "1", "plain"]
     assert completed(f"sfumato figures --workspace {hostile} plain --bin-width ", tmp_path) == ["age1="]
     assert (hostile / "workspace.db").read_bytes() == before
-    assert "$(reboot)" in dict(run_words(hostile)), "the control: it was there to be offered"
+    assert "$(reboot)" in dict(run_completions(hostile)), "the control: it was there to be offered"
 
 
 def test_a_workspace_that_cannot_be_read_offers_nothing_and_holds_nobody_up(hostile: Path, tmp_path: Path) -> None:
@@ -106,11 +106,11 @@ def test_a_workspace_that_cannot_be_read_offers_nothing_and_holds_nobody_up(host
             """CREATE VIEW run AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
                SELECT i AS id, max(i) AS title, 'x' AS recipe FROM n"""
         )
-    assert run_words(hostile) == []
-    assert recipe_of(hostile, "1") == ""
+    assert run_completions(hostile) == []
+    assert recipe_text_of_run(hostile, "1") == ""
     (hostile / "workspace.db").write_bytes(b"no database")
     assert completed(f"sfumato results --workspace {hostile} ", tmp_path) == ["last"]
-    assert run_words(tmp_path / "absent") == []
+    assert run_completions(tmp_path / "absent") == []
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

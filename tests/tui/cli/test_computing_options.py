@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.engine.methods import measured_rates
-from sfumato.workspace.jobs.settings import DASK, MEMORY
+from sfumato.workspace.jobs.settings import DASK_VARIABLE, MEMORY_VARIABLE
 from sfumato.workspace.store.runs import list_runs
 from sfumato.workspace.store.workspace import Workspace
 
@@ -31,8 +31,8 @@ predictors = ["region"]
 @pytest.fixture
 def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A recipe and its data; a fit is expected to need 7 GB."""
-    monkeypatch.setenv(MEMORY, "")
-    monkeypatch.setenv(DASK, "")
+    monkeypatch.setenv(MEMORY_VARIABLE, "")
+    monkeypatch.setenv(DASK_VARIABLE, "")
     monkeypatch.setitem(measured_rates.RATES, "synthesis.linear_regression", (1.0, 7e9, 0.0, 0.0))
     (tmp_path / "data.csv").write_text("region,income\n" + "".join(f"{'ab'[n % 2]},{n % 9}\n" for n in range(60)))
     (tmp_path / "recipe.toml").write_text(RECIPE)
@@ -50,7 +50,7 @@ def test_a_run_that_has_no_room_exits_with_2_and_stores_nothing(
     with Workspace.open(tmp_path / "w") as workspace:
         assert list_runs(workspace) == []
         assert not list((tmp_path / "w").rglob("*.parquet"))
-    assert os.environ[MEMORY] == ""
+    assert os.environ[MEMORY_VARIABLE] == ""
 
 
 @pytest.mark.slow
@@ -97,6 +97,6 @@ def test_a_cluster_that_does_not_answer_is_said_before_anything_is_stored(
     monkeypatch.setattr(computing, "call_in_process", silent)
     assert sfumato("run", str(recipe), "--workspace", str(tmp_path / "w"), "--dask", "tls://host:8786") == 2
     assert "no Dask scheduler answers" in capsys.readouterr().err
-    assert os.environ[DASK] == ""
+    assert os.environ[DASK_VARIABLE] == ""
     with Workspace.open(tmp_path / "w") as workspace:
         assert list_runs(workspace) == []

@@ -30,8 +30,8 @@ from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli.main import main
 from sfumato.tui.cli.main import sfumato as root
-from sfumato.workspace.jobs.queue import request_stop
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.queue import stop_run
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.release.approval import request_release
 from sfumato.workspace.service.importing import import_file
 from sfumato.workspace.service.release import write_run_release
@@ -88,10 +88,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Workspace.create(directory / "workspace", PUBLIC) as workspace:
         for _ in range(2):
             enter_recipe(workspace, recipe, frame(), "調査.csv")
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     with Workspace.open(workspace.directory) as workspace:
         third = enter_recipe(workspace, recipe, frame(), "調査.csv")
-        request_stop(workspace, third, RunState.CANCELLED)
+        stop_run(workspace, third, RunState.CANCELLED)
     import_file(workspace.directory, str(directory / "調査.csv"), "")
     with Workspace.open(workspace.directory) as workspace:
         write_run_release(workspace, 2, directory / "released", reason=f"for a study{EVIL}")
@@ -293,7 +293,7 @@ def _in_this_process() -> None:
             return 0
 
     def start(directory: Path, jobs: int, idle: float) -> Done:
-        work(directory.resolve(), idle=0)
+        run_worker(directory.resolve(), idle=0)
         return Done()
 
     def call(function: Callable[..., object], *values: object, what: str, seconds: float) -> object:

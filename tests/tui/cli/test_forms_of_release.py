@@ -11,7 +11,7 @@ import pandas as pd
 import pyreadstat
 import pytest
 
-from sfumato.workspace.ingest.file_formats import format_called
+from sfumato.workspace.ingest.file_formats import format_by_name
 from sfumato.workspace.ingest.files import find_source, read_table
 from sfumato.workspace.release.forms import writable_forms
 
@@ -79,7 +79,7 @@ def test_a_release_in_every_form_is_scored_by_its_own_recipe(
     given: list[str] = []
     for form in writable_forms():
         assert sfumato("release", "1", "--workspace", "ws", "-o", form, "--reason", "a test", "--format", form) == 0
-        files = sorted((home / form / "public").glob(f"dataset-SYNTHETIC-*.{format_called(form).suffix}"))
+        files = sorted((home / form / "public").glob(f"dataset-SYNTHETIC-*.{format_by_name(form).suffix}"))
         assert len(files) == 2
         given += ["--released", str(files[0])]
     options = ("--workspace", "scores", "--quiet", "--jobs", "1", "--json", "scores.json")

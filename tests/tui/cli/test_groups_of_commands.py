@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.tui.cli.failures import GROUPS, first_sentence
+from sfumato.tui.cli.failures import COMMAND_GROUPS, first_paragraph
 from sfumato.tui.cli.main import sfumato as program
 from sfumato.tui.session.run_progress import task_words
 
@@ -32,7 +32,7 @@ def commands(group: click.Group = program, before: str = "") -> list[tuple[str, 
 
 
 def test_every_command_stands_in_one_group() -> None:
-    assert sorted(name for names in GROUPS.values() for name in names) == sorted(program.commands)
+    assert sorted(name for names in COMMAND_GROUPS.values() for name in names) == sorted(program.commands)
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["audit", "--help"], ["key", "--help"]])
@@ -43,7 +43,7 @@ def test_no_line_of_help_is_cut_or_wrapped_at_80_columns(arguments: list[str]) -
     assert isinstance(group, click.Group)
     lines = [line.strip() for line in out.splitlines()]
     for name, command in group.commands.items():
-        assert any(line.startswith(name) and line.endswith(first_sentence(command)) for line in lines), name
+        assert any(line.startswith(name) and line.endswith(first_paragraph(command)) for line in lines), name
 
 
 def test_every_command_that_shows_something_writes_json_in_one_way() -> None:

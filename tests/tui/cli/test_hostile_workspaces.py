@@ -23,9 +23,9 @@ from terminals import APP, app_environment, kill_workers
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli.main import main
-from sfumato.workspace.jobs.queue import request_stop
-from sfumato.workspace.jobs.run_task import forget_peak, peak_bytes
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.queue import stop_run
+from sfumato.workspace.jobs.run_task import peak_memory_bytes, reset_peak_bytes
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.store.places import state_directory
 from sfumato.workspace.store.runs import RunState
 from sfumato.workspace.store.workspace import Workspace
@@ -44,8 +44,8 @@ def good(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdat
     recipe, data = small
     with Workspace.create(directory, KEY) as workspace:
         enter_recipe(workspace, recipe, data)
-        work(directory, idle=0)
-        request_stop(workspace, enter_recipe(workspace, recipe, data), RunState.INTERRUPTED)
+        run_worker(directory, idle=0)
+        stop_run(workspace, enter_recipe(workspace, recipe, data), RunState.INTERRUPTED)
         workspace.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return directory
 
@@ -115,8 +115,8 @@ def test_no_hostile_workspace_hangs_a_command_or_reaches_out(
     outside.write_bytes(b"years of work")
     os.utime(outside, (1, 1))
     before, found = contents(elsewhere), []
-    forget_peak()  # what tests before this one took in the same process says nothing, nor what they still hold
-    held = peak_bytes()
+    reset_peak_bytes()  # what tests before this one took in the same process says nothing, nor what they still hold
+    held = peak_memory_bytes()
     cases = list(hostile_workspaces())
     assert len(cases) >= 60
     for name, change in cases[::every]:
@@ -133,7 +133,7 @@ def test_no_hostile_workspace_hangs_a_command_or_reaches_out(
         )
     )
     assert not found, "\n".join(found)
-    assert peak_bytes() - held < MOST_BYTES, (peak_bytes(), held)
+    assert peak_memory_bytes() - held < MOST_BYTES, (peak_memory_bytes(), held)
 
 
 def tried(

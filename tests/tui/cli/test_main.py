@@ -16,10 +16,10 @@ import pytest
 
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.ingest.files import find_source, ingest
+from sfumato.workspace.ingest.files import find_source, read_file_microdata
 from sfumato.workspace.service.importing import import_file
 from sfumato.workspace.store.database import DATABASE
-from sfumato.workspace.store.tables import Tables
+from sfumato.workspace.store.tables import TableStore
 from sfumato.workspace.store.workspace import Workspace
 
 Command = Callable[..., int]
@@ -116,7 +116,7 @@ def test_runs_and_results_show_what_was_done(study: Path, sfumato: Command, caps
 def test_evaluate_scores_a_release_as_the_run_that_made_it_did(study: Path, sfumato: Command) -> None:
     assert sfumato("run", str(study), "--workspace", "w", "--json", "run.json", "--quiet") == 0
     workspace = Workspace.open(Path("w"))
-    dataset = workspace.dataset(1)
+    dataset = workspace.find_dataset(1)
     names = []
     for draw in (1, 2):
         sha256 = workspace.connection.execute(
@@ -187,7 +187,7 @@ def test_import_describes_a_file_and_drafts_a_recipe_that_is_valid(
     assert '60 records in project "visits"' in out
     assert Recipe.from_toml(Path("draft.toml").read_text()).schema["visits"].kind == "categorical"
     workspace = Workspace.open(Path("w"))
-    assert [dataset.records for dataset in workspace.datasets(1)] == [60]
+    assert [dataset.records for dataset in workspace.list_datasets(1)] == [60]
     workspace.close()
     assert sfumato("import", "visits.csv", "--workspace", "w", "--recipe", "draft.toml") == 2
 
@@ -216,7 +216,7 @@ def test_import_finds_how_a_file_is_written_and_the_recipe_reads_it_so(
     recipe = Recipe.from_toml(Path("odd.toml").read_text())
     assert recipe.data.format is not None
     source = find_source("odd.csv")
-    found = ingest(source, recipe.data, recipe.schema, 1, key=PUBLIC)
+    found = read_file_microdata(source, recipe.data, recipe.schema, 1, key=PUBLIC)
     assert len(found) == 59
     assert found.numbers("income").tolist() == [1000.5 + i for i in range(60) if i != 4]
     assert sfumato("import", "odd.csv", "--delimiter", "xx", "--workspace", "v") == 2
@@ -229,15 +229,15 @@ def test_others_can_write_while_an_import_writes_its_table(
 ) -> None:
     """In SQLite a second writer waits until the first one's transaction ends."""
     assert sfumato("init", "w") == 0
-    written, write = [], Tables.write
+    written, write = [], TableStore.write_table
 
-    def beside_a_writer(tables: Tables, table: pa.Table) -> str:
+    def beside_a_writer(tables: TableStore, table: pa.Table) -> str:
         with closing(sqlite3.connect(tables.directory.parent / DATABASE, timeout=0)) as other:
             other.execute("BEGIN IMMEDIATE")
         written.append(table.num_rows)
         return write(tables, table)
 
-    monkeypatch.setattr(Tables, "write", beside_a_writer)
+    monkeypatch.setattr(TableStore, "write_table", beside_a_writer)
     assert import_file(study.parent / "w", "visits.csv", "").records == 60
     assert written == [60]
 

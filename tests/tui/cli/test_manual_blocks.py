@@ -7,41 +7,48 @@ import re
 import pytest
 
 from sfumato.tui.cli import manual_blocks
-from sfumato.tui.cli.manual_blocks import BLOCK, SECTIONS_WITH_KEYS, commands, method_keys, recipe_keys, written
+from sfumato.tui.cli.manual_blocks import (
+    BLOCK,
+    SECTIONS_WITH_KEYS,
+    commands_by_words,
+    own_method_keys,
+    recipe_keys,
+    update_blocks,
+)
 from sfumato.tui.keys.acts import BY_NAME
-from sfumato.tui.manual.manual_text import page_lines, plain
-from sfumato.workspace.manual import TOPICS, page_text, sections
+from sfumato.tui.manual.manual_text import page_lines, strip_markdown
+from sfumato.workspace.manual import TOPICS, page_sections, page_text
 
 HOW = "python -m sfumato.tui.cli.manual_blocks --write brings the manual up to date"
 
 
 def named(topic: str) -> set[str]:
-    return {one.name for one in sections(topic)}
+    return {one.name for one in page_sections(topic)}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("topic", TOPICS)
 def test_the_blocks_of_a_page_are_up_to_date(topic: str) -> None:
     text = page_text(topic)
-    assert written(text) == text, HOW
+    assert update_blocks(text) == text, HOW
 
 
 def test_a_stale_block_is_found_and_written_again() -> None:
     text = page_text("recipe")
     stale = text.replace("Keys of `weights`: `run`", "Keys of `weights`: `walk`")
     assert stale != text
-    assert written(stale) == text
+    assert update_blocks(stale) == text
 
 
 def test_a_block_of_nothing_that_is_declared_is_refused() -> None:
     with pytest.raises(LookupError):
-        written("<!-- generated: recipe nonsense -->\n<!-- end of generated -->\n")
+        update_blocks("<!-- generated: recipe nonsense -->\n<!-- end of generated -->\n")
     with pytest.raises(LookupError):
-        written("<!-- generated: nonsense -->\n<!-- end of generated -->\n")
+        update_blocks("<!-- generated: nonsense -->\n<!-- end of generated -->\n")
 
 
 def test_every_method_has_a_section() -> None:
-    keys = method_keys()
+    keys = own_method_keys()
     assert len(keys) >= 49
     assert set(keys) - named("methods") == set(), "add <!-- generated: method KEY --> to methods.md"
     blocks = re.findall(r"<!-- generated: method (\S+) -->", page_text("methods"))
@@ -49,8 +56,8 @@ def test_every_method_has_a_section() -> None:
 
 
 def test_every_command_has_a_section() -> None:
-    assert len(commands()) >= 38
-    assert set(commands()) - named("commands") == set(), HOW
+    assert len(commands_by_words()) >= 38
+    assert set(commands_by_words()) - named("commands") == set(), HOW
 
 
 def test_every_key_of_the_app_has_a_line() -> None:
@@ -60,7 +67,7 @@ def test_every_key_of_the_app_has_a_line() -> None:
 
 @pytest.mark.parametrize("section", SECTIONS_WITH_KEYS)
 def test_every_key_of_a_recipe_is_explained_in_its_section(section: str) -> None:
-    found = next(one for one in sections("recipe") if one.name == section)
+    found = next(one for one in page_sections("recipe") if one.name == section)
     keys = recipe_keys(section)
     assert len(keys) >= 3
     assert set(keys) - found.terms == set()
@@ -68,7 +75,7 @@ def test_every_key_of_a_recipe_is_explained_in_its_section(section: str) -> None
 
 def test_no_line_of_a_paragraph_becomes_an_item_of_a_list() -> None:
     assert [line for topic in TOPICS for line in page_text(topic).splitlines() if re.match(r" +- ", line)] == []
-    words = manual_blocks._filled(f"{'x' * 110} (1 - control) - more", "  ").splitlines()
+    words = manual_blocks._wrap_paragraph(f"{'x' * 110} (1 - control) - more", "  ").splitlines()
     assert len(words) == 2
     assert not words[1].lstrip().startswith("- ")
 
@@ -81,7 +88,9 @@ def test_every_block_has_a_kind_that_is_known() -> None:
 def test_the_command_names_stale_pages_and_writes_none(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(manual_blocks, "written", lambda text: f"{text}more\n" if text.startswith("# Speed") else text)
+    monkeypatch.setattr(
+        manual_blocks, "update_blocks", lambda text: f"{text}more\n" if text.startswith("# Speed") else text
+    )
     before = page_text("speed")
     assert manual_blocks.main([]) == 1
     assert capsys.readouterr().out == "speed.md: stale; run it with --write\n"
@@ -100,7 +109,7 @@ def test_a_page_is_laid_out_in_lines_that_fit() -> None:
 
 def test_marks_become_words_and_code_stays_as_it_is() -> None:
     assert (
-        plain("**Bold** `code` [page](recipe.md), [other](../../README.md)")
+        strip_markdown("**Bold** `code` [page](recipe.md), [other](../../README.md)")
         == "Bold code page (sfumato help recipe), other"
     )
     lines = page_lines(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sfumato.tui.cli.manual import contents_text, hits_text
+from sfumato.tui.cli.manual import manual_contents_text, search_hits_text
 from sfumato.workspace.manual import TOPICS
 
 MOST_SECONDS = 0.3
@@ -68,7 +68,7 @@ def test_what_is_not_there_is_one_message(
 def test_the_first_answer_can_be_opened_by_the_words_that_are_named(
     sfumato: Sfumato, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    named = hits_text("survey weights", 80).rpartition("sfumato help ")[2]
+    named = search_hits_text("survey weights", 80).rpartition("sfumato help ")[2]
     assert sfumato("help", *named.split()) == 0
     assert capsys.readouterr().out.startswith("Survey weights\n---")
 
@@ -84,7 +84,7 @@ def test_a_method_of_another_package_is_shown_by_its_declaration(
 
 
 def test_lines_fit_a_narrow_terminal() -> None:
-    assert max(map(len, contents_text(60).splitlines()[:-2])) <= 60
+    assert max(map(len, manual_contents_text(60).splitlines()[:-2])) <= 60
 
 
 @pytest.mark.slow
@@ -115,7 +115,7 @@ def test_a_long_page_goes_to_the_pager_of_a_terminal_and_a_short_one_does_not(mo
     monkeypatch.setattr(speech.sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(speech.sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("LINES", "24")
-    speech.page("one line")
+    speech.print_paged("one line")
     assert paged == []
-    speech.page("line\n" * 60)
+    speech.print_paged("line\n" * 60)
     assert len(paged) == 1

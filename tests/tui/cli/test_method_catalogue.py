@@ -7,7 +7,7 @@ import importlib.util
 import pytest
 
 from sfumato.engine.matching.radius import Radius
-from sfumato.tui.cli.catalogue import method_list, method_page
+from sfumato.tui.cli.catalogue import method_list_text, method_page
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -17,7 +17,7 @@ def test_a_method_says_which_extra_it_needs_and_whether_it_is_there(
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if there else None)
     state = "is installed" if there else "is not installed here: pip install 'sfumato[gan]'"
     assert f"needs the extra [gan], which {state}" in method_page("ctgan")
-    assert "Conditional tabular GAN (extra [gan])" in method_list()
+    assert "Conditional tabular GAN (extra [gan])" in method_list_text()
     assert "extra" not in method_page("cart")
 
 

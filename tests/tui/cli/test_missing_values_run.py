@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.workspace.store.artefacts import released_dataset
+from sfumato.workspace.store.artefacts import read_released_dataset
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 
@@ -138,7 +138,7 @@ def test_missing_values_go_from_the_file_into_every_measure_and_the_release(
         assert share["confidential", name] == pytest.approx(own)
         assert share["synthetic", name] == pytest.approx(own, abs=0.06)
     with contextlib.closing(Workspace.open(Path("w"))) as workspace:
-        released = [released_dataset(workspace, 1, find_run(workspace, 1).recipe, draw) for draw in range(1, 5)]
+        released = [read_released_dataset(workspace, 1, find_run(workspace, 1).recipe, draw) for draw in range(1, 5)]
     for region, expected in (("north", 0.1), ("south", 0.5)):
         rates = [
             data.missing_mask("age")[(data.column("region") == region).to_numpy()].mean() for data in released if data

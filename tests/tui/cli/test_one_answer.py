@@ -11,14 +11,14 @@ from pathlib import Path
 import keyed_workspace
 import pytest
 
-from sfumato.tui.plain.mode import converse
-from sfumato.tui.plain.session import Session
-from sfumato.tui.plain.talk import Ended, Talk
+from sfumato.tui.plain.mode import hold_conversation
+from sfumato.tui.plain.session import PlainSession
+from sfumato.tui.plain.talk import Conversation, ConversationEnded
 from sfumato.workspace.errors import NotReleased
 from sfumato.workspace.gate.answer import answer_for_run, answer_from_examination
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Waiver, examine_release
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.policy import read_policy_of_workspace
 from sfumato.workspace.release.report import make_report
 from sfumato.workspace.service.release import write_run_release
@@ -41,7 +41,7 @@ def test_the_same_sentence_stands_in_every_place(
     """Command line, JSON, plain mode, report and, of what is released, assessment and record print the words of the gate's answer."""
     # The audience decides which of the two it is: its limits block the people whom the kept columns find, or report them.
     run_id = enter(release={"m": 3, "seed": 7, "audience": "public" if kind == "blocked" else "enclave"})
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     where = str(workspace.directory)
     answer = answer_for_run(workspace, run_id)
     assert answer is not None
@@ -75,19 +75,19 @@ def test_the_same_sentence_stands_in_every_place(
             "",
         ]
     )
-    with pytest.raises(Ended), Workspace.open(workspace.directory) as opened:
-        converse(Session(Talk(io.BytesIO(script.encode()), out, script=True), opened, jobs=1))
+    with pytest.raises(ConversationEnded), Workspace.open(workspace.directory) as opened:
+        hold_conversation(PlainSession(Conversation(io.BytesIO(script.encode()), out, script=True), opened, jobs=1))
     spoken = out.getvalue()
     assert spoken.count(said) == 2, "findings and release of plain mode"
     place = spoken.index(said)
     assert spoken.index("The gate: ", place) < spoken.index("Run 1: the threshold is met.", place)
 
     document = make_report(workspace, run_id)
-    page, text = document.html(), document.markdown()
+    page, text = document.to_html(), document.to_markdown()
     assert answer.sentence in text
     assert text.index(answer.title) < text.index("Verdicts")
     assert page.index(answer.title) < page.index("Verdicts</h2>")
-    assert document.html() == make_report(workspace, run_id).html(), "the same bytes"
+    assert document.to_html() == make_report(workspace, run_id).to_html(), "the same bytes"
 
     if kind == "blocked":
         with pytest.raises(NotReleased) as refused:

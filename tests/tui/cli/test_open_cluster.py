@@ -23,7 +23,7 @@ def test_an_open_connection_is_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     served: list[Any] = []
-    monkeypatch.setattr(workers, "serve", lambda *given: served.append(given))
+    monkeypatch.setattr(workers, "run_worker_process", lambda *given: served.append(given))
     assert sfumato("worker", "--workspace", str(workspace.directory), "--dask", address) == 0
     assert ("is open" in capsys.readouterr().err) is said
     assert served[0][-1] == address

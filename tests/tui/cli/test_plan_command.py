@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.workspace.plan.drafts import draft_of
+from sfumato.workspace.plan.drafts import find_draft
 from sfumato.workspace.store.runs import list_runs
 from sfumato.workspace.store.workspace import Workspace
 
@@ -21,7 +21,7 @@ def test_a_plan_is_printed_written_and_run_and_a_run_repeated(
 ) -> None:
     assert sfumato("run", str(study), "--workspace", "w", "--quiet") == 0
     with Workspace.open(Path("w"), read_only=True) as reader:
-        draft = draft_of(reader, 1)
+        draft = find_draft(reader, 1)
         name = reader.connection.execute("SELECT name FROM project").fetchone()[0]
     assert draft is not None
     capsys.readouterr()

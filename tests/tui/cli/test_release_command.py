@@ -9,7 +9,7 @@ from pathlib import Path
 import keyed_workspace
 import pytest
 
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -26,7 +26,7 @@ def done(home: Path, workspace: Workspace, enter: Callable[..., int]) -> str:
     release = {"m": 3, "seed": 7, "audience": "enclave"}
     enter(release=release)
     enter(release=release, threshold=UNMET)
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     return str(workspace.directory)
 
 

@@ -9,10 +9,10 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner
 
-from sfumato.tui.cli.charts import bin_widths, figure_text
+from sfumato.tui.cli.charts import figure_text, parse_bin_widths
 from sfumato.tui.cli.main import main
 from sfumato.tui.cli.outputs import report
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.plots.figure import Figure, Panel
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.store.workspace import Workspace
@@ -24,7 +24,7 @@ Command = Callable[..., int]
 def done(home: Path, workspace: Workspace, enter: Callable[..., int]) -> str:
     """A workspace with one run that is done; returns its directory."""
     enter()
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     return str(workspace.directory)
 
 
@@ -101,7 +101,7 @@ def test_figures_are_written_as_svg_files(done: str, sfumato: Command, capsys: p
 
 
 def test_a_bin_width_is_a_variable_and_a_number() -> None:
-    assert bin_widths(["a=25", " b c = 0.5", "x=y=2"]) == {"a": 25.0, "b c": 0.5, "x=y": 2.0}
+    assert parse_bin_widths(["a=25", " b c = 0.5", "x=y=2"]) == {"a": 25.0, "b c": 0.5, "x=y": 2.0}
 
 
 @pytest.mark.parametrize("colours", [None, "standard", "256", "truecolor"])

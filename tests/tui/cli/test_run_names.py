@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.engine.methods.run import PUBLIC
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.prepare import prepare_run
 from sfumato.workspace.store.workspace import Workspace
@@ -64,7 +64,7 @@ def test_a_name_that_is_refused_says_why_and_changes_nothing(sfumato: Command, c
 @pytest.mark.slow
 @pytest.mark.usefixtures("entered")
 def test_a_name_is_in_the_report_and_in_no_public_file(sfumato: Command, home: Path) -> None:
-    work(Path("w").resolve(), idle=0)
+    run_worker(Path("w").resolve(), idle=0)
     assert sfumato("runs", "1", "--name", "Qwertz", "--note", "asdfgh", "--workspace", "w") == 0
     assert sfumato("report", "qwertz", "-o", "r.html", "--workspace", "w") == 0
     assert sfumato("report", "qwertz", "-o", "p.html", "--public", "--workspace", "w") == 0

@@ -8,7 +8,7 @@ from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.rows import Row
 from sfumato.tui.cli.summary import study_text, sweeps_text
 from sfumato.workspace.reporting.results import sweep_table
-from sfumato.workspace.reporting.tables import html
+from sfumato.workspace.reporting.tables import table_html
 
 SHARES = {"dataset_share": 0.304, "noise_share": 0.606, "interaction_share": 0.09}
 
@@ -77,7 +77,7 @@ def test_a_study_that_sums_up_gives_its_answer_first_and_then_a_line_a_point() -
 
 
 def test_the_report_has_the_shares_beside_the_interval_and_not_as_measures() -> None:
-    text = str(html(sweep_table(rows())))
+    text = str(table_html(sweep_table(rows())))
     assert text.count("<table") == 1
     table = text[text.index("<table") : text.index("</table")]
     assert "30/61/9" in table
@@ -87,4 +87,4 @@ def test_the_report_has_the_shares_beside_the_interval_and_not_as_measures() -> 
 
 def test_the_report_has_the_interval_of_the_confidential_data_too() -> None:
     own = [replace(row, lower=8.5, upper=9.5) if row.dataset == "confidential" else row for row in rows()]
-    assert "8.5 .. 9.5" in html(sweep_table(own))
+    assert "8.5 .. 9.5" in table_html(sweep_table(own))

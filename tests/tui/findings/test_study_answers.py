@@ -9,7 +9,7 @@ from sfumato.engine.methods.registry import registry
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.findings.study_answers import LimitView, PlaneView, view_of
 from sfumato.workspace.views import quality
-from sfumato.workspace.views.studies import Answer, Study
+from sfumato.workspace.views.studies import StudyAnswer, StudyResult
 
 BUDGETS = (1.0, 2.0, 4.0)
 LOSS = Output("loss", "what the release loses at this budget", "low", short="lost")
@@ -35,7 +35,7 @@ def invented(*outputs, axis=AXIS, planes=(), family="studies", name="budget"):
 
 def study(method, answer=2.0, reason=""):
     values = {("", "loss"): (3.0, 2.0, 1.0), ("", "gain"): (1.0, None, 3.0)}
-    return Study(method, {}, BUDGETS, values, {}, (Answer("best", answer, reason),))
+    return StudyResult(method, {}, BUDGETS, values, {}, (StudyAnswer("best", answer, reason),))
 
 
 @pytest.fixture
@@ -107,8 +107,8 @@ def test_a_quality_measure_of_another_package_is_on_the_board_with_its_limit(mon
     recipe = Recipe.from_table(
         {"title": "T", "variables": {"age": {"kind": "count"}}, "release": {"released": ["age"]}}
     )
-    found = {metric.name: metric for metric in quality.metrics(recipe)}
-    assert (found["rank"].column, found["rank"].whole) == ("quality.rank.rank", "quality.rank.least_rank")
-    assert (found["rank"].scale, found["rank"].limit) == ("numbers", 0.7)
-    assert (found["rho"].whole, found["rho"].limit) == ("quality.pearson.minimum_rho", 0.9)
-    assert found["quality.rank.least_rho"].column == "quality.rank.rho"
+    found = {metric.name: metric for metric in quality.quality_metrics(recipe)}
+    assert (found["rank"].column_key, found["rank"].table_key) == ("quality.rank.rank", "quality.rank.least_rank")
+    assert (found["rank"].scale, found["rank"].default_limit) == ("numbers", 0.7)
+    assert (found["rho"].table_key, found["rho"].default_limit) == ("quality.pearson.minimum_rho", 0.9)
+    assert found["quality.rank.least_rho"].column_key == "quality.rank.rho"

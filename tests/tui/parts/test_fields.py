@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.engine.errors import BadInput
-from sfumato.tui.parts.fields import Field, inline, read_fields, shown_value, typed_value
-from sfumato.tui.widgets.entries import LastWord, PathName
+from sfumato.tui.parts.fields import FormField, inline_text, parse_value, read_fields, value_text
+from sfumato.tui.widgets.entries import LastWordSuggester, PathSuggester
 from sfumato.tui.widgets.sparkline import BLOCKS, sparkline
 
 TEXT = st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), max_size=8)
@@ -21,12 +21,12 @@ SCALAR = st.one_of(st.integers(-(10**6), 10**6), st.floats(allow_nan=False, allo
 @pytest.mark.slow
 @given(st.lists(st.one_of(SCALAR, st.lists(SCALAR, max_size=3)), max_size=4))
 def test_lists_come_back(value: list[Any]) -> None:
-    assert typed_value(shown_value(value), "list", "x") == value
+    assert parse_value(value_text(value), "list", "x") == value
 
 
 @given(st.dictionaries(TEXT.filter(str.strip), st.one_of(SCALAR, st.lists(SCALAR, max_size=3)), max_size=4))
 def test_tables_come_back(value: dict[str, Any]) -> None:
-    assert typed_value(shown_value(value), "table", "x") == value
+    assert parse_value(value_text(value), "table", "x") == value
 
 
 @pytest.mark.parametrize(
@@ -46,34 +46,34 @@ def test_tables_come_back(value: dict[str, Any]) -> None:
     ],
 )
 def test_what_a_typed_text_means(text: str, kind: Any, value: object) -> None:
-    assert typed_value(text, kind, "x") == value
+    assert parse_value(text, kind, "x") == value
 
 
 @pytest.mark.parametrize("value", [["a,b", "1,2", "x"], ["a"], {"rows": [["a", "*"]]}, "uniform", 5])
 def test_a_list_or_table_that_is_one_value_comes_back(value: object) -> None:
-    assert typed_value(shown_value(inline(value)), "value", "x") == value
+    assert parse_value(value_text(inline_text(value)), "value", "x") == value
 
 
 def test_a_pair_without_a_value_says_how_to_write_it() -> None:
     with pytest.raises(BadInput, match="radius: write name = value, such as price = 5"):
-        typed_value("price", "table", "radius")
+        parse_value("price", "table", "radius")
     for text in ("5, price = 3", "price = 5, days", 'price = "a", 5'):
         with pytest.raises(BadInput, match="write name = value"):
-            typed_value(text, "table", "radius")
+            parse_value(text, "table", "radius")
 
 
 def test_what_is_empty_or_left_at_its_default_is_left_out() -> None:
     fields = [
-        Field("a", ""),
-        Field("b", "", default="x", choices=("x", "y")),
-        Field("c", "", value="x", default="x", choices=("x", "y")),
+        FormField("a", ""),
+        FormField("b", "", default="x", choices=("x", "y")),
+        FormField("c", "", value="x", default="x", choices=("x", "y")),
     ]
     assert read_fields(fields, {"a": " ", "b": "x", "c": "x"}) == {"c": "x"}
     assert read_fields(fields, {"a": "1", "b": "y", "c": "y"}) == {"a": "1", "b": "y", "c": "y"}
 
 
 async def test_the_last_word_is_completed() -> None:
-    words = LastWord(["price", "room_type"])
+    words = LastWordSuggester(["price", "room_type"])
     assert await words.get_suggestion("log(pr") == "log(price"
     assert await words.get_suggestion("price, ro") == "price, room_type"
     assert await words.get_suggestion("price") is None
@@ -84,7 +84,7 @@ async def test_paths_are_completed(tmp_path: Path) -> None:
     (tmp_path / "people.csv").touch()
     (tmp_path / ".hidden").touch()
     (tmp_path / "folder").mkdir()
-    paths = PathName()
+    paths = PathSuggester()
     assert await paths.get_suggestion(f"{tmp_path}/pe") == f"{tmp_path}/people.csv"
     assert await paths.get_suggestion(f"{tmp_path}/") == f"{tmp_path}/folder/"
     assert await paths.get_suggestion(f"{tmp_path}/.h") == f"{tmp_path}/.hidden"
@@ -105,6 +105,6 @@ def test_a_sparkline_fits_and_shows_every_bar_that_is_not_empty(counts: list[int
 
 def test_public_rules_are_typed_as_they_are_shown():
     rules = {"age": 5, "Race": {"other": ["4", "5"]}}
-    shown = shown_value(rules)
+    shown = value_text(rules)
     assert shown == 'age = 5, Race = { "other" = ["4", "5"] }'
-    assert typed_value(shown, "table", "recode") == rules
+    assert parse_value(shown, "table", "recode") == rules

@@ -93,10 +93,10 @@ def test_a_finding_that_is_waived_says_so():
 
 def test_one_leak_is_one_finding_and_waiving_it_waives_its_witnesses():
     run = examined(finding("lead"), finding("witness", leak="lead", follows=True), finding("other", "warn"))
-    assert [one.check for one in run.leads] == ["lead", "other"]
+    assert [one.check for one in run.lead_findings] == ["lead", "other"]
     assert [one.check for one in run.witnesses("lead")] == ["witness"]
     assert run.answer.may_leave == "no"
-    waived = replace(run, waive={"lead": "agreed"})
+    waived = replace(run, waiver_reasons={"lead": "agreed"})
     assert (waived.left, waived.waived_checks) == ((), {"lead", "witness"})
     assert [one.check for one in waived.waived_leads] == ["lead"]
     assert waived.answer.may_leave == "to be judged"
@@ -104,16 +104,18 @@ def test_one_leak_is_one_finding_and_waiving_it_waives_its_witnesses():
 
 def test_a_witness_that_cannot_be_waived_stands_for_itself_once_its_lead_is_waived():
     run = examined(
-        finding("lead"), finding("witness", leak="lead", follows=True, waivable=False), waive={"lead": "agreed"}
+        finding("lead"),
+        finding("witness", leak="lead", follows=True, waivable=False),
+        waiver_reasons={"lead": "agreed"},
     )
-    assert [one.check for one in run.leads] == ["lead", "witness"]
+    assert [one.check for one in run.lead_findings] == ["lead", "witness"]
     assert run.answer.may_leave == "no"
     assert "witness cannot be waived" in run.why_no_reason_helps
 
 
 def test_waivers_of_one_account_answer_nothing_where_a_second_person_decides():
     policy = Policy(second_person=True)
-    run = examined(finding("lead"), policy=policy, waive={"lead": "agreed"})
+    run = examined(finding("lead"), policy=policy, waiver_reasons={"lead": "agreed"})
     assert run.answer.may_leave == "no"
 
 
@@ -125,16 +127,16 @@ def test_the_approval_of_a_second_person_is_not_remembered():
     approved_run = replace(run, examination=approved)
     assert approved_run.answer.may_leave == "to be judged"
     memory = GateMemory()
-    memory.keep(approved_run)
-    assert memory.get(1, "stamp").answer.may_leave == "no"
-    assert memory.answers("stamp") == {1: "no"}
+    memory.store_examination(approved_run)
+    assert memory.find_examination(1, "stamp").release_answer.may_leave == "no"
+    assert memory.answers_by_run("stamp") == {1: "no"}
 
 
 def test_an_answer_holds_only_under_its_stamp():
     memory = GateMemory()
-    memory.keep(examined(finding("lead")))
-    assert memory.answers("stamp") == {1: "no"}
-    assert memory.answers("another") == memory.answers("") == {}
-    assert memory.get(1, "another") is None
-    memory.keep(replace(memory.runs[1], stamp=""))
-    assert memory.get(1, "") is None, "an examination without a stamp is never used again"
+    memory.store_examination(examined(finding("lead")))
+    assert memory.answers_by_run("stamp") == {1: "no"}
+    assert memory.answers_by_run("another") == memory.answers_by_run("") == {}
+    assert memory.find_examination(1, "another") is None
+    memory.store_examination(replace(memory.runs[1], stamp=""))
+    assert memory.find_examination(1, "") is None, "an examination without a stamp is never used again"

@@ -17,17 +17,17 @@ import sfumato.workspace.jobs.processes
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.plain import project_list
-from sfumato.tui.plain.mode import converse, menus
-from sfumato.tui.plain.session import Session
-from sfumato.tui.plain.talk import DRAWN, Ended, Talk
+from sfumato.tui.plain.mode import hold_conversation, places_menu
+from sfumato.tui.plain.session import PlainSession
+from sfumato.tui.plain.talk import DRAWING_CHARACTERS, Conversation, ConversationEnded
 from sfumato.workspace.audit import user
-from sfumato.workspace.jobs.queue import request_stop
-from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plan.drafts import draft_of
+from sfumato.workspace.jobs.queue import stop_run
+from sfumato.workspace.jobs.worker import run_worker
+from sfumato.workspace.plan.drafts import find_draft
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.prepare import prepare_run
 from sfumato.workspace.service.release import past_releases
-from sfumato.workspace.store.runs import RunState, find_run, list_runs, projects
+from sfumato.workspace.store.runs import RunState, find_run, list_project_summaries, list_runs
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("in_process")]
@@ -65,9 +65,9 @@ def talked(answers: Sequence[str], *, script: bool = True, directory: str = "w")
     """The status and the lines of a conversation with these answers."""
     out = io.StringIO()
     with Workspace.create(Path(directory)) as workspace:
-        talk = Talk(io.BytesIO("".join(f"{one}\n" for one in answers).encode()), out, script=script)
-        with pytest.raises(Ended) as ended:
-            converse(Session(talk, workspace, jobs=1))
+        talk = Conversation(io.BytesIO("".join(f"{one}\n" for one in answers).encode()), out, script=script)
+        with pytest.raises(ConversationEnded) as ended:
+            hold_conversation(PlainSession(talk, workspace, jobs=1))
     return ended.value.status, out.getvalue().splitlines()
 
 
@@ -110,8 +110,8 @@ def test_a_file_becomes_a_release_by_lines_alone() -> None:
     status, lines = talked([*IMPORT, *ROLES, *DRAFT, *RUN, *FINDINGS])
     assert status == 0, lines[-5:]
     with Workspace.open(Path("w")) as workspace:
-        (project,) = projects(workspace)
-        draft = draft_of(workspace, project.id)
+        (project,) = list_project_summaries(workspace)
+        draft = find_draft(workspace, project.id)
         assert draft is not None
         (run,) = list_runs(workspace)
         assert run.state is RunState.DONE
@@ -175,14 +175,14 @@ def test_a_script_whose_act_fails_does_nothing_of_what_follows() -> None:
 def test_a_setting_that_cannot_be_is_refused_and_the_plan_stays() -> None:
     assert talked([*IMPORT, *ROLES, *DRAFT])[0] == 0
     with Workspace.open(Path("w")) as workspace:
-        before = draft_of(workspace, 1)
+        before = find_draft(workspace, 1)
     for wrong in ("release.m=0", "release.mm=3", "measure[99].known=1", "title.x=1", "synthesis[0].predictors=pay"):
         status, lines = talked(["Plan", "Set a value", wrong])
         assert status == 1
         assert lines[-2].startswith("Not done: ")
         assert lines[-2].endswith("The plan is unchanged.")
     with Workspace.open(Path("w")) as workspace:
-        assert draft_of(workspace, 1) == before
+        assert find_draft(workspace, 1) == before
 
 
 def test_a_release_from_tables_is_a_goal_of_its_own() -> None:
@@ -190,7 +190,7 @@ def test_a_release_from_tables_is_a_goal_of_its_own() -> None:
     status, lines = talked([*IMPORT, *ROLES, "Plan", "Draft a plan", "tables", "public", "2", "yes"])
     assert status == 0, lines[-5:]
     with Workspace.open(Path("w")) as workspace:
-        draft = draft_of(workspace, 1)
+        draft = find_draft(workspace, 1)
         assert draft is not None
         recipe = Recipe.from_toml(draft.toml)
     (step,) = recipe.synthesis
@@ -233,14 +233,14 @@ class _Silent:
 
     def choose(self, question: str, names: Sequence[str], *more: object) -> int:
         self.names |= set(names)
-        raise Ended(0)
+        raise ConversationEnded(0)
 
 
 @pytest.mark.usefixtures("demo")
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.study) for seed in (1, 2))])
 def test_random_answers_reach_every_act_and_never_a_traceback(seed: int, here: Path) -> None:
     """Each seed walks through the places act by act, in an order and with answers of its own."""
-    places = [place.name for place in menus().entries]
+    places = [place.name for place in places_menu().entries]
     wanted = {name for place in places for name in acts_of(place)}
     assert len(wanted) == 4 + 4 + 4 + 5 + 4 + 5
     drawn = random.Random(seed)
@@ -268,8 +268,8 @@ def test_random_answers_reach_every_act_and_never_a_traceback(seed: int, here: P
 def acts_of(place: str) -> list[str]:
     """The names of the acts that a place offers."""
     session = _Silent()
-    with pytest.raises(Ended):
-        next(one for one in menus().entries if one.name == place).act(session)  # type: ignore[arg-type]
+    with pytest.raises(ConversationEnded):
+        next(one for one in places_menu().entries if one.name == place).act(session)  # type: ignore[arg-type]
     return sorted(session.names)
 
 
@@ -305,7 +305,7 @@ def test_hostile_titles_names_and_values_command_nothing_and_forge_no_line() -> 
     frame = pd.DataFrame({f"town{EVIL}": [f"north{EVIL}", "south"] * 40, "pay": [100.0 + i for i in range(80)]})
     with Workspace.create(Path("w"), PUBLIC) as workspace:
         enter_recipe(workspace, recipe, frame, f"survey{EVIL}.csv")
-    work(Path("w").resolve(), idle=0)
+    run_worker(Path("w").resolve(), idle=0)
     answers = [
         "Projects", "List projects", "back", "Data", "List variables", "Set a role", "help", "1", "sensitive", "back", "Plan", "List the steps",
         "Show the cost", "back", "Runs", "List runs", "back", "Findings", "Verdicts", "1", "Explain a number", "1", "1", "Records at risk", "1",
@@ -317,7 +317,7 @@ def test_hostile_titles_names_and_values_command_nothing_and_forge_no_line() -> 
     assert "north" in said
     assert said.count("Release everything") > 5
     assert not [line for line in lines if line.startswith("1. Release everything")]
-    assert not [sign for sign in said if sign != "\n" and (not sign.isprintable() or DRAWN.match(sign))]
+    assert not [sign for sign in said if sign != "\n" and (not sign.isprintable() or DRAWING_CHARACTERS.match(sign))]
 
 
 @pytest.mark.usefixtures("demo")
@@ -341,8 +341,8 @@ def test_where_the_policy_asks_for_a_second_person_the_release_is_asked_for_and_
 
 def test_a_run_that_was_interrupted_is_resumed_and_one_that_is_done_is_not(study: Path) -> None:
     with Workspace.create(Path("w")) as workspace:
-        prepared = prepare_run(find_recipe(str(study)), key=workspace.key())
-        request_stop(workspace, prepared.enter(workspace), RunState.INTERRUPTED)
+        prepared = prepare_run(find_recipe(str(study)), key=workspace.read_workspace_key())
+        stop_run(workspace, prepared.enter(workspace), RunState.INTERRUPTED)
     status, lines = talked(["Findings", "Verdicts", "1"])
     assert status == 1
     assert "only a run that is done has findings" in lines[-2]
@@ -354,7 +354,7 @@ def test_a_run_that_was_interrupted_is_resumed_and_one_that_is_done_is_not(study
 
 def test_a_run_of_another_project_is_not_taken_for_one_of_this(study: Path) -> None:
     with Workspace.create(Path("w")) as workspace:
-        prepare_run(find_recipe(str(study)), key=workspace.key()).enter(workspace)
+        prepare_run(find_recipe(str(study)), key=workspace.read_workspace_key()).enter(workspace)
     status, lines = talked([*IMPORT, "Projects", "Open a project", "Visits", "back", "Runs", "Open a run", "1"])
     assert status == 0
     status, lines = talked(["Projects", "Open a project", "people", "back", "Findings", "Verdicts", "1"])

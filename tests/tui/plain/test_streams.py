@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.engine.methods.run import PUBLIC
-from sfumato.tui.plain.talk import DRAWN
+from sfumato.tui.plain.talk import DRAWING_CHARACTERS
 from sfumato.workspace.store.runs import RunState, find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
 
@@ -176,7 +176,7 @@ def typed(script: str, **more: str) -> tuple[int, str]:
 def check_output(text: str) -> None:
     """Whole lines of text, and nothing that moves a cursor, draws or colours."""
     assert not [sign for sign in set(text) if sign != "\n" and not sign.isprintable()]
-    assert not DRAWN.search(text)
+    assert not DRAWING_CHARACTERS.search(text)
     assert "\r" not in text
     assert "\x1b" not in text
     assert text.endswith("\n")

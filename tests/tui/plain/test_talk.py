@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from sfumato.engine.methods.registry import OWN, registry
 from sfumato.tui.plain.talk import (
-    DRAWN,
-    MOST_BYTES,
-    MOST_LETTERS,
-    Back,
-    Ended,
-    Talk,
-    spoken,
+    DRAWING_CHARACTERS,
+    MOST_LINE_BYTES,
+    MOST_PRINTED_LETTERS,
+    Conversation,
+    ConversationEnded,
+    GoBack,
+    text_for_speech,
 )
-from sfumato.tui.session.run_progress import PROGRESS_SECONDS, Progress
+from sfumato.tui.session.run_progress import PROGRESS_SECONDS, ProgressLines
 from sfumato.workspace.gate.gate import CHECKS
 from sfumato.workspace.reporting.words import outcome_text
 
@@ -34,7 +34,7 @@ class Said:
     def __init__(self, answers: str | bytes, *, script: bool = True) -> None:
         self.out = io.StringIO()
         self.input = io.BytesIO(answers if isinstance(answers, bytes) else answers.encode())
-        self.talk = Talk(self.input, self.out, script=script)
+        self.talk = Conversation(self.input, self.out, script=script)
 
     @property
     def lines(self) -> list[str]:
@@ -42,27 +42,27 @@ class Said:
 
 
 def status_of(act: Callable[[], object]) -> int:
-    with pytest.raises(Ended) as ended:
+    with pytest.raises(ConversationEnded) as ended:
         act()
     return ended.value.status
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_one_line_without_commands_and_drawings(text: str) -> None:
-    line = spoken(text)
+    line = text_for_speech(text)
     assert line.isprintable()
     assert "\n" not in line
-    assert not DRAWN.search(line)
+    assert not DRAWING_CHARACTERS.search(line)
 
 
 @given(st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=200))
 def test_plain_text_is_said_as_it_is(text: str) -> None:
-    assert spoken(text) == text
+    assert text_for_speech(text) == text
 
 
 def test_a_title_cannot_forge_a_line_of_a_menu_or_command_the_terminal() -> None:
     said = Said("")
-    said.talk.list([f"age{EVIL}\n1. Release everything: no question\n", "sex"])
+    said.talk.print_numbered([f"age{EVIL}\n1. Release everything: no question\n", "sex"])
     assert len(said.lines) == 2
     assert re.fullmatch(r"1\. age.*1\. Release everything: no question", said.lines[0])
     assert not set(said.out.getvalue()) & set("\x1b\r\x07\x08\x9b\u202e\u2066\u200b\u2028")
@@ -75,12 +75,12 @@ def test_a_title_cannot_forge_a_line_of_a_menu_or_command_the_terminal() -> None
 def test_a_state_is_its_word_without_a_sign(state: str, glyphs: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SFUMATO_GLYPHS", glyphs)
     assert outcome_text(state) != state
-    assert spoken(f"{outcome_text(state)}: 3 of 9") == f"{state}: 3 of 9"
+    assert text_for_speech(f"{outcome_text(state)}: 3 of 9") == f"{state}: 3 of 9"
 
 
 def test_boxes_and_arrows_do_not_stay_and_signs_become_words() -> None:
-    assert spoken("├─■━┤ ⣿ ▇ ↑") == "????? ? ? ?"
-    assert spoken("at most 1.2 × 3 · risk – §4") == "at most 1.2 times 3, risk - section 4"
+    assert text_for_speech("├─■━┤ ⣿ ▇ ↑") == "????? ? ? ?"
+    assert text_for_speech("at most 1.2 × 3 · risk – §4") == "at most 1.2 times 3, risk - section 4"
 
 
 @pytest.mark.slow
@@ -92,21 +92,21 @@ def test_every_text_that_methods_and_checks_declare_is_ascii_when_said_but_for_t
             for one in method.result_outputs:
                 label = one.label
                 texts += [one.meaning, one.unit, label.name, label.says, label.good, label.fails, *label.levers]
-    strange = {sign for text in texts for sign in spoken(text) if not sign.isascii() and not sign.isalpha()}
+    strange = {sign for text in texts for sign in text_for_speech(text) if not sign.isascii() and not sign.isalpha()}
     assert len(texts) > 500
     assert strange == set()
 
 
 def test_a_very_long_line_is_cut_and_says_so() -> None:
-    assert spoken("x" * (MOST_LETTERS + 7)).endswith("(cut: 7 more characters)")
-    assert spoken("x" * MOST_LETTERS) == "x" * MOST_LETTERS
+    assert text_for_speech("x" * (MOST_PRINTED_LETTERS + 7)).endswith("(cut: 7 more characters)")
+    assert text_for_speech("x" * MOST_PRINTED_LETTERS) == "x" * MOST_PRINTED_LETTERS
 
 
 @pytest.mark.slow
 @given(st.binary(max_size=300), st.booleans())
 def test_whatever_comes_in_a_question_is_answered_left_or_ended(answers: bytes, script: bool) -> None:
     said = Said(answers, script=script)
-    with contextlib.suppress(Back, Ended):
+    with contextlib.suppress(GoBack, ConversationEnded):
         while True:
             assert said.talk.choose("Which?", ["age", "sex", "2"], "1") in (0, 1, 2)
             assert said.talk.confirm("Sure?", default=False) in (True, False)
@@ -148,9 +148,9 @@ def test_a_wrong_answer_in_a_script_stops_it_names_the_line_and_reads_no_further
 
 def test_an_act_that_fails_stops_a_script_and_no_conversation_at_a_terminal() -> None:
     person, script = Said("", script=False), Said("")
-    person.talk.failed("no.")
+    person.talk.report_failure("no.")
     assert person.lines == ["Not done: no."]
-    assert status_of(lambda: script.talk.failed("no.")) == 1
+    assert status_of(lambda: script.talk.report_failure("no.")) == 1
 
 
 @pytest.mark.parametrize("script", [True, False])
@@ -163,9 +163,9 @@ def test_an_act_that_fails_stops_a_script_and_no_conversation_at_a_terminal() ->
     ],
 )
 def test_back_quit_help_and_the_end_of_the_input_work_at_every_question(
-    question: Callable[[Talk], object], script: bool
+    question: Callable[[Conversation], object], script: bool
 ) -> None:
-    with pytest.raises(Back):
+    with pytest.raises(GoBack):
         question(Said("back\n", script=script).talk)
     assert status_of(lambda: question(Said("QUIT\n", script=script).talk)) == 0
     said = Said("help\n", script=script)
@@ -186,7 +186,7 @@ def test_a_name_is_taken_before_a_number_and_no_part_of_a_name_will_do() -> None
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        (b"x" * (3 * MOST_BYTES) + b"\n", "longer than"),
+        (b"x" * (3 * MOST_LINE_BYTES) + b"\n", "longer than"),
         (b"\xff\xfe\n", "not text in UTF-8"),
         (b"a\x1b[2Jb\n", "control characters"),
         (b"a\x00b\n", "control characters"),
@@ -201,7 +201,7 @@ def test_a_line_that_is_no_answer_is_wrong_and_the_next_is_read_whole(line: byte
 
 def test_progress_is_a_line_at_most_every_five_seconds() -> None:
     said, now = Said(""), [0.0]
-    progress = Progress(said.talk.say, lambda: now[0])
+    progress = ProgressLines(said.talk.say, lambda: now[0])
     for tenth in range(300):
         now[0] = tenth / 10
         progress(f"run 1: {tenth} of 300 steps done, about {300 - tenth} s left")

@@ -19,8 +19,8 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.app.app import SfumatoApp
 from sfumato.tui.parts.verdict_board import VerdictBoard
 from sfumato.tui.session.state import AppState, save_state
-from sfumato.workspace.jobs.queue import TaskResult, claim, fail, finish, progress, request_stop
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.queue import TaskResult, claim_task, fail_task, finish_task, record_progress, stop_run
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.store.database import DATABASE
 from sfumato.workspace.store.keys import KEY_FILE
 from sfumato.workspace.store.runs import RunState
@@ -53,14 +53,14 @@ def built(tmp_path_factory):
     """Runs 1 to 4: done, failed, interrupted, running; and a project without runs."""
     workspace = Workspace.create(tmp_path_factory.mktemp("built") / "workspace", PUBLIC)
     assert enter(workspace) == DONE
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     assert enter(workspace) == FAILED
-    fail(workspace, claim(workspace, "w"), "the worst R-hat is 1.2, must be at most 1.01")
-    request_stop(workspace, enter(workspace), RunState.INTERRUPTED)
+    fail_task(workspace, claim_task(workspace, "w"), "the worst R-hat is 1.2, must be at most 1.01")
+    stop_run(workspace, enter(workspace), RunState.INTERRUPTED)
     assert enter(workspace) == RUNNING
-    finish(workspace, claim(workspace, "w"), TaskResult(seconds=1.0))
-    progress(workspace, claim(workspace, "w"), 400, 2000, "emcee")
-    with workspace.writing() as connection:
+    finish_task(workspace, claim_task(workspace, "w"), TaskResult(seconds=1.0))
+    record_progress(workspace, claim_task(workspace, "w"), 400, 2000, "emcee")
+    with workspace.write_transaction() as connection:
         workspace.ensure_project("Second project")
         connection.execute("INSERT INTO worker VALUES ('w', 1, ?, ?, NULL)", (time.time(), time.time()))
     workspace.close()
@@ -75,7 +75,7 @@ def directory(built, tmp_path):
     for file in (*built.glob(f"{DATABASE}*"), built / KEY_FILE):
         shutil.copy(file, copy)
     workspace = Workspace.open(copy)
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         connection.execute("UPDATE worker SET stopped = ?", (time.time(),))
         connection.execute("UPDATE worker SET heartbeat = ?, stopped = NULL WHERE id = 'w'", (time.time(),))
     workspace.close()
@@ -93,7 +93,7 @@ def built_data(built, directory):
 def private_data(tmp_path):
     """A workspace with a key of its own and the survey in it: with a public key no plan has an epsilon."""
     with Workspace.create(tmp_path / "private", bytes(range(32))) as workspace:
-        request_stop(workspace, enter(workspace), RunState.INTERRUPTED)
+        stop_run(workspace, enter(workspace), RunState.INTERRUPTED)
     return tmp_path / "private"
 
 
@@ -110,7 +110,7 @@ WORK = {"Private": 60, "State-gov": 15, "Local-gov": 15, "Federal-gov": 9, "Neve
 @pytest.fixture
 def anonymising(empty, tmp_path):
     """A project that was made by an import of 100 people, whose plan recodes ages and kinds of work."""
-    from sfumato.workspace.plan.drafts import draft_of, save_draft
+    from sfumato.workspace.plan.drafts import find_draft, save_draft
     from sfumato.workspace.service.importing import import_file
 
     work = [name for name, records in WORK.items() for _ in range(records)]
@@ -118,10 +118,10 @@ def anonymising(empty, tmp_path):
     (tmp_path / "people.csv").write_text(f"age,work,ill\n{rows}\n")
     import_file(empty, str(tmp_path / "people.csv"), "")
     with Workspace.open(empty) as workspace:
-        draft = draft_of(workspace, 1)
+        draft = find_draft(workspace, 1)
         told = draft.toml.replace('role = "other"', 'role = "quasi_identifier"', 2).replace("m = 5\n", "")
         step = '[[anonymisation]]\nmethod = "generalisation"\nlevels = { age = 1, work = 1 } # one level up\n'
-        save_draft(workspace, draft.saying(f"{told}\n{step}"))
+        save_draft(workspace, draft.with_text(f"{told}\n{step}"))
     save_state(empty, AppState(project=1, tab="plan"))
     return empty
 

@@ -1,6 +1,6 @@
 import pytest
 
-from sfumato.tui.app.project import PLACES, Project
+from sfumato.tui.app.project import PLACES, ProjectScreen
 from sfumato.tui.widgets.grid import LiveGrid
 
 FOOTERS = {
@@ -64,7 +64,7 @@ async def test_the_list_of_keys_has_those_of_the_foot(sit, directory, tab):
         ):
             assert words in shown
         await seat.press("q")
-        assert isinstance(seat.app.screen, Project)
+        assert isinstance(seat.app.screen, ProjectScreen)
 
 
 @pytest.mark.slow

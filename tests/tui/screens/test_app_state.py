@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from sfumato.tui.app.app import launch
+from sfumato.tui.app.app import launch_app
 from sfumato.tui.session.state import AppState, load_state, save_state
 from sfumato.tui.widgets.grid import Grid
 from sfumato.workspace.errors import NotAWorkspace, NotFound
@@ -77,9 +77,9 @@ async def test_a_run_that_is_asked_for_is_shown(sit, directory, run_id):
 
 def test_launching_without_such_a_run_or_workspace_is_refused(directory, tmp_path):
     with pytest.raises(NotFound, match='no run "99"'):
-        launch(directory, 99)
+        launch_app(directory, 99)
     with pytest.raises(NotAWorkspace):
-        launch(tmp_path / "nowhere")
+        launch_app(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize(
@@ -128,19 +128,19 @@ async def test_a_run_that_ends_rings_the_bell_once_and_the_way_is_remembered(sit
     monkeypatch.delenv("SFUMATO_NOTIFY", raising=False)
     monkeypatch.delenv("TMUX", raising=False)
     async with sit(directory) as seat:
-        seat.app._poll()
+        seat.app._poll_workspace()
         with Workspace.open(directory) as workspace:
             workspace.connection.execute("UPDATE run SET state = 'done', finished = created + 60 WHERE id = 4")
-        seat.app._poll()
-        seat.app._poll()
+        seat.app._poll_workspace()
+        seat.app._poll_workspace()
         assert [text for text in sent if text] == ["\a"]
         seat.app.action_when_run_ends()
         assert "message of the desktop" in seat.app.notices[-1]
         with Workspace.open(directory) as workspace:
             workspace.connection.execute("UPDATE run SET state = 'running' WHERE id = 4")
-            seat.app._poll()
+            seat.app._poll_workspace()
             workspace.connection.execute("UPDATE run SET state = 'failed' WHERE id = 4")
-        seat.app._poll()
+        seat.app._poll_workspace()
         assert sent[-1] == "\a\x1b]9;Sfumato: run 4 has failed\x1b\\"
     assert load_state(directory).notify == "osc9"
 
@@ -153,12 +153,12 @@ async def test_garbage_is_looked_for_when_nobody_presses_a_key(sit, directory, m
     async with sit(directory, "enter", *"jkjkjkjkjkjk") as seat:
         seat.app.alone = True
         seat.app._keys_seen = seat.app._keys_collected = 0
-        seat.app._poll()
+        seat.app._poll_workspace()
         assert collected == [], "keys have just been pressed"
-        seat.app._poll()
-        seat.app._poll()
+        seat.app._poll_workspace()
+        seat.app._poll_workspace()
         assert collected == [1], "once for these keys"
         await seat.press("j")
-        seat.app._poll()
-        seat.app._poll()
+        seat.app._poll_workspace()
+        seat.app._poll_workspace()
         assert collected == [1], "one key is not worth it"

@@ -6,7 +6,7 @@ import pytest
 
 from sfumato.tui.app.app import SfumatoApp
 from sfumato.tui.app.themes import THEMES
-from sfumato.tui.parts.page import Reads
+from sfumato.tui.parts.page import WorkspaceReader
 from sfumato.workspace.store.workspace import Workspace
 
 WALK = [
@@ -120,7 +120,7 @@ async def test_an_answer_that_comes_too_late_is_dropped(sit, directory):
 
     async with sit(directory, tab="runs") as seat:
         pane = seat.app.screen.pane
-        assert isinstance(pane, Reads)
+        assert isinstance(pane, WorkspaceReader)
         pane.read(lambda _: gate.wait(5), lambda _: late.append(1))
         pane.read(lambda _: 0, lambda _: pane.Chosen(1))
         gate.set()

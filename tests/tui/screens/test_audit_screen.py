@@ -4,9 +4,9 @@ import shutil
 import pytest
 from textual.widgets import Input
 
-from sfumato.tui.app.audit import Audit
-from sfumato.tui.app.project import Project
-from sfumato.tui.app.projects import Projects
+from sfumato.tui.app.audit import AuditLogDialog
+from sfumato.tui.app.project import ProjectScreen
+from sfumato.tui.app.projects import ProjectsScreen
 from sfumato.workspace.audit import HEAD_FILE, AuditAct, append_act, read_head, write_head_file
 from sfumato.workspace.errors import BrokenHistory
 from sfumato.workspace.store.places import state_directory
@@ -32,7 +32,7 @@ def change(directory, number):
 @pytest.mark.slow
 async def test_every_act_is_listed_newest_first_and_verified(sit, logged, size):
     async with sit(logged, "act:audit", tab="runs", size=size) as seat:
-        assert isinstance(seat.app.screen, Audit)
+        assert isinstance(seat.app.screen, AuditLogDialog)
         assert "✓ The audit log is whole" in seat.text
         acts = [line for line in seat.text.splitlines() if "run entered" in line or "project made" in line]
         assert len(acts) >= 5
@@ -43,7 +43,7 @@ async def test_every_act_is_listed_newest_first_and_verified(sit, logged, size):
         await seat.press("G")
         assert "row 1, sha256" in seat.text
         await seat.press("q")
-        assert isinstance(seat.app.screen, Project)
+        assert isinstance(seat.app.screen, ProjectScreen)
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ async def test_rows_that_are_gone_at_the_end_are_noticed(sit, logged):
 async def test_v_reads_the_log_again(sit, logged):
     async with sit(logged, "act:audit") as seat:
         workspace = Workspace.open(logged)
-        with workspace.writing() as connection:
+        with workspace.write_transaction() as connection:
             append_act(connection, AuditAct.FILES_REMOVED, "workspace")
         workspace.close()
         assert "files removed" not in seat.text
@@ -102,7 +102,7 @@ async def test_the_log_is_written_to_a_file_and_the_palette_leads_to_it(sit, log
         await seat.press("shift", "e")
         seat.app.screen.query_one(Input).value = str(tmp_path / "log.csv")
         await seat.press("enter", "escape")
-        assert isinstance(seat.app.screen, Projects)
+        assert isinstance(seat.app.screen, ProjectsScreen)
     with (tmp_path / "log.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [int(row["number"]) for row in rows] == list(range(1, len(rows) + 1))

@@ -4,12 +4,12 @@ import shutil
 
 import pytest
 
-from sfumato.tui.parts.audited import Audited
+from sfumato.tui.parts.audited import AuditedTargetDialog
 from sfumato.tui.parts.verdict_board import VerdictBoard
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.audits import audited
-from sfumato.workspace.views.records import open_records, record_measures
+from sfumato.workspace.views.audits import read_audited_records
+from sfumato.workspace.views.records import rank_records, record_measures
 
 AUDIT = [{"method": "risk.record_audit", "targets": 3, "shadows": 40, "blocks": 2, "datasets": 1}]
 LIMIT = [{"value": "risk.record_audit.values_largest_auc", "params": {"people": "vulnerable"}, "max": 0.99}]
@@ -24,14 +24,14 @@ def made(computed, tmp_path):
 async def test_records_lists_the_targets_and_enter_says_what_gives_one_away(sit, made):
     with Workspace.open(made, read_only=True) as workspace:
         (measure,) = record_measures(workspace, 1)
-        (first,) = open_records(workspace, 1, measure).lines(0, 1)
-        assert {first.record} <= {one.record for one in audited(workspace, measure)}
+        (first,) = rank_records(workspace, 1, measure).lines(0, 1)
+        assert {first.record} <= {one.record for one in read_audited_records(workspace, measure)}
     save_state(made, AppState(project=1, run=1, tab="records"))
     async with sit(made, size=(140, 40)) as seat:
         assert "Audit of single records 1/1 · shadow releases" in seat.text
         assert "nan" not in seat.text.lower()
         text = await seat.press("enter")
-        assert isinstance(seat.app.screen, Audited)
+        assert isinstance(seat.app.screen, AuditedTargetDialog)
         assert f"record {first.record:,}" in text
         assert "what gives away" in text
         assert "what to change" in text
@@ -59,13 +59,13 @@ async def test_findings_show_a_strip_of_every_target(sit, made):
 async def test_from_findings_two_keys_lead_to_what_gives_the_first_target_away_and_to_its_lever(sit, made):
     with Workspace.open(made, read_only=True) as workspace:
         (measure,) = record_measures(workspace, 1)
-        targets = audited(workspace, measure)
+        targets = read_audited_records(workspace, measure)
     save_state(made, AppState(project=1, run=1, tab="verdicts"))
     async with sit(made, size=(80, 24)) as seat:
         text = await explain_verdict(seat)
         assert "] who is given away" in text
         text = await seat.press("right_square_bracket")
-        assert isinstance(seat.app.screen, Audited)
+        assert isinstance(seat.app.screen, AuditedTargetDialog)
         assert f"record {targets[0].record:,} of run 1 · 1 of {len(targets)} targets" in text
         assert "what gives away" in text
         await seat.press("end")
@@ -82,7 +82,7 @@ async def test_a_number_of_an_audit_in_the_table_leads_there_with_enter(sit, mad
         text = await seat.press("enter")
         assert "enter who is given away" in text
         await seat.press("enter")
-        assert isinstance(seat.app.screen, Audited)
+        assert isinstance(seat.app.screen, AuditedTargetDialog)
 
 
 async def test_a_number_that_no_audit_made_leads_to_nobody(sit, built_data):
@@ -90,4 +90,4 @@ async def test_a_number_that_no_audit_made_leads_to_nobody(sit, built_data):
     async with sit(built_data, size=(80, 24)) as seat:
         assert "who is given away" not in await seat.press("enter")
         await seat.press("right_square_bracket")
-        assert not isinstance(seat.app.screen, Audited)
+        assert not isinstance(seat.app.screen, AuditedTargetDialog)

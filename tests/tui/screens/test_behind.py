@@ -9,14 +9,14 @@ from sfumato.tui.findings.records import Records
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.records import record_measures
-from sfumato.workspace.views.risk_utility import Axis, risk_utility_map
+from sfumato.workspace.views.risk_utility import MapAxis, read_risk_utility_map
 
 DONE = 1
 
 
 def axis_of(directory, key, target=None, level=None):
     with Workspace.open(directory, read_only=True) as workspace:
-        found = risk_utility_map(workspace, 1).axes
+        found = read_risk_utility_map(workspace, 1).axes
     return next(one for one in found if one.key == key and one.level == level and target in (None, one.target))
 
 
@@ -28,13 +28,13 @@ def ground(directory, axis):
 @pytest.mark.slow
 def test_every_number_of_a_run_has_something_behind_it_or_says_what_it_is(built_data):
     with Workspace.open(built_data) as workspace:
-        axes = risk_utility_map(workspace, 1).axes
+        axes = read_risk_utility_map(workspace, 1).axes
         for axis in axes:
             found = ground_of(workspace, DONE, axis)
             family = axis.key.partition(".")[0]
             assert found.kind == {"studies": "study", "risk": "records", "utility": "values"}[family]
             assert found.variable == (axis.target if found.kind == "values" else "")
-        whole = Axis("utility.propensity.pmse", "", "{}", None, "low", "")
+        whole = MapAxis("utility.propensity.pmse", "", "{}", None, "low", "")
         said = ground_of(workspace, DONE, whole).said
     assert "utility.propensity.pmse of run 1" in said
     assert "no records, groups or values" in said
@@ -48,7 +48,7 @@ def test_of_two_uses_the_one_that_the_number_is_of(built_data, monkeypatch):
         (own,) = record_measures(workspace, DONE)
     from dataclasses import replace
 
-    other = replace(own, item=own.item + 1, params={**own.params, "radius": {"income": "20%"}})
+    other = replace(own, position=own.position + 1, params={**own.params, "radius": {"income": "20%"}})
     views = "sfumato.workspace.views.records.record_measures"
     for measures, place in (([own, other], 0), ([other, own], 1)):
         monkeypatch.setattr(views, lambda *_, found=measures: found)

@@ -8,15 +8,15 @@ from believed import believed_workspace
 from sfumato.tui.findings.beliefs import Beliefs
 from sfumato.tui.findings.guesses import Guesses
 from sfumato.tui.findings.map import limits_on
-from sfumato.tui.manual.help import Keys
+from sfumato.tui.manual.help import KeysDialog
 from sfumato.tui.parts.page import Dialog
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.reporting.words import number
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.beliefs import belief_measures, beliefs_of, guesses_of
-from sfumato.workspace.views.records import open_records
-from sfumato.workspace.views.results import verdicts_of
-from sfumato.workspace.views.risk_utility import risk_utility_map
+from sfumato.workspace.views.beliefs import belief_measures, read_beliefs, read_record_guesses
+from sfumato.workspace.views.records import rank_records
+from sfumato.workspace.views.results import read_verdicts
+from sfumato.workspace.views.risk_utility import read_risk_utility_map
 
 SECRETS = ("zqxdivorced", "lodger", "tenant", "owner", "married", "widowed")
 WIDE = (160, 50)
@@ -43,7 +43,7 @@ def workspace(once):
 
 async def test_records_are_ranked_by_the_posterior_of_their_truth_beside_the_prior(sit, believed, workspace, size):
     (measure, _) = belief_measures(workspace, 1)
-    records = open_records(workspace, 1, measure)
+    records = rank_records(workspace, 1, measure)
     async with sit(believed, size=size) as seat:
         text = seat.text
         assert "Strongest intruder 1/3 · all 3 datasets · 40 of 90 records" in text
@@ -57,17 +57,17 @@ async def test_records_are_ranked_by_the_posterior_of_their_truth_beside_the_pri
         assert not [secret for secret in SECRETS if secret in text]
         text = await seat.press("G")
         assert "nan" not in text.lower()
-        assert records.measure.guesses is not None
+        assert records.measure.guesses_hash is not None
 
 
 async def test_enter_shows_the_guesses_and_values_only_after_a_yes(sit, believed, workspace):
     (measure, _) = belief_measures(workspace, 1)
-    record = open_records(workspace, 1, measure).lines(0, 1)[0].record
-    found = guesses_of(workspace, 1, measure, record, with_values=True)
+    record = rank_records(workspace, 1, measure).lines(0, 1)[0].record
+    found = read_record_guesses(workspace, 1, measure, record, with_values=True)
     async with sit(believed, "enter", size=WIDE) as seat:
         assert isinstance(seat.app.screen, Guesses)
         assert f"record {record} of run 1" in seat.text
-        assert seat.text.count("the truth") == 1 + sum(one.right for one in found.guesses)
+        assert seat.text.count("the truth") == 1 + sum(one.is_right for one in found.guesses)
         assert not [secret for secret in SECRETS if secret in seat.text]
         text = await seat.press("v")
         assert f"Show the values of record {record}" in text
@@ -76,7 +76,7 @@ async def test_enter_shows_the_guesses_and_values_only_after_a_yes(sit, believed
         text = await seat.press("v", "y")
         for one in found.guesses:
             assert any(all(str(value) in line for value in one.values.values()) for line in text.splitlines())
-        assert f"tenure {found.own['tenure']}" in text
+        assert f"tenure {found.true_values['tenure']}" in text
         text = await seat.press("v")
         assert not [secret for secret in SECRETS if secret in text]
         assert not seat.app.notices
@@ -85,11 +85,11 @@ async def test_enter_shows_the_guesses_and_values_only_after_a_yes(sit, believed
 
 
 async def test_the_screen_tells_how_belief_moved_at_every_size(sit, believed, workspace, size):
-    found = [beliefs_of(workspace, 1, one) for one in belief_measures(workspace, 1)]
+    found = [read_beliefs(workspace, 1, one) for one in belief_measures(workspace, 1)]
     async with sit(believed, "act:beliefs", size=size) as seat:
         assert isinstance(seat.app.screen, Beliefs)
         assert all(len(line) <= size[0] for line in seat.text.splitlines())
-        assert found[0].answer[:40] in seat.text
+        assert found[0].result_text[:40] in seat.text
         assert "Belief in the truth" in seat.text
         told = seat.text
         for _ in range(2):
@@ -99,19 +99,19 @@ async def test_the_screen_tells_how_belief_moved_at_every_size(sit, believed, wo
         assert "correct after" in told
         assert "region = north" in told
         text = await seat.press("m")
-        assert found[1].answer[:40] in text
+        assert found[1].result_text[:40] in text
         assert "2/2" in text
 
 
 async def test_a_limit_held_against_the_value_before_the_release_is_a_line_on_the_map(sit, believed, workspace):
-    found = risk_utility_map(workspace, 1)
-    (verdict,) = [one for one in verdicts_of(workspace, 1) if one.bound == "max_ratio"]
+    found = read_risk_utility_map(workspace, 1)
+    (verdict,) = [one for one in read_verdicts(workspace, 1) if one.bound == "max_ratio"]
     of_verdict = [a for a in found.axes if a.key == verdict.value and dict(a.settings).get("prior") == "uniform"]
     (own,) = [a for a in of_verdict if not {"by", "region"} & set(a.settings)]
-    place = found.places[own.ident][1].value
-    before = found.of_ratio(own, 1)
+    place = found.coordinates[own.ident][1].value
+    before = found.reference_value(own, 1)
     assert before == pytest.approx(place / verdict.observed)
-    assert found.of_ratio(own, 2) is None  # another run's baseline is not this one's
+    assert found.reference_value(own, 2) is None  # another run's baseline is not this one's
     assert limits_on([verdict], own, before) == [("max", pytest.approx(1.2 * before))]
     save_state(believed, AppState(project=1, run=1, tab="map", across=own.ident))
     async with sit(believed, size=WIDE) as seat:
@@ -121,12 +121,12 @@ async def test_a_limit_held_against_the_value_before_the_release_is_a_line_on_th
 
 
 async def test_the_cursor_reads_what_became_of_records(sit, believed, workspace):
-    (_, uniform) = [beliefs_of(workspace, 1, one) for one in belief_measures(workspace, 1)]
+    (_, uniform) = [read_beliefs(workspace, 1, one) for one in belief_measures(workspace, 1)]
     async with sit(believed, "act:beliefs", "m", size=WIDE) as seat:
         text = await seat.press("home", "right")
         assert "before: " in seat.reading
         text = await seat.press("tab", "home")
-        assert f"by the first 1 dataset {float(uniform.first[1].value):.4g} are guessed right" in text
+        assert f"by the first 1 dataset {float(uniform.right_by_first_datasets[1].value):.4g} are guessed right" in text
 
 
 @pytest.mark.parametrize("keys", [("act:beliefs",), ("enter",), ("act:audit",), ("e",)])
@@ -139,11 +139,11 @@ async def test_the_question_mark_tells_the_keys_of_a_dialog_and_closing_it_comes
             assert seat.app.screen is below
             return
         text = await seat.press("question_mark")
-        assert isinstance(seat.app.screen, Keys)
+        assert isinstance(seat.app.screen, KeysDialog)
         assert "Close" in text
         if keys == ("act:beliefs",):
             assert "Next part" in text
-        assert isinstance(seat.app.screen, Keys)
+        assert isinstance(seat.app.screen, KeysDialog)
         await seat.press("question_mark")  # once is enough
         await seat.press("q")
         assert seat.app.screen is below

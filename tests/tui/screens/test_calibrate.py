@@ -14,7 +14,7 @@ from sfumato.tui.findings.study_answers import first_place, place_text, plane_dr
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.reporting.words import number
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.studies import Answer, Study, studies
+from sfumato.workspace.views.studies import StudyAnswer, StudyResult, read_studies
 
 SIZES = pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks=pytest.mark.sizes)], ids=str)
 RECIPE = {
@@ -56,7 +56,7 @@ def calibrated(tmp_path_factory):
 @pytest.fixture(scope="module")
 def study(calibrated):
     with Workspace.open(calibrated, read_only=True) as reader:
-        return studies(reader, 1)[0]
+        return read_studies(reader, 1)[0]
 
 
 @pytest.fixture(scope="module")
@@ -122,12 +122,12 @@ def made(suggested=(0.82, ""), rates=(0.2, 0.1, None), auc=(0.75, ""), more=()):
     }  # fmt: skip
     rho = {"score": "rho"}
     answers = [
-        *(Answer("auc", *one, {**rho, "generators": end}) for end, one in
+        *(StudyAnswer("auc", *one, {**rho, "generators": end}) for end, one in
           (("all", auc), ("best", (0.9, "")), ("worst", (0.6, "")))),
-        Answer("good", 0.8, "", rho), Answer("suggested_threshold", *suggested, rho), *more,
+        StudyAnswer("good", 0.8, "", rho), StudyAnswer("suggested_threshold", *suggested, rho), *more,
     ]  # fmt: skip
     values = {("rho", name): one for name, one in columns.items()}
-    return Study(registry()["studies.calibration"], {}, (0.0, 0.85, 1.0), values, {}, tuple(answers))
+    return StudyResult(registry()["studies.calibration"], {}, (0.0, 0.85, 1.0), values, {}, tuple(answers))
 
 
 def test_curves_start_where_nothing_passes_and_pr_has_no_point_there():
@@ -165,7 +165,7 @@ def test_the_slider_is_ascii_where_asked(monkeypatch):
 
 def test_the_error_table_sets_tables_that_pass_beside_the_others():
     errors = [
-        Answer(kind, 0.01 if passed else 0.25, "", {"passed": passed, "tests": 1200 if passed else 30})
+        StudyAnswer(kind, 0.01 if passed else 0.25, "", {"passed": passed, "tests": 1200 if passed else 30})
         for kind in ("lost", "spurious", "sign_flip", "errors")
         for passed in (True, False)
     ]

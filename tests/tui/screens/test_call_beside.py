@@ -26,7 +26,7 @@ async def test_a_call_goes_to_another_process_where_the_app_is_alone(sit, direct
     async with sit(directory, size=(80, 24)) as seat:
         seat.app.alone = alone
         found = []
-        seat.app.screen.call_beside(lambda call: call(os.getpid, what="a look"), found.append)
+        seat.app.screen.compute_in_processes(lambda call: call(os.getpid, what="a look"), found.append)
         await until(seat, lambda: found)
         seat.app.alone = False
         assert (found[0] != os.getpid()) == alone
@@ -39,7 +39,7 @@ async def test_the_words_of_an_error_are_told_and_nothing_is_taken(sit, director
 
     async with sit(directory, size=(80, 24)) as seat:
         found = []
-        seat.app.screen.call_beside(ask, found.append)
+        seat.app.screen.compute_in_processes(ask, found.append)
         await until(seat, lambda: "the table is gone" in seat.app.notices[-1:])
         assert found == []
 
@@ -49,9 +49,11 @@ async def test_an_answer_that_is_not_wanted_any_more_is_not_taken(sit, directory
     async with sit(directory, size=(80, 24)) as seat:
         seat.app.alone = True
         found, started = [], time.monotonic()
-        seat.app.screen.call_beside(lambda call: call(time.sleep, 60, what="a nap"), lambda _: found.append("first"))
+        seat.app.screen.compute_in_processes(
+            lambda call: call(time.sleep, 60, what="a nap"), lambda _: found.append("first")
+        )
         await seat.pilot.pause(0.3)
-        seat.app.screen.call_beside(lambda _: "second", found.append)
+        seat.app.screen.compute_in_processes(lambda _: "second", found.append)
         await until(seat, lambda: found)
         await until(seat, lambda: all(worker.is_finished for worker in seat.app.workers))
         seat.app.alone = False
@@ -63,10 +65,10 @@ async def test_what_is_refused_is_told_as_the_screen_wants(sit, directory):
     async with sit(directory, size=(80, 24)) as seat:
         screen, found = seat.app.screen, []
         before = list(seat.app.notices)
-        screen.call_beside(
+        screen.compute_in_processes(
             lambda call: call(refused, "no", what="a look"),
             found.append,
-            refuse=lambda text: screen.Answered(found.append, text),
+            refuse=lambda text: screen.AnswerReceived(found.append, text),
         )
         await until(seat, lambda: found)
         assert found == ["no"]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sfumato.tui.app.command_line import CommandLine, command_of, commands_here
-from sfumato.tui.manual.manual import Manual
+from sfumato.tui.app.command_line import CommandLine, available_commands, parse_command
+from sfumato.tui.manual.manual import ManualDialog
 
 
 async def typed(seat, text):
@@ -21,7 +21,7 @@ async def test_a_place_takes_words_that_its_rows_must_have(sit, directory):
 
 async def test_a_line_may_be_cut_short_and_completed(sit, directory):
     async with sit(directory, "colon", *"dat", "tab", tab="runs") as seat:
-        assert seat.app.screen.query_one("Entry").value == "data"
+        assert seat.app.screen.query_one("EntryField").value == "data"
         await seat.press("enter")
         assert "[1 Data]" in seat.text
 
@@ -39,7 +39,7 @@ async def test_themes_and_topics_are_named_too(sit, directory):
         await typed(seat, "theme light")
         assert seat.app.theme == "light"
         await typed(seat, "manual recipe")
-        assert isinstance(seat.app.screen, Manual)
+        assert isinstance(seat.app.screen, ManualDialog)
         await seat.press("q")
         await typed(seat, "doctor")
         assert type(seat.app.screen).__name__ == "Doctor"
@@ -49,11 +49,11 @@ async def test_a_wrong_line_says_why_and_stays(sit, directory):
     async with sit(directory, tab="runs") as seat:
         assert 'There is no command "rnus" here; did you mean "runs"?' in await typed(seat, "rnus")
         assert isinstance(seat.app.screen, CommandLine)
-        known = commands_here(seat.app.screen_stack[-2])
+        known = available_commands(seat.app.screen_stack[-2])
         assert "runs" in known
-        assert "results" in str(command_of("re", known))
-        assert command_of("  :runs   not met ", known).words == "not met"
-        assert command_of("", known) == "Type the name of a place or an act"
+        assert "results" in str(parse_command("re", known))
+        assert parse_command("  :runs   not met ", known).words == "not met"
+        assert parse_command("", known) == "Type the name of a place or an act"
         await seat.press("escape")
         await typed(seat, "export what")
         assert "export takes no words" in seat.app.notices[-1]

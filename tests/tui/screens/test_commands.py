@@ -8,7 +8,7 @@ import sys
 import pytest
 from textual.widgets import Input
 
-from sfumato.tui.app.commands import Commands
+from sfumato.tui.app.commands import EquivalentCommands
 from sfumato.workspace.store.runs import find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
 
@@ -54,7 +54,7 @@ async def test_a_command_is_copied_by_its_key(sit, built_data):
     async with sit(built_data, "at", "enter", tab="results") as seat:
         assert (built_data / "copied.txt").read_text() == f"sfumato results 1 --workspace {built_data}"
         assert "sfumato results 1" in seat.app.notices[-1]
-        assert isinstance(seat.app.screen, Commands)
+        assert isinstance(seat.app.screen, EquivalentCommands)
 
 
 @pytest.mark.slow

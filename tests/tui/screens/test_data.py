@@ -4,21 +4,21 @@ import threading
 import pytest
 
 from sfumato.engine.data.schema import Variable
-from sfumato.tui.data.sheet import reading_of, sheet_columns
+from sfumato.tui.data.sheet import profile_texts, sheet_columns
 from sfumato.tui.parts.form import Form
 from sfumato.tui.plan.drafting import DraftForm
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.audit import audit_rows
-from sfumato.workspace.ingest.profiles import Profile
-from sfumato.workspace.plan.drafts import draft_of
-from sfumato.workspace.plan.variables import variable_tables
+from sfumato.workspace.ingest.profiles import DistributionProfile
+from sfumato.workspace.plan.drafts import find_draft
+from sfumato.workspace.plan.variables import parse_variable_tables
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.data_view import FoundColumn, VariableLine
+from sfumato.workspace.views.data_view import ProfiledColumn, VariableLine
 
 
 def plan_of(directory):
     with Workspace.open(directory, read_only=True) as reader:
-        return draft_of(reader, 1)
+        return find_draft(reader, 1)
 
 
 @pytest.fixture
@@ -111,8 +111,8 @@ async def test_a_column_that_the_plan_leaves_out_can_be_taken_in(sit, imported):
     workspace = Workspace.open(imported)
     from sfumato.workspace.plan.drafts import save_draft
 
-    draft = draft_of(workspace, 1)
-    save_draft(workspace, draft.saying(draft.toml.replace("smoker = {", "# smoker = {")))
+    draft = find_draft(workspace, 1)
+    save_draft(workspace, draft.with_text(draft.toml.replace("smoker = {", "# smoker = {")))
     workspace.close()
     async with sit(imported, "G") as seat:
         assert "2 left out ·" in seat.text
@@ -124,7 +124,7 @@ async def test_a_column_that_the_plan_leaves_out_can_be_taken_in(sit, imported):
 
 
 def planned_roles(directory):
-    said = variable_tables(plan_of(directory).toml)
+    said = parse_variable_tables(plan_of(directory).toml)
     return {name: table["role"] for name, table in said.planned.items()}
 
 
@@ -188,7 +188,7 @@ async def test_words_sift_the_sheet_and_marks_that_are_not_shown_are_counted(sit
 @pytest.mark.slow
 async def test_a_kind_is_chosen_by_its_number_for_all_that_are_marked(sit, imported, size):
     async with sit(imported, "j", "space", "space", "act:kind", "5", size=size) as seat:
-        kinds = {name: table["kind"] for name, table in variable_tables(plan_of(imported).toml).planned.items()}
+        kinds = {name: table["kind"] for name, table in parse_variable_tables(plan_of(imported).toml).planned.items()}
         assert kinds == {"age": "continuous", "cost": "continuous", "smoker": "binary"}
         await seat.press("home", "j", "act:kind", "enter")
         assert plan_of(imported).revision == 2
@@ -199,10 +199,10 @@ async def test_a_kind_is_chosen_by_its_number_for_all_that_are_marked(sit, impor
 @pytest.mark.slow
 async def test_missing_codes_of_several_variables_are_typed_once(sit, imported):
     async with sit(imported, "j", "space", "space", "act:codes", *"25, 30", "enter") as seat:
-        tables = variable_tables(plan_of(imported).toml).planned
+        tables = parse_variable_tables(plan_of(imported).toml).planned
         assert [tables[name].get("missing") for name in ("age", "cost", "smoker")] == [[25, 30], [25, 30], None]
         await seat.press("home", "j", "act:codes", "end", *", no", "enter")
-        assert variable_tables(plan_of(imported).toml).planned["age"]["missing"] == [25, 30, "no"]
+        assert parse_variable_tables(plan_of(imported).toml).planned["age"]["missing"] == [25, 30, "no"]
 
 
 @pytest.mark.slow
@@ -210,10 +210,10 @@ async def test_an_edit_of_a_plan_that_was_edited_elsewhere_writes_nothing_over(s
     from sfumato.workspace.plan.drafts import save_draft
 
     async with sit(imported, "j") as seat:
-        monkeypatch.setattr("sfumato.tui.data.data.Data.on_workspace_changed", lambda *_: None, raising=False)
+        monkeypatch.setattr("sfumato.tui.data.data.DataTab.on_workspace_changed", lambda *_: None, raising=False)
         with Workspace.open(imported) as workspace:
-            draft = draft_of(workspace, 1)
-            save_draft(workspace, draft.saying(draft.toml.replace('title = "people"', 'title = "persons"')))
+            draft = find_draft(workspace, 1)
+            save_draft(workspace, draft.with_text(draft.toml.replace('title = "people"', 'title = "persons"')))
         await seat.press("r", "i", "escape")
     draft = plan_of(imported)
     assert 'title = "persons"' in draft.toml
@@ -254,7 +254,7 @@ async def test_a_plan_that_is_not_toml_says_so_and_loses_nothing(sit, imported):
     from sfumato.workspace.plan.drafts import save_draft
 
     workspace = Workspace.open(imported)
-    save_draft(workspace, draft_of(workspace, 1).saying("title = "))
+    save_draft(workspace, find_draft(workspace, 1).with_text("title = "))
     workspace.close()
     async with sit(imported, "enter", "enter") as seat:
         assert "not valid TOML" in seat.text
@@ -321,10 +321,13 @@ async def test_letters_give_roles_to_one_variable_after_the_other(sit, imported)
 def test_levels_are_said_with_their_shares_and_none_that_is_withheld():
     """Bars of one or two records count 0 in a profile, and their levels are not named."""
     one = Variable.from_table("town", {"kind": "categorical", "labels": {"n": "north"}}, "variables.town")
-    found = Profile("town", 20, 4, (5, 0, 13, 0), 2, levels=("n", "rare", "s", "lone"))
-    line = VariableLine(one, planned=True, stored=True, missing=0.0)
-    said = reading_of(line, FoundColumn("town", found))
+    found = DistributionProfile("town", 20, 4, (5, 0, 13, 0), 2, levels=("n", "rare", "s", "lone"))
+    line = VariableLine(one, is_planned=True, is_stored=True, missing=0.0)
+    said = profile_texts(line, ProfiledColumn("town", found))
     assert said[1] == "most often s (65 %), north (25 %)"
     assert "2 bars of one or two records are not shown" in said[0]
     assert "rare" not in " ".join(said)
-    assert reading_of(line, FoundColumn("town", Profile("town", 3, 2, (0, 0), 2, levels=("n", "s"))))[1] == ""
+    assert (
+        profile_texts(line, ProfiledColumn("town", DistributionProfile("town", 3, 2, (0, 0), 2, levels=("n", "s"))))[1]
+        == ""
+    )

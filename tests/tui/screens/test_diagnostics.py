@@ -12,7 +12,7 @@ from sfumato.workspace.store.workspace import Workspace
 def judged(directory):
     """Two parameters with a convergence statistic each, one of which breaks its rule, and their sample sizes."""
     workspace = Workspace.open(directory)
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         for name, parameter, value, rule, passed in (
             ("r_hat", "tau", 1.0, "at most 1.01", True),
             ("r_hat", "beta", 1.2, "at most 1.01", False),
@@ -100,7 +100,7 @@ async def test_statistics_of_every_model(sit, directory, size):
 
 async def test_broken_rules_come_first(sit, directory):
     workspace = Workspace.open(directory)
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         for name, value, passed in (("r_hat", 1.0, True), ("r_hat", 1.2, False)):
             connection.execute(
                 "INSERT INTO diagnostic (run_id, target, name, parameter, value, rule, passed) VALUES (1, 'visits', ?, 'tau', ?, 'at most 1.01', ?)",

@@ -13,12 +13,12 @@ from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.findings.distribution import Distributions, SidePlot
-from sfumato.tui.manual.help import Keys
-from sfumato.tui.parts.dialogs import Choose
+from sfumato.tui.manual.help import KeysDialog
+from sfumato.tui.parts.dialogs import ChoiceDialog
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.tui.widgets.heatmap import HeatMap
 from sfumato.tui.widgets.plot import Plot
-from sfumato.workspace.plots.series import likeness
+from sfumato.workspace.plots.series import styled_like
 from sfumato.workspace.store.workspace import Workspace
 
 RECIPE = {
@@ -128,7 +128,7 @@ async def test_d_shows_a_band_each_dataset_or_one(sit, surveyed):
         plot = seat.app.screen.query_one("#distribution-plot", Plot)
         assert plot._series[1].lower is not None
         assert "each, and mean" in await seat.press("b")
-        assert [likeness(plot._series, order) for order in range(5)] == [0, 1, 1, 1, 1]
+        assert [styled_like(plot._series, order) for order in range(5)] == [0, 1, 1, 1, 1]
         assert "synthetic 1/3" in await seat.press("b")
         assert "synthetic 3/3" in await seat.press("b", "b")
         assert "mean, least and greatest" in await seat.press("b")
@@ -231,7 +231,7 @@ async def test_points_are_beside_each_other_or_over_each_other(sit, surveyed, si
 @pytest.mark.slow
 async def test_variables_are_chosen_by_name(sit, surveyed):
     async with sit(surveyed, "act:distributions", "act:upward") as seat:
-        assert isinstance(seat.app.screen, Choose)
+        assert isinstance(seat.app.screen, ChoiceDialog)
         assert "income across, visits up" in await seat.press(*"vis", "enter")
         await seat.press("act:upward", "escape")
         assert "income across, visits up" in seat.text
@@ -284,7 +284,7 @@ async def test_from_data_and_results_the_variable_under_the_cursor_is_shown(sit,
 @pytest.mark.slow
 async def test_help_names_the_keys(sit, surveyed):
     async with sit(surveyed, "act:distributions", "question_mark", size=(120, 60)) as seat:
-        assert isinstance(seat.app.screen, Keys)
+        assert isinstance(seat.app.screen, KeysDialog)
         for words in ("Log scale", "Shades by logarithm", "Zoom in up and down", "Numbers"):
             assert words in seat.text
 
@@ -292,7 +292,7 @@ async def test_help_names_the_keys(sit, surveyed):
 @pytest.mark.slow
 async def test_without_a_run_that_is_done_the_confidential_data_are_shown_alone(sit, surveyed):
     workspace = Workspace.open(surveyed)
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         connection.execute("UPDATE run SET state = 'interrupted'")
     workspace.close()
     async with sit(surveyed, "act:distributions") as seat:

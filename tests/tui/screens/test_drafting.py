@@ -3,8 +3,8 @@ import tomllib
 import pytest
 
 from sfumato.tui.session.state import AppState, save_state
-from sfumato.workspace.plan.drafts import draft_of, save_draft
-from sfumato.workspace.plan.edits import with_variable
+from sfumato.workspace.plan.drafts import find_draft, save_draft
+from sfumato.workspace.plan.edits import replace_variable
 from sfumato.workspace.store.workspace import Workspace
 
 ROLES = {
@@ -30,16 +30,16 @@ def imported(empty, tmp_path):
 def with_roles(imported):
     """The same once everybody knows who may know what."""
     with Workspace.open(imported) as workspace:
-        draft = draft_of(workspace, 1)
+        draft = find_draft(workspace, 1)
         for name, (kind, role) in ROLES.items():
-            draft = draft.saying(with_variable(draft.toml, name, {"kind": kind, "role": role}))
+            draft = draft.with_text(replace_variable(draft.toml, name, {"kind": kind, "role": role}))
         save_draft(workspace, draft)
     return imported
 
 
 def plan_of(directory):
     with Workspace.open(directory, read_only=True) as reader:
-        return draft_of(reader, 1).toml
+        return find_draft(reader, 1).toml
 
 
 @pytest.mark.slow

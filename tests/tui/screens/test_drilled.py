@@ -31,7 +31,7 @@ async def test_enter_on_a_bar_asks_and_then_shows_its_records(sit, built_data, s
         values = [float(row[place]) for row in grid.source.rows(0, 1000)]
         assert len(values) == records
         assert all(low <= value <= high for value in values)
-        assert seat.app.screen.exportable().name.startswith("confidential-run-1")
+        assert seat.app.screen.make_exportable().name.startswith("confidential-run-1")
         await seat.press("v")
         assert isinstance(seat.app.screen, Distributions), "v hides them"
 

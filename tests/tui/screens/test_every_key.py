@@ -15,8 +15,8 @@ from textual.binding import Binding
 from sfumato.engine.posterior.ensemble import chain_trace
 from sfumato.tui.keys.acts import act_of
 from sfumato.tui.session.state import AppState, save_state
-from sfumato.workspace.plan.drafts import draft_of, save_draft
-from sfumato.workspace.plan.edits import with_sections
+from sfumato.workspace.plan.drafts import find_draft, save_draft
+from sfumato.workspace.plan.edits import replace_sections
 from sfumato.workspace.store.artefacts import write_trace
 from sfumato.workspace.store.workspace import Workspace
 
@@ -81,24 +81,24 @@ MAPS = {f"Distributions.{name}": ("right_curly_bracket",) for name in ("shades",
 SCROLL = {f"Scroll.{name}": ("G",) for name in ("up", "page_up", "first")} | {
     f"Scroll.{name}": ("g",) for name in ("down", "page_down", "last")
 }
-STEPS = {"Plan.undo": ("j", "X"), "Plan.redo": ("j", "X", "u"), "Plan.delete": ("g", "j")} | {
+STEPS = {"PlanTab.undo": ("j", "X"), "PlanTab.redo": ("j", "X", "u"), "PlanTab.delete": ("g", "j")} | {
     f"Plan.{name}": ("G", "k") for name in ("earlier", "later")
 }
 SHEET = {
-    "Data.undo": ("x",), "Data.redo": ("x", "u"), "Data.other": ("act:sensitive",), "Data.sensitive": ("act:other",),
-    "Data.quasi_identifier": ("act:other",),
+    "DataTab.undo": ("x",), "DataTab.redo": ("x", "u"), "DataTab.other": ("act:sensitive",), "DataTab.sensitive": ("act:other",),
+    "DataTab.quasi_identifier": ("act:other",),
 } | GRID  # fmt: skip
 RUNS = {
-    "Runs.interrupt": ("G", "k", "k", "k"), "Runs.compare": ("G", "space", "k"),
-    "Runs.delete": ("G",), "Runs.weigh": ("G",), "Project.runs": ("1",),
+    "RunsTab.interrupt": ("G", "k", "k", "k"), "RunsTab.compare": ("G", "space", "k"),
+    "RunsTab.delete": ("G",), "RunsTab.weigh": ("G",), "ProjectScreen.runs": ("1",),
 }  # fmt: skip
 PLACES = {
-    "projects": Place(("Projects", "ProjectGrid"), before=GRID),
-    "runs": Place(("Runs", "RunGrid", "Project", "Exports", "SfumatoApp"), "runs", before=RUNS),
-    "quality": Place(("Project",), "runs", data="census"),
+    "projects": Place(("ProjectsScreen", "ProjectGrid"), before=GRID),
+    "runs": Place(("RunsTab", "RunGrid", "ProjectScreen", "OffersExport", "SfumatoApp"), "runs", before=RUNS),
+    "quality": Place(("ProjectScreen",), "runs", data="census"),
     "board of quality": Place(("QualityGrid",), "runs", ("G", "act:quality"), data="census"),
     "results": Place(("Results", "ResultGrid", "Grid"), "results", before=GRID | {"Grid.left": ("l",)}),
-    "filter": Place(("Filter",), "results", ("slash",)),
+    "filter": Place(("FilterField",), "results", ("slash",)),
     "verdicts": Place(("Verdicts", "VerdictBoard"), "verdicts"),
     "trial": Place(
         ("Trial",), "verdicts", ("T",), {"Trial.up": ("down",), "Trial.reset_limits": ("1",), "Trial.save": ("1",)}
@@ -114,22 +114,22 @@ PLACES = {
     "heat map": Place(("HeatMap",), "runs", ("act:distributions", "right_curly_bracket", "right_curly_bracket"), HEAT),
     "records": Place(("Records", "RecordGrid"), "records"),
     "record": Place(("Record",), "records", ("enter",)),
-    "data": Place(("Data", "VariableGrid", "MarkedGrid", "Sifted"), "data", before=SHEET),
-    "kinds": Place(("Letters",), "data", ("act:kind",), {"Letters.up": ("j",)}),
-    "form": Place(("Form", "Choice"), "data", ("enter",), {"Form.up": ("down",)}),
-    "plan": Place(("Plan", "StepGrid"), "plan", before=STEPS),
+    "data": Place(("DataTab", "VariableGrid", "MarkedGrid", "FilteredList"), "data", before=SHEET),
+    "kinds": Place(("LetterDialog",), "data", ("act:kind",), {"LetterDialog.up": ("j",)}),
+    "form": Place(("Form", "ChoiceField"), "data", ("enter",), {"Form.up": ("down",)}),
+    "plan": Place(("PlanTab", "StepGrid"), "plan", before=STEPS),
     "hierarchy": Place(
-        ("Hierarchy",),
+        ("HierarchyEditor",),
         "plan",
         ("G", "act:hierarchy", *"work", "enter"),
         {
-            "Hierarchy.undo": ("act:propose",),
-            "Hierarchy.add": ("k", "k", "space", "j", "j"),
-            "Hierarchy.rename": ("g",),
+            "HierarchyEditor.undo": ("act:propose",),
+            "HierarchyEditor.add": ("k", "k", "space", "j", "j"),
+            "HierarchyEditor.rename": ("g",),
         },
         data="anonymising",
     ),
-    "rules": Place(("Rules", "RuleGrid"), "plan", ("act:constraints",), data="ruled"),
+    "rules": Place(("RulesDialog", "RuleGrid"), "plan", ("act:constraints",), data="ruled"),
     "toml": Place(("TomlText",), "plan", ("t",)),
     "step form": Place(("Form",), "plan", ("g", "j", "enter", "down", "end", "ctrl+u")),
     "pick list": Place(
@@ -140,33 +140,33 @@ PLACES = {
     ),
     "map": Place(("Map", "MapPlot"), "map"),
     "map numbers": Place(("MapNumbers",), "map", ("t",)),
-    "choose": Place(("Choose",), "map", ("f4",)),
+    "choose": Place(("ChoiceDialog",), "map", ("f4",)),
     "task log": Place(("TaskLog",), "runs", ("G", "act:log")),
-    "compare": Place(("Compare", "CompareGrid"), "runs", ("G", "space", "k", "c"), data="census"),
+    "compare": Place(("ComparisonDialog", "CompareGrid"), "runs", ("G", "space", "k", "c"), data="census"),
     "command line": Place(("CommandLine",), "runs", ("colon", "f", "i")),
-    "audit": Place(("Audit",), "runs", ("act:audit",)),
+    "audit": Place(("AuditLogDialog",), "runs", ("act:audit",)),
     "commands": Place(("CommandGrid",), "runs", ("at",)),
-    "doctor": Place(("Doctor",), "runs", ("act:doctor",), data="built_data"),
+    "doctor": Place(("DoctorDialog",), "runs", ("act:doctor",), data="built_data"),
     "release": Place(("ReleaseScreen",), "verdicts", ("w", "right_square_bracket"), data="second_person"),
     "levers": Place(("ExplainVerdict",), "verdicts", ("enter",), {"ExplainVerdict.up": ("j",)}, on_verdict=True),
     "plan change": Place(("PlanChange",), "verdicts", ("enter", "enter"), on_verdict=True),
     "findings": Place(("FindingGrid",), "verdicts", ("w",)),
-    "export": Place(("Export",), "results", ("e",)),
+    "export": Place(("ExportDialog",), "results", ("e",)),
     "manual": Place(
-        ("Manual",),
+        ("ManualDialog",),
         "runs",
         ("f1",),
         {f"Manual.{way}_other": ("slash", *"survey", "enter") for way in ("next", "previous")},
     ),
-    "help": Place(("Dialog", "Keys"), "runs", ("question_mark",)),
+    "help": Place(("Dialog", "KeysDialog"), "runs", ("question_mark",)),
     "text": Place(("Scroll",), "runs", ("f1",), SCROLL),
     "new run": Place(("NewRun",), "runs", ("n",), {"NewRun.up": ("j",)}),
-    "confirm": Place(("Confirm",), "runs", ("G", "k", "k", "k", "i")),
+    "confirm": Place(("ConfirmDialog",), "runs", ("G", "k", "k", "k", "i")),
     "guided": Place(("GuidedMinimisation",), "runs", ("S",), {"GuidedMinimisation.up": ("j",)}),
     "planes": Place(("Studies",), "runs", ("G", "act:planes"), {"Studies.right": ("h", "h")}, data="census"),
     "limits": Place(("Studies",), "runs", ("G", "act:limits"), data="census"),
     "lattice": Place(("Studies",), "sweep", ("right_square_bracket",), data="towns"),
-    "intruder": Place(("Project",), "runs", data="believed"),
+    "intruder": Place(("ProjectScreen",), "runs", data="believed"),
     "guesses": Place(("Guesses",), "records", ("enter",), data="believed"),
     "beliefs": Place(("Beliefs",), "runs", ("act:beliefs",), data="believed"),
 }
@@ -177,34 +177,44 @@ ELSEWHERE = {
     "ExplainVerdict.page_down": "an explanation that is longer than the screen",
     "ExplainVerdict.page_up": "an explanation that is longer than the screen",
     **dict.fromkeys(
-        ("Explain.open", "Explain.next", "Audited.previous", "Audited.next"),
+        (
+            "ResultExplanation.open",
+            "ResultExplanation.next",
+            "AuditedTargetDialog.previous",
+            "AuditedTargetDialog.next",
+        ),
         "a number of an audit by shadow releases: test_audits",
     ),
     **dict.fromkeys(
-        ("SearchFound.run", "SearchFound.search", "SearchFound.up", "SearchFound.down"),
+        ("SearchFinalists.run", "SearchFinalists.search", "SearchFinalists.up", "SearchFinalists.down"),
         "a search that has found something: test_search",
     ),
     **dict.fromkeys(
-        ("Audited.next", "Audited.previous", "Explain.next", "Explain.open"),
+        (
+            "AuditedTargetDialog.next",
+            "AuditedTargetDialog.previous",
+            "ResultExplanation.next",
+            "ResultExplanation.open",
+        ),
         "a run in which people were audited: test_audits",
     ),
     "ReleaseScreen.next_pane": "a step that has a field: test_release_screen",
     "SfumatoApp.theme": "opens the toolkit's own list",
     "Grid.open": "every grid that can be chosen from names the key itself",
     "Map.confidential": "axes on which the confidential data have a place: test_map",
-    "Compare.any_data": "runs on different data: test_two_runs",
+    "ComparisonDialog.any_data": "runs on different data: test_two_runs",
     "Records.picture": "a choice among several measures: test_compare_and_records",
     "Trial.page_down": "a board that is longer than the screen",
     "Trial.page_up": "a board that is longer than the screen",
     "Parameter.weights": "a model fitted by weights: test_traces",
-    "Hierarchy.widths": "intervals, which have no tree: test_hierarchy",
+    "HierarchyEditor.widths": "intervals, which have no tree: test_hierarchy",
     "PickList.filter": "who opens a list searches it already",
     "GuidedMinimisation.down": "a project with several tables: test_minimise",
     "GuidedMinimisation.up": "a project with several tables: test_minimise",
-    "Project.beliefs": "believed",
-    "Project.pairs": "a run that was drawn from tables: test_kept_pairs",
-    "Choice.mark": "a Space is for the list of a form before: test_plan",
-} | dict.fromkeys(("Project.quality", "Project.planes", "Project.limits"), "census")
+    "ProjectScreen.beliefs": "believed",
+    "ProjectScreen.pairs": "a run that was drawn from tables: test_kept_pairs",
+    "ChoiceField.mark": "a Space is for the list of a form before: test_plan",
+} | dict.fromkeys(("ProjectScreen.quality", "ProjectScreen.planes", "ProjectScreen.limits"), "census")
 """Acts that do nothing in the place of their owner, or nothing that can be seen, and why."""
 WHERE_NARROW = {"Grid.left": 100, "Grid.right": 100, "Studies.next_pane": 100}
 """Acts for what does not fit: the width from which on there is nothing for them to do in their place."""
@@ -212,13 +222,13 @@ LAST = (
     "Studies.table",
     "MapNumbers.table",
     "Diagnostics.table",
-    "Plan.run",
+    "PlanTab.run",
     "SfumatoApp.close",
     "SfumatoApp.back",
-    "Projects.close",
-    "Compare.open",
-    "Project.runs",
-    "Project.projects",
+    "ProjectsScreen.close",
+    "ComparisonDialog.open",
+    "ProjectScreen.runs",
+    "ProjectScreen.projects",
 )
 """Acts that leave nothing to come back to."""
 
@@ -261,7 +271,7 @@ def bindings():
 
 def owned(place):
     found = [bound for bound in bindings() if bound.owner.__name__ in place.owners]
-    if place.data in ("census", "believed") and "Project" in place.owners:
+    if place.data in ("census", "believed") and "ProjectScreen" in place.owners:
         return [bound for bound in found if ELSEWHERE.get(bound.id) == place.data]
     kind = next(name for name, one in PLACES.items() if one is place)
     return [bound for bound in found if bound.id not in ELSEWHERE and bound.id not in NOT_OF.get(kind, ())]
@@ -312,7 +322,7 @@ def chained(built_data):
     theta = rng.normal(size=(200, 4, 2))
     trace = chain_trace(theta, -0.5 * (theta**2).sum(axis=2), ("alpha", "beta"), 50)
     workspace = Workspace.open(built_data)
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         connection.execute("DELETE FROM artefact WHERE run_id = 1 AND name = 'trace/0'")
         connection.execute("INSERT INTO artefact VALUES (1, 'trace/0', ?)", (write_trace(workspace.tables, trace),))
         connection.executemany(
@@ -330,8 +340,8 @@ def chained(built_data):
 def ruled(built_data):
     """A plan with a rule."""
     workspace = Workspace.open(built_data)
-    draft = draft_of(workspace, 1)
-    save_draft(workspace, draft.saying(with_sections(draft.toml, {"constraints": {"few": "visits <= 3"}})))
+    draft = find_draft(workspace, 1)
+    save_draft(workspace, draft.with_text(replace_sections(draft.toml, {"constraints": {"few": "visits <= 3"}})))
     workspace.close()
     return built_data
 

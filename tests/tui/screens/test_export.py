@@ -4,9 +4,9 @@ import sys
 import pytest
 from textual.widgets import Input
 
-from sfumato.tui.app.project import Project
-from sfumato.tui.parts.page import Export
-from sfumato.tui.runs.compare import Compare
+from sfumato.tui.app.project import ProjectScreen
+from sfumato.tui.parts.page import ExportDialog
+from sfumato.tui.runs.compare import ComparisonDialog
 from sfumato.tui.session.clipboard import COPY_FILE
 
 TABLES = {"runs": 4, "results": 44, "verdicts": 4, "sweep": 6, "diagnostics": 3}
@@ -22,9 +22,9 @@ async def name_file(seat, path):
 async def test_e_writes_the_table_of_every_tab(sit, directory, tmp_path, tab):
     async with sit(directory, tab=tab) as seat:
         await seat.press("e")
-        assert isinstance(seat.app.screen, Export)
+        assert isinstance(seat.app.screen, ExportDialog)
         await name_file(seat, tmp_path / "table.csv")
-        assert isinstance(seat.app.screen, Project)
+        assert isinstance(seat.app.screen, ProjectScreen)
         assert str(tmp_path / "table.csv") in seat.app.notices[-1]
     with (tmp_path / "table.csv").open(newline="") as file:
         rows = list(csv.reader(file))
@@ -47,9 +47,9 @@ async def test_what_is_wrong_with_a_name_is_said_and_can_be_corrected(sit, direc
         await name_file(seat, tmp_path / "table.pdf")
         assert "must end in .csv" in " ".join(seat.text.split())
         await name_file(seat, tmp_path / "table.csv")
-        assert isinstance(seat.app.screen, Project)
+        assert isinstance(seat.app.screen, ProjectScreen)
         await seat.press("e", "escape")
-        assert isinstance(seat.app.screen, Project)
+        assert isinstance(seat.app.screen, ProjectScreen)
 
 
 @pytest.mark.slow
@@ -105,9 +105,9 @@ async def test_a_comparison_can_be_written_and_help_names_the_keys(sit, director
         assert "Export" in seat.text
         assert "Copy what of it may leave" in seat.text
         await seat.press("q")
-        await seat.app.open(Compare(1, 1))
+        await seat.app.open(ComparisonDialog(1, 1))
         await seat.press("shift", "e")
-        assert isinstance(seat.app.screen, Export)
+        assert isinstance(seat.app.screen, ExportDialog)
         assert "runs-1-1-numbers-INTERNAL.csv" in seat.app.screen.query_one(Input).value
 
 

@@ -11,7 +11,7 @@ from prepared_workspaces import finished_workspace
 import sfumato.workspace.service.examination as examining
 from sfumato.tui.findings.verdicts import Verdicts
 from sfumato.tui.parts.verdict_board import VerdictBoard
-from sfumato.tui.release.release import Explained, ReleaseScreen
+from sfumato.tui.release.release import FindingDialog, ReleaseScreen
 from sfumato.tui.session.gate_answers import ExaminedRun
 
 pytestmark = pytest.mark.slow
@@ -64,7 +64,7 @@ def examined(monkeypatch):
 @pytest.fixture
 def unanswered(monkeypatch):
     """A gate that is still looking."""
-    monkeypatch.setattr(Verdicts, "call_beside", lambda *_, **__: None)
+    monkeypatch.setattr(Verdicts, "compute_in_processes", lambda *_, **__: None)
 
 
 def green(app):
@@ -112,9 +112,11 @@ async def test_before_the_gate_has_answered_nothing_is_green(sit, unique, unansw
 
 async def test_where_the_gate_lets_it_leave_what_is_met_is_green(sit, unique, monkeypatch):
     """The negative control of the two tests above: green is seen where it is allowed."""
-    answer = ExaminedRun.answer.func
+    answer = ExaminedRun.release_answer.func
     monkeypatch.setattr(
-        ExaminedRun, "answer", property(lambda one: replace(answer(one), may_leave="yes", sentence="Nothing blocks."))
+        ExaminedRun,
+        "release_answer",
+        property(lambda one: replace(answer(one), may_leave="yes", sentence="Nothing blocks.")),
     )
     async with sit(unique, tab="verdicts") as seat:
         assert listed(seat)[0] == "✓ May this leave to the public? YES"
@@ -151,7 +153,7 @@ async def test_enter_explains_a_finding_and_a_verdict(sit, unique):
         while "found" not in board.chosen_finding.title:
             await seat.press("j")
         shown = await seat.press("enter")
-        assert isinstance(seat.app.screen, Explained)
+        assert isinstance(seat.app.screen, FindingDialog)
         assert "kept_keys" in shown
         assert "How to fix it" in await seat.press("G")
         await seat.press("escape", "G", "k", "enter")

@@ -4,10 +4,17 @@ import pytest
 from bound_acts import declared
 
 from sfumato.tui.app.app import SfumatoApp
-from sfumato.tui.app.doctor import Doctor
-from sfumato.tui.app.project import Project
+from sfumato.tui.app.doctor import DoctorDialog
+from sfumato.tui.app.project import ProjectScreen
 from sfumato.tui.keys.acts import ACTS, BY_NAME, act_of
-from sfumato.tui.manual.help import HelpAct, Keys, acts_elsewhere, acts_here, does_nothing, matching
+from sfumato.tui.manual.help import (
+    HelpAct,
+    KeysDialog,
+    available_acts,
+    filter_acts,
+    no_effect_message,
+    unavailable_acts,
+)
 
 NODE = SfumatoApp
 OPEN, RUN, DRAW = (
@@ -19,23 +26,23 @@ OPEN, RUN, DRAW = (
 
 def test_a_key_comes_before_words():
     other = HelpAct(BY_NAME["mark"], "R", ("space",), ("mark", NODE))
-    assert matching([OPEN, other, RUN], "R")[0] == RUN
-    assert matching([OPEN, other, RUN], "space")[0] == other
-    assert matching([OPEN, RUN, DRAW], "ctrl+l") == [DRAW]
-    assert matching([OPEN, RUN, DRAW], "again RUN") == [RUN]
-    assert matching([OPEN, RUN, DRAW], "zzz") == []
-    assert matching([OPEN, RUN, DRAW], "") == [OPEN, RUN, DRAW]
+    assert filter_acts([OPEN, other, RUN], "R")[0] == RUN
+    assert filter_acts([OPEN, other, RUN], "space")[0] == other
+    assert filter_acts([OPEN, RUN, DRAW], "ctrl+l") == [DRAW]
+    assert filter_acts([OPEN, RUN, DRAW], "again RUN") == [RUN]
+    assert filter_acts([OPEN, RUN, DRAW], "zzz") == []
+    assert filter_acts([OPEN, RUN, DRAW], "") == [OPEN, RUN, DRAW]
 
 
 def test_what_is_done_here_is_not_listed_again_as_elsewhere():
-    found = {one.act.name for one in acts_elsewhere([RUN])}
+    found = {one.act.name for one in unavailable_acts([RUN])}
     assert "run" not in found
     assert len(found) == len(ACTS) - 1
 
 
 def test_a_key_that_does_nothing_says_what_it_does_elsewhere():
-    assert does_nothing("s") == "s (Sort) does nothing here"
-    assert does_nothing("f12") == "f12 does nothing here"
+    assert no_effect_message("s") == "s (Sort) does nothing here"
+    assert no_effect_message("f12") == "f12 does nothing here"
 
 
 @pytest.mark.slow
@@ -45,7 +52,7 @@ def test_a_key_that_does_nothing_says_what_it_does_elsewhere():
 async def test_every_act_of_a_place_stands_in_its_list_and_few_have_keys_of_their_own(sit, built_data, tab):
     async with sit(built_data, "G", tab=tab) as seat:
         screen = seat.app.screen
-        listed = {(one.act.name, one.run[0]) for one in acts_here(screen)}
+        listed = {(one.act.name, one.run[0]) for one in available_acts(screen)}
         active = [one for one in screen.active_bindings.values() if one.enabled]
         assert {(act_of(one.binding).name, one.binding.action) for one in active if act_of(one.binding)} == listed
         pane = [bound for owner, bound in declared() if isinstance(screen.pane, owner)]
@@ -56,9 +63,9 @@ async def test_every_act_of_a_place_stands_in_its_list_and_few_have_keys_of_thei
 @pytest.mark.slow
 async def test_an_act_without_a_key_is_run_from_the_list(sit, built_data):
     async with sit(built_data, "question_mark", "slash", *"doctor", "enter", tab="runs", size=(80, 24)) as seat:
-        assert isinstance(seat.app.screen, Keys)
+        assert isinstance(seat.app.screen, KeysDialog)
         await seat.press("enter")
-        assert isinstance(seat.app.screen, Doctor)
+        assert isinstance(seat.app.screen, DoctorDialog)
 
 
 @pytest.mark.slow
@@ -71,9 +78,9 @@ async def test_words_find_acts_here_and_elsewhere(sit, built_data):
         text = await seat.press("slash", *"reveal")
         assert "Elsewhere" in text
         assert "is an act of another place" in await seat.press("enter", "enter")
-        assert isinstance(seat.app.screen, Keys)
+        assert isinstance(seat.app.screen, KeysDialog)
         await seat.press("q")
-        assert isinstance(seat.app.screen, Project)
+        assert isinstance(seat.app.screen, ProjectScreen)
 
 
 @pytest.mark.slow

@@ -5,8 +5,8 @@ import tomllib
 import pytest
 
 from sfumato.tui.parts.form import Form
-from sfumato.tui.plan.hierarchy import Hierarchy
-from sfumato.workspace.plan.drafts import draft_of, save_draft
+from sfumato.tui.plan.hierarchy import HierarchyEditor
+from sfumato.workspace.plan.drafts import find_draft, save_draft
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -18,7 +18,7 @@ ROOT = "act:propose"
 
 def stored(directory):
     with Workspace.open(directory, read_only=True) as reader:
-        return draft_of(reader, 1).toml
+        return find_draft(reader, 1).toml
 
 
 def step_of(directory):
@@ -31,7 +31,7 @@ def line_of(seat, name):
 
 async def test_a_tree_shows_its_records_and_hides_few_of_them(sit, anonymising, size):
     async with sit(anonymising, *WORK, size=size) as seat:
-        assert isinstance(seat.app.screen, Hierarchy)
+        assert isinstance(seat.app.screen, HierarchyEditor)
         assert "level 1 is released" in seat.text
         assert line_of(seat, "Private").split() == ["Private", "1", "60", "✓"]
         assert "<10" in line_of(seat, "Never")
@@ -41,10 +41,10 @@ async def test_a_tree_shows_its_records_and_hides_few_of_them(sit, anonymising, 
 async def test_no_number_gives_a_hidden_one_away(sit, anonymising):
     """15 + 15 + 60 of 100: where one value alone has few records, the next smallest beside it is hidden too."""
     with Workspace.open(anonymising) as workspace:
-        draft = draft_of(workspace, 1)
+        draft = find_draft(workspace, 1)
         tree = 'hierarchies = { work = [["Private", "*"], ["State-gov", "*"], ["Local-gov", "*"], ["Never", "Never"], ["Federal-gov", "*"]] }'
         tree = tree.replace('["Never", "Never"]', '["Never", "*"]')
-        save_draft(workspace, draft.saying(draft.toml + tree + "\n"))
+        save_draft(workspace, draft.with_text(draft.toml + tree + "\n"))
         (anonymising / "policy.toml").write_text("smallest_cell = 5\n")
     async with sit(anonymising, *WORK, size=SMALL) as seat:
         assert "<5" in line_of(seat, "Never")
@@ -61,7 +61,7 @@ async def test_marked_values_are_grouped_under_a_name_and_saved(sit, anonymising
         await seat.press(*"regional", "enter")
         assert any(line.strip().startswith("regional") for line in seat.text.splitlines())
         await seat.press("enter")
-        assert not isinstance(seat.app.screen, Hierarchy)
+        assert not isinstance(seat.app.screen, HierarchyEditor)
         assert "The hierarchy of work is in the plan" in seat.app.notices
     rows = step_of(anonymising)["hierarchies"]["work"]
     assert sorted(row[0] for row in rows) == ["Federal-gov", "Local-gov", "Never", "Private", "State-gov"]
@@ -112,17 +112,17 @@ async def test_the_widths_of_intervals_are_changed(sit, anonymising):
 async def test_leaving_without_saving_asks_once_and_keeps_the_plan(sit, anonymising):
     before = stored(anonymising)
     async with sit(anonymising, *WORK, ROOT, "q", size=SMALL) as seat:
-        assert isinstance(seat.app.screen, Hierarchy)
+        assert isinstance(seat.app.screen, HierarchyEditor)
         assert "Not saved yet" in seat.app.notices[-1]
         await seat.press("q")
-        assert not isinstance(seat.app.screen, Hierarchy)
+        assert not isinstance(seat.app.screen, HierarchyEditor)
     assert stored(anonymising) == before
 
 
 async def test_a_value_that_the_tree_lacks_is_told_of(sit, anonymising):
     with Workspace.open(anonymising) as workspace:
-        draft = draft_of(workspace, 1)
-        save_draft(workspace, draft.saying(draft.toml + 'hierarchies = { work = [["Private", "*"], ["x", "*"]] }\n'))
+        draft = find_draft(workspace, 1)
+        save_draft(workspace, draft.with_text(draft.toml + 'hierarchies = { work = [["Private", "*"], ["x", "*"]] }\n'))
     async with sit(anonymising, *WORK, size=(160, 50)) as seat:
         assert "4 values of the data not in the tree" in seat.text
 
@@ -134,11 +134,11 @@ async def test_a_plan_without_such_a_step_says_what_to_do(sit, built_data):
 
 async def test_it_opens_from_the_variable_too_and_the_saved_tree_runs(sit, anonymising, no_worker):
     async with sit(anonymising, "1", "j", "act:hierarchy", size=SMALL) as seat:
-        assert isinstance(seat.app.screen, Hierarchy)
+        assert isinstance(seat.app.screen, HierarchyEditor)
         await seat.press("enter")
     assert set(step_of(anonymising)["hierarchies"]) == {"work"}
     from sfumato.workspace.service.prepare import prepare_plan
 
     with Workspace.open(anonymising) as workspace:
-        draft = draft_of(workspace, 1)
+        draft = find_draft(workspace, 1)
         assert prepare_plan(workspace, draft).recipe.anonymisation

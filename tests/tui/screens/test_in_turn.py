@@ -10,9 +10,9 @@ import pytest
 from textual import events
 
 from sfumato.tui.parts.form import Form
-from sfumato.tui.plan.plan import Plan, RunPlan
+from sfumato.tui.plan.plan import PlanTab, RunPlanDialog
 from sfumato.workspace.plan import edits
-from sfumato.workspace.plan.drafts import draft_of
+from sfumato.workspace.plan.drafts import find_draft
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 def stored(directory):
     with Workspace.open(directory, read_only=True) as reader:
-        return tomllib.loads(draft_of(reader, 1).toml)
+        return tomllib.loads(find_draft(reader, 1).toml)
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ async def type_ahead(seat, *keys, until):
 
 
 def plan_of(seat):
-    return seat.app.screen.query_one(Plan)
+    return seat.app.screen.query_one(PlanTab)
 
 
 async def test_a_step_that_is_taken_out_is_not_in_the_plan_that_is_run_next(sit, built_data, slow_edits, monkeypatch):
@@ -102,7 +102,7 @@ async def test_an_edit_that_fails_lets_the_next_key_act(sit, built_data, monkeyp
         time.sleep(0.2)
         raise BadInput("measure[0]", "cannot be taken out")
 
-    monkeypatch.setattr(edits, "without_step", refused)
+    monkeypatch.setattr(edits, "remove_step", refused)
     before = stored(built_data)
     async with sit(built_data, "j", "j", tab="plan") as seat:
         await type_ahead(seat, "X", "R", until=lambda: "Run this plan" in seat.text and len(seat.app.notices) > 1)
@@ -117,4 +117,4 @@ async def test_what_was_typed_into_the_text_is_run_and_not_what_stood_there(sit,
         assert changed != text.text
         text.load_text(changed)
         await type_ahead(seat, "escape", "R", until=lambda: "5 datasets" in seat.text)
-        assert isinstance(seat.app.screen, RunPlan)
+        assert isinstance(seat.app.screen, RunPlanDialog)

@@ -7,9 +7,9 @@ from prepared_workspaces import finished_workspace
 
 from sfumato.tui.findings.kept_pairs import KeptPairs, pair_rows
 from sfumato.tui.session.state import AppState, save_state
-from sfumato.workspace.reporting.pairs import PairsFound, triangle
+from sfumato.workspace.reporting.pairs import VariablePairs, triangle_text
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.pairs import pairs_of
+from sfumato.workspace.views.pairs import read_variable_pairs
 
 NAMES = ("area", "sex", "age")
 
@@ -41,16 +41,16 @@ def drawn_from_tables(tmp_path_factory):
 @pytest.mark.slow
 async def test_the_triangle_shows_every_pair_at_every_size(sit, drawn_from_tables, size):
     with Workspace.open(drawn_from_tables, read_only=True) as workspace:
-        found, _ = pairs_of(workspace, 1)
-    assert found.kept == {frozenset(("area", "sex"))}
-    assert found.apart[frozenset(("sex", "age"))] > 0.2 > found.apart[frozenset(("area", "sex"))]
+        found, _ = read_variable_pairs(workspace, 1)
+    assert found.kept_pairs == {frozenset(("area", "sex"))}
+    assert found.distances[frozenset(("sex", "age"))] > 0.2 > found.distances[frozenset(("area", "sex"))]
     async with sit(drawn_from_tables, "act:pairs", size=size) as seat:
         assert isinstance(seat.app.screen, KeptPairs)
         assert all(len(line) <= size[0] for line in seat.text.splitlines())
         assert "1 of 3 pairs of variables share a table" in seat.text
         assert "Farthest off, of the others" in seat.text
         assert "sex and age" in seat.text
-        exported = seat.app.screen.exportable()
+        exported = seat.app.screen.make_exportable()
         assert exported is not None
         assert exported.table() == pair_rows(found)
         assert exported.figure is not None
@@ -59,15 +59,17 @@ async def test_the_triangle_shows_every_pair_at_every_size(sit, drawn_from_table
 
 def test_each_cell_is_that_of_its_pair():
     names = tuple("abcd")
-    apart = {frozenset(pair): 0.01 * at for at, pair in enumerate(PairsFound(names, frozenset(), {}).pairs, start=1)}
-    found = PairsFound(names, frozenset({frozenset("ab"), frozenset("cd")}), apart)
-    lines = triangle(found, 200).splitlines()
+    apart = {
+        frozenset(pair): 0.01 * at for at, pair in enumerate(VariablePairs(names, frozenset(), {}).all_pairs, start=1)
+    }
+    found = VariablePairs(names, frozenset({frozenset("ab"), frozenset("cd")}), apart)
+    lines = triangle_text(found, 200).splitlines()
     assert [line.split()[2:] for line in lines[1:5]] == [
         [],
         ["#", "1"],
         [".", "2", ".", "4"],
         [".", "3", ".", "5", "#", "6"],
     ]
-    narrow = triangle(found, 20).splitlines()
+    narrow = triangle_text(found, 20).splitlines()
     assert [line.split()[2:] for line in narrow[1:5]] == [[], ["#"], [".", "."], [".", ".", "#"]]
     assert lines[0].split() == ["1", "2", "3"]

@@ -3,14 +3,14 @@
 import pytest
 
 from sfumato.tui.findings.levers import ExplainVerdict, PlanChange
-from sfumato.tui.parts.explain import Explain
-from sfumato.workspace.plan.drafts import draft_of
+from sfumato.tui.parts.explain import ResultExplanation
+from sfumato.workspace.plan.drafts import find_draft
 from sfumato.workspace.store.workspace import Workspace
 
 
 def plan_of(directory):
     with Workspace.open(directory, read_only=True) as workspace:
-        return draft_of(workspace, 1).toml
+        return find_draft(workspace, 1).toml
 
 
 @pytest.mark.slow
@@ -64,5 +64,5 @@ async def test_a_verdict_that_is_met_is_explained_without_levers(sit, built_data
     async with sit(built_data, tab="verdicts") as seat:
         await seat.to_verdict(1)
         await seat.press("enter")
-        assert type(seat.app.screen) is Explain
+        assert type(seat.app.screen) is ResultExplanation
         assert "How to fix it" not in seat.text

@@ -3,15 +3,15 @@
 import pytest
 
 from sfumato.tui.app.project import TABS, TITLES
-from sfumato.tui.manual.manual import Manual, entry_for, topics_here
-from sfumato.workspace.manual import Entry, sections
+from sfumato.tui.manual.manual import ManualDialog, current_topics, first_entry
+from sfumato.workspace.manual import ManualEntry, page_sections
 
 
 async def settled(seat):
     """The manual once its page is laid out."""
     for _ in range(400):
         screen = seat.app.screen
-        if isinstance(screen, Manual) and screen.entry is not None:
+        if isinstance(screen, ManualDialog) and screen.entry is not None:
             await seat.pilot.pause()
             return screen
         await seat.pilot.pause(0.01)
@@ -24,12 +24,14 @@ def at(screen):
 
 
 def test_the_first_topic_that_the_manual_has_is_opened():
-    assert entry_for(["risk.of_another_package", "methods no_such", "app plan"]).section.name == "plan"
-    assert entry_for(["nothing"]) == Entry("app")
+    assert first_entry(["risk.of_another_package", "methods no_such", "app plan"]).section.name == "plan"
+    assert first_entry(["nothing"]) == ManualEntry("app")
 
 
 def test_every_tab_has_a_section_of_its_own():
-    assert {TITLES.get(name, title).lower() for name, title in TABS.items()} <= {one.name for one in sections("app")}
+    assert {TITLES.get(name, title).lower() for name, title in TABS.items()} <= {
+        one.name for one in page_sections("app")
+    }
 
 
 @pytest.mark.slow
@@ -87,16 +89,16 @@ async def test_a_field_of_a_form_leads_to_its_parameter(sit, built_data):
 @pytest.mark.slow
 async def test_the_measure_of_a_result_leads_to_its_method(sit, built_data):
     async with sit(built_data, tab="results") as seat:
-        assert topics_here(seat.app.screen_stack)[0] == "risk.identification.expected_match_risk"
+        assert current_topics(seat.app.screen_stack)[0] == "risk.identification.expected_match_risk"
         await seat.press("f1")
         screen = await settled(seat)
         assert at(screen) == "methods risk.identification expected_match_risk"
         await seat.press("escape")
         for _ in range(80):
-            if topics_here(seat.app.screen_stack)[0] == "studies.intruder_uncertainty.expected_match_risk":
+            if current_topics(seat.app.screen_stack)[0] == "studies.intruder_uncertainty.expected_match_risk":
                 break
             await seat.press("down")
-        assert topics_here(seat.app.screen_stack)[0] == "studies.intruder_uncertainty.expected_match_risk"
+        assert current_topics(seat.app.screen_stack)[0] == "studies.intruder_uncertainty.expected_match_risk"
         await seat.press("f1")
         assert at(await settled(seat)) == "methods studies.intruder_uncertainty expected_match_risk"
 
@@ -155,7 +157,7 @@ async def test_words_find_sections_and_n_goes_from_hit_to_hit(sit, built_data):
                 break
         assert any('"zzyzx" is on no page' in said for said in seat.app.notices)
         await seat.press("escape")
-        assert not isinstance(seat.app.screen, Manual)
+        assert not isinstance(seat.app.screen, ManualDialog)
 
 
 @pytest.mark.slow

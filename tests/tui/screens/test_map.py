@@ -11,13 +11,13 @@ from prepared_workspaces import finished_workspace
 from textual.widgets import Input
 
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.tui.app.project import Project
+from sfumato.tui.app.project import ProjectScreen
 from sfumato.tui.findings.map import limit_series, limits_on
-from sfumato.tui.parts.dialogs import Choose
+from sfumato.tui.parts.dialogs import ChoiceDialog
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.reporting.words import number
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.risk_utility import Axis, Coordinate, Point
+from sfumato.workspace.views.risk_utility import MapAxis, MapCoordinate, MapPoint
 
 FULL, POOR, PLAIN = 1, 2, 3
 RECIPE = {
@@ -92,9 +92,9 @@ async def test_enter_in_the_numbers_opens_a_run_too(sit, mapped, size):
 @pytest.mark.parametrize(("key", "kept"), [("f4", "across"), ("act:upward", "up")])
 async def test_an_axis_is_chosen_by_words_and_remembered(sit, mapped, key, kept, size):
     async with sit(mapped, key, size=size) as seat:
-        assert isinstance(seat.app.screen, Choose)
+        assert isinstance(seat.app.screen, ChoiceDialog)
         await seat.press(*"unique", "space", *"match", "enter")
-        assert isinstance(seat.app.screen, Project)
+        assert isinstance(seat.app.screen, ProjectScreen)
         assert "unique_matches" in getattr(seat.app.state, kept)
         assert "People with a single match" in seat.text
     async with sit(mapped, size=size) as seat:
@@ -110,7 +110,7 @@ async def test_the_list_of_axes_moves_with_the_arrows_and_closes_without_a_choic
         await seat.press("f4", "escape")
         assert seat.app.state.across == first
         await seat.press("f4", *"zzzz", "enter", "down")
-        assert isinstance(seat.app.screen, Choose)
+        assert isinstance(seat.app.screen, ChoiceDialog)
 
 
 @pytest.mark.slow
@@ -125,7 +125,7 @@ async def test_the_confidential_data_can_be_left_out(sit, mapped):
 async def test_the_map_is_read_again_when_a_run_is_done(sit, mapped):
     async with sit(mapped) as seat:
         workspace = Workspace.open(mapped)
-        with workspace.writing() as connection:
+        with workspace.write_transaction() as connection:
             connection.execute("UPDATE run SET state = 'interrupted' WHERE id = 2")
         workspace.close()
         seat.app.refresh_page()
@@ -155,7 +155,7 @@ async def test_the_map_is_written_as_table_and_plot(sit, mapped, tmp_path):
 @pytest.mark.slow
 async def test_without_a_run_that_is_done_the_map_says_so(sit, directory):
     workspace = Workspace.open(directory)
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         connection.execute("UPDATE run SET state = 'interrupted' WHERE state = 'done'")
     workspace.close()
     async with sit(directory, "f4", "enter", "e", tab="map") as seat:
@@ -192,11 +192,11 @@ async def test_the_thresholds_of_the_run_are_lines_on_the_map(sit, limited, tmp_
 
 
 def place(x, y):
-    return Point(1, "a run", Coordinate(x, None, None), Coordinate(y, None, None), True)
+    return MapPoint(1, "a run", MapCoordinate(x, None, None), MapCoordinate(y, None, None), True)
 
 
 def axis(key="risk.a.b", target="", params="{}", level=None):
-    return Axis(key, target, params, level, "low", "")
+    return MapAxis(key, target, params, level, "low", "")
 
 
 def verdict(value="risk.a.b", target="", level=None, bound="max", limit=0.1, params=None):
@@ -239,7 +239,7 @@ async def test_thousands_of_axes_are_named_in_a_thread_and_enter_waits_for_them(
 
     async with sit(mapped) as seat:
         chosen = []
-        await seat.app.open(Choose("Number", 20_000, name, 0), chosen.append)
+        await seat.app.open(ChoiceDialog("Number", 20_000, name, 0), chosen.append)
         await seat.press("shift")
         assert len(named) <= 1_500
         await seat.pilot.press(*"19999", "enter")
@@ -254,7 +254,7 @@ async def test_thousands_of_axes_are_named_in_a_thread_and_enter_waits_for_them(
 @pytest.mark.slow
 async def test_a_long_choice_is_shown_whole(sit, mapped):
     async with sit(mapped, size=(80, 24)) as seat:
-        await seat.app.open(Choose("Number", 2, ["short", "long " * 20 + "end"].__getitem__, 0))
+        await seat.app.open(ChoiceDialog("Number", 2, ["short", "long " * 20 + "end"].__getitem__, 0))
         await seat.press("shift")
         assert "end" not in seat.text
         await seat.press("down")
@@ -263,5 +263,5 @@ async def test_a_long_choice_is_shown_whole(sit, mapped):
 
 async def test_choices_in_wide_characters_are_shown_whole(sit, mapped):
     async with sit(mapped, size=(80, 24)) as seat:
-        await seat.app.open(Choose("Variable", 1, ["収入と支出の合計"].__getitem__, 0))
+        await seat.app.open(ChoiceDialog("Variable", 1, ["収入と支出の合計"].__getitem__, 0))
         assert "収入と支出の合計" in await seat.press("shift")

@@ -19,12 +19,12 @@ from sfumato.tui.parts.form import Form
 from sfumato.tui.plan.guided_minimisation import GuidedMinimisation
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.tui.widgets.plot import Plot
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.service.guided_minimisation import list_project_tables, minimisation_recipe, prepare_minimisation
 from sfumato.workspace.store.runs import RunState, find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import result_rows
-from sfumato.workspace.views.studies import Answer, Study, studies
+from sfumato.workspace.views.results import read_result_rows
+from sfumato.workspace.views.studies import StudyAnswer, StudyResult, read_studies
 
 FOUND, NONE = 1, 2
 SIZES = pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks=pytest.mark.sizes)], ids=str)
@@ -60,13 +60,13 @@ def look(directory, run_id, tab="results"):
 
 def studies_of(directory, run_id):
     with Workspace.open(directory, read_only=True) as reader:
-        return studies(reader, run_id)
+        return read_studies(reader, run_id)
 
 
 @pytest.mark.slow
 def test_the_answer_is_the_smallest_size_that_holds_every_limit_in_the_stored_rows(two):
     workspace = Workspace.open(two)
-    rows = [r for r in result_rows(workspace, FOUND) if r.method == "minimisation" and r.dataset == "confidential"]
+    rows = [r for r in read_result_rows(workspace, FOUND) if r.method == "minimisation" and r.dataset == "confidential"]
     workspace.close()
     for study, k in zip(studies_of(two, FOUND), (2, 3), strict=True):
         own = [row for row in rows if row.params["k"] == k]
@@ -89,9 +89,9 @@ def test_where_no_size_is_enough_there_is_no_answer(two):
 
 def made(passing, answer):
     values = {"rho": (0.8, 0.95, None), "nmi": (0.7, 0.9, 0.85), "passing": passing}
-    return Study(
+    return StudyResult(
         registry()["studies.minimisation"], {"k": 5, "subsamples": 2}, (100, 150, 200),
-        {("", name): one for name, one in values.items()}, {"rho": 0.9, "nmi": 0.9}, (Answer("smallest_size", answer),),
+        {("", name): one for name, one in values.items()}, {"rho": 0.9, "nmi": 0.9}, (StudyAnswer("smallest_size", answer),),
     )  # fmt: skip
 
 
@@ -164,7 +164,7 @@ async def test_the_guided_form_starts_a_run_with_what_is_known_preselected(sit, 
         assert "census.csv: 200 records, 3 variables" in seat.text
         text = await seat.press("enter")
         assert isinstance(seat.app.screen, Form)
-        assert seat.app.screen.texts["known"] == "age, town"
+        assert seat.app.screen.field_texts["known"] == "age, town"
         assert "what somebody might know of a person" in " ".join(text.split())
         seat.app.screen.query_one("#field-1", Input).value = "3"
         seat.app.screen.query_one("#field-2", Input).value = "60"
@@ -186,9 +186,9 @@ def test_what_the_form_enters_can_be_done(copied):
     data = list_project_tables(workspace, 1)[0]
     answers = {"known": ["town", "status", "age"], "k": 2, "n": 50, "r": 1}
     run_id = prepare_minimisation(workspace, data, answers).enter(workspace, data.project)
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     assert find_run(workspace, run_id).state is RunState.DONE
-    assert studies(workspace, run_id)[0].points[0] == 50
+    assert read_studies(workspace, run_id)[0].points[0] == 50
     workspace.close()
 
 
@@ -197,7 +197,7 @@ def test_identifiers_do_not_get_into_the_run(copied):
         "name": {"kind": "categorical", "role": "identifier"}, "age": {"kind": "count"}}, "measure": [], "study": []})  # fmt: skip
     frame = pd.DataFrame({"name": [f"731954-{i}" for i in range(60)], "age": range(60)})
     workspace = Workspace.open(copied)
-    with workspace.writing():
+    with workspace.write_transaction():
         workspace.add_dataset(1, "people.csv", "0" * 64, conform_to_schema(frame, recipe.schema))
     data = list_project_tables(workspace, 1)[0]
     prepared = prepare_minimisation(workspace, data, {"known": ["age"], "k": 2})
@@ -242,7 +242,7 @@ async def test_a_wrong_answer_is_told_in_the_form(sit, copied, no_worker):
 
 async def test_a_project_without_data_says_so(sit, copied):
     workspace = Workspace.open(copied)
-    with workspace.writing():
+    with workspace.write_transaction():
         save_state(copied, AppState(project=workspace.ensure_project("Second project")))
     workspace.close()
     async with sit(copied, "S", "enter", "j", "k") as seat:

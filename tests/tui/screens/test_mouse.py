@@ -3,9 +3,9 @@
 import pytest
 from textual.widgets import Input
 
-from sfumato.tui.manual.help import Keys
+from sfumato.tui.manual.help import KeysDialog
 from sfumato.tui.parts.form import Form
-from sfumato.tui.widgets.entries import Choice
+from sfumato.tui.widgets.entries import ChoiceField
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import TabLine
 
@@ -22,7 +22,7 @@ def cell_of(seat, words):
 
 async def click(seat, words, times=1):
     """Click on the first place where a text is shown."""
-    await seat.pilot.click(offset=cell_of(seat, words), times=times)
+    await seat.pilot.click(offset=cell_of(seat, words), sets_by_size=times)
     return await seat.press("shift")
 
 
@@ -34,7 +34,7 @@ async def test_a_click_chooses_a_row_and_two_open_it(sit, directory, size):
         assert "[3 Runs]" in seat.text
         await click(seat, "✗ failed")
         assert seat.app.screen.query_one(Grid).cursor == 2
-        await click(seat, "✓ done", times=2)
+        await click(seat, "✓ done", sets_by_size=2)
         assert "[Verdicts]" in seat.text
 
 
@@ -52,7 +52,7 @@ async def test_a_click_chooses_a_tab(sit, directory, size):
 async def test_a_click_on_a_key_presses_it(sit, directory, size):
     async with sit(directory, tab="runs", size=size) as seat:
         await click(seat, "? Keys")
-        assert isinstance(seat.app.screen, Keys)
+        assert isinstance(seat.app.screen, KeysDialog)
         await seat.press("q")
         assert "Second project" in await click(seat, "q Close")
 
@@ -83,7 +83,7 @@ async def test_tab_reaches_all_that_can_be_clicked(sit, built_data, tab, keys):
     """From the first focus, tab goes round every field, table, text and line of tabs that is shown."""
     async with sit(built_data, *keys, tab=tab, size=(80, 24)) as seat:
         screen = seat.app.screen
-        kinds = (Input, Choice, Grid, TabLine)
+        kinds = (Input, ChoiceField, Grid, TabLine)
         wanted = {widget for widget in screen.query("*") if isinstance(widget, kinds) and widget in screen.focus_chain}
         reached = set()
         for _ in range(len(screen.focus_chain) + 1):

@@ -3,8 +3,8 @@
 import pytest
 
 from sfumato.tui.session.state import AppState, save_state
-from sfumato.workspace.plan.drafts import draft_of, save_draft
-from sfumato.workspace.plan.edits import plan_view
+from sfumato.workspace.plan.drafts import find_draft, save_draft
+from sfumato.workspace.plan.edits import parse_plan
 from sfumato.workspace.store.workspace import Workspace
 
 DONE, RUNNING = 1, 4
@@ -76,11 +76,11 @@ async def test_the_quality_board_stands_in_the_footer_where_there_is_one(sit, bu
 async def test_data_knows_the_run_of_a_plan_that_says_a_default_without_a_look_at_the_plan(sit, built_data):
     """A run's recipe leaves out what is as by default: the texts differ, the recipe is one. Once Data said that it is run next."""
     with Workspace.open(built_data) as workspace:
-        draft = draft_of(workspace, 1)
+        draft = find_draft(workspace, 1)
         told = draft.toml.replace(
             'method = "linear_regression"', 'method = "linear_regression"\nprior = "published"', 1
         )
-        assert plan_view(told).sha256 == plan_view(draft.toml).sha256
-        save_draft(workspace, draft.saying(told), draft.revision)
+        assert parse_plan(told).sha256 == parse_plan(draft.toml).sha256
+        save_draft(workspace, draft.with_text(told), draft.revision)
     async with sit(built_data, tab="data") as seat:
         assert "this plan is run 4" in seat.text

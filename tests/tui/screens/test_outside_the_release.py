@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from textual.widgets import Input
 
-from sfumato.workspace.store.runs import companions_of, find_run, list_runs
+from sfumato.workspace.store.runs import companion_ids, find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
 
 RECIPE = """
@@ -158,5 +158,5 @@ async def test_a_recipe_with_companions_is_run_with_them_or_alone(sit, empty, fi
         with Workspace.open(empty, read_only=True) as reader:
             assert len(list_runs(reader)) == runs
             if runs == 2:
-                assert companions_of(reader, 1) == [2]
+                assert companion_ids(reader, 1) == [2]
                 assert seat.app.notices == ["Run 1 started, beside it run 2"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sfumato.tui.app.doctor import Doctor
+from sfumato.tui.app.doctor import DoctorDialog
 from sfumato.tui.app.palette import GAP
 from sfumato.tui.keys.acts import BY_NAME, act_of
 from sfumato.tui.keys.own_keys import key_text
@@ -58,7 +58,7 @@ async def test_a_key_of_the_users_own_stands_beside_its_act(sit, built_data, tmp
 @pytest.mark.slow
 async def test_what_the_palette_names_is_done(sit, built_data):
     async with sit(built_data, "G", tab="results") as seat:
-        for typed, kind in (("doct", Doctor), ("impo", Form), ("evalu", Form), ("report", Form)):
+        for typed, kind in (("doct", DoctorDialog), ("impo", Form), ("evalu", Form), ("report", Form)):
             await seat.press("ctrl+p", *typed)
             await seat.pilot.pause(0.3)
             await seat.press("enter")

@@ -5,11 +5,11 @@ import tomllib
 import pytest
 
 from sfumato.engine.methods.registry import registry
-from sfumato.tui.parts.fields import Field, typed_value
+from sfumato.tui.parts.fields import FormField, parse_value
 from sfumato.tui.parts.form import Form
-from sfumato.tui.parts.offers import Offer
+from sfumato.tui.parts.offers import OfferedValue
 from sfumato.tui.parts.pick_list import MOST_SHOWN, PickList
-from sfumato.tui.plan.plan import Plan
+from sfumato.tui.plan.plan import PlanTab
 from sfumato.tui.plan.plan_forms import step_fields, threshold_fields
 
 SMALL = (80, 24)
@@ -17,7 +17,7 @@ OPENED = ("j", "enter", "down")
 
 
 def plan_of(seat):
-    return tomllib.loads(seat.app.screen_stack[1].query_one(Plan)._view.toml)
+    return tomllib.loads(seat.app.screen_stack[1].query_one(PlanTab)._view.toml)
 
 
 def field_text(seat, order):
@@ -75,7 +75,7 @@ async def test_all_that_are_found_are_marked_by_one_key(sit, built_data):
 @pytest.mark.slow
 async def test_a_list_of_thousands_shows_some_and_says_how_many_more(sit, built_data):
     async with sit(built_data, size=SMALL, tab="plan") as seat:
-        offers = [Offer(f"column_{place}") for place in range(5000)]
+        offers = [OfferedValue(f"column_{place}") for place in range(5000)]
         answers = []
         await seat.app.open(PickList("columns", offers), answers.append)
         await seat.press("end")
@@ -87,7 +87,7 @@ async def test_a_list_of_thousands_shows_some_and_says_how_many_more(sit, built_
 @pytest.mark.slow
 async def test_names_from_a_strange_file_do_not_reach_the_terminal_raw(sit, built_data):
     async with sit(built_data, size=SMALL, tab="plan") as seat:
-        await seat.app.open(PickList("a\x1b]52;c;", [Offer("x\x1b[31m[red]", "y\x07", "z\x9b")], several=True))
+        await seat.app.open(PickList("a\x1b]52;c;", [OfferedValue("x\x1b[31m[red]", "y\x07", "z\x9b")], several=True))
         await seat.press("space")
         assert not {"\x1b", "\x07", "\x9b"} & set(seat.text)
         assert "[red]" in seat.text
@@ -171,19 +171,19 @@ async def test_the_levels_of_a_variable_are_put_in_their_order_from_a_list(sit, 
 
 
 def plan_variables(seat):
-    from sfumato.tui.data.data import Data
+    from sfumato.tui.data.data import DataTab
 
-    return tomllib.loads(seat.app.screen.query_one(Data)._history.now.toml)["variables"]
+    return tomllib.loads(seat.app.screen.query_one(DataTab)._history.now.toml)["variables"]
 
 
 @pytest.mark.slow
 async def test_a_doubtful_limit_stands_above_the_plan_and_in_the_question_before_it_runs(sit, built_data):
-    from sfumato.workspace.plan.drafts import draft_of, save_draft
+    from sfumato.workspace.plan.drafts import find_draft, save_draft
     from sfumato.workspace.store.workspace import Workspace
 
     with Workspace.open(built_data) as workspace:
-        draft = draft_of(workspace, 1)
-        save_draft(workspace, draft.saying(draft.toml.replace("max = 0.9", "min = 0.9")))
+        draft = find_draft(workspace, 1)
+        save_draft(workspace, draft.with_text(draft.toml.replace("max = 0.9", "min = 0.9")))
     async with sit(built_data, size=(160, 50), tab="plan") as seat:
         assert "! threshold[0].min: lower is better: did you mean max?" in seat.text
         await seat.press("R")
@@ -246,14 +246,16 @@ def test_columns_are_offered_only_where_their_kind_can_be_used():
     ],
 )
 def test_a_text_says_what_was_chosen_and_keeps_what_it_said_of_it(kind, text, chosen, after):
-    field = Field("x", "", kind, offers=(Offer("a"),))
-    assert field.with_chosen(text, chosen) == after
+    field = FormField("x", "", kind, offers=(OfferedValue("a"),))
+    assert field.text_for_chosen(text, chosen) == after
 
 
 def test_what_a_text_says_is_marked_in_the_list():
-    assert Field("x", "", "list").chosen_in("a, log(b), c:d") == ("a", "log(b)", "c:d")
-    assert Field("x", "", "table", offers=(Offer("model = cart"),)).chosen_in("model = cart, cp = 0") == (
+    assert FormField("x", "", "list").chosen_values("a, log(b), c:d") == ("a", "log(b)", "c:d")
+    assert FormField("x", "", "table", offers=(OfferedValue("model = cart"),)).chosen_values(
+        "model = cart, cp = 0"
+    ) == (
         "model = cart",
         "cp",
     )
-    assert typed_value(Field("x", "", "list").with_chosen("", ("1", "a b")), "list", "x") == [1, "a b"]
+    assert parse_value(FormField("x", "", "list").text_for_chosen("", ("1", "a b")), "list", "x") == [1, "a b"]

@@ -9,23 +9,23 @@ import pytest
 from sfumato.engine.methods.registry import registry
 from sfumato.tui.app.app import SfumatoApp
 from sfumato.tui.parts.form import Form
-from sfumato.tui.plan.plan import Plan, StepGrid
-from sfumato.tui.plan.plan_forms import section_of, step_fields
+from sfumato.tui.plan.plan import PlanTab, StepGrid
+from sfumato.tui.plan.plan_forms import section_of_method, step_fields
 from sfumato.tui.widgets.entries import TomlText
-from sfumato.workspace.plan.drafts import draft_of, save_draft
+from sfumato.workspace.plan.drafts import find_draft, save_draft
 from sfumato.workspace.store.runs import find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
 
 
 def stored(directory):
     with Workspace.open(directory, read_only=True) as reader:
-        draft = draft_of(reader, 1)
+        draft = find_draft(reader, 1)
     return tomllib.loads(draft.toml), draft.revision
 
 
 def listed(seat):
     """The keys of the rows of the list."""
-    return list(seat.app.screen.query_one(Plan)._steps)
+    return list(seat.app.screen.query_one(PlanTab)._steps)
 
 
 def text_area(seat):
@@ -158,7 +158,7 @@ async def test_the_text_is_edited_and_the_list_keeps_in_step(sit, built_data, si
         assert "✓ R runs this plan" in seat.text
         await seat.press("escape")
         assert stored(built_data)[0]["label"] == "x"
-        assert seat.app.screen.query_one(Plan).has_focus_within
+        assert seat.app.screen.query_one(PlanTab).has_focus_within
         await seat.press("u")
         assert "label" not in stored(built_data)[0]
 
@@ -191,8 +191,8 @@ async def test_text_that_cannot_be_read_is_in_the_way_of_the_list_until_u(sit, b
 @pytest.mark.slow
 async def test_what_is_wrong_is_said_and_marked(sit, built_data, size):
     workspace = Workspace.open(built_data)
-    draft = draft_of(workspace, 1)
-    save_draft(workspace, draft.saying(draft.toml.replace('"risk.identification"', '"risk.identificatio"')))
+    draft = find_draft(workspace, 1)
+    save_draft(workspace, draft.with_text(draft.toml.replace('"risk.identification"', '"risk.identificatio"')))
     workspace.close()
     async with sit(built_data, size=size, tab="plan") as seat:
         assert "did you mean" in seat.text or size[0] == 80
@@ -284,9 +284,9 @@ async def test_a_plan_that_starts_from_a_run_waits_for_the_one_that_is_there(sit
 
     def slowly(project_id, workspace):
         time.sleep(0.7)
-        return draft_of(workspace, project_id)
+        return find_draft(workspace, project_id)
 
-    monkeypatch.setattr("sfumato.tui.parts.page._draft_of", slowly)
+    monkeypatch.setattr("sfumato.tui.parts.page._read_draft", slowly)
     async with sit(built_data, "G", *keys, size=(80, 24), tab="runs") as seat:
         assert "[2 Plan]" in seat.text
         assert ("weights" in stored(built_data)[0]) == has
@@ -319,7 +319,7 @@ async def test_a_project_without_data_names_the_next_key(sit, directory):
 def test_every_method_has_a_form_with_its_help_and_limits(key):
     method = registry()[key]
     fields = {field.name: field for field in step_fields(method, {}, ["a", "b"])}
-    assert ("target" in fields) == (section_of(method) == "synthesis")
+    assert ("target" in fields) == (section_of_method(method) == "synthesis")
     for info in method.spec.params():
         assert info.param.help in fields[info.name].help
         assert info.param.limits_text in fields[info.name].help

@@ -8,10 +8,10 @@ import pytest
 import tomli_w
 
 from sfumato.engine.data.schema import Kind, Variable
-from sfumato.tui.data.variable_forms import fields_of
-from sfumato.tui.parts.fields import typed_value
+from sfumato.tui.data.variable_forms import variable_fields
+from sfumato.tui.parts.fields import parse_value
 from sfumato.tui.parts.form import Form
-from sfumato.workspace.plan.drafts import draft_of, save_draft
+from sfumato.workspace.plan.drafts import find_draft, save_draft
 from sfumato.workspace.service.prepare import cost_notice
 from sfumato.workspace.store.workspace import Workspace
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 def stored(directory):
     with Workspace.open(directory, read_only=True) as reader:
-        return tomllib.loads(draft_of(reader, 1).toml)
+        return tomllib.loads(find_draft(reader, 1).toml)
 
 
 def draft_with(draft, **sections):
@@ -37,12 +37,12 @@ def draft_with(draft, **sections):
         if key not in ("synthesis", "measure", "study", "threshold", "published")
     }
     variables = {name: {**own, **GIVEN.get(name, {})} for name, own in table["variables"].items()}
-    return draft.saying(tomli_w.dumps({**kept, "variables": variables, **sections}))
+    return draft.with_text(tomli_w.dumps({**kept, "variables": variables, **sections}))
 
 
 def plan_with(directory, **sections):
     with Workspace.open(directory) as workspace:
-        save_draft(workspace, draft_with(draft_of(workspace, 1), **sections))
+        save_draft(workspace, draft_with(find_draft(workspace, 1), **sections))
 
 
 def words_of(seat):
@@ -84,7 +84,7 @@ async def test_the_budget_refuses_before_anybody_is_asked(sit, private_data):
 def test_what_a_plan_costs_is_told_of_the_records_that_it_would_run_on(private_data):
     release = {"m": 2, "seed": 7, "records": 100}
     with Workspace.open(private_data) as workspace:
-        draft = draft_of(workspace, 1)
+        draft = find_draft(workspace, 1)
         assert cost_notice(workspace, draft) == "", "its models keep no account"
         private = draft_with(draft, synthesis=[STEP], release=release)
         assert cost_notice(workspace, private) == "It costs an epsilon of 10."
@@ -105,12 +105,12 @@ def test_what_a_plan_costs_is_told_of_the_records_that_it_would_run_on(private_d
 def test_with_a_public_key_no_plan_costs_an_epsilon(built_data):
     release = {"m": 2, "seed": 7, "records": 100, "epsilon": 20}
     with Workspace.open(built_data) as workspace:
-        told = cost_notice(workspace, draft_with(draft_of(workspace, 1), synthesis=[STEP], release=release))
+        told = cost_notice(workspace, draft_with(find_draft(workspace, 1), synthesis=[STEP], release=release))
     assert told.startswith("No epsilon can be told: the random numbers follow from a public key")
 
 
 def test_the_form_of_a_variable_declares_that_it_may_be_missing():
-    form = fields_of(Variable("visits", Kind.COUNT, may_be_missing=True))
+    form = variable_fields(Variable("visits", Kind.COUNT, may_be_missing=True))
     (field,) = (one for one in form if one.name == "may_be_missing")
-    assert (field.value, typed_value("true", field.kind, field.name)) == (True, True)
+    assert (field.value, parse_value("true", field.kind, field.name)) == (True, True)
     assert {one.name for one in form} >= set(Variable("visits", Kind.COUNT, may_be_missing=True).to_table())

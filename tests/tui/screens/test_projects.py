@@ -1,7 +1,7 @@
 import pytest
 from textual.widgets import Input
 
-from sfumato.tui.app.project import Project
+from sfumato.tui.app.project import ProjectScreen
 from sfumato.tui.parts.form import Form
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
@@ -92,10 +92,10 @@ async def test_a_project_made_elsewhere_appears(sit, empty):
 
     async with sit(empty) as seat:
         workspace = Workspace.open(empty)
-        with workspace.writing():
+        with workspace.write_transaction():
             workspace.ensure_project("From the command line")
         workspace.close()
-        seat.app._poll()
+        seat.app._poll_workspace()
         await seat.press("shift")
         assert "From the command line" in seat.text
 
@@ -159,7 +159,7 @@ async def test_w_opens_another_workspace(sit, empty, directory, people, size):
         assert seat.app.directory == directory
         assert "Household survey" in seat.text
         await seat.press("enter")
-        assert isinstance(seat.app.screen, Project)
+        assert isinstance(seat.app.screen, ProjectScreen)
 
 
 @pytest.mark.slow
@@ -179,7 +179,7 @@ async def test_a_form_of_the_first_screen_is_left_with_escape(sit, empty):
 
 @pytest.mark.slow
 async def test_words_sift_the_projects_and_enter_opens_the_one_that_is_shown(sit, directory):
-    with Workspace.open(directory) as workspace, workspace.writing():
+    with Workspace.open(directory) as workspace, workspace.write_transaction():
         workspace.ensure_project("Zebra crossings")
     async with sit(directory, "slash", *"zebra", "enter") as seat:
         assert "Household" not in seat.text
@@ -189,7 +189,7 @@ async def test_words_sift_the_projects_and_enter_opens_the_one_that_is_shown(sit
 
 @pytest.mark.slow
 async def test_marked_projects_are_named_before_they_are_deleted(sit, empty):
-    with Workspace.open(empty) as workspace, workspace.writing():
+    with Workspace.open(empty) as workspace, workspace.write_transaction():
         for name in ("one", "two", "three"):
             workspace.ensure_project(name)
     async with sit(empty, "g", "space", "j", "space", "X") as seat:

@@ -7,15 +7,21 @@ from prepared_tables import variables_of
 from prepared_workspaces import finished_workspace
 from textual.widgets import Input
 
-from sfumato.tui.app.project import Project
+from sfumato.tui.app.project import ProjectScreen
 from sfumato.tui.findings.distribution import Distributions
 from sfumato.tui.findings.quality import NO_RECORDS, Quality, deciding, reading, why
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.tui.widgets.grid import Grid
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.quality import Metric, QualityBoard, Score, has_quality, quality_board
-from sfumato.workspace.views.studies import has_answers
+from sfumato.workspace.views.quality import (
+    QualityBoard,
+    QualityMetric,
+    QualityScore,
+    has_quality_results,
+    read_quality_board,
+)
+from sfumato.workspace.views.studies import has_study_answers
 
 GOOD, POOR, PLAIN = 1, 2, 3
 SIZES = pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks=pytest.mark.sizes)], ids=str)
@@ -51,7 +57,7 @@ def three(tmp_path_factory):
 
 def board_of(directory, run_id):
     with Workspace.open(directory, read_only=True) as reader:
-        return quality_board(reader, run_id)
+        return read_quality_board(reader, run_id)
 
 
 def look(directory, run_id, tab="results"):
@@ -69,13 +75,13 @@ def test_scores_are_the_stored_rows_and_limits_the_recipes_else_lighthouses(thre
                    AND measure IN ('rho', 'nmi', 'categorical', 'share') GROUP BY 1"""
             ).fetchall()
         )
-    assert board.scores["rho", "age"] == Score(stored["pearsonage"], 0.90)
-    assert board.scores["nmi v1", "age"] == Score(stored["nmi_v1age"], 0.5)
-    assert board.scores["rilm", "town"] == Score(stored["rilmtown"], 0.1)
-    assert board.whole["non-suppressed"] == Score(stored["non_suppressed"], 0.99)
+    assert board.scores["rho", "age"] == QualityScore(stored["pearsonage"], 0.90)
+    assert board.scores["nmi v1", "age"] == QualityScore(stored["nmi_v1age"], 0.5)
+    assert board.scores["rilm", "town"] == QualityScore(stored["rilmtown"], 0.1)
+    assert board.whole["non-suppressed"] == QualityScore(stored["non_suppressed"], 0.99)
     assert board.scores["rho", "flat"].value is None
     assert "all the same" in board.scores["rho", "flat"].reason
-    assert set(board.unscored) == {("rho", "hours"), ("nmi v1", "hours")}
+    assert set(board.unscored_columns) == {("rho", "hours"), ("nmi v1", "hours")}
     assert board.outcome == "met"
 
 
@@ -91,30 +97,33 @@ def made(whole, scores=(), expected=()):
 
 
 def test_a_value_at_the_limit_passes_and_just_below_fails():
-    assert made({"rho": Score(0.9, 0.9)}).outcome == "met"
-    assert made({"rho": Score(0.9 - 1e-9, 0.9)}).outcome == "not met"
-    assert made({"rho": Score(np.nextafter(0.9, 0), 0.9)}).outcome == "met", "rounding decides nothing"
+    assert made({"rho": QualityScore(0.9, 0.9)}).outcome == "met"
+    assert made({"rho": QualityScore(0.9 - 1e-9, 0.9)}).outcome == "not met"
+    assert made({"rho": QualityScore(np.nextafter(0.9, 0), 0.9)}).outcome == "met", "rounding decides nothing"
 
 
 def test_nothing_is_passed_that_was_not_computed_or_not_measured():
-    good = {"rho": Score(1.0, 0.9)}
-    assert made({**good, "nmi v1": Score(None, 0.8, "why")}).outcome == "not computed"
+    good = {"rho": QualityScore(1.0, 0.9)}
+    assert made({**good, "nmi v1": QualityScore(None, 0.8, "why")}).outcome == "not computed"
     lacking = made(good, expected={"rho": ["age"], "rilm": ["town"]})
     assert lacking.outcome == "not computed"
     assert "rilm not measured" in why(lacking)
     assert made({}).outcome == "not computed"
-    assert made({"rilm of numbers": Score(0.1, None)}).outcome == "not computed"
+    assert made({"rilm of numbers": QualityScore(0.1, None)}).outcome == "not computed"
 
 
 def test_a_failure_outweighs_what_is_missing_and_a_limit_of_a_column_counts():
-    assert made({"rho": Score(0.5, 0.9), "nmi v1": Score(None, 0.8)}).outcome == "not met"
-    assert made({"rho": Score(0.95, 0.9)}, {("rho", "age"): Score(0.95, 0.99, own_limit=True)}).outcome == "not met"
+    assert made({"rho": QualityScore(0.5, 0.9), "nmi v1": QualityScore(None, 0.8)}).outcome == "not met"
+    assert (
+        made({"rho": QualityScore(0.95, 0.9)}, {("rho", "age"): QualityScore(0.95, 0.99, has_own_limit=True)}).outcome
+        == "not met"
+    )
 
 
 def test_only_done_runs_with_such_rows_have_the_view(three):
     with Workspace.open(three, read_only=True) as reader:
-        assert [has_quality(reader, find_run(reader, run_id)) for run_id in (GOOD, PLAIN)] == [True, False]
-        assert [has_answers(reader, find_run(reader, run_id)) for run_id in (GOOD, PLAIN)] == [False, False]
+        assert [has_quality_results(reader, find_run(reader, run_id)) for run_id in (GOOD, PLAIN)] == [True, False]
+        assert [has_study_answers(reader, find_run(reader, run_id)) for run_id in (GOOD, PLAIN)] == [False, False]
 
 
 @pytest.mark.slow
@@ -152,7 +161,7 @@ async def test_a_release_that_fails_says_by_what(sit, three):
 @pytest.mark.slow
 async def test_keys_and_commands_are_there_only_where_there_is_something(sit, three):
     async with sit(look(three, PLAIN), "act:quality", "act:planes", "act:limits") as seat:
-        assert isinstance(seat.app.screen, Project)
+        assert isinstance(seat.app.screen, ProjectScreen)
         titles = {command.title.partition("   ")[0] for command in seat.app.get_system_commands(seat.app.screen)}
         assert "Find the smallest sample" in titles
         assert not titles & {"Findings: data quality", "Findings: studies with curves", "Findings: studies with limits"}
@@ -189,9 +198,11 @@ def test_a_row_is_read_in_words(three):
 
 
 def board(**scores):
-    metrics = [Metric(name, "", f"quality.{name}.minimum", "numbers", 0.5) for name in ("rho", "nmi")]
-    whole = {"rho": Score(0.9, 0.5), "nmi": Score(0.1, 0.5)}
-    by_column = {(name, column): Score(value, 0.5) for column, own in scores.items() for name, value in own.items()}
+    metrics = [QualityMetric(name, "", f"quality.{name}.minimum", "numbers", 0.5) for name in ("rho", "nmi")]
+    whole = {"rho": QualityScore(0.9, 0.5), "nmi": QualityScore(0.1, 0.5)}
+    by_column = {
+        (name, column): QualityScore(value, 0.5) for column, own in scores.items() for name, value in own.items()
+    }
     return QualityBoard(metrics, list(scores), by_column, whole, {})
 
 
@@ -220,7 +231,7 @@ async def test_enter_on_the_board_of_quality_leads_to_the_values(sit, three, siz
         await seat.press("j", "enter")
         assert seat.app.notices[-1] == NO_RECORDS
         assert isinstance(seat.app.screen, Quality)
-        names = [seat.app.screen.query_one(Grid).row(index)[0] for index in (2, 3)]
+        names = [seat.app.screen.query_one(Grid).row_at(index)[0] for index in (2, 3)]
         for key, name in (("k", "age"), ("j", None), ("j", None)):
             await seat.press(key)
             index = seat.app.screen.query_one(Grid).cursor

@@ -7,9 +7,9 @@ import tomllib
 import pytest
 
 from sfumato.engine.recipe.text_format import TextFormat
-from sfumato.tui.app.reading import asked_format, format_fields
-from sfumato.workspace.ingest.dialects import detect
-from sfumato.workspace.plan.drafts import draft_of
+from sfumato.tui.app.reading import format_fields, format_from_answers
+from sfumato.workspace.ingest.dialects import detect_text_format
+from sfumato.workspace.plan.drafts import find_draft
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -39,7 +39,7 @@ async def test_a_file_of_another_encoding_is_asked_about_and_read_as_is_said(sit
         await seat.press(*["backspace"] * 7, *"windows-1252", "enter")
         assert "odd.csv: 60 records" in seat.text
     with Workspace.open(empty, read_only=True) as workspace:
-        draft = draft_of(workspace, 1)
+        draft = find_draft(workspace, 1)
     assert draft is not None
     said = tomllib.loads(draft.toml)["data"]["format"]
     assert said == {"encoding": "windows-1252", "delimiter": ";", "decimal": ","}
@@ -70,9 +70,9 @@ async def test_escape_stores_nothing(sit, empty, odd):
 
 
 def test_the_fields_say_the_format_and_why() -> None:
-    found = detect("\n".join(LINES).encode("windows-1252"))
+    found = detect_text_format("\n".join(LINES).encode("windows-1252"))
     fields = format_fields(found)
     answers = {field.name: field.value for field in fields}
-    assert TextFormat.from_table(asked_format(answers)) == found.format
+    assert TextFormat.from_table(format_from_answers(answers)) == found.format
     assert all(field.help for field in fields)
     assert "may be" in next(field.help for field in fields if field.name == "encoding")

@@ -6,9 +6,9 @@ import pytest
 from textual.widgets import Input
 
 import sfumato.workspace.release.approval as approving
-from sfumato.tui.app.project import Project
-from sfumato.tui.parts.dialogs import Confirm
-from sfumato.tui.release.release import Explained, ReleaseScreen
+from sfumato.tui.app.project import ProjectScreen
+from sfumato.tui.parts.dialogs import ConfirmDialog
+from sfumato.tui.release.release import FindingDialog, ReleaseScreen
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import examine_release
 from sfumato.workspace.policy.policy import read_policy_of_workspace
@@ -88,7 +88,7 @@ async def test_keys_alone_lead_to_a_release_with_its_reason(sit, tables, tmp_pat
         assert seat.app.focused.id == "release-directory"
         await type_in(seat, "directory", str(tmp_path / "out"))
         await seat.press("enter")
-        assert isinstance(seat.app.screen, Confirm)
+        assert isinstance(seat.app.screen, ConfirmDialog)
         await seat.press("enter")
         assert isinstance(seat.app.screen, ReleaseScreen)
         assert not (tmp_path / "out").exists()
@@ -128,14 +128,14 @@ async def test_a_release_that_is_refused_can_be_corrected(sit, tables, tmp_path)
         await seat.press("right_square_bracket")
         assert seat.app.focused.id == "release-directory"
         await seat.press("escape")
-        assert isinstance(seat.app.screen, Project)
+        assert isinstance(seat.app.screen, ProjectScreen)
     assert len(past(tables)) == 1
 
 
 @pytest.mark.parametrize("down", [0, 1, 2])
 async def test_only_a_run_that_is_done_is_released(sit, directory, down):
     async with sit(directory, "g", *["j"] * down, "w", tab="runs") as seat:
-        assert isinstance(seat.app.screen, Project)
+        assert isinstance(seat.app.screen, ProjectScreen)
         assert "Only a run that is done" in seat.app.notices[-1]
 
 
@@ -156,7 +156,7 @@ async def test_the_findings_are_shown_and_one_is_explained(sit, tables, size):
         assert "Release: may not leave" in seat.text.splitlines()[2]
         assert max(map(len, seat.text.splitlines())) <= size[0]
         await seat.press("G", "k", "enter")
-        assert isinstance(seat.app.screen, Explained)
+        assert isinstance(seat.app.screen, FindingDialog)
         await seat.press("escape", "g", "enter")
         assert seat.app.focused.id == "release-waiver"
         assert "Justification for " in seat.text

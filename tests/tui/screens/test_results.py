@@ -5,13 +5,13 @@ from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.findings.results import ResultLine, name_in, names_in_recipe, shortened_among, sorted_text
-from sfumato.tui.parts.explain import facts
+from sfumato.tui.parts.explain import number_facts
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.tui.widgets.grid import Grid
-from sfumato.workspace.reporting.explanation import FoundNumber, meaning_of
-from sfumato.workspace.reporting.words import interval, measured, number, params_text
+from sfumato.workspace.reporting.explanation import ExplainedNumber, describe_measure
+from sfumato.workspace.reporting.words import interval_text, number, params_text, target_text
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import FAILURES, Selection, result_numbers, selected_rows
+from sfumato.workspace.views.results import FAILURES, ResultSelection, read_selected_ids, read_selected_rows
 
 ALONE = (117, 40)
 """The widest terminal in which the list stands alone, so that all its columns are seen; from 118 on the explanation stands beside it."""
@@ -28,7 +28,7 @@ async def test_averages_are_shown_first(sit, directory, size):
         assert "confidential" in seat.text
         grid = seat.app.screen.query_one("#results Grid")
         with Workspace.open(directory, read_only=True) as reader:
-            assert grid.count == len(result_numbers(reader, Selection(1)))
+            assert grid.count == len(read_selected_ids(reader, ResultSelection(1)))
 
 
 @pytest.mark.slow
@@ -133,7 +133,7 @@ async def test_a_run_in_progress_shows_its_rows_so_far(sit, directory):
 @pytest.mark.slow
 async def test_many_rows_are_read_a_page_at_a_time(sit, directory):
     workspace = Workspace.open(directory)
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         columns = "task_id, family, method, measure, target, dataset, draw, level, value, lower, upper, baseline, unit, status, reason, params"
         connection.execute(
             f"""INSERT INTO result (run_id, {columns}) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 3000)
@@ -160,7 +160,7 @@ def line(**changes):
 
 
 def test_every_fact_of_a_row_is_told():
-    told = facts(FoundNumber(line(level=0.1), records=1000), meaning_of(line().key))
+    told = number_facts(ExplainedNumber(line(level=0.1), n_records=1000), describe_measure(line().key))
     found = dict(told)
     assert found["direction"] == "lower is better"
     assert found["level"] == "S = 0.1"
@@ -177,7 +177,7 @@ def test_every_fact_of_a_row_is_told():
 def test_facts_come_in_the_order_in_which_people_ask():
     own = line(dataset="confidential", value=0.4)
     low = Verdict(line().key, "", None, "max", 0.01, 0.01813, -0.00813, "not met", "", None)
-    told = facts(FoundNumber(line(baseline=0.4), [own], [low], 1000), meaning_of(line().key))
+    told = number_facts(ExplainedNumber(line(baseline=0.4), [own], [low], 1000), describe_measure(line().key))
     assert [name for name, _ in told] == [
         "in words", "verdict", "this means", "good is", "compared with", "how sure", "what to change",
         "definition", "direction", "method", "source", "measured on", "known", "radius", "defaults", "key",
@@ -190,7 +190,7 @@ def test_facts_come_in_the_order_in_which_people_ask():
 
 def test_a_verdict_that_is_met_needs_no_levers():
     good = Verdict(line().key, "", None, "max", 0.1, 0.01813, 0.08187, "met", "", None)
-    found = dict(facts(FoundNumber(line(), (), [good], 1000), meaning_of(line().key)))
+    found = dict(number_facts(ExplainedNumber(line(), (), [good], 1000), describe_measure(line().key)))
     assert found["verdict"] == "✓ met: 18.13 of 1,000 (1.81 %), at most 10 %, 8.19 points inside the limit"
     assert "what to change" not in found
     assert "this means" not in found
@@ -198,14 +198,14 @@ def test_a_verdict_that_is_met_needs_no_levers():
 
 def test_a_row_that_was_not_computed_says_why():
     lacking = line(value=None, lower=None, upper=None, status="not computed", reason="no unique match")
-    found = dict(facts(FoundNumber(lacking), meaning_of(line().key)))
+    found = dict(number_facts(ExplainedNumber(lacking), describe_measure(line().key)))
     assert found["in words"].endswith("was not computed: no unique match.")
     assert "how sure" not in found
 
 
 def test_a_method_of_another_version_is_named_as_unknown():
-    assert "does not have" in meaning_of(line(method="gone").key).title
-    assert "does not have" in meaning_of(line(measure="gone").key).title
+    assert "does not have" in describe_measure(line(method="gone").key).title
+    assert "does not have" in describe_measure(line(measure="gone").key).title
 
 
 @pytest.mark.parametrize(
@@ -228,11 +228,11 @@ def test_names_of_one_recipe_stay_different_however_short(width):
 
 def test_a_word_of_a_human_name_finds_its_rows(directory):
     with Workspace.open(directory, read_only=True) as reader:
-        found = selected_rows(reader, Selection(1, text="Re-identified"), 0, 100)
+        found = read_selected_rows(reader, ResultSelection(1, filter_text="Re-identified"), 0, 100)
         assert {row.key.rpartition(".")[2] for row in found} == {"true_match_rate", "largest_true_match_rate"}
-        without = selected_rows(reader, Selection(1, text="!re-identified"), 0, 10_000)
+        without = read_selected_rows(reader, ResultSelection(1, filter_text="!re-identified"), 0, 10_000)
         assert "true_match_rate" not in {row.key.rpartition(".")[2] for row in without}
-        assert len(found) + len(without) == len(result_numbers(reader, Selection(1)))
+        assert len(found) + len(without) == len(read_selected_ids(reader, ResultSelection(1)))
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_a_word_of_a_human_name_finds_its_rows(directory):
     ],
 )
 def test_intervals_have_as_many_digits_as_values(lower, upper, text):
-    assert interval(lower, upper) == text
+    assert interval_text(lower, upper) == text
 
 
 @pytest.mark.parametrize(
@@ -259,24 +259,24 @@ def test_numbers_have_four_digits_and_separators(value, text):
 def test_parameters_that_tell_rows_apart():
     params = {"q": 0.25, "known": ["a", "b"], "radius": {"price": "5%", "days": 5}, "flag": True}
     assert params_text(params) == "q 0.25, price ±5%, days ±5"
-    assert measured("price", {"q": 0.5}) == "price, q 0.5"
+    assert target_text("price", {"q": 0.5}) == "price, q 0.5"
     assert params_text(None) == ""
 
 
 def test_filters_bind_their_words(directory):
     with Workspace.open(directory, read_only=True) as reader:
-        assert len(result_numbers(reader, Selection(1, text="'; DROP TABLE result; --"))) == 0
-        assert len(result_numbers(reader, Selection(1, text="100% _"))) == 0
-        assert len(result_numbers(reader, Selection(1, text="!summary"))) + len(
-            result_numbers(reader, Selection(1, text="summary"))
-        ) == len(result_numbers(reader, Selection(1)))
+        assert len(read_selected_ids(reader, ResultSelection(1, filter_text="'; DROP TABLE result; --"))) == 0
+        assert len(read_selected_ids(reader, ResultSelection(1, filter_text="100% _"))) == 0
+        assert len(read_selected_ids(reader, ResultSelection(1, filter_text="!summary"))) + len(
+            read_selected_ids(reader, ResultSelection(1, filter_text="summary"))
+        ) == len(read_selected_ids(reader, ResultSelection(1)))
 
 
 def test_a_page_is_a_slice_of_the_whole(directory):
     with Workspace.open(directory, read_only=True) as reader:
-        selection = Selection(1, draws=True, sort="value")
-        whole = selected_rows(reader, selection, 0, 10_000)
-        pages = [row for offset in range(0, len(whole), 7) for row in selected_rows(reader, selection, offset, 7)]
+        selection = ResultSelection(1, with_draws=True, sort="value")
+        whole = read_selected_rows(reader, selection, 0, 10_000)
+        pages = [row for offset in range(0, len(whole), 7) for row in read_selected_rows(reader, selection, offset, 7)]
         assert pages == whole
         values = [row.value for row in whole if row.value is not None]
         assert values == sorted(values, reverse=True)
@@ -284,7 +284,7 @@ def test_a_page_is_a_slice_of_the_whole(directory):
 
 def test_settings_that_a_row_does_not_say_are_told_with_their_defaults():
     pmse = line(family="utility", method="propensity", measure="pmse", params={"model": "cart"})
-    found = dict(facts(FoundNumber(pmse), meaning_of(pmse.key)))
+    found = dict(number_facts(ExplainedNumber(pmse), describe_measure(pmse.key)))
     assert found["model"] == "cart"
     assert found["defaults"].startswith("minbucket 20, cp ")
     assert "model" not in found["defaults"]

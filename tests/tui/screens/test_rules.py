@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.tui.plan.rules import Rules
-from sfumato.workspace.plan.drafts import draft_of, save_draft
-from sfumato.workspace.plan.edits import with_sections
+from sfumato.tui.plan.rules import RulesDialog
+from sfumato.workspace.plan.drafts import find_draft, save_draft
+from sfumato.workspace.plan.edits import replace_sections
 from sfumato.workspace.service.importing import import_file
 from sfumato.workspace.store.workspace import Workspace
 
@@ -17,26 +17,26 @@ RULES = {"few": "visits <= 3", "sure": "visits >= 0"}
 
 def stored(directory):
     with Workspace.open(directory, read_only=True) as reader:
-        return tomllib.loads(draft_of(reader, 1).toml).get("constraints", {})
+        return tomllib.loads(find_draft(reader, 1).toml).get("constraints", {})
 
 
 @pytest.fixture
 def ruled(built_data):
     """A plan with a rule that records break, and one that they keep to."""
     with Workspace.open(built_data) as workspace:
-        draft = draft_of(workspace, 1)
-        save_draft(workspace, draft.saying(with_sections(draft.toml, {"constraints": RULES})))
+        draft = find_draft(workspace, 1)
+        save_draft(workspace, draft.with_text(replace_sections(draft.toml, {"constraints": RULES})))
     return built_data
 
 
 @pytest.mark.slow
 async def test_rules_are_counted_and_one_is_taken_out_and_brought_back(sit, ruled, size):
     async with sit(ruled, "act:constraints", size=size, tab="plan") as seat:
-        assert isinstance(seat.app.screen, Rules)
+        assert isinstance(seat.app.screen, RulesDialog)
         assert "1 of 2 rules broken" in seat.text
         assert any("few" in line and "violations" in line for line in seat.text.splitlines())
         await seat.press("X")
-        assert not isinstance(seat.app.screen, Rules)
+        assert not isinstance(seat.app.screen, RulesDialog)
         assert stored(ruled) == {"sure": "visits >= 0"}
         await seat.press("u")
         assert stored(ruled) == RULES
@@ -83,7 +83,7 @@ async def test_what_becomes_of_records_that_break_a_rule_stands_in_the_form_of_t
         assert "Data and release" in seat.text
         await seat.press(*["down"] * 11, *"200", "down", "right", "enter")
         with Workspace.open(ruled, read_only=True) as reader:
-            release = tomllib.loads(draft_of(reader, 1).toml)["release"]
+            release = tomllib.loads(find_draft(reader, 1).toml)["release"]
         assert (release["redraws"], release["unmet"]) == (200, "keep")
         assert "redraws = 200" in seat.text
         await seat.press("enter", *["down"] * 11, "ctrl+u", *"-1")
@@ -93,10 +93,10 @@ async def test_what_becomes_of_records_that_break_a_rule_stands_in_the_form_of_t
 @pytest.mark.slow
 async def test_a_plan_without_rules_is_not_asked_about_them_and_keeps_what_its_text_says(sit, built_data):
     with Workspace.open(built_data) as workspace:
-        draft = draft_of(workspace, 1)
-        save_draft(workspace, draft.saying(with_sections(draft.toml, {"release": {"m": 3, "redraws": 7}})))
+        draft = find_draft(workspace, 1)
+        save_draft(workspace, draft.with_text(replace_sections(draft.toml, {"release": {"m": 3, "redraws": 7}})))
     async with sit(built_data, "enter", tab="plan", size=(100, 40)) as seat:
         assert "how often a record that breaks" not in seat.text
         await seat.press(*["down"] * 6, "ctrl+u", *"4", "enter")
         with Workspace.open(built_data, read_only=True) as reader:
-            assert tomllib.loads(draft_of(reader, 1).toml)["release"] == {"m": 4, "redraws": 7}
+            assert tomllib.loads(find_draft(reader, 1).toml)["release"] == {"m": 4, "redraws": 7}

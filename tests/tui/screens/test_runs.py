@@ -1,7 +1,7 @@
 import pytest
 
-from sfumato.tui.runs.runs import Runs
-from sfumato.workspace.jobs.queue import claim, progress
+from sfumato.tui.runs.runs import RunsTab
+from sfumato.workspace.jobs.queue import claim_task, record_progress
 from sfumato.workspace.store.runs import RunState, find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
 
@@ -32,7 +32,7 @@ async def test_a_public_key_stands_in_the_header_and_below_the_list(sit, directo
     async with sit(directory, *keys_to(DONE), size=(90, 40)) as seat:
         assert "public key" in seat.text.splitlines()[0]
         assert "public key" in " ".join(seat.text.splitlines()[5:])
-    with Workspace.open(directory) as workspace, workspace.writing() as connection:
+    with Workspace.open(directory) as workspace, workspace.write_transaction() as connection:
         connection.execute("UPDATE run SET key_public = 0")
     with Workspace.open(directory) as workspace:
         reseal(workspace)
@@ -44,11 +44,11 @@ async def test_a_public_key_stands_in_the_header_and_below_the_list(sit, directo
 @pytest.mark.slow
 @pytest.mark.parametrize("rows_at_hand", [2_000, -1], ids=["in a thread", "in a process"])
 async def test_a_run_that_is_not_as_it_was_sealed_says_so(sit, built_data, monkeypatch, rows_at_hand):
-    monkeypatch.setattr("sfumato.tui.app.seals.ROWS_AT_HAND", rows_at_hand)
-    monkeypatch.setattr("sfumato.tui.app.app.SfumatoApp.alone", rows_at_hand < 0)
+    monkeypatch.setattr("sfumato.tui.app.seals.ROWS_CHECKED_IN_APP", rows_at_hand)
+    monkeypatch.setattr("sfumato.tui.app.app.SfumatoApp.owns_process", rows_at_hand < 0)
     async with sit(built_data, *keys_to(DONE)) as seat:
         assert "not as it was sealed" not in seat.text, "the control"
-    with Workspace.open(built_data) as workspace, workspace.writing() as connection:
+    with Workspace.open(built_data) as workspace, workspace.write_transaction() as connection:
         connection.execute("UPDATE result SET value = value + 1 WHERE run_id = ? AND draw IS NULL", (DONE,))
     async with sit(built_data, tab="runs") as seat:
         assert "not as it was sealed" in seat.text.splitlines()[0]
@@ -74,7 +74,7 @@ async def test_a_failed_run_says_why(sit, directory):
 
 def set_sql(directory, statement):
     workspace = Workspace.open(directory)
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         connection.execute(statement)
     workspace.close()
 
@@ -109,7 +109,7 @@ async def test_progress_is_followed_in_its_own_line(sit, drawing, directory, mon
         for done in (800, 900):  # what the first paint after a layout covers is Textual's affair
             painted = await paints(seat, monkeypatch)
             set_sql(directory, f"UPDATE task SET done = {done} WHERE state = 'running'")
-            seat.app._poll()
+            seat.app._poll_workspace()
             await seat.press("shift")
         assert "draw 900/2,000 emcee" in line_of(seat, RUNNING)
         listed = seat.app.screen.pane.list_width
@@ -120,9 +120,9 @@ async def test_progress_is_followed_in_its_own_line(sit, drawing, directory, mon
 async def test_a_poll_without_a_change_reads_nothing(sit, directory, monkeypatch):
     async with sit(directory, "enter") as seat:
         read = []
-        monkeypatch.setattr(Runs, "show_runs", lambda *_: read.append(1))
+        monkeypatch.setattr(RunsTab, "show_runs", lambda *_: read.append(1))
         for _ in range(5):
-            seat.app._poll()
+            seat.app._poll_workspace()
             await seat.press("shift")
         assert read == []
 
@@ -138,7 +138,7 @@ async def test_enter_chooses_the_run_of_the_other_tabs(sit, directory):
 
 async def test_keys_that_cannot_help_are_dim(sit, directory):
     async with sit(directory, "enter") as seat:
-        pane = seat.app.screen.query_one(Runs)
+        pane = seat.app.screen.query_one(RunsTab)
 
         def can():
             return {action for action in ("again", "interrupt", "resume") if pane.check_action(action, ())}
@@ -202,7 +202,7 @@ async def test_running_again_enters_the_same_recipe_and_data(sit, directory, no_
 
 async def test_a_run_whose_worker_died_says_so_and_gets_another(sit, directory, no_worker):
     workspace = Workspace.open(directory)
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         connection.execute("UPDATE worker SET heartbeat = 0")
         connection.execute("UPDATE run SET created = 0")
     workspace.close()
@@ -218,15 +218,15 @@ async def test_a_run_whose_worker_died_says_so_and_gets_another(sit, directory, 
 async def test_the_cursor_stays_on_its_run_when_another_comes(sit, directory, no_worker):
     async with sit(directory, *keys_to(FAILED)) as seat:
         workspace = Workspace.open(directory)
-        held = claim(workspace, "w")
-        progress(workspace, held, 1, 2, "x")
-        from sfumato.workspace.jobs.runs import enter_again
+        held = claim_task(workspace, "w")
+        record_progress(workspace, held, 1, 2, "x")
+        from sfumato.workspace.jobs.runs import reenter_run
 
-        enter_again(workspace, DONE)
+        reenter_run(workspace, DONE)
         workspace.close()
-        seat.app._poll()
+        seat.app._poll_workspace()
         await seat.press("shift")
-        assert seat.app.screen.query_one(Runs).here.run.id == FAILED
+        assert seat.app.screen.query_one(RunsTab).here.run.id == FAILED
 
 
 @pytest.mark.slow
@@ -243,7 +243,7 @@ async def test_a_run_is_deleted_after_a_question_whose_answer_is_no(sit, directo
 @pytest.mark.slow
 async def test_a_run_that_goes_on_cannot_be_deleted(sit, directory):
     async with sit(directory, *keys_to(RUNNING), "X") as seat:
-        assert isinstance(seat.app.screen.query_one(Runs), Runs)
+        assert isinstance(seat.app.screen.query_one(RunsTab), RunsTab)
         assert line_of(seat, RUNNING)
         await seat.press("question_mark")
         assert "Delete" not in seat.text
@@ -313,7 +313,7 @@ async def test_a_short_list_leaves_its_room_to_the_run_in_words(sit, directory):
 @pytest.mark.parametrize("shape", [(120, 24), (120, 16), (80, 24), (160, 50)])
 async def test_the_run_in_words_takes_no_row_of_the_list(sit, directory, shape):
     async with sit(directory, *keys_to(DONE), size=shape) as seat:
-        runs, glance = seat.app.screen.query_one(Runs), seat.app.screen.query_one("#glance")
+        runs, glance = seat.app.screen.query_one(RunsTab), seat.app.screen.query_one("#glance")
         least = 0 if runs.is_split else runs.size.height // 2
         if glance.display:
             assert len(glance.content.plain.splitlines()) <= max(runs.size.height - 5, least)

@@ -7,31 +7,31 @@ from dataclasses import replace
 import pytest
 
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.tui.plan.search import GOING_ON, AskSearch, SearchFound, finalist_text
+from sfumato.tui.plan.search import GOING_ON, AskSearchDialog, SearchFinalists, finalist_text
 from sfumato.tui.session.messages import JobDone
-from sfumato.workspace.reporting.searches import Finalist, Outcome, conclusion, headline
+from sfumato.workspace.reporting.searches import SearchFinalist, SearchOutcome, conclusion_lines, search_headline
 
 MET = Verdict("risk.identification.true_match_rate", "", None, "max", 0.05, 0.01, 0.04, "met")
 MISSED = replace(MET, observed=0.09, margin=-0.04, outcome="not met")
-PASSES = Finalist(36, "cart.minbucket 10, m 2", (MET,), (), 0.88, 1.36)
-BLOCKED = Finalist(35, "unchanged", (MISSED,), ("worst_records",), 1.07, 0.9)
-FOUND = Outcome(1, 1, "utility.propensity.s_pmse", (BLOCKED, PASSES), 27, 2)
+PASSES = SearchFinalist(36, "cart.minbucket 10, m 2", (MET,), (), 0.88, 1.36)
+BLOCKED = SearchFinalist(35, "unchanged", (MISSED,), ("worst_records",), 1.07, 0.9)
+FOUND = SearchOutcome(1, 1, "utility.propensity.s_pmse", (BLOCKED, PASSES), 27, 2)
 
 
 def test_the_first_finalist_that_passes_is_named():
-    assert headline(FOUND) == "Search 1: 27 plans looked at; 2 could not be carried out"
-    assert conclusion(FOUND)[-1] == "Run 36 passes: cart.minbucket 10, m 2."
+    assert search_headline(FOUND) == "Search 1: 27 plans looked at; 2 could not be carried out"
+    assert conclusion_lines(FOUND)[-1] == "Run 36 passes: cart.minbucket 10, m 2."
     assert finalist_text(BLOCKED) == "run 35  0 of 1 met, 1 finding blocks  unchanged  utility 1.07 -> 0.9"
 
 
 def test_where_none_may_leave_the_limit_in_the_way_and_how_near_the_best_came_are_named():
-    lines = conclusion(
+    lines = conclusion_lines(
         replace(FOUND, finalists=(BLOCKED, replace(BLOCKED, verdicts=(replace(MISSED, observed=0.07, margin=-0.02),))))
     )
     assert any("at most 5 %, nearest 7 % of the people (not met); all 2 plans miss it" in line for line in lines)
     assert "  the gate blocks: worst_records; no limit of the plan changes that" in lines
     assert lines[-1] == "No other limit would let a finalist pass."
-    assert conclusion(replace(FOUND, finalists=())) == ["No plan could be carried out on all records."]
+    assert conclusion_lines(replace(FOUND, finalists=())) == ["No plan could be carried out on all records."]
 
 
 @pytest.mark.slow
@@ -44,7 +44,7 @@ async def test_a_search_is_asked_for_and_begins_from_the_plan(sit, built_data, m
 
     monkeypatch.setattr("sfumato.tui.session.jobs.search_plan", begin)
     async with sit(built_data, "S", tab="plan") as seat:
-        assert isinstance(seat.app.screen, AskSearch)
+        assert isinstance(seat.app.screen, AskSearchDialog)
         assert "claims no epsilon" in seat.text.replace("\n", " ")
         await seat.press("n")
         assert begun == []
@@ -58,13 +58,13 @@ async def test_a_search_is_asked_for_and_begins_from_the_plan(sit, built_data, m
 async def test_a_finalist_is_chosen_with_one_key(sit, built_data, size):
     answers = []
     async with sit(built_data, tab="plan", size=size) as seat:
-        await seat.app.open(SearchFound(FOUND), answers.append)
+        await seat.app.open(SearchFinalists(FOUND), answers.append)
         await seat.pilot.pause()
         assert "27 plans looked at" in seat.text
         assert "Run 36 passes" in seat.text
         await seat.press("j", "enter")
         assert answers == [("take", 36)]
-        await seat.app.open(SearchFound(replace(FOUND, finalists=(), ended=False)), answers.append)
+        await seat.app.open(SearchFinalists(replace(FOUND, finalists=(), has_ended=False)), answers.append)
         await seat.pilot.pause()
         assert GOING_ON[:20] in seat.text
         await seat.press("R")

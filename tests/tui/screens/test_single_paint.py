@@ -56,8 +56,10 @@ async def test_the_lines_of_a_dialog_are_drawn_once(sit, built_data, no_worker, 
     """What threads and the clock bring, when the dialog may have been drawn already, stays away."""
     monkeypatch.setattr("sfumato.tui.app.app.SfumatoApp.refresh_page", lambda self: None)
     monkeypatch.setattr("sfumato.tui.session.jobs.recipe_titles", list)
-    monkeypatch.setattr("sfumato.tui.app.audit.Audit.reload", lambda self: None)
-    monkeypatch.setattr("sfumato.tui.manual.help.Keys._show", lambda self, words: None)  # a thread reads its rows
+    monkeypatch.setattr("sfumato.tui.app.audit.AuditLogDialog.reload", lambda self: None)
+    monkeypatch.setattr(
+        "sfumato.tui.manual.help.KeysDialog._show_acts", lambda self, words: None
+    )  # a thread reads its rows
     assert await drawn_again(sit, built_data, drawn, key) < 0.3
 
 

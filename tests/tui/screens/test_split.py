@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from sfumato.tui.parts.split import LEAST_DETAIL, READING, REST_SECONDS, Detail, Split
+from sfumato.tui.parts.split import LEAST_DETAIL, READING, REST_SECONDS, Detail, SplitView
 from sfumato.tui.parts.verdict_board import VerdictBoard
 from sfumato.tui.widgets.grid import Grid
 
@@ -25,7 +25,7 @@ WIDE = (160, 50)
 def split_of(seat):
     """What is split: a tab that is shown, or the screen itself."""
     screen = seat.app.screen
-    return screen if isinstance(screen, Split) else screen.pane
+    return screen if isinstance(screen, SplitView) else screen.pane
 
 
 def detail_of(seat):
@@ -64,7 +64,7 @@ async def test_a_wide_terminal_has_the_row_in_full_beside_the_list(sit, built_da
 async def test_a_narrower_terminal_has_the_list_alone(sit, built_data, monkeypatch, tab, size):
     """Nothing more is read, nothing more can have the keys."""
     size = size or (SPLIT_FROM[tab] - 1, 50)
-    monkeypatch.setattr(Split, "_read_detail", lambda self: pytest.fail("read for nothing"))
+    monkeypatch.setattr(SplitView, "_read_detail", lambda self: pytest.fail("read for nothing"))
     async with sit(built_data, "j", "j", tab=tab, size=size) as seat:
         await seat.pilot.pause(REST_SECONDS + 0.1)
         split = split_of(seat)
@@ -115,8 +115,8 @@ async def test_the_list_has_the_width_that_its_columns_are_made_for(sit, built_d
 async def test_the_row_that_the_cursor_comes_to_is_shown_once_it_rests(sit, built_data, monkeypatch):
     async with sit(built_data, tab="results", size=WIDE) as seat:
         await rest(seat)
-        asked, ask = [], Split._read_detail
-        monkeypatch.setattr(Split, "_read_detail", lambda self: (asked.append(1), ask(self)))
+        asked, ask = [], SplitView._read_detail
+        monkeypatch.setattr(SplitView, "_read_detail", lambda self: (asked.append(1), ask(self)))
         for _ in range(6):
             seat.app.simulate_key("j")
         while not asked:
@@ -205,7 +205,7 @@ async def test_an_error_stands_beside_the_list(sit, built_data, monkeypatch):
 async def test_what_takes_long_to_read_is_not_taken_for_the_row_before(sit, built_data, monkeypatch):
     from sfumato.tui.findings import results
 
-    explained = results.explained
+    explained = results.explain_row
 
     def slow(workspace, run_id, row, titles):
         if slow.waits:
@@ -213,7 +213,7 @@ async def test_what_takes_long_to_read_is_not_taken_for_the_row_before(sit, buil
         return explained(workspace, run_id, row, titles)
 
     slow.waits = False
-    monkeypatch.setattr(results, "explained", slow)
+    monkeypatch.setattr(results, "explain_row", slow)
     async with sit(built_data, tab="results", size=WIDE) as seat:
         before = await rest(seat)
         slow.waits = True
@@ -246,14 +246,14 @@ async def test_a_row_whose_reading_fails_in_an_unforeseen_way_does_not_leave_its
     """It once stayed empty until another row was read; and the same row was never read again."""
     from sfumato.tui.findings import results
 
-    explained, fails = results.explained, [True]
+    explained, fails = results.explain_row, [True]
 
     def at_first(*of):
         if fails:
             raise ImportError("partially initialised")
         return explained(*of)
 
-    monkeypatch.setattr(results, "explained", at_first)
+    monkeypatch.setattr(results, "explain_row", at_first)
     async with sit(built_data, tab="results", size=WIDE) as seat:
         assert "Unexpected ImportError" in await rest(seat)
         fails.clear()

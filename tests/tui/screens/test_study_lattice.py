@@ -15,10 +15,10 @@ from sfumato.tui.widgets.grid import LiveGrid
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.reporting.knowledge_lattice import KnowledgeLattice, lattice_parts
 from sfumato.workspace.reporting.results import study_parts
-from sfumato.workspace.reporting.tables import Table, text
+from sfumato.workspace.reporting.tables import DisplayTable, format_table
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import result_rows
-from sfumato.workspace.views.studies import studies
+from sfumato.workspace.views.results import read_result_rows
+from sfumato.workspace.views.studies import read_studies
 
 KEY = TOWNS["study"][1]["method"]
 
@@ -26,8 +26,8 @@ KEY = TOWNS["study"][1]["method"]
 @pytest.fixture
 def lattice(towns_once) -> KnowledgeLattice:
     with Workspace.open(towns_once, read_only=True) as workspace:
-        (study,) = studies(workspace, 1)
-    return KnowledgeLattice.of(study.method, study.rows)
+        (study,) = read_studies(workspace, 1)
+    return KnowledgeLattice.from_rows(study.method, study.rows)
 
 
 def said(seat) -> str:
@@ -41,7 +41,7 @@ async def test_space_makes_a_variable_known_or_not_and_what_is_found_follows(sit
         await seat.press("right_square_bracket")
         assert isinstance(seat.app.focused, LiveGrid), "then the variables, listed"
         assert "Coarsen age first: then at most" in seat.text
-        known = lattice.strongest
+        known = lattice.strongest_subset
         assert f"known: {lattice.words(known)}   EMR {lattice.value(known)}" in said(seat)
         for keys, name in ((("g", "space"), "town"), (("down", "space"), "age"), (("space",), "age")):
             await seat.press(*keys)
@@ -77,15 +77,15 @@ def test_turning_a_variable_twice_comes_back_and_every_subset_is_exported(lattic
 
 def test_report_and_command_show_the_same_lattice(towns_once) -> None:
     with Workspace.open(towns_once, read_only=True) as workspace:
-        rows = [row for row in result_rows(workspace, 1) if row.method_key == KEY and row.draw is None]
+        rows = [row for row in read_result_rows(workspace, 1) if row.method_key == KEY and row.draw is None]
     method = registry()[KEY]
     sentence, variables, subsets = study_parts(method, rows)
     assert "first: without it nobody finds more than" in str(sentence)
-    assert isinstance(variables, Table)
-    assert isinstance(subsets, Table)
+    assert isinstance(variables, DisplayTable)
+    assert isinstance(subsets, DisplayTable)
     assert [line[0] for line in variables.rows] == ["town", "age", "pay"]
     assert [line[0] for line in subsets.rows] == list("01112223")
-    assert "Shapley" in text(variables)
+    assert "Shapley" in format_table(variables)
 
 
 def test_of_many_variables_those_subsets_of_each_size_are_listed_that_find_most() -> None:
@@ -101,7 +101,7 @@ def test_of_many_variables_those_subsets_of_each_size_are_listed_that_find_most(
     data = conform_to_schema(frame, recipe.schema)
     rows = execute_run(recipe, data, [Microdata(data.schema, data.frame, "synthetic")], key=PUBLIC).rows
     _, _, subsets = lattice_parts(registry()[KEY], rows)
-    assert isinstance(subsets, Table)
+    assert isinstance(subsets, DisplayTable)
     assert [line[0] for line in subsets.rows] == [
         str(size) for size in range(8) for _ in range(1 if size in (0, 7) else 3)
     ]
@@ -113,8 +113,8 @@ def test_a_release_that_cannot_be_matched_says_why(lattice) -> None:
     data = conform_to_schema(frame, recipe.schema)
     released = Microdata(data.schema, data.frame, "synthetic", linked=False)
     rows = [row for row in execute_run(recipe, data, [released], key=PUBLIC).rows if row.method_key == KEY]
-    found = KnowledgeLattice.of(registry()[KEY], rows)
-    assert found.sentences().startswith("Not computed: the release is not in the original's order")
+    found = KnowledgeLattice.from_rows(registry()[KEY], rows)
+    assert found.summary_text().startswith("Not computed: the release is not in the original's order")
     view = LatticeView.of(found)
     assert view.known == {"town", "age", "pay"}
     assert view.numbers(0).rows[0]["turned"] == "-"

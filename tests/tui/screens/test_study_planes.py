@@ -9,7 +9,7 @@ from sfumato.tui.findings.study import on_axis
 from sfumato.tui.findings.study_answers import TogetherView, view_of
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.studies import studies
+from sfumato.workspace.views.studies import read_studies
 
 SIZES = pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks=pytest.mark.sizes)], ids=str)
 LEVELS = {"town": ["x", "y", "z"], "sex": ["f", "m"], "status": ["a", "b"]}
@@ -48,7 +48,7 @@ def private(tmp_path_factory):
 @pytest.fixture(scope="module")
 def view(private):
     with Workspace.open(private, read_only=True) as reader:
-        (study,) = studies(reader, 1)
+        (study,) = read_studies(reader, 1)
     return view_of(study)
 
 

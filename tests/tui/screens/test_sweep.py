@@ -5,7 +5,7 @@ import pytest
 from sfumato.tui.findings.study_views import as_series, by_study, curve_lines, laid_over, numbers, reading
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.studies import Curve, curves
+from sfumato.workspace.views.studies import StudyCurve, read_study_curves
 
 
 def curve(dataset="synthetic", measure="risk", values=(4.0, 2.0, None), **changes):
@@ -13,7 +13,7 @@ def curve(dataset="synthetic", measure="risk", values=(4.0, 2.0, None), **change
         "key": "studies.intruder_uncertainty", "measure": measure, "target": "", "params": {"model": "log_normal"},
         "dataset": dataset, "levels": (0.0, 0.1, 0.2), "values": values, "lower": (3.0, 0.0, None), "upper": (5.0, 3.0, None),
     }  # fmt: skip
-    return Curve(**{**fields, **changes})
+    return StudyCurve(**{**fields, **changes})
 
 
 def head(seat):
@@ -53,7 +53,7 @@ async def test_the_cursor_reads_values_in_their_own_unit_on_both_scales(sit, dir
         said = seat.reading
         assert said.strip().startswith("S = 0   confidential")
         with Workspace.open(directory, read_only=True) as reader:
-            found = [one for one in curves(reader, 1) if one.measure == "expected_match_risk"]
+            found = [one for one in read_study_curves(reader, 1) if one.measure == "expected_match_risk"]
         assert reading(found[0], 0.0) in said
         await seat.press("o")
         assert "log scale" in head(seat)
@@ -97,7 +97,7 @@ COPY = 5
 def copy_run(directory):
     """Run 1 once more, as if another run had found the same."""
     workspace = Workspace.open(directory)
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         for table, where in (("run", "id"), ("task", "run_id"), ("result", "run_id")):
             names = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
             shift = {"run": {"id": str(COPY)}, "task": {"id": "id + 10000", "run_id": str(COPY)},

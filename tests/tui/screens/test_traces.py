@@ -9,12 +9,18 @@ from textual.widgets import Input
 
 from sfumato.engine.methods.results import Diagnostic, ImportanceTrace
 from sfumato.engine.posterior.ensemble import chain_trace
-from sfumato.tui.app.project import Project
+from sfumato.tui.app.project import ProjectScreen
 from sfumato.tui.findings.diagnostics import Parameter, figure_series
 from sfumato.tui.widgets.plot import Plot
-from sfumato.tui.widgets.sparkline import trend
+from sfumato.tui.widgets.sparkline import trend_line
 from sfumato.workspace.plots.traces import trace_figure
-from sfumato.workspace.reporting.diagnostics import ALL, ParameterLine, model_lines, parameter_text, summary
+from sfumato.workspace.reporting.diagnostics import (
+    ALL_PARAMETERS,
+    ParameterConvergence,
+    convergence_lines,
+    convergence_summary,
+    convergence_text,
+)
 from sfumato.workspace.store.artefacts import write_trace
 from sfumato.workspace.store.workspace import Workspace
 
@@ -34,7 +40,7 @@ def chains():
 
 
 STATISTICS = [
-    ("acceptance", ALL, 0.45, "", None),
+    ("acceptance", ALL_PARAMETERS, 0.45, "", None),
     ("r_hat", "alpha", 1.001, "at most 1.01", True),
     ("effective_sample_size", "alpha", 900.0, "at least 400", True),
     ("tail_effective_sample_size", "alpha", 850.0, "at least 400", True),
@@ -42,13 +48,16 @@ STATISTICS = [
     ("effective_sample_size", "beta", 20.0, "at least 400", False),
     ("tail_effective_sample_size", "beta", 15.0, "at least 400", False),
 ]
-WEIGHTS = [("pareto_k", ALL, 0.93, "at most 0.7", False), ("effective_sample_size", ALL, 120.0, "", None)]
+WEIGHTS = [
+    ("pareto_k", ALL_PARAMETERS, 0.93, "at most 0.7", False),
+    ("effective_sample_size", ALL_PARAMETERS, 120.0, "", None),
+]
 
 
 def sampled(directory, trace, statistics):
     """Run 1 with another trace of its model, or none, and other statistics."""
     workspace = Workspace.open(directory)
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         connection.execute("DELETE FROM diagnostic WHERE run_id = 1")
         connection.execute("DELETE FROM artefact WHERE run_id = 1 AND name = 'trace/0'")
         if trace is not None:
@@ -109,7 +118,7 @@ async def test_every_plot_of_a_chain_has_its_key(sit, chained, size):
             assert max(map(len, seat.text.splitlines())) <= size[0]
         assert not seat.app.screen.check_action("plot", ("weights",))
         await seat.press("q")
-        assert isinstance(seat.app.screen, Project)
+        assert isinstance(seat.app.screen, ProjectScreen)
 
 
 @pytest.mark.slow
@@ -194,7 +203,7 @@ async def test_a_model_without_chains_says_that_there_is_nothing_to_converge(sit
         reading = "income: no convergence check; its posterior draws are exact and independent"
         assert reading in seat.reading
         await seat.press("enter")
-        assert isinstance(seat.app.screen, Project)
+        assert isinstance(seat.app.screen, ProjectScreen)
         assert seat.app.notices[-1] == reading
 
 
@@ -203,7 +212,7 @@ async def test_a_run_of_an_earlier_version_says_that_it_has_no_traces(sit, built
     async with sit(directory, tab="diagnostics") as seat:
         assert "no traces of an earlier version" in seat.text.splitlines()[3]
         await seat.press("enter")
-        assert isinstance(seat.app.screen, Project)
+        assert isinstance(seat.app.screen, ProjectScreen)
         assert "an earlier version fitted it; run its recipe again" in seat.app.notices[-1]
 
 
@@ -217,28 +226,28 @@ async def test_a_model_of_an_earlier_version_without_chains_has_a_line(sit, buil
 
 def test_an_unconverged_model_is_flagged_and_a_converged_one_is_not():
     statistics = [Diagnostic(*one, target="y") for one in STATISTICS]
-    lines = model_lines(statistics, {"z": "it is exact"}, {})
-    assert [(one.line.parameter, one.flagged) for one in lines] == [
-        ("beta", True), (ALL, False), ("alpha", False), ("", False),
+    lines = convergence_lines(statistics, {"z": "it is exact"}, {})
+    assert [(one.convergence.parameter, one.is_flagged) for one in lines] == [
+        ("beta", True), (ALL_PARAMETERS, False), ("alpha", False), ("", False),
     ]  # fmt: skip
     assert (
-        summary(lines, {"z": "it is exact"})
+        convergence_summary(lines, {"z": "it is exact"})
         == "2 parameters of 1 model: ✗ 1 outside a limit · no convergence check in z"
     )
     good = [one for one in statistics if one.parameter != "beta"]
-    assert summary(model_lines(good, {}, {}), {}) == "1 parameter of 1 model: ✓ all within limits"
-    assert "✗" not in parameter_text(ParameterLine("y", "alpha", 1.001, 900, 850))
+    assert convergence_summary(convergence_lines(good, {}, {}), {}) == "1 parameter of 1 model: ✓ all within limits"
+    assert "✗" not in convergence_text(ParameterConvergence("y", "alpha", 1.001, 900, 850))
 
 
 def test_a_line_shows_how_values_go(monkeypatch):
     monkeypatch.delenv("SFUMATO_GLYPHS", raising=False)
-    assert trend(range(8), 8) == "▁▂▃▄▅▆▇█"
-    assert trend([0, 9] * 500, 1) == "▁"
-    assert trend([1.0, 1.0], 5) == "▅▅"
-    assert trend([0.0, np.nan, 1.0], 3) == "▁ █"
-    assert trend([], 5) == trend([np.nan], 5) == ""
+    assert trend_line(range(8), 8) == "▁▂▃▄▅▆▇█"
+    assert trend_line([0, 9] * 500, 1) == "▁"
+    assert trend_line([1.0, 1.0], 5) == "▅▅"
+    assert trend_line([0.0, np.nan, 1.0], 3) == "▁ █"
+    assert trend_line([], 5) == trend_line([np.nan], 5) == ""
     monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
-    assert trend(range(5), 5) == "_.-~^"
+    assert trend_line(range(5), 5) == "_.-~^"
 
 
 def test_of_a_long_chain_every_point_is_drawn_once_the_view_is_close():

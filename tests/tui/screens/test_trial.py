@@ -1,12 +1,12 @@
 import pytest
 
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.tui.app.project import Project
+from sfumato.tui.app.project import ProjectScreen
 from sfumato.tui.findings.trial import Trial
-from sfumato.workspace.plan.drafts import draft_of
+from sfumato.workspace.plan.drafts import find_draft
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import verdicts_of
+from sfumato.workspace.views.results import read_verdicts
 
 pytestmark = pytest.mark.slow
 
@@ -61,19 +61,19 @@ async def test_up_and_down_choose_the_threshold_and_its_change_is_kept_in_the_tr
 
 async def test_nothing_is_stored_and_escape_leads_back(sit, directory):
     with Workspace.open(directory, read_only=True) as reader:
-        before = verdicts_of(reader, 1)
+        before = read_verdicts(reader, 1)
     async with sit(directory, "T", tab="verdicts") as seat:
         await retype(seat, "0")
         await seat.press("escape")
-        assert isinstance(seat.app.screen, Project)
+        assert isinstance(seat.app.screen, ProjectScreen)
         assert "1 of 3 thresholds is not met, 1 not computed" in seat.text
     with Workspace.open(directory, read_only=True) as reader:
-        assert verdicts_of(reader, 1) == before
+        assert read_verdicts(reader, 1) == before
 
 
 async def test_without_verdicts_there_is_nothing_to_try(sit, directory):
     async with sit(directory, "g", "enter", "act:verdicts", "T", tab="runs") as seat:
-        assert isinstance(seat.app.screen, Project)
+        assert isinstance(seat.app.screen, ProjectScreen)
         assert "no verdicts to try" in seat.app.notices[-1]
 
 
@@ -85,6 +85,6 @@ async def test_ctrl_s_saves_the_limits_into_the_plan(sit, directory, size):
         await seat.press("ctrl+s")
         assert "1 limit saved into the plan" in seat.app.notices[-1]
     with Workspace.open(directory, read_only=True) as reader:
-        recipe = Recipe.from_toml(draft_of(reader, 1).toml)
+        recipe = Recipe.from_toml(find_draft(reader, 1).toml)
         assert find_run(reader, 1).recipe.thresholds[RISK].limit == 0.9
     assert [one.limit for one in recipe.thresholds] == [0.25, 1e-9, 0.5]

@@ -12,19 +12,25 @@ from prepared_workspaces import enter_recipe
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import agreeing_word
-from sfumato.tui.app.project import Project
+from sfumato.tui.app.project import ProjectScreen
 from sfumato.tui.findings.records import Record
 from sfumato.tui.parts.split import Detail
-from sfumato.tui.runs.compare import Compare
+from sfumato.tui.runs.compare import ComparisonDialog
 from sfumato.tui.widgets.grid import Grid
-from sfumato.workspace.jobs.runs import enter_again
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.runs import reenter_run
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.plan.drafts import draft_of_run
-from sfumato.workspace.reporting.recipe_difference import sentence
+from sfumato.workspace.reporting.recipe_difference import difference_sentence
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.recipe_difference import between_runs, since_newest_run
-from sfumato.workspace.views.records import candidates, drivers, open_records, record_measures, values
+from sfumato.workspace.views.recipe_difference import changes_since_newest_run, differences_between_runs
+from sfumato.workspace.views.records import (
+    find_candidates,
+    find_risk_drivers,
+    rank_records,
+    record_measures,
+    values_of_records,
+)
 
 ONE, TWO, OTHER, PLAIN = 1, 2, 3, 4
 SECRET = "zqxregion"
@@ -74,7 +80,7 @@ def built(tmp_path_factory):
     enter(frame, synthesis=poor, release={"m": 4, "seed": 8}, threshold=[])
     enter(frame.head(60), content=b"other")
     enter(frame, measure=RECIPE["measure"][:1], threshold=[])
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     workspace.close()
     return workspace.directory
 
@@ -107,7 +113,7 @@ async def compare(seat, *runs):
 async def test_space_marks_two_runs_and_c_compares_them(sit, directory, size):
     async with sit(directory, "enter", size=size) as seat:
         text = await compare(seat, ONE, TWO)
-        assert isinstance(seat.app.screen, Compare)
+        assert isinstance(seat.app.screen, ComparisonDialog)
         assert "run 1 beside run 2 Household survey, on the same data" in text
         header = text.splitlines()[2]
         assert header.split()[0] == "number"
@@ -124,7 +130,7 @@ async def test_space_marks_two_runs_and_c_compares_them(sit, directory, size):
         assert "m Numbers, verdicts, only one run, plans" in seat.footer
         assert "all the same" not in seat.footer
         await seat.press("q")
-        assert isinstance(seat.app.screen, Project)
+        assert isinstance(seat.app.screen, ProjectScreen)
 
 
 @pytest.mark.slow
@@ -196,7 +202,7 @@ async def test_marks_are_shown_and_the_two_last_are_compared(sit, directory):
 @pytest.mark.slow
 async def test_c_without_two_runs_says_what_to_do(sit, directory):
     async with sit(directory, "enter", "c") as seat:
-        assert isinstance(seat.app.screen, Project)
+        assert isinstance(seat.app.screen, ProjectScreen)
         assert "Mark two runs with space" in " ".join(seat.app.notices)
 
 
@@ -222,9 +228,9 @@ def shown_records(text):
 @pytest.mark.slow
 async def test_the_records_tab_lists_the_records_most_at_risk(sit, directory, workspace, size):
     (measure, _) = record_measures(workspace, ONE)
-    records = open_records(workspace, ONE, measure)
+    records = rank_records(workspace, ONE, measure)
     top = records.lines(0, 10)
-    found = drivers(workspace, records, [line.record for line in top])
+    found = find_risk_drivers(workspace, records, [line.record for line in top])
     async with sit(directory, "enter", "G", "enter", "act:records", size=size) as seat:
         assert "[Records]" in seat.text
         assert "Identification risk 1/2 · average over 3 datasets · 90 records" in seat.text
@@ -245,7 +251,7 @@ async def test_m_shows_another_measure_and_brackets_another_dataset(sit, directo
         assert "only candidate" not in seat.text
         await seat.press("]")
         assert "dataset 1" in seat.text
-        expected = open_records(workspace, ONE, attribute, 1).lines(0, 10)
+        expected = rank_records(workspace, ONE, attribute, 1).lines(0, 10)
         assert shown_records(seat.text)[:10] == [line.record for line in expected]
         await seat.press("[")
         assert "average over 3 datasets" in seat.text
@@ -262,11 +268,11 @@ async def test_a_run_without_risks_of_records_says_so(sit, directory):
 @pytest.mark.slow
 async def test_enter_shows_who_matches_a_record_and_why_but_no_values(sit, directory, workspace, size):
     (measure, _) = record_measures(workspace, ONE)
-    top = open_records(workspace, ONE, measure).lines(0, 1)[0].record
+    top = rank_records(workspace, ONE, measure).lines(0, 1)[0].record
     async with sit(directory, "enter", "G", "enter", "act:records", "enter", size=size) as seat:
         assert isinstance(seat.app.screen, Record)
         (draw,) = (d for d in (1, 2, 3) if f"dataset {d} of 3" in seat.text)
-        found = candidates(workspace, ONE, measure, top, draw)
+        found = find_candidates(workspace, ONE, measure, top, draw)
         assert f"record {top} of run 1 · Identification risk" in seat.text
         assert (
             f"{len(found.matching)} of 90 released records {agreeing_word(len(found.matching), 'matches', 'match')}; its own record is among them."
@@ -285,7 +291,7 @@ def shown_rows(text):
 
 
 def value_texts(workspace, record):
-    own = values(workspace, ONE, [record])[0]
+    own = values_of_records(workspace, ONE, [record])[0]
     return [str(own["name"]), f"{own['income']:.6g}", SECRET, "south"]
 
 
@@ -296,8 +302,8 @@ def assert_no_value(text, workspace, record):
 @pytest.mark.slow
 async def test_v_shows_values_after_a_yes_and_hides_them_again(sit, directory, workspace):
     (measure, _) = record_measures(workspace, ONE)
-    top = open_records(workspace, ONE, measure).lines(0, 1)[0].record
-    own = values(workspace, ONE, [top])[0]
+    top = rank_records(workspace, ONE, measure).lines(0, 1)[0].record
+    own = values_of_records(workspace, ONE, [top])[0]
     async with sit(directory, "enter", "G", "enter", "act:records", "enter", size=(160, 50)) as seat:
         text = await seat.press("v")
         assert f"Show the values of record {top}" in text
@@ -341,7 +347,7 @@ async def test_the_tab_and_the_footers_fit_a_small_terminal(sit, directory):
 @pytest.mark.slow
 async def test_a_number_of_two_runs_is_explained(sit, directory):
     async with sit(directory, size=(80, 24)) as seat:
-        await seat.app.open(Compare(ONE, TWO))
+        await seat.app.open(ComparisonDialog(ONE, TWO))
         await seat.press("shift")
         text = await seat.press("enter")
         assert "╭─ Largest gap of cumulative shares ─" in text
@@ -369,23 +375,23 @@ async def test_compare_shows_what_differs_between_the_plans(sit, directory, size
 
 async def test_a_run_repeated_has_the_same_plan(workspace):
     first = find_run(workspace, ONE)
-    again = find_run(workspace, enter_again(workspace, ONE))
-    assert between_runs(first, again) == ()
-    assert between_runs(first, find_run(workspace, TWO)), "the control"
+    again = find_run(workspace, reenter_run(workspace, ONE))
+    assert differences_between_runs(first, again) == ()
+    assert differences_between_runs(first, find_run(workspace, TWO)), "the control"
     draft = draft_of_run(workspace, ONE)
-    since = since_newest_run(workspace, draft)
-    assert (since.run_id, since.changes, since.other_data) == (again.id, (), False)
-    edited = since_newest_run(workspace, draft.saying(draft.toml.replace("seed = 7", "seed = 9")))
-    assert [sentence(one) for one in edited.changes] == ["release.seed was 7, is 9"]
-    assert since_newest_run(workspace, replace(draft, dataset_id=2)).other_data
+    since = changes_since_newest_run(workspace, draft)
+    assert (since.run_id, since.changes, since.is_other_data) == (again.id, (), False)
+    edited = changes_since_newest_run(workspace, draft.with_text(draft.toml.replace("seed = 7", "seed = 9")))
+    assert [difference_sentence(one) for one in edited.changes] == ["release.seed was 7, is 9"]
+    assert changes_since_newest_run(workspace, replace(draft, dataset_id=2)).is_other_data
 
 
 async def test_a_plan_in_old_words_is_the_same_plan(workspace):
     """The role was called otherwise, and a draft may say so still."""
     draft = draft_of_run(workspace, PLAIN)
-    old = draft.saying(draft.toml.replace("quasi_identifier", "known"))
+    old = draft.with_text(draft.toml.replace("quasi_identifier", "known"))
     assert "known" in old.toml
-    assert since_newest_run(workspace, old).changes == ()
+    assert changes_since_newest_run(workspace, old).changes == ()
 
 
 @pytest.mark.slow

@@ -4,7 +4,14 @@ import pytest
 
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.parts.split import REST_SECONDS
-from sfumato.tui.parts.verdict_board import VerdictBoard, board, chosen_text, gauge, group_of, overall
+from sfumato.tui.parts.verdict_board import (
+    VerdictBoard,
+    board_text,
+    draw_gauge,
+    overall_line,
+    verdict_group,
+    verdict_name_line,
+)
 
 
 def verdict(outcome, observed=0.01, **changes):
@@ -25,7 +32,7 @@ def verdict(outcome, observed=0.01, **changes):
     ],
 )
 def test_the_overall_line_passes_only_when_every_threshold_does(outcomes, text):
-    assert overall([verdict(outcome) for outcome in outcomes]).plain == text
+    assert overall_line([verdict(outcome) for outcome in outcomes]).plain == text
 
 
 @pytest.mark.parametrize("width", [76, 96, 116, 196])
@@ -37,14 +44,16 @@ def test_every_line_of_the_board_fits(width):
         ),
         verdict("not computed", None, bound="min"),
     ]
-    text = board(verdicts, width)
+    text = board_text(verdicts, width)
     assert max(len(line) for line in text.plain.splitlines()) <= width
     for words in ("✓ met", "✗ not met", "? not computed"):
         assert words in text.plain
 
 
 def test_a_verdict_is_one_line_with_its_name_value_gauge_and_limit():
-    found = board([verdict("not computed", None, reason="no unique match"), verdict("met", 88 / 20190)], 140, 20190)
+    found = board_text(
+        [verdict("not computed", None, reason="no unique match"), verdict("met", 88 / 20190)], 140, 20190
+    )
     heads, lacking, met = found.plain.splitlines()[2:]
     assert heads.split() == ["verdict", "number", "value", "limit"]
     assert re.split("  +", lacking.strip()) == ["? not computed", "Re-identified with certainty", "-", "at most 2 %"]
@@ -54,7 +63,7 @@ def test_a_verdict_is_one_line_with_its_name_value_gauge_and_limit():
 
 
 def test_where_there_is_little_room_people_and_gauges_leave_first():
-    line = board([verdict("met", 88 / 20190)], 76, 20190).plain.splitlines()[-1]
+    line = board_text([verdict("met", 88 / 20190)], 76, 20190).plain.splitlines()[-1]
     assert re.split("  +", line) == ["✓ met", "Re-identified with certainty", "0.44 %", "at most 2 %"]
 
 
@@ -62,18 +71,18 @@ def test_where_there_is_little_room_people_and_gauges_leave_first():
 def test_names_on_a_board_differ_however_short(width):
     keys = ("risk.linkability.excess_risk", "risk.singling_out.excess_risk", "risk.attribute_inference.excess_risk")
     verdicts = [verdict("met", value=key, params=params) for key in keys for params in ({}, {"people": "vulnerable"})]
-    lines = board(verdicts, width).plain.splitlines()[3:]
+    lines = board_text(verdicts, width).plain.splitlines()[3:]
     assert len(set(lines)) == len(lines) == len(verdicts)
 
 
 def test_the_chosen_verdict_says_its_whole_name_and_why():
     lacking = verdict("not computed", None, reason="no unique match", params={"known": ["age"]})
-    assert chosen_text(lacking, 100).plain == "› Re-identified with certainty (knows age) · no unique match"
+    assert verdict_name_line(lacking, 100).plain == "› Re-identified with certainty (knows age) · no unique match"
 
 
 def test_signs_are_ascii_where_asked(monkeypatch):
     monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
-    text = board([verdict("met"), verdict("not met"), verdict("not computed", None, reason="why")], 140).plain
+    text = board_text([verdict("met"), verdict("not met"), verdict("not computed", None, reason="why")], 140).plain
     assert "+ met" in text
     assert "x not met" in text
     assert text.replace("×", "x").isascii()
@@ -117,7 +126,7 @@ async def test_the_board_scrolls_with_the_keys_of_a_pager(sit, directory):
 
 
 def drawn(observed, limit=0.02, width=18, **changes):
-    return gauge(verdict("met", observed, limit=limit, **changes), "bold", width).plain
+    return draw_gauge(verdict("met", observed, limit=limit, **changes), "bold", width).plain
 
 
 @pytest.mark.parametrize(
@@ -238,7 +247,7 @@ async def test_the_cursor_goes_from_group_to_group_and_reads_each(sit, directory
         for _ in range(3):
             await seat.press("j")
             seen.append(board.chosen)
-        assert [group_of(one) for one in seen[:3]] == ["Disclosure risk", "Disclosure risk", "Utility"]
+        assert [verdict_group(one) for one in seen[:3]] == ["Disclosure risk", "Disclosure risk", "Utility"]
         assert seen[3] is None
         await seat.press("g", "j", "enter")
         assert len(seat.app.screen_stack) == 3

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sfumato.tui.app.project import TABS, Project
-from sfumato.tui.parts.page import Reads
+from sfumato.tui.app.project import TABS, ProjectScreen
+from sfumato.tui.parts.page import WorkspaceReader
 from sfumato.tui.session.state import AppState, save_state
 
 DONE, FAILED, RUNNING = 1, 2, 4
@@ -18,11 +18,13 @@ AT_LENGTH = {"sweep": "No studies yet", "records": "No records yet", "verdicts":
 @pytest.mark.parametrize("tab", TABS)
 async def test_nothing_untrue_is_said_before_what_is_read_has_come(sit, directory, monkeypatch, tab, keys):
     for name in ("read", "compute", "call_beside"):
-        held = getattr(Reads, name)
+        held = getattr(WorkspaceReader, name)
         monkeypatch.setattr(
-            Reads,
+            WorkspaceReader,
             name,
-            lambda self, *given, held=held, **named: held(self, *given, **named) if isinstance(self, Project) else None,
+            lambda self, *given, held=held, **named: (
+                held(self, *given, **named) if isinstance(self, ProjectScreen) else None
+            ),
         )
     monkeypatch.setattr("sfumato.tui.widgets.grid.Grid.set_source", lambda *_, **__: None)
     async with sit(directory, *keys, tab=tab, size=(80, 24)) as seat:

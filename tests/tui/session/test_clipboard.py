@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.tui.session.clipboard import CAP, COPY_FILE, send
+from sfumato.tui.session.clipboard import COPY_FILE, TERMINAL_BYTE_LIMIT, copy_to_clipboard_and_file
 
 FakeTmux = Callable[[int], Path]
 
@@ -41,7 +41,7 @@ def outside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_in_tmux_its_own_command_takes_the_text(tmp_path: Path, fake_tmux: FakeTmux) -> None:
     given, escaped = fake_tmux(0), []
-    said = send("a\tb\nü\n", tmp_path, escaped.append)
+    said = copy_to_clipboard_and_file("a\tb\nü\n", tmp_path, escaped.append)
     assert given.read_text("utf-8") == "a\tb\nü\n"
     assert given.with_name("arguments").read_text() == "load-buffer -w -\n"
     assert escaped == []
@@ -53,8 +53,8 @@ def test_in_tmux_its_own_command_takes_the_text(tmp_path: Path, fake_tmux: FakeT
 
 def test_tmux_does_not_ask_the_terminal_for_more_than_it_takes(tmp_path: Path, fake_tmux: FakeTmux) -> None:
     given, escaped = fake_tmux(0), []
-    said = send("x" * (CAP + 1), tmp_path, escaped.append)
-    assert len(given.read_text()) == CAP + 1
+    said = copy_to_clipboard_and_file("x" * (TERMINAL_BYTE_LIMIT + 1), tmp_path, escaped.append)
+    assert len(given.read_text()) == TERMINAL_BYTE_LIMIT + 1
     assert given.with_name("arguments").read_text() == "load-buffer -\n"
     assert escaped == []
     assert said.endswith("in tmux's buffer; more than the 74,994 that a terminal takes, so it was not asked")
@@ -63,8 +63,9 @@ def test_tmux_does_not_ask_the_terminal_for_more_than_it_takes(tmp_path: Path, f
 def test_an_old_tmux_is_gone_round_and_the_user_told(tmp_path: Path, fake_tmux: FakeTmux) -> None:
     fake_tmux(1)
     escaped: list[str] = []
-    assert "the terminal was asked to copy them, which it does not confirm, and this tmux may not have let it" in send(
-        "text", tmp_path, escaped.append
+    assert (
+        "the terminal was asked to copy them, which it does not confirm, and this tmux may not have let it"
+        in copy_to_clipboard_and_file("text", tmp_path, escaped.append)
     )
     assert escaped == ["text"]
 
@@ -73,14 +74,14 @@ def test_a_tmux_that_is_not_there_is_gone_round(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("TMUX", "gone")
     monkeypatch.setenv("PATH", str(tmp_path))
     escaped: list[str] = []
-    send("text", tmp_path, escaped.append)
+    copy_to_clipboard_and_file("text", tmp_path, escaped.append)
     assert escaped == ["text"]
 
 
 @pytest.mark.usefixtures("outside")
 def test_outside_it_is_an_escape_sequence(tmp_path: Path) -> None:
     escaped: list[str] = []
-    said = send("text", tmp_path, escaped.append)
+    said = copy_to_clipboard_and_file("text", tmp_path, escaped.append)
     assert escaped == ["text"]
     assert said == f"4 bytes in {tmp_path / COPY_FILE}; the terminal was asked to copy them, which it does not confirm"
 
@@ -89,16 +90,16 @@ def test_outside_it_is_an_escape_sequence(tmp_path: Path) -> None:
 def test_gnu_screen_is_known_to_drop_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STY", "1234.pts-0")
     escaped: list[str] = []
-    assert "GNU screen hands no copies on" in send("text", tmp_path, escaped.append)
+    assert "GNU screen hands no copies on" in copy_to_clipboard_and_file("text", tmp_path, escaped.append)
     assert escaped == []
     assert (tmp_path / COPY_FILE).read_text() == "text"
 
 
 @pytest.mark.usefixtures("outside")
-@pytest.mark.parametrize(("size", "sent"), [(CAP, True), (CAP + 1, False)])
+@pytest.mark.parametrize(("size", "sent"), [(TERMINAL_BYTE_LIMIT, True), (TERMINAL_BYTE_LIMIT + 1, False)])
 def test_what_is_more_than_a_terminal_takes_is_only_written(tmp_path: Path, size: int, sent: bool) -> None:
     escaped: list[str] = []
-    said = send("x" * size, tmp_path, escaped.append)
+    said = copy_to_clipboard_and_file("x" * size, tmp_path, escaped.append)
     assert bool(escaped) is sent
     assert ("not asked" in said) is not sent
     assert len((tmp_path / COPY_FILE).read_text()) == size
@@ -107,7 +108,7 @@ def test_what_is_more_than_a_terminal_takes_is_only_written(tmp_path: Path, size
 @pytest.mark.usefixtures("outside")
 def test_the_file_is_its_owners_alone_and_replaced(tmp_path: Path) -> None:
     for text in ("first", "second"):
-        send(text, tmp_path, lambda _: None)
+        copy_to_clipboard_and_file(text, tmp_path, lambda _: None)
     path = tmp_path / COPY_FILE
     assert path.read_text() == "second"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -6,7 +6,7 @@ from sfumato.tui.session.state import AppState, StateWriter, load_state
 def test_the_last_state_is_written(tmp_path):
     keeper = StateWriter()
     for run in range(50):
-        keeper.keep(tmp_path, AppState(run=run))
+        keeper.write_later(tmp_path, AppState(run=run))
     keeper.close()
     assert load_state(tmp_path) == AppState(run=49)
 
@@ -21,7 +21,7 @@ def test_nobody_waits_for_a_slow_disk_and_states_between_are_left_out(tmp_path, 
     monkeypatch.setattr("sfumato.tui.session.state.save_state", slow)
     keeper = StateWriter()
     for run in range(5):
-        keeper.keep(tmp_path, AppState(run=run))
+        keeper.write_later(tmp_path, AppState(run=run))
     assert not written
     disk.set()
     keeper.close()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from terminals import APP, Pty, app_environment, tmux_is_here
 
-from sfumato.tui.session.clipboard import CAP, COPY_FILE
+from sfumato.tui.session.clipboard import COPY_FILE, TERMINAL_BYTE_LIMIT
 
 needs_tmux = pytest.mark.skipif(not tmux_is_here(), reason="no tmux")
 OSC52 = re.compile(rb"\x1b\]52;[a-z]*;([A-Za-z0-9+/=]+)(?:\x07|\x1b\\)")
@@ -86,7 +86,7 @@ def test_what_is_too_long_for_a_terminal_is_in_tmux_buffer_alone(tmp_path: Path)
     opened = InTmux(tmp_path, "-c", str(tmp_path / "here"), APP[0], "-c", long)
     with contextlib.closing(opened):
         opened.terminal.see("74,995 bytes in", "in tmux's buffer; more than the 74,994")
-        assert len(opened.tmux("show-buffer")) == CAP + 1
+        assert len(opened.tmux("show-buffer")) == TERMINAL_BYTE_LIMIT + 1
         assert asked(opened.terminal) == []
 
 

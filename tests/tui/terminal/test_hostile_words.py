@@ -17,7 +17,7 @@ from terminals import APP, Pty, app_environment
 
 import sfumato.tui.cli
 from sfumato.tui.session.state import AppState, save_state
-from sfumato.workspace.plots.markup import text
+from sfumato.workspace.plots.markup import escape_text
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.store.workspace import Workspace
 
@@ -122,8 +122,8 @@ def test_the_words_are_hostile_where_nothing_is_done_to_them(hostile_run: Path) 
 def test_the_report_hides_and_turns_nothing(hostile_run: Path) -> None:
     with Workspace.open(hostile_run, read_only=True) as workspace:
         assert not re.findall(r".{30}[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\u2066\u200b].{8}", report_page(workspace, 2))
-    assert text("a\u202eb\u200bc\x1bd") == "a\ufffdb\ufffdc\ufffdd"
-    assert text("naïve ✓ 5 €") == "naïve ✓ 5 €"
+    assert escape_text("a\u202eb\u200bc\x1bd") == "a\ufffdb\ufffdc\ufffdd"
+    assert escape_text("naïve ✓ 5 €") == "naïve ✓ 5 €"
 
 
 @pytest.mark.parametrize("plain", ["", pytest.param("1", marks=pytest.mark.study)])

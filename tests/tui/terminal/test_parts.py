@@ -89,7 +89,7 @@ async def test_where_textual_calls_them_no_longer_the_overridden_methods_do_no_h
         monkeypatch.setattr(Screen, name, lambda self, *_: None)
     async with Table().run_test(size=(20, 5)) as pilot:
         await pilot.pause()
-        assert pilot.app.query_one(Grid).count == 2
+        assert pilot.app.query_one(Grid).row_count == 2
 
 
 @pytest.mark.slow

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sfumato.workspace.plots.axes import Scale, fit_ticks, limits, nice_ticks, place, short_number, tick_labels
+from sfumato.workspace.plots.axes import (
+    DotScale,
+    finite_limits,
+    fit_ticks,
+    nice_ticks,
+    place_labels,
+    short_number,
+    tick_labels,
+)
 
 ends = st.tuples(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 
@@ -69,7 +77,7 @@ def test_labels_are_short():
 @given(st.lists(st.tuples(st.integers(0, 60), st.text("0123456789", max_size=8)), max_size=12), st.integers(1, 60))
 def test_placed_labels_never_overlap(labels, width):
     ordered = sorted(labels)
-    placed = place([centre for centre, _ in ordered], [label for _, label in ordered], width)
+    placed = place_labels([centre for centre, _ in ordered], [label for _, label in ordered], width)
     cells = [cell for start, label in placed for cell in range(start, start + len(label))]
     assert all(0 <= cell < width for cell in cells)
     assert len(cells) == len(set(cells))
@@ -90,7 +98,7 @@ def test_an_axis_has_only_ticks_whose_labels_fit(span, cells):
 @given(ends, st.integers(2, 300), st.booleans())
 def test_a_scale_puts_its_ends_on_the_outer_dots_and_comes_back(span, dots, downward):
     assume(wide_enough(*span))
-    scale = Scale(*span, dots, downward)
+    scale = DotScale(*span, dots, downward)
     first, last = (dots - 1, 0) if downward else (0, dots - 1)
     assert scale.to_dots(np.array(span)).tolist() == pytest.approx([first, last])
     middle = (span[0] + span[1]) / 2
@@ -98,11 +106,11 @@ def test_a_scale_puts_its_ends_on_the_outer_dots_and_comes_back(span, dots, down
 
 
 def test_limits_leave_out_what_cannot_be_drawn_and_widen_a_point():
-    assert limits(np.array([np.nan, 1, 3, np.inf, -np.inf])) == (1, 3)
-    assert limits(np.array([np.nan])) is None
-    assert limits(np.array([4.0, 4.0])) == (2, 6)
-    assert limits(np.array([0.0])) == (-1, 1)
-    low, high = limits(np.array([1e9, 1e9 + 1e-6]))
+    assert finite_limits(np.array([np.nan, 1, 3, np.inf, -np.inf])) == (1, 3)
+    assert finite_limits(np.array([np.nan])) is None
+    assert finite_limits(np.array([4.0, 4.0])) == (2, 6)
+    assert finite_limits(np.array([0.0])) == (-1, 1)
+    low, high = finite_limits(np.array([1e9, 1e9 + 1e-6]))
     assert high - low > 1
 
 

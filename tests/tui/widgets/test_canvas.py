@@ -6,7 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.tui.terminal.glyphs import ASCII, BLOCK, BRAILLE, GLYPHS, glyphs_named
-from sfumato.tui.widgets.canvas import bar_dots, covered, fill_dots, hatch, line_dots, point_dots
+from sfumato.tui.widgets.canvas import (
+    covered_cells,
+    hatch_pattern,
+    rasterise_band,
+    rasterise_bars,
+    rasterise_line,
+    rasterise_points,
+)
 
 SHAPE = (12, 20)
 coordinate = st.floats(-60, 60, allow_nan=False)
@@ -37,14 +44,14 @@ def draws_segment(mask, x0, y0, x1, y1):
 @settings(derandomize=True, max_examples=60, deadline=None)
 @given(coordinate, coordinate, coordinate, coordinate)
 def test_a_segment_sets_the_dots_it_passes_and_no_others(x0, y0, x1, y1):
-    mask = line_dots(np.array([x0, x1]), np.array([y0, y1]), SHAPE)
+    mask = rasterise_line(np.array([x0, x1]), np.array([y0, y1]), SHAPE)
     assert draws_segment(mask, x0, y0, x1, y1)
 
 
 @pytest.mark.parametrize("damage", ["moved", "missing", "extra"])
 def test_a_wrong_line_is_recognised_as_wrong(damage):
     ends = (1.0, 2.0, 18.0, 9.0)
-    mask = line_dots(np.array(ends[::2]), np.array(ends[1::2]), SHAPE)
+    mask = rasterise_line(np.array(ends[::2]), np.array(ends[1::2]), SHAPE)
     assert draws_segment(mask, *ends)
     if damage == "moved":
         mask = np.roll(mask, 2, axis=0)
@@ -63,25 +70,27 @@ def test_many_points_draw_the_same_dots_as_the_same_points_in_small_pieces(seed)
     x = np.sort(rng.uniform(-10, 50, 3000))
     y = rng.normal(6, 5, 3000).cumsum() / 20 % 15
     y[rng.random(3000) < 0.01] = np.nan
-    pieces = [line_dots(x[i : i + 100], y[i : i + 100], SHAPE) for i in range(0, 2999, 99)]
+    pieces = [rasterise_line(x[i : i + 100], y[i : i + 100], SHAPE) for i in range(0, 2999, 99)]
     alone = np.isfinite(y) & ~np.isfinite(np.append(y[1:], np.nan)) & ~np.isfinite(np.append(np.nan, y[:-1]))
-    whole = line_dots(x, y, SHAPE)
+    whole = rasterise_line(x, y, SHAPE)
     joined = np.logical_or.reduce(pieces)
     assert np.array_equal(whole, joined)
-    assert np.array_equal(whole & point_dots(x[alone], y[alone], SHAPE), point_dots(x[alone], y[alone], SHAPE))
+    assert np.array_equal(
+        whole & rasterise_points(x[alone], y[alone], SHAPE), rasterise_points(x[alone], y[alone], SHAPE)
+    )
 
 
 def test_gaps_break_a_line_and_a_point_between_gaps_is_a_dot():
     x = np.array([0, 4, 5, 6, 7, 10, 14.0])
     y = np.array([3, 3, np.nan, 3, np.inf, 3, 3])
-    drawn = np.flatnonzero(line_dots(x, y, SHAPE)[3]).tolist()
+    drawn = np.flatnonzero(rasterise_line(x, y, SHAPE)[3]).tolist()
     assert drawn == [0, 1, 2, 3, 4, 6, 10, 11, 12, 13, 14]
-    assert line_dots(x, y, SHAPE).sum() == len(drawn)
+    assert rasterise_line(x, y, SHAPE).sum() == len(drawn)
 
 
 def test_an_unsorted_line_visits_its_points_in_order():
     x, y = np.array([2, 10, 10, 2, 2.0]), np.array([2, 2, 8, 8, 2.0])
-    mask = line_dots(x, y, SHAPE)
+    mask = rasterise_line(x, y, SHAPE)
     square = np.zeros(SHAPE, dtype=bool)
     square[2:9, [2, 10]] = square[[2, 8], 2:11] = True
     assert np.array_equal(mask, square)
@@ -90,16 +99,16 @@ def test_an_unsorted_line_visits_its_points_in_order():
 def test_a_dash_repeats_along_the_line_and_over_corners():
     pattern = (True, True, False)
     x, y = np.array([0, 6, 6.0]), np.array([0, 0, 6.0])
-    mask = line_dots(x, y, SHAPE, pattern)
+    mask = rasterise_line(x, y, SHAPE, pattern)
     along = [bool(mask[0, c]) for c in range(6)] + [bool(mask[r, 6]) for r in range(6)]
     assert along == [pattern[i % 3] for i in range(12)]
 
 
 def test_far_away_ends_leave_a_line_in_its_place():
-    mask = line_dots(np.array([-1e9, 1e9]), np.array([5.0, 5.0]), SHAPE)
+    mask = rasterise_line(np.array([-1e9, 1e9]), np.array([5.0, 5.0]), SHAPE)
     assert mask[5].all()
     assert mask.sum() == SHAPE[1]
-    assert not line_dots(np.array([-1e200, 1e200]), np.array([1e200, 2e200]), SHAPE).any()
+    assert not rasterise_line(np.array([-1e200, 1e200]), np.array([1e200, 2e200]), SHAPE).any()
 
 
 @pytest.mark.slow
@@ -112,7 +121,7 @@ def test_points_fall_on_the_nearest_dot(points):
         if 0 <= row < SHAPE[0] and 0 <= column < SHAPE[1]:
             expected[row, column] = True
     x, y = np.array(points, dtype=float).reshape(-1, 2).T
-    assert np.array_equal(point_dots(x, y, SHAPE), expected)
+    assert np.array_equal(rasterise_points(x, y, SHAPE), expected)
 
 
 bar = st.tuples(st.floats(-5, 25), st.floats(0, 6), st.floats(-3, 15))
@@ -136,12 +145,12 @@ def test_bars_fill_what_any_of_them_covers(bars, base):
     for column, (low, high) in enumerate(spans):
         for row in range(SHAPE[0]):
             expected[row, column] = np.floor(low + 0.5) <= row <= np.floor(high + 0.5)
-    assert np.array_equal(bar_dots(left, left + width, np.full(left.size, base), top, SHAPE), expected)
+    assert np.array_equal(rasterise_bars(left, left + width, np.full(left.size, base), top, SHAPE), expected)
 
 
 def test_a_fill_leaves_columns_without_bounds_empty():
     upper, lower = np.array([1.0, np.nan, 2.4, 9.0]), np.array([3.0, 5.0, 2.6, 4.0])
-    mask = fill_dots(upper, lower, (6, 4))
+    mask = rasterise_band(upper, lower, (6, 4))
     assert [np.flatnonzero(mask[:, c]).tolist() for c in range(4)] == [[1, 2, 3], [], [2, 3], []]
 
 
@@ -182,16 +191,16 @@ def test_every_set_of_glyphs_has_a_character_for_every_cell():
 def test_hatches_leave_every_second_cell_blank_and_differ():
     for glyphs in (BRAILLE, BLOCK, ASCII):
         shape = (8 * glyphs.down, 8 * glyphs.across)
-        cells = glyphs.bits(hatch(shape, glyphs, 0))
+        cells = glyphs.bits(hatch_pattern(shape, glyphs, 0))
         assert (cells > 0).sum() == 32
-        assert not np.array_equal(hatch(shape, glyphs, 0), hatch(shape, glyphs, 1))
+        assert not np.array_equal(hatch_pattern(shape, glyphs, 0), hatch_pattern(shape, glyphs, 1))
 
 
 def test_a_cell_is_covered_from_half_its_dots_on():
     mask = np.zeros((4, 6), dtype=bool)
     mask[:2, :2] = True
     mask[0, 2:4] = mask[1, 2] = True
-    assert covered(mask, BRAILLE).tolist() == [[True, False, False]]
+    assert covered_cells(mask, BRAILLE).tolist() == [[True, False, False]]
 
 
 def test_glyphs_are_chosen_by_name_or_environment(monkeypatch):

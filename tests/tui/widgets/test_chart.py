@@ -9,8 +9,8 @@ from rich.cells import cell_len
 
 from sfumato.tui.terminal.glyphs import ASCII, BLOCK, BRAILLE, GLYPHS
 from sfumato.tui.widgets.canvas import CURSOR, SERIES
-from sfumato.tui.widgets.chart import colours, draw, draw_text, readings, with_cursor
-from sfumato.tui.widgets.frame import Labels, Look
+from sfumato.tui.widgets.chart import add_cursor, draw_chart, draw_chart_text, series_colours, series_readings
+from sfumato.tui.widgets.frame import ChartStyle, PlotLabels
 from sfumato.workspace.plots.series import Series
 
 LEVEL = np.linspace(0, 0.15, 16)
@@ -30,22 +30,22 @@ KINDS = [
 @pytest.mark.parametrize("series", KINDS, ids=["sweep", "steps", "few", "many", "bars"])
 @pytest.mark.parametrize("colour", [True, False])
 def test_every_kind_is_drawn_at_every_size(glyphs, series, colour):
-    look = Look(GLYPHS[glyphs], colour, "background" if colour else "dots")
-    labels = Labels("A title", "x", "y")
+    look = ChartStyle(GLYPHS[glyphs], colour, "background" if colour else "dots")
+    labels = PlotLabels("A title", "x", "y")
     for width, height in [(0, 0), (1, 1), (2, 9), (9, 2), (20, 6), (33, 11), (80, 24), (200, 60)]:
-        picture = draw(series, (width, height), labels, look).picture
+        picture = draw_chart(series, (width, height), labels, look).picture
         assert (picture.width, picture.height) == (width, height)
         for row in range(height):
-            assert cell_len(picture.line(row)) == width
-            assert "".join(text for text, _, _ in picture.runs(row)) == picture.line(row)
+            assert cell_len(picture.row_text(row)) == width
+            assert "".join(text for text, _, _ in picture.ink_runs(row)) == picture.row_text(row)
 
 
 def test_runs_keep_the_ink_of_every_character_and_the_fill_of_every_cell():
-    labels = Labels(x="level")
-    chart = draw(SWEEP, (80, 24), labels, Look())
-    picture = with_cursor(chart, SWEEP, labels, 0.05)
+    labels = PlotLabels(x_label="level")
+    chart = draw_chart(SWEEP, (80, 24), labels, ChartStyle())
+    picture = add_cursor(chart, SWEEP, labels, 0.05)
     for row in range(24):
-        cells = [(ink, fill) for text, ink, fill in picture.runs(row) for _ in text]
+        cells = [(ink, fill) for text, ink, fill in picture.ink_runs(row) for _ in text]
         assert [fill for _, fill in cells] == picture.fills[row].tolist()
         for place, (ink, _) in enumerate(cells):
             assert ink == picture.inks[row, place] or picture.characters[row, place] == " "
@@ -53,7 +53,7 @@ def test_runs_keep_the_ink_of_every_character_and_the_fill_of_every_cell():
 
 
 def test_a_diagonal_falls_on_the_diagonal_dots():
-    chart = draw([Series("", [0, 1], [0, 1])], (40, 14), Labels(), Look(ASCII, False, "dots"))
+    chart = draw_chart([Series("", [0, 1], [0, 1])], (40, 14), PlotLabels(), ChartStyle(ASCII, False, "dots"))
     frame = chart.frame
     area = chart.picture.characters[frame.top : frame.top + frame.rows, frame.left :]
     for column in range(frame.columns):
@@ -66,10 +66,10 @@ def test_a_diagonal_falls_on_the_diagonal_dots():
 
 def test_crossing_lines_keep_all_their_dots():
     rising, falling = Series("r", [0, 1], [0, 1]), Series("f", [0, 1], [1, 0])
-    look = Look(BRAILLE, True, "dots")
+    look = ChartStyle(BRAILLE, True, "dots")
 
     def dots(series):
-        chart = draw(series, (40, 14), Labels(), look)
+        chart = draw_chart(series, (40, 14), PlotLabels(), look)
         frame = chart.frame
         area = chart.picture.characters[frame.top : frame.top + frame.rows, frame.left :]
         return np.vectorize(lambda c: 0 if c == " " else ord(c) - 0x2800)(area)
@@ -83,57 +83,63 @@ def test_crossing_lines_keep_all_their_dots():
 def test_series_are_told_apart_without_colour(glyphs, marker):
     x = np.arange(12.0)
     same = [Series(name, x, x + 1, marker=marker) for name in "ab"]
-    chart = draw(same, (60, 16), Labels(), Look(GLYPHS[glyphs], False, "dots"))
-    first, second = (chart.picture.line(0)[start : start + 4] for start in (0, chart.frame.key.slot + 2))
+    chart = draw_chart(same, (60, 16), PlotLabels(), ChartStyle(GLYPHS[glyphs], False, "dots"))
+    first, second = (chart.picture.row_text(0)[start : start + 4] for start in (0, chart.frame.legend.entry_width + 2))
     assert first.strip()
     assert first != second
     hidden = Series("", x, np.full(12, np.nan), marker=marker)
-    alone = [draw(pair, (60, 16), Labels(), Look(GLYPHS[glyphs], False, "dots")) for pair in (
+    alone = [draw_chart(pair, (60, 16), PlotLabels(), ChartStyle(GLYPHS[glyphs], False, "dots")) for pair in (
         [same[0], hidden], [hidden, same[1]])]  # fmt: skip
     areas = [c.picture.characters[c.frame.top : c.frame.top + c.frame.rows, c.frame.left :] for c in alone]
     assert not np.array_equal(*areas)
 
 
 def test_with_colour_lines_are_whole():
-    chart = draw([Series("", [0, 1], [1, 1]), Series("", [0, 1], [2, 2])], (40, 12), Labels(), Look(BRAILLE, True))
+    chart = draw_chart(
+        [Series("", [0, 1], [1, 1]), Series("", [0, 1], [2, 2])], (40, 12), PlotLabels(), ChartStyle(BRAILLE, True)
+    )
     frame = chart.frame
-    rows = {frame.cell(0.5, y)[0] for y in (1, 2)}
+    rows = {frame.cell_of(0.5, y)[0] for y in (1, 2)}
     assert all((chart.picture.characters[row, frame.left :] != " ").all() for row in rows)
     inks = {int(chart.picture.inks[row, frame.left + 5]) for row in rows}
     assert inks == {SERIES, SERIES + 1}
 
 
 def test_a_band_covers_what_lies_between_its_bounds():
-    chart = draw(
-        [Series("", [0, 10], [5, 5], [2, 2], [8, 8])], (50, 20), Labels(), Look(BRAILLE, True), y_range=(0, 10)
+    chart = draw_chart(
+        [Series("", [0, 10], [5, 5], [2, 2], [8, 8])],
+        (50, 20),
+        PlotLabels(),
+        ChartStyle(BRAILLE, True),
+        y_range=(0, 10),
     )
     frame = chart.frame
     fills = chart.picture.fills[frame.top : frame.top + frame.rows, frame.left :]
     for row in range(frame.rows):
-        centre = frame.y.to_data(row * 4 + 1.5)
+        centre = frame.y_scale.to_data(row * 4 + 1.5)
         assert (fills[row] == (2 < centre < 8)).all()
 
 
 def test_without_colour_a_band_is_hatched():
     series = [Series("", [0, 10], [5, 5], [2, 2], [8, 8])]
-    chart = draw(series, (50, 20), Labels(), Look(BRAILLE, False, "dots"), y_range=(0, 10))
+    chart = draw_chart(series, (50, 20), PlotLabels(), ChartStyle(BRAILLE, False, "dots"), y_range=(0, 10))
     frame = chart.frame
     assert not chart.picture.fills.any()
     for row in range(frame.rows):
         drawn = (chart.picture.characters[frame.top + row, frame.left :] != " ").any()
-        inside = frame.y.to_data(row * 4 + 3) > 2.2 and frame.y.to_data(row * 4) < 7.8
+        inside = frame.y_scale.to_data(row * 4 + 3) > 2.2 and frame.y_scale.to_data(row * 4) < 7.8
         assert drawn or not inside
 
 
 def test_ascii_needs_only_ascii():
     for series in KINDS:
-        assert draw_text(series, 80, 24, glyphs="ascii", title="t", x_label="x", y_label="y").isascii()
+        assert draw_chart_text(series, 80, 24, glyphs="ascii", title="t", x_label="x", y_label="y").isascii()
 
 
 def test_block_and_braille_use_their_own_characters():
-    assert set("▀▄█▌▐") & set(draw_text(SWEEP, 60, 20, glyphs="block"))
-    assert not any(0x2800 <= ord(c) < 0x2900 for c in draw_text(SWEEP, 60, 20, glyphs="block"))
-    assert any(0x2800 <= ord(c) < 0x2900 for c in draw_text(SWEEP, 60, 20, glyphs="braille"))
+    assert set("▀▄█▌▐") & set(draw_chart_text(SWEEP, 60, 20, glyphs="block"))
+    assert not any(0x2800 <= ord(c) < 0x2900 for c in draw_chart_text(SWEEP, 60, 20, glyphs="block"))
+    assert any(0x2800 <= ord(c) < 0x2900 for c in draw_chart_text(SWEEP, 60, 20, glyphs="braille"))
 
 
 @pytest.mark.parametrize(
@@ -141,41 +147,41 @@ def test_block_and_braille_use_their_own_characters():
     [([], "no series"), ([Series("a", [], [])], "no values"), ([Series("a", [1], [np.nan])], "every value is missing")],
 )
 def test_nothing_to_draw_says_so(series, reason):
-    assert draw_text(series, 50, 5).strip() == f"nothing to draw: {reason}"
+    assert draw_chart_text(series, 50, 5).strip() == f"nothing to draw: {reason}"
 
 
 @pytest.mark.parametrize("x", [[3], [3, 3], [3, 4]])
 def test_one_point_and_equal_values_are_drawn(x):
-    text = draw_text([Series("a", x, [7.0] * len(x), marker="points")], 40, 12)
+    text = draw_chart_text([Series("a", x, [7.0] * len(x), marker="points")], 40, 12)
     assert text.count("o") == len(set(x)) + 1
 
 
 def test_a_title_labels_and_names_stand_in_the_picture():
-    text = draw_text(SWEEP, 90, 20, title="Risk by level", x_label="level", y_label="rate")
+    text = draw_chart_text(SWEEP, 90, 20, title="Risk by level", x_label="level", y_label="rate")
     assert text.startswith("Risk by level  rate")
     assert "synthetic" in text
     assert text.rstrip().endswith("level")
-    named = draw_text(KINDS[4], 60, 20, x_names=["Entire home", "Private room", "Shared room", "Hotel"])
+    named = draw_chart_text(KINDS[4], 60, 20, x_names=["Entire home", "Private room", "Shared room", "Hotel"])
     assert all(name in named for name in ("Entire home", "Private room", "Shared room", "Hotel"))
 
 
 def test_too_many_series_for_the_key_are_counted():
     series = [Series(f"series {i}", [0, 1], [0, i]) for i in range(20)]
-    text = draw_text(series, 40, 12)
+    text = draw_chart_text(series, 40, 12)
     shown = len(re.findall(r"series \d+", text))
     assert f"+{20 - shown} more" in text
 
 
 def test_coloured_text_is_the_same_characters_in_colour():
-    coloured = draw_text(SWEEP, 70, 20, colour=True)
+    coloured = draw_chart_text(SWEEP, 70, 20, colour=True)
     assert "38;2;86;180;233" in coloured
-    picture = draw(SWEEP, (70, 20), Labels(), Look(BRAILLE, True)).picture
+    picture = draw_chart(SWEEP, (70, 20), PlotLabels(), ChartStyle(BRAILLE, True)).picture
     plain = re.sub(r"\x1b\[[\d;]*m", "", coloured).split("\n")
-    assert [line.rstrip() for line in plain] == [picture.line(row).rstrip() for row in range(20)]
+    assert [line.rstrip() for line in plain] == [picture.row_text(row).rstrip() for row in range(20)]
 
 
 def test_names_from_a_file_cannot_reach_the_terminal_as_commands():
-    text = draw_text(
+    text = draw_chart_text(
         [Series("evil\x1b[2J\nname", [0, 1], [0, 1])], 60, 12, title="a\x07b", x_label="\x9b2J", y_label="\u202e"
     )
     assert text.replace("\n", "").isprintable()
@@ -183,78 +189,92 @@ def test_names_from_a_file_cannot_reach_the_terminal_as_commands():
 
 
 def test_wide_names_keep_the_columns():
-    picture = draw([Series("日本語テキスト", [0, 1], [0, 1])], (30, 10), Labels("題名"), Look(BLOCK)).picture
-    assert {cell_len(picture.line(row)) for row in range(10)} == {30}
+    picture = draw_chart(
+        [Series("日本語テキスト", [0, 1], [0, 1])], (30, 10), PlotLabels("題名"), ChartStyle(BLOCK)
+    ).picture
+    assert {cell_len(picture.row_text(row)) for row in range(10)} == {30}
 
 
 def test_the_cursor_reads_every_series_and_marks_its_place():
-    labels = Labels(x="level")
-    chart = draw(SWEEP, (90, 24), labels, Look(BRAILLE, True))
-    picture = with_cursor(chart, SWEEP, labels, 0.05)
-    text = "\n".join(picture.line(row) for row in range(24))
+    labels = PlotLabels(x_label="level")
+    chart = draw_chart(SWEEP, (90, 24), labels, ChartStyle(BRAILLE, True))
+    picture = add_cursor(chart, SWEEP, labels, 0.05)
+    text = "\n".join(picture.row_text(row) for row in range(24))
     value = 0.04 * np.exp(-0.45)
     assert f"{value:.4g} [{0.9 * value:.4g}, {1.1 * value:.4g}]" in text
     assert f"{2 * value:.4g}" in text
     assert "level = 0.05" in text
     assert (picture.inks == CURSOR).sum() == 2
-    column = chart.frame.cell(0.05, 0.04)[1]
+    column = chart.frame.cell_of(0.05, 0.04)[1]
     assert picture.characters[chart.frame.top + chart.frame.rows, column] == "▲"
-    assert [r.value for r in readings(chart.frame, SWEEP, 9.0)] == [None, None]
+    assert [r.value for r in series_readings(chart.frame, SWEEP, 9.0)] == [None, None]
 
 
 def test_only_rows_the_cursor_touches_change():
-    chart = draw(SWEEP, (90, 24), Labels(), Look(BRAILLE, True))
-    before, after = (with_cursor(chart, SWEEP, Labels(), x) for x in (0.05, 0.06))
+    chart = draw_chart(SWEEP, (90, 24), PlotLabels(), ChartStyle(BRAILLE, True))
+    before, after = (add_cursor(chart, SWEEP, PlotLabels(), x) for x in (0.05, 0.06))
     assert 0 < after.changed_rows(before).size <= 2 + 1 + 1 + 4
     assert before.changed_rows(before).size == 0
 
 
 def test_colours_are_the_series_own_or_the_next_of_the_palette():
     series = [Series("a", [1], [1]), Series("b", [1], [1], style="red")]
-    assert colours(series, ["blue", "green"]) == ["blue", "red"]
+    assert series_colours(series, ["blue", "green"]) == ["blue", "red"]
 
 
 def test_pictures_stay_small():
     for series in KINDS:
-        assert len(draw_text(series, 120, 40).encode()) < 12_000
+        assert len(draw_chart_text(series, 120, 40).encode()) < 12_000
 
 
 BARS = Series("records", [0, 1, 2], [5, 12, 3], marker="bars")
 
 
 def test_a_single_series_that_the_axis_names_has_no_legend_and_is_read_at_the_foot():
-    labels = Labels(x="age", y="records")
-    chart = draw([BARS], (60, 16), labels, Look(BRAILLE, True))
-    assert "\n".join(chart.picture.line(row) for row in range(16)).count("records") == 1
-    picture = with_cursor(chart, [BARS], labels, 1.0)
-    assert "age = 1: 12 records" in picture.line(15)
-    small = draw([BARS], (60, 6), labels, Look(BRAILLE, True))
-    assert "age = 1: 12 records" in with_cursor(small, [BARS], labels, 1.0).line(5)
+    labels = PlotLabels(x_label="age", y_label="records")
+    chart = draw_chart([BARS], (60, 16), labels, ChartStyle(BRAILLE, True))
+    assert "\n".join(chart.picture.row_text(row) for row in range(16)).count("records") == 1
+    picture = add_cursor(chart, [BARS], labels, 1.0)
+    assert "age = 1: 12 records" in picture.row_text(15)
+    small = draw_chart([BARS], (60, 6), labels, ChartStyle(BRAILLE, True))
+    assert "age = 1: 12 records" in add_cursor(small, [BARS], labels, 1.0).row_text(5)
 
 
 def test_names_of_places_that_begin_alike_are_told_apart():
     names = ("Divorced", "Married-AF-spouse", "Married-civ-spouse", "Married-spouse-absent", "Never-married", "Widowed")
     bars = Series("records", range(6), [1, 2, 3, 4, 5, 6], marker="bars")
-    line = draw([bars], (37, 16), Labels(y="records", x_names=names), Look(BRAILLE, True)).picture.line(14)
+    line = draw_chart(
+        [bars], (37, 16), PlotLabels(y_label="records", x_names=names), ChartStyle(BRAILLE, True)
+    ).picture.row_text(14)
     assert line.split() == ["Div…", "…AF-", "…civ", "…spo", "Nev…", "Wid…"]
-    wide = draw([bars], (160, 16), Labels(y="records", x_names=names), Look(BRAILLE, True)).picture.line(14)
+    wide = draw_chart(
+        [bars], (160, 16), PlotLabels(y_label="records", x_names=names), ChartStyle(BRAILLE, True)
+    ).picture.row_text(14)
     assert wide.split() == list(names)
 
 
 def test_of_many_places_some_are_named_and_none_by_a_mere_ellipsis():
     names = tuple(f"{letter * 3}-level" for letter in "abcdefghijklmnop")
     bars = Series("records", range(16), range(1, 17), marker="bars")
-    shown = draw([bars], (37, 16), Labels(y="records", x_names=names), Look(BRAILLE, True)).picture.line(14).split()
+    shown = (
+        draw_chart([bars], (37, 16), PlotLabels(y_label="records", x_names=names), ChartStyle(BRAILLE, True))
+        .picture.row_text(14)
+        .split()
+    )
     assert 4 <= len(shown) == len(set(shown))
     assert all(len(name) >= 3 for name in shown)
 
 
 def test_other_series_keep_their_legend():
-    named = draw([Series("confidential", [0, 1], [5, 12])], (60, 16), Labels(y="records"), Look(BRAILLE, True))
-    both = draw([BARS, replace(BARS, name="released")], (60, 16), Labels(y="records"), Look(BRAILLE, True))
-    assert "confidential" in named.picture.line(1)
-    assert "released" in both.picture.line(1)
-    assert both.picture.line(1).count("records") == 1
+    named = draw_chart(
+        [Series("confidential", [0, 1], [5, 12])], (60, 16), PlotLabels(y_label="records"), ChartStyle(BRAILLE, True)
+    )
+    both = draw_chart(
+        [BARS, replace(BARS, name="released")], (60, 16), PlotLabels(y_label="records"), ChartStyle(BRAILLE, True)
+    )
+    assert "confidential" in named.picture.row_text(1)
+    assert "released" in both.picture.row_text(1)
+    assert both.picture.row_text(1).count("records") == 1
 
 
 @pytest.mark.slow

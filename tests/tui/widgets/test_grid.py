@@ -7,12 +7,12 @@ from textual.app import App
 
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.pages import ListPages
-from sfumato.workspace.reporting.tables import Column
+from sfumato.workspace.reporting.tables import DisplayColumn
 
 COLUMNS = (
-    Column("id", "Record", 8, "right"),
-    Column("room", "Room type", 12),
-    *(Column(f"c{k}", f"Column {k}", 12, "right") for k in range(8)),
+    DisplayColumn("id", "Record", 8, "right"),
+    DisplayColumn("room", "Room type", 12),
+    *(DisplayColumn(f"c{k}", f"Column {k}", 12, "right") for k in range(8)),
 )
 
 
@@ -325,7 +325,7 @@ class Parquet:
 
     def __init__(self, path):
         self.path, self.database = str(path), duckdb.connect()
-        self.columns = (Column("id", "id", 9, "right"), Column("half", "half", 12, "right"))
+        self.columns = (DisplayColumn("id", "id", 9, "right"), DisplayColumn("half", "half", 12, "right"))
 
     def count(self):
         return self.database.execute("select count(*) from read_parquet(?)", [self.path]).fetchone()[0]

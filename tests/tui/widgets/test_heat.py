@@ -9,17 +9,17 @@ from textual.app import App
 
 from sfumato.tui.terminal.glyphs import GLYPHS
 from sfumato.tui.widgets.canvas import CURSOR
-from sfumato.tui.widgets.heat import FEWER, MORE, Pane, draw_heat, heat_frame, with_heat_cursor
+from sfumato.tui.widgets.heat import FEWER, MORE, HeatPane, add_heat_cursor, draw_heat_map, frame_of_panes
 from sfumato.tui.widgets.heatmap import HeatMap
-from sfumato.workspace.plots.figure import SHADES, SIDES, Bins, Cells, shading
+from sfumato.workspace.plots.figure import SHADES, SIDES, AxisBins, BinShares, make_shade_steps
 
 
 def pane(shares, *, signed=False, names=(), title="confidential"):
     shares = np.array(shares, dtype=float)
     rows, columns = shares.shape
-    up = Bins(np.arange(rows + 1) - 0.5, names) if names else Bins(np.arange(rows + 1.0) * 10)
-    cells = Cells(shares, Bins(np.arange(columns + 1.0)), up, signed)
-    return Pane(title, cells, shading([cells]))
+    up = AxisBins(np.arange(rows + 1) - 0.5, names) if names else AxisBins(np.arange(rows + 1.0) * 10)
+    cells = BinShares(shares, AxisBins(np.arange(columns + 1.0)), up, signed)
+    return HeatPane(title, cells, make_shade_steps([cells]))
 
 
 FOUR = [[0.4, 0.1], [0.0, 0.025]]
@@ -32,13 +32,13 @@ THREE = [pane(FOUR), pane(FOUR, title="synthetic"), pane(LESS, signed=True, titl
 def test_every_size_can_be_drawn(glyphs, colour):
     for size in [(0, 0), (1, 1), (3, 9), (9, 3), (20, 6), (33, 11), (80, 24), (200, 60)]:
         for panes in ([], THREE[:1], THREE):
-            picture = draw_heat(panes, size, GLYPHS[glyphs], colour=colour, labels=("x", "y"))
+            picture = draw_heat_map(panes, size, GLYPHS[glyphs], colour=colour, labels=("x", "y"))
             assert (picture.width, picture.height) == size
             if panes and size[0] > 9 and size[1] > 9:
-                picture = with_heat_cursor(picture, panes, GLYPHS[glyphs], (1, 1))
+                picture = add_heat_cursor(picture, panes, GLYPHS[glyphs], (1, 1))
                 assert (picture.inks == CURSOR).sum() == len(panes)
             for row in range(size[1]):
-                assert cell_len(picture.line(row)) == size[0]
+                assert cell_len(picture.row_text(row)) == size[0]
 
 
 def area(picture, frame, number, part):
@@ -48,8 +48,8 @@ def area(picture, frame, number, part):
 
 def test_each_quarter_has_the_shade_of_its_bin_and_the_first_row_is_at_the_foot():
     size = (60, 24)
-    picture = draw_heat(THREE[:1], size, GLYPHS["braille"], colour=True)
-    frame = heat_frame(size, THREE[:1])
+    picture = draw_heat_map(THREE[:1], size, GLYPHS["braille"], colour=True)
+    frame = frame_of_panes(size, THREE[:1])
     fills = area(picture, frame, 0, "fills")
     foot, top = fills[frame.rows // 2 :], fills[: frame.rows // 2]
     half = frame.columns // 2 + 1
@@ -62,20 +62,20 @@ def test_each_quarter_has_the_shade_of_its_bin_and_the_first_row_is_at_the_foot(
 
 def test_without_colour_signs_say_more_and_fewer():
     size = (90, 24)
-    picture = draw_heat(THREE, size, GLYPHS["ascii"], colour=False)
-    frame = heat_frame(size, THREE)
+    picture = draw_heat_map(THREE, size, GLYPHS["ascii"], colour=False)
+    frame = frame_of_panes(size, THREE)
     signs = area(picture, frame, 2, "characters")
     assert signs[-1, 0] == FEWER[SIDES - 1]
     assert signs[0, -1] == MORE[SIDES - 1]
     assert signs[0, 0] == MORE[0]
     assert signs[-1, -1] == " "
     assert not picture.fills.any()
-    assert all(picture.line(row).isascii() for row in range(24))
+    assert all(picture.row_text(row).isascii() for row in range(24))
 
 
 def test_the_bar_says_what_the_shades_stand_for():
-    picture = draw_heat(THREE, (100, 24), GLYPHS["braille"], colour=False, labels=("price", "area"))
-    bar = picture.line(23)
+    picture = draw_heat_map(THREE, (100, 24), GLYPHS["braille"], colour=False, labels=("price", "area"))
+    bar = picture.row_text(23)
     assert "40 %" in bar
     assert "-20 %" in bar
     assert "+20 %" in bar
@@ -83,23 +83,23 @@ def test_the_bar_says_what_the_shades_stand_for():
 
 
 def test_levels_and_numbers_are_named_at_their_rows():
-    picture = draw_heat([pane(FOUR, names=("few", "many"))], (40, 20), GLYPHS["braille"], colour=True)
-    text = [picture.line(row) for row in range(20)]
+    picture = draw_heat_map([pane(FOUR, names=("few", "many"))], (40, 20), GLYPHS["braille"], colour=True)
+    text = [picture.row_text(row) for row in range(20)]
     assert any(line.startswith((" few", "few")) for line in text[8:])
     assert any("many" in line for line in text[:9])
-    numbers = draw_heat(THREE[:1], (40, 20), GLYPHS["braille"], colour=True)
-    assert "20" in numbers.line(1)
-    assert "0" in numbers.line(16)
+    numbers = draw_heat_map(THREE[:1], (40, 20), GLYPHS["braille"], colour=True)
+    assert "20" in numbers.row_text(1)
+    assert "0" in numbers.row_text(16)
 
 
 def test_a_place_on_the_picture_is_a_bin():
     size = (90, 24)
-    frame = heat_frame(size, THREE)
+    frame = frame_of_panes(size, THREE)
     for number in range(3):
-        assert frame.bin_at(frame.column(number), 1, (2, 2)) == (0, 1)
-        assert frame.bin_at(frame.column(number) + frame.columns - 1, frame.rows, (2, 2)) == (1, 0)
+        assert frame.bin_at(frame.pane_column(number), 1, (2, 2)) == (0, 1)
+        assert frame.bin_at(frame.pane_column(number) + frame.columns - 1, frame.rows, (2, 2)) == (1, 0)
     assert frame.bin_at(0, 0, (2, 2)) is None
-    assert frame.bin_at(frame.column(1) - 1, 3, (2, 2)) is None
+    assert frame.bin_at(frame.pane_column(1) - 1, 3, (2, 2)) is None
 
 
 class HeatApp(App):
@@ -172,7 +172,7 @@ async def test_shades_are_colours_that_differ(monkeypatch, theme):
         strips = app.screen._compositor.render_strips()
         colours = [segment.style.bgcolor for strip in strips for segment in strip if segment.style.bgcolor]
         sent = {colour.downgrade(ColorSystem.EIGHT_BIT).number for colour in colours}
-        wanted = [int(name.removeprefix("color(").removesuffix(")")) for name in app.map._shades]
+        wanted = [int(name.removeprefix("color(").removesuffix(")")) for name in app.map._shade_colours]
         assert set(wanted) <= sent
         assert len(set(wanted[:SHADES])) == SHADES
         assert len(set(wanted[SHADES:])) == 2 * SIDES

@@ -4,7 +4,7 @@ from typing import ClassVar
 from textual.app import App
 from textual.binding import Binding
 
-from sfumato.tui.widgets.lines import KeyLine, Named, fitting
+from sfumato.tui.widgets.lines import FooterKey, KeyLine, keys_that_fit
 
 
 class Keyed(App):
@@ -74,16 +74,16 @@ async def test_the_line_is_cut_where_the_terminal_ends():
 
 def test_where_there_is_no_room_what_matters_least_goes_first():
     keys = [
-        Named("enter", "enter", "Open", True, 0), Named("s", "s", "Run again", True, 0), Named("x", "x", "Interrupt", False, 0),
-        Named("D", "D", "Distributions", True, 1), Named("w", "w", "Release", True, 1), Named("question_mark", "?", "Help", True, 2),
+        FooterKey("enter", "enter", "Open", True, 0), FooterKey("s", "s", "Run again", True, 0), FooterKey("x", "x", "Interrupt", False, 0),
+        FooterKey("D", "D", "Distributions", True, 1), FooterKey("w", "w", "Release", True, 1), FooterKey("question_mark", "?", "Help", True, 2),
     ]  # fmt: skip
-    kept = {width: [one.key for one in fitting(keys, width)] for width in range(4, 90)}
+    kept = {width: [one.key for one in keys_that_fit(keys, width)] for width in range(4, 90)}
     assert kept[80] == [one.key for one in keys]
     orders = [kept[width] for width in sorted(kept, reverse=True)]
     gone = [key for one, other in pairwise(orders) for key in one if key not in other]
     assert gone == ["x", "s", "w", "D"]
     assert kept[4] == ["enter", "question_mark"]
     for width in range(20, 90):
-        shown = fitting(keys, width)
+        shown = keys_that_fit(keys, width)
         assert sum(one.width + 1 for one in shown) - 1 <= width
-    assert next(one for one in fitting(keys, 55) if one.key == "D").does == "Plots"
+    assert next(one for one in keys_that_fit(keys, 55) if one.key == "D").description == "Plots"

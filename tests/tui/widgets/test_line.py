@@ -4,7 +4,7 @@ import pytest
 from textual.app import App
 from textual.content import Content
 
-from sfumato.tui.widgets.lines import END, Line, Scroll, alike
+from sfumato.tui.widgets.lines import END, Line, Scroll, is_same_text
 
 PLAIN, BOLD = Content("ab"), Content("ab").stylize("bold", 0, 1)
 
@@ -16,7 +16,7 @@ PLAIN, BOLD = Content("ab"), Content("ab").stylize("bold", 0, 1)
      ("ab", PLAIN, False)],
 )  # fmt: skip
 def test_alike_is_what_looks_the_same(one, other, same):
-    assert alike(one, other) is same
+    assert is_same_text(one, other) is same
 
 
 @pytest.mark.slow
@@ -33,7 +33,7 @@ async def test_a_text_of_other_colours_is_painted_anew(make):
     app = AppProtocol()
     async with app.run_test(size=(20, 4)) as pilot:
         shown = app.query_one("Line, Scroll")
-        show = shown.say if isinstance(shown, Line) else shown.show
+        show = shown.set_text if isinstance(shown, Line) else shown.show
         seen = []
         for text in (PLAIN, BOLD, PLAIN):
             show(text)
@@ -53,12 +53,12 @@ async def test_a_long_text_is_shown_from_a_line_that_was_asked_for_before_it_is_
         pane = app.query_one(Scroll)
         with monkeypatch.context() as hurried:  # nothing waits until the screen is drawn
             hurried.setattr(pane, "call_after_refresh", lambda call, *arguments, **options: call(*arguments, **options))
-            pane.show("\n".join(map(str, range(100))))
-            pane.go_to(50)
+            pane.show_text("\n".join(map(str, range(100))))
+            pane.go_to_line(50)
         assert pane.scroll_y == 0
         await pilot.pause(0.1)
         assert pane.scroll_y == 50
-        pane.go_to(END)
+        pane.go_to_line(END)
         await pilot.pause(0.1)
         assert pane.scroll_y == 96
         pane.action_ends(0)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
-from sfumato.tui.widgets.chart import draw, draw_text
-from sfumato.tui.widgets.frame import Labels, Look
-from sfumato.workspace.plots.axes import Scale, log_ticks
+from sfumato.tui.widgets.chart import draw_chart, draw_chart_text
+from sfumato.tui.widgets.frame import ChartStyle, PlotLabels
+from sfumato.workspace.plots.axes import DotScale, log_ticks
 from sfumato.workspace.plots.series import Series, y_limits
 
 
@@ -19,14 +19,14 @@ from sfumato.workspace.plots.series import Series, y_limits
 @settings(max_examples=100, deadline=None)
 @given(st.floats(-200, 200), st.floats(0.01, 40), st.floats(0, 1), st.booleans())
 def test_equal_ratios_are_equal_distances(low: float, decades: float, share: float, downward: bool) -> None:
-    scale = Scale(10.0**low, 10.0 ** (low + decades), 101, downward, log=True)
+    scale = DotScale(10.0**low, 10.0 ** (low + decades), 101, downward, log=True)
     dots = scale.to_dots(np.array([10.0 ** (low + share * decades)]))
     assert dots[0] == pytest.approx(100 * (1 - share if downward else share), abs=1e-6)
     assert math.log10(scale.to_data(float(dots[0]))) == pytest.approx(low + share * decades, abs=1e-6)
 
 
 def test_what_is_not_above_0_has_no_place() -> None:
-    dots = Scale(0.1, 10.0, 50, log=True).to_dots(np.array([0.0, -1.0, np.nan, 1.0]))
+    dots = DotScale(0.1, 10.0, 50, log=True).to_dots(np.array([0.0, -1.0, np.nan, 1.0]))
     assert np.isfinite(dots).tolist() == [False, False, False, True]
 
 
@@ -69,8 +69,8 @@ def test_the_range_is_that_of_what_can_be_shown() -> None:
 def test_an_exponential_is_a_straight_line_and_its_ticks_are_decades() -> None:
     x = np.arange(5.0)
     series = [Series("a", x, 10.0**x)]
-    chart = draw(series, (50, 24), Labels(log_y=True), Look())
-    straight = draw([Series("a", x, x)], (50, 24), Labels(), Look())
+    chart = draw_chart(series, (50, 24), PlotLabels(log_y=True), ChartStyle())
+    straight = draw_chart([Series("a", x, x)], (50, 24), PlotLabels(), ChartStyle())
     assert chart.frame is not None
     assert [label for _, label in chart.frame.y_ticks][::-1] == ["10000", "1000", "100", "10", "1"]
     left, other = chart.frame.left, straight.frame.left if straight.frame else 0
@@ -81,14 +81,14 @@ def test_an_exponential_is_a_straight_line_and_its_ticks_are_decades() -> None:
 
 def test_a_band_that_reaches_0_runs_down_to_the_axis() -> None:
     series = [Series("a", [0, 1], [1.0, 10.0], [0.0, 0.0], [2.0, 20.0])]
-    chart = draw(series, (40, 16), Labels(log_y=True), Look())
+    chart = draw_chart(series, (40, 16), PlotLabels(log_y=True), ChartStyle())
     assert chart.frame is not None
     area = chart.picture.fills[chart.frame.top : chart.frame.top + chart.frame.rows, chart.frame.left :]
     assert (area[-1] > 0).mean() > 0.9
 
 
 def test_a_plot_without_a_value_above_0_says_that_there_is_nothing() -> None:
-    chart = draw([Series("a", [0, 1], [0.0, -1.0])], (40, 10), Labels(log_y=True), Look())
+    chart = draw_chart([Series("a", [0, 1], [0.0, -1.0])], (40, 10), PlotLabels(log_y=True), ChartStyle())
     assert chart.frame is None
-    assert "nothing to draw" in "".join(chart.picture.line(5))
-    assert "nothing" not in draw_text([Series("a", [0, 1], [0.0, -1.0])], 40, 10)
+    assert "nothing to draw" in "".join(chart.picture.row_text(5))
+    assert "nothing" not in draw_chart_text([Series("a", [0, 1], [0.0, -1.0])], 40, 10)

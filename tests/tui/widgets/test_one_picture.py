@@ -10,11 +10,11 @@ import pytest
 
 from sfumato.tui.terminal.glyphs import ASCII, BLOCK, BRAILLE
 from sfumato.tui.widgets.canvas import SERIES
-from sfumato.tui.widgets.chart import draw
-from sfumato.tui.widgets.frame import Labels, Look
+from sfumato.tui.widgets.chart import draw_chart
+from sfumato.tui.widgets.frame import ChartStyle, PlotLabels
 from sfumato.workspace.plots.figure import Figure, Panel
 from sfumato.workspace.plots.series import Series
-from sfumato.workspace.plots.svg import svg
+from sfumato.workspace.plots.svg import figure_svg
 
 GLYPHS = pytest.mark.parametrize("glyphs", [BRAILLE, BLOCK, ASCII], ids=lambda glyphs: glyphs.name)
 POINTS = ([0.0, 1.0, 2.5, 4.0, 7.0, 10.0], [3.0, 9.0, 1.0, 6.0, 0.0, 8.0])
@@ -28,7 +28,7 @@ def figure(kind, *series, **more):
 def in_cells(found, glyphs):
     """Column and row of the middle of every cell that the first series inks."""
     panel = found.panels[0]
-    chart = draw(found.drawn(panel), SIZE, Labels(x_names=panel.x_names), Look(glyphs))
+    chart = draw_chart(found.drawn(panel), SIZE, PlotLabels(x_names=panel.x_names), ChartStyle(glyphs))
     frame = chart.frame
     area = chart.picture.inks[frame.top : frame.top + frame.rows, frame.left : frame.left + frame.columns]
     rows, columns = np.nonzero(area == SERIES)
@@ -37,7 +37,7 @@ def in_cells(found, glyphs):
 
 def in_file(found):
     """Where the dots of the SVG are."""
-    places = re.findall(r"M([-\d.]+),([-\d.]+)h0", str(svg(found, "plot")))
+    places = re.findall(r"M([-\d.]+),([-\d.]+)h0", str(figure_svg(found, "plot")))
     across, up = np.array(places, dtype=float).T
     return across, -up
 
@@ -84,8 +84,8 @@ ODD = {
 def test_odd_data_are_drawn_in_the_terminal_and_in_a_file(name, glyphs):
     found = ODD[name]
     panel = found.panels[0]
-    chart = draw(found.drawn(panel), SIZE, Labels(x_names=panel.x_names), Look(glyphs))
-    text = svg(found, "plot")
+    chart = draw_chart(found.drawn(panel), SIZE, PlotLabels(x_names=panel.x_names), ChartStyle(glyphs))
+    text = figure_svg(found, "plot")
     assert (chart.picture.width, chart.picture.height) == SIZE
     assert not re.search(r"[\"\s(,](nan|-?inf)", str(text))
 
@@ -94,9 +94,9 @@ def test_odd_data_are_drawn_in_the_terminal_and_in_a_file(name, glyphs):
 def test_a_thin_series_is_drawn_under_the_one_of_its_name_in_both(glyphs):
     thin = Series("mean", [0, 1, 2], [0, 1, 2], thin=True)
     found = figure("sweep", thin, Series("mean", [0, 1, 2], [2, 1, 0]))
-    chart = draw(found.drawn(found.panels[0]), SIZE, Labels(), Look(glyphs))
-    assert chart.frame.key.shown == 1
-    assert str(svg(found, "plot")).count(">mean<") == 1
+    chart = draw_chart(found.drawn(found.panels[0]), SIZE, PlotLabels(), ChartStyle(glyphs))
+    assert chart.frame.legend.n_shown == 1
+    assert str(figure_svg(found, "plot")).count(">mean<") == 1
 
 
 @GLYPHS
@@ -104,13 +104,13 @@ def test_a_band_ends_at_a_gap_in_both(glyphs):
     gap = [0.0, 1.0, math.nan, 3.0, 4.0]
     lower, upper = (np.array(gap) * 0 + end for end in (1.0, 5.0))
     found = figure("sweep", Series("a", range(5), np.array(gap) * 0 + 3, lower, upper))
-    chart = draw(found.drawn(found.panels[0]), SIZE, Labels(), Look(glyphs))
+    chart = draw_chart(found.drawn(found.panels[0]), SIZE, PlotLabels(), ChartStyle(glyphs))
     frame = chart.frame
     fills = chart.picture.fills[frame.top : frame.top + frame.rows, frame.left : frame.left + frame.columns]
     middle = slice(int(0.3 * frame.columns), int(0.7 * frame.columns))
     assert not fills[:, middle].any()
     assert fills[:, : int(0.2 * frame.columns)].any()
-    polygons = re.findall(r'<polygon points="([^"]*)"', str(svg(found, "plot")))
+    polygons = re.findall(r'<polygon points="([^"]*)"', str(figure_svg(found, "plot")))
     assert [len(points.split()) for points in polygons] == [4, 4]
 
 

@@ -6,8 +6,8 @@ from textual.app import App
 
 from sfumato.tui.terminal.glyphs import BRAILLE
 from sfumato.tui.widgets.canvas import SERIES
-from sfumato.tui.widgets.chart import colours, draw, draw_text, with_cursor
-from sfumato.tui.widgets.frame import Labels, Look
+from sfumato.tui.widgets.chart import add_cursor, draw_chart, draw_chart_text, series_colours
+from sfumato.tui.widgets.frame import ChartStyle, PlotLabels
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.plots.series import Series
 
@@ -77,7 +77,9 @@ async def test_what_is_seen_stays_only_while_the_axis_means_the_same():
 
 
 def band(half):
-    return draw([Series("a", X, X + 5, X + 5 - half, X + 5 + half)], (60, 22), Labels(), Look(), y_range=(0, 20))
+    return draw_chart(
+        [Series("a", X, X + 5, X + 5 - half, X + 5 + half)], (60, 22), PlotLabels(), ChartStyle(), y_range=(0, 20)
+    )
 
 
 def test_a_band_narrower_than_a_cell_is_its_line_and_a_wider_one_has_no_gaps():
@@ -88,31 +90,31 @@ def test_a_band_narrower_than_a_cell_is_its_line_and_a_wider_one_has_no_gaps():
 
 
 def test_without_colour_a_narrow_band_is_not_hatched_either():
-    look = Look(BRAILLE, False, "dots")
+    look = ChartStyle(BRAILLE, False, "dots")
     bands = [Series("a", X, X + 5, X + 5 - half, X + 5 + half) for half in (0.3, 0.0)]
-    narrow, none = (draw([one], (60, 22), Labels(), look, y_range=(0, 20)).picture for one in bands)
+    narrow, none = (draw_chart([one], (60, 22), PlotLabels(), look, y_range=(0, 20)).picture for one in bands)
     assert (narrow.characters == none.characters).all()
 
 
 def test_thin_series_share_a_colour_and_stay_out_of_the_key():
     series = [RISING, Series("mean", X, X / 2), *(Series("mean", X, X / 2 + i, thin=True) for i in range(5))]
-    assert colours(series, ("a", "b", "c")) == ["a", *["b"] * 6]
-    chart = draw(series, (60, 20), Labels(), Look())
-    assert chart.frame.key.shown == 2
-    assert chart.frame.key.more == 0
-    key = with_cursor(chart, series, Labels(), 4.0).line(0)
+    assert series_colours(series, ("a", "b", "c")) == ["a", *["b"] * 6]
+    chart = draw_chart(series, (60, 20), PlotLabels(), ChartStyle())
+    assert chart.frame.legend.n_shown == 2
+    assert chart.frame.legend.n_left_out == 0
+    key = add_cursor(chart, series, PlotLabels(), 4.0).row_text(0)
     assert "4" in key
     assert "2" in key
-    at = chart.frame.cell(4.0, 2.0)
+    at = chart.frame.cell_of(4.0, 2.0)
     assert chart.picture.inks[at] == SERIES + 1
 
 
 def test_days_and_logarithms_are_named_for_what_they_are():
-    days = draw_text([Series("a", [17897, 18261], [0, 1])], 70, 12, x_unit="date", x_label="day")
+    days = draw_chart_text([Series("a", [17897, 18261], [0, 1])], 70, 12, x_unit="date", x_label="day")
     assert "2019-07" in days
-    decades = draw_text([Series("a", [0, 3], [0, 1])], 70, 12, x_unit="log10", x_label="price")
+    decades = draw_chart_text([Series("a", [0, 3], [0, 1])], 70, 12, x_unit="log10", x_label="price")
     assert "1000" in decades
-    labels = Labels(x="price", x_unit="log10")
+    labels = PlotLabels(x_label="price", x_unit="log10")
     series = [Series("a", [0, 2, 3], [0, 1, 2])]
-    chart = draw(series, (70, 12), labels, Look())
-    assert "price = 100" in "\n".join(with_cursor(chart, series, labels, 2.0).line(row) for row in range(12))
+    chart = draw_chart(series, (70, 12), labels, ChartStyle())
+    assert "price = 100" in "\n".join(add_cursor(chart, series, labels, 2.0).row_text(row) for row in range(12))

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.workspace.plots.series import Series, stops, x_limits, y_limits
+from sfumato.workspace.plots.series import Series, point_positions, x_limits, y_limits
 
 values = st.lists(st.integers(-100_000, 100_000).map(lambda n: n / 1000), min_size=2, max_size=20)
 
@@ -14,7 +14,7 @@ values = st.lists(st.integers(-100_000, 100_000).map(lambda n: n / 1000), min_si
 def test_a_line_is_read_as_numpy_interpolates_it(x, y, at):
     size = min(len(x), len(y))
     x, y = np.unique(x[:size]), np.array(y[: np.unique(x[:size]).size])
-    reading = Series("a", x, y, y - 1, y + 1).at(at)
+    reading = Series("a", x, y, y - 1, y + 1).read_at(at)
     expected = np.interp(at, x, y, left=np.nan, right=np.nan)
     if np.isnan(expected):
         assert reading.value is reading.lower is None
@@ -27,7 +27,7 @@ def test_a_line_is_read_as_numpy_interpolates_it(x, y, at):
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=20), st.floats(-1, 21))
 def test_an_empirical_distribution_is_read_as_the_share_of_values_at_most_x(sample, at):
     x = np.sort(np.array(sample, dtype=float))
-    reading = Series("F", x, np.arange(1, x.size + 1) / x.size, marker="steps").at(at)
+    reading = Series("F", x, np.arange(1, x.size + 1) / x.size, marker="steps").read_at(at)
     if x[0] <= at <= x[-1]:
         assert reading.value == pytest.approx(np.mean(x <= at))
     else:
@@ -36,16 +36,16 @@ def test_an_empirical_distribution_is_read_as_the_share_of_values_at_most_x(samp
 
 def test_points_are_read_only_nearby_and_gaps_say_nothing():
     points = Series("p", [3, 1, 2], [30, 10, np.nan], marker="points")
-    assert points.at(1.04, 0.05).value == 10
-    assert points.at(1.4, 0.05).value is None
-    assert points.at(2, 0.05).value is None
+    assert points.read_at(1.04, 0.05).value == 10
+    assert points.read_at(1.4, 0.05).value is None
+    assert points.read_at(2, 0.05).value is None
     line = Series("l", [1, 2, 3], [10, np.nan, 30])
-    assert line.at(1.5).value is None
-    assert line.at(3).value == 30
+    assert line.read_at(1.5).value is None
+    assert line.read_at(3).value == 30
 
 
 def test_unsorted_lines_are_read_by_x():
-    assert Series("a", [3, 1, 2], [30, 10, 20]).at(1.5).value == 15
+    assert Series("a", [3, 1, 2], [30, 10, 20]).read_at(1.5).value == 15
 
 
 def test_a_series_copies_its_data_and_keeps_it():
@@ -79,5 +79,8 @@ def test_limits_cover_bands_bars_and_what_a_line_does_between_its_points():
 
 
 def test_the_cursor_can_stop_at_every_value_once():
-    assert stops([Series("a", [1, 3, np.nan], [1, 1, 1]), Series("b", [3, 2], [0, np.nan])]).tolist() == [1, 3]
-    assert stops([]).size == 0
+    assert point_positions([Series("a", [1, 3, np.nan], [1, 1, 1]), Series("b", [3, 2], [0, np.nan])]).tolist() == [
+        1,
+        3,
+    ]
+    assert point_positions([]).size == 0

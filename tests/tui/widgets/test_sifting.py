@@ -2,7 +2,7 @@
 
 import pytest
 
-from sfumato.tui.widgets.sifting import has_words
+from sfumato.tui.widgets.sifting import matches_words
 
 ROW = {"name": "Monthly income", "kind": "continuous", "role": "left out sensitive", "label": None, "at": "12:30"}
 
@@ -16,4 +16,4 @@ ROW = {"name": "Monthly income", "kind": "continuous", "role": "left out sensiti
     ],
 )  # fmt: skip
 def test_words(words, has):
-    assert has_words(ROW, words) is has
+    assert matches_words(ROW, words) is has

@@ -10,8 +10,8 @@ from textual.app import App, ComposeResult
 
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.marks import MarkedGrid
-from sfumato.tui.widgets.tables import Table, TableColumn, TablePages, columns_of, keyed_table
-from sfumato.workspace.reporting.tables import Cell, Column
+from sfumato.tui.widgets.tables import GridTable, TableColumn, TablePages, keyed_table, table_columns
+from sfumato.workspace.reporting.tables import DisplayCell, DisplayColumn
 
 
 @dataclass(frozen=True)
@@ -22,15 +22,15 @@ class Town:
 
 
 TOWNS = [Town("Ulm", 129), Town("Köln", 1_084), Town("Jena", 111)]
-TABLE: Table[Town] = Table(
+TABLE: GridTable[Town] = GridTable(
     (
-        TableColumn("name", "town", 8, grows=1, cell=lambda town: town.name),
+        TableColumn("name", "town", 8, grow_order=1, cell=lambda town: town.name),
         TableColumn("people", "people", 6, "right", cell=lambda town: town.people),
-        TableColumn("share", "share", 10, spare=1, cell=lambda town: f"{town.people / 1_324:.0%}"),
+        TableColumn("share", "share", 10, drop_order=1, cell=lambda town: f"{town.people / 1_324:.0%}"),
         TableColumn("note", "note", 6, optional=True, cell=lambda town: town.note),
     ),
     key=lambda town: town.name,
-    order=lambda town: -town.people,
+    sort_key=lambda town: -town.people,
 )
 
 
@@ -43,7 +43,7 @@ class TownApp(App[None]):
     def compose(self) -> ComposeResult:
         yield self.grid
 
-    def on_grid_opened(self, event: Grid.Opened) -> None:
+    def on_grid_opened(self, event: Grid.SourceOpened) -> None:
         self.opened.append(event.count)
 
     @property
@@ -53,34 +53,39 @@ class TownApp(App[None]):
 
 
 def test_rows_stand_in_the_declared_order_and_are_known_by_their_key() -> None:
-    rows = TABLE.sorted(TOWNS)
+    rows = TABLE.sort_rows(TOWNS)
     assert [town.name for town in rows] == ["Köln", "Ulm", "Jena"]
-    assert list(TABLE.keys(rows)) == ["Köln", "Ulm", "Jena"]
-    assert list(Table[Town](TABLE.columns).keys(TOWNS)) == [0, 1, 2], "without a key by their place"
+    assert list(TABLE.row_keys(rows)) == ["Köln", "Ulm", "Jena"]
+    assert list(GridTable[Town](TABLE.columns).row_keys(TOWNS)) == [0, 1, 2], "without a key by their place"
 
 
 def test_an_optional_column_is_there_only_where_a_row_fills_it() -> None:
-    names = [column.name for column in TABLE.fitted(TOWNS, 80)]
+    names = [column.name for column in TABLE.columns_in(TOWNS, 80)]
     assert names == ["name", "people", "share"]
     noted = [*TOWNS, Town("Hof", 45, "new")]
-    assert [column.name for column in TABLE.fitted(noted, 80)] == [*names, "note"]
+    assert [column.name for column in TABLE.columns_in(noted, 80)] == [*names, "note"]
 
 
 def test_spare_columns_leave_and_one_column_takes_what_is_left() -> None:
-    assert [(column.name, column.width) for column in TABLE.fitted(TOWNS, 24)] == [("name", 14), ("people", 6)]
+    assert [(column.name, column.width) for column in TABLE.columns_in(TOWNS, 24)] == [("name", 14), ("people", 6)]
 
 
 def test_columns_without_a_cell_take_theirs_from_the_values_of_the_row() -> None:
-    columns = (*columns_of((Column("verdict", "verdict"),)), TableColumn[int]("more", "more", cell=lambda row: row + 1))
-    table: Table[int] = Table(columns, values=lambda row: {"verdict": Cell(str(row), "pass")})
-    assert table.cells(table.columns, 7) == ("✓ 7", 8), "an outcome has its sign"
-    assert keyed_table(columns_of((Column("a", "a"),))).cells(columns_of((Column("a", "a"),)), ("k", {"a": 3})) == (3,)
+    columns = (
+        *table_columns((DisplayColumn("verdict", "verdict"),)),
+        TableColumn[int]("more", "more", cell=lambda row: row + 1),
+    )
+    table: GridTable[int] = GridTable(columns, values=lambda row: {"verdict": DisplayCell(str(row), "pass")})
+    assert table.row_cells(table.columns, 7) == ("✓ 7", 8), "an outcome has its sign"
+    assert keyed_table(table_columns((DisplayColumn("a", "a"),))).row_cells(
+        table_columns((DisplayColumn("a", "a"),)), ("k", {"a": 3})
+    ) == (3,)
 
 
 def test_words_are_looked_for_in_the_cells_or_in_what_is_declared() -> None:
-    assert TABLE.found_by(TOWNS[0]) == {"name": "Ulm", "people": 129, "share": "10%", "note": ""}
-    other: Table[Town] = Table(TABLE.columns, words=lambda town: {"letters": len(town.name)})
-    assert other.found_by(TOWNS[0]) == {"letters": 3}
+    assert TABLE.filter_fields(TOWNS[0]) == {"name": "Ulm", "people": 129, "share": "10%", "note": ""}
+    other: GridTable[Town] = GridTable(TABLE.columns, search_texts=lambda town: {"letters": len(town.name)})
+    assert other.filter_fields(TOWNS[0]) == {"letters": 3}
 
 
 @pytest.mark.slow
@@ -92,13 +97,13 @@ async def test_a_table_is_laid_out_once_there_is_room_and_again_in_another_width
         await pilot.pause(0.1)
         app = pilot.app
         assert isinstance(app, TownApp)
-        assert (app.titles, app.opened, grid.here) == (["town", "people", "share"], [3], TOWNS[0])
+        assert (app.titles, app.opened, grid.current_row) == (["town", "people", "share"], [3], TOWNS[0])
         await pilot.press("down")
-        assert grid.here == TOWNS[2]
+        assert grid.current_row == TOWNS[2]
         await pilot.resize_terminal(30, 8)
         await pilot.pause(0.1)
         assert app.titles == ["town", "people"]
-        assert grid.here == TOWNS[2], "the cursor stays with its row"
+        assert grid.current_row == TOWNS[2], "the cursor stays with its row"
         await pilot.resize_terminal(30, 5)
         await pilot.pause(0.1)
         assert len(app.opened) == 2, "another height lays nothing out anew"
@@ -109,15 +114,15 @@ async def test_words_sift_the_rows_of_a_declared_table() -> None:
     grid = MarkedGrid()
     async with TownApp(grid).run_test(size=(60, 8)) as pilot:
         grid.show_table(TABLE, TOWNS)
-        grid.sift("town:x !jena name:l")
+        grid.filter_by("town:x !jena name:l")
         await pilot.pause(0.1)
-        assert grid.count == 0
-        grid.sift("!jena l")
+        assert grid.row_count == 0
+        grid.filter_by("!jena l")
         await pilot.pause(0.1)
-        assert grid.count == 2
-        grid.forget()
+        assert grid.row_count == 2
+        grid.forget_rows()
         await pilot.pause(0.1)
-        assert (grid.count, grid.here, grid.rows) == (0, None, ())
+        assert (grid.row_count, grid.current_row, grid.table_rows) == (0, None, ())
 
 
 class Counted(Sequence[Town]):
@@ -143,9 +148,9 @@ async def test_pages_of_a_declared_table_are_read_where_they_are_looked_at_and_r
     async with TownApp(grid).run_test(size=(60, 8)) as pilot:
         app = pilot.app
         assert isinstance(app, TownApp)
-        grid.show_pages(lambda width: TablePages.fitted(TABLE, towns, width))
+        grid.show_pages(lambda width: TablePages.from_width(TABLE, towns, width))
         await pilot.pause(0.2)
-        assert (grid.count, app.titles) == (5_000, ["town", "people", "share", "note"])
+        assert (grid.row_count, app.titles) == (5_000, ["town", "people", "share", "note"])
         await pilot.press("end")
         await pilot.pause(0.2)
         assert towns.read == [0, 4_500]

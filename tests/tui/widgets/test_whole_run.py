@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.tui.runs.run_detail import WholeRun
-from sfumato.workspace.views.run_detail import Phase, RunDetail
+from sfumato.tui.runs.run_detail import FullRunDetail
+from sfumato.workspace.views.run_detail import RunDetail, TaskPhase
 
 DETAIL = RunDetail(7, "survey.csv", 90, 3, 1, False, None, (), (), ())
 MATCH = "risk.identification.true_match_rate"
@@ -15,7 +15,11 @@ def verdict(outcome, observed, **params):
 
 
 def said(*verdicts, width=60):
-    return WholeRun(DETAIL, "state done", verdicts, (), {"risk.identification": {"radius": None}}).lines(width).plain
+    return (
+        FullRunDetail(DETAIL, "state done", verdicts, (), {"risk.identification": {"radius": None}})
+        .to_lines(width)
+        .plain
+    )
 
 
 def test_verdicts_on_two_uses_of_a_measure_are_told_apart_and_failures_come_first():
@@ -37,7 +41,11 @@ def test_no_line_is_wider_than_asked_and_none_is_cut():
 
 
 def test_a_phase_says_how_long_it_took_once_a_task_of_it_is_done_and_its_memory_apart():
-    phases = (Phase("fit", 2, 2, 19.3, 265_000_000), Phase("draw", 10, 3, 4.0, 0), Phase("study", 7, 0, 0.0, 0))
-    text = " ".join(WholeRun(replace(DETAIL, phases=phases), "", (), (), {}).lines(90).plain.split())
+    phases = (
+        TaskPhase("fit", 2, 2, 19.3, 265_000_000),
+        TaskPhase("draw", 10, 3, 4.0, 0),
+        TaskPhase("study", 7, 0, 0.0, 0),
+    )
+    text = " ".join(FullRunDetail(replace(DETAIL, phases=phases), "", (), (), {}).to_lines(90).plain.split())
     assert "fit 2 in 19.3 s (265 MB), draw 3/10 in 4.0 s, study 0/7" in text
     assert "0.0 s" not in text

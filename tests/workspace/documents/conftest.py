@@ -20,9 +20,9 @@ from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import examine_release
-from sfumato.workspace.ingest.files import find_source, ingest, read_frame
+from sfumato.workspace.ingest.files import find_source, read_file_microdata, read_frame
 from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.policy import read_policy_of_workspace
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.dossier import ReleaseDossier, read_dossier
@@ -151,8 +151,8 @@ def _released(name: str, directory: Path) -> Path:
     )
     with Workspace.create(directory / "workspace", KEY) as workspace:
         source = find_source(file, PUBLIC_DATA)
-        data = ingest(source, recipe.data, recipe.schema, recipe.seed, key=KEY)
+        data = read_file_microdata(source, recipe.data, recipe.schema, recipe.seed, key=KEY)
         run_id = enter_run(workspace, recipe, source, data)
-        work(workspace.directory, idle=0)
+        run_worker(workspace.directory, idle=0)
         write_run_release(workspace, run_id, directory / "out", reason="a test")
     return directory / "out"

@@ -19,8 +19,8 @@ import pytest
 from sfumato.engine.methods.rows import Row
 from sfumato.workspace.documents.acro import acro_files, statbarn_of
 from sfumato.workspace.gate.gate import Examination, Finding
-from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plots.png import png
+from sfumato.workspace.jobs.worker import run_worker
+from sfumato.workspace.plots.png import svg_to_png
 from sfumato.workspace.recipes import shipped_recipes
 from sfumato.workspace.release.dossier import ReleaseDossier
 from sfumato.workspace.store.workspace import Workspace
@@ -47,7 +47,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(autouse=True)
 def drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Here no picture is remembered from another test."""
-    monkeypatch.setattr(sys.modules[acro_files.__module__], "png", png)
+    monkeypatch.setattr(sys.modules[acro_files.__module__], "png", svg_to_png)
 
 
 def opened(folder: Path) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def test_status_and_exception_follow_the_gate_and_the_verdicts(
     workspace: Workspace, enter: Callable[..., int], dossier_for: Read, tmp_path: Path
 ) -> None:
     run_id = enter(threshold=[{"value": "risk.identification.true_match_rate", "max": 0.9}])
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     finding = Finding("equal_records", "block", "rows", '=HYPERLINK("http://x")')
     dossier = replace(dossier_for(run_id, "the board asked"), examination=Examination(run_id, "0" * 64, (finding,)))
     found = opened(laid_out(acro_files(dossier, ()), tmp_path / "fails"))["results"]

@@ -18,7 +18,7 @@ from sfumato.workspace import documents
 from sfumato.workspace.documents.disclosure_control import SCHEMA, SCHEMA_FILE, disclosure_control_record
 from sfumato.workspace.documents.written import WrittenFile, json_document
 from sfumato.workspace.gate.gate import Approval, Examination, Finding
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.policy import parse_policy
 from sfumato.workspace.recipes import shipped_recipes
 from sfumato.workspace.release.dossier import ReleaseDossier
@@ -58,7 +58,7 @@ def test_policy_rules_thresholds_findings_and_reason_are_as_they_were(
     workspace: Workspace, enter: Callable[..., int], dossier_for: Read, validate: Callable[[Any], Any]
 ) -> None:
     run_id = enter(threshold=[{"value": "risk.identification.true_match_rate", "max": 0.0}])
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     policy = parse_policy(
         b'name = "Office"\nsmallest_cell = 7\n[findings.equal_records]\nblock = 0.01\nsource = "rules"'
     )

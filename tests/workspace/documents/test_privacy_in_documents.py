@@ -27,9 +27,9 @@ from sfumato.workspace import documents
 from sfumato.workspace.documents.disclosure_control import SCHEMA_FILE
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.release.users import privacy_promise_of_run, privacy_table
-from sfumato.workspace.reporting.privacy_promise import promise
+from sfumato.workspace.reporting.privacy_promise import promise_sentences
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.results import read_result_rows
 
 Write = Callable[..., Path]
 STEP: dict[str, Any] = {
@@ -164,7 +164,7 @@ def test_where_there_is_no_epsilon_it_says_why_and_nothing_of_the_data(
     recipe, data = planned(step_of(**step), **more)
     privacy = privacy_promise_of_run(recipe, data, account_rows(recipe, 0, data, key=KEY), secret=True)
     assert privacy is not None
-    text = " ".join(promise(privacy))
+    text = " ".join(promise_sentences(privacy))
     assert text.startswith("No guarantee of differential privacy is given: ")
     assert all(words in text for words in why)
     assert not re.search(r"differentially private|\d|area|age\b|pay|zoonotown|village", text)
@@ -183,7 +183,7 @@ def test_the_documents_of_a_release_without_an_epsilon_say_why_too(written: Writ
 def test_with_a_public_key_no_document_promises_an_epsilon(written: Write, tmp_path: Path) -> None:
     with Workspace.create(tmp_path / "open", PUBLIC) as workspace:
         out = release_recipe(workspace, *planned(STEP), tmp_path / "open")
-        rows = {row.measure: row for row in result_rows(workspace, 1) if row.family == "synthesis"}
+        rows = {row.measure: row for row in read_result_rows(workspace, 1) if row.family == "synthesis"}
         page = report_page(workspace, 1)
     assert {name for name, row in rows.items() if row.value is not None} == set()
     assert {row.reason for row in rows.values()} == {PUBLIC_KEY}
@@ -216,7 +216,7 @@ def test_results_without_an_epsilon_promise_none_whatever_is_told_anew() -> None
     rows = account_rows(recipe, 0, data, key=KEY)
     found = privacy_promise_of_run(recipe, data, rows, secret=True)
     assert found is not None
-    assert (found.epsilon, found.substitution) == (20.0, 40.0)
+    assert (found.epsilon, found.substitution_epsilon) == (20.0, 40.0)
     without = [replace(row, value=None) if row.measure == "epsilon_release" else row for row in rows]
     for fewer in (without, []):
         found = privacy_promise_of_run(recipe, data, fewer, secret=True)

@@ -117,7 +117,7 @@ def test_a_level_that_no_released_record_has_is_not_named(done: int, dossier_for
 def test_neither_seed_nor_path_title_nor_bound_is_told(
     workspace: Workspace, enter: Callable[..., int], dossier_for: Read
 ) -> None:
-    from sfumato.workspace.jobs.worker import work
+    from sfumato.workspace.jobs.worker import run_worker
 
     kinds: dict[str, Any] = {
         "region": {"kind": "categorical", "role": "quasi_identifier"},
@@ -126,7 +126,7 @@ def test_neither_seed_nor_path_title_nor_bound_is_told(
         "income": {"kind": "continuous", "role": "sensitive", "title": "Income, a year"},
     }
     run_id = enter(title="A secret title", variables=kinds, release={"m": 3, "seed": 918_273_645})
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     dossier = dossier_for(run_id)
     for document in (ddi_codebook, croissant_file):
         for content in document(dossier, WRITTEN).values():

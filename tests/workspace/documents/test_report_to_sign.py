@@ -9,11 +9,16 @@ from html.parser import HTMLParser
 import pytest
 
 from sfumato.workspace.gate.gate import Examination, Finding, Waiver
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.release.decision import decision_from_dossier
 from sfumato.workspace.release.dossier import ReleaseDossier
 from sfumato.workspace.release.report import report_page
-from sfumato.workspace.reporting.release_summary import Decision, judged, release_overview, summary_lines
+from sfumato.workspace.reporting.release_summary import (
+    ReleaseDecision,
+    release_overview,
+    summary_lines,
+    thresholds_sentence,
+)
 from sfumato.workspace.store.workspace import Workspace
 
 Read = Callable[..., ReleaseDossier]
@@ -47,7 +52,7 @@ def test_the_summary_stands_first_and_says_what_goes_out_what_failed_and_what_wa
     workspace: Workspace, enter: Callable[..., int]
 ) -> None:
     run_id = enter(threshold=[{"value": "risk.identification.true_match_rate", "max": 0.0}])
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     found = Words(report_page(workspace, run_id)).sections
     assert next(heading for heading in found if heading) == "Summary"
     told = found["Summary"]
@@ -87,12 +92,12 @@ def test_a_number_that_could_not_be_computed_is_no_threshold_met(
     done: int, dossier_for: Read, enter: Callable[..., int], workspace: Workspace
 ) -> None:
     run_id = enter(threshold=[{"value": "risk.identification.true_match_rate", "max": 0.5}])
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     verdict = dossier_for(run_id).plan.verdicts[0]
-    assert judged([replace(verdict, outcome="met")]) == "The threshold is met."
+    assert thresholds_sentence([replace(verdict, outcome="met")]) == "The threshold is met."
     missing = replace(verdict, outcome="not computed", observed=None)
-    assert ": not computed, limit" in judged([missing])
-    assert judged([]) == "The recipe sets no threshold: nothing was held against a limit."
+    assert ": not computed, limit" in thresholds_sentence([missing])
+    assert thresholds_sentence([]) == "The recipe sets no threshold: nothing was held against a limit."
 
 
 def test_without_measures_every_question_is_open(done: int, dossier_for: Read) -> None:
@@ -102,5 +107,5 @@ def test_without_measures_every_question_is_open(done: int, dossier_for: Read) -
         f"{name}: NOT MEASURED." for name in ("Singling out", "Linkability", "Inference", "Membership")
     ]
     assert not any("No finding of the gate" in line for line in lines)
-    decided = summary_lines("", (), (), plan.run.recipe, Decision("pass"))
+    decided = summary_lines("", (), (), plan.run.recipe, ReleaseDecision("pass"))
     assert not any("blocks" in line for line in decided), "whether it may leave says the answer alone"

@@ -26,7 +26,7 @@ from sfumato.workspace.documents.actors import risk_actors
 from sfumato.workspace.documents.risk_assessment import ANNEX, NOT_MEASURED, OPEN, assessment_document, risk_assessment
 from sfumato.workspace.gate.checks import Status
 from sfumato.workspace.gate.gate import Examination, Finding, Waiver
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.release.dossier import ReleaseDossier
 from sfumato.workspace.release.judgements import (
     ALL_QUESTIONS,
@@ -34,9 +34,18 @@ from sfumato.workspace.release.judgements import (
     parse_judgements,
     read_judgements_of_run,
 )
-from sfumato.workspace.reporting.document import Chapter, Document, Items, Open, Paragraph, Part, Terms, plain
-from sfumato.workspace.reporting.questions import coverage
-from sfumato.workspace.reporting.tables import Table, whole
+from sfumato.workspace.reporting.document import (
+    BulletList,
+    Chapter,
+    DefinitionList,
+    Document,
+    DocumentPart,
+    OpenQuestion,
+    Paragraph,
+    escape_markdown,
+)
+from sfumato.workspace.reporting.questions import coverage_lines
+from sfumato.workspace.reporting.tables import DisplayTable, full_cell_text
 from sfumato.workspace.store.workspace import Workspace
 
 Read = Callable[..., ReleaseDossier]
@@ -52,9 +61,9 @@ def kinds(part: Chapter, kind: type[Any]) -> list[Any]:
     return [one for one in part.parts if isinstance(one, kind)]
 
 
-def lines(table: Table) -> list[dict[str, str]]:
+def lines(table: DisplayTable) -> list[dict[str, str]]:
     titles = [column.title for column in table.columns]
-    return [dict(zip(titles, map(whole, row), strict=True)) for row in table.rows]
+    return [dict(zip(titles, map(full_cell_text, row), strict=True)) for row in table.rows]
 
 
 def question(document: Document, name: str) -> Chapter:
@@ -66,35 +75,35 @@ def test_a_question_that_nothing_answers_is_called_not_measured_and_never_safe(
 ) -> None:
     made = assessment_document(dossier_for(done))
     for name in ("Inference", "Membership"):
-        assert Paragraph(NOT_MEASURED, strong=True) in question(made, name).parts
+        assert Paragraph(NOT_MEASURED, is_strong=True) in question(made, name).parts
         assert (
             f"{name}: NOT MEASURED."
-            in kinds(chapter(made, "8 Identifiability assessment and mitigation"), Items)[0].items
+            in kinds(chapter(made, "8 Identifiability assessment and mitigation"), BulletList)[0].items
         )
     for name in ("Singling out", "Linkability"):
-        assert Paragraph(NOT_MEASURED, strong=True) not in question(made, name).parts
+        assert Paragraph(NOT_MEASURED, is_strong=True) not in question(made, name).parts
     attribute = {"method": "risk.attribute", "known": ["region"], "radius": {"visits": 1, "income": "5%"}}
     measured = enter(measure=[attribute], threshold=[])
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     made = assessment_document(dossier_for(measured))
     why = "Attribute risk assumes an intruder who does not know age"
-    assert Paragraph(f"OPEN: {why}. {OPEN}", strong=True) in question(made, "Inference").parts
+    assert Paragraph(f"OPEN: {why}. {OPEN}", is_strong=True) in question(made, "Inference").parts
     assert (
         f"Inference: OPEN: {why}."
-        in kinds(chapter(made, "8 Identifiability assessment and mitigation"), Items)[0].items
+        in kinds(chapter(made, "8 Identifiability assessment and mitigation"), BulletList)[0].items
     )
-    assert Paragraph(NOT_MEASURED, strong=True) in question(made, "Linkability").parts
+    assert Paragraph(NOT_MEASURED, is_strong=True) in question(made, "Linkability").parts
 
 
 def test_a_question_whose_every_number_could_not_be_computed_is_not_measured(done: int, dossier_for: Read) -> None:
     dossier = dossier_for(done)
     without = [replace(row, value=None, status="not computed", reason="no record matches") for row in dossier.rows]
     changed = replace(dossier, rows=tuple(without))
-    assert [str(one) for one in coverage(changed.rows, dossier.plan.run.recipe)[:2]] == [
+    assert [str(one) for one in coverage_lines(changed.rows, dossier.plan.run.recipe)[:2]] == [
         "Singling out: OPEN: Identification risk was not computed (no record matches).",
         "Linkability: OPEN: Identification risk was not computed (no record matches).",
     ]
-    line = lines(kinds(question(assessment_document(changed), "Linkability"), Table)[0])[0]
+    line = lines(kinds(question(assessment_document(changed), "Linkability"), DisplayTable)[0])[0]
     assert (line["release"], line["verdict"]) == ("not computed: no record matches", "no threshold")
 
 
@@ -102,9 +111,9 @@ def test_each_number_stands_beside_the_confidential_one_its_worst_dataset_its_li
     workspace: Workspace, enter: Callable[..., int], dossier_for: Read
 ) -> None:
     run_id = enter(threshold=[{"value": "risk.identification.true_match_rate", "max": 0.0}])
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     dossier = dossier_for(run_id)
-    told = lines(kinds(question(assessment_document(dossier), "Linkability"), Table)[0])
+    told = lines(kinds(question(assessment_document(dossier), "Linkability"), DisplayTable)[0])
     line = next(one for one in told if one["measure"].startswith(measure_name("risk.identification.true_match_rate")))
     rows = [row for row in dossier.rows if row.key == "risk.identification.true_match_rate"]
     own, average = (
@@ -135,7 +144,7 @@ def test_a_verdict_counts_for_the_series_it_is_of_and_no_other(done: int, dossie
     value = "risk.identification.true_match_rate"
     other = Verdict(value, "", None, "max", 0.5, 0.1, 0.4, "met", params={"known": ["nothing"]})
     changed = replace(dossier, plan=replace(dossier.plan, verdicts=(other,)))
-    for line in lines(kinds(question(assessment_document(changed), "Linkability"), Table)[0]):
+    for line in lines(kinds(question(assessment_document(changed), "Linkability"), DisplayTable)[0]):
         assert line["verdict"] == "no threshold"
 
 
@@ -146,7 +155,7 @@ def test_of_a_sweep_the_worst_level_is_shown(done: int, dossier_for: Read) -> No
         for level, value in ((0.0, 0.2), (0.1, 0.3), (0.2, 0.1))
     )
     made = assessment_document(replace(dossier, rows=points))
-    line = lines(kinds(question(made, "Linkability"), Table)[0])[0]
+    line = lines(kinds(question(made, "Linkability"), DisplayTable)[0])[0]
     assert line["release"] == "24 of 80 people (30 %)"
     assert line["scenario"] == "age; worst of 3 levels: 0.1"
 
@@ -156,8 +165,8 @@ def test_a_risk_of_an_unknown_method_is_listed_and_answers_no_question(done: int
     row = Row("risk", "somebody_elses", "share_found", "", "synthetic", None, None, 0.25)
     made = assessment_document(replace(dossier, rows=(row,)))
     for name in QUESTIONS:
-        assert Paragraph(NOT_MEASURED, strong=True) in question(made, name.capitalize()).parts
-    told = lines(kinds(question(made, "Other measurements"), Table)[0])
+        assert Paragraph(NOT_MEASURED, is_strong=True) in question(made, name.capitalize()).parts
+    told = lines(kinds(question(made, "Other measurements"), DisplayTable)[0])
     assert [line["release"] for line in told] == ["0.25"]
 
 
@@ -193,8 +202,8 @@ def open_places(parts: Any) -> list[str]:
     for part in parts:
         if isinstance(part, Chapter):
             found += open_places(part.parts)
-        if isinstance(part, Terms):
-            found += [words.where for _, words in part.pairs if isinstance(words, Open)]
+        if isinstance(part, DefinitionList):
+            found += [words.answer_place for _, words in part.pairs if isinstance(words, OpenQuestion)]
     return found
 
 
@@ -230,7 +239,7 @@ def test_findings_of_the_gate_stand_under_adversarial_testing(done: int, dossier
     dossier = dossier_for(done)
     made = assessment_document(replace(dossier, examination=Examination(done, "0" * 64, (found,))))
     chapter_of = chapter(made, ANNEX, "Findings of the gate")
-    assert lines(kinds(chapter_of, Table)[0])[0] == {
+    assert lines(kinds(chapter_of, DisplayTable)[0])[0] == {
         "check": "released rows equal a confidential one", "state": "! to be judged", "found": "3 of 80", "value": "0.0375",
         "baseline": "0.01", "compared value": "excess 0.0278", "limit": "at most 0.05", "people": "3",
         "how to fix it": "", "limit from": "",
@@ -274,7 +283,7 @@ def test_the_first_lines_are_the_answer_with_the_waivers(
     found = tuple(Finding(key, "block", "copies", "3 of 80") for key in ("one", "two"))
     dossier = replace(dossier_for(done), examination=Examination(done, "0" * 64, found, waivers))
     first, second = kinds(chapter(assessment_document(dossier), "Summary"), Paragraph)[:2]
-    assert first == Paragraph(f"May this leave into an enclave? {answer}", strong=True)
+    assert first == Paragraph(f"May this leave into an enclave? {answer}", is_strong=True)
     assert second.words == dossier.answer.sentence
     assert ("waived by maria" in str(second.words)) == (len(waivers) > 0 and answer != "NO")
     clean = replace(dossier, examination=Examination(done, "0" * 64, ()))
@@ -307,13 +316,13 @@ def test_the_summary_says_in_people_what_was_found_and_what_to_do(
     waivers = (Waiver("*", "known", "maria"),) if waived else ()
     made = assessment_document(replace(dossier_for(done), examination=Examination(done, "0" * 64, found, waivers)))
     summary = chapter(made, "Summary")
-    said = [str(one) for one in kinds(summary, Items)[0].items]
+    said = [str(one) for one in kinds(summary, BulletList)[0].items]
     assert sum(one.startswith("What to do: ") and step in one for one in said) == 1
     answer = [str(one.words) for one in kinds(summary, Paragraph)]
     assert (people in answer[1]) if people else "35" not in answer[1]
     assert "more often than chance" not in " ".join([*answer, *said])
     if status == "block":
-        table = kinds(summary, Table)[0]
+        table = kinds(summary, DisplayTable)[0]
         assert [line["how to fix it"] for line in lines(table)] == ["larger leaves", "coarser values"], "people first"
 
 
@@ -347,8 +356,8 @@ def test_the_first_page_says_how_many_people_unique_columns_find_and_no_line_of_
     title, sentence = (str(one.words) for one in kinds(chapter(made, "Summary"), Paragraph)[:2])
     assert title == "May this leave to the public? NO"
     assert sentence.startswith("120 of 120 people (100 %) can be found by ")
-    assert "more often than chance does" not in made.markdown()
-    rows = {line["actor"]: line["verdict"] for line in lines(kinds(chapter(made, "Summary"), Table)[1])}
+    assert "more often than chance does" not in made.to_markdown()
+    rows = {line["actor"]: line["verdict"] for line in lines(kinds(chapter(made, "Summary"), DisplayTable)[1])}
     assert rows["The public"] == rows["Motivated intruder"] == "✗ above the limits"
 
 
@@ -356,7 +365,7 @@ def test_an_actor_of_whom_nothing_was_measured_is_not_safe(done: int, dossier_fo
     dossier = dossier_for(done)
     bare = replace(dossier, rows=(), examination=Examination(done, "0" * 64, ()))
     assert [one.status for one in risk_actors(bare)] == ["not checked"] * 4
-    table = kinds(chapter(assessment_document(bare), "Summary"), Table)[0]
+    table = kinds(chapter(assessment_document(bare), "Summary"), DisplayTable)[0]
     assert [line["verdict"] for line in lines(table)] == ["? not measured"] * 4
 
 
@@ -400,7 +409,7 @@ def test_the_worst_dataset_is_never_better_than_the_release(done: int, dossier_f
     dossier = dossier_for(done)
     key = ("risk", "identification", "true_match_rate", "", "synthetic")
     rows = (Row(*key, None, None, 0.4), *(Row(*key, draw, None, value) for draw, value in ((1, 0.1), (2, 0.3))))
-    line = lines(kinds(question(assessment_document(replace(dossier, rows=rows)), "Linkability"), Table)[0])[0]
+    line = lines(kinds(question(assessment_document(replace(dossier, rows=rows)), "Linkability"), DisplayTable)[0])[0]
     assert (line["release"], line["worst dataset"]) == ("32 of 80 people (40 %)", "32 of 80 people (40 %)")
 
 
@@ -454,7 +463,7 @@ def test_escaped_markdown_reads_as_it_was_written() -> None:
         "a_b_c",
         "\\*",
     ):
-        rendered = MarkdownIt("gfm-like").render(plain(text))
+        rendered = MarkdownIt("gfm-like").render(escape_markdown(text))
         shown = Tags()
         shown.feed(rendered)
         assert shown.tags == {"p"}, text
@@ -465,7 +474,13 @@ def test_escaped_markdown_reads_as_it_was_written() -> None:
 
 
 def test_a_part_of_every_kind_is_written_in_both_forms() -> None:
-    parts: list[Part] = [Paragraph("words", strong=True), Items([Open("who?")]), Chapter("In", [Paragraph("it")])]
+    parts: list[DocumentPart] = [
+        Paragraph("words", is_strong=True),
+        BulletList([OpenQuestion("who?")]),
+        Chapter("In", [Paragraph("it")]),
+    ]
     made = Document("Title", "INTERNAL", parts)
-    assert made.markdown() == ("# Title\n\n**INTERNAL**\n\n**words**\n\n- **To be completed:** who?\n\n## In\n\nit\n")
-    assert "To be completed: who?" in made.html()
+    assert made.to_markdown() == (
+        "# Title\n\n**INTERNAL**\n\n**words**\n\n- **To be completed:** who?\n\n## In\n\nit\n"
+    )
+    assert "To be completed: who?" in made.to_html()

@@ -11,14 +11,14 @@ import pytest
 
 from sfumato.workspace.documents.structure_check import HEADS, structure_check, structure_lines
 from sfumato.workspace.release.dossier import ReleaseDossier
-from sfumato.workspace.reporting.tables import whole
+from sfumato.workspace.reporting.tables import full_cell_text
 
 Read = Callable[..., ReleaseDossier]
 pytestmark = pytest.mark.slow
 
 
 def differences(dossier: ReleaseDossier) -> dict[str, str]:
-    told = [dict(zip(HEADS, map(whole, line), strict=True)) for line in structure_lines(dossier)]
+    told = [dict(zip(HEADS, map(full_cell_text, line), strict=True)) for line in structure_lines(dossier)]
     return {one["variable"]: one["differs in"] for one in told}
 
 

@@ -15,14 +15,14 @@ from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine_release
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.prepare import prepare_evaluation
 from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.results import read_result_rows
 
 Enter = Callable[..., int]
 NEVER = "visits >= 1000"
@@ -34,7 +34,7 @@ def findings(workspace: Workspace, run_id: int) -> dict[str, Finding]:
 
 
 def done(workspace: Workspace, run_id: int) -> int:
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     return run_id
 
 
@@ -44,7 +44,7 @@ def test_a_release_that_keeps_to_its_rules_passes_and_says_of_how_many(workspace
     one = findings(workspace, run_id)["constraints"]
     assert (one.status, one.value) == ("pass", 0)
     assert one.said == "no record of 2 datasets breaks one of 2 rules"
-    rows = [row for row in result_rows(workspace, run_id) if row.method == "constraint_violations"]
+    rows = [row for row in read_result_rows(workspace, run_id) if row.method == "constraint_violations"]
     broken = {
         (row.target, row.dataset): row.value for row in rows if row.measure == "broken_records" and row.draw is None
     }
@@ -111,7 +111,9 @@ def test_files_of_other_tools_are_held_to_the_rules_too(tmp_path: Path) -> None:
     }
     (tmp_path / "recipe.toml").write_text(tomli_w.dumps(recipe))
     prepared = prepare_evaluation(find_recipe(str(tmp_path / "recipe.toml")), str(tmp_path / "original.csv"), [str(tmp_path / "theirs.csv")], key=PUBLIC)  # fmt: skip
-    rows = execute_run(prepared.recipe, prepared.data, [table for _, table in prepared.given], key=PUBLIC).rows
+    rows = execute_run(
+        prepared.recipe, prepared.data, [table for _, table in prepared.external_datasets], key=PUBLIC
+    ).rows
     found = {row.dataset: row.value for row in rows if row.measure == "broken_records" and row.draw is None}
     assert found == {"confidential": 0, "synthetic": int((original["age"] <= 30).sum())}
 
@@ -128,6 +130,8 @@ def test_generalised_values_are_held_to_the_rules_as_far_as_they_say(tmp_path: P
     }
     (tmp_path / "recipe.toml").write_text(tomli_w.dumps(recipe))
     prepared = prepare_evaluation(find_recipe(str(tmp_path / "recipe.toml")), str(tmp_path / "original.csv"), [str(tmp_path / "theirs.csv")], key=PUBLIC)  # fmt: skip
-    rows = execute_run(prepared.recipe, prepared.data, [table for _, table in prepared.given], key=PUBLIC).rows
+    rows = execute_run(
+        prepared.recipe, prepared.data, [table for _, table in prepared.external_datasets], key=PUBLIC
+    ).rows
     found = {row.measure: row.value for row in rows if row.dataset == "anonymised" and row.draw is None}
     assert found == {"broken_records": 1, "unknown_records": 1}

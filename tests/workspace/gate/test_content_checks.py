@@ -15,7 +15,7 @@ from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine_release
-from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.store.workspace import Workspace
 
@@ -86,7 +86,7 @@ def judge(workspace: Workspace) -> Judge:
         frame = released[names].iloc[order].reset_index(drop=True)
         made = conform_to_schema(frame, recipe.released_schema, origin=recipe.origin)
         made = replace(made, linked=recipe.linked, generalised=recipe.generalised)
-        files = [(Source(f"made{k}.csv", b"made%d" % k), made) for k in range(datasets)]
+        files = [(SourceFile(f"made{k}.csv", b"made%d" % k), made) for k in range(datasets)]
         run = run_recipe(workspace, recipe, data, "people.csv", b"people", given=files)
         return {one.check: one for one in examine_release(workspace, plan_release(workspace, run), Policy()).findings}
 

@@ -21,9 +21,9 @@ from sfumato.workspace.gate import earlier, run_checks
 from sfumato.workspace.gate.checks import CheckResult, worst_over_pools
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine_release
-from sfumato.workspace.ingest.files import Source, ingest
+from sfumato.workspace.ingest.files import SourceFile, read_file_microdata
 from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service import deletion
@@ -79,7 +79,7 @@ def entered(
 
 def run_of(workspace: Workspace, *arguments: Any, **sections: Any) -> int:
     run_id = entered(workspace, *arguments, **sections)
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     return run_id
 
 
@@ -108,7 +108,7 @@ def swapped(
 ) -> None:
     """Put other datasets in the place of those that a run made."""
     hashes = [workspace.tables.write_microdata(one) for one in tables]
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         connection.executemany(
             "UPDATE artefact SET sha256 = ? WHERE run_id = ? AND name = ?",
             [(sha256, run_id, f"draw/{draw}") for draw, sha256 in enumerate(hashes, start=1)],
@@ -142,7 +142,7 @@ def test_many_releases_of_one_dataset_end_as_one_release_of_many(
     tables = noised(TIMES)
     whole = entered(workspace, release={"m": TIMES, "seed": 1})
     single = [entered(workspace, release={"m": 1, "seed": 10 + i}) for i in range(TIMES)]
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     swapped(workspace, whole, tables, reseal)
     for run_id, one in zip(single, tables, strict=True):
         swapped(workspace, run_id, [one], reseal)
@@ -168,7 +168,7 @@ def test_bytes_that_left_before_count_once(
 ) -> None:
     (table,) = noised(1)
     runs = [entered(workspace, release={"m": 1, "seed": seed}) for seed in (1, 2)]
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     for run_id in runs:
         swapped(workspace, run_id, [table], reseal)
     let_out(workspace, runs[0], tmp_path)
@@ -286,7 +286,7 @@ def test_a_tombstone_that_is_missing_or_changed_blocks_and_is_named(left: Left) 
     connection.execute("UPDATE tombstone SET content = ?", (content,))
     assert left.gate()["earlier_records"].status == "pass"
     for sha256 in json.loads(content)["datasets"]:
-        left.workspace.tables.path(sha256).unlink()
+        left.workspace.tables.path_of(sha256).unlink()
     assert "is not whole: the table" in left.gate()["earlier_records"].said
     connection.execute("DELETE FROM tombstone_table")
     connection.execute("DELETE FROM tombstone")
@@ -303,7 +303,7 @@ def test_an_earlier_run_that_was_changed_blocks(workspace: Workspace, tmp_path: 
     let_out(workspace, first, tmp_path)
     assert found(workspace, second)["earlier_records"].status == "pass"
     other = plan_release(workspace, second).tables[0]
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         connection.execute("UPDATE artefact SET sha256 = ? WHERE run_id = ? AND name = 'draw/1'", (other, first))
     finding = found(workspace, second)["earlier_records"]
     assert finding.status == "block"
@@ -320,7 +320,7 @@ def test_a_run_that_an_earlier_version_deleted_blocks_until_it_is_waived(
     first, second = (run_of(workspace, release={"m": 1, "seed": seed}) for seed in (1, 2))
     let_out(workspace, first, tmp_path)
     with monkeypatch.context() as older:
-        older.setattr(deletion, "released_runs", lambda _: {})
+        older.setattr(deletion, "released_run_manifests", lambda _: {})
         delete_run(workspace, first)
     finding = found(workspace, second)["deleted_releases"]
     assert (finding.status, finding.waivable) == ("block", True)
@@ -337,7 +337,7 @@ def test_a_run_that_never_left_leaves_no_tombstone(workspace: Workspace) -> None
     delete_run(workspace, run_id)
     assert workspace.connection.execute("SELECT count(*) FROM tombstone").fetchone()[0] == 0
     (row,) = [row for row in audit_rows(workspace.connection) if row.act == AuditAct.RUN_DELETED]
-    assert tombstones.IN_AUDIT not in row.details_table
+    assert tombstones.TOMBSTONE_KEY not in row.details_table
 
 
 @pytest.mark.slow
@@ -350,13 +350,13 @@ def test_a_tombstone_holds_what_left_and_of_people_hmacs_alone(workspace: Worksp
     run_id = run_of(workspace, frame, variables=variables, synthesis=steps)
     let_out(workspace, run_id, tmp_path)
     delete_run(workspace, run_id)
-    (sha256,) = tombstones.deleted_runs(workspace.connection).values()
-    kept = tombstones.read(workspace, run_id, sha256)
-    (table,) = (workspace.tables.read(one) for one in kept.datasets)
+    (sha256,) = tombstones.deleted_run_tombstones(workspace.connection).values()
+    kept = tombstones.read_tombstone(workspace, run_id, sha256)
+    (table,) = (workspace.tables.read_stored_table(one) for one in kept.datasets)
     assert set(table.column_names) == set(VARIABLES)
     column = table.column("region").combine_chunks()
     assert set(column.dictionary.to_pylist()) == {one for one in column.to_pylist() if one is not None}
-    assert "person 3" not in kept.content
+    assert "person 3" not in kept.json_text
     marks = workspace.tables.read_arrays(kept.marks_table)["0"]
     rows = np.arange(80, dtype=np.uint64)
     own, other = (earlier.hmac_rows(rows, ("a",), key) for key in (workspace.sealer.key, b"another key"))
@@ -367,10 +367,10 @@ def test_a_tombstone_holds_what_left_and_of_people_hmacs_alone(workspace: Worksp
 
 @pytest.mark.slow
 def test_a_run_is_not_deleted_while_it_is_being_released(workspace: Workspace, tmp_path: Path) -> None:
-    from sfumato.workspace.store.releases_in_progress import begun
+    from sfumato.workspace.store.releases_in_progress import begin_release
 
     run_id = run_of(workspace)
-    with pytest.raises(NotReady, match="is being released"), begun(workspace, run_id, tmp_path / "out", {}):
+    with pytest.raises(NotReady, match="is being released"), begin_release(workspace, run_id, tmp_path / "out", {}):
         delete_run(workspace, run_id)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(deletion, "_write_tombstones", lambda *_: {})
@@ -384,7 +384,7 @@ def test_a_run_is_not_deleted_while_it_is_being_released(workspace: Workspace, t
 def test_an_adopted_workspace_still_counts_deleted_releases(left: Left) -> None:
     adopt_workspace(left.workspace.directory, left.directory / "mine")
     with Workspace.open(left.directory / "mine") as mine:
-        assert tombstones.faults(mine) == []
+        assert tombstones.tombstone_faults(mine) == []
         assert found(mine, 2)["released_before"].value == 1
 
 
@@ -433,8 +433,8 @@ def test_a_workspace_of_the_version_before_gets_room_for_tombstones(
         with Workspace.create(tmp_path / "old") as made:
             assert "tombstone" not in {row[0] for row in made.connection.execute("SELECT name FROM sqlite_schema")}
     with Workspace.open(tmp_path / "old") as opened:
-        assert tombstones.faults(opened) == []
-        assert tombstones.without_tombstone(opened.connection) == []
+        assert tombstones.tombstone_faults(opened) == []
+        assert tombstones.deleted_without_tombstone(opened.connection) == []
 
 
 @pytest.mark.slow
@@ -483,15 +483,15 @@ def listings(workspace: Workspace, path: Path, sample: int, *, one_sample: bool 
         table.pop(section, None)
     attribute = next(one for one in table["measure"] if one["method"] == "risk.attribute")
     table = {**table, "measure": [attribute], "data": {**table["data"], "sample": sample}}
-    source = Source(path.name, path.read_bytes())
+    source = SourceFile(path.name, path.read_bytes())
     first = Recipe.from_table(table)
-    data = ingest(source, first.data, first.schema, 2020, key=KEY)
+    data = read_file_microdata(source, first.data, first.schema, 2020, key=KEY)
 
     def run(m: int, seed: int) -> int:
         recipe = Recipe.from_table({**table, "release": {"m": m, "seed": seed}})
-        own = data if one_sample else ingest(source, recipe.data, recipe.schema, seed, key=KEY)
+        own = data if one_sample else read_file_microdata(source, recipe.data, recipe.schema, seed, key=KEY)
         run_id = enter_run(workspace, recipe, source, own)
-        work(workspace.directory, idle=0)
+        run_worker(workspace.directory, idle=0)
         return run_id
 
     return run

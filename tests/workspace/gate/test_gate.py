@@ -35,7 +35,7 @@ from sfumato.workspace.gate.gate import (
     apply_waivers,
     examine_release,
 )
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.policy import FindingLimit, Policy, parse_policy, read_policy_of_workspace
 from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.runs import find_run
@@ -63,7 +63,7 @@ def blocking(findings: dict[str, Finding]) -> set[str]:
 
 
 def done(workspace: Workspace, run_id: int) -> int:
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     return run_id
 
 
@@ -101,7 +101,7 @@ def test_a_run_of_donors_blocks_and_one_of_a_model_passes(
         return enter_recipe(workspace, plan, data)
 
     trees, model = enter(synthesis=DONORS), enter()
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     findings = found(workspace, trees)
     assert "membership_evidence" in blocking(findings)
     assert findings["extremes"].status == "warn"
@@ -134,8 +134,8 @@ def test_a_copy_of_the_confidential_data_blocks(
 ) -> None:
     """The released tables of a run are swapped for the confidential one."""
     run_id = done(workspace, enter())
-    original = workspace.dataset(plan_release(workspace, run_id).run.dataset_id).table_sha256
-    with workspace.writing() as connection:
+    original = workspace.find_dataset(plan_release(workspace, run_id).run.dataset_id).table_sha256
+    with workspace.write_transaction() as connection:
         connection.execute("UPDATE artefact SET sha256 = ? WHERE run_id = ? AND name LIKE 'draw/%'", (original, run_id))
     reseal(workspace)
     findings = found(workspace, run_id)
@@ -159,7 +159,7 @@ def test_small_classes_of_an_anonymised_table_block(workspace: Workspace, enter:
         "measure": [{"method": "risk.anonymity"}],
     }
     runs = {k: enter(**making, anonymisation=[{"method": "mondrian", "k": k}]) for k in (2, 5, 12)}
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     statuses = {k: found(workspace, run_id)["small_classes"] for k, run_id in runs.items()}
     assert {k: one.status for k, one in statuses.items()} == {2: "block", 5: "warn", 12: "pass"}
     assert statuses[2].value == 2

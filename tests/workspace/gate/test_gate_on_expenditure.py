@@ -21,7 +21,7 @@ from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Examination, examine_release
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.reporting.findings import finding_table, finding_text
-from sfumato.workspace.reporting.tables import text
+from sfumato.workspace.reporting.tables import format_table
 from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 
@@ -65,7 +65,7 @@ def examined(
         data = whole.select_rows(slice(0, MEMBERS)).with_controls(whole.select_rows(slice(MEMBERS, len(whole))))
         run_id = run_recipe(workspace, plan, data, path.name, path.read_bytes())
         found = examine_release(workspace, plan_release(workspace, run_id), Policy())
-        print(f"\n{tree}\n{text(finding_table(found.findings))}")
+        print(f"\n{tree}\n{format_table(finding_table(found.findings))}")
         for one in found.blocking_findings:
             print("\n".join(finding_text(one)))
         return run_id, found, data
@@ -92,7 +92,7 @@ def test_trees_with_leaves_of_five_block_and_name_whose_records(
         numbers = data.numbers(name)
         assert {int(numbers.argmin()), int(numbers.argmax())} <= set(ends.records)
     repeated = plan_release(workspace, run_id)
-    tables = [workspace.tables.read(sha).to_pandas() for sha in repeated.tables]
+    tables = [workspace.tables.read_stored_table(sha).to_pandas() for sha in repeated.tables]
     released = set(pd.concat(tables).astype({"Income": float, "Expenditure": float}).itertuples(index=False, name=None))
     rows = list(data.frame[list(tables[0])].astype({"UrbanRural": str, "Race": str}).itertuples(index=False, name=None))
     assert all(rows[record] in {(str(u), i, str(r), e) for u, i, r, e in released} for record in equal.records)

@@ -15,7 +15,7 @@ from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine_release
 from sfumato.workspace.policy.policy import Policy, read_policy_of_workspace
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.records import record_measures, risk_of_records
+from sfumato.workspace.views.records import read_record_risks, record_measures
 
 pytestmark = pytest.mark.slow
 ATTACK = {"method": "risk.inference_attack", "sensitive": "ill", "known": ["sex", "age"]}
@@ -74,7 +74,7 @@ def test_a_guess_that_is_right_of_most_people_blocks_no_release(place: Path) -> 
     """Illness was drawn at random: nothing is given away of anybody, and yet it is inferred of most with certainty."""
     with Workspace.open(place, read_only=True) as workspace:
         (measure,) = record_measures(workspace, 1)
-        risk = risk_of_records(workspace, measure)
+        risk = read_record_risks(workspace, measure)
     assert float((risk.probability == 1).mean()) > 0.9
     assert risk.prior is not None
     assert (risk.prior[risk.probability == 1] == 1).all(), "as right without knowing anything of the person"

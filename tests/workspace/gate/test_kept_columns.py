@@ -29,7 +29,7 @@ from sfumato.workspace.gate.gate import (
     name_leaks,
 )
 from sfumato.workspace.gate.kept_column_checks import kept_columns_of_release
-from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.policy.policy import Policy, parse_policy
 from sfumato.workspace.store.workspace import Workspace
 
@@ -412,7 +412,7 @@ def examined(
     given = []
     if released is not None:
         made = conform_to_schema(released(members), recipe.released_schema, origin=recipe.origin)
-        given = [(Source("released.csv", b"released"), made)]
+        given = [(SourceFile("released.csv", b"released"), made)]
     run_id = run_recipe(workspace, recipe, data, "people.csv", b"people", given=given)
     return examine_release(workspace, plan_release(workspace, run_id), policy or Policy()), recipe
 

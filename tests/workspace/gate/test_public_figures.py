@@ -30,7 +30,7 @@ from sfumato.workspace.policy.disclosure import PublicFigure
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.results import read_result_rows
 
 AGES = 72
 PLAIN: dict[str, Any] = {
@@ -133,7 +133,9 @@ def test_no_figure_leaves_unless_the_recipe_asks_for_it(workspace: Workspace, tm
         write_run_release(workspace, run_id, out, reason="a release of people who do not exist")
         assert written_figures(out) is None
         exact = [
-            row.value for row in result_rows(workspace, run_id) if row.family == "utility" and row.value is not None
+            row.value
+            for row in read_result_rows(workspace, run_id)
+            if row.family == "utility" and row.value is not None
         ]
         assert exact
         page = (out / "public" / "using-these-data.html").read_text("utf-8")
@@ -155,7 +157,7 @@ def test_protected_figures_leave_and_measured_ones_do_not(workspace: Workspace, 
     assert written["measure"].tolist() == ["utility.ecdf.max_abs_difference"]
     assert written[["lower", "upper", "baseline"]].isna().all().all()
     (measured,) = (
-        row for row in result_rows(workspace, run_id) if row.draw is None and row.measure == "max_abs_difference"
+        row for row in read_result_rows(workspace, run_id) if row.draw is None and row.measure == "max_abs_difference"
     )
     assert written["value"][0] != float(f"{measured.value:.2e}")
     assert abs(written["value"][0] - (measured.value or 0.0)) < (0.02 if kind == "rounded" else 0.2)

@@ -17,8 +17,8 @@ from sfumato.workspace.gate import question_checks
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine_release
 from sfumato.workspace.gate.policy_text import policy_toml
-from sfumato.workspace.gate.question_checks import QUESTION_CHECKS, would_answer
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.gate.question_checks import QUESTION_CHECKS, methods_for_question
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.policy import FindingLimit, Policy
 from sfumato.workspace.reporting import questions
 from sfumato.workspace.store.workspace import Workspace
@@ -121,7 +121,7 @@ def test_questions_that_nobody_asked_are_named_with_what_would_answer_them(look:
     assert (nobody.status, nobody.value) == ("warn", 4)
     for question in QUESTIONS:
         assert f"{question}: not measured; add " in nobody.said
-        assert all(key in nobody.said for key in would_answer(question))
+        assert all(key in nobody.said for key in methods_for_question(question))
     linked = row("risk.record_linkage.linked_share", 0.1, 0.1)
     one = look(linked)["questions_open"]
     assert (one.status, one.value) == ("warn", 3)
@@ -208,8 +208,8 @@ def test_a_measure_answers_where_it_would_have_found_what_the_gate_blocks(
     key = "risk.membership_inference.added_risk"
     risk = RiskOutput(questions=("membership",), gate_reference="chance")
     excess = Output("added_risk", "m", "low", range=AT_MOST_ONE, estimated=True, detectable="power", risk=risk)
-    monkeypatch.setattr(questions, "output_of", lambda one: excess if one.measure == "added_risk" else None)
-    monkeypatch.setattr(question_checks, "output_of", questions.output_of)
+    monkeypatch.setattr(questions, "row_output", lambda one: excess if one.measure == "added_risk" else None)
+    monkeypatch.setattr(question_checks, "row_output", questions.row_output)
     found, power = row(key, 0.01, 0.0, -0.1), row("risk.membership_inference.power", 0.3)
     assert look(found)["membership_excess"].said == (
         "membership: the smallest leak that Membership inference would find is not known"
@@ -242,9 +242,9 @@ def test_a_run_that_is_measured_is_held_and_one_that_is_weighted_says_so(
     workspace: Workspace, enter: Callable[..., int]
 ) -> None:
     first = enter(measure=[LINKED], threshold=[])
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     second = enter(measure=[LINKED], threshold=[], weights={"run": first, "strength": 1.0})
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     for run_id in (first, second):
         examination = examine_release(workspace, plan_release(workspace, run_id), Policy())
         findings = {one.check: one for one in examination.findings}
@@ -269,7 +269,7 @@ def test_every_question_has_a_check_and_the_policy_says_what_a_note_is() -> None
     keys = {check.key for check in QUESTION_CHECKS}
     asked: tuple[Question, ...] = QUESTIONS
     assert {f"{one.replace(' ', '_')}_excess" for one in asked} <= keys
-    assert all(would_answer(one) for one in asked)
+    assert all(methods_for_question(one) for one in asked)
     text = policy_toml(Policy())
     assert "a note, which passes" in text.replace("\n# ", " ")
     assert "[findings.weighted_records]\n# warn: never\n# block: never" in text

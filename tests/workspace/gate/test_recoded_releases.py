@@ -25,18 +25,18 @@ from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.deletion import delete_run
 from sfumato.workspace.service.prepare import prepare_companion_runs, prepare_evaluation, prepare_run
 from sfumato.workspace.service.release import write_run_release
-from sfumato.workspace.store.artefacts import read_weights, released_dataset, weights_hash
+from sfumato.workspace.store.artefacts import read_released_dataset, read_weights, weights_hash
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.beliefs import guesses_of
-from sfumato.workspace.views.figures import figures_of
+from sfumato.workspace.views.beliefs import read_record_guesses
+from sfumato.workspace.views.figures import draw_run_figures
 from sfumato.workspace.views.records import (
-    candidates,
-    drivers,
-    find_measure,
-    open_records,
+    find_candidates,
+    find_risk_drivers,
+    rank_records,
+    read_record_risks,
     record_measures,
-    risk_of_records,
+    select_measure,
 )
 
 pytestmark = pytest.mark.slow
@@ -130,7 +130,7 @@ class Place:
         run_id = run_recipe(self.workspace, recipe, data, "people.csv", b"people")
         made = [conform_to_schema(one, recipe.released_schema, origin="synthetic") for one in tables]
         hashes = [self.workspace.tables.write_microdata(one) for one in made]
-        with self.workspace.writing() as connection:
+        with self.workspace.write_transaction() as connection:
             connection.executemany(
                 "UPDATE artefact SET sha256 = ? WHERE run_id = ? AND name = ?",
                 [(sha256, run_id, f"draw/{draw}") for draw, sha256 in enumerate(hashes, start=1)],
@@ -281,9 +281,9 @@ def test_the_screen_of_records_sees_the_coarse_values(places: tuple[Place, Place
     theirs = other.run(datasets("copy", 1, 5), {}, COARSE, coarse(PEOPLE), None, KEPT)
     looked = []
     for one, run_id in ((place, ours), (other, theirs)):
-        measure = find_measure(record_measures(one.workspace, run_id), "risk.identification", run_id)
-        looked.append([candidates(one.workspace, run_id, measure, record, 1).matching for record in range(1, 30)])
-        assert drivers(one.workspace, open_records(one.workspace, run_id, measure), [1, 2, 3]) is not None
+        measure = select_measure(record_measures(one.workspace, run_id), "risk.identification", run_id)
+        looked.append([find_candidates(one.workspace, run_id, measure, record, 1).matching for record in range(1, 30)])
+        assert find_risk_drivers(one.workspace, rank_records(one.workspace, run_id, measure), [1, 2, 3]) is not None
     assert looked[0] == looked[1]
     assert all(looked[0])
 
@@ -331,9 +331,9 @@ def test_files_that_were_released_so_are_evaluated_through_the_rules(
     (tmp_path / "plan.toml").write_text(run.recipe_toml, "utf-8")
     files = [str(path) for path in sorted(released.glob("dataset-*.csv"))]
     prepared = prepare_evaluation(find_recipe(str(tmp_path / "plan.toml")), str(original), files, key=PUBLIC)
-    made = released_dataset(place.workspace, run_id, run.recipe, 1)
+    made = read_released_dataset(place.workspace, run_id, run.recipe, 1)
     assert made is not None
-    given = prepared.given[0][1]
+    given = prepared.external_datasets[0][1]
     assert given.frame["age"].tolist() == made.frame["age"].tolist()
     assert given.frame["region"].astype(str).tolist() == made.frame["region"].astype(str).tolist()
     assert prepared.data.frame["age"].tolist() == PEOPLE["age"].tolist()
@@ -357,7 +357,7 @@ def test_exact_files_are_not_taken_for_recoded_ones(tmp_path: Path) -> None:
 def test_figures_show_levels_by_their_names(places: tuple[Place, Place]) -> None:
     place = places[0]
     run_id = place.run(datasets("copy", 1, 5), RULES, VARIABLES, PEOPLE, None, [WHOLE[0], *KEPT])
-    figures = figures_of(place.workspace, [find_run(place.workspace, run_id)])
+    figures = draw_run_figures(place.workspace, [find_run(place.workspace, run_id)])
     (figure,) = (one for one in figures if one.title == "Records by region")
     (panel,) = figure.panels
     own, drawn = (dict(zip(panel.x_names, series.y, strict=True)) for series in panel.series)
@@ -411,7 +411,7 @@ def test_a_replay_has_the_same_bytes(places: tuple[Place, Place]) -> None:
         run_id = run_recipe(place.workspace, recipe, PEOPLE, "people.csv", b"people")
         query = "SELECT name, sha256 FROM artefact WHERE run_id = ? AND name LIKE 'draw/%' ORDER BY name"
         hashes.append([tuple(row) for row in place.workspace.connection.execute(query, (run_id,))])
-        made = released_dataset(place.workspace, run_id, recipe, 1)
+        made = read_released_dataset(place.workspace, run_id, recipe, 1)
         assert made is not None
         assert (made.frame["age"] % 10 == 0).all()
         assert set(made.frame["region"].cat.categories) == {"north", "south", "west", "other"}
@@ -431,8 +431,8 @@ def test_guesses_at_a_joined_level_are_held_against_the_group(places: tuple[Plac
         recipe = Recipe.from_table(table)
         run_id = run_recipe(place.workspace, recipe, frame, "people.csv", b"people")
         (asked,) = record_measures(place.workspace, run_id)
-        numbers = np.flatnonzero(risk_of_records(place.workspace, asked).is_examined) + 1
-        guesses = [guesses_of(place.workspace, run_id, asked, int(one), with_values=True) for one in numbers]
-        found.append([(one.record, [(g.posterior, g.right, g.values) for g in one.guesses]) for one in guesses])
+        numbers = np.flatnonzero(read_record_risks(place.workspace, asked).is_examined) + 1
+        guesses = [read_record_guesses(place.workspace, run_id, asked, int(one), with_values=True) for one in numbers]
+        found.append([(one.record, [(g.posterior, g.is_right, g.values) for g in one.guesses]) for one in guesses])
     assert found[0] == found[1]
     assert all(any(right for _, right, _ in one) for _, one in found[0])

@@ -15,9 +15,9 @@ from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate import earlier, earlier_checks
 from sfumato.workspace.gate.gate import Finding
-from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.service.deletion import delete_project
 from sfumato.workspace.service.release import write_run_release
@@ -58,11 +58,11 @@ def released(workspace: Workspace, frame: pd.DataFrame, where: Path | None, name
         **sections,
     }
     recipe = Recipe.from_table(table)
-    source = Source(f"{name}.csv", name.encode())
+    source = SourceFile(f"{name}.csv", name.encode())
     run_id = enter_run(
         workspace, recipe, source, conform_to_schema(frame.reset_index(drop=True), recipe.schema), project=name
     )
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     if where is not None:
         write_run_release(workspace, run_id, where / name, reason="simulated people")
     return run_id

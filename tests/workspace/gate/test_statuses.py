@@ -24,9 +24,9 @@ from sfumato.workspace.gate import run_checks
 from sfumato.workspace.gate.checks import STATUSES, CheckNotApplicable, CheckResult, GateCheck, Status
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Examination, Finding, examine_release, make_finding
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.policy import Policy
-from sfumato.workspace.reporting.findings import by_status, counts_text
+from sfumato.workspace.reporting.findings import finding_counts_text, sort_by_status
 from sfumato.workspace.store.workspace import Workspace
 
 
@@ -83,8 +83,10 @@ def test_an_examination_is_as_bad_as_its_worst_finding(found: list[Status], stat
 def test_findings_stand_with_the_worst_first_and_what_does_not_apply_last() -> None:
     findings = [Finding(one, one, "t", "s") for one in reversed(STATUSES)]
     out = Finding("out", "not checked", "t", "s", applies=False)
-    assert [one.check for one in by_status([out, *findings])] == [*STATUSES, "out"]
-    assert counts_text([out, *findings]) == ("1 blocks, 1 to be judged, 1 not checked, 1 passes, 1 does not apply")
+    assert [one.check for one in sort_by_status([out, *findings])] == [*STATUSES, "out"]
+    assert finding_counts_text([out, *findings]) == (
+        "1 blocks, 1 to be judged, 1 not checked, 1 passes, 1 does not apply"
+    )
 
 
 def test_what_was_measured_is_worse_than_what_was_not() -> None:
@@ -101,7 +103,7 @@ def test_no_check_of_a_run_passes_without_a_number(workspace: Workspace, enter: 
         enter(measure=[], threshold=[]),
         enter(**anonymised, measure=[{"method": "risk.anonymity"}], threshold=[]),
     ]
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     for run_id in runs:
         findings = examine_release(workspace, plan_release(workspace, run_id), Policy()).findings
         assert {one.check for one in findings if one.status == "pass" and one.held is None and one.value is None} <= {

@@ -72,7 +72,9 @@ def evaluating(people: pd.DataFrame, directory: Path) -> Evaluate:
         files = str(directory / "original.csv"), [str(directory / "released.csv")]
         prepared = prepare_evaluation(find_recipe(str(directory / "recipe.toml")), *files, key=PUBLIC)
         return list(
-            execute_run(prepared.recipe, prepared.data, [table for _, table in prepared.given], key=PUBLIC).rows
+            execute_run(
+                prepared.recipe, prepared.data, [table for _, table in prepared.external_datasets], key=PUBLIC
+            ).rows
         )
 
     return score
@@ -270,7 +272,9 @@ def test_released_values_that_are_the_originals_with_fewer_digits_are_known_agai
             files = str(tmp_path / "original.csv"), [str(tmp_path / "released.csv")]
             prepared = prepare_evaluation(find_recipe(str(tmp_path / "recipe.toml")), *files, key=PUBLIC)
             rows = list(
-                execute_run(prepared.recipe, prepared.data, [table for _, table in prepared.given], key=PUBLIC).rows
+                execute_run(
+                    prepared.recipe, prepared.data, [table for _, table in prepared.external_datasets], key=PUBLIC
+                ).rows
             )
             found.append(value(rows, "risk.uniqueness.replicated_uniques", ["weight"]))
     assert found == [1] * 6

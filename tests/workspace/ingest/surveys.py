@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyreadstat
 
-from sfumato.workspace.ingest.sas_transport import with_kinds
+from sfumato.workspace.ingest.sas_transport import write_missing_kinds
 
 RECORDS = 300
 REGIONS = {1: "North", 2: "South", 3: "East", 4: "West"}
@@ -126,5 +126,5 @@ def as_sas(path: Path) -> Path:
         tags[name][cells[name] < 0] = None
     frame["interviewed"] = (frame["interviewed"] - pd.Timestamp("1960-01-01")).dt.days.astype(float)
     pyreadstat.write_xport(frame, path, column_labels=titles(), variable_format={"interviewed": "DATE9."})
-    path.write_bytes(with_kinds(path.read_bytes(), tags, len(frame)))
+    path.write_bytes(write_missing_kinds(path.read_bytes(), tags, len(frame)))
     return path

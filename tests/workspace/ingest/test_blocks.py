@@ -25,12 +25,12 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.recipe.text_format import TextFormat
 from sfumato.workspace.ingest import files, limits, sources, text_columns
-from sfumato.workspace.ingest.files import find_source, ingest, read_frame, read_table
-from sfumato.workspace.ingest.filters import records_where, select_where
-from sfumato.workspace.ingest.holdout import held_out, with_column
-from sfumato.workspace.ingest.number_signs import number
-from sfumato.workspace.ingest.sampling import as_conformed, drawn_records
-from sfumato.workspace.ingest.sources import OpenedFile, Source
+from sfumato.workspace.ingest.files import find_source, read_file_microdata, read_frame, read_table
+from sfumato.workspace.ingest.filters import find_records_where, select_where
+from sfumato.workspace.ingest.holdout import add_holdout_column, split_off_controls
+from sfumato.workspace.ingest.number_signs import parse_number
+from sfumato.workspace.ingest.sampling import conform_sampled_values, draw_sample
+from sfumato.workspace.ingest.sources import OpenedFile, SourceFile
 from sfumato.workspace.service.importing import ImportSelection, import_file, preview_file
 
 KEY = b"k" * 32
@@ -61,28 +61,30 @@ WHERES = ["", "code <> 'a'", "visits > 0 OR town = 'Bath'", "income IS NOT NULL"
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "LARGE_SHARE", 0)
-    monkeypatch.setattr(text_columns, "CELLS_AT_ONCE", 20)
-    monkeypatch.setattr(files, "CELLS_AT_ONCE", 20)
+    monkeypatch.setattr(limits, "LARGE_FILE_MEMORY_SHARE", 0)
+    monkeypatch.setattr(text_columns, "CELLS_PER_BLOCK", 20)
+    monkeypatch.setattr(files, "CELLS_PER_CONFORM", 20)
 
 
-def large(content: bytes, name: str = "file.csv") -> Source:
+def large(content: bytes, name: str = "file.csv") -> SourceFile:
     """The file, which stays where it is."""
     path = Path(FOLDER.name) / name
     path.unlink(missing_ok=True)
     path.write_bytes(content)
     found = find_source(str(path))
-    assert isinstance(found.held, OpenedFile)
+    assert isinstance(found.data, OpenedFile)
     return found
 
 
-def in_one_block(source: Source, schema: Schema | None = None, form: TextFormat | None = None) -> pd.DataFrame | str:
+def in_one_block(
+    source: SourceFile, schema: Schema | None = None, form: TextFormat | None = None
+) -> pd.DataFrame | str:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_columns, "CELLS_AT_ONCE", 1 << 21)
+        patch.setattr(text_columns, "CELLS_PER_BLOCK", 1 << 21)
         return table_of(source, schema, form)
 
 
-def table_of(source: Source, schema: Schema | None = None, form: TextFormat | None = None) -> pd.DataFrame | str:
+def table_of(source: SourceFile, schema: Schema | None = None, form: TextFormat | None = None) -> pd.DataFrame | str:
     try:
         return read_frame(source, schema, form=form)
     except BadInput as error:
@@ -131,7 +133,7 @@ def by_pandas(content: bytes, form: TextFormat | None, levels: Sequence[str] = (
 
 def by_signs(values: pd.Series, form: TextFormat) -> pd.Series:
     """Numbers where every cell that there is writes one, whole ones where none is missing and all are below 2^53."""
-    cells = [None if pd.isna(cell) else number(cell, form.decimal, form.thousands) for cell in values]
+    cells = [None if pd.isna(cell) else parse_number(cell, form.decimal, form.thousands) for cell in values]
     if all(pd.isna(cell) for cell in values) or any(
         one is None and not pd.isna(cell) for one, cell in zip(cells, values, strict=True)
     ):
@@ -145,14 +147,14 @@ def of_the_whole(frame: pd.DataFrame, sha256: str, data: DataSource, schema: Sch
     """The records of a frame, all columns of all records at once."""
     try:
         frame = select_where(frame, data.where).reset_index(drop=True) if data.where else frame
-        found = conform_to_schema(frame, with_column(schema, data), data.missing)
+        found = conform_to_schema(frame, add_holdout_column(schema, data), data.missing)
         if data.sample is not None:
-            rows = drawn_records(len(found), sha256, data, 5, KEY)
+            rows = draw_sample(len(found), sha256, data, 5, KEY)
             sample = found.frame.iloc[rows].reset_index(drop=True)
-            columns = {v.name: as_conformed(sample[v.name], v) for v in found.schema}
+            columns = {v.name: conform_sampled_values(sample[v.name], v) for v in found.schema}
             kinds = None if found.kinds is None else found.kinds.iloc[rows].reset_index(drop=True)
             found = Microdata(found.schema, pd.DataFrame(columns), found.origin, found.dropped, kinds=kinds)
-        return found if data.holdout is None else held_out(found, schema, sha256, data, 5, KEY)
+        return found if data.holdout is None else split_off_controls(found, schema, sha256, data, 5, KEY)
     except BadInput as error:
         return str(error)
 
@@ -168,9 +170,9 @@ def written(rows: Sequence[Sequence[str]], form: TextFormat | None, ends: str) -
     return out.getvalue().encode()
 
 
-def outcome(source: Source, data: DataSource, schema: Schema = SCHEMA) -> Microdata | str:
+def outcome(source: SourceFile, data: DataSource, schema: Schema = SCHEMA) -> Microdata | str:
     try:
-        return ingest(source, data, schema, 5, key=KEY)
+        return read_file_microdata(source, data, schema, 5, key=KEY)
     except BadInput as error:
         return str(error)
 
@@ -231,7 +233,7 @@ def test_the_records_are_those_of_the_whole(case: tuple[bytes, TextFormat | None
         schema = Schema(tuple(Variable(name, v.kind, missing=v.missing) for name, v in zip(names, SCHEMA, strict=True)))
         data = DataSource("", "", data.sample, data.missing, data.holdout, form)
     levels = [v.name for v in schema if v.kind.has_levels]
-    expected = of_the_whole(by_pandas(content, form, levels), Source("", content).sha256, data, schema)
+    expected = of_the_whole(by_pandas(content, form, levels), SourceFile("", content).sha256, data, schema)
     assert_same(outcome(large(content), data, schema), expected)
 
 
@@ -282,7 +284,7 @@ RAW = st.lists(
 def test_whatever_the_bytes_are_they_are_read_alike_or_refused(text: str, form: TextFormat | None) -> None:
     head = "a;b\n" if form is not None and form.delimiter == ";" else "a,b\n"
     content = (head + text).encode()
-    found, whole = table_of(large(content), form=form), in_one_block(Source("file.csv", content), form=form)
+    found, whole = table_of(large(content), form=form), in_one_block(SourceFile("file.csv", content), form=form)
     if isinstance(found, str):
         assert found == whole
     else:
@@ -331,10 +333,10 @@ def test_what_a_column_is_does_not_depend_on_where_its_values_stand(
         content = content.decode().encode(form.encoding)
     schema = Schema((Variable("b", Kind.CATEGORICAL),)) if levels else None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_columns, "CELLS_AT_ONCE", 8 * columns)
-        patch.setattr(limits, "AT_ONCE_SHARE", 1.0 if whole else 0.0)
+        patch.setattr(text_columns, "CELLS_PER_BLOCK", 8 * columns)
+        patch.setattr(limits, "COLUMN_BUFFER_SHARE", 1.0 if whole else 0.0)
         found = table_of(large(content), schema, form)
-    one = in_one_block(Source("file.csv", content), schema, form)
+    one = in_one_block(SourceFile("file.csv", content), schema, form)
     if isinstance(found, str):
         assert found == one
         return
@@ -370,7 +372,7 @@ def test_the_records_of_a_parquet_file_are_those_of_the_whole(where: str, missin
     data = DataSource(where=where, sample=20, missing=missing, holdout=0.3)
     found = outcome(large(content, "file.parquet"), data, schema)
     whole = pd.read_parquet(io.BytesIO(content))
-    assert_same(found, of_the_whole(whole, Source("", content).sha256, data, schema))
+    assert_same(found, of_the_whole(whole, SourceFile("", content).sha256, data, schema))
     assert isinstance(found, str) == (missing is MissingPolicy.REFUSE)
 
 
@@ -384,8 +386,8 @@ def test_what_a_sample_is_made_of_is_the_whole_file() -> None:
     assert isinstance(found, Microdata)
     whole = by_pandas(content, TextFormat(delimiter=";"), ["a", "c"])
     whole["b"] = whole["b"].str.replace(",", ".").astype(float)
-    assert_same(found, of_the_whole(whole, Source("", content).sha256, DataSource(sample=7), schema))
-    other = ingest(large(content), DataSource(sample=7), schema, 6, key=KEY)
+    assert_same(found, of_the_whole(whole, SourceFile("", content).sha256, DataSource(sample=7), schema))
+    other = read_file_microdata(large(content), DataSource(sample=7), schema, 6, key=KEY)
     assert other.sha256 != found.sha256
 
 
@@ -400,10 +402,10 @@ def test_an_import_stores_the_same_bytes(
     frame_of(400).to_csv(file, index=False, sep=";", decimal=",")
     stored = {}
     for share in (0.0, 1.0):
-        monkeypatch.setattr(limits, "LARGE_SHARE", share)
-        monkeypatch.setattr("sfumato.workspace.store.workspace.key_beforehand", lambda _: KEY)
-        monkeypatch.setattr(text_columns, "CELLS_AT_ONCE", 1 << 21 if share else 20)
-        assert isinstance(find_source(str(file)).held, OpenedFile) == (share == 0)
+        monkeypatch.setattr(limits, "LARGE_FILE_MEMORY_SHARE", share)
+        monkeypatch.setattr("sfumato.workspace.store.workspace.future_workspace_key", lambda _: KEY)
+        monkeypatch.setattr(text_columns, "CELLS_PER_BLOCK", 1 << 21 if share else 20)
+        assert isinstance(find_source(str(file)).data, OpenedFile) == (share == 0)
         made = import_file(tmp_path / f"w{share}", str(file), "", selection=selection)
         shown = preview_file(str(file), selection=selection)
         tables = {path.name: path.read_bytes() for path in (tmp_path / f"w{share}" / "tables").iterdir()}
@@ -415,7 +417,7 @@ def test_a_file_that_changes_is_not_read_on(tmp_path: Path, monkeypatch: pytest.
     path = tmp_path / "a.csv"
     path.write_text("a,b\n1,2\n", "utf-8")
     source = find_source(str(path))
-    monkeypatch.setattr(limits, "AT_ONCE_SHARE", 0)
+    monkeypatch.setattr(limits, "COLUMN_BUFFER_SHARE", 0)
     table = read_table(source)
     path.write_text("a,b\n1,3\n", "utf-8")
     for read in (lambda: table.frame, lambda: read_frame(source), lambda: source.content):
@@ -450,20 +452,20 @@ def test_what_is_opened_is_read_whatever_its_name_says_then(tmp_path: Path) -> N
 def test_a_filter_is_shown_the_columns_that_it_may_read(where: str, read: list[str]) -> None:
     frame, asked = pd.DataFrame({"a": [1], "b": [2], "c": [3]}), []
     with contextlib.suppress(BadInput):
-        records_where(["a", "b", "c"], lambda names: asked.append(list(names)) or frame[list(names)], where)  # type: ignore[func-returns-value]
+        find_records_where(["a", "b", "c"], lambda names: asked.append(list(names)) or frame[list(names)], where)  # type: ignore[func-returns-value]
     assert asked == [read]
 
 
 def test_a_file_below_the_limit_is_held_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     (tmp_path / "a.csv").write_text("a,b\n1,2\n", "utf-8")
-    assert find_source(str(tmp_path / "a.csv")) == Source("a.csv", b"a,b\n1,2\n")
+    assert find_source(str(tmp_path / "a.csv")) == SourceFile("a.csv", b"a,b\n1,2\n")
 
 
 @pytest.mark.parametrize("form", [None, TextFormat(), TextFormat(delimiter=";", decimal=",")])
 def test_a_byte_that_no_text_has_is_refused_wherever_it_stands(form: TextFormat | None) -> None:
     content = b"a,b\n" + b"1,2\n" * 20_000 + b"1,\0\n"
-    for source in (Source("file.csv", content), large(content)):
+    for source in (SourceFile("file.csv", content), large(content)):
         assert "bytes that no text has" in str(table_of(source, form=form))
 
 
@@ -475,10 +477,10 @@ def test_the_encoding_of_a_large_file_is_found_in_all_of_it(
     path = tmp_path / "a.csv"
     encoding = "latin-1" if "latin-1" in last else "utf-8"
     path.write_bytes(("a,b\n" + "1,x\n" * 3000 + f"1,{last}\n").encode(encoding))
-    monkeypatch.setattr(sources, "HEAD_BYTES", 2000)
-    monkeypatch.setattr("sfumato.workspace.ingest.text_files.LONGEST_ROW", 1000)
+    monkeypatch.setattr(sources, "SOURCE_HEAD_BYTES", 2000)
+    monkeypatch.setattr("sfumato.workspace.ingest.text_files.MAX_ROW_BYTES", 1000)
     for share in (0, 1):
-        monkeypatch.setattr(limits, "LARGE_SHARE", share)
+        monkeypatch.setattr(limits, "LARGE_FILE_MEMORY_SHARE", share)
         found = preview_file(str(path))
         assert found.detection is not None
         assert found.detection.reasons[0].value == ("utf-8" if encoding == "utf-8" else "windows-1252")
@@ -492,7 +494,7 @@ def test_an_empty_cell_is_missing_whatever_comes_first(first: str, form: TextFor
     """pandas keeps it as an empty text where a number that is too large is the first that is none."""
     rows = [first, "", "x", "NA", "18446744073709551616"]
     content = ("a,b\n" + "".join(f"{cell},1\n" for cell in rows)).encode()
-    for source in (large(content), Source("file.csv", content)):
+    for source in (large(content), SourceFile("file.csv", content)):
         assert read_frame(source, form=form)["a"].isna().tolist() == [
             cell in ("", *(form.missing if form else ())) for cell in rows
         ]

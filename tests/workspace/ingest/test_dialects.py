@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.text_format import TextFormat
-from sfumato.workspace.ingest.dialects import _text, detect
-from sfumato.workspace.ingest.files import Source, read_frame, text_head
-from sfumato.workspace.ingest.number_signs import number
+from sfumato.workspace.ingest.dialects import _decode_sample, detect_text_format
+from sfumato.workspace.ingest.files import SourceFile, read_frame, text_head
+from sfumato.workspace.ingest.number_signs import parse_number
 
 NAMES = ("name", "town", "born", "age", "income", "share")
 TOWNS = ("Zürich", "Kraków", "Malmö", "São Paulo", "Orléans", "Łódź")
@@ -136,17 +136,17 @@ DIALECTS = {
 def test_a_dialect_is_found_or_asked_about(name: str) -> None:
     dialect = DIALECTS[name]
     content = dialect.written()
-    found = detect(content)
-    assert {reason.key for reason in found.doubts} <= set(dialect.doubted)
-    assert all(reason.said for reason in found.reasons)
+    found = detect_text_format(content)
+    assert {reason.key for reason in found.doubtful_settings} <= set(dialect.doubted)
+    assert all(reason.explanation for reason in found.reasons)
     form = found.format
     if form.encoding != dialect.encoding and "encoding" in dialect.doubted:
-        asked = next(reason for reason in found.doubts if reason.key == "encoding")
-        assert dialect.encoding in asked.others
+        asked = next(reason for reason in found.doubtful_settings if reason.key == "encoding")
+        assert dialect.encoding in asked.alternatives
         form = TextFormat.from_table({**form.to_table(), "encoding": dialect.encoding})
     elif dialect.missing == ".":
         form = TextFormat.from_table({**form.to_table(), "missing": ["."]})
-    frame = read_frame(Source("people.csv", content), form=form)
+    frame = read_frame(SourceFile("people.csv", content), form=form)
     expected = dialect.expected()
     pd.testing.assert_frame_equal(frame, expected, check_dtype=False)
     if not dialect.missing:
@@ -155,7 +155,7 @@ def test_a_dialect_is_found_or_asked_about(name: str) -> None:
 
 def test_what_is_found_survives_a_recipe() -> None:
     for dialect in DIALECTS.values():
-        form = detect(dialect.written()).format
+        form = detect_text_format(dialect.written()).format
         assert TextFormat.from_table(form.to_table()) == form
 
 
@@ -168,8 +168,8 @@ def test_what_is_found_survives_a_recipe() -> None:
     ],
 )
 def test_what_a_file_does_not_settle_is_asked(lines: str, key: str, others: set[str]) -> None:
-    doubt = next(reason for reason in detect(lines.encode()).doubts if reason.key == key)
-    assert others <= set(doubt.others)
+    doubt = next(reason for reason in detect_text_format(lines.encode()).doubtful_settings if reason.key == key)
+    assert others <= set(doubt.alternatives)
 
 
 @pytest.mark.parametrize(
@@ -187,42 +187,42 @@ def test_what_a_file_does_not_settle_is_asked(lines: str, key: str, others: set[
 def test_what_the_owner_says_holds_though_it_is_what_holds_by_default(lines: str, said: dict[str, Any]) -> None:
     content = lines.encode("latin-1")
     ((key, value),) = said.items()
-    assert detect(content).format.to_table().get(key) is not None, "the file shows something else"
-    found = detect(content, said)
+    assert detect_text_format(content).format.to_table().get(key) is not None, "the file shows something else"
+    found = detect_text_format(content, said)
     assert getattr(found.format, key) == (tuple(value) if isinstance(value, list) else value)
-    assert not found.usual
-    assert not any(reason.doubtful for reason in found.reasons if reason.key == key)
+    assert not found.is_default
+    assert not any(reason.is_doubtful for reason in found.reasons if reason.key == key)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le"])
 def test_the_head_of_a_long_file_has_no_broken_character(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "long.csv"
     path.write_bytes("\n".join(["town;age", *(f"Zürich {i};{i % 90}" for i in range(40_000))]).encode(encoding))
-    found = detect(text_head(path))
+    found = detect_text_format(text_head(path))
     assert found.format.delimiter == ";"
     assert found.header == ("town", "age")
-    assert "\ufffd" not in _text(text_head(path), found.format.encoding)
+    assert "\ufffd" not in _decode_sample(text_head(path), found.format.encoding)
 
 
 def test_codes_made_of_nines_far_from_the_rest_are_pointed_at_and_not_taken() -> None:
     rows = [f"{20 + i % 50};{i * 3 % 90}" for i in range(80)]
     rows[5], rows[9] = "999;4", "-9;5"
-    found = detect("\n".join(["age;visits", *rows]).encode())
-    doubt = next(reason for reason in found.doubts if reason.key == "missing")
-    assert any("in age may be a code" in other for other in doubt.others)
+    found = detect_text_format("\n".join(["age;visits", *rows]).encode())
+    doubt = next(reason for reason in found.doubtful_settings if reason.key == "missing")
+    assert any("in age may be a code" in other for other in doubt.alternatives)
     assert not found.format.missing
-    calm = detect("\n".join(["age;visits", *(f"{20 + i};{i}" for i in range(80))]).encode())
-    assert not calm.doubts
+    calm = detect_text_format("\n".join(["age;visits", *(f"{20 + i};{i}" for i in range(80))]).encode())
+    assert not calm.doubtful_settings
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"\x00\x01\x02", b"a", b'"', b'a,b\n"c', b"\xff\xfe", b",,,\n,,,\n"])
 def test_whatever_the_bytes_are_something_is_said(content: bytes) -> None:
-    assert detect(content).reasons
+    assert detect_text_format(content).reasons
 
 
 @given(st.binary(max_size=300))
 def test_no_bytes_end_in_an_error(content: bytes) -> None:
-    found = detect(content)
+    found = detect_text_format(content)
     assert TextFormat.from_table(found.format.to_table()) == found.format
 
 
@@ -249,7 +249,7 @@ def test_no_bytes_end_in_an_error(content: bytes) -> None:
 def test_numbers_are_read_by_their_signs_and_nothing_else_is_one(
     text: str, signs: tuple[str, str], value: float | None
 ) -> None:
-    assert number(text, *signs) == value
+    assert parse_number(text, *signs) == value
 
 
 @pytest.mark.parametrize(
@@ -277,6 +277,6 @@ def test_a_format_that_cannot_be_is_refused_at_its_key(table: object, place: str
 def test_a_file_in_another_encoding_than_said_is_refused() -> None:
     content = "a;b\nZürich;1\n".encode("windows-1252")
     with pytest.raises(BadInput, match="not UTF-8"):
-        read_frame(Source("x.csv", content), form=TextFormat(delimiter=";"))
+        read_frame(SourceFile("x.csv", content), form=TextFormat(delimiter=";"))
     with pytest.raises(BadInput, match="not text in windows-1252"):
-        read_frame(Source("x.csv", b"a;b\n\x81;1\n"), form=TextFormat(delimiter=";", encoding="windows-1252"))
+        read_frame(SourceFile("x.csv", b"a;b\n\x81;1\n"), form=TextFormat(delimiter=";", encoding="windows-1252"))

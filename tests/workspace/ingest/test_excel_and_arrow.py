@@ -14,9 +14,9 @@ import pytest
 
 from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.workspace.ingest.file_formats import Outgoing, format_called, format_of
+from sfumato.workspace.ingest.file_formats import OutputTable, format_by_name, recognise_format
 from sfumato.workspace.ingest.raw_tables import RawTable
-from sfumato.workspace.ingest.read_foreign import read_foreign
+from sfumato.workspace.ingest.read_foreign import read_foreign_table
 
 FRAME = pd.DataFrame(
     {
@@ -48,14 +48,14 @@ def written(form: str) -> bytes:
         name: Variable(name, Kind.CATEGORICAL, Role.SENSITIVE, title="Name of the town" if name == "town" else "")
         for name in FRAME
     }
-    write = format_called(form).write
+    write = format_by_name(form).write
     assert write is not None
-    return write(Outgoing(FRAME, variables, {}, pd.DataFrame(), {}, "SYNTHETIC data"))
+    return write(OutputTable(FRAME, variables, {}, pd.DataFrame(), {}, "SYNTHETIC data"))
 
 
 def read(content: bytes, sheet: str = "") -> RawTable:
     """The table of an Excel or Arrow file, read in this process."""
-    return read_foreign(content, format_of(content).name, sheet)
+    return read_foreign_table(content, recognise_format(content).name, sheet)
 
 
 def test_the_first_sheet_is_read_unless_another_is_named_and_which_is_said() -> None:
@@ -92,7 +92,7 @@ def test_what_was_released_as_excel_or_arrow_is_read_again() -> None:
     cells = openpyxl.load_workbook(BytesIO(excel)).worksheets[0]
     assert cells["A3"].data_type != "f", "a text that looks like a formula is a text"
     arrow = written("arrow")
-    assert format_of(arrow).name == "arrow"
+    assert recognise_format(arrow).name == "arrow"
     for content in (excel, arrow):
         found = read(content).frame
         assert list(found.columns) == list(FRAME.columns)

@@ -14,14 +14,14 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.text_format import TextFormat
 from sfumato.workspace.ingest import formats as folder
 from sfumato.workspace.ingest.file_formats import (
-    HEAD_BYTES,
-    format_called,
-    format_of,
-    format_of_name,
-    formats,
-    readable,
+    SIGNATURE_BYTES,
+    all_formats,
+    format_by_name,
+    format_of_suffix,
+    readable_formats_text,
+    recognise_format,
 )
-from sfumato.workspace.ingest.files import Source, read_table
+from sfumato.workspace.ingest.files import SourceFile, read_table
 
 MODULE = '''
 """Lines of JSON, one object a record."""
@@ -61,22 +61,22 @@ def added(tmp_path: Path) -> Path:
 
 
 def test_a_format_is_known_by_its_module_alone(added: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = [one.name for one in formats()]
+    before = [one.name for one in all_formats()]
     monkeypatch.setattr(folder, "__path__", [*folder.__path__, str(added)])
-    assert [one.name for one in formats()] == [*before, "json-lines"]
+    assert [one.name for one in all_formats()] == [*before, "json-lines"]
     content = b'{"town": "A", "age": 41}\n{"town": "B", "age": 52}\n'
-    assert format_of(content).name == format_of_name("people.JSONL").name == "json-lines"
-    assert "JSON lines" in readable()
-    table = read_table(Source("people.jsonl", content))
+    assert recognise_format(content).name == format_of_suffix("people.JSONL").name == "json-lines"
+    assert "JSON lines" in readable_formats_text()
+    table = read_table(SourceFile("people.jsonl", content))
     assert table.frame.to_dict("list") == {"town": ["A", "B"], "age": [41, 52]}
     with pytest.raises(BadInput, match="is a JSON lines file, which says itself how it is read"):
-        read_table(Source("people.jsonl", content), form=TextFormat())
+        read_table(SourceFile("people.jsonl", content), form=TextFormat())
 
 
 def test_without_its_module_it_is_text(added: Path) -> None:
-    assert format_of(b'{"town": "A"}').name == format_of_name("people.jsonl").name == "csv"
+    assert recognise_format(b'{"town": "A"}').name == format_of_suffix("people.jsonl").name == "csv"
     with pytest.raises(KeyError):
-        format_called("json-lines")
+        format_by_name("json-lines")
 
 
 @pytest.mark.slow
@@ -115,10 +115,10 @@ def test_a_format_is_imported_run_released_and_scored_by_its_module_alone(added:
     assert json.loads((tmp_path / "scores.json").read_text("utf-8"))["rows"]
 
 
-@pytest.mark.parametrize("one", formats(), ids=lambda one: one.name)
+@pytest.mark.parametrize("one", all_formats(), ids=lambda one: one.name)
 def test_no_two_formats_share_an_ending_or_take_text_for_theirs(one) -> None:
-    others = [other for other in formats() if other.name != one.name]
+    others = [other for other in all_formats() if other.name != one.name]
     assert not {*one.suffixes} & {suffix for other in others for suffix in other.suffixes}
     assert one.kind.split()[0] in ("a", "an")
-    assert one.recognised is None or not one.recognised(b"age,town\n41,A\n"[:HEAD_BYTES])
+    assert one.recognises is None or not one.recognises(b"age,town\n41,A\n"[:SIGNATURE_BYTES])
     assert one.write is not None or one.released_as in {other.name for other in others if other.write is not None}

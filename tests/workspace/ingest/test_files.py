@@ -24,7 +24,7 @@ from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.data_source import DataSource
-from sfumato.workspace.ingest.files import Source, find_source, ingest, read_frame
+from sfumato.workspace.ingest.files import SourceFile, find_source, read_file_microdata, read_frame
 
 SCHEMA = Schema(
     (Variable("code", Kind.CATEGORICAL), Variable("visits", Kind.COUNT), Variable("income", Kind.CONTINUOUS))
@@ -33,7 +33,7 @@ DROP = DataSource(missing=MissingPolicy.DROP)
 
 
 def read(content: bytes, schema: Schema = SCHEMA, data: DataSource = DataSource(), seed: int = 1) -> Microdata:  # noqa: B008
-    return ingest(Source("file.csv", content), data, schema, seed, key=PUBLIC)
+    return read_file_microdata(SourceFile("file.csv", content), data, schema, seed, key=PUBLIC)
 
 
 def refusal(content: bytes, schema: Schema = SCHEMA, data: DataSource = DataSource()) -> BadInput:  # noqa: B008
@@ -242,7 +242,7 @@ def test_what_the_standard_library_writes_is_read_back(
     text = io.StringIO()
     csv.writer(text, delimiter=separator, quoting=quoting, lineterminator=ending).writerows([("one", "two"), *rows])
     schema = Schema((Variable("one", Kind.CATEGORICAL), Variable("two", Kind.CATEGORICAL)))
-    frame = read_frame(Source("file.csv", text.getvalue().encode()), schema)
+    frame = read_frame(SourceFile("file.csv", text.getvalue().encode()), schema)
     assert frame.fillna("").to_numpy().tolist() == [list(row) for row in rows]
 
 
@@ -330,14 +330,14 @@ def test_data_that_ship_with_a_dependency_are_found_and_no_other() -> None:
 def test_names_that_a_file_puts_in_apostrophes_are_read_without() -> None:
     names = ["popul", "TVnews", "selfLR", "ClinLR", "DoleLR", "PID", "age", "educ", "income", "vote"]
     assert list(read_frame(find_source("statsmodels:anes96"))) == names
-    mixed = Source("a.csv", b"'a',b,'c\n1,2,3\n")
+    mixed = SourceFile("a.csv", b"'a',b,'c\n1,2,3\n")
     assert list(read_frame(mixed)) == ["'a'", "b", "'c"]
 
 
 def test_a_public_file_reads_as_pandas_reads_it(public_data: Callable[[str], Path]) -> None:
     path = public_data("adult.csv")
     schema = Schema((Variable("workclass", Kind.CATEGORICAL, missing=("?",)), Variable("age", Kind.COUNT)))
-    data = ingest(find_source(str(path)), DROP, schema, 1, key=PUBLIC)
+    data = read_file_microdata(find_source(str(path)), DROP, schema, 1, key=PUBLIC)
     plain = pd.read_csv(path, na_values=["?"], skipinitialspace=True).dropna(subset=["workclass"])
     assert len(data) == len(plain)
     assert data.numbers("age").tolist() == plain["age"].tolist()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.engine.errors import BadInput
-from sfumato.workspace.ingest.files import files_matching
+from sfumato.workspace.ingest.files import expand_file_patterns
 
 
 @pytest.fixture(autouse=True)
@@ -19,16 +19,16 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_pattern_stands_for_its_files_in_the_order_of_their_numbers() -> None:
-    assert files_matching(["syn*.csv"], "") == ["syn1.csv", "syn2.csv", "syn10.csv"]
-    assert files_matching(["other.csv", "syn?.csv"], "") == ["other.csv", "syn1.csv", "syn2.csv"]
+    assert expand_file_patterns(["syn*.csv"], "") == ["syn1.csv", "syn2.csv", "syn10.csv"]
+    assert expand_file_patterns(["other.csv", "syn?.csv"], "") == ["other.csv", "syn1.csv", "syn2.csv"]
 
 
 def test_a_file_whose_name_looks_like_a_pattern_is_itself() -> None:
-    assert files_matching(["a[1].csv"], "") == ["a[1].csv"]
+    assert expand_file_patterns(["a[1].csv"], "") == ["a[1].csv"]
 
 
 def test_a_name_that_is_no_pattern_is_left_to_whoever_opens_it() -> None:
-    assert files_matching(["absent.csv"], "") == ["absent.csv"]
+    assert expand_file_patterns(["absent.csv"], "") == ["absent.csv"]
 
 
 @pytest.mark.parametrize(
@@ -43,5 +43,5 @@ def test_a_name_that_is_no_pattern_is_left_to_whoever_opens_it() -> None:
 )
 def test_what_fits_nothing_or_means_a_file_twice_is_refused(names: list[str], said: str) -> None:
     with pytest.raises(BadInput, match=said) as refused:
-        files_matching(names, "--released")
+        expand_file_patterns(names, "--released")
     assert refused.value.place == "--released"

@@ -18,14 +18,14 @@ from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.ingest.files import Source, ingest
+from sfumato.workspace.ingest.files import SourceFile, read_file_microdata
 
 PEOPLE = Schema((Variable("area", Kind.CATEGORICAL), Variable("age", Kind.COUNT)))
 KEY = bytes(range(32))
 
 
-def file_of(frame: pd.DataFrame) -> Source:
-    return Source("people.csv", frame.to_csv(index=False).encode())
+def file_of(frame: pd.DataFrame) -> SourceFile:
+    return SourceFile("people.csv", frame.to_csv(index=False).encode())
 
 
 def people(records: int = 200) -> pd.DataFrame:
@@ -34,7 +34,7 @@ def people(records: int = 200) -> pd.DataFrame:
 
 
 def read(frame: pd.DataFrame, key: bytes = PUBLIC, seed: int = 1, schema: Schema = PEOPLE, **data: Any) -> Microdata:
-    return ingest(file_of(frame), DataSource(**data), schema, seed, key=key)
+    return read_file_microdata(file_of(frame), DataSource(**data), schema, seed, key=key)
 
 
 def controls_of(data: Microdata) -> Microdata:

@@ -65,7 +65,7 @@ def test_an_import_leaves_them_out_unless_its_owner_says_otherwise(tmp_path: Pat
     found = import_file(
         tmp_path / "ws", str(tmp_path / "people.csv"), "", None, ImportSelection(keep=("hostId",), leave_out=("age",))
     )
-    out = {one.variable.name: one.why for one in found.columns if not one.enters}
+    out = {one.variable.name: one.exclusion_reasons for one in found.columns if not one.is_included}
     assert set(out) == {*IDENTIFIERS, "empty", "age"} - {"hostId"}
     assert out["empty"] == (NO_VALUE,), "a column without any value is named, and refuses no file"
     assert "# empty = " in found.recipe

@@ -17,21 +17,21 @@ from sfumato.engine.errors import BadInput
 from sfumato.tui.keys.keymap import BadKeymap, read_keymap
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.ingest import filters, limits
-from sfumato.workspace.ingest.files import Source, find_source, read_frame
+from sfumato.workspace.ingest.files import SourceFile, find_source, read_frame
 from sfumato.workspace.ingest.filters import select_where
 from sfumato.workspace.jobs.processes import call_in_process
-from sfumato.workspace.plan.recipe_files import with_files
+from sfumato.workspace.plan.recipe_files import read_recipe_files
 from sfumato.workspace.recipes import find_recipe
 
 FRAME = pd.DataFrame({"n": range(3000)})
 
 
 def trees_of(name: str, beside: Path | None) -> object:
-    return with_files({"anonymisation": [{"hierarchies": {"region": name}}]}, beside)["anonymisation"]
+    return read_recipe_files({"anonymisation": [{"hierarchies": {"region": name}}]}, beside)["anonymisation"]
 
 
 def seeds_of(name: str, beside: Path | None) -> object:
-    return with_files({"synthesis": [{"seeds": name}]}, beside)["synthesis"]
+    return read_recipe_files({"synthesis": [{"seeds": name}]}, beside)["synthesis"]
 
 
 READERS: dict[str, Callable[[Path], object]] = {
@@ -128,7 +128,7 @@ def test_a_file_without_a_header_is_not_quoted(content: bytes) -> None:
     from sfumato.engine.data.schema import Kind, Schema, Variable
 
     with pytest.raises(BadInput) as caught:
-        conform_to_schema(read_frame(Source("x.csv", content)), Schema((Variable("income", Kind.COUNT),)))
+        conform_to_schema(read_frame(SourceFile("x.csv", content)), Schema((Variable("income", Kind.COUNT),)))
     assert not [value for value in ("Ann", "Smith", "1971", "52000") if value in str(caught.value)]
     assert "first line" in str(caught.value)
 
@@ -137,13 +137,13 @@ def test_columns_have_a_largest_number(tmp_path: Path) -> None:
     header = ",".join(f"c{i}" for i in range(100_000)).encode()
     started = time.monotonic()
     with pytest.raises(BadInput, match="has 100,000 columns; at most 5,000"):
-        read_frame(Source("wide.csv", header + b"\n" + b",".join([b"1"] * 100_000) + b"\n"))
+        read_frame(SourceFile("wide.csv", header + b"\n" + b",".join([b"1"] * 100_000) + b"\n"))
     assert time.monotonic() - started < 5
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not say what a process holds")
 def test_reading_stays_within_the_memory_that_a_file_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "LEAST_BYTES", 1 << 28)
+    monkeypatch.setattr(limits, "MIN_READ_BYTES", 1 << 28)
     before = resource.getrlimit(resource.RLIMIT_DATA)
     with (
         pytest.raises(BadInput, match=r'"x.csv" does not fit into 0.2 GiB'),
@@ -156,8 +156,8 @@ def test_reading_stays_within_the_memory_that_a_file_may_take(monkeypatch: pytes
 
 
 def test_a_larger_file_may_take_more_and_none_more_than_its_share() -> None:
-    assert limits.bytes_for(1 << 40) == int(0.75 * limits.machine_bytes())
-    assert limits.bytes_for(0) <= 2 << 30
+    assert limits.allowed_read_bytes(1 << 40) == int(0.75 * limits.machine_bytes())
+    assert limits.allowed_read_bytes(0) <= 2 << 30
 
 
 @pytest.mark.slow

@@ -20,13 +20,13 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.ingest.files import Source, ingest
-from sfumato.workspace.ingest.profiles import profile
-from sfumato.workspace.plots.distributions import NO_VALUE, Group, distribution_figure
+from sfumato.workspace.ingest.files import SourceFile, read_file_microdata
+from sfumato.workspace.ingest.profiles import profile_distribution
+from sfumato.workspace.plots.distributions import NO_VALUE, RunDatasets, distribution_figure
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.tables import dataset_bytes
 from sfumato.workspace.service.prepare import prepare_evaluation
-from sfumato.workspace.store.tables import Tables
+from sfumato.workspace.store.tables import TableStore
 
 SCHEMA = schema_of(Variable("o", Kind.ORDINAL, levels=("z", "a")), "b: binary", "n: count", "x: continuous", "d: date")
 KEEP = DataSource(missing=MissingPolicy.KEEP)
@@ -34,9 +34,9 @@ QUICK = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCh
 RECORDS = st.tuples(
     st.sampled_from(["z", "a", None]),
     st.sampled_from(["no", "yes", None]),
-    st.none() | st.integers(0, 2**53 - 1),
-    st.none() | st.floats(allow_nan=False, allow_infinity=False),
-    st.none() | st.dates().map(str),
+    st.empty() | st.integers(0, 2**53 - 1),
+    st.empty() | st.floats(allow_nan=False, allow_infinity=False),
+    st.empty() | st.dates().map(str),
 )
 WHOLE = ("a", "no", 3, 0.5, "2020-02-29")
 
@@ -50,20 +50,20 @@ def table(records: list[tuple[object, ...]]) -> Microdata:
 @QUICK
 @given(st.lists(RECORDS, max_size=10))
 def test_missing_values_come_back_from_the_store(tmp_path: Path, records: list[tuple[object, ...]]) -> None:
-    data, tables = table(records), Tables(tmp_path / "tables")
+    data, tables = table(records), TableStore(tmp_path / "tables")
     sha256 = tables.write_microdata(data)
     back = tables.read_microdata(sha256, SCHEMA, "confidential")
     pd.testing.assert_frame_equal(back.frame, data.frame, check_exact=True)
     assert tables.write_microdata(back) == sha256
 
 
-def csv(text: str) -> Source:
-    return Source("people.csv", text.encode())
+def csv(text: str) -> SourceFile:
+    return SourceFile("people.csv", text.encode())
 
 
 def test_empty_fields_and_codes_of_a_file_are_missing() -> None:
     schema = Schema((Variable("age", Kind.COUNT, missing=(-9,)), Variable("sex", Kind.BINARY)))
-    data = ingest(csv("age,sex\n30,f\n,m\n-9,\n41,m\n"), KEEP, schema, 1, key=PUBLIC)
+    data = read_file_microdata(csv("age,sex\n30,f\n,m\n-9,\n41,m\n"), KEEP, schema, 1, key=PUBLIC)
     assert data.missing_mask("age").tolist() == [False, True, True, False]
     assert data.missing_mask("sex").tolist() == [False, False, True, False]
     assert (len(data), data.dropped) == (4, 0)
@@ -71,12 +71,12 @@ def test_empty_fields_and_codes_of_a_file_are_missing() -> None:
 
 def test_a_sample_without_missing_values_has_whole_counts() -> None:
     schema, lines = Schema((Variable("age", Kind.COUNT),)), "\n".join(["age", '""', *map(str, range(50))])
-    dtypes, everything = set(), ingest(csv(lines), KEEP, schema, 1, key=PUBLIC)
+    dtypes, everything = set(), read_file_microdata(csv(lines), KEEP, schema, 1, key=PUBLIC)
     assert str(everything.column("age").dtype) == "float64"
     for seed in range(8):
-        sample = ingest(csv(lines), DataSource(sample=25, missing=MissingPolicy.KEEP), schema, seed, key=PUBLIC).column(
-            "age"
-        )
+        sample = read_file_microdata(
+            csv(lines), DataSource(sample=25, missing=MissingPolicy.KEEP), schema, seed, key=PUBLIC
+        ).column("age")
         assert str(sample.dtype) == ("float64" if sample.isna().any() else "int64")
         dtypes.add(str(sample.dtype))
     assert dtypes == {"float64", "int64"}
@@ -86,7 +86,7 @@ def test_a_sample_of_missing_values_alone_is_refused() -> None:
     schema = Schema((Variable("age", Kind.COUNT), Variable("n", Kind.COUNT)))
     lines = "\n".join(["age,n", "5,0", *(f",{i}" for i in range(99))])
     with pytest.raises(BadInput, match="no sampled record has a value"):
-        ingest(csv(lines), DataSource(sample=1, missing=MissingPolicy.KEEP), schema, 1, key=PUBLIC)
+        read_file_microdata(csv(lines), DataSource(sample=1, missing=MissingPolicy.KEEP), schema, 1, key=PUBLIC)
 
 
 def evaluation(folder: Path, original: str, released: str, missing: str = "keep", order: str = "original") -> Recipe:
@@ -135,7 +135,7 @@ def test_figures_draw_the_values_present(name: str) -> None:
     data = table([*records, *lacking])
     released = data.with_columns({}, "synthetic")
     empty = data.with_columns({name: data.column(name).mask(np.ones(len(data), bool))}, "synthetic")
-    figure = distribution_figure(SCHEMA[name], data, [Group("run", (released, empty))])
+    figure = distribution_figure(SCHEMA[name], data, [RunDatasets("run", (released, empty))])
     series = figure.panels[0].series
     assert len(series) == 3
     if SCHEMA[name].kind.has_levels:
@@ -150,5 +150,5 @@ def test_figures_draw_the_values_present(name: str) -> None:
 def test_a_profile_is_that_of_the_values_present(name: str) -> None:
     whole: list[tuple[object, ...]] = [("z", "yes", i % 7, i / 2, "2020-01-05") for i in range(40)]
     lacking: list[tuple[object, ...]] = [(None,) * 5] * 20
-    assert profile(table([*whole, *lacking]), name) == profile(table(whole), name)
-    assert profile(table([*whole, *whole[:9]]), name) != profile(table(whole), name)
+    assert profile_distribution(table([*whole, *lacking]), name) == profile_distribution(table(whole), name)
+    assert profile_distribution(table([*whole, *whole[:9]]), name) != profile_distribution(table(whole), name)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sfumato.engine.data import blocks
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.workspace.ingest.profiles import FEWEST, QUANTILES, bin_width, profile
+from sfumato.workspace.ingest.profiles import MIN_SHOWN_COUNT, QUANTILES, profile_distribution, round_bin_width
 
 NUMBERS = st.floats(-1e6, 1e6, allow_nan=False)
 
@@ -26,10 +26,10 @@ def table(kind: Kind, values: list[object]) -> Microdata:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(NUMBERS, min_size=1, max_size=60))
 def test_every_value_is_in_its_bin_or_withheld_with_at_most_one_other(values: list[float]) -> None:
-    found = profile(table(Kind.CONTINUOUS, list(values)), "x")
+    found = profile_distribution(table(Kind.CONTINUOUS, list(values)), "x")
     inside = [sum(start <= v < start + found.width * (1 + 1e-12) for v in values) for start in found.starts]
-    assert all(count == 0 or count >= FEWEST for count in found.counts)
-    assert sum(found.counts) <= len(values) <= sum(found.counts) + 2 * found.withheld
+    assert all(count == 0 or count >= MIN_SHOWN_COUNT for count in found.counts)
+    assert sum(found.counts) <= len(values) <= sum(found.counts) + 2 * found.n_withheld
     assert all(shown <= count + 1e-9 for shown, count in zip(found.counts, inside, strict=True))
     assert found.distinct == len({v + 0.0 for v in values})
 
@@ -37,7 +37,7 @@ def test_every_value_is_in_its_bin_or_withheld_with_at_most_one_other(values: li
 @settings(max_examples=60, deadline=None)
 @given(st.floats(1e-6, 1e9), st.integers(1, 50))
 def test_the_width_is_the_least_round_one_that_suffices(span: float, bins: int) -> None:
-    width = bin_width(span, bins, whole=False)
+    width = round_bin_width(span, bins, whole=False)
     lead = width / 10 ** math.floor(math.log10(width) + 1e-9)
     assert min(abs(lead - round_one) for round_one in (1, 2, 5, 10)) < 1e-6
     assert width * bins >= span * (1 - 1e-9)
@@ -45,42 +45,42 @@ def test_the_width_is_the_least_round_one_that_suffices(span: float, bins: int) 
 
 
 def test_whole_numbers_are_never_split() -> None:
-    assert bin_width(3, 40, whole=True) == 1.0
-    found = profile(table(Kind.COUNT, [0, 0, 0, 1, 1, 1, 1, 3]), "x")
+    assert round_bin_width(3, 40, whole=True) == 1.0
+    found = profile_distribution(table(Kind.COUNT, [0, 0, 0, 1, 1, 1, 1, 3]), "x")
     assert dict(zip(found.starts, found.counts, strict=True)) == {0.0: 3, 1.0: 4, 2.0: 0, 3.0: 0}
-    assert found.withheld == 1
+    assert found.n_withheld == 1
 
 
 def test_quantiles_mean_and_deviation_are_those_of_pandas() -> None:
     values = pd.Series(np.random.default_rng(3).lognormal(size=500))
-    found = profile(table(Kind.CONTINUOUS, list(values)), "x")
+    found = profile_distribution(table(Kind.CONTINUOUS, list(values)), "x")
     assert dict(found.quantiles) == pytest.approx({q: values.quantile(q) for q in QUANTILES})
     assert (found.mean, found.sd) == pytest.approx((values.mean(), values.std()))
 
 
 def test_rare_levels_are_withheld() -> None:
-    found = profile(table(Kind.CATEGORICAL, ["a"] * 5 + ["b"] * 2 + ["c"] * 3 + ["d"]), "x")
+    found = profile_distribution(table(Kind.CATEGORICAL, ["a"] * 5 + ["b"] * 2 + ["c"] * 3 + ["d"]), "x")
     assert dict(zip(found.levels, found.counts, strict=True)) == {"a": 5, "b": 0, "c": 3, "d": 0}
-    assert (found.withheld, found.distinct, found.quantiles) == (2, 4, ())
+    assert (found.n_withheld, found.distinct, found.quantiles) == (2, 4, ())
 
 
 def test_dates_are_days() -> None:
-    found = profile(table(Kind.DATE, ["1970-01-11"] * 3 + ["1970-01-21"] * 3), "x")
+    found = profile_distribution(table(Kind.DATE, ["1970-01-11"] * 3 + ["1970-01-21"] * 3), "x")
     assert found.mean == 15
     assert sum(found.counts) == 6
 
 
 def test_one_value_is_one_bin() -> None:
-    assert profile(table(Kind.CONTINUOUS, [2.5] * 4), "x").counts == (4,)
+    assert profile_distribution(table(Kind.CONTINUOUS, [2.5] * 4), "x").counts == (4,)
 
 
 def test_weights_have_a_sum_and_kishs_design_effect() -> None:
     """n sum w^2 / (sum w)^2; numbers that are not above 0 are no weights."""
     weights = [1.0, 2.0, 3.0, 10.0]
-    found = profile(table(Kind.CONTINUOUS, [*weights]), "x")
+    found = profile_distribution(table(Kind.CONTINUOUS, [*weights]), "x")
     assert (found.total, found.design_effect) == (16, pytest.approx(4 * 114 / 256))
-    assert profile(table(Kind.COUNT, [5, 5, 5]), "x").design_effect == 1
-    none = profile(table(Kind.CONTINUOUS, [0.0, *weights]), "x")
+    assert profile_distribution(table(Kind.COUNT, [5, 5, 5]), "x").design_effect == 1
+    none = profile_distribution(table(Kind.CONTINUOUS, [0.0, *weights]), "x")
     assert (none.total, none.design_effect) == (None, None)
 
 
@@ -94,7 +94,7 @@ def test_a_profile_does_not_depend_on_the_blocks_that_it_is_counted_in(
     data = table(
         kind, days.to_list() if kind is Kind.DATE else (numbers / (3 if kind is Kind.CONTINUOUS else 1)).tolist()
     )
-    expected = profile(data, "x")
+    expected = profile_distribution(data, "x")
     monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", cells)
-    assert profile(data, "x") == expected
+    assert profile_distribution(data, "x") == expected
     assert sum(expected.counts) <= 100

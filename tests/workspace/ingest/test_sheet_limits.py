@@ -13,10 +13,10 @@ import pytest
 
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.ingest import sheet_limits
-from sfumato.workspace.ingest.file_formats import Asked
+from sfumato.workspace.ingest.file_formats import ReadRequest
 from sfumato.workspace.ingest.formats import excel
 from sfumato.workspace.ingest.raw_tables import RawTable
-from sfumato.workspace.ingest.sources import Source
+from sfumato.workspace.ingest.sources import SourceFile
 
 SHEET = "xl/worksheets/sheet1.xml"
 SPACE = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
@@ -118,7 +118,7 @@ def test_a_sheet_that_is_too_large_is_refused_soon_and_in_little_memory(bomb: st
 
 def read_excel(content: bytes) -> RawTable:
     """Its table, read in this process."""
-    return excel.read(Source("{name}", content), Asked())
+    return excel.read_sheet(SourceFile("{name}", content), ReadRequest())
 
 
 @pytest.mark.slow
@@ -131,7 +131,7 @@ def test_a_sheet_that_is_not_is_read_whatever_it_declares(dimension: str) -> Non
 
 @pytest.mark.slow
 def test_rows_that_are_far_apart_or_wide_count_with_all_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(excel, "MOST_CELLS", 100_000)
+    monkeypatch.setattr(excel, "MAX_CELLS", 100_000)
     wide = "<row><c><v>7</v></c><c r='XFD{}'/></row>"
     rows = "".join(wide.format(number) for number in range(2, 20))
     with pytest.raises(BadInput, match="spans more than 100,000 cells"):
@@ -146,10 +146,10 @@ def test_cells_are_counted_wherever_chunks_end(monkeypatch: pytest.MonkeyPatch, 
     of = f"{prefix}:" if prefix else ""
     row = f"<{of}row>" + f"<{of}c r='A1' t='n'><{of}v>7</{of}v></{of}c>" * 10 + f"<{of}c s='2'/>" * 5 + f"</{of}row>"
     content = workbook({SHEET: sheet(row, 1000, prefix=prefix)})
-    monkeypatch.setattr(sheet_limits, "CHUNK", size)
-    monkeypatch.setattr(sheet_limits, "FEW_BYTES", 0)
+    monkeypatch.setattr(sheet_limits, "CHUNK_BYTES", size)
+    monkeypatch.setattr(sheet_limits, "UNCOUNTED_BYTES", 0)
     for most, fits in ((15_002, True), (15_001, False)):
-        monkeypatch.setattr(sheet_limits, "MOST_CELLS", most)
+        monkeypatch.setattr(sheet_limits, "MAX_CELLS", most)
         with zipfile.ZipFile(BytesIO(content)) as archive:
             if fits:
                 sheet_limits.check_archive(archive)

@@ -16,13 +16,13 @@ from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.missing_codes import parse_code_range
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.workspace.ingest.columns import ColumnProfile, describe
-from sfumato.workspace.ingest.file_formats import format_of
+from sfumato.workspace.ingest.columns import ColumnProfile, profile_columns
+from sfumato.workspace.ingest.file_formats import recognise_format
 from sfumato.workspace.ingest.files import find_source, read_table
-from sfumato.workspace.ingest.foreign_files import packed
-from sfumato.workspace.ingest.raw_tables import Description, RawTable
-from sfumato.workspace.ingest.read_foreign import read_foreign
-from sfumato.workspace.plan.drafts import draft_of
+from sfumato.workspace.ingest.foreign_files import table_to_bytes
+from sfumato.workspace.ingest.raw_tables import ColumnDescription, RawTable
+from sfumato.workspace.ingest.read_foreign import read_foreign_table
+from sfumato.workspace.plan.drafts import find_draft
 from sfumato.workspace.policy.disclosure import DisclosureRules
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.forms import DatasetForm
@@ -35,7 +35,7 @@ from sfumato.workspace.release.public_files import (
 from sfumato.workspace.release.tables import dataset_bytes
 from sfumato.workspace.service.importing import import_file
 from sfumato.workspace.service.prepare import StoredSource, prepare_plan, prepare_run
-from sfumato.workspace.store.tables import Tables
+from sfumato.workspace.store.tables import TableStore
 from sfumato.workspace.store.workspace import Workspace
 
 Write = Callable[[Path], Path]
@@ -51,13 +51,13 @@ EACH = pytest.mark.parametrize(("program", "name", "write", "form"), PROGRAMS, i
 def read(path: Path) -> RawTable:
     """The table of a file, read in this process."""
     content = path.read_bytes()
-    return read_foreign(content, format_of(content).name)
+    return read_foreign_table(content, recognise_format(content).name)
 
 
 def kinds_read(raw: RawTable, name: str, columns: list[ColumnProfile]) -> list[str | None]:
     """The kind of each missing value of a column (RECORDS,), by its label where it has one."""
     variable = next(one.variable for one in columns if one.variable.name == name)
-    data = conform_to_schema(raw.frame_of([name]), Schema((variable,)), MissingPolicy.KEEP, tags=raw.tags)
+    data = conform_to_schema(raw.frame_of_columns([name]), Schema((variable,)), MissingPolicy.KEEP, tags=raw.tags)
     if data.kinds is None:
         return [None] * raw.records
     return [variable.labels.get(kind, kind) if isinstance(kind, str) else None for kind in data.kinds[name]]
@@ -69,12 +69,12 @@ def test_values_labels_titles_and_kinds_of_missing_are_those_that_were_written(
     tmp_path: Path, program: str, name: str, write: Write, form: DatasetForm
 ) -> None:
     path = write(tmp_path / name)
-    assert format_of(path.read_bytes()).name == program
+    assert recognise_format(path.read_bytes()).name == program
     raw = read(path)
     frame, wanted, cells = raw.frame, values(), missing_cells()
     assert list(frame.columns) == list(wanted.columns)
     assert len(wanted.columns) == 60
-    columns = describe(raw)
+    columns = profile_columns(raw)
     of_sas = {"a": ".A", "b": ".B", "z": ".Z"}
     for column in columns:
         here, there = frame[column.variable.name], wanted[column.variable.name]
@@ -104,13 +104,13 @@ def test_a_file_that_goes_out_as_it_came_has_the_same_labels_codes_and_kinds_of_
     tmp_path: Path, program: str, name: str, write: Write, form: DatasetForm
 ) -> None:
     raw = read(write(tmp_path / name))
-    columns = describe(raw)
+    columns = profile_columns(raw)
     everything = Schema(tuple(one.variable for one in columns))
     came = raw.frame
     data = conform_to_schema(came, everything, MissingPolicy.KEEP, tags=raw.tags)
     content = released(data, form)
     assert content == released(data, form), "the bytes are the same at another time of day"
-    again = read_foreign(content, format_of(content).name)
+    again = read_foreign_table(content, recognise_format(content).name)
     went = again.frame
     for column in columns:
         one = column.variable
@@ -129,8 +129,8 @@ def released(data: Microdata, form: DatasetForm) -> bytes:
     import tempfile
 
     with tempfile.TemporaryDirectory() as directory:
-        tables = Tables(Path(directory) / "tables")
-        stored: pa.Table = tables.read(tables.write_microdata(data))
+        tables = TableStore(Path(directory) / "tables")
+        stored: pa.Table = tables.read_stored_table(tables.write_microdata(data))
     # Some kinds of missing value are those of few records. A policy would hide them, and this is about how a kind is written.
     rules = DisclosureRules(smallest_cell=1)
     named = publishable_missing_kinds(confidential_missing_kinds(stored), rules)
@@ -144,8 +144,8 @@ def test_kinds_of_missing_are_drawn_in_their_proportions_and_a_rare_one_is_told_
     codes = np.repeat([1.0, -9.0, -8.0, -7.0], [n - 3_002, 2_000, 1_000, 2])
     variable = Variable("x", Kind.CONTINUOUS, missing=(-9, -8, -7))
     data = conform_to_schema(pd.DataFrame({"x": codes}), Schema((variable,)), MissingPolicy.KEEP)
-    tables = Tables(tmp_path / "tables")
-    stored = tables.read(tables.write_microdata(data))
+    tables = TableStore(tmp_path / "tables")
+    stored = tables.read_stored_table(tables.write_microdata(data))
     named = publishable_missing_kinds(confidential_missing_kinds(stored), DisclosureRules())
     assert named == {"x": {"-9": 2_000, "-8": 1_000}}
     made = pa.table({"x": pa.array([None] * n, pa.float64())})
@@ -177,8 +177,8 @@ def test_ranges_of_codes_are_missing_and_nothing_beside_them() -> None:
 
 def guess(cells: list[object], **about: object) -> Variable:
     """What a column is taken for, of which the file says so much."""
-    described = {"x": Description(**about)}  # type: ignore[arg-type]
-    return describe(RawTable.of(pd.DataFrame({"x": cells}), described))[0].variable
+    described = {"x": ColumnDescription(**about)}  # type: ignore[arg-type]
+    return profile_columns(RawTable.from_frame(pd.DataFrame({"x": cells}), described))[0].variable
 
 
 def test_a_scale_with_one_labelled_code_is_a_number_and_the_code_missing() -> None:
@@ -211,9 +211,9 @@ def test_dates_of_each_program_are_dates(tmp_path: Path) -> None:
     for program, (write, unit, form) in writers.items():
         counts = (days - pd.Timestamp(since[program])).days.to_numpy(dtype=float) * unit
         write(pd.DataFrame({"d": [*counts, np.nan]}), tmp_path / program, variable_format={"d": form})
-        found = read_foreign((tmp_path / program).read_bytes(), program)
+        found = read_foreign_table((tmp_path / program).read_bytes(), program)
         assert list(found.frame["d"].dropna()) == list(days), program
-        assert describe(found)[0].variable.kind is Kind.DATE
+        assert profile_columns(found)[0].variable.kind is Kind.DATE
 
 
 @EACH
@@ -261,7 +261,7 @@ def test_what_is_read_apart_is_what_is_read_here(tmp_path: Path) -> None:
     assert here.tags is not None
     assert apart.tags is not None
     pd.testing.assert_frame_equal(apart.tags.isna(), here.tags.isna())
-    assert packed(here) == packed(here)
+    assert table_to_bytes(here) == table_to_bytes(here)
 
 
 def test_a_portable_file_says_that_it_has_one_kind_of_missing(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_a_portable_file_says_that_it_has_one_kind_of_missing(tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_respondents_are_suspected_and_the_rest_is_not(tmp_path: Path) -> None:
-    columns = describe(read(as_spss(tmp_path / "survey.sav")))
+    columns = profile_columns(read(as_spss(tmp_path / "survey.sav")))
     out = [one.variable.name for one in columns if one.variable.role is Role.IDENTIFIER]
     assert out == ["respondent_id"]
 
@@ -283,12 +283,12 @@ def test_a_plan_of_an_import_has_the_records_and_kinds_that_the_file_has(tmp_pat
     path = as_spss(tmp_path / "survey.sav")
     found = import_file(tmp_path / "ws", str(path), "")
     with Workspace.open(tmp_path / "ws") as workspace:
-        draft = draft_of(workspace, found.project_id)
+        draft = find_draft(workspace, found.project_id)
         assert draft is not None
         step = '\n[[synthesis]]\ntarget = "trust_01"\nmethod = "cart"\npredictors = ["sex"]\n'
-        stored = prepare_plan(workspace, draft.saying(draft.toml + step))
+        stored = prepare_plan(workspace, draft.with_text(draft.toml + step))
         (tmp_path / "plan.toml").write_text(draft.toml + step, "utf-8")
-        read_again = prepare_run(find_recipe(str(tmp_path / "plan.toml")), key=workspace.key())
+        read_again = prepare_run(find_recipe(str(tmp_path / "plan.toml")), key=workspace.read_workspace_key())
         assert isinstance(stored.source, StoredSource)
         assert read_again.data.kinds is not None
         hashes = [workspace.tables.write_microdata(one.data) for one in (stored, read_again)]
@@ -302,9 +302,11 @@ def test_records_that_an_import_left_out_are_read_again_once_missing_values_are_
     found = import_file(tmp_path / "ws", str(tmp_path / "t.csv"), "")
     assert (found.records, found.dropped) == (31, 1)
     with Workspace.open(tmp_path / "ws") as workspace:
-        draft = draft_of(workspace, found.project_id)
+        draft = find_draft(workspace, found.project_id)
         assert draft is not None
         step = '\n[[synthesis]]\ntarget = "x"\nmethod = "cart"\npredictors = ["g"]\n'
-        dropped = prepare_plan(workspace, draft.saying(draft.toml + step))
-        kept = prepare_plan(workspace, draft.saying(draft.toml.replace('missing = "drop"', 'missing = "keep"') + step))
+        dropped = prepare_plan(workspace, draft.with_text(draft.toml + step))
+        kept = prepare_plan(
+            workspace, draft.with_text(draft.toml.replace('missing = "drop"', 'missing = "keep"') + step)
+        )
         assert (len(dropped.data), len(kept.data)) == (31, 32)

@@ -11,9 +11,15 @@ from hypothesis import strategies as st
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.text_format import TextFormat
-from sfumato.workspace.ingest.sources import Surveyor, surveyed
-from sfumato.workspace.ingest.text_files import as_commas, in_commas, lines_apart, not_text_in, not_utf8
-from sfumato.workspace.ingest.text_streams import PieceStream, table_text
+from sfumato.workspace.ingest.sources import ByteScanner, survey_bytes
+from sfumato.workspace.ingest.text_files import (
+    comma_format,
+    not_utf8_error,
+    rewrite_with_commas,
+    split_lines,
+    wrong_encoding_error,
+)
+from sfumato.workspace.ingest.text_streams import PieceStream, prepare_text
 
 SIGNS = st.sampled_from(["a", "1", "-0", "-", "0", "é", "€", "𝄞", ",", " ", "\t", "\n", "\r", "\r\n", '"', ".", "e"])
 TEXTS = st.lists(SIGNS, max_size=40).map("".join)
@@ -29,11 +35,13 @@ def whole(content: bytes, form: TextFormat) -> bytes:
         text = content.decode(form.encoding).removeprefix("\ufeff")
         found = (text if "\n" in text else text.replace("\r", "\n")).encode()
     except UnicodeError:
-        raise not_utf8("f", "p") if form.encoding == "utf-8" else not_text_in("f", form.encoding) from None
+        raise (
+            not_utf8_error("f", "p") if form.encoding == "utf-8" else wrong_encoding_error("f", form.encoding)
+        ) from None
     if form.skip:
         found = b"\n".join(found.split(b"\n")[form.skip :])
     if form.delimiter == " ":
-        found = b"".join(in_commas(io.StringIO(found.decode(), newline="\n"), "f", form, "p"))
+        found = b"".join(rewrite_with_commas(io.StringIO(found.decode(), newline="\n"), "f", form, "p"))
     return found
 
 
@@ -53,11 +61,11 @@ def test_pieces_of_any_length_make_the_same_text(text: str, form: TextFormat, pi
         expected = str(error)
     found: bytes | str
     try:
-        made = table_text(pieces, "f", form, "p", surveyed(pieces()))
+        made = prepare_text(pieces, "f", form, "p", survey_bytes(pieces()))
         found = made.open().read()
         assert found == b"".join(iter(lambda: opened.read(3), b"")) if (opened := made.open()) else True
-        assert found.startswith(made.head(5))
-        assert made.form == (as_commas(form) if form.delimiter == " " else form)
+        assert found.startswith(made.first_lines(5))
+        assert made.form == (comma_format(form) if form.delimiter == " " else form)
     except BadInput as error:
         found = str(error)
     assert found == expected
@@ -66,47 +74,47 @@ def test_pieces_of_any_length_make_the_same_text(text: str, form: TextFormat, pi
 @given(TEXTS, st.integers(1, 5))
 def test_a_survey_sees_what_the_whole_has(text: str, piece: int) -> None:
     content = text.encode()
-    found = surveyed(content[i : i + piece] for i in range(0, len(content), piece))
-    assert (found.utf8, found.plain, found.lines) == (True, text.isascii(), "\n" in text)
-    if surveyed([content]).minus_zero:
-        assert found.minus_zero
+    found = survey_bytes(content[i : i + piece] for i in range(0, len(content), piece))
+    assert (found.is_utf8, found.is_ascii, found.has_line_feeds) == (True, text.isascii(), "\n" in text)
+    if survey_bytes([content]).may_have_minus_zero:
+        assert found.may_have_minus_zero
 
 
 @pytest.mark.parametrize("cell", ["-0", "-00", '"-0"', " -0 ", "-0\n", "x,-0,y"])
 def test_a_minus_zero_is_seen_wherever_it_is_cut(cell: str) -> None:
     content = f"a,b\n1,{cell}".encode()
     for cut in range(len(content) + 1):
-        assert surveyed([content[:cut], content[cut:]]).minus_zero
+        assert survey_bytes([content[:cut], content[cut:]]).may_have_minus_zero
 
 
 @pytest.mark.parametrize("text", ["-0.5", "1-0", "2024-01-02", "-01", "-0e3", "a-0", "0"])
 def test_other_numbers_are_no_minus_zero(text: str) -> None:
-    assert not surveyed([f"a,{text},b\n".encode()]).minus_zero
+    assert not survey_bytes([f"a,{text},b\n".encode()]).may_have_minus_zero
 
 
 @pytest.mark.parametrize("content", [b"\xe9", b"a\xc3", b"a\xc3\n", b"\xed\xa0\x80"])
 def test_what_is_not_utf8_is_known_wherever_it_is_cut(content: bytes) -> None:
     for cut in range(len(content) + 1):
-        assert not surveyed([content[:cut], content[cut:]]).utf8
-    assert surveyed(["é".encode()[:1], "é".encode()[1:]]).utf8, "the control"
+        assert not survey_bytes([content[:cut], content[cut:]]).is_utf8
+    assert survey_bytes(["é".encode()[:1], "é".encode()[1:]]).utf8, "the control"
 
 
 def test_bytes_that_no_text_has_are_refused_after_they_were_decoded() -> None:
     with pytest.raises(BadInput, match="bytes that no text has"):
-        table_text(lambda: iter([b"a,b\n1,\0\n"]), "f", TextFormat(), "p", surveyed([b"a,b\n1,\0\n"]))
+        prepare_text(lambda: iter([b"a,b\n1,\0\n"]), "f", TextFormat(), "p", survey_bytes([b"a,b\n1,\0\n"]))
     wide = "a,b\n1,2\n".encode("utf-16-le")
-    survey = surveyed([wide])
-    assert survey.zeros
-    assert table_text(lambda: iter([wide]), "f", TextFormat("utf-16-le"), "p", survey).open().read() == b"a,b\n1,2\n"
+    survey = survey_bytes([wide])
+    assert survey.has_null_bytes
+    assert prepare_text(lambda: iter([wide]), "f", TextFormat("utf-16-le"), "p", survey).open().read() == b"a,b\n1,2\n"
 
 
 def test_lines_are_apart_only_where_a_line_feed_is() -> None:
     text = "a\rb\n\x0bc\u2028d\n\ne"
-    assert list(lines_apart([text.encode()[:9], text.encode()[9:]])) == ["a\rb\n", "\x0bc\u2028d\n", "\n", "e"]
+    assert list(split_lines([text.encode()[:9], text.encode()[9:]])) == ["a\rb\n", "\x0bc\u2028d\n", "\n", "e"]
 
 
 def test_a_stream_is_read_in_bits_of_any_size() -> None:
     assert PieceStream([b"ab", b"", b"cde"]).read(4) == b"ab"
     stream = PieceStream([b"ab", b"", b"cde"])
     assert [stream.read(1), stream.read(), stream.read(5)] == [b"a", b"bcde", b""]
-    assert Surveyor().done().utf8
+    assert ByteScanner().finish_survey().is_utf8

@@ -18,24 +18,24 @@ from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import NotEnoughMemory
 from sfumato.workspace.jobs import admission
-from sfumato.workspace.jobs.admission import Admission
-from sfumato.workspace.jobs.memory import ALWAYS, MemoryLimit
-from sfumato.workspace.jobs.pool import Pool
-from sfumato.workspace.jobs.queue import Claim, Waiting, claim, release, resume
-from sfumato.workspace.jobs.runs import enter_again
-from sfumato.workspace.jobs.settings import MEMORY
-from sfumato.workspace.jobs.task_costs import TaskCost, refusal, task_costs
-from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.store.runs import RunState, find_run, list_runs, tasks_of
+from sfumato.workspace.jobs.admission import TaskAdmission
+from sfumato.workspace.jobs.memory import ALWAYS_ALLOWED_BYTES, MemoryLimit
+from sfumato.workspace.jobs.pool import TaskPool
+from sfumato.workspace.jobs.queue import TaskLease, WaitingTask, claim_task, requeue_run, return_task
+from sfumato.workspace.jobs.runs import reenter_run
+from sfumato.workspace.jobs.settings import MEMORY_VARIABLE
+from sfumato.workspace.jobs.task_costs import TaskCost, estimate_task_costs, memory_refusal
+from sfumato.workspace.jobs.worker import run_worker
+from sfumato.workspace.store.runs import RunState, find_run, list_runs, list_tasks
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.results import read_result_rows
 
 Enter = Callable[..., int]
 MB = 1_000_000
 REGRESSION = "synthesis.linear_regression"
 
 
-class Queueing(Pool):
+class Queueing(TaskPool):
     """Computes what it was given when it is asked for the answer, so that tasks are held beside each other."""
 
     size = 4
@@ -44,13 +44,13 @@ class Queueing(Pool):
         self.most = 0
         self._waiting: list[tuple[Future[Any], Any]] = []
 
-    def submit(self, func: Callable[..., Any], *args: Any, needs: int = 0) -> Future[Any]:
+    def submit_task(self, func: Callable[..., Any], *args: Any, needed_bytes: int = 0) -> Future[Any]:
         future: Future[Any] = Future()
         self._waiting.append((future, (func, *args)))
         self.most = max(self.most, len(self._waiting))
         return future
 
-    def check(self) -> None:
+    def check_usable(self) -> None:
         """Called by the worker's loop before it claims: the oldest task ends."""
         if self._waiting:
             future, (func, *args) = self._waiting.pop(0)
@@ -63,9 +63,9 @@ def needs(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     def costs(recipe: Recipe, records: int, earlier: object = None) -> tuple[TaskCost, ...]:
         return tuple(TaskCost(task, "some.method", 0.1, size) for task in plan_tasks(recipe))
 
-    monkeypatch.setattr(admission, "task_costs", costs)
-    monkeypatch.setattr(admission, "MARGIN", 0.0)  # peaks of the test's own process say nothing
-    monkeypatch.setattr(Admission, "needed", lambda self, waiting: size)
+    monkeypatch.setattr(admission, "estimate_task_costs", costs)
+    monkeypatch.setattr(admission, "PEAK_MARGIN", 0.0)  # peaks of the test's own process say nothing
+    monkeypatch.setattr(TaskAdmission, "needed_bytes", lambda self, waiting: size)
 
 
 @pytest.mark.parametrize(("limit", "beside"), [("1.5 GB", 2), ("1.1 GB", 1), ("none", 3)])
@@ -79,12 +79,12 @@ def test_as_many_tasks_are_started_as_have_room(
 ) -> None:
     run_id = enter()
     needs(monkeypatch, 600 * MB)
-    monkeypatch.setenv(MEMORY, limit)
+    monkeypatch.setenv(MEMORY_VARIABLE, limit)
     pool = Queueing()
-    work(workspace.directory, idle=0, opened=pool)
+    run_worker(workspace.directory, idle=0, opened=pool)
     assert find_run(workspace, run_id).state is RunState.DONE
     assert pool.most == beside
-    assert result_rows(workspace, run_id) == list(execute_run(*small, key=PUBLIC).rows)
+    assert read_result_rows(workspace, run_id) == list(execute_run(*small, key=PUBLIC).rows)
 
 
 def test_a_run_that_has_no_room_is_refused_with_its_figure_before_its_first_task_and_done_by_who_knows_better(
@@ -93,8 +93,8 @@ def test_a_run_that_has_no_room_is_refused_with_its_figure_before_its_first_task
     run_id = enter()
     with monkeypatch.context() as short:
         needs(short, 3_200 * MB)
-        short.setenv(MEMORY, "2 GB")
-        work(workspace.directory, idle=0)
+        short.setenv(MEMORY_VARIABLE, "2 GB")
+        run_worker(workspace.directory, idle=0)
     run = find_run(workspace, run_id)
     assert run.state is RunState.FAILED
     assert run.error.startswith(
@@ -102,10 +102,10 @@ def test_a_run_that_has_no_room_is_refused_with_its_figure_before_its_first_task
     )
     assert "--memory" in run.error
     assert "sample" in run.error
-    assert not any(task.seconds for task in tasks_of(workspace, run_id)), "something was computed"
-    monkeypatch.setenv(MEMORY, "none")
-    resume(workspace, run_id)
-    work(workspace.directory, idle=0)
+    assert not any(task.seconds for task in list_tasks(workspace, run_id)), "something was computed"
+    monkeypatch.setenv(MEMORY_VARIABLE, "none")
+    requeue_run(workspace, run_id)
+    run_worker(workspace.directory, idle=0)
     assert find_run(workspace, run_id).state is RunState.DONE
 
 
@@ -113,15 +113,15 @@ def test_a_run_is_not_refused_for_what_is_done_of_it(
     workspace: Workspace, enter: Enter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = enter()
-    held = claim(workspace, "me")
+    held = claim_task(workspace, "me")
     assert held is not None
     workspace.connection.execute("UPDATE task SET state = 'done' WHERE id = ?", (held.task_id,))
     big = [TaskCost(Task(held.key, TaskKind.FIT), "some.method", 1.0, 3_000 * MB)]
-    monkeypatch.setattr(admission, "task_costs", lambda *_: big)
-    asked = Admission(workspace, lambda: MemoryLimit(1_000 * MB, "little"))
-    assert asked.refusal(held) == ""
+    monkeypatch.setattr(admission, "estimate_task_costs", lambda *_: big)
+    asked = TaskAdmission(workspace, lambda: MemoryLimit(1_000 * MB, "little"))
+    assert asked.refusal_message(held) == ""
     workspace.connection.execute("UPDATE task SET state = 'waiting' WHERE id = ?", (held.task_id,))
-    assert "3.0 GB" in asked.refusal(held)
+    assert "3.0 GB" in asked.refusal_message(held)
     assert find_run(workspace, run_id).state is RunState.RUNNING
 
 
@@ -130,36 +130,36 @@ def test_a_run_is_not_entered_that_has_no_room(
 ) -> None:
     before = enter()
     monkeypatch.setitem(measured_rates.RATES, REGRESSION, (1.0, 9e9, 0.0, 0.0))
-    monkeypatch.setenv(MEMORY, "2 GB")
+    monkeypatch.setenv(MEMORY_VARIABLE, "2 GB")
     tables = set(workspace.tables.directory.iterdir())
-    for entering in (enter, lambda: enter_again(workspace, before)):
+    for entering in (enter, lambda: reenter_run(workspace, before)):
         with pytest.raises(NotEnoughMemory, match=r"fit/0 \(synthesis.linear_regression\) needs about 9.0 GB"):
             entering()
     assert [run.id for run in list_runs(workspace)] == [before]
     assert set(workspace.tables.directory.iterdir()) == tables
-    monkeypatch.setenv(MEMORY, "none")
+    monkeypatch.setenv(MEMORY_VARIABLE, "none")
     assert enter() == before + 1
 
 
 def test_others_may_have_left_memory_since(workspace: Workspace, enter: Enter, monkeypatch: pytest.MonkeyPatch) -> None:
     enter()
     needs(monkeypatch, 3_000 * MB)
-    held = claim(workspace, "me")
+    held = claim_task(workspace, "me")
     assert held is not None
     answers = iter([1_000 * MB, 8_000 * MB])
-    assert Admission(workspace, lambda: MemoryLimit(next(answers), "left")).refusal(held) == ""
+    assert TaskAdmission(workspace, lambda: MemoryLimit(next(answers), "left")).refusal_message(held) == ""
 
 
-class KilledOnce(Pool):
+class KilledOnce(TaskPool):
     """The process of the first task is killed."""
 
     def __init__(self) -> None:
         self.given = 0
 
-    def submit(self, func: Callable[..., Any], *args: Any, needs: int = 0) -> Future[Any]:
+    def submit_task(self, func: Callable[..., Any], *args: Any, needed_bytes: int = 0) -> Future[Any]:
         self.given += 1
         if self.given > 3:
-            return super().submit(func, *args)
+            return super().submit_task(func, *args)
         future: Future[Any] = Future()
         future.set_exception(BrokenProcessPool("killed"))
         return future
@@ -170,29 +170,29 @@ def test_a_task_whose_process_is_killed_is_said_to_have_needed_so_much(
 ) -> None:
     run_id = enter()
     needs(monkeypatch, 1_700 * MB)
-    monkeypatch.setenv(MEMORY, "2 GB")
-    work(workspace.directory, idle=0, opened=KilledOnce())
+    monkeypatch.setenv(MEMORY_VARIABLE, "2 GB")
+    run_worker(workspace.directory, idle=0, opened=KilledOnce())
     assert find_run(workspace, run_id).error == (
         "fit/0: its process was killed 3 times; the machine may be short of memory: about 1.7 GB were expected of about 2.0 GB that it "
         "may have had (the limit that was given)"
     )
 
 
-def held(number: int) -> Claim:
-    return Claim(number, 1, f"measure/0/{number}", "measure", 0, number, None, "me", 1)
+def held(number: int) -> TaskLease:
+    return TaskLease(number, 1, f"measure/0/{number}", "measure", 0, number, None, "me", 1)
 
 
 def test_a_killed_task_is_tried_again_beside_no_other(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     needs(monkeypatch, 600 * MB)
     one, other = held(1), held(2)
-    asked = Admission(workspace, lambda: MemoryLimit(9_000 * MB, fixed=True))
-    asked.try_alone(one)
-    asked.hold(other)
-    assert not asked.fits(Waiting.of(one))
-    asked.leave(other)
-    assert asked.fits(Waiting.of(one))
-    asked.hold(one)
-    assert not asked.fits(Waiting.of(other))
+    asked = TaskAdmission(workspace, lambda: MemoryLimit(9_000 * MB, is_fixed=True))
+    asked.run_alone_from_now_on(one)
+    asked.add_task(other)
+    assert not asked.has_room(WaitingTask.from_lease(one))
+    asked.remove_task(other)
+    assert asked.has_room(WaitingTask.from_lease(one))
+    asked.add_task(one)
+    assert not asked.has_room(WaitingTask.from_lease(other))
 
 
 def test_what_a_task_of_the_same_step_took_says_what_the_next_takes(workspace: Workspace, enter: Enter) -> None:
@@ -200,47 +200,47 @@ def test_what_a_task_of_the_same_step_took_says_what_the_next_takes(workspace: W
     row = workspace.connection.execute(
         "SELECT id, key, kind, item FROM task WHERE kind = 'draw' ORDER BY id LIMIT 2"
     ).fetchall()
-    waiting = Waiting(row[1]["id"], run_id, row[1]["key"], "draw", row[1]["item"])
-    asked = Admission(workspace, lambda: MemoryLimit(None))
-    assert asked.needed(waiting) < 400 * MB
+    waiting = WaitingTask(row[1]["id"], run_id, row[1]["key"], "draw", row[1]["item"])
+    asked = TaskAdmission(workspace, lambda: MemoryLimit(None))
+    assert asked.needed_bytes(waiting) < 400 * MB
     workspace.connection.execute(
         "UPDATE task SET state = 'done', peak_bytes = ? WHERE id = ?", (2_000 * MB, row[0]["id"])
     )
-    assert asked.needed(waiting) == pytest.approx(2_200 * MB)
+    assert asked.needed_bytes(waiting) == pytest.approx(2_200 * MB)
 
 
 @given(st.lists(st.integers(1, 4_000), min_size=1, max_size=12), st.integers(300, 6_000))
 def test_tasks_beside_each_other_never_need_more_than_there_is_and_none_waits_for_ever(
     sizes: list[int], most: int
 ) -> None:
-    asked = Admission.__new__(Admission)
-    limit = MemoryLimit(most * MB, fixed=True)
+    asked = TaskAdmission.__new__(TaskAdmission)
+    limit = MemoryLimit(most * MB, is_fixed=True)
     asked.__init__(None, lambda: limit)  # type: ignore[misc,arg-type]
-    asked.needed = lambda waiting: sizes[waiting.task_id] * MB  # type: ignore[method-assign]
+    asked.needed_bytes = lambda waiting: sizes[waiting.task_id] * MB  # type: ignore[method-assign]
     waiting, running, done = list(range(len(sizes))), [], 0
     while waiting or running:
-        chosen = next((n for n in waiting if asked.fits(Waiting(n, 1, "", "", 0))), None)
+        chosen = next((n for n in waiting if asked.has_room(WaitingTask(n, 1, "", "", 0))), None)
         if chosen is None:
             assert running, "nothing runs, and nothing may"
-            asked.leave(held(running.pop(0)))
+            asked.remove_task(held(running.pop(0)))
             done += 1
             continue
         waiting.remove(chosen)
         running.append(chosen)
-        asked.hold(held(chosen))
+        asked.add_task(held(chosen))
         together = sum(sizes[n] * MB for n in running)
-        assert len(running) == 1 or together <= max(limit.bytes or 0, ALWAYS)
+        assert len(running) == 1 or together <= max(limit.max_bytes or 0, ALWAYS_ALLOWED_BYTES)
     assert done == len(sizes)
 
 
 def test_a_task_that_has_no_room_now_lets_a_smaller_one_pass(workspace: Workspace, enter: Enter) -> None:
     enter()
-    first = claim(workspace, "me", lambda waiting: waiting.key != "fit/0")
+    first = claim_task(workspace, "me", lambda waiting: waiting.key != "fit/0")
     assert first is not None
     assert first.key != "fit/0"
-    assert claim(workspace, "me", lambda _: False) is None
-    release(workspace, first)
-    again = claim(workspace, "me")
+    assert claim_task(workspace, "me", lambda _: False) is None
+    return_task(workspace, first)
+    again = claim_task(workspace, "me")
     assert again is not None
     assert again.key == "fit/0"
 
@@ -249,9 +249,12 @@ def test_the_estimate_grows_with_records_and_variables_and_the_largest_task_is_n
     small: tuple[Recipe, Microdata],
 ) -> None:
     recipe, _ = small
-    sizes = [max(cost.memory for cost in task_costs(recipe, records)) for records in (10_000, 1_000_000, 100_000_000)]
+    sizes = [
+        max(cost.memory for cost in estimate_task_costs(recipe, records))
+        for records in (10_000, 1_000_000, 100_000_000)
+    ]
     assert sizes == sorted(set(sizes))
-    costs = task_costs(recipe, 10**9)
-    said = refusal(costs, MemoryLimit(16_000 * MB, "what there is"))
+    costs = estimate_task_costs(recipe, 10**9)
+    said = memory_refusal(costs, MemoryLimit(16_000 * MB, "what there is"))
     assert max(costs, key=lambda cost: cost.memory).task.key in said
     assert [cost.task for cost in costs] == list(plan_tasks(recipe))

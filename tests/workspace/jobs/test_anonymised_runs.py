@@ -16,17 +16,17 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.jobs.runs import enter_again
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.runs import reenter_run
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.service.prepare import prepare_evaluation, prepare_run
 from sfumato.workspace.service.release import write_run_release
-from sfumato.workspace.store.artefacts import released_dataset
+from sfumato.workspace.store.artefacts import read_released_dataset
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.figures import figures_of
-from sfumato.workspace.views.results import diagnostics_of, result_rows, verdicts_of
+from sfumato.workspace.views.figures import draw_run_figures
+from sfumato.workspace.views.results import read_diagnostics, read_result_rows, read_verdicts
 
 Enter = Callable[..., int]
 MEASURES = [
@@ -58,15 +58,15 @@ def test_a_run_finds_what_the_engine_finds(
     workspace: Workspace, enter: Enter, small_recipe: Callable[..., Recipe], small_data: Microdata, how: dict[str, Any]
 ) -> None:
     run_id = enter(**sections(**how))
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     alone = execute_run(small_recipe(**sections(**how)), small_data, key=PUBLIC)
-    assert result_rows(workspace, run_id) == list(alone.rows)
-    (verdict,) = verdicts_of(workspace, run_id)
+    assert read_result_rows(workspace, run_id) == list(alone.rows)
+    (verdict,) = read_verdicts(workspace, run_id)
     assert (verdict.value, verdict.outcome, verdict.limit) == ("risk.anonymity.k", "met", 4)
     assert (verdict.observed or 0) >= 4
-    assert [replace(found, target="") for found in diagnostics_of(workspace, run_id)] == list(alone.notes)
+    assert [replace(found, target="") for found in read_diagnostics(workspace, run_id)] == list(alone.notes)
     run = find_run(workspace, run_id)
-    released = released_dataset(workspace, run_id, run.recipe, 1)
+    released = read_released_dataset(workspace, run_id, run.recipe, 1)
     assert released is not None
     assert (released.schema, released.generalised) == (alone.releases[0].schema, alone.releases[0].generalised)
     assert released.classes is not None
@@ -80,19 +80,19 @@ def test_reports_and_figures_are_made_of_anonymised_runs(
     workspace: Workspace, enter: Enter, how: dict[str, Any]
 ) -> None:
     run_id = enter(**sections(**how))
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     page = report_page(workspace, run_id)
     assert "Anonymisation, in this order" in page
     assert "LeFevre" in page
-    drawn = figures_of(workspace, [find_run(workspace, run_id)])
+    drawn = draw_run_figures(workspace, [find_run(workspace, run_id)])
     assert bool(drawn) == ("output" not in how), "labels have no distribution beside the confidential values"
 
 
 def test_a_run_can_be_done_again(workspace: Workspace, enter: Enter) -> None:
     first = enter(**sections())
-    second = enter_again(workspace, first)
-    work(workspace.directory, idle=0)
-    assert result_rows(workspace, first) == result_rows(workspace, second)
+    second = reenter_run(workspace, first)
+    run_worker(workspace.directory, idle=0)
+    assert read_result_rows(workspace, first) == read_result_rows(workspace, second)
 
 
 @pytest.fixture
@@ -157,8 +157,8 @@ def test_what_another_tool_anonymised_is_scored(recipe_file: Path, tmp_path: Pat
         find_recipe(str(recipe_file)), str(tmp_path / "data.csv"), [str(tmp_path / "released.csv")], key=PUBLIC
     )
     run_id = found.enter(workspace)
-    work(workspace.directory, idle=0)
-    rows = {row.measure: row.value for row in result_rows(workspace, run_id) if row.draw == 1 and not row.target}
+    run_worker(workspace.directory, idle=0)
+    rows = {row.measure: row.value for row in read_result_rows(workspace, run_id) if row.draw == 1 and not row.target}
     assert (rows["k"], rows["p"]) == (12, 12)
 
 
@@ -167,7 +167,7 @@ def test_the_release_holds_the_anonymised_table_and_not_the_classes(
     workspace: Workspace, enter: Enter, tmp_path: Path
 ) -> None:
     run_id = enter(**sections(output="generalised", max_suppressed=0.05))
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     found = write_run_release(workspace, run_id, tmp_path / "out", reason="a test of public data")
     assert [name for name in found.files if "dataset" in name] == ["public/dataset-ANONYMISED-01.csv"]
     table = pd.read_csv(tmp_path / "out" / "public" / "dataset-ANONYMISED-01.csv", keep_default_na=False)

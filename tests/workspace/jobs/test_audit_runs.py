@@ -13,11 +13,11 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC, Progress
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs import queue, run_task
-from sfumato.workspace.jobs.queue import request_stop, resume
-from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.store.runs import RunState, find_run, tasks_of
+from sfumato.workspace.jobs.queue import requeue_run, stop_run
+from sfumato.workspace.jobs.worker import run_worker
+from sfumato.workspace.store.runs import RunState, find_run, list_tasks
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.results import read_result_rows
 
 pytestmark = pytest.mark.slow
 BLOCKS = 4
@@ -35,38 +35,38 @@ def expected(small: tuple[Recipe, Microdata]) -> list[Row]:
 def audited(workspace: Workspace, run_id: int) -> tuple[list[Row], Mapping[str, str]]:
     assert find_run(workspace, run_id).state is RunState.DONE
     tables = workspace.connection.execute("SELECT name, sha256 FROM artefact WHERE run_id = ?", (run_id,))
-    return list(result_rows(workspace, run_id)), {row["name"]: row["sha256"] for row in tables}
+    return list(read_result_rows(workspace, run_id)), {row["name"]: row["sha256"] for row in tables}
 
 
 def test_an_audit_that_is_stopped_between_blocks_goes_on_with_those_that_are_left(
     workspace: Workspace, enter: Enter, expected: list[Row], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = enter(measure=[AUDIT], threshold=[])
-    plain = run_task._KINDS[TaskKind.MEASURE]
+    plain = run_task._COMPUTE_BY_KIND[TaskKind.MEASURE]
     begun: list[int] = []
 
     def interrupted(tables: Any, order: Any, report: Callable[[Progress], None], key: bytes) -> queue.TaskResult:
         begun.append(order.held.task_id)
         if len(begun) == 3:  # two blocks are done
-            request_stop(workspace, order.held.run_id, RunState.INTERRUPTED)
+            stop_run(workspace, order.held.run_id, RunState.INTERRUPTED)
         return plain(tables, order, report, key)
 
-    monkeypatch.setattr(run_task, "REPORT_SECONDS", 0.0)
+    monkeypatch.setattr(run_task, "PROGRESS_SECONDS", 0.0)
     with monkeypatch.context() as stopping:
-        stopping.setitem(run_task._KINDS, TaskKind.MEASURE, interrupted)
-        work(workspace.directory, idle=0)
+        stopping.setitem(run_task._COMPUTE_BY_KIND, TaskKind.MEASURE, interrupted)
+        run_worker(workspace.directory, idle=0)
     assert find_run(workspace, run_id).state is RunState.INTERRUPTED
-    done = {task.key for task in tasks_of(workspace, run_id) if task.state == "done"}
+    done = {task.key for task in list_tasks(workspace, run_id) if task.state == "done"}
     assert sum("/block/" in name for name in done) == 2, "two blocks are kept, the third is left at its first report"
-    before = {task.key: task.attempt for task in tasks_of(workspace, run_id) if task.key in done}
-    assert resume(workspace, run_id)
-    work(workspace.directory, idle=0)
-    after = {task.key: task.attempt for task in tasks_of(workspace, run_id)}
+    before = {task.key: task.attempt for task in list_tasks(workspace, run_id) if task.key in done}
+    assert requeue_run(workspace, run_id)
+    run_worker(workspace.directory, idle=0)
+    after = {task.key: task.attempt for task in list_tasks(workspace, run_id)}
     assert {name: after[name] for name in before} == before
     rows, tables = audited(workspace, run_id)
     assert rows == expected
     again = enter(measure=[AUDIT], threshold=[])
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     assert audited(workspace, again) == (rows, tables)
 
 
@@ -75,7 +75,7 @@ def test_an_audit_finds_the_same_in_any_number_of_processes(
     workspace: Workspace, enter: Enter, expected: list[Row], jobs: int
 ) -> None:
     run_id = enter(measure=[AUDIT], threshold=[])
-    work(workspace.directory, jobs, idle=0)
+    run_worker(workspace.directory, jobs, idle=0)
     assert audited(workspace, run_id)[0] == expected
 
 

@@ -16,10 +16,10 @@ from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.jobs import pool
-from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.store.runs import RunState, find_run, tasks_of
+from sfumato.workspace.jobs.worker import run_worker
+from sfumato.workspace.store.runs import RunState, find_run, list_tasks
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.results import read_result_rows
 
 Enter = Callable[..., int]
 
@@ -49,10 +49,10 @@ def test_a_run_on_a_cluster_finds_what_the_engine_finds(
     address: str, workspace: Workspace, enter: Enter, small_recipe: Callable[..., Recipe], small_data: Microdata
 ) -> None:
     run_id = enter()
-    work(workspace.directory, idle=0, dask=address)
+    run_worker(workspace.directory, idle=0, dask=address)
     assert find_run(workspace, run_id).state is RunState.DONE
-    assert result_rows(workspace, run_id) == list(execute_run(small_recipe(), small_data, key=PUBLIC).rows)
-    assert all(task.seconds is not None and task.peak_bytes for task in tasks_of(workspace, run_id))
+    assert read_result_rows(workspace, run_id) == list(execute_run(small_recipe(), small_data, key=PUBLIC).rows)
+    assert all(task.seconds is not None and task.peak_bytes for task in list_tasks(workspace, run_id))
 
 
 @pytest.mark.slow
@@ -62,9 +62,9 @@ def test_a_cluster_reads_the_key_from_the_workspace(
 ) -> None:
     with Workspace.create(tmp_path / "own") as own:
         run_id = enter_recipe(own, small_recipe(), small_data)
-        work(own.directory, idle=0, dask=address)
-        keyed = list(execute_run(small_recipe(), small_data, key=own.key()).rows)
-        assert result_rows(own, run_id) == keyed != list(execute_run(small_recipe(), small_data, key=PUBLIC).rows)
+        run_worker(own.directory, idle=0, dask=address)
+        keyed = list(execute_run(small_recipe(), small_data, key=own.read_workspace_key()).rows)
+        assert read_result_rows(own, run_id) == keyed != list(execute_run(small_recipe(), small_data, key=PUBLIC).rows)
 
 
 @pytest.mark.slow
@@ -74,11 +74,11 @@ def test_an_audit_in_blocks_finds_the_same_on_a_cluster(
 ) -> None:
     measure = {"method": "risk.record_audit", "targets": 3, "shadows": 40, "blocks": 4, "datasets": 1}
     run_id = enter(measure=[measure], threshold=[])
-    work(workspace.directory, idle=0, dask=address)
+    run_worker(workspace.directory, idle=0, dask=address)
     assert find_run(workspace, run_id).state is RunState.DONE
     expected = execute_run(small_recipe(measure=[measure], threshold=[]), small_data, key=PUBLIC).rows
-    assert result_rows(workspace, run_id) == list(expected)
-    blocks = [task for task in tasks_of(workspace, run_id) if "/block/" in task.key]
+    assert read_result_rows(workspace, run_id) == list(expected)
+    blocks = [task for task in list_tasks(workspace, run_id) if "/block/" in task.key]
     assert len(blocks) == 4
     assert all(task.seconds is not None and task.peak_bytes for task in blocks)
 
@@ -91,7 +91,7 @@ def test_a_task_that_fails_on_a_cluster_fails_its_run_in_the_same_words(
     run_id = enter()
     table = next(workspace.tables.directory.glob("*.parquet"))
     table.write_bytes(table.read_bytes()[:-1])
-    work(workspace.directory, idle=0, dask=address)
+    run_worker(workspace.directory, idle=0, dask=address)
     run = find_run(workspace, run_id)
     assert run.state is RunState.FAILED
     assert f"{table.name} has changed" in run.error
@@ -102,14 +102,14 @@ def test_a_cluster_of_workers_with_several_threads_is_refused() -> None:
     with (
         cluster_of(2) as cluster,
         pytest.raises(WorkspaceError, match="--nthreads 1"),
-        pool.pool(1, cluster.scheduler_address),
+        pool.open_pool(1, cluster.scheduler_address),
     ):
         pass
 
 
 def test_without_the_package_the_message_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(WorkspaceError, match=r"install sfumato\[dask\]"), pool.pool(1, "tcp://127.0.0.1:1"):
+    with pytest.raises(WorkspaceError, match=r"install sfumato\[dask\]"), pool.open_pool(1, "tcp://127.0.0.1:1"):
         pass
 
 
@@ -119,6 +119,9 @@ def test_where_no_scheduler_answers_it_says_so(monkeypatch: pytest.MonkeyPatch) 
     pytest.importorskip("distributed")
     from sfumato.workspace.jobs import pool
 
-    monkeypatch.setattr(pool, "PATIENCE_SECONDS", 1)
-    with pytest.raises(WorkspaceError, match="no Dask scheduler answers at tcp"), pool.pool(1, "tcp://127.0.0.1:9"):
+    monkeypatch.setattr(pool, "CONNECT_SECONDS", 1)
+    with (
+        pytest.raises(WorkspaceError, match="no Dask scheduler answers at tcp"),
+        pool.open_pool(1, "tcp://127.0.0.1:9"),
+    ):
         pass

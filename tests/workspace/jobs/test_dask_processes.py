@@ -23,13 +23,13 @@ from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import NoCluster, NotEnoughMemory, WorkspaceError
 from sfumato.workspace.jobs import pool
-from sfumato.workspace.jobs.computing import ClusterSeen, check_runs, look_at_cluster
+from sfumato.workspace.jobs.computing import ClusterState, check_runs_fit, inspect_cluster
 from sfumato.workspace.jobs.pool import DaskPool
-from sfumato.workspace.jobs.settings import DASK, MEMORY
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.settings import DASK_VARIABLE, MEMORY_VARIABLE
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.store.runs import RunState, find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.results import read_result_rows
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 pytest.importorskip("distributed")
@@ -68,7 +68,7 @@ class Cluster:
         deadline = time.monotonic() + PATIENCE
         while True:
             with contextlib.suppress(NoCluster):
-                if look_at_cluster(self.address).workers == len(self.workers):
+                if inspect_cluster(self.address).workers == len(self.workers):
                     return
             assert time.monotonic() < deadline, "the cluster does not start"
             time.sleep(0.2)
@@ -115,20 +115,22 @@ def test_two_workers_find_the_same_bytes_though_one_is_killed_in_mid_run_and_a_r
 
     killer = threading.Thread(target=kill_one)
     killer.start()
-    work(workspace.directory, idle=0, dask=cluster.address)
+    run_worker(workspace.directory, idle=0, dask=cluster.address)
     killer.join()
     run = find_run(workspace, run_id)
     assert (run.state, run.error) == (RunState.DONE, "")
-    assert result_rows(workspace, run_id) == list(execute_run(small_recipe(release=LONG), small_data, key=PUBLIC).rows)
+    assert read_result_rows(workspace, run_id) == list(
+        execute_run(small_recipe(release=LONG), small_data, key=PUBLIC).rows
+    )
     tables = {path.name for path in workspace.tables.directory.glob("*.parquet")}
 
-    monkeypatch.setattr(pool, "ALONE_SECONDS", 1.0)
+    monkeypatch.setattr(pool, "NO_WORKER_SECONDS", 1.0)
     again = enter()
     os.kill(cluster.workers[1].pid, signal.SIGKILL)
     with pytest.raises(NoCluster):
-        work(workspace.directory, idle=0, dask=cluster.address)
+        run_worker(workspace.directory, idle=0, dask=cluster.address)
     assert find_run(workspace, again).state in (RunState.QUEUED, RunState.RUNNING)
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     assert find_run(workspace, again).state is RunState.DONE
     assert tables < {path.name for path in workspace.tables.directory.glob("*.parquet")} | tables
 
@@ -137,16 +139,18 @@ def test_a_task_goes_where_it_has_room_and_is_refused_where_none_has(
     start: Callable[..., Cluster], workspace: Workspace, enter: Enter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = start("1GB", "4GB")
-    assert look_at_cluster(cluster.address) == ClusterSeen(2, 4 * GB)
+    assert inspect_cluster(cluster.address) == ClusterState(2, 4 * GB)
     large = cluster.workers[1].pid
     opened = DaskPool(cluster.address)
     try:
-        assert {opened.submit(os.getpid, needs=2 * GB).result(60) for _ in range(6)} == {large}
-        assert {opened.submit(os.getpid).result(60) for _ in range(1)} <= {worker.pid for worker in cluster.workers}
+        assert {opened.submit_task(os.getpid, needed_bytes=2 * GB).result(60) for _ in range(6)} == {large}
+        assert {opened.submit_task(os.getpid).result(60) for _ in range(1)} <= {
+            worker.pid for worker in cluster.workers
+        }
     finally:
         opened.close()
-    monkeypatch.setenv(DASK, cluster.address)
-    monkeypatch.setenv(MEMORY, "")
+    monkeypatch.setenv(DASK_VARIABLE, cluster.address)
+    monkeypatch.setenv(MEMORY_VARIABLE, "")
     monkeypatch.setitem(measured_rates.RATES, "synthesis.linear_regression", (1.0, 3.5e9, 0.0, 0.0))
     with pytest.raises(
         NotEnoughMemory,
@@ -160,9 +164,9 @@ def test_a_task_goes_where_it_has_room_and_is_refused_where_none_has(
 def test_where_no_scheduler_answers_nothing_is_stored(
     workspace: Workspace, small: tuple[Recipe, Microdata], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(DASK, "tcp://127.0.0.1:9")
+    monkeypatch.setenv(DASK_VARIABLE, "tcp://127.0.0.1:9")
     with pytest.raises(WorkspaceError, match="no Dask scheduler answers at tcp://127"):
-        check_runs(workspace, [(small[0], 80)])
+        check_runs_fit(workspace, [(small[0], 80)])
 
 
 RECIPE = """

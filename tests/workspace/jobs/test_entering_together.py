@@ -13,14 +13,14 @@ import pytest
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import audit_rows, chain_problem, read_head
-from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.jobs import runs
 from sfumato.workspace.service.prepare import PreparedRun, enter_with_companions
-from sfumato.workspace.store.disk import NotEnoughDisk, bytes_needed
-from sfumato.workspace.store.runs import companions_of, find_run, list_runs, projects
+from sfumato.workspace.store.disk import NotEnoughDisk, estimate_run_bytes
+from sfumato.workspace.store.runs import companion_ids, find_run, list_project_summaries, list_runs
 from sfumato.workspace.store.workspace import Workspace
 
-SOURCE = Source("simulated.csv", b"simulated")
+SOURCE = SourceFile("simulated.csv", b"simulated")
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -55,10 +55,10 @@ def test_runs_entered_together_share_a_project_and_know_each_other(
     workspace: Workspace, prepared: Callable[[str], PreparedRun]
 ) -> None:
     main, *beside = enter_with_companions(workspace, prepared("Main"), [prepared("First"), prepared("Second")])
-    assert companions_of(workspace, main) == beside
+    assert companion_ids(workspace, main) == beside
     assert [find_run(workspace, run_id).title for run_id in (main, *beside)] == ["Main", "First", "Second"]
-    assert [project.name for project in projects(workspace)] == ["Main"]
-    assert all(companions_of(workspace, other) == [] for other in beside)
+    assert [project.name for project in list_project_summaries(workspace)] == ["Main"]
+    assert all(companion_ids(workspace, other) == [] for other in beside)
 
 
 @pytest.mark.slow
@@ -89,7 +89,7 @@ def test_the_disk_must_hold_all_of_them(
     workspace: Workspace, prepared: Callable[[str], PreparedRun], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = prepared("One")
-    enough_for_two = 2 * bytes_needed(one.recipe, one.data)
+    enough_for_two = 2 * estimate_run_bytes(one.recipe, one.data)
     monkeypatch.setattr(
         "sfumato.workspace.store.disk.shutil.disk_usage", lambda _: type("Usage", (), {"free": enough_for_two})
     )
@@ -102,14 +102,14 @@ def test_the_disk_must_hold_all_of_them(
 def test_a_failure_between_two_runs_undoes_the_first(
     workspace: Workspace, prepared: Callable[[str], PreparedRun], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = runs._enter_tasks
+    first = runs._insert_tasks
 
     def failing(connection: object, run_id: int, tasks: object) -> None:
         if run_id > 1:
             raise RuntimeError("torn")
         first(connection, run_id, tasks)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(runs, "_enter_tasks", failing)
+    monkeypatch.setattr(runs, "_insert_tasks", failing)
     with pytest.raises(RuntimeError, match="torn"):
         enter_with_companions(workspace, prepared("Main"), [prepared("Beside")])
     assert list_runs(workspace) == []

@@ -23,7 +23,7 @@ def test_a_worker_stays_while_it_lives_and_is_replaced_where_it_has_ended(monkey
         return Worker()
 
     monkeypatch.setattr(following, "start_worker", start)
-    worker_of = following.OneWorker(Path("w"), 2, 30.0)
+    worker_of = following.WorkerStarter(Path("w"), 2, 30.0)
     first = worker_of()
     assert worker_of() is first
     Worker.status = 0

@@ -23,10 +23,17 @@ from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import audit_rows, chain_problem, read_head, read_head_file
-from sfumato.workspace.jobs.queue import request_stop, resume
-from sfumato.workspace.store.runs import RunState, find_run, list_runs, projects, run_lines, tasks_of
+from sfumato.workspace.jobs.queue import requeue_run, stop_run
+from sfumato.workspace.store.runs import (
+    RunState,
+    find_run,
+    list_project_summaries,
+    list_runs,
+    list_tasks,
+    summarise_runs,
+)
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import Selection, result_rows, selected_rows
+from sfumato.workspace.views.results import ResultSelection, read_result_rows, read_selected_rows
 
 pytestmark = pytest.mark.slow
 
@@ -63,15 +70,15 @@ class App(threading.Thread):
 
     def look(self) -> None:
         with Workspace.open(self.directory, read_only=True) as reader:
-            for line in projects(reader):
-                for run in run_lines(reader, line.id):
-                    tasks_of(reader, run.run.id)
-                    selected_rows(reader, Selection(run.run.id, draws=True), 0, 50)
+            for line in list_project_summaries(reader):
+                for run in summarise_runs(reader, line.id):
+                    list_tasks(reader, run.run.id)
+                    read_selected_rows(reader, ResultSelection(run.run.id, with_draws=True), 0, 50)
             going_on = [run.id for run in list_runs(reader) if run.state is RunState.RUNNING]
         if self.stops and going_on and self.polls % 20 == 19:
             with contextlib.closing(Workspace.open(self.directory)) as workspace:
-                if request_stop(workspace, going_on[0], RunState.INTERRUPTED):
-                    self.stopped += resume(workspace, going_on[0])
+                if stop_run(workspace, going_on[0], RunState.INTERRUPTED):
+                    self.stopped += requeue_run(workspace, going_on[0])
 
 
 class RealApp(App):
@@ -125,7 +132,7 @@ def carry_out_together(
         app.start()
     ends = time.monotonic() + seconds
     while time.monotonic() < ends:
-        if sum(not run.state.ended for run in list_runs(workspace)) < 3:
+        if sum(not run.state.is_final for run in list_runs(workspace)) < 3:
             runs.append(enter())
         time.sleep(0.05)
     said = "".join(worker.communicate(timeout=120)[1] for worker in workers)
@@ -150,7 +157,7 @@ def check(
     expected = list(execute_run(recipe, data, key=PUBLIC).rows)
     for run_id in runs:
         assert find_run(workspace, run_id).state is RunState.DONE
-        assert result_rows(workspace, run_id) == expected
+        assert read_result_rows(workspace, run_id) == expected
     twice = workspace.connection.execute(
         """SELECT task_id FROM happened GROUP BY task_id
            HAVING sum(state = 'done') <> 1 OR max(rowid) <> max(CASE WHEN state = 'done' THEN rowid END)"""

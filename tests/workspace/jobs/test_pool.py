@@ -18,14 +18,14 @@ from threadpoolctl import threadpool_info
 
 from sfumato.engine.execution.tasks import TaskKind
 from sfumato.workspace.jobs import run_task
-from sfumato.workspace.jobs.pool import IN_PROCESS, Pool, ProcessPool, pool
+from sfumato.workspace.jobs.pool import IN_PROCESS, ProcessPool, TaskPool, open_pool
 from sfumato.workspace.jobs.queue import TaskResult
-from sfumato.workspace.jobs.run_task import TaskInput, forget_peak, peak_bytes
-from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.store.process_identity import birth_of, gone, host
-from sfumato.workspace.store.run_log import run_log
-from sfumato.workspace.store.runs import tasks_of
-from sfumato.workspace.store.tables import Tables
+from sfumato.workspace.jobs.run_task import TaskInput, peak_memory_bytes, reset_peak_bytes
+from sfumato.workspace.jobs.worker import run_worker
+from sfumato.workspace.store.process_identity import has_ended, host_identity, process_start
+from sfumato.workspace.store.run_log import run_log_path
+from sfumato.workspace.store.runs import list_tasks
+from sfumato.workspace.store.tables import TableStore
 from sfumato.workspace.store.workspace import Workspace
 
 MEGABYTE = 1 << 20
@@ -34,7 +34,7 @@ MEGABYTE = 1 << 20
 @pytest.fixture
 def two(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProcessPool]:
     """Two processes that have not imported what computes a task: none of these has one."""
-    monkeypatch.setattr("sfumato.workspace.jobs.pool.COMPUTES", "json")
+    monkeypatch.setattr("sfumato.workspace.jobs.pool.COMPUTING_MODULE", "json")
     opened = ProcessPool(2)
     yield opened
     opened.close()
@@ -61,27 +61,27 @@ sys.exit("joblib" in sys.modules or "loky" not in sys.modules)
 
 @pytest.mark.slow
 def test_a_process_that_is_killed_takes_no_other_along(two: ProcessPool) -> None:
-    slow, other = two.submit(time.sleep, 60), two.submit(os.getpid)
+    slow, other = two.submit_task(time.sleep, 60), two.submit_task(os.getpid)
     first = other.result(30)
-    two.stop(slow)
-    again = two.submit(os.getpid), two.submit(os.getpid)
+    two.stop_task(slow)
+    again = two.submit_task(os.getpid), two.submit_task(os.getpid)
     assert first in {future.result(30) for future in again}
     assert os.getpid() not in {future.result(30) for future in again}
 
 
 @pytest.mark.slow
 def test_a_process_that_dies_breaks_its_own_task_and_is_started_again(two: ProcessPool) -> None:
-    dying = two.submit(os._exit, 1)
+    dying = two.submit_task(os._exit, 1)
     with pytest.raises(BrokenExecutor):
         dying.result(30)
-    assert [two.submit(abs, -number).result(30) for number in range(4)] == [0, 1, 2, 3]
+    assert [two.submit_task(abs, -number).result(30) for number in range(4)] == [0, 1, 2, 3]
 
 
 @pytest.mark.slow
 def test_an_error_comes_back_and_the_process_stays(two: ProcessPool) -> None:
     with pytest.raises(ZeroDivisionError):
-        two.submit(divmod, 1, 0).result(30)
-    assert two.submit(abs, -1).result(30) == 1
+        two.submit_task(divmod, 1, 0).result(30)
+    assert two.submit_task(abs, -1).result(30) == 1
 
 
 @pytest.mark.slow
@@ -95,33 +95,33 @@ def test_processes_do_not_outlive_a_worker_that_is_killed() -> None:
     )
     assert worker.stdout is not None
     computing = int(worker.stdout.readline())
-    born = birth_of(computing)
+    born = process_start(computing)
     worker.send_signal(signal.SIGKILL)
     worker.communicate()
-    wait_until(lambda: gone(computing, host(), born))
+    wait_until(lambda: has_ended(computing, host_identity(), born))
 
 
 def test_no_jobs_means_in_this_process() -> None:
-    with pool(IN_PROCESS) as opened:
-        assert type(opened) is Pool
-        assert opened.submit(os.getpid).result() == os.getpid()
+    with open_pool(IN_PROCESS) as opened:
+        assert type(opened) is TaskPool
+        assert opened.submit_task(os.getpid).result() == os.getpid()
 
 
 def test_every_blas_has_one_thread_while_a_task_is_computed(
     workspace: Workspace, enter: Callable[..., int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []
-    plain = dict(run_task._KINDS)
+    plain = dict(run_task._COMPUTE_BY_KIND)
 
-    def looking(tables: Tables, order: TaskInput, report: Any, key: bytes) -> TaskResult:
+    def looking(tables: TableStore, order: TaskInput, report: Any, key: bytes) -> TaskResult:
         np.ones((50, 50)) @ np.ones((50, 50))
         seen.extend(library["num_threads"] for library in threadpool_info())
-        return plain[TaskKind(order.held.kind)](tables, order, report, key)
+        return plain[TaskKind(order.lease.kind)](tables, order, report, key)
 
     for kind in plain:
-        monkeypatch.setitem(run_task._KINDS, kind, looking)
+        monkeypatch.setitem(run_task._COMPUTE_BY_KIND, kind, looking)
     enter()
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     assert seen
     assert set(seen) == {1}
 
@@ -129,23 +129,23 @@ def test_every_blas_has_one_thread_while_a_task_is_computed(
 def test_the_peak_is_that_of_the_task_and_not_of_the_processs_life() -> None:
     if not os.access("/proc/self/clear_refs", os.W_OK):
         pytest.skip("the system keeps no peak that can be reset")
-    forget_peak()
+    reset_peak_bytes()
     large = np.ones(64 * MEGABYTE // 8)
-    with_large = peak_bytes()
+    with_large = peak_memory_bytes()
     del large
-    forget_peak()
-    without = peak_bytes()
+    reset_peak_bytes()
+    without = peak_memory_bytes()
     assert 48 * MEGABYTE < with_large - without < 96 * MEGABYTE
 
 
 def test_a_process_is_gone_when_its_number_belongs_to_another() -> None:
-    own = birth_of(os.getpid())
-    assert not gone(os.getpid(), host(), own)
-    assert gone(os.getpid(), host(), "1")
-    assert not gone(os.getpid(), "another machine", "1")
+    own = process_start(os.getpid())
+    assert not has_ended(os.getpid(), host_identity(), own)
+    assert has_ended(os.getpid(), host_identity(), "1")
+    assert not has_ended(os.getpid(), "another machine", "1")
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    assert gone(ended.pid, host(), "") or birth_of(ended.pid)
+    assert has_ended(ended.pid, host_identity(), "") or process_start(ended.pid)
 
 
 def test_a_worker_that_is_told_to_end_notes_what_it_had_in_hand(
@@ -154,14 +154,14 @@ def test_a_worker_that_is_told_to_end_notes_what_it_had_in_hand(
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has its background jobs ignore it
     request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
 
-    class Endless(Pool):
-        def submit(self, func: Callable[..., Any], *args: Any, needs: int = 0) -> Future[Any]:
+    class Endless(TaskPool):
+        def submit_task(self, func: Callable[..., Any], *args: Any, needed_bytes: int = 0) -> Future[Any]:
             threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
             return Future()
 
     run_id = enter()
     with pytest.raises(KeyboardInterrupt):
-        work(workspace.directory, opened=Endless())
-    assert "fit/0" in (said := run_log(workspace.directory, run_id).read_text())
+        run_worker(workspace.directory, opened=Endless())
+    assert "fit/0" in (said := run_log_path(workspace.directory, run_id).read_text())
     assert "given back unfinished: the worker ends" in said
-    assert {task.state for task in tasks_of(workspace, run_id)} == {"waiting"}
+    assert {task.state for task in list_tasks(workspace, run_id)} == {"waiting"}

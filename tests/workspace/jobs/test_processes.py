@@ -13,7 +13,7 @@ from sfumato.engine.errors import BadInput, Cancelled
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.jobs.processes import call_in_process, from_json, to_json
 from sfumato.workspace.service.importing import ImportResult, import_file
-from sfumato.workspace.store.runs import Project, projects
+from sfumato.workspace.store.runs import ProjectSummary, list_project_summaries
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -33,7 +33,7 @@ def test_a_file_is_imported_and_what_it_is_comes_back(tmp_path):
     again = import_file(tmp_path / "w", file, "")
     assert again == found
     with Workspace.open(tmp_path / "w", read_only=True) as workspace:
-        assert [(project.name, project.datasets) for project in projects(workspace)] == [("people", 1)]
+        assert [(project.name, project.datasets) for project in list_project_summaries(workspace)] == [("people", 1)]
 
 
 @pytest.mark.parametrize("content", ["", "a,b\n", "\x00\x01"])
@@ -83,13 +83,13 @@ def test_what_is_printed_is_no_part_of_the_answer(capfd):
 def test_an_answer_that_is_not_wanted_any_more_is_not_waited_for():
     started = time.monotonic()
     with pytest.raises(Cancelled):
-        call_in_process(time.sleep, 60, what="the import", unwanted=lambda: time.monotonic() > started + 0.5)
+        call_in_process(time.sleep, 60, what="the import", is_unwanted=lambda: time.monotonic() > started + 0.5)
     assert time.monotonic() < started + 20
 
 
 def test_values_come_back_from_json_as_they_were():
-    project = Project(3, "people", "today", 1, 0, None)
-    assert from_json(Project, to_json(project)) == project
+    project = ProjectSummary(3, "people", "today", 1, 0, None)
+    assert from_json(ProjectSummary, to_json(project)) == project
     assert from_json(tuple[tuple[str, float], ...], to_json((("a", 0.5), ("b", 2)))) == (("a", 0.5), ("b", 2))
     assert from_json(dict[str, Path], to_json({"a": Path("/x")})) == {"a": Path("/x")}
     assert from_json(signal.Signals | None, to_json(None)) is None

@@ -13,14 +13,14 @@ import tomli_w
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.recipes import RecipeFile, find_recipe
 from sfumato.workspace.release.commitment import hashes_of_named_files
 from sfumato.workspace.service.prepare import prepare_run
 from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.results import read_result_rows
 
 KEY = b"k" * 32
 
@@ -71,9 +71,9 @@ def test_a_run_keeps_the_pool_and_makes_the_same_without_the_file(folder: Path, 
     for name in ("first", "again"):
         with Workspace.create(tmp_path / name, KEY) as workspace:
             run_id = prepare_run(find_recipe(str(folder / "recipe.toml")), key=KEY).enter(workspace)
-            work(workspace.directory, idle=0)
+            run_worker(workspace.directory, idle=0)
             run = find_run(workspace, run_id)
-            rows = {row.measure: row for row in result_rows(workspace, run_id) if row.family == "synthesis"}
+            rows = {row.measure: row for row in read_result_rows(workspace, run_id) if row.family == "synthesis"}
             assert (rows["epsilon_release"].value, rows["sample_records"].value) == (10.0, 10.0)
             pool = run.recipe.synthesis[0].spec.seeds  # type: ignore[attr-defined]
             assert rows["epsilon_release"].params["seeds"] == f"public, 40 records, SHA-256 {pool.sha256}"

@@ -15,21 +15,21 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe import recipe as recipe_module
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import NotFound
-from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.jobs import runs
-from sfumato.workspace.jobs.queue import Claim, TaskResult, claim, finish
-from sfumato.workspace.jobs.runs import enter_again, enter_run, result_object
-from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.store.runs import RunState, find_run, list_runs, projects, tasks_of
+from sfumato.workspace.jobs.queue import TaskLease, TaskResult, claim_task, finish_task
+from sfumato.workspace.jobs.runs import enter_run, reenter_run, result_object
+from sfumato.workspace.jobs.worker import run_worker
+from sfumato.workspace.store.runs import RunState, find_run, list_project_summaries, list_runs, list_tasks
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import raw_rows, result_rows
+from sfumato.workspace.views.results import read_raw_rows, read_result_rows
 
 Enter = Callable[..., int]
-SOURCE = Source("simulated.csv", b"simulated")
+SOURCE = SourceFile("simulated.csv", b"simulated")
 
 
-def take(workspace: Workspace) -> Claim:
-    held = claim(workspace, "worker")
+def take(workspace: Workspace) -> TaskLease:
+    held = claim_task(workspace, "worker")
     assert held is not None
     return held
 
@@ -76,7 +76,7 @@ def test_a_run_remembers_recipe_seed_data_and_versions(
     recipe = small_recipe(release={"m": 2, "seed": 11})
     assert run.recipe == recipe
     assert (run.recipe_sha256, run.seed, run.title) == (recipe.sha256, 11, "Small study")
-    assert workspace.dataset(run.dataset_id).source_sha256 == SOURCE.sha256
+    assert workspace.find_dataset(run.dataset_id).source_sha256 == SOURCE.sha256
     assert set(run.versions) >= {"sfumato", "numpy", "pandas", "scipy"}
 
 
@@ -86,7 +86,7 @@ def test_a_run_that_cannot_be_entered_leaves_nothing(
     def torn(*_: object) -> None:
         raise sqlite3.OperationalError("disk full")
 
-    monkeypatch.setattr(runs, "_enter_tasks", torn)
+    monkeypatch.setattr(runs, "_insert_tasks", torn)
     with pytest.raises(sqlite3.OperationalError, match="disk full"):
         enter()
     assert [count(workspace, table) for table in ("project", "dataset", "run", "task")] == [0, 0, 0, 0]
@@ -98,7 +98,7 @@ def test_runs_of_a_title_share_a_project_and_a_dataset(
     first, second = enter(), enter(release={"m": 2})
     third = enter_run(workspace, small_recipe(title=""), SOURCE, small_data)
     fourth = enter_run(workspace, small_recipe(), SOURCE, small_data, project="Elsewhere")
-    assert {project.name: project.runs for project in projects(workspace)} == {
+    assert {project.name: project.runs for project in list_project_summaries(workspace)} == {
         "Small study": 2,
         "simulated.csv": 1,
         "Elsewhere": 1,
@@ -122,7 +122,7 @@ def test_a_run_is_found_by_number_or_as_the_last(workspace: Workspace, enter: En
 
 def test_entering_a_run_again_that_is_not_there_says_so(workspace: Workspace) -> None:
     with pytest.raises(NotFound):
-        enter_again(workspace, 7)
+        reenter_run(workspace, 7)
     assert count(workspace, "run") == 0
 
 
@@ -131,7 +131,7 @@ def test_time_left_is_estimated_from_the_tasks_done(workspace: Workspace, enter:
     assert find_run(workspace, run_id).seconds is None
     held = take(workspace)
     assert find_run(workspace, run_id).seconds_left is None
-    finish(workspace, held, TaskResult(seconds=4.0))
+    finish_task(workspace, held, TaskResult(seconds=4.0))
     workspace.connection.execute("UPDATE run SET started = created, finished = created + 10")
     run = find_run(workspace, run_id)
     assert run.seconds == pytest.approx(10)
@@ -149,15 +149,15 @@ ROWS = [
 def test_rows_come_back_as_they_were_in_the_order_of_the_plan(workspace: Workspace, enter: Enter) -> None:
     run_id = enter()
     first, second = take(workspace), take(workspace)
-    finish(workspace, second, TaskResult(ROWS[2:]))
-    finish(workspace, first, TaskResult(ROWS[:2]))
-    assert raw_rows(workspace, run_id) == ROWS
-    assert result_rows(workspace, run_id) == ROWS
+    finish_task(workspace, second, TaskResult(ROWS[2:]))
+    finish_task(workspace, first, TaskResult(ROWS[:2]))
+    assert read_raw_rows(workspace, run_id) == ROWS
+    assert read_result_rows(workspace, run_id) == ROWS
 
 
 def test_the_result_object_keeps_the_contract(workspace: Workspace, enter: Enter) -> None:
     run_id = enter()
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     found = json.loads(json.dumps(result_object(workspace, run_id), allow_nan=False))
     assert set(found) >= {"run", "recipe_sha256", "data_sha256", "seed", "versions", "seconds", "rows", "verdicts"}
     contract = (
@@ -173,12 +173,12 @@ def test_what_screens_read_is_what_the_workspace_reads(workspace: Workspace, ent
     run_id = enter()
     with Workspace.open(workspace.directory, read_only=True) as reader:
         assert find_run(reader, run_id) == find_run(workspace, run_id)
-        assert tasks_of(reader, run_id) == tasks_of(workspace, run_id)
+        assert list_tasks(reader, run_id) == list_tasks(workspace, run_id)
 
 
 def test_deleting_a_run_leaves_nothing_of_it(workspace: Workspace, enter: Enter) -> None:
     run_id = enter()
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     workspace.connection.execute("DELETE FROM run WHERE id = ?", (run_id,))
     left = ("task", "task_need", "artefact", "result", "verdict", "diagnostic")
     assert [count(workspace, table) for table in left] == [0] * len(left)
@@ -193,7 +193,7 @@ def test_published_figures_stand_beside_the_rows_with_what_the_run_found(workspa
         {**quoted, "dataset": "anonymised", "figure": 0.5, "params": {"known": ["age"]}},
     ]
     run_id = enter(published=figures)
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     found = json.loads(json.dumps(result_object(workspace, run_id)))
     own = {
         row["dataset"]: row["value"]

@@ -26,11 +26,11 @@ from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.audit import audit_rows, chain_problem, read_head, read_head_file
-from sfumato.workspace.jobs.queue import request_stop, resume, unfinished
-from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.store.runs import RunState, attended, find_run, tasks_of
+from sfumato.workspace.jobs.queue import has_unfinished_runs, requeue_run, stop_run
+from sfumato.workspace.jobs.worker import run_worker
+from sfumato.workspace.store.runs import RunState, find_run, has_live_worker, list_tasks
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import result_rows, verdicts_of
+from sfumato.workspace.views.results import read_result_rows, read_verdicts
 
 pytestmark = pytest.mark.slow
 
@@ -65,8 +65,8 @@ def found(workspace: Workspace, run_id: int) -> str:
     tables = workspace.connection.execute("SELECT name, sha256 FROM artefact WHERE run_id = ? ORDER BY name", (run_id,))
     return json.dumps(
         [
-            [row.to_dict() for row in result_rows(workspace, run_id)],
-            [verdict.to_dict() for verdict in verdicts_of(workspace, run_id)],
+            [row.to_dict() for row in read_result_rows(workspace, run_id)],
+            [verdict.to_dict() for verdict in read_verdicts(workspace, run_id)],
             [list(row) for row in tables],
         ]
     )
@@ -124,7 +124,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def assert_each_task_was_done_once(workspace: Workspace, run_id: int) -> None:
-    for task in tasks_of(workspace, run_id):
+    for task in list_tasks(workspace, run_id):
         states = [row[0] for row in workspace.connection.execute(
             "SELECT state FROM happened WHERE task_id = ? ORDER BY rowid", (task.id,))]  # fmt: skip
         assert states.count("done") == 1, (task.key, states)
@@ -145,7 +145,7 @@ def kill_at_random_moments(
             moment = rng.uniform(0.2, 3.5) if kills else PATIENCE
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(moment)
-            going_on = not find_run(workspace, runs[-1]).state.ended
+            going_on = not find_run(workspace, runs[-1]).state.is_final
             if not going_on:
                 continue
             victims = (workers(workspace), [process.pid], [process.pid, *workers(workspace)])[int(rng.integers(3))]
@@ -165,14 +165,14 @@ def kill_apps_at_random_moments(
     """
     runs: list[int] = []
     shares: list[int] = []
-    while len(shares) < kills or not find_run(workspace, runs[-1]).state.ended:
-        if not runs or find_run(workspace, runs[-1]).state.ended:
+    while len(shares) < kills or not find_run(workspace, runs[-1]).state.is_final:
+        if not runs or find_run(workspace, runs[-1]).state.is_final:
             runs.append(enter())
         save_state(workspace.directory, AppState(project=1, run=runs[-1]))
         app = Pty([*APP, "--workspace", str(workspace.directory)], app_environment(home))
         with contextlib.closing(app):
             app.see(r"\[1 Runs\]", rf" {runs[-1]} +. (no worker|running|done)")
-            if not attended(workspace) and not find_run(workspace, runs[-1]).state.ended:
+            if not has_live_worker(workspace) and not find_run(workspace, runs[-1]).state.is_final:
                 app.see(rf" {runs[-1]} +! no worker").press("r").see(rf" {runs[-1]} +. (running|done)")
             if len(shares) >= kills:
                 app.see(rf" {runs[-1]} +. done", patience=PATIENCE)
@@ -181,7 +181,7 @@ def kill_apps_at_random_moments(
             while time.monotonic() < ends:
                 app.press(str(rng.integers(1, 10)), "j").until_quiet(0.05)
             run = find_run(workspace, runs[-1])
-            if not run.state.ended:
+            if not run.state.is_final:
                 shares.append(run.tasks_done)
             kill(*([*workers(workspace)] if rng.random() < 0.5 else []))
             app.kill()
@@ -231,7 +231,7 @@ def test_runs_whose_app_is_killed_at_fifty_random_moments_end_as_if_nothing_had_
 
 def test_the_witness_sees_a_task_that_runs_twice(workspace: Workspace, enter_hard: Enter) -> None:
     run_id = enter_hard()
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     assert_each_task_was_done_once(workspace, run_id)
     for state in ("running", "done"):
         workspace.connection.execute("UPDATE task SET state = ? WHERE run_id = ? AND key = 'fit/0'", (state, run_id))
@@ -252,8 +252,8 @@ def test_a_command_that_is_interrupted_says_how_to_go_on_and_leaves_a_run_that_c
             assert process.returncode == 3
         assert f"run {run_id} is interrupted; go on with: sfumato resume {run_id}" in said
         kill(*workers(workspace))
-    resume(workspace, run_id)
-    work(workspace.directory, idle=0)
+    requeue_run(workspace, run_id)
+    run_worker(workspace.directory, idle=0)
     assert_survived(workspace, [run_id], undisturbed)
 
 
@@ -266,7 +266,7 @@ def test_a_command_that_loses_its_terminal_leaves_its_run_going_on(
         process.send_signal(signal.SIGHUP)
         assert process.wait(PATIENCE) == -signal.SIGHUP
     os.kill(workers(workspace)[0], signal.SIGHUP)
-    wait_until(lambda: find_run(workspace, run_id).state.ended)
+    wait_until(lambda: find_run(workspace, run_id).state.is_final)
     kill(*workers(workspace))
     assert_survived(workspace, [run_id], undisturbed)
 
@@ -277,12 +277,12 @@ def test_a_worker_that_was_killed_is_missed_at_once_and_its_task_taken_by_the_ne
     run_id = enter_hard()
     with command(workspace, "worker", "--jobs", "1") as process:
         wait_until(lambda: find_run(workspace, run_id).state is RunState.RUNNING)
-        assert attended(workspace)
+        assert has_live_worker(workspace)
         process.kill()
         process.wait()
-    assert tasks_of(workspace, run_id)[0].state == "running"
-    assert not attended(workspace)
-    work(workspace.directory, idle=0)
+    assert list_tasks(workspace, run_id)[0].state == "running"
+    assert not has_live_worker(workspace)
+    run_worker(workspace.directory, idle=0)
     assert_survived(workspace, [run_id], undisturbed)
 
 
@@ -296,8 +296,8 @@ def test_a_worker_in_the_foreground_gives_its_tasks_back_on_a_signal(
         process.send_signal(number)
         assert process.wait(PATIENCE) == 0
     assert workers(workspace) == []
-    assert {task.state for task in tasks_of(workspace, run_id)} == {"done", "waiting"}
-    assert unfinished(workspace)
+    assert {task.state for task in list_tasks(workspace, run_id)} == {"done", "waiting"}
+    assert has_unfinished_runs(workspace)
 
 
 def test_a_stopped_run_is_left_though_its_task_reports_nothing_and_never_ends(
@@ -320,10 +320,10 @@ def test_a_stopped_run_is_left_though_its_task_reports_nothing_and_never_ends(
         env=environment,
     )
     try:
-        wait_until(lambda: tasks_of(workspace, run_id)[0].state == "running")
+        wait_until(lambda: list_tasks(workspace, run_id)[0].state == "running")
         time.sleep(1.5)
-        request_stop(workspace, run_id, RunState.CANCELLED)
-        wait_until(lambda: tasks_of(workspace, run_id)[0].state == "waiting")
+        stop_run(workspace, run_id, RunState.CANCELLED)
+        wait_until(lambda: list_tasks(workspace, run_id)[0].state == "waiting")
         assert process.wait(PATIENCE) == 0
     finally:
         process.kill()

@@ -7,7 +7,7 @@ import pandas as pd
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.workspace.jobs.run_task import MOST_TABLES, TablesKept
+from sfumato.workspace.jobs.run_task import MAX_CACHED_TABLES, TableCache
 
 SCHEMA = Schema((Variable("x", Kind.CONTINUOUS),))
 
@@ -16,9 +16,9 @@ class Reader:
     """Tables of so many bytes, and which were read."""
 
     def __init__(self, most: int) -> None:
-        self.kept = TablesKept(most)
+        self.kept = TableCache(most)
         self.read: list[str] = []
-        self.table = self.kept.keeping(self._table)
+        self.table = self.kept.cached(self._table)
 
     def _table(self, name: str, size: int) -> Microdata:
         self.read.append(name)
@@ -58,7 +58,7 @@ def test_tables_of_other_arguments_are_others() -> None:
 
 def test_of_the_smallest_tables_no_more_than_some_are_kept() -> None:
     of = Reader(10**9)
-    for name in range(3 * MOST_TABLES):
+    for name in range(3 * MAX_CACHED_TABLES):
         of.table(str(name), 8)
     of.kept.trim()
-    assert len(of.kept) == MOST_TABLES
+    assert len(of.kept) == MAX_CACHED_TABLES

@@ -24,24 +24,24 @@ from sfumato.tui.cli.main import sfumato
 from sfumato.workspace.errors import DamagedTable, NotFound, NotReady
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import examine_release
-from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.jobs import runs as weighing
-from sfumato.workspace.jobs.queue import resume
-from sfumato.workspace.jobs.runs import enter_again, enter_run, weights_for
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.queue import requeue_run
+from sfumato.workspace.jobs.runs import enter_run, record_weights, reenter_run
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.policy import read_policy_of_workspace
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.commitment import commitment_of_run
 from sfumato.workspace.service.deletion import delete_run
 from sfumato.workspace.service.prepare import prepare_evaluation
 from sfumato.workspace.service.release import write_run_release
-from sfumato.workspace.store.artefacts import read_weights, released_dataset, weights_hash
+from sfumato.workspace.store.artefacts import read_released_dataset, read_weights, weights_hash
 from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.upkeep.integrity import NotAsSealed, verify_run
-from sfumato.workspace.views.records import find_measure, record_measures, risk_of_records
-from sfumato.workspace.views.run_detail import run_detail
-from sfumato.workspace.views.weights import weights_of
+from sfumato.workspace.views.records import read_record_risks, record_measures, select_measure
+from sfumato.workspace.views.run_detail import read_run_detail
+from sfumato.workspace.views.weights import read_record_weights
 
 Enter = Callable[..., int]
 Small = Callable[..., Recipe]
@@ -60,7 +60,7 @@ def workspace(tmp_path: Path, computed: Callable[..., Path]) -> Iterator[Workspa
 def repaired(workspace: Workspace, enter: Enter) -> int:
     """A finished run whose records at risk in run 1 say less."""
     made = enter(weights=WEIGHTS)
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     return made
 
 
@@ -79,7 +79,7 @@ def datasets(workspace: Workspace, run_id: int) -> list[str]:
 def test_a_run_is_fitted_by_the_weights_that_the_stored_risks_say(
     workspace: Workspace, repaired: int, small_data: Microdata
 ) -> None:
-    risk = risk_of_records(workspace, find_measure(record_measures(workspace, 1))).probability
+    risk = read_record_risks(workspace, select_measure(record_measures(workspace, 1))).probability
     weights = stored(workspace, repaired)
     assert weights.tolist() == weights_by_risk(risk, 0.8).tolist()
     # by the best choice of variables nobody is without risk, so that no record keeps its whole weight
@@ -87,7 +87,7 @@ def test_a_run_is_fitted_by_the_weights_that_the_stored_risks_say(
     recipe, data = find_run(workspace, repaired).recipe, small_data.with_weights(weights)
     fits = [fit_model(recipe, k, data, key=PUBLIC) for k in range(2)]
     for draw in (1, 2, 3):
-        made = released_dataset(workspace, repaired, recipe, draw)
+        made = read_released_dataset(workspace, repaired, recipe, draw)
         assert made is not None
         assert made.frame.equals(draw_dataset(recipe, draw, data, fits, key=PUBLIC).frame)
     assert set(datasets(workspace, repaired)).isdisjoint(datasets(workspace, 1))
@@ -98,15 +98,15 @@ def test_records_that_few_share_what_is_known_with_say_less_and_a_run_by_it_can_
     workspace: Workspace, enter: Enter, small_data: Microdata
 ) -> None:
     made = enter(weights={"known": ["region"], "strength": 1.0})
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     run = find_run(workspace, made)
     assert run.state is RunState.DONE
     sizes = small_data.frame["region"].map(small_data.frame["region"].value_counts()).to_numpy(dtype=float)
     assert stored(workspace, made) == pytest.approx(1 - 1 / sizes)
-    found = weights_of(workspace, made)
-    assert found.now is None
-    assert found.before == pytest.approx(1 / sizes)
-    assert found.said.startswith(
+    found = read_record_weights(workspace, made)
+    assert found.risk_now is None
+    assert found.risk_before == pytest.approx(1 / sizes)
+    assert found.summary_text.startswith(
         "records that few share region with have less influence (strength 1): 80 of 80 records"
     )
     assert set(datasets(workspace, made)).isdisjoint(datasets(workspace, 1))
@@ -116,8 +116,8 @@ def test_records_that_few_share_what_is_known_with_say_less_and_a_run_by_it_can_
 def test_a_repaired_run_is_run_again_by_its_own_weights(workspace: Workspace, repaired: int) -> None:
     """The run that they were found by may be gone."""
     delete_run(workspace, 1)
-    again = enter_again(workspace, repaired)
-    work(workspace.directory, idle=0)
+    again = reenter_run(workspace, repaired)
+    run_worker(workspace.directory, idle=0)
     assert stored(workspace, again).tolist() == stored(workspace, repaired).tolist()
     assert datasets(workspace, again) == datasets(workspace, repaired)
     verify_run(workspace, again, strict=True)
@@ -126,29 +126,29 @@ def test_a_repaired_run_is_run_again_by_its_own_weights(workspace: Workspace, re
 @pytest.mark.slow
 def test_weights_that_somebody_changed_are_found_out(workspace: Workspace, repaired: int) -> None:
     verify_run(workspace, repaired, strict=True)
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         other = workspace.tables.write_arrays({"weights": np.ones(80)})
         connection.execute("UPDATE artefact SET sha256 = ? WHERE run_id = ? AND name = 'weights'", (other, repaired))
     with pytest.raises(NotAsSealed):
         verify_run(workspace, repaired, strict=True)
     with pytest.raises(NotAsSealed):
-        enter_again(workspace, repaired)
+        reenter_run(workspace, repaired)
 
 
 @pytest.mark.slow
 def test_a_run_whose_weights_are_lost_fails_rather_than_goes_without(workspace: Workspace, enter: Enter) -> None:
     made = enter(weights=WEIGHTS)
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         kept = connection.execute("SELECT * FROM artefact WHERE run_id = ? AND name = 'weights'", (made,)).fetchone()
         connection.execute("DELETE FROM artefact WHERE run_id = ? AND name = 'weights'", (made,))
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     run = find_run(workspace, made)
     assert run.state is RunState.FAILED
     assert "weights of the records are not there" in run.error
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         connection.execute("INSERT INTO artefact VALUES (?, ?, ?)", tuple(kept))
-    resume(workspace, made)
-    work(workspace.directory, idle=0)
+    requeue_run(workspace, made)
+    run_worker(workspace.directory, idle=0)
     assert find_run(workspace, made).state is RunState.DONE
 
 
@@ -178,15 +178,15 @@ def test_weights_are_those_of_the_same_records(
     workspace: Workspace, small_recipe: Small, small_data: Microdata
 ) -> None:
     """One value changed, two records in each other's place, a record less: whose risk it was is not known."""
-    recipe, source = small_recipe(weights=WEIGHTS), Source("simulated.csv", b"simulated")
+    recipe, source = small_recipe(weights=WEIGHTS), SourceFile("simulated.csv", b"simulated")
     frame = small_data.frame
     swapped = frame.iloc[[1, 0, *range(2, 80)]].reset_index(drop=True)
     changed = frame.assign(income=frame["income"].where(frame.index != 3, 1.0))
     for other in (swapped, changed, frame.head(79)):
         with pytest.raises(BadInput, match=r"weights\.run: run 1 is of other records or variables"):
             enter_run(workspace, recipe, source, Microdata(small_data.schema, other))
-    assert weights_for(workspace, recipe, small_data) is not None
-    assert weights_for(workspace, small_recipe(), small_data) is None
+    assert record_weights(workspace, recipe, small_data) is not None
+    assert record_weights(workspace, small_recipe(), small_data) is None
 
 
 def test_a_measure_of_some_of_the_records_is_refused(
@@ -195,12 +195,12 @@ def test_a_measure_of_some_of_the_records_is_refused(
     """The new run would ask about the same ones, whose risk alone fell: its R would be taken for that of all."""
 
     def opened(*_: Any) -> Any:
-        found = risk_of_records(workspace, find_measure(record_measures(workspace, 1)))
+        found = read_record_risks(workspace, select_measure(record_measures(workspace, 1)))
         return replace(found, probability=np.where(np.arange(80) < 30, np.nan, 0.5))
 
-    monkeypatch.setattr(weighing, "risk_of_records", opened)
+    monkeypatch.setattr(weighing, "read_record_risks", opened)
     with pytest.raises(BadInput, match=r"weights\.measure: risk\.identification did not ask about 30 of 80 records"):
-        weights_for(workspace, small_recipe(weights=WEIGHTS), small_data)
+        record_weights(workspace, small_recipe(weights=WEIGHTS), small_data)
 
 
 @pytest.mark.slow
@@ -212,7 +212,7 @@ def test_a_release_commits_to_the_weights_and_no_public_file_tells_of_them(
     plan, run = plan_release(workspace, made), find_run(workspace, made)
     assert plan.weights_sha256 == weights_hash(workspace, made) != ""
     bound = [
-        commitment_of_run(run, workspace.dataset(run.dataset_id), plan.tables, "p", w)
+        commitment_of_run(run, workspace.find_dataset(run.dataset_id), plan.tables, "p", w)
         for w in (plan.weights_sha256, "", "0")
     ]
     assert len({one.hmac_hex(b"k", {}) for one in bound}) == 3
@@ -266,18 +266,18 @@ def test_the_command_weighs_by_an_earlier_run(
 
 @pytest.mark.slow
 def test_the_records_that_say_least_are_shown_first_beside_their_risk(workspace: Workspace, repaired: int) -> None:
-    found = weights_of(workspace, repaired)
+    found = read_record_weights(workspace, repaired)
     weights = stored(workspace, repaired)
     assert found.measure == "risk.identification"
     assert found.ranking.tolist() == sorted(np.flatnonzero(weights < 1), key=lambda i: (weights[i], i))
-    risk = risk_of_records(workspace, find_measure(record_measures(workspace, 1))).probability
-    assert np.allclose(found.before, risk)
-    now = risk_of_records(workspace, find_measure(record_measures(workspace, repaired))).probability
-    assert found.now is not None
-    assert found.now.tolist() == now.tolist()
+    risk = read_record_risks(workspace, select_measure(record_measures(workspace, 1))).probability
+    assert np.allclose(found.risk_before, risk)
+    now = read_record_risks(workspace, select_measure(record_measures(workspace, repaired))).probability
+    assert found.risk_now is not None
+    assert found.risk_now.tolist() == now.tolist()
     fell, rose = int((now < risk - 1e-6).sum()), int((now > risk + 1e-6).sum())
-    assert found.moved == f"By risk.identification the risk of {fell} records fell and of {rose} rose"
-    assert f"{(weights < 1).sum()} of 80 records" in found.said
+    assert found.risk_changes_text == f"By risk.identification the risk of {fell} records fell and of {rose} rose"
+    assert f"{(weights < 1).sum()} of 80 records" in found.summary_text
     shown = CliRunner().invoke(
         sfumato, ["records", "2", "--weights", "--top", "3", "--workspace", str(workspace.directory), "--json", "-"]
     )
@@ -285,16 +285,20 @@ def test_the_records_that_say_least_are_shown_first_beside_their_risk(workspace:
     assert [one["record"] for one in table["records"]] == (found.ranking[:3] + 1).tolist()
     assert [one["weight"] for one in table["records"]] == weights[found.ranking[:3]].tolist()
     least = found.ranking[0]
-    assert run_detail(workspace, repaired).weights[0] == found.said
-    assert run_detail(workspace, repaired).weights[1].startswith(f"say least: {least + 1} ({weights[least]:.4g}), ")
+    assert read_run_detail(workspace, repaired).weight_lines[0] == found.summary_text
+    assert (
+        read_run_detail(workspace, repaired)
+        .weight_lines[1]
+        .startswith(f"say least: {least + 1} ({weights[least]:.4g}), ")
+    )
     delete_run(workspace, 1)
-    assert np.allclose(weights_of(workspace, repaired).before, risk)
+    assert np.allclose(read_record_weights(workspace, repaired).risk_before, risk)
 
 
 def test_a_run_that_weighs_nothing_says_so(workspace: Workspace) -> None:
-    assert run_detail(workspace, 1).weights == ()
+    assert read_run_detail(workspace, 1).weight_lines == ()
     with pytest.raises(NotReady, match="run 1 gives every record the same influence"):
-        weights_of(workspace, 1)
+        read_record_weights(workspace, 1)
 
 
 @pytest.mark.slow
@@ -305,13 +309,13 @@ def test_a_table_that_holds_no_weights_is_a_damaged_one(
     workspace: Workspace, enter: Enter, arrays: dict[str, np.ndarray]
 ) -> None:
     made = enter(weights=WEIGHTS)
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         other = workspace.tables.write_arrays({"other": np.ones(2), **arrays})
         connection.execute("UPDATE artefact SET sha256 = ? WHERE run_id = ? AND name = 'weights'", (other, made))
-    for show in (weights_of, run_detail):
+    for show in (read_record_weights, read_run_detail):
         with pytest.raises(DamagedTable):
             show(workspace, made)
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     assert find_run(workspace, made).state is RunState.FAILED
 
 

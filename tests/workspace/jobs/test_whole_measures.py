@@ -15,10 +15,10 @@ from prepared_workspaces import enter_recipe
 
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.results import read_result_rows
 
 pytestmark = pytest.mark.slow
 BLOCKS = 8
@@ -42,7 +42,7 @@ def blocks(workspace: Workspace, run_id: int) -> dict[str, tuple[str, int]]:
 
 def found(workspace: Workspace, run_id: int) -> tuple[object, ...]:
     tables = workspace.connection.execute("SELECT name, sha256 FROM artefact WHERE run_id = ? ORDER BY name", (run_id,))
-    return [row.to_dict() for row in result_rows(workspace, run_id)], [tuple(row) for row in tables]
+    return [row.to_dict() for row in read_result_rows(workspace, run_id)], [tuple(row) for row in tables]
 
 
 def test_a_run_killed_between_blocks_goes_on_with_those_that_are_left(tmp_path: Path) -> None:
@@ -59,13 +59,13 @@ def test_a_run_killed_between_blocks_goes_on_with_those_that_are_left(tmp_path: 
         before = blocks(workspace, run_id)
         done = {key for key, (state, _) in before.items() if state == "done"}
         assert 2 <= len(done) < BLOCKS, "killed too late to show anything"
-        with workspace.writing() as connection:
+        with workspace.write_transaction() as connection:
             connection.execute("UPDATE task SET lease_until = 0 WHERE state = 'running'")
-        work(workspace.directory, idle=0)
+        run_worker(workspace.directory, idle=0)
         after = blocks(workspace, run_id)
         assert find_run(workspace, run_id).state is RunState.DONE
         assert {key: after[key] for key in done} == {key: before[key] for key in done}
         assert {state for state, _ in after.values()} == {"done"}
         again = entered(workspace)
-        work(workspace.directory, idle=0)
+        run_worker(workspace.directory, idle=0)
         assert found(workspace, again) == found(workspace, run_id)

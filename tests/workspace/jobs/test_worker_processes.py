@@ -20,10 +20,10 @@ from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.jobs.worker import start_worker, work
-from sfumato.workspace.store.runs import RunState, find_run, tasks_of
+from sfumato.workspace.jobs.worker import run_worker, start_worker
+from sfumato.workspace.store.runs import RunState, find_run, list_tasks
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.results import read_result_rows
 
 pytestmark = pytest.mark.slow
 
@@ -63,7 +63,7 @@ def tasks_done(workspace: Workspace, run_id: int) -> int:
 def assert_found(workspace: Workspace, run_id: int, expected: list[Row]) -> None:
     run = find_run(workspace, run_id)
     assert (run.state, run.error) == (RunState.DONE, "")
-    assert result_rows(workspace, run_id) == expected
+    assert read_result_rows(workspace, run_id) == expected
 
 
 def computing_processes(parent: int) -> list[int]:
@@ -104,7 +104,7 @@ def test_a_worker_that_is_terminated_gives_its_task_back_at_once(workspace: Work
         wait_until(lambda: tasks_done(workspace, run_id) >= 5)
         process.terminate()
         assert process.wait(PATIENCE) == 0
-    states = {task.state for task in tasks_of(workspace, run_id)}
+    states = {task.state for task in list_tasks(workspace, run_id)}
     assert states == {"done", "waiting"}
     assert workspace.connection.execute("SELECT count(*) FROM worker WHERE stopped IS NULL").fetchone()[0] == 0
 
@@ -124,7 +124,7 @@ def test_two_jobs_find_what_one_finds_though_a_process_is_killed(
 
     killer = threading.Thread(target=kill_one)
     killer.start()
-    work(workspace.directory, jobs=2, idle=0)
+    run_worker(workspace.directory, jobs=2, idle=0)
     killer.join()
     assert victims
     assert_found(workspace, run_id, expected)
@@ -142,7 +142,7 @@ def test_a_started_worker_has_a_session_of_its_own_and_minds_no_file_where_it_wa
     process = start_worker(workspace.directory)
     try:
         assert os.getsid(process.pid) == process.pid
-        wait_until(lambda: find_run(workspace, run_id).state.ended)
+        wait_until(lambda: find_run(workspace, run_id).state.is_final)
         assert find_run(workspace, run_id).state is RunState.DONE
         process.terminate()
         assert process.wait(PATIENCE) == 0

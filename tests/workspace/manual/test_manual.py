@@ -15,13 +15,13 @@ from sfumato.workspace.manual import (
     DEVELOPER_TOPICS,
     TOPICS,
     all_sections,
-    look_up,
+    find_entry,
+    page_sections,
+    page_summary,
     page_text,
     search,
-    sections,
-    summary,
 )
-from sfumato.workspace.manual.search import find
+from sfumato.workspace.manual.search import search_manual
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "workspace" / "manual"
@@ -110,12 +110,12 @@ LATER = [
 
 @pytest.mark.parametrize(("question", "answer"), QUESTIONS, ids=[question for question, _ in QUESTIONS])
 def test_a_question_is_answered_by_the_first_section_that_is_found(question: str, answer: str) -> None:
-    assert find(question)[0].section.path == answer
+    assert search_manual(question)[0].section.help_path == answer
 
 
 def places(questions: Sequence[tuple[str, tuple[str, ...]]]) -> list[int]:
     """The place of each answer among what is found, from 1; 99 where it is not found."""
-    found = [[hit.section.path for hit in find(question)] for question, _ in questions]
+    found = [[hit.section.help_path for hit in search_manual(question)] for question, _ in questions]
     return [
         next((place for place, path in enumerate(paths, start=1) if path in answers), 99)
         for paths, (_, answers) in zip(found, questions, strict=True)
@@ -128,7 +128,7 @@ def places(questions: Sequence[tuple[str, tuple[str, ...]]]) -> list[int]:
 def test_a_newcomer_finds_the_answer_first_or_among_three(
     questions: Sequence[tuple[str, tuple[str, ...]]], first: int, three: int
 ) -> None:
-    assert {path for _, answers in questions for path in answers} <= {section.path for section in all_sections()}
+    assert {path for _, answers in questions for path in answers} <= {section.help_path for section in all_sections()}
     found = places(questions)
     assert sum(place == 1 for place in found) >= first
     assert sum(place <= 3 for place in found) >= three
@@ -142,29 +142,29 @@ def test_without_the_weight_of_headings_fewer_answers_come_first(monkeypatch: py
 
 def test_every_answer_holds_all_the_words_or_names_those_that_it_lacks() -> None:
     words = {"survey": "survey", "weight": "weight", "stratum": "strat"}
-    hits = find("survey weight stratum")
-    assert hits[0].lacks == ()
-    assert any(hit.lacks for hit in hits)
+    hits = search_manual("survey weight stratum")
+    assert hits[0].missing_words == ()
+    assert any(hit.missing_words for hit in hits)
     for hit in hits:
         text = f"{hit.section.page} {hit.section.title} {hit.section.body}".lower()
-        assert {word for word, part in words.items() if part not in text} <= set(hit.lacks) < set(words)
-        assert all(word in words for word in hit.lacks)
+        assert {word for word, part in words.items() if part not in text} <= set(hit.missing_words) < set(words)
+        assert all(word in words for word in hit.missing_words)
         assert hit.lines
 
 
 def test_words_that_no_section_holds_together_find_those_that_hold_most() -> None:
-    hits = find("osc 52 mitra reiter")
-    assert all(hit.lacks for hit in hits)
-    assert {"mitra", "reiter"} == set(hits[0].lacks) or {"osc", "52"} == set(hits[0].lacks)
+    hits = search_manual("osc 52 mitra reiter")
+    assert all(hit.missing_words for hit in hits)
+    assert {"mitra", "reiter"} == set(hits[0].missing_words) or {"osc", "52"} == set(hits[0].missing_words)
 
 
 def test_words_that_are_nowhere_are_named() -> None:
     with pytest.raises(BadInput, match='"zzyzx" is on no page'):
-        find("zzyzx weights")
+        search_manual("zzyzx weights")
     with pytest.raises(BadInput, match='"zzyzx" is on no page'):
-        find("weights of the zzyzx")
+        search_manual("weights of the zzyzx")
     with pytest.raises(BadInput, match="needs a word"):
-        find("  ")
+        search_manual("  ")
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_words_that_are_nowhere_are_named() -> None:
     [("waiver", "waived"), ("planning", "plans"), ("blocked", "blocks"), ("categories", "category"), ("keys", "key")],
 )
 def test_forms_of_a_word_have_one_stem(one: str, other: str) -> None:
-    assert search._stem(one) == search._stem(other) != search._stem("unlike")
+    assert search._word_stem(one) == search._word_stem(other) != search._word_stem("unlike")
 
 
 @pytest.mark.parametrize(
@@ -195,26 +195,26 @@ def test_forms_of_a_word_have_one_stem(one: str, other: str) -> None:
     ],
 )
 def test_a_topic_opens_its_page_section_or_term(topic: str, page: str, section: str | None, term: str) -> None:
-    found = look_up(topic)
+    found = find_entry(topic)
     assert (found.page, found.section and found.section.name, found.term) == (page, section, term)
-    assert found.text.strip()
+    assert found.markdown.strip()
 
 
 def test_a_name_of_several_sections_names_the_others() -> None:
-    assert look_up("release").also[:1] == ("commands sfumato release",)
-    assert "app runs" in look_up("runs").also
-    assert look_up("risk.identification").also == ()
+    assert find_entry("release").other_paths[:1] == ("commands sfumato release",)
+    assert "app runs" in find_entry("runs").other_paths
+    assert find_entry("risk.identification").other_paths == ()
 
 
 def test_an_unknown_topic_is_answered_by_the_nearest() -> None:
     with pytest.raises(BadInput, match=r'did you mean "risk\.identification"'):
-        look_up("risk.identificaton")
+        find_entry("risk.identificaton")
     with pytest.raises(BadInput, match='did you mean "tutorial"'):
-        look_up("tutoriel")
+        find_entry("tutoriel")
 
 
 def test_a_term_shows_its_own_item_and_no_other() -> None:
-    text = look_up("risk.identification.true_match_rate").text
+    text = find_entry("risk.identification.true_match_rate").markdown
     assert "`true_match_rate`" in text
     assert "`false_match_rate`" not in text
 
@@ -222,14 +222,14 @@ def test_a_term_shows_its_own_item_and_no_other() -> None:
 def test_every_page_is_listed_and_has_a_title_and_a_line_that_says_what_it_is_about() -> None:
     assert sorted(PAGES.values()) == sorted(FOLDER.glob("*.md"))
     for topic in PAGES:
-        assert sections(topic)[0].level == 1
-        assert sum(one.level == 1 for one in sections(topic)) == 1
-        assert 20 < len(summary(topic)) < 160, topic
+        assert page_sections(topic)[0].level == 1
+        assert sum(one.level == 1 for one in page_sections(topic)) == 1
+        assert 20 < len(page_summary(topic)) < 160, topic
 
 
 def test_no_two_sections_of_a_page_have_one_name() -> None:
     for topic in PAGES:
-        names = [one.name for one in sections(topic)]
+        names = [one.name for one in page_sections(topic)]
         assert sorted(names) == sorted(set(names))
 
 
@@ -269,11 +269,11 @@ def test_the_pages_for_developers_are_short_linked_and_opened_by_name_alone() ->
     assert len(text.encode()) < 10_000
     assert set(re.findall(r"\(workspace/manual/(\w+)\.md\)", text)) == set(DEVELOPER_TOPICS)
     assert all(PAGES[topic].stat().st_size < 8_000 for topic in DEVELOPER_TOPICS)
-    assert look_up("developers_methods").text.startswith("# Developers: methods")
+    assert find_entry("developers_methods").markdown.startswith("# Developers: methods")
     assert "decorator" in page_text("developers_methods")
     assert {one.page for one in all_sections()} == set(TOPICS)
     with pytest.raises(BadInput, match='"decorator" is on no page'):
-        find("synthesis method decorator")
+        search_manual("synthesis method decorator")
 
 
 def missing_paths(text: str) -> set[str]:
@@ -292,7 +292,7 @@ def test_a_path_that_is_gone_is_found() -> None:
 
 
 def test_every_check_of_the_gate_is_explained() -> None:
-    terms = {term for one in sections("release") if one.name.startswith("checks") for term in one.terms}
+    terms = {term for one in page_sections("release") if one.name.startswith("checks") for term in one.terms}
     declared = {check.key for check in CHECKS}
     assert declared <= terms
     assert terms - declared == set()
@@ -308,6 +308,6 @@ def test_no_odd_phrase_of_the_older_manual_is_left() -> None:
 
 
 def test_sections_are_not_split_inside_code() -> None:
-    assert "# 175 MB" in "\n".join(one.body for one in sections("operations"))
+    assert "# 175 MB" in "\n".join(one.body for one in page_sections("operations"))
     assert all(not one.heading.startswith("175") for one in all_sections())
     assert manual.page_text("operations").count("# 175 MB") == 1

@@ -17,7 +17,7 @@ from sfumato.engine.errors import EngineError
 from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.errors import WorkspaceError
-from sfumato.workspace.jobs.run_task import peak_bytes
+from sfumato.workspace.jobs.run_task import peak_memory_bytes
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.prepare import prepare_run
 
@@ -56,7 +56,11 @@ def main() -> None:
     for path in sorted(Path(folder).glob("*.toml")):
         started = time.process_time()
         found = outcome(path, data, int(seconds))
-        print(json.dumps({"file": path.stem, **found, "seconds": time.process_time() - started, "peak": peak_bytes()}))
+        print(
+            json.dumps(
+                {"file": path.stem, **found, "seconds": time.process_time() - started, "peak": peak_memory_bytes()}
+            )
+        )
 
 
 if __name__ == "__main__":

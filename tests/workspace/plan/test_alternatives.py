@@ -16,8 +16,16 @@ from sfumato.engine.methods.table_profile import profile_table
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.search.space import SearchLever, apply_choice
-from sfumato.workspace.plan.alternatives import ADDED, BINS, COARSENING, JOINT, WEIGHTS, levers_of, offered_steps
-from sfumato.workspace.plan.drafting import Wanted, drafted
+from sfumato.workspace.plan.alternatives import (
+    ADDED_LEVER,
+    BINS,
+    COARSENING_LEVER,
+    JOINT_LEVER,
+    WEIGHTS_LEVER,
+    build_levers,
+    offered_steps,
+)
+from sfumato.workspace.plan.drafting import DraftRequest, make_drafted_plan
 
 VARIABLES = variables_of(
     "age: count quasi_identifier",
@@ -46,7 +54,7 @@ def read(recipe: Recipe, records: int = 400) -> Microdata:
 
 def levers(table: dict[str, Any]) -> tuple[Recipe, list[SearchLever]]:
     recipe = Recipe.from_table(table)
-    return recipe, levers_of(recipe, offered_steps(recipe, read(recipe)))
+    return recipe, build_levers(recipe, offered_steps(recipe, read(recipe)))
 
 
 def labels(found: list[SearchLever]) -> dict[str, list[str]]:
@@ -60,7 +68,7 @@ def test_a_variable_may_be_made_by_every_method_that_offers_to():
     assert said["method of income"] == ["cart", "linear_regression"]
     assert said["method of sick"] == ["cart", "multinomial_logistic"]
     assert said["order of synthesis"] == ["as in the plan", "reversed"]
-    assert said[ADDED] == ["nothing", "age", "age, region"]
+    assert said[ADDED_LEVER] == ["nothing", "age", "age, region"]
 
 
 def test_every_plan_that_one_lever_makes_is_one():
@@ -76,9 +84,9 @@ def test_every_plan_that_one_lever_makes_is_one():
 def test_a_drafted_plan_measures_what_a_lever_synthesises_besides():
     """Else it would look as if that lost nothing, and a search would take it."""
     seen = profile_table(read(Recipe.from_table({"title": "t", "variables": VARIABLES, "synthesis": SYNTHESIS})))
-    plan = drafted({"title": "t", "variables": VARIABLES}, seen, Wanted()).table
+    plan = make_drafted_plan({"title": "t", "variables": VARIABLES}, seen, DraftRequest()).table
     _, found = levers(plan)
-    every = [len(lever.options) - 1 if lever.name == ADDED else lever.now for lever in found]
+    every = [len(lever.options) - 1 if lever.name == ADDED_LEVER else lever.now for lever in found]
     made = Recipe.from_table(apply_choice(plan, found, every))
     assert "age" in made.released
     compared = {
@@ -92,28 +100,30 @@ def test_a_drafted_plan_measures_what_a_lever_synthesises_besides():
 
 def test_all_that_a_plan_makes_may_be_made_by_one_step_given_what_it_keeps():
     table = {"variables": VARIABLES, "synthesis": SYNTHESIS}
-    assert labels(levers(table)[1])[JOINT] == ["as in the plan", "margins"], "what samples chains has to be asked for"
-    table = {**table, "search": {"levers": {JOINT: ["dpmpm", "margins"]}}}
+    assert labels(levers(table)[1])[JOINT_LEVER] == ["as in the plan", "margins"], (
+        "what samples chains has to be asked for"
+    )
+    table = {**table, "search": {"levers": {JOINT_LEVER: ["dpmpm", "margins"]}}}
     recipe, found = levers(table)
     said = labels(found)
-    assert said[JOINT] == ["as in the plan", "dpmpm", "margins"]
+    assert said[JOINT_LEVER] == ["as in the plan", "dpmpm", "margins"]
     assert said[BINS] == ["as in the plan", "half as many", "a quarter"]
 
     def made(**turned: int) -> Recipe:
         choice = tuple(turned.get(lever.name, lever.now) for lever in found)
         return Recipe.from_table(apply_choice(table, found, choice))
 
-    mixture = made(**{JOINT: 1}).synthesis
+    mixture = made(**{JOINT_LEVER: 1}).synthesis
     assert [(step.method.name, step.targets, step.spec.predictors) for step in mixture] == [
         ("dpmpm", ("sick", "income"), ("age", "region"))
     ]
-    besides = made(**{JOINT: 1, ADDED: 1}).synthesis[0]
+    besides = made(**{JOINT_LEVER: 1, ADDED_LEVER: 1}).synthesis[0]
     assert (besides.targets, besides.spec.predictors) == (("age", "sick", "income"), ("region",))
-    assert {name: rule.written for name, rule in made(**{JOINT: 1, BINS: 2}).synthesis[0].spec.bins.items()} == {
+    assert {name: rule.written for name, rule in made(**{JOINT_LEVER: 1, BINS: 2}).synthesis[0].spec.bins.items()} == {
         "age": "2 equal count",
         "income": "2 equal count",
     }
-    assert made(**{JOINT: 2}).synthesis[0].targets == recipe.schema.names
+    assert made(**{JOINT_LEVER: 2}).synthesis[0].targets == recipe.schema.names
     assert made(**{BINS: 2}) == recipe, "a plan without bins has none to make wider"
 
 
@@ -134,41 +144,41 @@ def test_joint_methods_are_offered_where_their_release_can_be_judged_and_no_prom
     recipe = Recipe.from_table(table)
     frame = read(Recipe.from_table({"variables": VARIABLES, "synthesis": SYNTHESIS})).frame
     data = conform_to_schema(frame.assign(survey=1.5)[list(recipe.schema.names)], recipe.schema)
-    assert [one[JOINT]["method"] for one in offered_steps(recipe, data) if JOINT in one] == offered
+    assert [one[JOINT_LEVER]["method"] for one in offered_steps(recipe, data) if JOINT_LEVER in one] == offered
 
 
 def test_records_at_risk_have_less_influence_where_every_step_can_weigh_and_no_plan_is_weighed_in_part():
     table = {"variables": VARIABLES, "synthesis": SYNTHESIS}
     _, found = levers(table)
-    assert labels(found)[WEIGHTS] == ["all alike", "strength 0.5", "strength 1"]
+    assert labels(found)[WEIGHTS_LEVER] == ["all alike", "strength 0.5", "strength 1"]
 
     def weights(**turned: int) -> Any:
         choice = tuple(turned.get(lever.name, lever.now) for lever in found)
         return apply_choice(table, found, choice).get("weights")
 
     regressions, said = {"method of income": 1, "method of sick": 1}, {"known": ["age", "region"], "strength": 1.0}
-    assert weights(**regressions, **{WEIGHTS: 2}) == said
-    assert weights(**{WEIGHTS: 2}) == said, "trees weigh records too"
-    assert weights(**{"method of income": 1, WEIGHTS: 1}) == {**said, "strength": 0.5}
-    assert weights(**regressions, **{JOINT: 1, WEIGHTS: 2}) is None
+    assert weights(**regressions, **{WEIGHTS_LEVER: 2}) == said
+    assert weights(**{WEIGHTS_LEVER: 2}) == said, "trees weigh records too"
+    assert weights(**{"method of income": 1, WEIGHTS_LEVER: 1}) == {**said, "strength": 0.5}
+    assert weights(**regressions, **{JOINT_LEVER: 1, WEIGHTS_LEVER: 2}) is None
     assert weights(**regressions) is None
     in_part = {**table, "synthesis": [{"method": "marginal_bootstrap", "target": "sick"}, SYNTHESIS[1]]}
     found = levers(in_part)[1]
-    assert weights(**{WEIGHTS: 2}) is None, "one of two steps cannot weigh"
+    assert weights(**{WEIGHTS_LEVER: 2}) is None, "one of two steps cannot weigh"
     weighed = {**table, "weights": {"known": ["region"], "strength": 0.25}}
     found = levers(weighed)[1]
-    assert labels(found)[WEIGHTS] == ["all alike", "strength 0.25", "strength 0.5", "strength 1"]
+    assert labels(found)[WEIGHTS_LEVER] == ["all alike", "strength 0.25", "strength 0.5", "strength 1"]
     assert found[-1].now == 1
     table = weighed
-    assert [weights(**{WEIGHTS: at}) for at in range(3)] == [
+    assert [weights(**{WEIGHTS_LEVER: at}) for at in range(3)] == [
         None,
         weighed["weights"],
         {"known": ["region"], "strength": 0.5},
     ]
-    assert weights(**{JOINT: 1}) is None, "a plan that cannot weigh weighs none"
+    assert weights(**{JOINT_LEVER: 1}) is None, "a plan that cannot weigh weighs none"
     assert weights(**{"method of sick": 1}) == weighed["weights"]
     without = {name: {**one, "role": "other"} for name, one in VARIABLES.items()}
-    assert WEIGHTS not in labels(levers({"variables": without, "synthesis": SYNTHESIS})[1])
+    assert WEIGHTS_LEVER not in labels(levers({"variables": without, "synthesis": SYNTHESIS})[1])
 
 
 def test_an_anonymisation_may_be_the_lattice_and_then_local_suppression():
@@ -203,10 +213,14 @@ def test_what_an_anonymisation_promises_of_sensitive_values_every_other_promises
 
 
 def test_a_lever_can_be_left_alone_by_its_name():
-    table = {"variables": VARIABLES, "synthesis": SYNTHESIS, "search": {"levers": {"method of income": [], ADDED: []}}}
+    table = {
+        "variables": VARIABLES,
+        "synthesis": SYNTHESIS,
+        "search": {"levers": {"method of income": [], ADDED_LEVER: []}},
+    }
     _, found = levers(table)
     assert "method of income" not in labels(found)
-    assert ADDED not in labels(found)
+    assert ADDED_LEVER not in labels(found)
     with pytest.raises(BadInput, match='did you mean "method of income"'):
         levers({**table, "search": {"levers": {"method of incom": []}}})
 
@@ -232,12 +246,12 @@ def with_keys() -> tuple[dict[str, Any], Any]:
 def test_quasi_identifiers_become_coarser_by_steps_and_by_joining_the_levels_of_few_people():
     table, data = with_keys()
     recipe = Recipe.from_table(table)
-    found = {lever.name: lever for lever in levers_of(recipe, offered_steps(recipe, data))}
-    place, school = found[COARSENING.format("place")], found[COARSENING.format("school")]
+    found = {lever.name: lever for lever in build_levers(recipe, offered_steps(recipe, data))}
+    place, school = found[COARSENING_LEVER.format("place")], found[COARSENING_LEVER.format("school")]
     assert [option.label for option in place.options] == ["as in the plan", "3 levels as other"]
     assert [option.label for option in school.options][1] == "2 levels as 1 to 2; 3 levels as 3 to 5"
     assert all(lever.later_protects_more and lever.setting == "recode" for lever in (place, school))
-    levers = [place, found[COARSENING.format("age")]]
+    levers = [place, found[COARSENING_LEVER.format("age")]]
     after = apply_choice(table, levers, (1, 2))
     rules = after["release"]["recode"]
     assert rules["place"] == {"other": ["b", "c", "d"]}
@@ -248,9 +262,10 @@ def test_quasi_identifiers_become_coarser_by_steps_and_by_joining_the_levels_of_
 def test_steps_of_a_number_that_another_lever_synthesises_are_left_out():
     table, data = with_keys()
     recipe = Recipe.from_table(table)
-    levers = levers_of(recipe, offered_steps(recipe, data))
+    levers = build_levers(recipe, offered_steps(recipe, data))
     choice = tuple(
-        len(lever.options) - 1 if lever.name in (ADDED, COARSENING.format("age")) else lever.now for lever in levers
+        len(lever.options) - 1 if lever.name in (ADDED_LEVER, COARSENING_LEVER.format("age")) else lever.now
+        for lever in levers
     )
     after = apply_choice(table, levers, choice)
     assert "age" in {str(step["target"]) for step in after["synthesis"]}
@@ -262,9 +277,9 @@ def test_a_plan_with_steps_is_only_offered_wider_ones():
     table, data = with_keys()
     table = {**table, "release": {"recode": {"age": 10, "place": {"other": ["b", "c", "d"]}}}}
     recipe = Recipe.from_table(table)
-    found = {lever.name: lever for lever in levers_of(recipe, offered_steps(recipe, data))}
-    assert COARSENING.format("place") not in found
-    widths = [option.label for option in found[COARSENING.format("age")].options[1:]]
+    found = {lever.name: lever for lever in build_levers(recipe, offered_steps(recipe, data))}
+    assert COARSENING_LEVER.format("place") not in found
+    widths = [option.label for option in found[COARSENING_LEVER.format("age")].options[1:]]
     assert widths
     assert all(float(width) > 10 and float(width) % 10 == 0 for width in widths)
 
@@ -273,6 +288,6 @@ def test_nothing_is_made_coarser_where_hardly_anybody_is_alone():
     table, data = with_keys()
     recipe = Recipe.from_table(table)
     few = replace(data, frame=pd.concat([data.frame] * 2, ignore_index=True))
-    names = [[one.name for one in levers_of(recipe, offered_steps(recipe, each))] for each in (data, few)]
-    assert COARSENING.format("place") in names[0]
-    assert not [name for name in names[1] if name.startswith(COARSENING.format(""))]
+    names = [[one.name for one in build_levers(recipe, offered_steps(recipe, each))] for each in (data, few)]
+    assert COARSENING_LEVER.format("place") in names[0]
+    assert not [name for name in names[1] if name.startswith(COARSENING_LEVER.format(""))]

@@ -28,10 +28,10 @@ from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest import files
-from sfumato.workspace.plan.drafted_text import drafted_toml
-from sfumato.workspace.plan.drafting import DraftedPlan, Wanted, drafted
-from sfumato.workspace.plan.drafts import plan_text
-from sfumato.workspace.plan.edits import StepPlace, with_moved, without_step
+from sfumato.workspace.plan.drafted_text import write_drafted_plan
+from sfumato.workspace.plan.drafting import DraftedPlan, DraftRequest, make_drafted_plan
+from sfumato.workspace.plan.drafts import write_plan
+from sfumato.workspace.plan.edits import StepPlace, move_step, remove_step
 from sfumato.workspace.policy.policy import FindingLimit, Policy
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service import draft_data
@@ -80,9 +80,9 @@ def table_of(
     return table, conform_to_schema(frame, Recipe.from_table(table).schema, MissingPolicy(policy))
 
 
-def draft(table: dict[str, Any], data: Microdata, wanted: Wanted) -> dict[str, Any]:
+def draft(table: dict[str, Any], data: Microdata, wanted: DraftRequest) -> dict[str, Any]:
     """The table of the plan that is drafted, as its text says it."""
-    return tomllib.loads(draft_for_records(plan_text(table), table, data, wanted, Policy()).toml)
+    return tomllib.loads(draft_for_records(write_plan(table), table, data, wanted, Policy()).toml)
 
 
 ROLES = ("quasi_identifier", "sensitive", "other")
@@ -95,7 +95,7 @@ ROLES = ("quasi_identifier", "sensitive", "other")
     seed=st.integers(0, 99),
     missing=st.sampled_from([0.0, 0.0, 0.3]),
     wanted=st.builds(
-        Wanted,
+        DraftRequest,
         want=st.sampled_from([None, "synthesis", "anonymisation", "evaluation"]),
         full=st.booleans(),
         l=st.sampled_from([None, 2.0, 3.0]),
@@ -106,7 +106,7 @@ ROLES = ("quasi_identifier", "sensitive", "other")
     ),
 )
 def test_a_draft_is_accepted_for_any_table_or_says_what_is_missing(
-    roles: dict[str, str], n: int, seed: int, missing: float, wanted: Wanted
+    roles: dict[str, str], n: int, seed: int, missing: float, wanted: DraftRequest
 ) -> None:
     policy = "drop" if wanted.want == "anonymisation" else "keep"
     try:
@@ -143,11 +143,16 @@ TABLES = {
 @pytest.mark.parametrize("missing", [0.0, 0.2], ids=["complete", "missing"])
 @pytest.mark.parametrize(
     "wanted",
-    [Wanted(m=2), Wanted(full=True, m=2), Wanted("anonymisation", k=3, l=2.0), Wanted(tables=True, m=2)],
+    [
+        DraftRequest(m=2),
+        DraftRequest(full=True, m=2),
+        DraftRequest("anonymisation", k=3, l=2.0),
+        DraftRequest(tables=True, m=2),
+    ],
     ids=["partial", "full", "k", "tables"],
 )
 @pytest.mark.parametrize("name", TABLES)
-def test_a_draft_runs_as_it_is(name: str, wanted: Wanted, missing: float) -> None:
+def test_a_draft_runs_as_it_is(name: str, wanted: DraftRequest, missing: float) -> None:
     table, data = table_of(TABLES[name], 240, 5, missing, "drop" if wanted.want else "keep")
     if wanted.tables and name == "lone values":
         with pytest.raises(BadInput, match="categories of street have fewer than 10 records each on average"):
@@ -160,8 +165,10 @@ def test_a_draft_runs_as_it_is(name: str, wanted: Wanted, missing: float) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("wanted", [Wanted(m=2), Wanted("anonymisation", k=3)], ids=["synthesis", "anonymisation"])
-def test_an_audit_of_single_people_is_drafted_where_it_is_asked_for_and_then_runs(wanted: Wanted) -> None:
+@pytest.mark.parametrize(
+    "wanted", [DraftRequest(m=2), DraftRequest("anonymisation", k=3)], ids=["synthesis", "anonymisation"]
+)
+def test_an_audit_of_single_people_is_drafted_where_it_is_asked_for_and_then_runs(wanted: DraftRequest) -> None:
     table, data = table_of(TABLES["one of each"], 60, 5)
     plain, asked = (draft(table, data, replace(wanted, audit=audit)) for audit in (False, True))
     (audit,) = [step for step in asked["measure"] if step not in plain["measure"]]
@@ -178,7 +185,7 @@ def test_tables_are_drafted_with_noise_where_there_is_an_epsilon_and_rounded_els
     roles = {"town": "quasi_identifier", "smoker": "sensitive", "pay": "sensitive"}
     table, data = table_of(roles, 3_000, 5, 0.1)
     rounded, noisy = (
-        draft(table, data, Wanted(tables=True, epsilon=epsilon, holdout=False)) for epsilon in (None, 4.0)
+        draft(table, data, DraftRequest(tables=True, epsilon=epsilon, holdout=False)) for epsilon in (None, 4.0)
     )
     (step,) = rounded["synthesis"]
     assert step == {"method": "margins", "target": ["town", "smoker", "pay"], "bins": {"pay": "10 equal count"}}
@@ -194,7 +201,7 @@ def test_tables_are_drafted_with_noise_where_there_is_an_epsilon_and_rounded_els
     found = execute_run(recipe, own, key=bytes(range(32)))
     assert not [verdict for verdict in found.verdicts if verdict.outcome == "not computed"]
     with pytest.raises(BadInput, match="noise hides levels and ranges of so few records"):
-        draft(*table_of(roles, 60, 5), Wanted(tables=True, epsilon=0.5))
+        draft(*table_of(roles, 60, 5), DraftRequest(tables=True, epsilon=0.5))
 
 
 @pytest.mark.slow
@@ -204,7 +211,7 @@ def test_many_columns_are_drafted_with_few_predictors_each() -> None:
         name: "sensitive" if i % 50 == 0 else "quasi_identifier" if i < 5 else "other" for i, name in enumerate(names)
     }
     table, data = table_of(roles, 400, 6)
-    found = draft(table, data, Wanted(audience="enclave"))
+    found = draft(table, data, DraftRequest(audience="enclave"))
     assert len(found["synthesis"]) == 10
     assert max(len(step["predictors"]) for step in found["synthesis"]) <= 10
 
@@ -213,22 +220,22 @@ def test_many_columns_are_drafted_with_few_predictors_each() -> None:
 @pytest.mark.parametrize(
     ("file", "roles", "wanted"),
     [
-        ("ce.csv", RoleAssignment(("UrbanRural", "Race"), ("Income", "Expenditure")), Wanted()),
-        ("acs.csv", RoleAssignment(("SEX", "RACE", "MAR"), ("DIS", "HICOV")), Wanted()),
+        ("ce.csv", RoleAssignment(("UrbanRural", "Race"), ("Income", "Expenditure")), DraftRequest()),
+        ("acs.csv", RoleAssignment(("SEX", "RACE", "MAR"), ("DIS", "HICOV")), DraftRequest()),
         (
             "adult.csv",
             RoleAssignment(("age", "marital_status", "race", "sex"), ("occupation", "income"), ("fnlwgt",)),
-            Wanted(),
+            DraftRequest(),
         ),
         (
             "adult.csv",
             RoleAssignment(("age", "marital_status", "race", "sex"), ("occupation",)),
-            Wanted("anonymisation", l=3.0),
+            DraftRequest("anonymisation", l=3.0),
         ),
     ],
 )
 def test_drafts_for_public_data_are_prepared(
-    file: str, roles: RoleAssignment, wanted: Wanted, public_data: Any, tmp_path: Path
+    file: str, roles: RoleAssignment, wanted: DraftRequest, public_data: Any, tmp_path: Path
 ) -> None:
     recipe = tmp_path / "drafted.toml"
     recipe.write_text(draft_file(str(public_data(file)), {}, wanted, roles).toml, "utf-8")
@@ -257,10 +264,12 @@ def test_a_file_is_read_once_and_drafted_for_the_records_that_a_run_will_have(
         "draft_for_records",
         lambda toml, table, data, *rest: seen.append((table, data)) or draft(toml, table, data, *rest),
     )
-    draft_file(str(path), {}, Wanted(), RoleAssignment(("town", "age"), ("pay",)))
+    draft_file(str(path), {}, DraftRequest(), RoleAssignment(("town", "age"), ("pay",)))
     assert opened == [path.name]
     ((table, data),) = seen
-    again = files.ingest(files.find_source(str(path)), DataSource.from_table(table["data"]), data.schema, 1, key=b"")
+    again = files.read_file_microdata(
+        files.find_source(str(path)), DataSource.from_table(table["data"]), data.schema, 1, key=b""
+    )
     pd.testing.assert_frame_equal(data.frame, again.frame)
     assert data.sha256 == again.sha256
 
@@ -268,19 +277,19 @@ def test_a_file_is_read_once_and_drafted_for_the_records_that_a_run_will_have(
 def test_a_file_without_records_has_no_draft(tmp_path: Path) -> None:
     (tmp_path / "empty.csv").write_text("town,pay\n")
     with pytest.raises(BadInput, match="has no records"):
-        draft_file(str(tmp_path / "empty.csv"), {}, Wanted(), RoleAssignment(("town",), ("pay",)))
+        draft_file(str(tmp_path / "empty.csv"), {}, DraftRequest(), RoleAssignment(("town",), ("pay",)))
 
 
 def test_without_roles_nothing_is_drafted_and_full_needs_them_too() -> None:
     table, data = table_of({"town": "other", "pay": "other"}, 50, 1)
-    for wanted in (Wanted(), Wanted("anonymisation"), Wanted(full=True)):
+    for wanted in (DraftRequest(), DraftRequest("anonymisation"), DraftRequest(full=True)):
         with pytest.raises(BadInput, match="no variable has a role yet"):
             draft(table, data, wanted)
 
 
 def test_a_kept_variable_is_not_released_in_silence() -> None:
     table, data = table_of({"town": "quasi_identifier", "pay": "sensitive", "height": "other"}, 50, 1)
-    plan = drafted(table, profile_table(data), Wanted(audience="enclave"), data=data)
+    plan = make_drafted_plan(table, profile_table(data), DraftRequest(audience="enclave"), data=data)
     assert "Released unchanged, for anyone to see who has the release: town, height." in plan.notes
     assert any(
         "height is released unchanged: 50 of 50 people are alone with it. Should it be synthesised" in one
@@ -291,15 +300,15 @@ def test_a_kept_variable_is_not_released_in_silence() -> None:
 
 def test_identifiers_are_no_part_of_an_anonymisation_and_never_predict() -> None:
     table, data = table_of({"town": "quasi_identifier", "pay": "sensitive", "street": "identifier"}, 50, 1)
-    anonymised = draft(table, data, Wanted("anonymisation", k=2))
+    anonymised = draft(table, data, DraftRequest("anonymisation", k=2))
     assert "street" not in anonymised["variables"]
-    synthesised = draft(table, data, Wanted(full=True))
+    synthesised = draft(table, data, DraftRequest(full=True))
     assert all("street" not in (step["target"], *step["predictors"]) for step in synthesised["synthesis"])
 
 
 def test_a_sensitive_variable_of_too_few_values_fails_a_threshold_of_its_own() -> None:
     table, data = table_of({"visits": "quasi_identifier", "grade": "sensitive", "smoker": "sensitive"}, 200, 1)
-    plan = drafted(table, profile_table(data), Wanted("anonymisation", k=3, l=3.0))
+    plan = make_drafted_plan(table, profile_table(data), DraftRequest("anonymisation", k=3, l=3.0))
     (step,) = plan.table["anonymisation"]
     assert step["sensitive"] == ["grade"]
     assert any('"smoker" has 2 different values' in one for one in plan.warnings)
@@ -310,7 +319,7 @@ def test_a_sensitive_variable_of_too_few_values_fails_a_threshold_of_its_own() -
 
 def test_an_anonymisation_has_trees_that_are_there_to_be_edited() -> None:
     table, data = table_of({"school": "quasi_identifier", "visits": "quasi_identifier", "smoker": "sensitive"}, 200, 1)
-    found = draft(table, data, Wanted("anonymisation", k=3))
+    found = draft(table, data, DraftRequest("anonymisation", k=3))
     tree = found["anonymisation"][0]["hierarchies"]["school"]
     assert sorted(row[0] for row in tree) == ["1", "2", "3", "4", "5", "6"]
     (rilm,) = [one for one in found["measure"] if one["method"] == "quality.rilm"]
@@ -323,7 +332,7 @@ def test_weights_and_designs_are_neither_made_nor_told_from_and_leave_not_in_sil
     table, data = table_of(roles, 200, 1)
     table["variables"]["grade"]["design"] = "strata"
     data = conform_to_schema(data.frame, Recipe.from_table(table).schema, MissingPolicy.KEEP)
-    plan = drafted(table, profile_table(data), Wanted(full=True))
+    plan = make_drafted_plan(table, profile_table(data), DraftRequest(full=True))
     used = {name for step in plan.table["synthesis"] for name in (step["target"], *step["predictors"])}
     assert used == {"town", "smoker"}
     assert any("pay, grade" in one and "are released unchanged" in one for one in plan.warnings)
@@ -332,13 +341,13 @@ def test_weights_and_designs_are_neither_made_nor_told_from_and_leave_not_in_sil
 def test_what_a_project_s_policy_says_is_the_limit_of_an_attack() -> None:
     table, data = table_of({"town": "quasi_identifier", "smoker": "sensitive"}, 20_000, 1)
     policy = Policy(findings={"linkability_excess": FindingLimit(warn=0.01, source="release rules, section 4")})
-    found = draft_for_records(plan_text(table), table, data, Wanted(holdout=True), policy)
+    found = draft_for_records(write_plan(table), table, data, DraftRequest(holdout=True), policy)
     limits = {one["value"]: one["max"] for one in tomllib.loads(found.toml)["threshold"] if "max" in one}
     assert limits["risk.identification.largest_true_match_rate"] == 0.01
     assert "risk.linkability.largest_added_risk" not in limits, "town is kept, and links whatever is drawn"
     assert any("columns that are released unchanged" in one for one in found.notes)
     assert "release rules, section 4" in found.toml
-    whole = draft_for_records(plan_text(table), table, data, Wanted(holdout=True, full=True), policy)
+    whole = draft_for_records(write_plan(table), table, data, DraftRequest(holdout=True, full=True), policy)
     limits = {one["value"]: one["max"] for one in tomllib.loads(whole.toml)["threshold"] if "max" in one}
     assert (limits["risk.linkability.largest_added_risk"], limits["risk.membership_inference.added_risk"]) == (
         0.2,
@@ -352,7 +361,7 @@ def test_what_a_project_s_policy_says_is_the_limit_of_an_attack() -> None:
 def test_the_hold_out_decides_every_limit_that_a_draft_sets(records: int, share: float, limit: float | None) -> None:
     """The limit of linkability: from where on the gate warns, else blocks, else none, which the draft says."""
     table, data = table_of({"town": "quasi_identifier", "smoker": "sensitive"}, records, 1)
-    found = draft_for_records(plan_text(table), table, data, Wanted(holdout=True, full=True), Policy())
+    found = draft_for_records(write_plan(table), table, data, DraftRequest(holdout=True, full=True), Policy())
     made = tomllib.loads(found.toml)
     limits = {one["value"]: one for one in made["threshold"]}
     assert made["data"]["holdout"] == share
@@ -367,7 +376,7 @@ def test_a_limit_of_membership_has_the_controls_that_its_measure_needs(records: 
     """One false positive of a hundred scored controls: half of the hold-out is scored, and a fifth of 994 records is one short of it."""
     table, data = table_of({"town": "quasi_identifier", "smoker": "sensitive"}, records, 1)
     made = tomllib.loads(
-        draft_for_records(plan_text(table), table, data, Wanted(holdout=True, full=True), Policy()).toml
+        draft_for_records(write_plan(table), table, data, DraftRequest(holdout=True, full=True), Policy()).toml
     )
     held_out = round(made["data"]["holdout"] * records)
     assert any(one["value"] == "risk.membership_inference.added_risk" for one in made["threshold"])
@@ -383,7 +392,7 @@ def test_a_limit_of_inference_is_set_where_what_everybody_guesses_leaves_enough_
     table, data = table_of({"town": "quasi_identifier", "smoker": "sensitive"}, 12_000, 1)
     few = np.where(np.random.default_rng(2).random(len(data)) < yes, "yes", "no")
     data = conform_to_schema(data.frame.assign(smoker=few), data.schema, MissingPolicy.KEEP)
-    found = draft_for_records(plan_text(table), table, data, Wanted(holdout=True, full=True), Policy())
+    found = draft_for_records(write_plan(table), table, data, DraftRequest(holdout=True, full=True), Policy())
     limits = [one["value"] for one in tomllib.loads(found.toml)["threshold"]]
     assert ("risk.attribute_inference.added_risk" in limits) is decided
     assert any("risk.attribute_inference finds" in one for one in found.notes) is not decided
@@ -395,7 +404,7 @@ def test_the_area_of_the_family_has_a_limit_where_the_hold_out_of_the_others_dec
 ) -> None:
     """The limits of the gate, 5 % and 20 % of the way from 1/2 to 1; no hold-out is larger for it, and a draft that lacks it does not say so."""
     table, data = table_of({"town": "quasi_identifier", "smoker": "sensitive"}, records, 1)
-    found = draft_for_records(plan_text(table), table, data, Wanted(holdout=True, full=True), Policy())
+    found = draft_for_records(write_plan(table), table, data, DraftRequest(holdout=True, full=True), Policy())
     made = tomllib.loads(found.toml)
     own = next((one for one in made["threshold"] if one["value"] == "risk.membership_inference.family_auc"), None)
     assert made["data"]["holdout"] == share
@@ -406,7 +415,7 @@ def test_the_area_of_the_family_has_a_limit_where_the_hold_out_of_the_others_dec
 def test_an_anonymisation_releases_one_table_and_holds_nothing_out() -> None:
     table, data = table_of({"town": "quasi_identifier", "pay": "sensitive"}, 50, 1)
     table["data"]["holdout"] = 0.2
-    found = draft(table, data, Wanted("anonymisation", k=2))
+    found = draft(table, data, DraftRequest("anonymisation", k=2))
     assert "m" not in found["release"]
     assert "holdout" not in found["data"]
 
@@ -419,28 +428,28 @@ def test_no_name_of_a_variable_ends_a_comment(name: str) -> None:
         (Variable("town", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER), Variable(name, Kind.CONTINUOUS, Role.SENSITIVE))
     )
     table = {"variables": {v.name: v.to_table() for v in schema}, "release": {"seed": 1}}
-    found = draft(table, conform_to_schema(frame, schema), Wanted())
+    found = draft(table, conform_to_schema(frame, schema), DraftRequest())
     assert found["release"] == {"m": 5, "seed": 1}
     assert [step["target"] for step in found["synthesis"]] == [name]
 
 
 def test_reasons_go_with_their_steps_and_a_second_draft_leaves_none_of_the_first() -> None:
     table, data = table_of({"town": "quasi_identifier", "pay": "sensitive", "smoker": "sensitive"}, 120, 1)
-    once = draft_for_records(plan_text(table), table, data, Wanted(), Policy()).toml
-    moved = with_moved(once, StepPlace("synthesis", 1), -1)
+    once = draft_for_records(write_plan(table), table, data, DraftRequest(), Policy()).toml
+    moved = move_step(once, StepPlace("synthesis", 1), -1)
     lines = moved.splitlines()
     at = lines.index('target = "pay"')
     assert any(line.startswith("# pay: ") for line in lines[at - 6 : at])
-    without = without_step(once, StepPlace("synthesis", 1))
+    without = remove_step(once, StepPlace("synthesis", 1))
     assert "# pay: " not in without
-    again = draft_for_records(once, tomllib.loads(once), data, Wanted(), Policy()).toml
+    again = draft_for_records(once, tomllib.loads(once), data, DraftRequest(), Policy()).toml
     assert again == once
 
 
 def test_comments_of_the_owner_stay() -> None:
     table, data = table_of({"town": "quasi_identifier", "pay": "sensitive"}, 60, 1)
-    toml = plan_text(table).replace("[variables]", "# the owner's own words\n[variables]")
-    assert "# the owner's own words\n[variables]" in draft_for_records(toml, table, data, Wanted(), Policy()).toml
+    toml = write_plan(table).replace("[variables]", "# the owner's own words\n[variables]")
+    assert "# the owner's own words\n[variables]" in draft_for_records(toml, table, data, DraftRequest(), Policy()).toml
 
 
 @pytest.mark.parametrize("name", sorted(set(KINDS) - {"same"}))
@@ -448,7 +457,7 @@ def test_the_order_of_records_changes_no_draft(name: str) -> None:
     roles = {"town": "quasi_identifier", "smoker": "other", name: "sensitive"}
     table, data = table_of(roles, 200, 3)
     turned = Microdata(data.schema, data.frame.iloc[::-1].reset_index(drop=True), data.origin)
-    assert draft(table, data, Wanted()) == draft(table, turned, Wanted())
+    assert draft(table, data, DraftRequest()) == draft(table, turned, DraftRequest())
 
 
 def offer(table: dict[str, Any], data: Microdata, key: str, target: str, **case: Any) -> Offer | DeclinedOffer | None:
@@ -523,6 +532,6 @@ def test_limits_that_are_offered_are_of_outputs_that_there_are() -> None:
 
 def test_a_drafted_text_reads_as_its_plan() -> None:
     table, data = table_of({"town": "quasi_identifier", "pay": "sensitive"}, 60, 1)
-    plan = drafted(table, profile_table(data), Wanted())
+    plan = make_drafted_plan(table, profile_table(data), DraftRequest())
     assert isinstance(plan, DraftedPlan)
-    assert tomllib.loads(drafted_toml(plan_text(table), plan)) == plan.table
+    assert tomllib.loads(write_drafted_plan(write_plan(table), plan)) == plan.table

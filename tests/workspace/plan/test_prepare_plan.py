@@ -10,8 +10,8 @@ import pytest
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.run import PUBLIC
-from sfumato.workspace.plan.drafts import Draft, draft_of
-from sfumato.workspace.plan.edits import with_sections, with_variable
+from sfumato.workspace.plan.drafts import PlanDraft, find_draft
+from sfumato.workspace.plan.edits import replace_sections, replace_variable
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.prepare import enter_plan_run, prepare_plan, prepare_run
 from sfumato.workspace.store.runs import find_run
@@ -47,16 +47,16 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def draft(workspace: Workspace, folder: Path) -> Draft:
+def draft(workspace: Workspace, folder: Path) -> PlanDraft:
     """The plan of a project with one run, the file named by its whole path."""
     recipe = find_recipe(str(folder / "recipe.toml"))
     prepare_run(recipe, settings=[f"data.file={folder / 'people.csv'}"], key=PUBLIC).enter(workspace)
-    found = draft_of(workspace, 1)
+    found = find_draft(workspace, 1)
     assert found is not None
     return found
 
 
-def same_as_file(workspace: Workspace, draft: Draft, folder: Path) -> None:
+def same_as_file(workspace: Workspace, draft: PlanDraft, folder: Path) -> None:
     (folder / "plan.toml").write_text(draft.toml)
     ours, theirs = prepare_plan(workspace, draft), prepare_run(find_recipe(str(folder / "plan.toml")), key=PUBLIC)
     pd.testing.assert_frame_equal(ours.data.frame, theirs.data.frame)
@@ -64,7 +64,7 @@ def same_as_file(workspace: Workspace, draft: Draft, folder: Path) -> None:
     assert ours.recipe.sha256 == theirs.recipe.sha256
 
 
-def test_the_plan_of_a_run_is_that_run(workspace: Workspace, draft: Draft, folder: Path) -> None:
+def test_the_plan_of_a_run_is_that_run(workspace: Workspace, draft: PlanDraft, folder: Path) -> None:
     same_as_file(workspace, draft, folder)
     again = find_run(workspace, enter_plan_run(workspace, draft))
     first = find_run(workspace, 1)
@@ -82,42 +82,42 @@ def test_the_plan_of_a_run_is_that_run(workspace: Workspace, draft: Draft, folde
     ],
 )
 def test_a_variable_described_otherwise_is_as_the_file_gives_it(
-    workspace: Workspace, draft: Draft, folder: Path, name: str, variable: dict[str, object]
+    workspace: Workspace, draft: PlanDraft, folder: Path, name: str, variable: dict[str, object]
 ) -> None:
-    same_as_file(workspace, draft.saying(with_variable(draft.toml, name, variable)), folder)
+    same_as_file(workspace, draft.with_text(replace_variable(draft.toml, name, variable)), folder)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("release", [{"m": 1, "seed": 4}, {"m": 2, "seed": 3}])
 def test_another_seed_is_another_sample(
-    workspace: Workspace, draft: Draft, folder: Path, release: dict[str, int]
+    workspace: Workspace, draft: PlanDraft, folder: Path, release: dict[str, int]
 ) -> None:
-    same_as_file(workspace, draft.saying(with_sections(draft.toml, {"release": release})), folder)
+    same_as_file(workspace, draft.with_text(replace_sections(draft.toml, {"release": release})), folder)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("changes", [{"where": "age > 25"}, {"sample": 30}])
 def test_another_filter_or_sample_reads_the_file(
-    workspace: Workspace, draft: Draft, folder: Path, changes: dict[str, object]
+    workspace: Workspace, draft: PlanDraft, folder: Path, changes: dict[str, object]
 ) -> None:
     data = {**read_toml(draft.toml)["data"], **changes}
-    same_as_file(workspace, draft.saying(with_sections(draft.toml, {"data": data})), folder)
+    same_as_file(workspace, draft.with_text(replace_sections(draft.toml, {"data": data})), folder)
 
 
 def test_without_the_file_the_stored_records_serve_and_only_they(
-    workspace: Workspace, draft: Draft, folder: Path
+    workspace: Workspace, draft: PlanDraft, folder: Path
 ) -> None:
     (folder / "people.csv").unlink()
     assert len(prepare_plan(workspace, draft).data) == 40
     with pytest.raises(BadInput, match="no such file"):
-        prepare_plan(workspace, draft.saying(with_variable(draft.toml, "extra", {"kind": "binary"})))
+        prepare_plan(workspace, draft.with_text(replace_variable(draft.toml, "extra", {"kind": "binary"})))
 
 
-def test_fewer_columns_may_mean_more_records(workspace: Workspace, draft: Draft, folder: Path) -> None:
+def test_fewer_columns_may_mean_more_records(workspace: Workspace, draft: PlanDraft, folder: Path) -> None:
     variables = {key: table for key, table in read_toml(draft.toml)["variables"].items() if key != "code"}
-    same_as_file(workspace, draft.saying(with_sections(draft.toml, {"variables": variables})), folder)
+    same_as_file(workspace, draft.with_text(replace_sections(draft.toml, {"variables": variables})), folder)
 
 
-def test_a_plan_without_a_release_is_refused(workspace: Workspace, draft: Draft) -> None:
+def test_a_plan_without_a_release_is_refused(workspace: Workspace, draft: PlanDraft) -> None:
     with pytest.raises(BadInput, match="the plan makes no release"):
-        prepare_plan(workspace, draft.saying(with_sections(draft.toml, {"synthesis": None})))
+        prepare_plan(workspace, draft.with_text(replace_sections(draft.toml, {"synthesis": None})))

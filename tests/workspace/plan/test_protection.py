@@ -22,8 +22,8 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli import draft as command
 from sfumato.tui.plain import plan as plain
 from sfumato.tui.plan import drafting as screen
-from sfumato.workspace.plan.drafting import Wanted
-from sfumato.workspace.plan.drafts import plan_text
+from sfumato.workspace.plan.drafting import DraftRequest
+from sfumato.workspace.plan.drafts import write_plan
 from sfumato.workspace.plan.protection import choose_quasi_identifiers
 from sfumato.workspace.policy.policy import AudienceLimits, Policy
 from sfumato.workspace.service.draft_data import DraftedText, draft_for_records
@@ -58,7 +58,7 @@ def people(n: int = 1500, seed: int = 1, **roles: str) -> tuple[dict[str, Any], 
 
 
 def draft(table: Mapping[str, Any], data: Microdata, policy: Policy | None = None, **wanted: Any) -> DraftedText:
-    return draft_for_records(plan_text(table), dict(table), data, Wanted(**wanted), policy or Policy())
+    return draft_for_records(write_plan(table), dict(table), data, DraftRequest(**wanted), policy or Policy())
 
 
 def kept_columns(recipe: Recipe) -> list[str]:
@@ -151,7 +151,7 @@ def test_each_rule_and_each_step_has_its_reason_above_it() -> None:
     again = draft(tomllib.loads(found.toml), data, audience="enclave")
     assert "recode" not in tomllib.loads(again.toml)["release"]
     assert "is shown in steps" not in again.toml
-    twice = draft_for_records(found.toml, tomllib.loads(found.toml), data, Wanted(audience="contract"), Policy())
+    twice = draft_for_records(found.toml, tomllib.loads(found.toml), data, DraftRequest(audience="contract"), Policy())
     assert twice.toml.count("is shown") == found.toml.count("is shown")
     assert any(one.startswith("The rules of [release] recode that the plan had are replaced") for one in twice.notes)
 

@@ -10,9 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.workspace.plan.drafts import inline, plan_text
-from sfumato.workspace.plan.edits import StepPlace, with_moved, with_sections, with_step, with_variable, without_step
-from sfumato.workspace.plan.rewrite import rewritten
+from sfumato.workspace.plan.drafts import inline_toml, write_plan
+from sfumato.workspace.plan.edits import (
+    StepPlace,
+    move_step,
+    remove_step,
+    replace_sections,
+    replace_step,
+    replace_variable,
+)
+from sfumato.workspace.plan.rewrite import rewrite_plan
 from sfumato.workspace.recipes import shipped_recipes
 
 PLAN = """\
@@ -63,34 +70,34 @@ def changed(after: str) -> tuple[str, str]:
 
 
 def test_a_step_is_changed_in_its_place() -> None:
-    after = with_step(PLAN, StepPlace("synthesis", 0), {"target": "region", "method": "cart", "minbucket": 5})
+    after = replace_step(PLAN, StepPlace("synthesis", 0), {"target": "region", "method": "cart", "minbucket": 5})
     assert changed(after) == ("", "minbucket = 5")
-    after = with_step(PLAN, StepPlace("synthesis", 0), {"target": "price", "method": "cart"})
+    after = replace_step(PLAN, StepPlace("synthesis", 0), {"target": "price", "method": "cart"})
     assert changed(after) == ('target = "region"  # R', 'target = "price"  # R')
 
 
 def test_a_step_with_a_switch_is_changed_in_its_place() -> None:
     old = '[[synthesis]]\nmethod = "cart"\nsmoothing = true # kept\nminbucket = 50\n'
     step = {"method": "cart", "smoothing": True, "minbucket": 100}
-    assert rewritten(old, {"synthesis": [step]}) == old.replace("50", "100")
-    assert "smoothing = false" in rewritten(old, {"synthesis": [{**step, "smoothing": False}]})
+    assert rewrite_plan(old, {"synthesis": [step]}) == old.replace("50", "100")
+    assert "smoothing = false" in rewrite_plan(old, {"synthesis": [{**step, "smoothing": False}]})
 
 
 def test_a_step_moves_with_the_comment_above_it_and_titles_stay() -> None:
-    after = with_moved(PLAN, StepPlace("synthesis", 0), 1)
+    after = move_step(PLAN, StepPlace("synthesis", 0), 1)
     assert re.findall("# (the .* model|----.*)\n", after) == [
         "---- models ----", "the second model", "the first model", "---- measures ----",
     ]  # fmt: skip
     assert sorted(after.splitlines()) == sorted(PLAN.splitlines())
-    assert with_moved(after, StepPlace("synthesis", 1), -1) == PLAN
+    assert move_step(after, StepPlace("synthesis", 1), -1) == PLAN
 
 
 def test_a_step_goes_with_the_comment_above_it_and_titles_stay() -> None:
-    after = without_step(PLAN, StepPlace("synthesis", 1))
+    after = remove_step(PLAN, StepPlace("synthesis", 1))
     assert "the second model" not in after
     for comment in ("the first model", "---- models ----", "---- measures ----", "# five"):
         assert comment in after
-    assert "# ---- measures ----" in without_step(PLAN, StepPlace("measure", 0))
+    assert "# ---- measures ----" in remove_step(PLAN, StepPlace("measure", 0))
 
 
 TWINS = """\
@@ -103,59 +110,59 @@ method = "b"  # second
 
 
 def test_a_step_that_becomes_equal_to_another_keeps_its_place_and_comment() -> None:
-    after = with_step(TWINS, StepPlace("measure", 0), {"method": "b"})
+    after = replace_step(TWINS, StepPlace("measure", 0), {"method": "b"})
     assert after == TWINS.replace('"a"', '"b"')
-    assert without_step(after, StepPlace("measure", 0)) == TWINS.partition("\n\n")[2]
+    assert remove_step(after, StepPlace("measure", 0)) == TWINS.partition("\n\n")[2]
 
 
 def test_an_array_with_a_comment_before_a_comma_is_written_afresh_alone() -> None:
     toml = '# mine\ntitle = "t"  # the title\ncompanions = [\n  "a" # odd\n  , "b"\n]\n'
-    after = rewritten(toml, {"title": "t", "companions": ["c"]})
+    after = rewrite_plan(toml, {"title": "t", "companions": ["c"]})
     assert after == '# mine\ntitle = "t"  # the title\ncompanions = ["c"]\n'
 
 
 def test_a_table_in_several_places_is_edited_in_each() -> None:
-    after = with_variable(APART, "price", {"kind": "count"})
+    after = replace_variable(APART, "price", {"kind": "count"})
     assert after == APART.replace('"continuous"', '"count"')
-    after = with_variable(APART, "age", {"kind": "count"})
+    after = replace_variable(APART, "age", {"kind": "count"})
     assert remarks(after) == remarks(APART)
     assert after.startswith(APART.rstrip())
 
 
 def test_a_table_with_dotted_keys_in_two_places_can_lose_them() -> None:
     toml = 'data.file = "a"  # f\ntitle = "t"\ndata.sample = 9\n'
-    assert tomllib.loads(with_sections(toml, {"data": {}})) == {"data": {}, "title": "t"}
+    assert tomllib.loads(replace_sections(toml, {"data": {}})) == {"data": {}, "title": "t"}
 
 
 def test_values_are_compared_with_their_types() -> None:
     toml = "a = 1 # one\nb = 1_000 # spelled\n"
-    assert rewritten(toml, {"a": 1.0, "b": 1000}) == "a = 1.0 # one\nb = 1_000 # spelled\n"
-    assert rewritten(toml, {"a": True, "b": 1000}) == "a = true # one\nb = 1_000 # spelled\n"
+    assert rewrite_plan(toml, {"a": 1.0, "b": 1000}) == "a = 1.0 # one\nb = 1_000 # spelled\n"
+    assert rewrite_plan(toml, {"a": True, "b": 1000}) == "a = true # one\nb = 1_000 # spelled\n"
 
 
 def test_a_step_is_added_behind_its_kind() -> None:
     added = {"target": "n", "method": "cart"}
-    after = with_step(PLAN, StepPlace("synthesis", 2), added)
+    after = replace_step(PLAN, StepPlace("synthesis", 2), added)
     assert changed(after)[0] == ""
     assert after.index("# why") < after.index('target = "n"') < after.index("# ---- measures")
-    assert with_step(PLAN, StepPlace("threshold", 0), {"value": "v", "max": 0.1}) == (
+    assert replace_step(PLAN, StepPlace("threshold", 0), {"value": "v", "max": 0.1}) == (
         f'{PLAN}\n[[threshold]]\nvalue = "v"\nmax = 0.1\n'
     )
 
 
 def test_a_variable_is_described_in_its_line() -> None:
-    after = with_variable(PLAN, "region", {"kind": "ordinal", "role": "quasi_identifier"})
+    after = replace_variable(PLAN, "region", {"kind": "ordinal", "role": "quasi_identifier"})
     assert changed(after)[1] == 'region = { kind = "ordinal", role = "quasi_identifier" }      # coarse'
-    after = with_variable(PLAN, "age", {"kind": "count", "role": "quasi_identifier"})
+    after = replace_variable(PLAN, "age", {"kind": "count", "role": "quasi_identifier"})
     assert changed(after) == ("", 'age = { kind = "count", role = "quasi_identifier" }')
 
 
 def test_settings_keep_their_remarks() -> None:
-    after = with_sections(PLAN, {"title": "y", "label": "l", "release": {"seed": 1, "m": 20}})
+    after = replace_sections(PLAN, {"title": "y", "label": "l", "release": {"seed": 1, "m": 20}})
     for line in ('title = "y"  # the title', 'label = "l"', "seed = 1 # a lucky year", "# in two lines"):
         assert line in after.splitlines()
-    assert "title" not in tomllib.loads(with_sections(PLAN, {"title": None}))
-    assert "# where" in with_sections(PLAN, {"title": None})
+    assert "title" not in tomllib.loads(replace_sections(PLAN, {"title": None}))
+    assert "# where" in replace_sections(PLAN, {"title": None})
 
 
 @pytest.mark.parametrize(
@@ -172,9 +179,9 @@ def test_settings_keep_their_remarks() -> None:
 def test_layouts_of_every_kind_say_what_they_should(toml: str) -> None:
     before = tomllib.loads(toml)
     for step in ({"target": "z"}, {"target": "b", "predictors": ["x", "y"], "radius": {"a b": 1.5}}):
-        after = tomllib.loads(with_step(toml, StepPlace("synthesis", 1), step))
+        after = tomllib.loads(replace_step(toml, StepPlace("synthesis", 1), step))
         assert after == {**before, "synthesis": [*before.get("synthesis", [])[:1], step]}
-    assert tomllib.loads(with_sections(toml, {"data": {"file": "n"}})) == {**before, "data": {"file": "n"}}
+    assert tomllib.loads(replace_sections(toml, {"data": {"file": "n"}})) == {**before, "data": {"file": "n"}}
 
 
 ARRAY = """\
@@ -241,14 +248,14 @@ def test_comments_stay_in_arrays_behind_dotted_keys_and_beside_texts_that_look_l
     toml: str, change: dict[str, Any], gone: list[str]
 ) -> None:
     table = {**tomllib.loads(toml), **change}
-    after = rewritten(toml, table)
+    after = rewrite_plan(toml, table)
     assert tomllib.loads(after) == table
     assert sorted([*remarks(after), *gone]) == remarks(toml)
 
 
 def test_a_step_of_an_array_moves_with_its_comments() -> None:
     table = tomllib.loads(ARRAY)
-    after = rewritten(ARRAY, {**table, "synthesis": table["synthesis"][::-1]})
+    after = rewrite_plan(ARRAY, {**table, "synthesis": table["synthesis"][::-1]})
     assert after.splitlines()[1:9] == [
         "synthesis = [  # all of them",
         '  { target = "price", predictors = [',
@@ -259,7 +266,7 @@ def test_a_step_of_an_array_moves_with_its_comments() -> None:
         "  # no more",
         "]  # together",
     ]
-    assert rewritten(after, table) == ARRAY
+    assert rewrite_plan(after, table) == ARRAY
 
 
 ITEM = st.one_of(
@@ -279,24 +286,26 @@ def test_any_array_in_any_layout_can_be_made_to_hold_any_other(
     old: list[Any], new: list[Any], between: list[str], comma: bool
 ) -> None:
     """Without falling back on a plan written afresh, unless a comment stands before a comma."""
-    entries = ",".join(f"{between[i]}{inline(item)}{between[5 + i].partition('#')[0]}" for i, item in enumerate(old))
+    entries = ",".join(
+        f"{between[i]}{inline_toml(item)}{between[5 + i].partition('#')[0]}" for i, item in enumerate(old)
+    )
     toml = f"# kept\nx = [{entries}{',' if comma and old else ''}{between[9]}]  # behind\n"
-    after = rewritten(toml, {"x": new})
+    after = rewrite_plan(toml, {"x": new})
     assert tomllib.loads(after) == {"x": new}
     assert after.startswith("# kept\n")
     assert after.endswith("]  # behind\n")
 
 
 def test_what_is_the_same_is_left_alone() -> None:
-    assert rewritten(PLAN, tomllib.loads(PLAN)) == PLAN
+    assert rewrite_plan(PLAN, tomllib.loads(PLAN)) == PLAN
     for recipe in shipped_recipes():
-        assert rewritten(recipe.text, tomllib.loads(recipe.text)) == recipe.text
+        assert rewrite_plan(recipe.text, tomllib.loads(recipe.text)) == recipe.text
 
 
 def test_an_edit_of_a_shipped_recipe_changes_one_line() -> None:
     for recipe in shipped_recipes():
         table = tomllib.loads(recipe.text)
-        after = rewritten(recipe.text, {**table, "title": "Another title"})
+        after = rewrite_plan(recipe.text, {**table, "title": "Another title"})
         before = recipe.text.splitlines()
         assert [line for line in after.splitlines() if line not in before] == ['title = "Another title"']
         assert len(after.splitlines()) == len(before)
@@ -332,13 +341,13 @@ def remarked(text: str) -> str:
 @given(TABLE, TABLE)
 def test_any_plan_can_be_made_to_say_any_other(old: dict[str, Any], new: dict[str, Any]) -> None:
     """Against the oracle that TOML itself is."""
-    assert tomllib.loads(rewritten(remarked(plan_text(old)), new)) == new
+    assert tomllib.loads(rewrite_plan(remarked(write_plan(old)), new)) == new
 
 
 @pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(TABLE, STEP)
 def test_an_edit_of_one_part_keeps_every_remark_of_the_others(old: dict[str, Any], step: dict[str, Any]) -> None:
-    before = remarked(plan_text(old))
-    after = rewritten(before, {**old, "threshold": [*old.get("threshold", []), step]})
+    before = remarked(write_plan(old))
+    after = rewrite_plan(before, {**old, "threshold": [*old.get("threshold", []), step]})
     assert [line for line in before.splitlines() if "#" in line and line not in after.splitlines()] == []

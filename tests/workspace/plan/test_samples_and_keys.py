@@ -14,14 +14,14 @@ import pytest
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.tui.session.jobs import run_recipe
 from sfumato.workspace.errors import DifferentData
-from sfumato.workspace.ingest.files import ingest
-from sfumato.workspace.ingest.sampling import drawn_records
+from sfumato.workspace.ingest.files import read_file_microdata
+from sfumato.workspace.ingest.sampling import draw_sample
 from sfumato.workspace.jobs.run_task import compute_task
-from sfumato.workspace.jobs.runs import enter_again
-from sfumato.workspace.plan.drafts import draft_of
+from sfumato.workspace.jobs.runs import reenter_run
+from sfumato.workspace.plan.drafts import find_draft
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.prepare import prepare_evaluation, prepare_plan, prepare_run
-from sfumato.workspace.store.keys import PUBLIC
+from sfumato.workspace.store.keys import PUBLIC_KEY
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.comparison import compare_runs
@@ -62,10 +62,14 @@ def own(tmp_path: Path) -> Iterator[Workspace]:
 
 
 def ages(workspace: Workspace, run_id: int) -> list[int]:
-    return workspace.read(workspace.dataset(find_run(workspace, run_id).dataset_id)).numbers("age").tolist()
+    return (
+        workspace.read_stored_dataset(workspace.find_dataset(find_run(workspace, run_id).dataset_id))
+        .numbers("age")
+        .tolist()
+    )
 
 
-@pytest.mark.parametrize("function", [prepare_run, prepare_evaluation, ingest, compute_task])
+@pytest.mark.parametrize("function", [prepare_run, prepare_evaluation, read_file_microdata, compute_task])
 def test_whoever_forgets_the_key_is_told(function: Callable[..., object]) -> None:
     """A public key is named, never taken for granted."""
     assert inspect.signature(function).parameters["key"].default is inspect.Parameter.empty
@@ -76,21 +80,22 @@ def test_two_samples_are_the_same_or_independent(changes: dict[str, Any]) -> Non
     """By the seed alone the larger sample is the smaller with one record more: two releases that differ in one person."""
 
     def drawn(key: bytes, size: int = 10_000, file: str = "one", where: str = "") -> set[int]:
-        return set(drawn_records(48_895, file, DataSource(sample=size, where=where), 3, key))
+        return set(draw_sample(48_895, file, DataSource(sample=size, where=where), 3, key))
 
     key = bytes(range(32))
     by_chance = 10_000**2 / 48_895
     assert drawn(key) == drawn(key)
     assert abs(len(drawn(key) & drawn(key, **changes)) - by_chance) < 4 * np.sqrt(by_chance)
-    assert drawn(PUBLIC) <= drawn(PUBLIC, **changes), "the negative control"
+    assert drawn(PUBLIC_KEY) <= drawn(PUBLIC_KEY, **changes), "the negative control"
 
 
 @pytest.mark.slow
 def test_the_app_samples_by_the_key(own: Workspace, recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.tui.session.jobs._started", lambda workspace, run_id, text, words: run_id)
+    monkeypatch.setattr("sfumato.tui.session.jobs._start_worker_for", lambda workspace, run_id, text, words: run_id)
     run_id = run_recipe(own.directory, recipe, None)
     keyed, public = (
-        prepare_run(find_recipe(recipe), key=key).data.numbers("age").tolist() for key in (own.key(), PUBLIC)
+        prepare_run(find_recipe(recipe), key=key).data.numbers("age").tolist()
+        for key in (own.read_workspace_key(), PUBLIC_KEY)
     )
     assert ages(own, int(run_id)) == keyed != public  # type: ignore[call-overload]
 
@@ -98,13 +103,13 @@ def test_the_app_samples_by_the_key(own: Workspace, recipe: str, monkeypatch: py
 @pytest.fixture
 def migrated(own: Workspace, recipe: str) -> Workspace:
     """A workspace with a run of the version before keys: its sample is that of the seed alone."""
-    run_id = prepare_run(find_recipe(recipe), key=PUBLIC).enter(own)
+    run_id = prepare_run(find_recipe(recipe), key=PUBLIC_KEY).enter(own)
     own.connection.execute("UPDATE run SET key_public = 1, key_fingerprint = 'public' WHERE id = ?", (run_id,))
     return own
 
 
 def test_a_plan_on_a_sample_of_the_seed_alone_draws_another(migrated: Workspace) -> None:
-    draft = draft_of(migrated, 1)
+    draft = find_draft(migrated, 1)
     assert draft is not None
     before = ages(migrated, 1)
     prepared = prepare_plan(migrated, draft)
@@ -119,6 +124,6 @@ def test_a_plan_on_a_sample_of_the_seed_alone_draws_another(migrated: Workspace)
 def test_a_run_on_a_sample_of_the_seed_alone_stays_public_when_it_is_repeated(
     migrated: Workspace,
 ) -> None:
-    again = enter_again(migrated, 1)
+    again = reenter_run(migrated, 1)
     assert find_run(migrated, again).key_public
     assert ages(migrated, again) == ages(migrated, 1)

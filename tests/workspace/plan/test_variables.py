@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
-from sfumato.workspace.plan.drafts import plan_text
-from sfumato.workspace.plan.variables import _read, of_kind, variable_tables, with_variables
+from sfumato.workspace.plan.drafts import write_plan
+from sfumato.workspace.plan.variables import _read_plan_table, change_kind, change_variables, parse_variable_tables
 
 TEXT = """\
 title = "x"
@@ -35,41 +35,41 @@ def table(role: str = "other", kind: str = "count") -> dict[str, str]:
 
 
 def test_lines_that_are_comments_are_columns_left_out() -> None:
-    said = variable_tables(TEXT)
+    said = parse_variable_tables(TEXT)
     assert list(said.planned) == ["age", "visits"]
-    assert said.out == {"id": table("identifier", "categorical")}
+    assert said.excluded == {"id": table("identifier", "categorical")}
     assert said.order == ("age", "id", "visits")
 
 
 def test_a_column_is_left_out_and_taken_in_again_in_its_place_with_its_comment() -> None:
-    out = with_variables(TEXT, {"age": None, "visits": None})
+    out = change_variables(TEXT, {"age": None, "visits": None})
     assert '# age         = { kind = "count", role = "other" }   # in years\n' in out
     assert tomllib.loads(out)["variables"] == {}
-    said = variable_tables(out)
-    assert list(said.out) == ["age", "id", "visits"]
-    assert with_variables(out, {name: said.out[name] for name in ("age", "visits")}) == TEXT
+    said = parse_variable_tables(out)
+    assert list(said.excluded) == ["age", "id", "visits"]
+    assert change_variables(out, {name: said.excluded[name] for name in ("age", "visits")}) == TEXT
 
 
 def test_the_reason_why_a_column_was_left_out_is_read_and_goes_once_it_is_taken_in() -> None:
     reason = TEXT.replace('identifier" }', 'identifier" }  # left out: e-mail addresses')
-    assert variable_tables(reason).why == {"id": "e-mail addresses"}
-    assert with_variables(reason, {"id": table("identifier", "categorical")}) == TEXT.replace("# id", "id")
+    assert parse_variable_tables(reason).reasons == {"id": "e-mail addresses"}
+    assert change_variables(reason, {"id": table("identifier", "categorical")}) == TEXT.replace("# id", "id")
 
 
 def test_a_role_changes_its_word_and_nothing_else() -> None:
     visits = {**table("sensitive"), "labels": {"1": "}one"}}
-    new = with_variables(TEXT, {"visits": visits, "age": table("quasi_identifier")})
+    new = change_variables(TEXT, {"visits": visits, "age": table("quasi_identifier")})
     assert new.replace("sensitive", "other").replace("quasi_identifier", "other") == TEXT.replace('"1" =', "1 =")
 
 
 def test_a_new_column_goes_before_the_next_of_the_file() -> None:
     order = ["age", "income", "visits"]
-    lines = with_variables(TEXT, {"income": table(kind="continuous")}, order).splitlines()
+    lines = change_variables(TEXT, {"income": table(kind="continuous")}, order).splitlines()
     assert (
         lines.index('income = { kind = "continuous", role = "other" }')
         == lines.index(next(line for line in lines if line.startswith("visits"))) - 1
     )
-    assert with_variables(TEXT, {"zone": table()}, order).index("zone") > TEXT.index("visits =")
+    assert change_variables(TEXT, {"zone": table()}, order).index("zone") > TEXT.index("visits =")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_whatever_the_layout_the_plan_says_what_was_asked(toml: str) -> None:
     before = tomllib.loads(toml)
     known = before.get("variables", {})
     changes = {"age": None, "new": table(), "visits": table("sensitive"), "gone": table("identifier")}
-    after = tomllib.loads(with_variables(toml, changes, ["age", "visits", "new"]))
+    after = tomllib.loads(change_variables(toml, changes, ["age", "visits", "new"]))
     kept = {name: said for name, said in changes.items() if said is not None}
     assert after == {**before, "variables": {**{n: s for n, s in known.items() if n != "age"}, **kept}}
 
@@ -97,8 +97,8 @@ def test_whatever_the_layout_the_plan_says_what_was_asked(toml: str) -> None:
 @pytest.mark.parametrize("toml", ["title = ", "variables = 3"])
 def test_what_is_no_plan_is_refused_and_said(toml: str) -> None:
     with pytest.raises(BadInput):
-        with_variables(toml, {"age": table()})
-    assert variable_tables(toml).problem
+        change_variables(toml, {"age": table()})
+    assert parse_variable_tables(toml).problem
 
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=6)
@@ -113,16 +113,16 @@ TABLES = st.fixed_dictionaries(
 def test_any_series_of_edits_says_what_was_asked_and_is_taken_back_by_its_opposite(
     variables: dict[str, dict[str, object]], data: st.DataObject
 ) -> None:
-    text = plan_text({"title": "x", "variables": variables, "release": {"m": 5}})
+    text = write_plan({"title": "x", "variables": variables, "release": {"m": 5}})
     out = data.draw(st.sets(st.sampled_from(sorted(variables)))) if variables else set()
-    less = with_variables(text, dict.fromkeys(out))
+    less = change_variables(text, dict.fromkeys(out))
     assert tomllib.loads(less)["variables"] == {name: said for name, said in variables.items() if name not in out}
-    said = variable_tables(less)
-    assert {name: said.out[name] for name in out} == {name: variables[name] for name in out}
+    said = parse_variable_tables(less)
+    assert {name: said.excluded[name] for name in out} == {name: variables[name] for name in out}
     assert said.order == tuple(variables)
-    assert with_variables(less, {name: said.out[name] for name in out}) == text
+    assert change_variables(less, {name: said.excluded[name] for name in out}) == text
     new = data.draw(st.dictionaries(NAMES, TABLES, max_size=3))
-    assert tomllib.loads(with_variables(less, new))["variables"] == {**tomllib.loads(less)["variables"], **new}
+    assert tomllib.loads(change_variables(less, new))["variables"] == {**tomllib.loads(less)["variables"], **new}
 
 
 STATEMENTS = (
@@ -144,10 +144,10 @@ def test_lines_read_by_themselves_say_what_the_whole_text_says(text: str, more: 
         expected = read_toml(text)
     except BadInput as error:
         with pytest.raises(BadInput, match=re.escape(str(error))):
-            _read(text)
+            _read_plan_table(text)
         return
-    assert _read(text) == expected
-    assert list(_read(text)) == list(expected)
+    assert _read_plan_table(text) == expected
+    assert list(_read_plan_table(text)) == list(expected)
 
 
 @pytest.mark.parametrize(
@@ -160,16 +160,16 @@ def test_lines_read_by_themselves_say_what_the_whole_text_says(text: str, more: 
     ],
 )
 def test_a_text_whose_lines_are_not_what_they_seem_is_read_as_a_whole(text: str) -> None:
-    assert _read(text) == read_toml(text)
-    assert with_variables(text, {"z": table()}) != text
-    assert tomllib.loads(with_variables(text, {"z": table()}))["variables"]["z"] == table()
+    assert _read_plan_table(text) == read_toml(text)
+    assert change_variables(text, {"z": table()}) != text
+    assert tomllib.loads(change_variables(text, {"z": table()}))["variables"]["z"] == table()
 
 
 def test_a_variable_of_another_kind_keeps_what_that_kind_can_have() -> None:
     visits = Variable("visits", Kind.COUNT, Role.SENSITIVE, bounds=(0, 30), title="Visits")
-    assert of_kind(visits, Kind.CONTINUOUS) == {**visits.to_table(), "kind": "continuous"}
-    assert of_kind(visits, Kind.CATEGORICAL) == {"kind": "categorical", "role": "sensitive", "title": "Visits"}
+    assert change_kind(visits, Kind.CONTINUOUS) == {**visits.to_table(), "kind": "continuous"}
+    assert change_kind(visits, Kind.CATEGORICAL) == {"kind": "categorical", "role": "sensitive", "title": "Visits"}
     town = Variable("town", Kind.ORDINAL, Role.OTHER, levels=("small", "middle", "large"))
-    assert "levels" not in of_kind(town, Kind.COUNT)
+    assert "levels" not in change_kind(town, Kind.COUNT)
     with pytest.raises(BadInput, match=r"variables\.town"):
-        of_kind(town, Kind.BINARY)
+        change_kind(town, Kind.BINARY)

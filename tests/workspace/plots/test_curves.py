@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato.engine.methods.rows import Row
 from sfumato.workspace.plots.curves import RunRows, interval_figures, sweep_figures
-from sfumato.workspace.plots.figure import description
+from sfumato.workspace.plots.figure import describe_figure
 
 
 def swept(
@@ -38,8 +38,8 @@ def test_a_sweep_has_a_panel_a_measure_and_the_confidential_data_beside_it() -> 
     assert [(one.name, one.y.tolist(), one.lower) for one in own.series] == [("confidential", [0.9, 0.8], None)]
     assert (released.title, own.title) == ("True match rate", "True match rate, confidential data")
     assert figure.title == "Risk by uncertainty: log_normal of age"
-    assert "at 0.1 0.3 (0.2 to 0.4)" in description(figure)
-    assert "at 0.2 not shown" in description(figure)
+    assert "at 0.1 0.3 (0.2 to 0.4)" in describe_figure(figure)
+    assert "at 0.2 not shown" in describe_figure(figure)
 
 
 def test_every_model_of_uncertainty_is_a_figure_and_every_measure_a_panel() -> None:
@@ -102,7 +102,7 @@ def test_intervals_of_an_estimand_stand_beside_each_other() -> None:
     assert days.series[2].upper.tolist() == [14.0]
     assert (days.note, price.note) == ("interval overlap: Bayesian 0.75, CART -0.50", "")
     assert "90 % confidence" in figure.caption
-    assert "Bayesian: 11 (10 to 13)" in description(figure)
+    assert "Bayesian: 11 (10 to 13)" in describe_figure(figure)
 
 
 def test_quantiles_are_figures_of_their_own_and_the_terms_of_a_model_are_panels() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import gaussian_kde, norm
 
-from sfumato.workspace.plots.column import bandwidth, kernel_density, prefers_log
+from sfumato.workspace.plots.column import kernel_density, prefers_log, silverman_bandwidth
 
 
 def exact(values: np.ndarray, points: np.ndarray, width: float) -> np.ndarray:
@@ -28,7 +28,7 @@ def test_the_binned_density_is_the_exact_one(values: list[float], width: float, 
 def test_it_agrees_with_scipy_on_skewed_data_and_another_bandwidth_does_not() -> None:
     values = np.random.default_rng(3).lognormal(0, 0.7, 3000)
     points = np.linspace(0, 6, 150)
-    width = bandwidth(values)
+    width = silverman_bandwidth(values)
     wanted = gaussian_kde(values, width / values.std(ddof=1))(points)
     gap = np.abs(kernel_density(values, points, width) - wanted).max() / wanted.max()
     wrong = np.abs(kernel_density(values, points, 1.5 * width) - wanted).max() / wanted.max()
@@ -44,10 +44,10 @@ def test_values_outside_the_points_still_count_as_records() -> None:
 def test_silvermans_rule() -> None:
     values = np.arange(100.0)
     low, high = np.quantile(values, [0.25, 0.75])
-    assert bandwidth(values) == pytest.approx(0.9 * min(values.std(ddof=1), (high - low) / 1.34) * 100**-0.2)
-    assert bandwidth(np.array([1.0, 1.0, 1.0, 1.0, 9.0])) > 0
-    assert bandwidth(np.full(32, 4.0)) == pytest.approx(0.9 * 32**-0.2)
-    assert bandwidth(np.array([4.0])) == pytest.approx(0.9)
+    assert silverman_bandwidth(values) == pytest.approx(0.9 * min(values.std(ddof=1), (high - low) / 1.34) * 100**-0.2)
+    assert silverman_bandwidth(np.array([1.0, 1.0, 1.0, 1.0, 9.0])) > 0
+    assert silverman_bandwidth(np.full(32, 4.0)) == pytest.approx(0.9 * 32**-0.2)
+    assert silverman_bandwidth(np.array([4.0])) == pytest.approx(0.9)
 
 
 def test_the_log_scale_is_for_long_tails_of_positive_values() -> None:

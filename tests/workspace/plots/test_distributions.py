@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.workspace.plots.column import Column, bin_edges
-from sfumato.workspace.plots.distributions import Group, distribution_figure
-from sfumato.workspace.plots.figure import Figure, description
-from sfumato.workspace.plots.marginal import MOST_STRETCHED, marginal
+from sfumato.workspace.plots.column import VariableValues, bin_edges
+from sfumato.workspace.plots.distributions import RunDatasets, distribution_figure
+from sfumato.workspace.plots.figure import Figure, describe_figure
+from sfumato.workspace.plots.marginal import MOST_STRETCHED, draw_marginal
 from sfumato.workspace.plots.series import Series
 
 small_counts = st.lists(st.integers(0, 40), min_size=1, max_size=60)
@@ -30,7 +30,7 @@ def table(kind: Kind, values: object, origin: str = "confidential", levels: tupl
 def drawn(
     kind: Kind, own: object, *released: object, width: float | None = None, levels: tuple[str, ...] = ()
 ) -> Figure:
-    group = Group("release", tuple(table(kind, one, "synthetic", levels) for one in released))
+    group = RunDatasets("release", tuple(table(kind, one, "synthetic", levels) for one in released))
     return distribution_figure(Variable("v", kind, levels=levels), table(kind, own, levels=levels), [group], width)
 
 
@@ -49,7 +49,7 @@ def test_a_histogram_counts_every_released_record_and_hides_the_few(
     confidential, dataset = panel.series
     assert figure.kind == "histogram"
     for middle, count in bars(dataset).items():
-        low, high = middle - panel.bar / 2, middle + panel.bar / 2
+        low, high = middle - panel.bar_width / 2, middle + panel.bar_width / 2
         assert count == sum(low - 1e-9 <= v < high - 1e-9 for v in released) / len(released)
         exact = sum(low - 1e-9 <= v < high - 1e-9 for v in own)
         assert np.isnan(bars(confidential)[middle]) if exact < 3 else bars(confidential)[middle] == exact / len(own)
@@ -65,7 +65,7 @@ def test_a_small_sample_made_anew_looks_like_the_data_and_another_distribution_d
 
     def heights(*counts: int) -> tuple[str, list[list[float]]]:
         made = table(kind, [low] * counts[0] + [high] * counts[1], "synthetic", levels)
-        group = Group("release", (replace(made, linked=False),))
+        group = RunDatasets("release", (replace(made, linked=False),))
         (panel,) = distribution_figure(Variable("v", kind, levels=levels), own, [group]).panels
         return panel.y_label, [one.y.tolist() for one in panel.series]
 
@@ -172,17 +172,19 @@ def test_a_continuous_variable_with_a_bin_width_is_a_histogram() -> None:
 
 def test_every_run_has_a_panel_with_the_same_confidential_bars() -> None:
     own = table(Kind.COUNT, [1, 1, 1, 2, 2, 2])
-    groups = [Group(name, (table(Kind.COUNT, values, "synthetic"),) * 2) for name, values in (("A", [1]), ("B", [9]))]
+    groups = [
+        RunDatasets(name, (table(Kind.COUNT, values, "synthetic"),) * 2) for name, values in (("A", [1]), ("B", [9]))
+    ]
     figure = distribution_figure(Variable("v", Kind.COUNT), own, groups)
     assert [panel.title for panel in figure.panels] == ["A", "B"]
-    assert figure.names == ("confidential", "dataset 1", "dataset 2")
+    assert figure.series_names == ("confidential", "dataset 1", "dataset 2")
     assert figure.panels[0].series[0] is figure.panels[1].series[0]
     assert "first 2 released datasets" in figure.caption
     assert "fewer than 3" in figure.caption
 
 
 def test_the_description_does_not_tell_a_few_from_none() -> None:
-    words = description(drawn(Kind.COUNT, [0] * 9 + [3, 3] + [9] * 4, [0] * 3 + [9], width=1.0))
+    words = describe_figure(drawn(Kind.COUNT, [0] * 9 + [3, 3] + [9] * 4, [0] * 3 + [9], width=1.0))
     assert "at 0.5 0.6," in words
     assert "at 3.5 not shown" in words
     assert "at 4.5 not shown" in words
@@ -210,8 +212,10 @@ def test_the_app_draws_the_bars_of_the_report_and_all_records(own: list[int], re
     levels = tuple(map(str, range(12))) if kind.has_levels else ()
     texts = [list(map(str, values)) if levels else values for values in (own, released)]
     (reported,) = drawn(kind, *texts, levels=levels).panels
-    column = Column(Variable("v", kind, levels=levels), np.array(own, float), (np.array(released, float),), levels)
-    (shown,) = marginal(column, "shares" if levels else "histogram").figure.panels
+    column = VariableValues(
+        Variable("v", kind, levels=levels), np.array(own, float), (np.array(released, float),), levels
+    )
+    (shown,) = draw_marginal(column, "shares" if levels else "histogram").figure.panels
     assert reported.y_label == shown.y_label
     for ours, theirs in zip(reported.series, shown.series, strict=True):
         if levels:
@@ -219,9 +223,11 @@ def test_the_app_draws_the_bars_of_the_report_and_all_records(own: list[int], re
             found = {name: there.get(name) for name in reported.x_names}
         else:
             every = own + released
-            assert reported.bar == shown.bar or max(every) - min(every) >= MOST_STRETCHED * reported.bar
+            assert (
+                reported.bar_width == shown.bar_width or max(every) - min(every) >= MOST_STRETCHED * reported.bar_width
+            )
             found = dict(zip(theirs.x, theirs.y, strict=True))
-        if levels or reported.bar == shown.bar:
+        if levels or reported.bar_width == shown.bar_width:
             for x, y in zip(reported.x_names if levels else ours.x, ours.y, strict=True):
                 assert np.isnan(y) or found[x] == pytest.approx(y)
     assert all(one.y.sum() == pytest.approx(1) for one in shown.series)

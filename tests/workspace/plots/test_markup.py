@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.workspace.plots.markup import Markup, element, joined, text
+from sfumato.workspace.plots.markup import Markup, element, escape_text, join_markup
 
 HOSTILE = "</title><script>alert('x')</script>\"onload=\"&amp;<!--]]>"
 
@@ -77,8 +77,8 @@ def test_text_that_is_not_escaped_would_be_found_out() -> None:
 
 def test_children_may_be_text_markup_and_lists_of_them() -> None:
     assert element("ul", [element("li", word) for word in ("a", "<b>")], "") == "<ul><li>a</li><li>&lt;b&gt;</li></ul>"
-    assert joined(["<", Markup("<br>"), ["&"]]) == "&lt;<br>&amp;"
-    assert text(text("<")) == "&lt;"
+    assert join_markup(["<", Markup("<br>"), ["&"]]) == "&lt;<br>&amp;"
+    assert escape_text(escape_text("<")) == "&lt;"
 
 
 def test_attributes_are_written_shortly_and_left_out_when_there_are_none() -> None:
@@ -91,4 +91,4 @@ def test_attributes_are_written_shortly_and_left_out_when_there_are_none() -> No
 
 @pytest.mark.parametrize("character", ["\x00", "\x08", "\x1b", "\ud800", "\uffff"])
 def test_characters_that_no_document_may_hold_are_replaced(character: str) -> None:
-    assert text(f"a{character}b") == "a\ufffdb"
+    assert escape_text(f"a{character}b") == "a\ufffdb"

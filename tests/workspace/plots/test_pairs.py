@@ -11,19 +11,21 @@ import pytest
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Variable
 from sfumato.tui.cli.charts import figure_text
-from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plots.column import Column
+from sfumato.workspace.jobs.worker import run_worker
+from sfumato.workspace.plots.column import VariableValues
 from sfumato.workspace.plots.joint import pair_figures
-from sfumato.workspace.store.artefacts import released_dataset
+from sfumato.workspace.store.artefacts import read_released_dataset
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.columns_beside import columns_beside, released_draws
+from sfumato.workspace.views.columns_beside import read_variable_values, released_dataset_hashes
 
 Enter = Callable[..., int]
 
 
-def column(name: str, own: list[float], *released: list[float]) -> Column:
-    return Column(Variable(name, Kind.COUNT), np.array(own, float), tuple(np.array(one, float) for one in released))
+def column(name: str, own: list[float], *released: list[float]) -> VariableValues:
+    return VariableValues(
+        Variable(name, Kind.COUNT), np.array(own, float), tuple(np.array(one, float) for one in released)
+    )
 
 
 def cells_of(own: list[float], released: list[float]) -> dict[str, Any]:
@@ -63,19 +65,19 @@ def test_without_a_release_there_is_nothing_to_compare() -> None:
 @pytest.mark.slow
 def test_columns_are_those_of_the_tables(workspace: Workspace, enter: Enter, small_data: Microdata) -> None:
     run_id = enter()
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     run = find_run(workspace, run_id)
     names = [variable.name for variable in small_data.schema]
-    found = columns_beside(workspace, run.dataset_id, run, names)
-    assert list(released_draws(workspace, run_id)) == list(range(1, run.recipe.m + 1))
+    found = read_variable_values(workspace, run.dataset_id, run, names)
+    assert list(released_dataset_hashes(workspace, run_id)) == list(range(1, run.recipe.m + 1))
     for name in names:
         assert np.array_equal(found[name].confidential, small_data.numbers(name), equal_nan=True)
-        assert found[name].withheld == ""
+        assert found[name].withheld_reason == ""
         for draw, values in enumerate(found[name].released, start=1):
-            released = released_dataset(workspace, run_id, run.recipe, draw)
+            released = read_released_dataset(workspace, run_id, run.recipe, draw)
             assert released is not None
             assert np.array_equal(values, released.numbers(name), equal_nan=True)
-    alone = columns_beside(workspace, run.dataset_id, None, names[:1])
+    alone = read_variable_values(workspace, run.dataset_id, None, names[:1])
     assert list(alone) == names[:1]
     assert alone[names[0]].released == ()
 
@@ -85,11 +87,11 @@ def test_what_is_generalised_has_nothing_beside_it_and_says_why(workspace: Works
     run_id = enter(
         synthesis=[], release={"seed": 7}, anonymisation=making, measure=[{"method": "risk.anonymity"}], threshold=[]
     )
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     run = find_run(workspace, run_id)
     generalised = sorted(run.recipe.generalised)
     assert generalised
-    found = columns_beside(workspace, run.dataset_id, run, run.recipe.schema.names)
+    found = read_variable_values(workspace, run.dataset_id, run, run.recipe.schema.names)
     for name, one in found.items():
         assert (not one.released) == (name in generalised)
-        assert ("labels" in one.withheld) == (name in generalised)
+        assert ("labels" in one.withheld_reason) == (name in generalised)

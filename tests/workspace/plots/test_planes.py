@@ -13,10 +13,10 @@ from sfumato.engine.methods.outputs import Axis, Plane
 from sfumato.engine.methods.registry import Method, registry
 from sfumato.engine.methods.rows import Row
 from sfumato.workspace.plots.curves import RunRows, sweep_figures
-from sfumato.workspace.plots.figure import Panel, description
-from sfumato.workspace.plots.planes import BASELINE, drawn_planes, plane_figures
-from sfumato.workspace.plots.svg import svg
-from sfumato.workspace.reporting.results import level_table, together_tables
+from sfumato.workspace.plots.figure import Panel, describe_figure
+from sfumato.workspace.plots.planes import BASELINE, draw_planes, plane_figures
+from sfumato.workspace.plots.svg import figure_svg
+from sfumato.workspace.reporting.results import joint_curve_tables, level_table
 
 LEVELS = (0.1, 1.0, 10.0, 100.0)
 
@@ -51,7 +51,7 @@ def test_each_curve_is_a_line_with_its_band_beside_baseline_and_limit(method: Me
         *rows("marginal", "plain", (0.4, 0.3, None, 0.1), 0.02, limit=0.2),
         *rows("marginal", "flat", (0.5, 0.5, 0.5, 0.5)),
     ]
-    (one,) = drawn_planes(method, both)
+    (one,) = draw_planes(method, both)
     assert one.panel.log_x
     assert one.panel.title == "Marginal distance"
     names = [series.name for series in one.panel.series]
@@ -73,7 +73,7 @@ def test_the_decades_of_the_axis_lie_equally_far_apart_where_the_axis_is_logarit
     (figure,) = plane_figures([RunRows("run", rows("marginal", "plain", (0.4, 0.3, 0.2, 0.1)))])
 
     def gaps(panel: Panel) -> list[float]:
-        drawn = str(svg(replace(figure, panels=(panel,)), "f"))
+        drawn = str(figure_svg(replace(figure, panels=(panel,)), "f"))
         found = next(
             points for points in re.findall(r'<polyline points="([^"]*)"', drawn) if len(points.split()) == len(LEVELS)
         )
@@ -83,7 +83,7 @@ def test_the_decades_of_the_axis_lie_equally_far_apart_where_the_axis_is_logarit
     assert gaps(panel) == pytest.approx([gaps(panel)[0]] * 3, abs=0.2)
     linear = gaps(replace(panel, log_x=False))
     assert linear[2] > 50 * linear[0], "the control: on a linear axis the small ones fall together"
-    assert [label for label in ("0.1", "1", "10", "100") if f">{label}</text>" in str(svg(figure, "f"))] == [
+    assert [label for label in ("0.1", "1", "10", "100") if f">{label}</text>" in str(figure_svg(figure, "f"))] == [
         "0.1",
         "1",
         "10",
@@ -116,22 +116,22 @@ def test_a_measure_against_another_goes_in_the_order_of_the_axis_not_of_the_meas
         *rows("exact_copies", "short", (0.1, None, 0.3, 0.4)),
         *rows("marginal", "short", (0.5, 0.4, 0.3, None)),
     ]
-    (against,) = [one for one in drawn_planes(method, found) if one.plane.across]
+    (against,) = [one for one in draw_planes(method, found) if one.plane.across]
     plain, flat, short = against.panel.series
     assert plain.x.tolist() == [0.0, 0.3, 0.1, 0.2]
     assert plain.stops == ("0.1", "1", "10", "100")
     assert (flat.x.tolist(), flat.stops) == ([0.1], ("",))
     assert short.stops == ("0.1", "10")
     figure = next(one for one in plane_figures([RunRows("run", found)]) if one.kind == "map")
-    assert "[0.1], at 0.3 0.3 [1]" in description(figure)
-    drawn = str(svg(figure, "f"))
+    assert "[0.1], at 0.3 0.3 [1]" in describe_figure(figure)
+    drawn = str(figure_svg(figure, "f"))
     assert drawn.count(">0.1</text>") >= 2, "the ends of the paths have names"
 
 
 def test_nothing_is_drawn_of_what_was_not_measured_or_is_of_no_curve(method: Method) -> None:
     released = replace(rows("marginal", "plain", (None,) * 4)[0], dataset="synthetic", params={"records": 500})
-    assert drawn_planes(method, [*rows("marginal", "plain", (None,) * 4), released]) == []
-    (one,) = drawn_planes(method, [*rows("marginal", "plain", (0.1,) * 4), replace(released, value=0.5)])
+    assert draw_planes(method, [*rows("marginal", "plain", (None,) * 4), released]) == []
+    (one,) = draw_planes(method, [*rows("marginal", "plain", (0.1,) * 4), replace(released, value=0.5)])
     assert [series.name for series in one.panel.series] == ["plain", BASELINE]
     assert plane_figures([RunRows("run", [replace(released, family="utility")])]) == []
 
@@ -141,7 +141,7 @@ def test_each_value_of_what_a_plane_is_for_has_a_plane_of_its_own(method: Method
         *rows("conditional_given", "plain", (0.4, 0.3, 0.2, 0.1), condition="age"),
         *rows("conditional_given", "plain", (0.8, 0.7, 0.6, 0.5), condition="{sex}"),
     ]
-    titles = {one.panel.title: one.panel.series[0].y[0] for one in drawn_planes(method, found)}
+    titles = {one.panel.title: one.panel.series[0].y[0] for one in draw_planes(method, found)}
     assert titles == {"Conditional distance given age": 0.4, "Conditional distance given {sex}": 0.8}
 
 
@@ -168,7 +168,7 @@ def test_the_tables_say_what_the_picture_draws(method: Method) -> None:
         params={**found[0].params, "of": "marginal"},
     )
     other = replace(answer, value=None, reason="why", params={**answer.params, "of": "conditional"})
-    asked, levels = together_tables(method, [*found, answer, other])
+    asked, levels = joint_curve_tables(method, [*found, answer, other])
     cells = [[cell if isinstance(cell, str) else cell.text for cell in row] for row in asked.rows]
     assert cells == [
         ["plain", "marginal distance", "at most 0.2", "From epsilon 100 on it is within the limit", answer.reason],
@@ -181,7 +181,7 @@ def test_the_tables_say_what_the_picture_draws(method: Method) -> None:
     ]  # fmt: skip
     first = line[2]
     assert not isinstance(first, str)
-    assert first.full == "0.4 (0.38 .. 0.42)"
+    assert first.full_text == "0.4 (0.38 .. 0.42)"
     assert levels.rows[1][1] == BASELINE
 
 
@@ -191,7 +191,7 @@ def test_a_method_says_all_that_the_picture_needs() -> None:
     axis = Axis("budget", "what it costs", curve="who", together=True, limit="bound")
     found = replace(base, study=replace(base.study, axis=axis, planes=(Plane("A", "", "marginal", heading="H"),)))
     own = [replace(row, params={"who": "x", "bound": 0.3}) for row in rows("marginal", "x", (0.4, 0.3, 0.2, 0.1))]
-    (one,) = drawn_planes(found, own)
+    (one,) = draw_planes(found, own)
     assert (one.panel.x_label, one.panel.log_x) == ("budget", False)
     assert [series.name for series in one.panel.series] == ["x", BASELINE, "limit 0.3"]
     assert level_table(found, "H", [one]).columns[1].title == "who"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sfumato.workspace.plots.figure import CONFIDENTIAL, Figure, Panel
 from sfumato.workspace.plots.series import Series
-from sfumato.workspace.plots.svg import Scale, svg
+from sfumato.workspace.plots.svg import SvgScale, figure_svg
 
 NS = "{http://www.w3.org/2000/svg}"
 HOSTILE = '</title><script>alert(1)</script>" onload="x\x1b[31m'
@@ -46,7 +46,7 @@ FIGURES = [bars(*NAMES), lines(*NAMES), intervals(*NAMES)]
 
 
 def read(figure: Figure) -> ET.Element:
-    return ET.fromstring(svg(figure, "f1"))
+    return ET.fromstring(figure_svg(figure, "f1"))
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.kind)
@@ -67,7 +67,7 @@ def test_a_figure_names_and_describes_itself(figure: Figure) -> None:
 def test_everything_is_drawn_inside_the_frame_and_no_number_is_missing(figure: Figure) -> None:
     root = read(figure)
     width, height = map(float, root.get("viewBox", "").split()[2:])
-    assert "nan" not in svg(figure, "f1").lower()
+    assert "nan" not in figure_svg(figure, "f1").lower()
     for one in root.iter():
         xs = [float(one.get(key, "0")) for key in ("x", "x1", "x2")]
         ys = [float(one.get(key, "0")) for key in ("y", "y1", "y2")]
@@ -123,11 +123,11 @@ def test_nothing_that_a_name_holds_becomes_an_element() -> None:
     hostile = read(bars(CONFIDENTIAL, HOSTILE, title=HOSTILE))
     assert [one.tag for one in hostile.iter()] == plain
     assert not any(key.startswith("on") for one in hostile.iter() for key in one.attrib)
-    assert "\x1b" not in svg(bars(HOSTILE), "f1")
+    assert "\x1b" not in figure_svg(bars(HOSTILE), "f1")
 
 
 def test_only_parts_of_the_document_itself_are_referred_to() -> None:
-    text = svg(bars(*NAMES), "f1")
+    text = figure_svg(bars(*NAMES), "f1")
     ids = set(re.findall(r' id="([^"]*)"', text))
     assert set(re.findall(r"url\(#([^)]*)\)", text)) <= ids
     assert "href" not in text
@@ -151,11 +151,11 @@ def test_names_of_dates_are_thinned_out_and_those_of_runs_are_cut() -> None:
 @given(finite, finite)
 def test_a_scale_is_linear_and_its_ticks_lie_in_it(low: float, high: float) -> None:
     assume(high - low > 1e-3)
-    scale = Scale(low, high, 300.0, 20.0)
-    assert scale.at(low) == pytest.approx(300)
-    assert scale.at(high) == pytest.approx(20)
-    assert scale.at((low + high) / 2) == pytest.approx(160)
-    ticks = scale.ticks(6)
+    scale = SvgScale(low, high, 300.0, 20.0)
+    assert scale.to_position(low) == pytest.approx(300)
+    assert scale.to_position(high) == pytest.approx(20)
+    assert scale.to_position((low + high) / 2) == pytest.approx(160)
+    ticks = scale.labelled_ticks(6)
     assert len(ticks) <= 6
     slack = 1e-6 * (high - low)
     assert all(low - slack <= tick <= high + slack for tick, _ in ticks)
@@ -165,8 +165,8 @@ def test_a_scale_is_linear_and_its_ticks_lie_in_it(low: float, high: float) -> N
 @given(st.floats(-6, 6), st.floats(0.01, 8), st.integers(2, 8))
 def test_a_logarithmic_scale_has_few_round_ticks(exponent: float, decades: float, most: int) -> None:
     low, high = 10.0**exponent, 10.0 ** (exponent + decades)
-    scale = Scale(low, high, 0.0, 100.0, log=True)
-    assert scale.at(math.sqrt(low * high)) == pytest.approx(50)
-    ticks = [value for value, _ in scale.ticks(most)]
+    scale = SvgScale(low, high, 0.0, 100.0, log=True)
+    assert scale.to_position(math.sqrt(low * high)) == pytest.approx(50)
+    ticks = [value for value, _ in scale.labelled_ticks(most)]
     assert len(ticks) <= most
     assert all(low <= value <= high for value in ticks)

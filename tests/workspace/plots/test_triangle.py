@@ -5,8 +5,8 @@ import xml.etree.ElementTree as ET
 import numpy as np
 
 from sfumato.engine.methods.rows import Row
-from sfumato.workspace.plots.figure import description
-from sfumato.workspace.plots.svg import svg
+from sfumato.workspace.plots.figure import describe_figure
+from sfumato.workspace.plots.svg import figure_svg
 from sfumato.workspace.plots.triangle import triangle_figures
 
 
@@ -25,8 +25,8 @@ def test_numbers_stand_below_the_diagonal_and_kept_pairs_beside_them() -> None:
     assert sizes.x.names == ("age", "sex", "pay")
     assert np.array_equal(sizes.shares, [[0, 0, 0], [0.1, 0, 0], [0.2, 0, 0]])
     assert np.array_equal(kept.shares, [[0, 0, 0], [0, 0, 0], [1, 0, 0]])
-    assert "1 of 2 pairs are in a table" in description(figure)
-    ET.fromstring(svg(figure, "one"))
+    assert "1 of 2 pairs are in a table" in describe_figure(figure)
+    ET.fromstring(figure_svg(figure, "one"))
 
 
 def test_nothing_is_drawn_without_pairs_nor_a_second_panel_without_tables() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sfumato.workspace.plots.axes import unit_text, unit_ticks
 from sfumato.workspace.plots.figure import Figure, Panel
 from sfumato.workspace.plots.series import Series
-from sfumato.workspace.plots.svg import svg
+from sfumato.workspace.plots.svg import figure_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 EPOCH = dt.date(1970, 1, 1)
@@ -58,7 +58,7 @@ def test_logarithms_are_named_by_their_numbers():
 def sweep(log, values=(0.001, 0.01, 0.1, 0.0)):
     lower = [0.0, 0.005, 0.05, 0.0]
     series = Series("synthetic", range(4), values, lower, [2 * value for value in values])
-    return ET.fromstring(str(svg(Figure("t", "sweep", (Panel("p", (series,), "S", log_y=log),)), "f")))
+    return ET.fromstring(str(figure_svg(Figure("t", "sweep", (Panel("p", (series,), "S", log_y=log),)), "f")))
 
 
 def heights(root):
@@ -95,6 +95,6 @@ def test_a_series_may_be_drawn_unlike_the_others():
     points = Series("runs", [0, 1], [0, 1])
     line = Series("limit", [0, 1], [0.5, 0.5], marker="line")
     figure = Figure("t", "map", (Panel("p", (points, line)),))
-    assert (figure.marker_of("runs"), figure.marker_of("limit")) == ("points", "line")
-    root = ET.fromstring(str(svg(figure, "f")))
+    assert (figure.series_marker("runs"), figure.series_marker("limit")) == ("points", "line")
+    root = ET.fromstring(str(figure_svg(figure, "f")))
     assert len(list(root.iter(f"{SVG}polyline"))) == 2

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.plots.distributions import Group, distribution_figure
-from sfumato.workspace.plots.figure import CONFIDENTIAL, Figure, description
-from sfumato.workspace.plots.svg import svg
+from sfumato.workspace.plots.distributions import RunDatasets, distribution_figure
+from sfumato.workspace.plots.figure import CONFIDENTIAL, Figure, describe_figure
+from sfumato.workspace.plots.svg import figure_svg
 from sfumato.workspace.policy.disclosure import DisclosureRules
 
 RULES = DisclosureRules()
@@ -108,7 +108,7 @@ def figures() -> tuple[Figure, Figure, Microdata]:
     released = conform_to_schema(frame.assign(income=rng.uniform(0, 900, 400)), recipe.schema, "synthetic")
     frame.loc[0] = ["zoonosis", 99_173.25]
     own = conform_to_schema(frame, recipe.schema)
-    groups = [Group("run", (released,))]
+    groups = [RunDatasets("run", (released,))]
     income, illness = (
         distribution_figure(recipe.schema[name], own, groups, public=True) for name in ("income", "illness")
     )
@@ -122,13 +122,13 @@ def test_a_public_figure_is_a_function_of_the_released_data_alone() -> None:
     assert illness.panels[0].x_names == ("a", "b", "c")
     other = own.select_rows(list(range(100)))
     for figure, name in ((income, "income"), (illness, "illness")):
-        text = f"{svg(figure, 'figure')} {description(figure)}"
+        text = f"{figure_svg(figure, 'figure')} {describe_figure(figure)}"
         assert "zoonosis" not in text
         assert "99173" not in text
-        assert CONFIDENTIAL not in figure.names
-        groups = [Group("run", (own.with_columns({}, "synthetic"),))]
+        assert CONFIDENTIAL not in figure.series_names
+        groups = [RunDatasets("run", (own.with_columns({}, "synthetic"),))]
         width = 100.0 if name == "income" else None
         public = [distribution_figure(own.schema[name], data, groups, width, public=True) for data in (own, other)]
         internal = [distribution_figure(own.schema[name], data, groups, width) for data in (own, other)]
-        assert svg(public[0], "figure") == svg(public[1], "figure")
-        assert svg(internal[0], "figure") != svg(internal[1], "figure"), "the negative control"
+        assert figure_svg(public[0], "figure") == figure_svg(public[1], "figure")
+        assert figure_svg(internal[0], "figure") != figure_svg(internal[1], "figure"), "the negative control"

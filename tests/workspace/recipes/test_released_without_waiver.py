@@ -11,7 +11,7 @@ import pytest
 
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine_release
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.prepare import prepare_run
@@ -32,7 +32,7 @@ def examined(keyed: Workspace, name: str, file: str | None, settings: Sequence[s
     """The number of a run of a shipped recipe without its studies, and what the gate finds."""
     prepared = prepare_run(find_recipe(name), file, None, settings, key=KEY)
     run_id = replace(prepared, recipe=replace(prepared.recipe, studies=())).enter(keyed)
-    work(keyed.directory, idle=0)
+    run_worker(keyed.directory, idle=0)
     return run_id, list(examine_release(keyed, plan_release(keyed, run_id), Policy()).findings)
 
 

@@ -17,7 +17,7 @@ import sfumato.workspace.service.release as packaging
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.audit import AuditAct, account_name, audit_rows, user
 from sfumato.workspace.errors import NotReleased
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.release.approval import decide_request, request_release
 from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
@@ -161,7 +161,7 @@ def test_what_was_changed_since_is_asked_for_anew(
     with pytest.raises(NotReleased, match="was not asked for"):
         write_run_release(workspace, run_id, tmp_path / "out")
     write_policy(workspace, tmp_path)
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         tables = [row[0] for row in connection.execute("SELECT sha256 FROM artefact WHERE name LIKE 'draw/%'")]
         connection.execute("UPDATE artefact SET sha256 = ? WHERE name = 'draw/1'", (tables[1],))
     with pytest.raises(NotAsSealed, match="table draw/1"):
@@ -187,7 +187,7 @@ def test_who_approves_may_waive_what_who_asks_may_not(
     workspace: Workspace, enter: Callable[..., int], tmp_path: Path, as_other: Callable[..., Path]
 ) -> None:
     run_id = enter(measure=[], threshold=[])
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     (tmp_path / "requests").mkdir()
     write_policy(workspace, tmp_path, more='waivers = ["maria"]')
     with pytest.raises(NotReleased, match="may not waive findings; the policy lets maria"):

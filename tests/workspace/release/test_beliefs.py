@@ -22,7 +22,7 @@ from sfumato.workspace.policy.policy import FindingLimit, Policy
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.beliefs import belief_measures, beliefs_of
+from sfumato.workspace.views.beliefs import belief_measures, read_beliefs
 
 pytestmark = pytest.mark.slow
 
@@ -45,9 +45,9 @@ def found(workspace: Workspace, run_id: int = 1, policy: Policy | None = None) -
 def test_truths_that_become_nearly_certain_are_found(believed: Workspace) -> None:
     """The last record alone is a divorced lodger: with next to no virtual records only it can have brought one into the release."""
     findings = found(believed)
-    uniform = beliefs_of(believed, 1, belief_measures(believed, 1)[1])
+    uniform = read_beliefs(believed, 1, belief_measures(believed, 1)[1])
     newly = findings["newly_certain"]
-    assert newly.records == (*sorted(int(n) - 1 for n in uniform.numbers[uniform.newly_certain]),)
+    assert newly.records == (*sorted(int(n) - 1 for n in uniform.record_numbers[uniform.newly_certain]),)
     assert newly.held == pytest.approx(uniform.newly_certain.mean())
     assert newly.held > 0
     assert newly.status == ("block" if newly.held > 0.01 else "warn")
@@ -58,9 +58,9 @@ def test_truths_that_become_nearly_certain_are_found(believed: Workspace) -> Non
 def test_truths_that_were_certain_before_are_not_the_release_s_doing(
     believed: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (one, _) = [beliefs_of(believed, 1, measure) for measure in belief_measures(believed, 1)]
-    sure = np.full(one.asked, 0.99)
-    for prior, share in ((np.full(one.asked, 0.96), 0.0), (np.full(one.asked, 0.5), 1.0)):
+    (one, _) = [read_beliefs(believed, 1, measure) for measure in belief_measures(believed, 1)]
+    sure = np.full(one.n_attacked, 0.99)
+    for prior, share in ((np.full(one.n_attacked, 0.96), 0.0), (np.full(one.n_attacked, 0.5), 1.0)):
         changed = replace(one, prior=prior, posterior=sure)
         monkeypatch.setattr(run_checks, "_intruder_beliefs", lambda _, changed=changed: [changed])
         finding = found(believed)["newly_certain"]
@@ -71,13 +71,15 @@ def test_truths_that_were_certain_before_are_not_the_release_s_doing(
 def test_guesses_beyond_the_prior_are_judged_where_the_prior_knows_something(
     believed: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (one, uniform) = [beliefs_of(believed, 1, measure) for measure in belief_measures(believed, 1)]
-    assert one.informed
-    assert not uniform.informed
+    (one, uniform) = [read_beliefs(believed, 1, measure) for measure in belief_measures(believed, 1)]
+    assert one.is_informed
+    assert not uniform.is_informed
 
     def finding(after: float, before: float, lower: float | None = None) -> Finding:
         changed = replace(
-            one, after=replace(one.after, value=after, lower=lower), before=replace(one.before, value=before)
+            one,
+            right_after=replace(one.right_after, value=after, lower=lower),
+            right_before=replace(one.right_before, value=before),
         )
         monkeypatch.setattr(run_checks, "_intruder_beliefs", lambda _: [changed, uniform])
         return found(believed)["guessed_beyond_prior"]
@@ -127,11 +129,13 @@ def test_a_run_that_did_not_ask_says_so_in_gate_assessment_and_report(tmp_path: 
 def test_the_assessment_and_the_report_say_what_was_asked_and_nothing_of_it_is_public(
     believed: Workspace, tmp_path: Path
 ) -> None:
-    one, uniform = (beliefs_of(believed, 1, measure) for measure in belief_measures(believed, 1))
+    one, uniform = (read_beliefs(believed, 1, measure) for measure in belief_measures(believed, 1))
     write_run_release(believed, 1, tmp_path / "out", reason="a test")
     assessment = (tmp_path / "out" / "internal" / "risk-assessment.md").read_text("utf-8")
     assert "NOT ASKED" not in assessment
-    assert f"{100 * one.after.value:.4g} % of the records are guessed right once the release is known" in assessment
+    assert (
+        f"{100 * one.right_after.value:.4g} % of the records are guessed right once the release is known" in assessment
+    )
     page = report_page(believed, 1)
     for words in (
         "correct after",
@@ -142,7 +146,7 @@ def test_the_assessment_and_the_report_say_what_was_asked_and_nothing_of_it_is_p
         assert words in page
     own = page[page.index('id="strongest-intruder') : page.index('id="figures"')]
     assert not [level for level in ("zqxdivorced", "lodger", "tenant", "widowed") if level in own]
-    values = [value for found in (one, uniform) for value in (found.after.value, found.before.value)]
+    values = [value for found in (one, uniform) for value in (found.right_after.value, found.right_before.value)]
     secrets = {f"{value:.4g}" for value in values} | {f"{100 * value:.4g} %" for value in values}
     for file in (tmp_path / "out" / "public").rglob("*"):
         if file.is_file() and file.suffix not in (".csv", ".parquet"):
@@ -156,7 +160,7 @@ def test_the_assessment_and_the_report_say_what_was_asked_and_nothing_of_it_is_p
 def test_the_limits_are_of_the_records_asked_about(tmp_path: Path) -> None:
     with Workspace.create(tmp_path / "w", PUBLIC) as workspace:
         run_id = entered(workspace, measure=[{"method": INTRUDER, "records": 10, "blocks": 2}], threshold=[])
-        asked = beliefs_of(workspace, run_id, belief_measures(workspace, run_id)[0])
-        assert asked.asked == 10
-        assert asked.records == 90
+        asked = read_beliefs(workspace, run_id, belief_measures(workspace, run_id)[0])
+        assert asked.n_attacked == 10
+        assert asked.n_records == 90
         assert "10 of 90 records" in found(workspace, run_id)["newly_certain"].said

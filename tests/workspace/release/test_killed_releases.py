@@ -18,12 +18,12 @@ from prepared_workspaces import enter_recipe
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import AuditAct, audit_rows
-from sfumato.workspace.jobs.queue import resume
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.queue import requeue_run
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.release.verification import verify_release
 from sfumato.workspace.service.release import write_run_release
-from sfumato.workspace.store.process_identity import host
-from sfumato.workspace.store.releases_in_progress import begun, settle
+from sfumato.workspace.store.process_identity import host_identity
+from sfumato.workspace.store.releases_in_progress import begin_release, settle_releases
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.upkeep.integrity import verify_workspace
 
@@ -45,7 +45,7 @@ def done(tmp_path: Path, small_data: Microdata) -> Path:
     directory = tmp_path / "workspace"
     with Workspace.create(directory) as workspace:
         enter_recipe(workspace, recipe, data)
-        work(directory, idle=0)
+        run_worker(directory, idle=0)
     return directory
 
 
@@ -108,8 +108,8 @@ def test_whenever_it_is_killed_it_is_there_with_its_row_or_not_at_all(
             waiting.append(f"time:{float(at) / 2:.4f}")
         there = out.exists()
         with Workspace.open(done) as workspace:
-            resume(workspace, 1)
-            said = settle(workspace)
+            requeue_run(workspace, 1)
+            said = settle_releases(workspace)
             new = rows(workspace)[len(before) :]
             assert said == [], "resume has settled everything"
             assert verify_workspace(workspace).wrong == ()
@@ -142,9 +142,9 @@ def test_the_next_release_settles_one_that_was_cut_off(done: Path, releases: Rel
 
 def test_a_release_that_still_goes_on_is_left_alone(done: Path, tmp_path: Path) -> None:
     with Workspace.open(done) as workspace, Workspace.open(done) as other:
-        with begun(workspace, 1, tmp_path / "out", {}) as one:
-            assert settle(other) == []
-            assert one.aside.is_dir()
+        with begin_release(workspace, 1, tmp_path / "out", {}) as one:
+            assert settle_releases(other) == []
+            assert one.working_folder.is_dir()
             assert any("has begun and not ended" in note for note in verify_workspace(other).notes)
         workspace.connection.execute("DELETE FROM releasing")
         assert "nothing says how it ended" in verify_workspace(other).wrong[-1]
@@ -160,8 +160,8 @@ def test_a_directory_that_others_name_is_not_removed(done: Path, tmp_path: Path)
             (
                 str(mine),
                 str(tmp_path / "out"),
-                host(),
+                host_identity(),
             ),
         )
-        assert "not as it was entered" in settle(workspace)[0]
+        assert "not as it was entered" in settle_releases(workspace)[0]
     assert mine.is_dir()

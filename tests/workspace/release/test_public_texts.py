@@ -32,7 +32,7 @@ from sfumato.workspace.errors import NotReleased
 from sfumato.workspace.release.external import replace_labels_by_codes
 from sfumato.workspace.release.tables import codebook_csv, dataset_bytes
 from sfumato.workspace.release.verification import find_origin, verify_release
-from sfumato.workspace.reporting.document import Document, Items, Paragraph, Terms
+from sfumato.workspace.reporting.document import BulletList, DefinitionList, Document, Paragraph
 from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 
@@ -125,9 +125,9 @@ def test_no_writer_lets_a_hostile_text_through(name: str, title: str, levels: li
     made = {"codebook.csv": codebook_csv(schema, {name: levels}, ()).encode()}
     with contextlib.suppress(NotReleased):  # levels that would look alike
         made["dataset.csv"] = dataset_bytes(pa.table({name: column}), schema, (), "csv")
-    parts = [Paragraph(title), Items([label, *levels]), Terms([(name, title)])]
+    parts = [Paragraph(title), BulletList([label, *levels]), DefinitionList([(name, title)])]
     page = Document(title, label, parts)
-    made |= {"guide.html": page.html().encode(), "guide.md": page.markdown().encode()}
+    made |= {"guide.html": page.to_html().encode(), "guide.md": page.to_markdown().encode()}
     about = ReleaseDescription(
         title, "SYNTHETIC", label, [title], [label], 1, 1, [WrittenFile("public", "d.csv", 1, "0")],
         [PublishedColumn(name, variable, title, tuple(PublishedLevel(level, label, level) for level in levels))], "1", title, label, title, "",

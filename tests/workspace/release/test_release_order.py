@@ -18,12 +18,12 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.run import PUBLIC, Randomness
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.jobs.runs import enter_again
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.runs import reenter_run
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.release.tables import dataset_bytes
 from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.results import read_result_rows
 
 Enter = Callable[..., int]
 SCHEMA = Schema((Variable("id", Kind.COUNT), Variable("city", Kind.CATEGORICAL), Variable("income", Kind.CONTINUOUS)))
@@ -83,7 +83,7 @@ def stored_rows(workspace: Workspace, run_id: int) -> list[list[str]]:
     names = [f"draw/{draw}" for draw in (1, 2, 3)]
     query = "SELECT sha256 FROM artefact WHERE run_id = ? AND name = ?"
     hashes = [workspace.connection.execute(query, (run_id, name)).fetchone()[0] for name in names]
-    frames = [workspace.tables.read(sha256).to_pandas() for sha256 in hashes]
+    frames = [workspace.tables.read_stored_table(sha256).to_pandas() for sha256 in hashes]
     return [frame.to_csv(index=False).splitlines()[1:] for frame in frames]
 
 
@@ -92,7 +92,7 @@ def test_a_synthetic_release_is_shuffled_unless_the_recipe_says_otherwise(
     workspace: Workspace, enter: Enter, tmp_path: Path
 ) -> None:
     shuffled, original = enter(), enter(release=ORIGINAL)
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     write_run_release(workspace, shuffled, tmp_path / "shuffled")
     write_run_release(workspace, original, tmp_path / "original")
     inside = stored_rows(workspace, shuffled)
@@ -103,7 +103,9 @@ def test_a_synthetic_release_is_shuffled_unless_the_recipe_says_otherwise(
         assert sum(a == b for a, b in zip(mine, theirs, strict=True)) < 10
     ages = [[row.split(",")[1] for row in rows] for rows in found]
     assert ages[0] != ages[1], "each dataset has an order of its own"
-    assert result_rows(workspace, shuffled) == result_rows(workspace, original), "inside, records stay where they are"
+    assert read_result_rows(workspace, shuffled) == read_result_rows(workspace, original), (
+        "inside, records stay where they are"
+    )
 
 
 @pytest.mark.slow
@@ -115,13 +117,13 @@ def test_an_anonymised_release_is_shuffled_and_measured_in_order(
     runs = [
         enter(**making, release={"seed": SEED, "audience": "enclave", **more}) for more in ({}, {"order": "original"})
     ]
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     for run_id, name in zip(runs, ("shuffled", "original"), strict=True):
         write_run_release(workspace, run_id, tmp_path / name)
     (mine,), (theirs,) = (released_rows(tmp_path / name) for name in ("shuffled", "original"))
     assert sorted(mine) == sorted(theirs)
     assert sum(a == b for a, b in zip(mine, theirs, strict=True)) < 10
-    assert result_rows(workspace, runs[0]) == result_rows(workspace, runs[1])
+    assert read_result_rows(workspace, runs[0]) == read_result_rows(workspace, runs[1])
 
 
 @pytest.mark.slow
@@ -129,7 +131,7 @@ def test_the_manifest_says_that_rows_are_shuffled_and_not_how(
     workspace: Workspace, enter: Enter, tmp_path: Path
 ) -> None:
     run_id = enter()
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     write_run_release(workspace, run_id, tmp_path / "out")
     assert plan_release(workspace, run_id).is_shuffled
     manifest = json.loads((tmp_path / "out/public/manifest.json").read_text("utf-8"))
@@ -141,8 +143,8 @@ def test_the_manifest_says_that_rows_are_shuffled_and_not_how(
 @pytest.mark.slow
 def test_a_run_done_again_releases_the_same_bytes(workspace: Workspace, enter: Enter, tmp_path: Path) -> None:
     first = enter()
-    again = enter_again(workspace, first)
-    work(workspace.directory, idle=0)
+    again = reenter_run(workspace, first)
+    run_worker(workspace.directory, idle=0)
     for run_id, name in ((first, "one"), (again, "two")):
         write_run_release(workspace, run_id, tmp_path / name)
     for path in (tmp_path / "one/public").glob("dataset-*"):

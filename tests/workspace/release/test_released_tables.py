@@ -87,7 +87,7 @@ def test_a_parquet_file_says_what_it_is() -> None:
 @pytest.mark.parametrize("records", [0, 1, 29, 30, 31, 400])
 def test_a_csv_file_in_blocks_is_that_of_the_whole_table(monkeypatch: pytest.MonkeyPatch, records: int) -> None:
     """Days with moments among them, which are written otherwise; whole numbers with missing ones."""
-    monkeypatch.setattr(csv_format, "CELLS", 9)
+    monkeypatch.setattr(csv_format, "CELLS_PER_WRITE", 9)
     days = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(records) % 365, unit="D")
     days = days + pd.to_timedelta(np.where(np.arange(records) % 70 == 5, 90, 0), unit="s")
     income = np.round(np.random.default_rng(1).lognormal(8, 1, records), 2)

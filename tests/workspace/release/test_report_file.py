@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.release.report import write_report
 from sfumato.workspace.store.workspace import Workspace
 
@@ -18,7 +18,7 @@ def test_a_disk_that_is_full_leaves_no_empty_report_and_keeps_the_one_that_was_t
     workspace: Workspace, enter: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = enter()
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     write_report(workspace, run_id, tmp_path / "kept.html")
     kept = (tmp_path / "kept.html").read_bytes()
     write = Path.write_bytes

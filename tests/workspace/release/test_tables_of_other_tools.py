@@ -19,13 +19,13 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC
-from sfumato.workspace.jobs.runs import enter_again
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.runs import reenter_run
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.prepare import PreparedRun, prepare_evaluation, prepare_run
 from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.results import read_result_rows
 
 VARIABLES: dict[str, Any] = variables_of(
     "age: count quasi_identifier",
@@ -94,7 +94,9 @@ def prepare(people: pd.DataFrame, tmp_path: Path) -> Callable[..., PreparedRun]:
 
 
 def rows_of(prepared: PreparedRun) -> dict[tuple[str, str], Row]:
-    outcome = execute_run(prepared.recipe, prepared.data, [released for _, released in prepared.given], key=PUBLIC)
+    outcome = execute_run(
+        prepared.recipe, prepared.data, [released for _, released in prepared.external_datasets], key=PUBLIC
+    )
     return {
         (row.key, row.target): row for row in outcome.rows if row.draw is None and row.dataset != "confidential"
         if "size" not in row.params
@@ -108,7 +110,7 @@ def value(rows: dict[tuple[str, str], Row], key: str, target: str = "") -> float
 def test_a_table_of_arx_is_measured(people: pd.DataFrame, prepare: Callable[..., PreparedRun]) -> None:
     shown = like_arx(people)
     prepared = prepare(shown)
-    (_, released), rows = prepared.given[0], rows_of(prepared)
+    (_, released), rows = prepared.external_datasets[0], rows_of(prepared)
     kept = shown[people["age"] < 90]
     groups = kept.groupby(["age", "zip", "sex", "job"])
     assert (released.origin, len(released)) == ("anonymised", 60)
@@ -299,12 +301,15 @@ def test_a_worker_finds_what_the_engine_finds_also_when_done_again(
 ) -> None:
     prepared = prepare(like_arx(people), {**FORM, **extra}, threshold=[{"value": "risk.anonymity.k", "min": 2}])
     run_id = prepared.enter(workspace)
-    again = enter_again(workspace, run_id)
-    work(workspace.directory, idle=0)
+    again = reenter_run(workspace, run_id)
+    run_worker(workspace.directory, idle=0)
     alone = execute_run(
-        prepared.recipe, prepared.data, [released for _, released in prepared.given], key=workspace.key()
+        prepared.recipe,
+        prepared.data,
+        [released for _, released in prepared.external_datasets],
+        key=workspace.read_workspace_key(),
     )
-    assert result_rows(workspace, run_id) == result_rows(workspace, again) == list(alone.rows)
+    assert read_result_rows(workspace, run_id) == read_result_rows(workspace, again) == list(alone.rows)
 
 
 @pytest.mark.slow
@@ -325,15 +330,19 @@ def test_our_own_release_is_scored_as_the_run_scored_it(
     (tmp_path / "recipe.toml").write_text(tomli_w.dumps(recipe))
     found = find_recipe(str(tmp_path / "recipe.toml"))
     run_id = prepare_run(found, key=PUBLIC).enter(workspace)
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     write_run_release(workspace, run_id, tmp_path / "out")
     prepared = prepare_evaluation(
         found, str(tmp_path / "people.csv"), [str(tmp_path / "out/public/dataset-ANONYMISED-01.csv")], key=PUBLIC
     )
     ours = {
-        (r.key, r.target, str(r.params)): r.value for r in result_rows(workspace, run_id) if r.dataset == "anonymised"
+        (r.key, r.target, str(r.params)): r.value
+        for r in read_result_rows(workspace, run_id)
+        if r.dataset == "anonymised"
     }
-    outcome = execute_run(prepared.recipe, prepared.data, [released for _, released in prepared.given], key=PUBLIC)
+    outcome = execute_run(
+        prepared.recipe, prepared.data, [released for _, released in prepared.external_datasets], key=PUBLIC
+    )
     theirs = {(r.key, r.target, str(r.params)): r for r in outcome.rows if r.dataset == "anonymised"}
     assert theirs.keys() == ours.keys() or order == "shuffled"
     needs_pairs = ("quality.rilm", "quality.pearson")

@@ -19,7 +19,7 @@ from prepared_workspaces import run_recipe
 from sfumato.engine.errors import BadInput
 from sfumato.tui.cli.main import sfumato
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.policy import read_policy_of_workspace
 from sfumato.workspace.release.commitment import commitment_of_run
 from sfumato.workspace.release.verification import find_origin, verify_release
@@ -179,7 +179,7 @@ def test_the_key_shows_which_run_made_a_release(
     workspace: Workspace, enter: Enter, run_id: int, out: Path, tmp_path: Path
 ) -> None:
     other = enter(**PLAIN, release={"m": 3, "seed": 8})
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     write_run_release(workspace, other, tmp_path / "other", reason="no risk is measured")
     for path, made in ((out, run_id), (tmp_path / "other", other), (out / "public", run_id)):
         found = find_origin(workspace, verify_release(path)).run
@@ -210,7 +210,7 @@ def test_a_run_that_was_changed_since_made_no_release(
     workspace: Workspace, out: Path, statement: str, reseal: Callable[[Workspace], None]
 ) -> None:
     assert find_origin(workspace, verify_release(out)).run is not None
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         connection.execute(statement)
     with pytest.raises(NotAsSealed):
         find_origin(workspace, verify_release(out))
@@ -224,7 +224,7 @@ def test_without_the_key_no_guess_can_be_held_against_it(workspace: Workspace, r
     run, manifest = find_run(workspace, run_id), manifest_of(out)
     bound = commitment_of_run(
         run,
-        workspace.dataset(run.dataset_id),
+        workspace.find_dataset(run.dataset_id),
         plan_release(workspace, run_id).tables,
         read_policy_of_workspace(workspace.directory).sha256,
     )
@@ -232,7 +232,7 @@ def test_without_the_key_no_guess_can_be_held_against_it(workspace: Workspace, r
     guesses = [b"", bytes(32), run.key_fingerprint.encode(), bytes.fromhex(run.key_fingerprint), str(run.seed).encode()]
     assert manifest["commitment"] not in {hmac.digest(guess, known, "sha256").hex() for guess in guesses}
     assert manifest["commitment"] != hashlib.sha256(known).hexdigest()
-    assert manifest["commitment"] == hmac.digest(workspace.key(), known, "sha256").hex()
+    assert manifest["commitment"] == hmac.digest(workspace.read_workspace_key(), known, "sha256").hex()
     inside = json.loads((out / "internal/commitments.json").read_text("utf-8"))
     assert inside["commitment"] == manifest["commitment"]
     assert inside["committed"]["seed"] == run.seed

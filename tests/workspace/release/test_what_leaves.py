@@ -36,7 +36,7 @@ from sfumato.workspace.policy.policy import read_policy_of_workspace
 from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.results import read_result_rows
 
 KEY = bytes(range(100, 132))
 SEED = 918_273_645
@@ -110,7 +110,7 @@ class Case:
 
 def secrets_of(workspace: Workspace, run_id: int, data: Microdata) -> Secrets:
     run, plan = find_run(workspace, run_id), plan_release(workspace, run_id)
-    original = workspace.dataset(run.dataset_id)
+    original = workspace.find_dataset(run.dataset_id)
     hashes = {
         "recipe hash": run.recipe_sha256, "data hash": original.source_sha256, "confidential table": original.table_sha256,
         "policy hash": read_policy_of_workspace(workspace.directory).sha256,
@@ -150,7 +150,7 @@ def statistics(data: Microdata) -> dict[str, float | None]:
 def row_values(workspace: Workspace, run_id: int) -> dict[str, float | None]:
     """Every number of the confidential data's rows, and of every risk."""
     found: dict[str, float | None] = {}
-    for i, row in enumerate(result_rows(workspace, run_id)):
+    for i, row in enumerate(read_result_rows(workspace, run_id)):
         if row.dataset == "confidential" or row.family == "risk":
             for what in ("value", "lower", "upper", "baseline"):
                 found[f"{what} of {row.key} {row.target} ({i})"] = getattr(row, what)
@@ -340,7 +340,9 @@ def test_public_output_follows_the_policy_of_the_workspace(case: Case, tmp_path:
     assert [row["value"] for row in before["rows"]] != [row["value"] for row in after["rows"]]
     assert without["rows"] == [], "there are too few records for a smallest cell of 7,000"
     exact = [
-        one.value for one in result_rows(case.workspace, 1) if one.measure == "max_abs_difference" and one.draw is None
+        one.value
+        for one in read_result_rows(case.workspace, 1)
+        if one.measure == "max_abs_difference" and one.draw is None
     ]
     assert not {row["value"] for row in before["rows"]} & set(exact), "what was measured does not leave"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from sfumato.engine.methods.rows import Row
-from sfumato.engine.risk._attack import AttackResult, Gain, Rate
-from sfumato.workspace.reporting.attacks import attack_lines, attack_objects, attack_table, attacks_in
+from sfumato.engine.risk._attack import AddedSuccess, AttackResult, SuccessRate
+from sfumato.workspace.reporting.attacks import attack_lines, attack_objects, attack_table, group_attack_rows
 from sfumato.workspace.reporting.measured import result_tables
-from sfumato.workspace.reporting.tables import text
+from sfumato.workspace.reporting.tables import format_table
 
 
 def rows(
@@ -17,11 +17,11 @@ def rows(
     dataset: str = "synthetic",
     target: str = "",
     draw: int | None = None,
-    gain: Gain | None = None,
+    gain: AddedSuccess | None = None,
     **params: object,
 ) -> list[Row]:
-    rates = Rate(attack, 100), Rate(10, 100), Rate(control, 100)
-    found = AttackResult(*rates, gain=gain).estimates(target, **params)
+    rates = SuccessRate(attack, 100), SuccessRate(10, 100), SuccessRate(control, 100)
+    found = AttackResult(*rates, added_success=gain).estimates(target, **params)
     return [
         Row("risk", "some_attack", one.measure, target, dataset, draw, None, one.value, one.lower, one.upper, one.baseline,
             status="computed" if one.value is not None else "not computed", reason=one.reason, params=params)
@@ -38,11 +38,11 @@ def test_an_attack_is_one_line_and_leaves_the_table_of_its_family() -> None:
     assert own == [PLAIN]
     assert theirs == found[1:]
     assert [str(row[0]) for row in plain.rows] == ["Unique records in the table"]
-    shown = text(attacks).splitlines()
+    shown = format_table(attacks).splitlines()
     assert shown[0] == "Attacks beside control records"
     assert shown[3].split()[:7] == ["some", "attack", "synthetic", "0.6", "0.2", "0.1", "0.5"]
     assert shown[4].split()[:7] == ["some", "attack", "confidential", "1", "0.2", "0.1", "1"]
-    assert max(map(len, text(attacks, 80).splitlines())) <= 80
+    assert max(map(len, format_table(attacks, 80).splitlines())) <= 80
 
 
 def test_attacks_of_other_targets_params_and_datasets_stay_apart() -> None:
@@ -53,21 +53,21 @@ def test_attacks_of_other_targets_params_and_datasets_stay_apart() -> None:
         *rows(60, 20, draw=1),
         *rows(60, 20, "confidential"),
     ]
-    assert [len(parts) for parts in attacks_in(found)] == [9] * 5
+    assert [len(parts) for parts in group_attack_rows(found)] == [9] * 5
     assert attack_table([PLAIN]) is None
 
 
 def test_an_excess_that_is_not_computed_says_so_and_why() -> None:
-    (parts,) = attacks_in(rows(50, 100))
+    (parts,) = group_attack_rows(rows(50, 100))
     assert parts["excess"].value is None
     table = attack_table(rows(50, 100))
     assert table is not None
-    assert "not computed" in text(table)
-    assert "nothing left" in text(table)
+    assert "not computed" in format_table(table)
+    assert "nothing left" in format_table(table)
 
 
 def test_what_the_release_adds_stands_beside_the_excess() -> None:
-    found = rows(60, 20, gain=Gain(0.5, 0.1, 0.05))
+    found = rows(60, 20, gain=AddedSuccess(0.5, 0.1, 0.05))
     table = attack_table(found)
     assert table is not None
     titles = [column.name for column in table.columns]

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from sfumato.engine.execution.comparison import ComparedNumber, ComparedVerdict
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.workspace.reporting.comparison import compared_table, names_in, verdict_tally
-from sfumato.workspace.reporting.tables import text
+from sfumato.workspace.reporting.comparison import comparison_table, shortened_row_names, verdict_counts_text
+from sfumato.workspace.reporting.tables import format_table
 
 RISK = "risk.identification.true_match_rate"
 SWEEP = "studies.intruder_uncertainty.expected_match_risk"
@@ -48,20 +48,23 @@ CASES = {
 @pytest.mark.parametrize("rows", CASES.values(), ids=CASES)
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_two_rows_have_one_name(rows, room):
-    names = names_in(room, rows, {})
+    names = shortened_row_names(room, rows, {})
     assert len(set(names)) == len(rows)
     assert max(map(len, names)) <= room
 
 
 def test_rows_that_need_no_more_have_their_human_names_alone():
     rows = [row(radius={"income": "5%"}), row("utility.ecdf.max_abs_difference", "income")]
-    assert names_in(60, rows, {}) == ["Re-identified with certainty", "Largest gap of cumulative shares (income)"]
-    assert names_in(25, rows, {}) == ["Re-identified with certa…", "Largest gap of… (income)"]
+    assert shortened_row_names(60, rows, {}) == [
+        "Re-identified with certainty",
+        "Largest gap of cumulative shares (income)",
+    ]
+    assert shortened_row_names(25, rows, {}) == ["Re-identified with certa…", "Largest gap of… (income)"]
 
 
 def test_a_shortened_name_says_what_another_that_begins_alike_does_not():
     rows = [row("quality.nmi_v1.minimum_nmi"), row("quality.nmi_v2.minimum_nmi")]
-    assert names_in(25, rows, {}) == ["Least inf…original values", "Least inf…released values"]
+    assert shortened_row_names(25, rows, {}) == ["Least inf…original values", "Least inf…released values"]
 
 
 def test_only_what_differs_is_said():
@@ -69,7 +72,7 @@ def test_only_what_differs_is_said():
         row(radius={"income": "5%", "visits": 1}, known=["a"]),
         row(radius={"income": "20%", "visits": 1}, known=["a"]),
     ]
-    assert names_in(90, rows, {}) == [
+    assert shortened_row_names(90, rows, {}) == [
         "Re-identified with certainty (income within 5%)",
         "Re-identified with certainty (income within 20%)",
     ]
@@ -77,7 +80,7 @@ def test_only_what_differs_is_said():
 
 def test_the_same_number_twice_has_one_name():
     """The negative control: where nothing differs nothing is made up."""
-    assert len(set(names_in(60, [row(q=0.5), row(q=0.5)], {}))) == 1
+    assert len(set(shortened_row_names(60, [row(q=0.5), row(q=0.5)], {}))) == 1
 
 
 SETTINGS = st.fixed_dictionaries(
@@ -99,13 +102,13 @@ SETTINGS = st.fixed_dictionaries(
 )  # fmt: skip
 def test_series_that_differ_have_names_that_differ(found):
     rows = [row(RISK, target, level, **settings) for target, level, settings in found]
-    names = names_in(140, rows, {})
+    names = shortened_row_names(140, rows, {})
     assert len(set(names)) == len(rows)
 
 
 def test_what_tells_a_row_from_others_stands_beside_why_it_has_no_interval():
     rows = [replace(row(SWEEP, of=of), reason="it has no interval") for of in ("emr", "tmr")]
-    shown = text(compared_table("Studies", rows, (1, 2)))
+    shown = format_table(comparison_table("Studies", rows, (1, 2)))
     assert "of emr; it has no interval" in shown
     assert "of tmr; it has no interval" in shown
 
@@ -114,7 +117,7 @@ def test_verdicts_are_tallied_by_whether_the_runs_agree():
     same = verdict()
     other = replace(same, second=replace(same.second, outcome="not met"))
     alone = replace(same, first=None)
-    assert verdict_tally([same]) == "1 threshold: 1 has the same verdict in both runs"
-    told = verdict_tally([same, same, other, alone])
+    assert verdict_counts_text([same]) == "1 threshold: 1 has the same verdict in both runs"
+    told = verdict_counts_text([same, same, other, alone])
     assert told == "4 thresholds: 2 have the same verdict in both runs, 1 has another in each, 1 is of one run only"
-    assert verdict_tally([]) == "Neither run has thresholds"
+    assert verdict_counts_text([]) == "Neither run has thresholds"

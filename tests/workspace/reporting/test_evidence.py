@@ -7,10 +7,10 @@ from dataclasses import replace
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.reporting.evidence import NOT_MEASURED, evidence_lines, evidence_table, kinds
+from sfumato.workspace.reporting.evidence import NOT_MEASURED, evidence_lines, evidence_table, methods_by_evidence
 from sfumato.workspace.reporting.measured import result_tables
 from sfumato.workspace.reporting.release_summary import summary_lines
-from sfumato.workspace.reporting.tables import Table, text
+from sfumato.workspace.reporting.tables import DisplayTable, format_table
 
 RECIPE = Recipe.from_table({"variables": {"job": {"kind": "categorical", "role": "sensitive"}}})
 EPSILON = Row("synthesis", "perturbed_gibbs", "epsilon_release", "", "synthetic", None, None, 12.5)
@@ -20,7 +20,7 @@ OWN = replace(ATTACK, dataset="confidential", value=0.625, baseline=None)
 OTHER = Row("risk", "uniqueness", "sample_uniques", "", "synthetic", None, None, 7.0)
 
 
-def cells(table: Table | None) -> list[list[str]]:
+def cells(table: DisplayTable | None) -> list[list[str]]:
     assert table is not None
     return [[cell if isinstance(cell, str) else cell.text for cell in row] for row in table.rows]
 
@@ -33,7 +33,7 @@ def test_account_and_evidence_stand_in_one_table() -> None:
         ["inference attack", "Wrong inferences from similar records, job", "0.75", "", "0.625", "0.5", ""],
         ["audit by shadow releases", NOT_MEASURED, "", "", "", "", "add [[measure]] risk.record_audit"],
     ]
-    assert "12.5" in text(table) if table else False
+    assert "12.5" in format_table(table) if table else False
     assert evidence_lines([EPSILON, COPIES, ATTACK, OWN]) == [
         "epsilon: of the release 12.5",
         "exact copies: Released records equal to a person's 0.25 (baseline 0.5)",
@@ -100,10 +100,10 @@ def test_it_stands_right_below_the_account_and_in_the_summary() -> None:
 
 
 def test_the_kinds_of_evidence_are_those_that_methods_declare() -> None:
-    assert {kind: [method.key for method in methods] for kind, methods in kinds().items()} == {
+    assert {kind: [method.key for method in methods] for kind, methods in methods_by_evidence().items()} == {
         "exact copies": ["risk.exact_copies"],
         "inference attack": ["risk.inference_attack"],
         "audit by shadow releases": ["risk.record_audit"],
     }
-    assert all(method.family == "risk" for methods in kinds().values() for method in methods)
+    assert all(method.family == "risk" for methods in methods_by_evidence().values() for method in methods)
     assert any(output.risk.evidence for method in registry().values() for output in method.outputs)

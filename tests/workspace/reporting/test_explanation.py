@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.workspace.reporting.explanation import definition, meaning_of, verdict_line, verdict_text
-from sfumato.workspace.reporting.words import full_params
+from sfumato.workspace.reporting.explanation import definition_facts, describe_measure, verdict_line, verdict_text
+from sfumato.workspace.reporting.words import all_parameters
 
 KEY = "risk.identification.true_match_rate"
 
@@ -42,7 +42,7 @@ def test_a_definition_names_the_method_its_source_settings_and_key() -> None:
     row = Row(
         "risk", "identification", "true_match_rate", "", "synthetic", None, None, 0.0044, params={"known": ["age"]}
     )
-    facts = definition(meaning_of(row.key), row.target, row.level, list(full_params(row.params)))
+    facts = definition_facts(describe_measure(row.key), row.target, row.level, list(all_parameters(row.params)))
     names = [name for name, _ in facts]
     assert names[0] == "definition"
     assert names[-1] == "key"
@@ -50,4 +50,6 @@ def test_a_definition_names_the_method_its_source_settings_and_key() -> None:
     assert ("method", "Identification risk") in facts
     assert all(text for _, text in facts)
     gone = Row("risk", "no_such_method", "share", "", "synthetic", None, None, 0.1)
-    assert ("method", "a method that this version does not have") in definition(meaning_of(gone.key), "", None)
+    assert ("method", "a method that this version does not have") in definition_facts(
+        describe_measure(gone.key), "", None
+    )

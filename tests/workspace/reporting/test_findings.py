@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.tui.release.release import SHOWN
+from sfumato.tui.release.release import GATE_COLUMNS
 from sfumato.workspace.gate.checks import CheckResult, GateCheck
 from sfumato.workspace.gate.gate import CHECKS, Finding, make_finding
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.reporting.findings import (
+    compact_finding_cells,
     compared_text,
-    counts_text,
+    finding_counts_text,
+    finding_limit_text,
     finding_table,
     finding_text,
-    folded_text,
-    judged_cells,
-    limit_text,
+    findings_of_same_leak,
+    folded_counts_text,
     state_text,
-    witnesses_of,
 )
-from sfumato.workspace.reporting.tables import text
+from sfumato.workspace.reporting.tables import format_table
 
 BY_KEY = {check.key: check for check in CHECKS}
-WIDTHS = {name: SHOWN[name].width for name in ("held", "limit")}
+WIDTHS = {name: GATE_COLUMNS[name].width for name in ("held", "limit")}
 
 
 def cells(check: GateCheck, held: float | None) -> dict[str, str]:
-    return judged_cells(make_finding(check, Policy(), lambda: CheckResult("seen", held)))
+    return compact_finding_cells(make_finding(check, Policy(), lambda: CheckResult("seen", held)))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_number_has_its_unit_and_a_limit_its_direction_and_what_it_counts(
 ) -> None:
     assert cells(BY_KEY[key], held) == {"held": shown, "limit": limit}
     finding = make_finding(BY_KEY[key], Policy(), lambda: CheckResult("seen", held))
-    assert (compared_text(finding), limit_text(finding)) == (words, limit_words)
+    assert (compared_text(finding), finding_limit_text(finding)) == (words, limit_words)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.key)
@@ -61,8 +61,8 @@ def test_only_shares_of_people_are_in_percent_and_no_lower_limit_is_drawn_as_an_
     finding = make_finding(check, Policy(), lambda: CheckResult("seen", 0.48))
     assert ("%" in compared_text(finding)) == check.unit.startswith("share of the people")
     if finding.limit is not None:
-        assert limit_text(finding).startswith("at least" if check.is_minimum else "at most")
-        assert judged_cells(finding)["limit"].startswith("≥" if check.is_minimum else "≤")
+        assert finding_limit_text(finding).startswith("at least" if check.is_minimum else "at most")
+        assert compact_finding_cells(finding)["limit"].startswith("≥" if check.is_minimum else "≤")
 
 
 def test_a_share_that_is_nearly_the_limit_does_not_read_as_the_limit() -> None:
@@ -101,9 +101,9 @@ def examined() -> list[Finding]:
 
 def test_a_leak_is_counted_and_shown_once_with_the_checks_that_see_it_too() -> None:
     findings = examined()
-    assert counts_text(findings) == "1 blocks, 1 to be judged, 1 not checked, 2 pass, 1 does not apply"
-    assert folded_text(findings) == "2 pass, 1 does not apply"
-    shown = text(finding_table(findings))
+    assert finding_counts_text(findings) == "1 blocks, 1 to be judged, 1 not checked, 2 pass, 1 does not apply"
+    assert folded_counts_text(findings) == "2 pass, 1 does not apply"
+    shown = format_table(finding_table(findings))
     assert "people who can be found; also seen by: singling out people, linking the records of people" in shown
     lines = shown.splitlines()[2:]
     assert [line.split()[0] for line in lines] == ["x", "!", "?"], "blocks, to be judged, not checked"
@@ -122,7 +122,7 @@ def test_every_finding_is_listed_where_all_are_asked_for() -> None:
 
 def test_a_finding_is_explained_with_its_witnesses_and_the_value_behind_the_compared_number() -> None:
     findings = examined()
-    said = "\n".join(finding_text(findings[0], witnesses_of(findings[0], findings)))
+    said = "\n".join(finding_text(findings[0], findings_of_same_leak(findings[0], findings)))
     assert "Also seen by: singling out people, linking the records of people." in said
     assert "linking the records of people (two): as many too." in said
     explained = "\n".join(finding_text(findings[3]))

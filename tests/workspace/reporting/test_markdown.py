@@ -7,8 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from sfumato.workspace.reporting.document import Chapter, Document, Items, Paragraph, Terms, Verbatim, plain
-from sfumato.workspace.reporting.tables import table
+from sfumato.workspace.reporting.document import (
+    BulletList,
+    Chapter,
+    DefinitionList,
+    Document,
+    Paragraph,
+    PreformattedText,
+    escape_markdown,
+)
+from sfumato.workspace.reporting.tables import table_from_titles
 
 WORDS = st.text(st.sampled_from("-+=.)( 019ax*_#>|&;:~`\\<[]!{}@$"), max_size=8)
 
@@ -23,28 +31,28 @@ def read(markdown: str) -> tuple[list[str], str]:
 
 @pytest.mark.parametrize("number", ["0.6378", "-0.5", "+3", "12", "1,234.5", "-1.6 .. 0.89", "1e-7", "0.63 share"])
 def test_a_number_is_written_as_it_is(number: str) -> None:
-    assert plain(number) == number
-    page = Document("Assessment", "", (table(("measure", "release"), [["risk", number]]),)).markdown()
+    assert escape_markdown(number) == number
+    page = Document("Assessment", "", (table_from_titles(("measure", "release"), [["risk", number]]),)).to_markdown()
     assert f"| risk | {number} |" in page
 
 
 @given(WORDS)
 def test_a_parser_reads_a_text_as_one_paragraph_of_it(words: str) -> None:
     line = " ".join(words.split())
-    kinds, found = read(plain(words))
+    kinds, found = read(escape_markdown(words))
     assert kinds == (["paragraph_open", "inline", "paragraph_close"] if line else [])
     assert found == line
 
 
 @given(WORDS)
 def test_no_text_underlines_or_continues_the_block_above(words: str) -> None:
-    page = Document("Title", "", (Paragraph("above"), Chapter("Chapter", (Paragraph(words),)))).markdown()
+    page = Document("Title", "", (Paragraph("above"), Chapter("Chapter", (Paragraph(words),)))).to_markdown()
     assert [kind for kind in read(page)[0] if kind.endswith("_open")][:3] == [
         "heading_open",
         "paragraph_open",
         "heading_open",
     ]
-    kinds, _ = read(f"above\n{plain(words)}")
+    kinds, _ = read(f"above\n{escape_markdown(words)}")
     assert set(kinds) <= {"paragraph_open", "inline", "paragraph_close", "softbreak"}
 
 
@@ -52,19 +60,21 @@ def test_no_text_underlines_or_continues_the_block_above(words: str) -> None:
 def test_what_would_be_a_list_or_a_line_without_the_escape(words: str) -> None:
     """The control: the parser sees a block where nothing is escaped."""
     assert set(read(f"above\n\n{words}")[0]) - {"paragraph_open", "inline", "paragraph_close"}
-    assert set(read(plain(words))[0]) == {"paragraph_open", "inline", "paragraph_close"}
+    assert set(read(escape_markdown(words))[0]) == {"paragraph_open", "inline", "paragraph_close"}
 
 
 @given(st.lists(st.text(st.sampled_from("`~ #ab"), max_size=8), max_size=4).map("\n".join))
 def test_a_text_shown_as_it_is_written_stays_within_its_fence(text: str) -> None:
-    tokens = MarkdownIt("commonmark").parse(Document("T", "", (Verbatim(text), Paragraph("after"))).markdown())
+    tokens = MarkdownIt("commonmark").parse(
+        Document("T", "", (PreformattedText(text), Paragraph("after"))).to_markdown()
+    )
     kinds = [token.type for token in tokens]
     assert kinds[-4:] == ["fence", "paragraph_open", "inline", "paragraph_close"]
     assert tokens[-4].content == f"{text}\n"
 
 
 def test_several_items_of_a_term_stand_in_one_line() -> None:
-    document = Document("T", "", (Terms([("Settings", Items(["a = 1", "b = 2"])), ("Source", "")]),))
-    assert "- Settings: a = 1; b = 2" in document.markdown()
-    assert "Source" not in document.markdown()
-    assert "<dd><ul><li>a = 1</li><li>b = 2</li></ul></dd>" in document.html()
+    document = Document("T", "", (DefinitionList([("Settings", BulletList(["a = 1", "b = 2"])), ("Source", "")]),))
+    assert "- Settings: a = 1; b = 2" in document.to_markdown()
+    assert "Source" not in document.to_markdown()
+    assert "<dd><ul><li>a = 1</li><li>b = 2</li></ul></dd>" in document.to_html()

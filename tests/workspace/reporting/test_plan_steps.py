@@ -5,7 +5,7 @@ from prepared_tables import variables_of
 
 from sfumato.engine.methods.registry import registry
 from sfumato.workspace.recipes import find_recipe
-from sfumato.workspace.reporting.plan_steps import plan_facts, plan_head_words, step_words, value_text
+from sfumato.workspace.reporting.plan_steps import describe_plan_head, describe_step, exact_value_text, plan_facts
 
 PLAN = {
     "title": "Survey",
@@ -26,7 +26,7 @@ PLAN = {
 
 
 def words(section, index=0, plan=PLAN):
-    return step_words(section, plan[section][index], plan)
+    return describe_step(section, plan[section][index], plan)
 
 
 def test_a_step_is_called_by_its_method_and_says_every_setting():
@@ -82,19 +82,19 @@ def test_a_limit_is_called_by_its_number():
     ],
 )
 def test_what_cannot_be_read_is_shown_as_it_is_written(section, step):
-    found = step_words(section, step, {"threshold": [step], "variables": 3, "data": 4})
+    found = describe_step(section, step, {"threshold": [step], "variables": 3, "data": 4})
     for value in step.values():
-        assert value_text(value) in f"{found.name} {found.settings} {found.facts}"
+        assert exact_value_text(value) in f"{found.name} {found.settings} {found.facts}"
 
 
 def test_values_keep_every_digit():
-    assert value_text(0.012345678901234) == "0.012345678901234"
-    assert value_text([[1, 2], ["a"]]) == "(1, 2), (a)"
-    assert value_text({"a": False, "b": None}) == "a no, b "
+    assert exact_value_text(0.012345678901234) == "0.012345678901234"
+    assert exact_value_text([[1, 2], ["a"]]) == "(1, 2), (a)"
+    assert exact_value_text({"a": False, "b": None}) == "a no, b "
 
 
 def test_the_head_says_data_release_and_the_roles_of_all_variables():
-    found = plan_head_words(PLAN)
+    found = describe_plan_head(PLAN)
     assert (found.name, found.settings) == ("a.csv", "m 5; seed 3; holdout 0.2")
     assert dict(found.facts)["quasi-identifier"] == "age, sex"
     assert dict(found.facts)["other"] == "town"

@@ -9,12 +9,17 @@ from typing import Any
 import pytest
 
 from sfumato.engine.recipe.difference import plan_differences
-from sfumato.workspace.reporting.recipe_difference import LONGEST, difference_object, difference_table, sentence
-from sfumato.workspace.reporting.tables import text
+from sfumato.workspace.reporting.recipe_difference import (
+    LONGEST_VALUE,
+    difference_object,
+    difference_sentence,
+    difference_table,
+)
+from sfumato.workspace.reporting.tables import format_table
 
 
 def said(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    return [sentence(one) for one in plan_differences(before, now)]
+    return [difference_sentence(one) for one in plan_differences(before, now)]
 
 
 def step(**settings: Any) -> dict[str, Any]:
@@ -50,15 +55,15 @@ def test_the_order_of_steps_is_told() -> None:
 
 def test_long_values_that_differ_at_their_end_are_said_to() -> None:
     assert said({"title": "x" * 300 + "a"}, {"title": "x" * 300 + "b"}) == [
-        f"title was {'x' * (LONGEST - 1)}…, and differs behind that"
+        f"title was {'x' * (LONGEST_VALUE - 1)}…, and differs behind that"
     ]
 
 
 def test_nothing_in_a_plan_commands_a_terminal_or_breaks_a_line() -> None:
     hostile = "a\x1b[2J\nb\u202e"
     found = plan_differences({}, {"title": hostile, "measure": [{"method": hostile, hostile: hostile}]})
-    table = text(difference_table(found, ("run 1", "run 2")))
-    for line in (*map(sentence, found), *table.splitlines()):
+    table = format_table(difference_table(found, ("run 1", "run 2")))
+    for line in (*map(difference_sentence, found), *table.splitlines()):
         assert line.isprintable(), line
     assert len(table.splitlines()) == 4, "a head of two lines, and two differences"
 

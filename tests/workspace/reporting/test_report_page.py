@@ -20,11 +20,11 @@ from prepared_workspaces import enter_recipe
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import NotReady
-from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plots.distributions import Group, distribution_figure
+from sfumato.workspace.jobs.worker import run_worker
+from sfumato.workspace.plots.distributions import RunDatasets, distribution_figure
 from sfumato.workspace.release.report import report_page, write_report
-from sfumato.workspace.reporting.document import definitions
-from sfumato.workspace.reporting.tables import html, table
+from sfumato.workspace.reporting.document import definition_list_html
+from sfumato.workspace.reporting.tables import table_from_titles, table_html
 from sfumato.workspace.store.workspace import Workspace
 
 HOSTILE = '</h1><script>alert(1)</script><img src=x onerror="alert(2)">&amp;\''
@@ -112,9 +112,9 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     recipe = Recipe.from_table(TABLE)
     beside = Recipe.from_table({**TABLE, "label": "second", "title": "Beside"})
     ids = [enter_recipe(workspace, one, data(recipe), f"{HOSTILE}.csv", b"x") for one in (recipe, beside)]
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         connection.execute("INSERT INTO companion VALUES (?, 0, ?)", ids)
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     yield workspace
     workspace.close()
 
@@ -197,7 +197,7 @@ def test_a_report_in_markdown_has_the_same_chapters_and_hostile_names_are_words(
 def test_numbers_are_the_run_s_own(opened: Workspace, page: str) -> None:
     run = opened.connection.execute("SELECT recipe_sha256 FROM run WHERE id = 1").fetchone()
     assert run[0] in page
-    assert opened.dataset(1).source_sha256 in page
+    assert opened.find_dataset(1).source_sha256 in page
     value = opened.connection.execute(
         """SELECT value FROM result JOIN task ON task.id = task_id WHERE result.run_id = 1 AND measure = 'expected_match_risk'
            AND dataset = 'confidential' AND kind = 'combine' AND level IS NULL"""
@@ -229,7 +229,7 @@ def test_that_value_would_stretch_the_axis_if_it_were_released() -> None:
     own = data(recipe)
     rest = Microdata(own.schema, own.frame[own.frame["income"] < OUTLIER].reset_index(drop=True), "synthetic")
     shown = {
-        name: distribution_figure(recipe.schema["income"], own, [Group("r", (released,))], bin_width=OUTLIER / 9)
+        name: distribution_figure(recipe.schema["income"], own, [RunDatasets("r", (released,))], bin_width=OUTLIER / 9)
         for name, released in (("released", Microdata(own.schema, own.frame, "synthetic")), ("kept", rest))
     }
     ends = {name: max(figure.panels[0].series[0].x) for name, figure in shown.items()}
@@ -246,7 +246,7 @@ def test_a_run_without_thresholds_studies_or_figures_has_a_shorter_report(
     workspace: Workspace, enter: Callable[..., int]
 ) -> None:
     run_id = enter(threshold=[], measure=[{"method": "utility.ecdf"}])
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     read = Page(report_page(workspace, run_id))
     assert "The recipe has no thresholds." in read.words
     assert "Published figures" not in read.words
@@ -255,11 +255,11 @@ def test_a_run_without_thresholds_studies_or_figures_has_a_shorter_report(
 
 
 def test_a_table_leaves_out_empty_columns_and_sets_numbers_flush_right() -> None:
-    made = html(table(("a", "b", "c"), [["x", "", "1"], ["y", "", "<2>"]], right=(2,), title="t"))
+    made = table_html(table_from_titles(("a", "b", "c"), [["x", "", "1"], ["y", "", "<2>"]], right=(2,), title="t"))
     assert "<caption>t</caption>" in made
     assert 'scope="col">b<' not in made
     assert '<th scope="row">y</th><td class="number">&lt;2&gt;</td>' in made
 
 
 def test_definitions_leave_out_what_there_is_nothing_to_say_of() -> None:
-    assert definitions([("a", ""), ("b", "1")]) == "<dl><dt>b</dt><dd>1</dd></dl>"
+    assert definition_list_html([("a", ""), ("b", "1")]) == "<dl><dt>b</dt><dd>1</dd></dl>"

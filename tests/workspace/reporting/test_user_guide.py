@@ -12,7 +12,7 @@ from scipy import stats
 from sfumato.engine.data.schema import Kind
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.policy.disclosure import DisclosureRules
-from sfumato.workspace.reporting.user_guide import PublicRelease, user_guide
+from sfumato.workspace.reporting.user_guide import PublicRelease, user_guide_document
 from sfumato.workspace.reporting.worked_example import bounded_mean, combined_mean
 
 VARIABLES: dict[str, Any] = variables_of(
@@ -33,7 +33,7 @@ def test_the_example_of_partial_synthesis_is_reiters_rule() -> None:
     total, degrees = mean_u + b / 3, 2 * (1 + 3 * mean_u / b) ** 2
     assert found.means == pytest.approx(q)
     assert found.variances == pytest.approx(u)
-    assert (found.between, found.combined.estimate) == (pytest.approx(b), pytest.approx(sum(q) / 3))
+    assert (found.between_variance, found.combined.estimate) == (pytest.approx(b), pytest.approx(sum(q) / 3))
     half = stats.t.ppf(0.975, degrees) * total**0.5
     assert found.combined.interval() == pytest.approx((sum(q) / 3 - half, sum(q) / 3 + half))
 
@@ -49,7 +49,12 @@ def test_the_example_of_intervals_gives_both_ends_of_the_mean() -> None:
     labels = ["[20, 30)", "[30, 40)", "*", None, ">=65", "20-29"]
     found = bounded_mean("age", labels, Kind.COUNT)
     assert found is not None
-    assert (found.low, found.high, found.read, found.records) == (pytest.approx(70 / 3), pytest.approx(100 / 3), 3, 6)
+    assert (found.lower_mean, found.upper_mean, found.n_intervals, found.n_records) == (
+        pytest.approx(70 / 3),
+        pytest.approx(100 / 3),
+        3,
+        6,
+    )
     assert bounded_mean("age", ["*", "old"], Kind.COUNT) is None
 
 
@@ -61,7 +66,7 @@ def released(recipe: dict[str, Any], kept: tuple[str, ...], replaced: tuple[str,
 def test_the_page_says_which_values_are_real_and_how_datasets_are_combined() -> None:
     recipe = {"title": "Inside", "release": {"m": 3, "title": "Incomes <b>2020</b>"}, "synthesis": [STEP]}
     example = combined_mean("income", COLUMNS, "partial")
-    page = user_guide(released(recipe, ("region", "age"), ("income",), example=example)).html()
+    page = user_guide_document(released(recipe, ("region", "age"), ("income",), example=example)).to_html()
     for words in (
         "SYNTHETIC DATA. PUBLIC: every number is computed from the released files alone", "The values of income are drawn from statistical models",
         "The values of region and age are those of the confidential records, each row one person&#x27;s", "may be one that somebody has",
@@ -75,10 +80,10 @@ def test_the_page_says_which_values_are_real_and_how_datasets_are_combined() -> 
 
 def test_full_synthesis_has_its_own_rule_and_one_dataset_a_warning() -> None:
     recipe = {"release": {"m": 3}, "synthesis": [STEP]}
-    full = user_guide(released(recipe, (), ("income",))).markdown()
+    full = user_guide_document(released(recipe, (), ("income",))).to_markdown()
     assert "b - u" in full
     assert "No variable was kept from the confidential records" in full
-    one = user_guide(released({"release": {"m": 1}, "synthesis": [STEP]}, ("age",), ("income",))).markdown()
+    one = user_guide_document(released({"release": {"m": 1}, "synthesis": [STEP]}, ("age",), ("income",))).to_markdown()
     assert "Its standard errors are too small" in one
     assert "Do not stack" not in one
 
@@ -86,6 +91,6 @@ def test_full_synthesis_has_its_own_rule_and_one_dataset_a_warning() -> None:
 def test_an_anonymised_table_says_how_its_values_are_read() -> None:
     recipe = {"anonymisation": [{"method": "mondrian", "k": 3, "quasi_identifiers": ["age"]}]}
     found = bounded_mean("age", ["[20, 30)", "[30, 40)"], Kind.COUNT)
-    page = user_guide(released(recipe, ("region", "income"), ("age",), example=found)).html()
+    page = user_guide_document(released(recipe, ("region", "income"), ("age",), example=found)).to_html()
     for words in ("ANONYMISED DATA", "confidential records whose values of age were made coarser", "as they were"):
         assert words in page, words

@@ -14,21 +14,21 @@ from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import RecordCount, count_noun
-from sfumato.workspace.reporting.comparison import compared_table
-from sfumato.workspace.reporting.results import draw_table, result_table, verdict_table
-from sfumato.workspace.reporting.tables import html, text
+from sfumato.workspace.reporting.comparison import comparison_table
+from sfumato.workspace.reporting.results import dataset_rows_table, result_table, verdict_table
+from sfumato.workspace.reporting.tables import format_table, table_html
 from sfumato.workspace.reporting.words import (
-    apart_in,
-    differing,
-    full_params,
-    measured,
+    all_parameters,
+    method_use_text,
     observed_text,
+    outcome_tally_text,
     params_text,
-    records_text,
-    settings_apart,
+    records_and_dropped_text,
     settings_text,
-    tally_text,
-    use_text,
+    target_text,
+    varying_settings,
+    varying_settings_by_method,
+    varying_settings_of_recipe,
 )
 
 Make = Callable[..., Recipe]
@@ -46,20 +46,22 @@ def both(small_recipe: Make) -> Recipe:
 
 
 def test_uses_differ_in_the_settings_that_one_of_them_says(both: Recipe) -> None:
-    assert settings_apart(both.to_toml()) == {
+    assert varying_settings_of_recipe(both.to_toml()) == {
         "utility.propensity": {"model": "logit", "permutations": 5},
         "risk.identification": {"known": []},
     }
 
 
 def test_one_use_of_each_method_needs_no_word(small_recipe: Make) -> None:
-    assert settings_apart(small_recipe().to_toml()) == {}
-    assert differing("utility.propensity", [{"model": "cart"}, {"model": "cart"}]) == {}
+    assert varying_settings_of_recipe(small_recipe().to_toml()) == {}
+    assert varying_settings("utility.propensity", [{"model": "cart"}, {"model": "cart"}]) == {}
 
 
 def test_rows_of_two_runs_are_told_apart_alike() -> None:
     rows: list[tuple[str, dict[str, Any]]] = [("utility.propensity", {}), ("utility.propensity", {"model": "cart"})]
-    assert apart_in([*rows, ("utility.ecdf", {"points": "distinct"})]) == {"utility.propensity": {"model": "logit"}}
+    assert varying_settings_by_method([*rows, ("utility.ecdf", {"points": "distinct"})]) == {
+        "utility.propensity": {"model": "logit"}
+    }
 
 
 @pytest.mark.parametrize(
@@ -68,26 +70,26 @@ def test_rows_of_two_runs_are_told_apart_alike() -> None:
 )
 def test_a_use_is_told_with_its_defaults(params: dict[str, Any], words: str) -> None:
     apart = {"model": "logit", "permutations": 5}
-    assert use_text(params, apart) == words
-    assert measured("price", params, apart) == f"price, {words}"
+    assert method_use_text(params, apart) == words
+    assert target_text("price", params, apart) == f"price, {words}"
 
 
 def test_a_list_is_spelled_out_where_uses_differ_in_it_and_else_not() -> None:
     params = {"known": ["age", "sex"], "radius": {"income": "5%"}}
-    assert measured("", params).startswith("income ")
-    assert measured("", params, {"known": []}).startswith("known age, sex, income ")
+    assert target_text("", params).startswith("income ")
+    assert target_text("", params, {"known": []}).startswith("known age, sex, income ")
 
 
 def test_every_table_has_a_line_of_its_own_for_each_use(both: Recipe, small_data: Microdata) -> None:
-    outcome, apart = execute_run(both, small_data, key=PUBLIC), settings_apart(both.to_toml())
+    outcome, apart = execute_run(both, small_data, key=PUBLIC), varying_settings_of_recipe(both.to_toml())
     averages = [row for row in outcome.rows if row.draw is None]
     results, verdicts = result_table(averages, (), apart), verdict_table(outcome.verdicts, apart)
-    for made in (results, draw_table(outcome.rows, apart)):
-        lines = [line for line in text(made).splitlines() if "(pMSE)" in line or "with certainty" in line]
+    for made in (results, dataset_rows_table(outcome.rows, apart)):
+        lines = [line for line in format_table(made).splitlines() if "(pMSE)" in line or "with certainty" in line]
         assert len({" ".join(line.split())[:80] for line in lines}) >= 4
         for words in ("model logit", "model cart", "known region, age", "known age"):
             assert any(words in line for line in lines), words
-    for shown in (text(verdicts), str(html(verdicts)), str(html(results))):
+    for shown in (format_table(verdicts), str(table_html(verdicts)), str(table_html(results))):
         assert "model logit" in shown
         assert "model cart" in shown
 
@@ -97,9 +99,9 @@ def test_a_comparison_names_the_use(both: Recipe, small_recipe: Make, small_data
 
     rows = execute_run(both, small_data, key=PUBLIC).rows
     found = compare_rows(rows, rows)
-    apart = apart_in((one.key.rpartition(".")[0], one.params) for one in found)
+    apart = varying_settings_by_method((one.key.rpartition(".")[0], one.params) for one in found)
     pmse = [one for one in found if one.key == "utility.propensity.pmse"]
-    shown = text(compared_table("Utility", pmse, (1, 2), apart))
+    shown = format_table(comparison_table("Utility", pmse, (1, 2), apart))
     assert "model logit" in shown
     assert "model cart" in shown
 
@@ -116,13 +118,13 @@ def test_parameters_are_put_in_words() -> None:
      ({"met": 2, "undecided": 1}, "~ 1 of 3 undecided")],
 )  # fmt: skip
 def test_a_tally_of_verdicts_is_told_in_grammar(counts: dict[str, int], words: str) -> None:
-    assert tally_text(counts) == words
+    assert outcome_tally_text(counts) == words
 
 
 def test_records_are_counted_in_grammar() -> None:
     assert (count_noun(1, "record"), count_noun(1200, "record")) == ("1 record", "1,200 records")
-    assert records_text(47_621, 1_221) == "47,621 records; 1,221 dropped (missing values)"
-    assert records_text(60, 0) == "60 records"
+    assert records_and_dropped_text(47_621, 1_221) == "47,621 records; 1,221 dropped (missing values)"
+    assert records_and_dropped_text(60, 0) == "60 records"
 
 
 def test_what_says_how_an_interval_was_made_is_told_only_where_uses_differ_in_it() -> None:
@@ -133,15 +135,15 @@ def test_what_says_how_an_interval_was_made_is_told_only_where_uses_differ_in_it
 
 def test_a_tree_of_values_is_told_by_how_many_values_it_has() -> None:
     trees = {"work": [["Private", "*"], ["State", "*"]], "sex": [["f", "*"]]}
-    told = dict(full_params({"hierarchies": trees, "radius": {"income": "5%"}, "subsets": [["a", "b"], ["c"]]}))
+    told = dict(all_parameters({"hierarchies": trees, "radius": {"income": "5%"}, "subsets": [["a", "b"], ["c"]]}))
     assert told == {"hierarchies": "work of 2 values, sex of 1 value", "radius": "income 5%", "subsets": "a, b, c"}
 
 
 def test_records_are_called_what_the_recipe_calls_them() -> None:
     years = RecordCount(20_190, "person-years")
-    assert records_text(years, 12) == "20,190 person-years; 12 dropped (missing values)"
-    assert records_text(RecordCount(1, "person-years")) == "1 person-year"
-    assert records_text(RecordCount(80)) == records_text(80) == "80 records"
+    assert records_and_dropped_text(years, 12) == "20,190 person-years; 12 dropped (missing values)"
+    assert records_and_dropped_text(RecordCount(1, "person-years")) == "1 person-year"
+    assert records_and_dropped_text(RecordCount(80)) == records_and_dropped_text(80) == "80 records"
     verdict = Verdict("risk.identification.true_match_rate", "", None, "max", 0.01, 0.0044, 0.0, "met")
     assert observed_text(verdict, years) == observed_text(verdict, 20_190), "neither noun stands in the cell"
     share = quantity_of("risk.identification.true_match_rate", 0.0044, years)

@@ -12,8 +12,8 @@ from sfumato.engine.methods import task_rates
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.synthesis.margins import SOFT_FIT_SECONDS
 from sfumato.workspace.jobs import task_costs
-from sfumato.workspace.jobs.memory import MemoryLimit, size_text
-from sfumato.workspace.jobs.task_costs import earlier_runs
+from sfumato.workspace.jobs.memory import MemoryLimit, memory_text
+from sfumato.workspace.jobs.task_costs import measure_recent_costs
 from sfumato.workspace.service.costs import estimate_run_cost, plan_cost_text, rough_time_text, run_cost_text
 from sfumato.workspace.store.workspace import Workspace
 
@@ -34,11 +34,11 @@ def test_earlier_runs_of_the_workspace_stand_in_for_rates(
 ) -> None:
     recipe, data = small
     run_id = enter()
-    assert earlier_runs(workspace, len(data)) == {}
-    with workspace.writing() as connection:
+    assert measure_recent_costs(workspace, len(data)) == {}
+    with workspace.write_transaction() as connection:
         connection.execute("UPDATE task SET state = 'done', seconds = 100.05 WHERE run_id = ?", (run_id,))
         connection.execute("UPDATE run SET state = 'done' WHERE id = ?", (run_id,))
-    earlier = earlier_runs(workspace, len(data))
+    earlier = measure_recent_costs(workspace, len(data))
     assert [took.seconds for took in earlier.values()] == pytest.approx([100 / len(data)] * len(earlier))
     assert all(took.memory is None for took in earlier.values())  # no peak was recorded
     found = estimate_run_cost(recipe, len(data), 1, earlier)
@@ -48,7 +48,7 @@ def test_earlier_runs_of_the_workspace_stand_in_for_rates(
     assert found.is_from_runs
     assert found.seconds == pytest.approx(100 * tasks, rel=0.05)
     assert "by earlier runs here" in run_cost_text(found)
-    assert earlier_runs(workspace, 11 * len(data)) == {}  # so few records say little of so many
+    assert measure_recent_costs(workspace, 11 * len(data)) == {}  # so few records say little of so many
     assert "by earlier runs here" in plan_cost_text(workspace, recipe.to_toml(), len(data), 2)
 
 
@@ -74,7 +74,7 @@ def test_times_are_rough(seconds: float, said: str) -> None:
 
 
 def test_memory_is_rough() -> None:
-    assert (size_text(432_100_000), size_text(12_300_000_000)) == ("about 0.4 GB", "about 12 GB")
+    assert (memory_text(432_100_000), memory_text(12_300_000_000)) == ("about 0.4 GB", "about 12 GB")
 
 
 def test_what_runs_beside_each_other_is_counted_as_far_as_it_would_be_started(
@@ -97,16 +97,16 @@ def test_peaks_of_runs_of_like_size_stand_in_for_rates(
 ) -> None:
     recipe, data = small
     run_id = enter()
-    with workspace.writing() as connection:
+    with workspace.write_transaction() as connection:
         connection.execute(
             "UPDATE task SET state = 'done', seconds = 1, peak_bytes = 4000000000 WHERE run_id = ?", (run_id,)
         )
         connection.execute("UPDATE run SET state = 'done' WHERE id = ?", (run_id,))
-    alike = estimate_run_cost(recipe, len(data), 1, earlier_runs(workspace, len(data))).memory
+    alike = estimate_run_cost(recipe, len(data), 1, measure_recent_costs(workspace, len(data))).memory
     assert alike == pytest.approx(4e9, rel=0.01)
-    larger = estimate_run_cost(recipe, 2 * len(data), 1, earlier_runs(workspace, 2 * len(data))).memory
+    larger = estimate_run_cost(recipe, 2 * len(data), 1, measure_recent_costs(workspace, 2 * len(data))).memory
     assert larger == pytest.approx(2 * (4e9 - 1.2e8) + 1.2e8, rel=0.01)
-    much_larger = estimate_run_cost(recipe, 5 * len(data), 1, earlier_runs(workspace, 5 * len(data))).memory
+    much_larger = estimate_run_cost(recipe, 5 * len(data), 1, measure_recent_costs(workspace, 5 * len(data))).memory
     assert much_larger < 1e9, "the process of a small run says nothing of a large one"
 
 
@@ -122,9 +122,9 @@ def test_a_noisy_fit_takes_longer_than_a_rounded_one_by_the_same_whatever_the_re
     def seconds(**step: float) -> float:
         variables = {name: {"kind": "categorical", "levels": ["a", "b"]} for name in "xyz"}
         made = {"method": "margins", "target": [*variables], **step}
-        found = task_costs.task_costs(Recipe.from_table({"variables": variables, "synthesis": [made]}), records)[
-            0
-        ].seconds
+        found = task_costs.estimate_task_costs(
+            Recipe.from_table({"variables": variables, "synthesis": [made]}), records
+        )[0].seconds
         assert found is not None
         return found
 

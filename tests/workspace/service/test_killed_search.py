@@ -24,7 +24,7 @@ import tomli_w
 from prepared_tables import variables_of
 
 from sfumato.workspace.service.searching import search_outcome
-from sfumato.workspace.store.searches import looks_of
+from sfumato.workspace.store.searches import stored_looks
 from sfumato.workspace.store.workspace import Workspace
 
 KILLS, RECORDS = 10, 3000
@@ -94,14 +94,17 @@ def found(workspace: Workspace, search: int, folder: Path) -> str:
     """
     tables = [
         (look.number, look.reason, row[0], row[1])
-        for look in looks_of(workspace, search).values()
+        for look in stored_looks(workspace, search).values()
         for row in workspace.connection.execute(
             "SELECT name, sha256 FROM artefact WHERE run_id = ? ORDER BY name", (look.run_id,)
         )
     ]
     answer = search_outcome(workspace, search)
-    finalists = [(one.label, one.passes, one.blocks, one.searched, one.fresh) for one in answer.finalists]
-    assert answer.ended
+    finalists = [
+        (one.label, one.is_passing, one.blocking_findings, one.search_utility, one.full_utility)
+        for one in answer.finalists
+    ]
+    assert answer.has_ended
     assert answer.winner is not None
     target, copy = folder / f"release-{search}", folder / f"copy-{search}"
     subprocess.run(

@@ -15,7 +15,7 @@ from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.recipes import RecipeFile, find_recipe, shipped_recipes
 from sfumato.workspace.service.prepare import prepare_evaluation, prepare_run
-from sfumato.workspace.store.runs import find_run, projects
+from sfumato.workspace.store.runs import find_run, list_project_summaries
 from sfumato.workspace.store.workspace import Workspace
 
 
@@ -46,9 +46,9 @@ def test_a_recipe_finds_its_data_beside_it_and_enters_a_run(
 ) -> None:
     prepared = prepare_run(recipe_file(), key=PUBLIC)
     pd.testing.assert_frame_equal(prepared.data.frame, small_data.frame)
-    assert projects(workspace) == []
+    assert list_project_summaries(workspace) == []
     run = find_run(workspace, prepared.enter(workspace))
-    assert workspace.dataset(run.dataset_id).source_sha256 == prepared.source.sha256
+    assert workspace.find_dataset(run.dataset_id).source_sha256 == prepared.source.sha256
 
 
 def test_seed_settings_and_data_of_the_command_line_replace_the_recipes(recipe_file: Any, folder: Path) -> None:
@@ -87,7 +87,7 @@ def test_released_files_are_coded_like_the_original(recipe_file: Any, folder: Pa
     prepared = prepare_evaluation(recipe_file(), str(folder / "people.csv"), files, key=PUBLIC)
     assert (prepared.recipe.m, prepared.recipe.released) == (2, ("visits", "income"))
     assert prepared.recipe.synthesis == ()
-    for _, released in prepared.given:
+    for _, released in prepared.external_datasets:
         assert released.origin == "synthetic"
         assert released.column("region").dtype == prepared.data.column("region").dtype
         assert released.numbers("income") == pytest.approx(prepared.data.numbers("income") * 1.1)

@@ -24,9 +24,9 @@ from sfumato.workspace.audit import AuditAct, audit_rows, chain_problem, read_he
 from sfumato.workspace.errors import NotFound, NotReady, NotReleased
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import examine_release
-from sfumato.workspace.ingest.files import Source, read_frame
+from sfumato.workspace.ingest.files import SourceFile, read_frame
 from sfumato.workspace.jobs.runs import result_object
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.policy import read_policy_of_workspace
 from sfumato.workspace.release.decision import decision_from_dossier
 from sfumato.workspace.release.dossier import read_dossier
@@ -119,13 +119,13 @@ def test_the_csv_files_read_back_to_the_datasets_of_the_run(
     workspace: Workspace, enter: Enter, tmp_path: Path, small_recipe: Callable[..., Recipe]
 ) -> None:
     done = enter(release={**ENCLAVE, "order": "original"})
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     write_run_release(workspace, done, tmp_path / "out")
     schema = small_recipe().schema
     stored = stored_datasets(workspace, done, schema)
     for place, expected in enumerate(stored, start=1):
         path = tmp_path / "out/public" / f"dataset-SYNTHETIC-{place:02}.csv"
-        found = conform_to_schema(read_frame(Source(path.name, path.read_bytes()), schema), schema)
+        found = conform_to_schema(read_frame(SourceFile(path.name, path.read_bytes()), schema), schema)
         pd.testing.assert_frame_equal(found.frame, expected.frame)
     assert not stored[0].frame.equals(stored[1].frame)
 
@@ -240,7 +240,7 @@ def sha256_of(path: Path) -> str:
 @pytest.mark.slow
 def test_a_value_that_was_not_computed_needs_a_reason_too(workspace: Workspace, enter: Enter, tmp_path: Path) -> None:
     run_id = enter(threshold=[{"value": "risk.identification.true_match_rate", "max": 1, "level": 0.5}])
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     assert [verdict.outcome for verdict in plan_release(workspace, run_id).unmet_verdicts] == ["not computed"]
     with pytest.raises(NotReleased, match="not computed"):
         write_run_release(workspace, run_id, tmp_path / "out")
@@ -306,7 +306,7 @@ def test_a_row_that_cannot_be_written_takes_the_files_back(workspace: Workspace,
 def test_a_commit_that_fails_takes_the_files_back(
     workspace: Workspace, done: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole, failed = Workspace.writing, []
+    whole, failed = Workspace.write_transaction, []
 
     @contextlib.contextmanager
     def writing(self: Workspace) -> Iterator[sqlite3.Connection]:
@@ -317,7 +317,7 @@ def test_a_commit_that_fails_takes_the_files_back(
                 raise sqlite3.OperationalError("disk I/O error")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Workspace, "writing", writing)
+        patch.setattr(Workspace, "write_transaction", writing)
         with pytest.raises(sqlite3.OperationalError):
             write_run_release(workspace, done, tmp_path / "out")
     assert failed
@@ -341,7 +341,7 @@ def test_a_sensitive_variable_that_nothing_replaces_needs_a_reason(
     workspace: Workspace, enter: Enter, tmp_path: Path
 ) -> None:
     run_id = enter(release=ENCLAVE, synthesis=INCOME_ONLY, measure=[{"method": "utility.ecdf"}], threshold=[])
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     plan = plan_release(workspace, run_id)
     assert (plan.unmet_verdicts, plan.exposed_variables) == ((), ("visits",))
     with pytest.raises(NotReleased, match=r"sensitive variables would go out as they are .*\(visits\)\..*add --reason"):
@@ -358,5 +358,5 @@ def test_an_anonymised_table_keeps_its_sensitive_variables(workspace: Workspace,
     run_id = enter(
         synthesis=[], anonymisation=by_mondrian, release={"seed": 7, "audience": "enclave"}, measure=[], threshold=[]
     )
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     assert write_run_release(workspace, run_id, tmp_path / "out", waive={"risk_measured": "k is enough"}).n_unmet == 0

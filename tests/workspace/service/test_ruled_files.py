@@ -10,10 +10,15 @@ import pytest
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.plan.drafts import draft_of, plan_text, save_draft
-from sfumato.workspace.plan.edits import with_sections
-from sfumato.workspace.reporting.constraints import as_recipe, found_table, kept_text, said_table
-from sfumato.workspace.reporting.tables import text
+from sfumato.workspace.plan.drafts import find_draft, save_draft, write_plan
+from sfumato.workspace.plan.edits import replace_sections
+from sfumato.workspace.reporting.constraints import (
+    compliance_text,
+    constraints_section,
+    declared_rules_table,
+    suggested_rules_table,
+)
+from sfumato.workspace.reporting.tables import format_table
 from sfumato.workspace.service.importing import import_file
 from sfumato.workspace.service.ruled_files import evaluate_rules_of_file
 from sfumato.workspace.store.workspace import Workspace
@@ -52,21 +57,23 @@ def folder(tmp_path: Path) -> Path:
 
 def test_records_that_break_a_rule_are_counted_by_rule(folder: Path) -> None:
     view = evaluate_rules_of_file(str(folder / "people.toml"), None, recipe=True, search=False)
-    assert kept_text(view) == "300 records; 2 of 2 rules broken (adult: 2, total: 1)"
-    assert [" ".join(line.split()[1:3]) for line in text(said_table(view.said)).splitlines()[2:]] == [
+    assert compliance_text(view) == "300 records; 2 of 2 rules broken (adult: 2, total: 1)"
+    assert [" ".join(line.split()[1:3]) for line in format_table(declared_rules_table(view.said)).splitlines()[2:]] == [
         "broken adult",
         "broken total",
     ]
     good = evaluate_rules_of_file(str(folder / "people.toml"), str(folder / "good.csv"), recipe=True, search=False)
-    assert kept_text(good) == "300 records; none breaks one of 2 rules"
+    assert compliance_text(good) == "300 records; none breaks one of 2 rules"
     assert sorted(path.name for path in folder.iterdir()) == ["good.csv", "people.csv", "people.toml"]
 
 
 def test_rules_of_a_file_alone_are_found_and_can_be_put_into_a_recipe(folder: Path) -> None:
     view = evaluate_rules_of_file(str(folder / "good.csv"), None, recipe=False, search=True)
     assert {"income = wage + rent", "married = 'yes' -> age >= 15"} <= {line.text for line in view.found}
-    assert "income = wage + rent" in text(found_table(view.found))
-    read = Recipe.from_toml(RECIPE.partition("[constraints]")[0] + plan_text({"constraints": as_recipe(view.found)}))
+    assert "income = wage + rent" in format_table(suggested_rules_table(view.found))
+    read = Recipe.from_toml(
+        RECIPE.partition("[constraints]")[0] + write_plan({"constraints": constraints_section(view.found)})
+    )
     assert {one.source for one in read.schema.constraints} == {"data"}
     assert [one.text for one in read.schema.constraints] == [line.text for line in view.found]
 
@@ -91,8 +98,8 @@ def test_an_import_into_a_project_says_how_many_records_break_its_rules(folder: 
     assert not [note for note in first.notes if "constraints" in note]
     rules = {"adult": "married = 'yes' -> age >= 15", "total": "income = wage + rent"}
     with Workspace.open(folder / "workspace") as workspace:
-        draft = draft_of(workspace, first.project_id)
+        draft = find_draft(workspace, first.project_id)
         assert draft is not None
-        save_draft(workspace, draft.saying(with_sections(draft.toml, {"constraints": rules})))
+        save_draft(workspace, draft.with_text(replace_sections(draft.toml, {"constraints": rules})))
     again = import_file(folder / "workspace", str(folder / "people.csv"), "People")
     assert again.notes == ("constraints of the plan: 300 records; 2 of 2 rules broken (adult: 2, total: 1)",)

@@ -19,29 +19,37 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.budget import SEARCHED, privacy_accounts
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.ingest.files import find_source, ingest
-from sfumato.workspace.jobs.queue import request_stop
-from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plan.alternatives import ADDED, BINS, COARSENING, JOINT, PROTECTED, WEIGHTS, levers_of
-from sfumato.workspace.plan.drafts import draft_of
-from sfumato.workspace.reporting.searches import conclusion
+from sfumato.workspace.ingest.files import find_source, read_file_microdata
+from sfumato.workspace.jobs.queue import stop_run
+from sfumato.workspace.jobs.worker import run_worker
+from sfumato.workspace.plan.alternatives import (
+    ADDED_LEVER,
+    BINS,
+    COARSENING_LEVER,
+    JOINT_LEVER,
+    PROTECTION_LEVER,
+    WEIGHTS_LEVER,
+    build_levers,
+)
+from sfumato.workspace.plan.drafts import find_draft
+from sfumato.workspace.reporting.searches import conclusion_lines
 from sfumato.workspace.service import searching
 from sfumato.workspace.service.searching import OUT_OF_MINUTES, adopt_plan, advance_search, begin_search, search_outcome
-from sfumato.workspace.store.artefacts import released_dataset
+from sfumato.workspace.store.artefacts import read_released_dataset
 from sfumato.workspace.store.runs import RunState, find_run
-from sfumato.workspace.store.searches import looks_of
+from sfumato.workspace.store.searches import stored_looks
 from sfumato.workspace.store.workspace import Workspace
 
 RECORDS = 2600
 LEVERS = (
-    PROTECTED,
+    PROTECTION_LEVER,
     "method of income",
     "method of sick",
     "order of synthesis",
-    ADDED,
-    JOINT,
+    ADDED_LEVER,
+    JOINT_LEVER,
     BINS,
-    WEIGHTS,
+    WEIGHTS_LEVER,
     "m",
     "cart.minbucket",
     "cart.smoothing",
@@ -88,21 +96,21 @@ def plan(people: Path, **more: Any) -> dict[str, Any]:
             {"method": "risk.attribute_inference", "known": ["age", "region"], "sensitive": ["sick"]},
         ],
         "threshold": [{"value": "risk.identification.true_match_rate", "max": 0.2}],
-        "search": {"looks": 10, "levers": {ADDED: []}},
+        "search": {"looks": 10, "levers": {ADDED_LEVER: []}},
         **more,
     }
 
 
 def to_the_end(workspace: Workspace, search_id: int) -> None:
     while advance_search(workspace, search_id):
-        work(workspace.directory, idle=0)
+        run_worker(workspace.directory, idle=0)
 
 
 def tables_of(workspace: Workspace, search_id: int) -> list[tuple[int, str, str]]:
     """Of each look the names and hashes of what its run left."""
     return [
         (look.number, row[0], row[1])
-        for look in looks_of(workspace, search_id).values()
+        for look in stored_looks(workspace, search_id).values()
         for row in workspace.connection.execute(
             "SELECT name, sha256 FROM artefact WHERE run_id = ? ORDER BY name", (look.run_id,)
         )
@@ -131,17 +139,17 @@ def test_a_search_ends_with_finalists_whose_plan_can_be_taken(searched: Workspac
     workspace, search_id = searched, 1
     found = search_outcome(workspace, search_id)
     assert 2 <= len(found.finalists) <= 5
-    assert found.looked_at <= 10
-    assert found.refused == 0
+    assert found.n_tried <= 10
+    assert found.n_failed == 0
     assert found.objective == "utility.propensity.s_pmse"
-    assert all(one.fresh is not None and len(one.verdicts) == 1 for one in found.finalists)
+    assert all(one.full_utility is not None and len(one.verdicts) == 1 for one in found.finalists)
     run = find_run(workspace, found.finalists[0].run_id)
     assert run.recipe.search is not None
-    assert run.recipe.search.looked_at == found.looked_at
+    assert run.recipe.search.looked_at == found.n_tried
     assert run.recipe.data.screen is None
     assert [step.method.key for step in run.recipe.measures][-1] == "risk.attribute_inference"
     adopt_plan(workspace, run.id)
-    draft = draft_of(workspace, run.project_id)
+    draft = find_draft(workspace, run.project_id)
     assert draft is not None
     assert Recipe.from_toml(draft.toml) == run.recipe
     assert advance_search(workspace, search_id) == []
@@ -157,7 +165,7 @@ def test_a_search_makes_a_quasi_identifier_coarser_where_nothing_else_hides_the_
         people,
         measure=[{"method": "utility.propensity"}, known],
         threshold=[{"value": "risk.identification.true_match_rate", "max": 0.02}],
-        search={"looks": 10, "levers": {name: [] for name in (*LEVERS, COARSENING.format("age"))}},
+        search={"looks": 10, "levers": {name: [] for name in (*LEVERS, COARSENING_LEVER.format("age"))}},
     )
     table["variables"]["number"] = {"kind": "continuous", "role": "quasi_identifier"}
     search_id = begin_search(workspace, table)
@@ -169,12 +177,12 @@ def test_a_search_makes_a_quasi_identifier_coarser_where_nothing_else_hides_the_
     run = find_run(workspace, found[passing[0]].run_id)
     width = run.recipe.form.recode["number"].width
     assert width
-    released = released_dataset(workspace, run.id, run.recipe, 1)
+    released = read_released_dataset(workspace, run.id, run.recipe, 1)
     assert released is not None
     assert (released.frame["number"] % width == 0).all()
     assert found[passing[0]].verdicts[0].observed == 0
     adopt_plan(workspace, run.id)
-    draft = draft_of(workspace, run.project_id)
+    draft = find_draft(workspace, run.project_id)
     assert draft is not None
     assert f"number = {width:g}" in draft.toml
 
@@ -187,8 +195,8 @@ def test_the_utility_is_that_of_its_own_method(searched: Workspace, monkeypatch:
         return Row("utility", method, "s_pmse", "", dataset, draw, None, value)
 
     rows = [row("another", 9.0), row("propensity", 8.0, "confidential"), row("propensity", 7.0, draw=1)]
-    monkeypatch.setattr(searching, "result_rows", lambda *_: [*rows, row("propensity", 1.5)])
-    assert {one.fresh for one in search_outcome(searched, 1).finalists} == {1.5}
+    monkeypatch.setattr(searching, "read_result_rows", lambda *_: [*rows, row("propensity", 1.5)])
+    assert {one.full_utility for one in search_outcome(searched, 1).finalists} == {1.5}
 
 
 @pytest.mark.slow
@@ -198,17 +206,21 @@ def test_no_look_before_the_judgement_reads_the_records_that_are_held_out(worksp
     search_id = begin_search(workspace, table)
     to_the_end(workspace, search_id)
     read, judged = set(), set()
-    for look in looks_of(workspace, search_id).values():
+    for look in stored_looks(workspace, search_id).values():
         if look.run_id is None:
             continue
         run = find_run(workspace, look.run_id)
-        data = ingest(
-            find_source(str(people)), run.recipe.data, run.recipe.schema, run.recipe.seed, key=workspace.key()
+        data = read_file_microdata(
+            find_source(str(people)),
+            run.recipe.data,
+            run.recipe.schema,
+            run.recipe.seed,
+            key=workspace.read_workspace_key(),
         )
         assert data.controls is not None
         members, controls = set(data.frame["number"]), set(data.controls.frame["number"])
         assert not members & controls
-        stored = workspace.read(workspace.dataset(run.dataset_id))
+        stored = workspace.read_stored_dataset(workspace.find_dataset(run.dataset_id))
         assert set(stored.frame["number"]) == members
         if run.recipe.data.screen is None:
             judged |= controls
@@ -235,14 +247,14 @@ def test_finalists_are_judged_on_datasets_that_no_look_has_seen(
     drawn: dict[bool, set[str]] = {True: set(), False: set()}
     for look, name, sha256 in tables_of(workspace, search_id):
         if name.startswith("draw/"):
-            run_id = looks_of(workspace, search_id)[look].run_id
+            run_id = stored_looks(workspace, search_id)[look].run_id
             assert run_id is not None
             drawn[find_run(workspace, run_id).recipe.data.screen is None].add(sha256)
     assert drawn[True]
     assert drawn[False]
     assert not drawn[True] & drawn[False]
     found = search_outcome(workspace, search_id).finalists
-    assert all(one.searched != one.fresh for one in found)
+    assert all(one.search_utility != one.full_utility for one in found)
     assert {find_run(workspace, one.run_id).recipe.seed for one in found} == {3}
 
 
@@ -254,12 +266,12 @@ def test_an_interrupted_search_goes_on_to_the_same_plans_and_bytes(searched: Wor
     while runs := advance_search(workspace, stopped):
         assert advance_search(workspace, stopped) == runs, "a look that was entered is not entered again"
         if rng.random() < 0.7:
-            request_stop(workspace, rng.choice(runs), RunState.INTERRUPTED)
-        work(workspace.directory, idle=0)
+            stop_run(workspace, rng.choice(runs), RunState.INTERRUPTED)
+        run_worker(workspace.directory, idle=0)
     assert tables_of(workspace, stopped) == tables_of(workspace, whole)
     first, second = search_outcome(workspace, whole), search_outcome(workspace, stopped)
-    assert [(one.label, one.fresh, one.verdicts) for one in first.finalists] == [
-        (one.label, one.fresh, one.verdicts) for one in second.finalists
+    assert [(one.label, one.full_utility, one.verdicts) for one in first.finalists] == [
+        (one.label, one.full_utility, one.verdicts) for one in second.finalists
     ]
 
 
@@ -270,24 +282,26 @@ def test_a_search_whose_minutes_are_used_up_ends_its_looks_in_hand_and_judges_wh
     """By a clock by which each run takes a minute: three looks are begun, of two plans, and one finalist is judged."""
 
     def clock(workspace: Workspace, search_id: int, look: int | None = None) -> float:
-        return 60.0 * (1 if look else sum(one.run_id is not None for one in looks_of(workspace, search_id).values()))
+        return 60.0 * (
+            1 if look else sum(one.run_id is not None for one in stored_looks(workspace, search_id).values())
+        )
 
     monkeypatch.setattr(searching, "seconds_worked", clock)
     search_id = begin_search(workspace, plan(people), minutes=4.5)
     to_the_end(workspace, search_id)
-    looks = looks_of(workspace, search_id)
+    looks = stored_looks(workspace, search_id)
     tried = [one for one in looks.values() if one.run_id is not None]
     found = search_outcome(workspace, search_id)
     assert [one.number for one in tried][:2] == [1, 2]
-    assert (found.ended, len(found.finalists)) == (True, 1)
-    assert found.refused == 0
+    assert (found.has_ended, len(found.finalists)) == (True, 1)
+    assert found.n_failed == 0
     assert (found.not_begun, found.not_judged) == (2, 1)
-    assert found.looked_at == 2
+    assert found.n_tried == 2
     assert all(one.reason == OUT_OF_MINUTES for one in looks.values() if one.run_id is None)
-    assert "minutes were used up" in conclusion(found)[0]
+    assert "minutes were used up" in conclusion_lines(found)[0]
     monkeypatch.setattr(searching, "seconds_worked", lambda *_: 0.0)
     assert advance_search(workspace, search_id) == [], "what was not begun stays so: an ended search has its answer"
-    assert looks_of(workspace, search_id) == looks
+    assert stored_looks(workspace, search_id) == looks
     assert search_outcome(workspace, search_id) == found
 
 
@@ -313,16 +327,16 @@ def test_a_search_weighs_the_records_of_each_look_by_their_own_risk(
         steps[0]["transform"] = "log"
     fixed = (
         "m",
-        PROTECTED,
-        ADDED,
-        JOINT,
+        PROTECTION_LEVER,
+        ADDED_LEVER,
+        JOINT_LEVER,
         BINS,
         "order of synthesis",
         "method of income",
         "method of sick",
         *LEVERS[-2:],
     )
-    fixed += (COARSENING.format(known),) if known == "number" else ()
+    fixed += (COARSENING_LEVER.format(known),) if known == "number" else ()
     table = plan(people, synthesis=steps, search={"looks": 10, "levers": {key: [] for key in fixed}})
     roles = {name: "quasi_identifier" if name == known else "other" for name in names}
     table["variables"] = {name: {"kind": kind, "role": roles[name]} for name, kind in names.items()}
@@ -330,10 +344,12 @@ def test_a_search_weighs_the_records_of_each_look_by_their_own_risk(
     search_id = begin_search(workspace, table)
     to_the_end(workspace, search_id)
     found = search_outcome(workspace, search_id)
-    expected = {"unchanged", f"{WEIGHTS} strength 0.5", f"{WEIGHTS} strength 1"}
-    assert {one.label for one in found.finalists} == (expected if not refused else expected - {f"{WEIGHTS} strength 1"})
-    assert found.refused == refused
-    assert found.looked_at == 3
+    expected = {"unchanged", f"{WEIGHTS_LEVER} strength 0.5", f"{WEIGHTS_LEVER} strength 1"}
+    assert {one.label for one in found.finalists} == (
+        expected if not refused else expected - {f"{WEIGHTS_LEVER} strength 1"}
+    )
+    assert found.n_failed == refused
+    assert found.n_tried == 3
 
 
 @pytest.mark.slow
@@ -344,11 +360,11 @@ def test_a_search_that_another_version_began_says_what_its_looks_changed_and_goe
     workspace, search_id = searched, 1
     before = search_outcome(workspace, search_id)
     searching._parse_search_plan.cache_clear()
-    monkeypatch.setattr(searching, "levers_of", lambda *given: levers_of(*given)[::-1])
+    monkeypatch.setattr(searching, "build_levers", lambda *given: build_levers(*given)[::-1])
     after = search_outcome(workspace, search_id)
     assert [(one.run_id, one.label) for one in after.finalists] == [(one.run_id, one.label) for one in before.finalists]
-    assert [one.searched for one in after.finalists] == [one.searched for one in before.finalists]
-    assert (after.looked_at, after.missed, after.ended) == (before.looked_at, before.missed, True)
+    assert [one.search_utility for one in after.finalists] == [one.search_utility for one in before.finalists]
+    assert (after.n_tried, after.missed_limits, after.has_ended) == (before.n_tried, before.missed_limits, True)
     with pytest.raises(BadInput, match="another order; begin a new one"):
         advance_search(workspace, search_id)
     searching._parse_search_plan.cache_clear()
@@ -361,12 +377,14 @@ def test_the_first_sample_leaves_time_for_a_second_one_by_which_the_gate_is_aske
     """By a clock by which each run takes half a minute, six minutes in all: four of twelve plans are screened, and the best one is looked at again."""
 
     def clock(workspace: Workspace, search_id: int, look: int | None = None) -> float:
-        return 30.0 * (1 if look else sum(one.run_id is not None for one in looks_of(workspace, search_id).values()))
+        return 30.0 * (
+            1 if look else sum(one.run_id is not None for one in stored_looks(workspace, search_id).values())
+        )
 
     monkeypatch.setattr(searching, "seconds_worked", clock)
-    search_id = begin_search(workspace, plan(people, search={"looks": 40, "levers": {ADDED: []}}), minutes=6.0)
+    search_id = begin_search(workspace, plan(people, search={"looks": 40, "levers": {ADDED_LEVER: []}}), minutes=6.0)
     to_the_end(workspace, search_id)
-    looks = looks_of(workspace, search_id)
+    looks = stored_looks(workspace, search_id)
     records = [find_run(workspace, one.run_id).recipe.data.screen for one in looks.values() if one.run_id is not None]
     assert records.count(1000) == 4
     assert records.count(2080) >= 2
@@ -410,7 +428,7 @@ def test_no_epsilon_is_claimed_of_a_plan_that_a_search_chose(people: Path):
     table["variables"] = {name: table["variables"][name] for name in ("region", "sick")}
     for searched in (True, False):
         recipe = Recipe.from_table(table if searched else {**table, "search": {"looks": 12}})
-        data = ingest(find_source(str(people)), recipe.data, recipe.schema, 1, key=b"")
+        data = read_file_microdata(find_source(str(people)), recipe.data, recipe.schema, 1, key=b"")
         ((_, account),) = privacy_accounts(recipe, data, secret=True)
         assert (SEARCHED in account.uncovered) is searched
 
@@ -418,7 +436,7 @@ def test_no_epsilon_is_claimed_of_a_plan_that_a_search_chose(people: Path):
 def test_the_section_is_written_back_as_it_was_read(people: Path):
     recipe = Recipe.from_table(plan(people))
     assert Recipe.from_toml(recipe.to_toml()) == recipe
-    assert read_toml(recipe.to_toml())["search"] == {"looks": 10, "levers": {ADDED: []}}
+    assert read_toml(recipe.to_toml())["search"] == {"looks": 10, "levers": {ADDED_LEVER: []}}
 
 
 def test_what_a_plan_keeps_loses_nothing_and_what_chance_explains_is_no_gain(
@@ -439,7 +457,7 @@ def test_what_a_plan_keeps_loses_nothing_and_what_chance_explains_is_no_gain(
     table["measure"] = [{"method": "utility.ecdf"}, *table["measure"][:2]]
     search = searching._SearchState.from_workspace(workspace, begin_search(workspace, table))
     assert searching.compared_utilities(search.recipe) == ("utility.propensity.s_pmse", f"utility.ecdf.{gap}")
-    monkeypatch.setattr(searching, "result_rows", lambda _, run_id: rows[run_id])
+    monkeypatch.setattr(searching, "read_result_rows", lambda _, run_id: rows[run_id])
     assert search.utility_losses(2) == pytest.approx({"utility.propensity.s_pmse": 0.1, f"utility.ecdf.{gap}": 0.075})
     found = {
         (one, other): {gain.key: gain for gain in searching._utility_gains(search, one, other)}

@@ -9,19 +9,19 @@ from sfumato.engine.methods.results import ChainTrace, Diagnostic, ImportanceTra
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import DamagedTable
-from sfumato.workspace.jobs.queue import resume
-from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.plots.figure import description
-from sfumato.workspace.plots.svg import svg
-from sfumato.workspace.plots.traces import parts_of, plots_of, trace_figure
+from sfumato.workspace.jobs.queue import requeue_run
+from sfumato.workspace.jobs.worker import run_worker
+from sfumato.workspace.plots.figure import describe_figure
+from sfumato.workspace.plots.svg import figure_svg
+from sfumato.workspace.plots.traces import plot_names, plot_part_names, trace_figure
 from sfumato.workspace.release.report import report_page
-from sfumato.workspace.reporting.diagnostics import ALL, parameter_lines, worst_first
-from sfumato.workspace.reporting.page import WORST
+from sfumato.workspace.reporting.diagnostics import ALL_PARAMETERS, convergence_by_parameter, sort_worst_first
+from sfumato.workspace.reporting.page import WORST_PARAMETERS
 from sfumato.workspace.service.release import write_run_release
-from sfumato.workspace.store.artefacts import KIND, read_trace, trace_name, traces_of, write_trace
+from sfumato.workspace.store.artefacts import TRACE_KIND_KEY, read_trace, read_traces, trace_name, write_trace
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import diagnostics_of
+from sfumato.workspace.views.results import read_diagnostics
 
 N = 200
 RECIPE = {
@@ -73,7 +73,7 @@ def entered(directory: Path, **sections: object) -> Workspace:
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
     workspace = entered(tmp_path_factory.mktemp("traced") / "workspace")
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     yield workspace
     workspace.close()
 
@@ -84,7 +84,7 @@ def hashes(workspace):
 
 @pytest.mark.slow
 def test_every_model_has_a_trace_or_says_why_not(done):
-    found = traces_of(done, 1)
+    found = read_traces(done, 1)
     assert [model.target for model in found] == ["days", "stays", "income", "region"]
     chain, importance, exact, tree = [model.trace for model in found]
     assert isinstance(chain, ChainTrace)
@@ -104,15 +104,15 @@ def test_every_model_has_a_trace_or_says_why_not(done):
 @pytest.mark.slow
 def test_same_bytes_from_two_processes_and_after_an_interruption(done, tmp_path):
     other = entered(tmp_path / "other")
-    work(other.directory, jobs=2, idle=0)
+    run_worker(other.directory, jobs=2, idle=0)
     assert hashes(other) == hashes(done)
-    with other.writing() as connection:
+    with other.write_transaction() as connection:
         for name in ("fit/0", trace_name(0)):
             connection.execute("DELETE FROM artefact WHERE name = ?", (name,))
         connection.execute("DELETE FROM diagnostic WHERE target = 'days'")
         connection.execute("UPDATE task SET state = 'waiting' WHERE key = 'fit/0'")
         connection.execute("UPDATE run SET state = 'queued'")
-    work(other.directory, idle=0)
+    run_worker(other.directory, idle=0)
     assert hashes(other) == hashes(done)
     other.close()
 
@@ -127,21 +127,21 @@ def test_a_trace_is_small(done):
 @pytest.mark.slow
 def test_a_run_of_an_earlier_version_has_models_without_traces(tmp_path, done):
     old = entered(tmp_path / "old")
-    assert traces_of(old, 1) == []
-    with old.writing() as connection:
+    assert read_traces(old, 1) == []
+    with old.write_transaction() as connection:
         connection.execute("INSERT INTO artefact VALUES (1, 'fit/2', 'x')")
-    assert [(model.target, model.trace) for model in traces_of(old, 1)] == [("income", None)]
+    assert [(model.target, model.trace) for model in read_traces(old, 1)] == [("income", None)]
     old.close()
 
 
 def test_a_kind_that_is_not_known_is_an_error(workspace):
-    sha256 = workspace.tables.write_arrays({KIND: np.asarray("LaterTrace")})
+    sha256 = workspace.tables.write_arrays({TRACE_KIND_KEY: np.asarray("LaterTrace")})
     with pytest.raises(DamagedTable, match="does not know"):
         read_trace(workspace.tables, sha256)
 
 
 def test_traces_are_read_as_they_were_written(workspace, done):
-    for model in traces_of(done, 1):
+    for model in read_traces(done, 1):
         again = read_trace(workspace.tables, write_trace(workspace.tables, model.trace))
         assert type(again) is type(model.trace)
         for name, value in vars(model.trace).items():
@@ -150,11 +150,14 @@ def test_traces_are_read_as_they_were_written(workspace, done):
 
 
 def test_parameters_have_their_statistics_in_a_line(done):
-    lines = parameter_lines(diagnostics_of(done, 1))
-    assert [(line.target, line.parameter) for line in lines[:2]] == [("days", ALL), ("days", "alpha[intercept]")]
+    lines = convergence_by_parameter(read_diagnostics(done, 1))
+    assert [(line.target, line.parameter) for line in lines[:2]] == [
+        ("days", ALL_PARAMETERS),
+        ("days", "alpha[intercept]"),
+    ]
     assert {line.target for line in lines} == {"days", "stays"}
     assert lines[0].acceptance is not None
-    assert all("R-hat over 1.01" in line.flags and line.tail and line.bulk for line in lines[1:6])
+    assert all("R-hat over 1.01" in line.exceeded_limits and line.tail and line.bulk for line in lines[1:6])
     whole = next(line for line in lines if line.target == "stays")
     assert whole.pareto_k < 0.7
     assert whole.bulk > 400
@@ -165,42 +168,42 @@ def line(name, parameter, value):
 
 
 def test_limits_that_are_not_kept_are_flagged_in_words_and_come_first():
-    found = parameter_lines(
+    found = convergence_by_parameter(
         [
             line("r_hat", "good", 1.0),
             line("effective_sample_size", "good", 900.0),
             line("r_hat", "bad", 1.2),
             line("effective_sample_size", "bad", 30.0),
             line("tail_effective_sample_size", "bad", 12.0),
-            line("pareto_k", ALL, 0.9),
+            line("pareto_k", ALL_PARAMETERS, 0.9),
         ]
     )
-    assert [one.parameter for one in found] == [ALL, "good", "bad"]
-    assert found[0].flags == ("Pareto k over 0.7",)
-    assert found[1].flags == ()
-    assert found[2].flags == ("R-hat over 1.01", "bulk ESS under 400", "tail ESS under 400")
-    assert [one.parameter for one in worst_first(found)] == ["bad", ALL, "good"]
+    assert [one.parameter for one in found] == [ALL_PARAMETERS, "good", "bad"]
+    assert found[0].exceeded_limits == ("Pareto k over 0.7",)
+    assert found[1].exceeded_limits == ()
+    assert found[2].exceeded_limits == ("R-hat over 1.01", "bulk ESS under 400", "tail ESS under 400")
+    assert [one.parameter for one in sort_worst_first(found)] == ["bad", ALL_PARAMETERS, "good"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("item", [0, 1])
 def test_every_plot_is_a_figure(done, item):
-    trace = traces_of(done, 1)[item].trace
+    trace = read_traces(done, 1)[item].trace
     expected = [("trace", "ranks", "density", "autocorrelation"), ("density", "weights")][item]
-    assert plots_of(trace) == expected
+    assert plot_names(trace) == expected
     for plot in expected:
         for j in range(len(trace.parameters)):
             figure = trace_figure(trace, plot, j, "days alpha")
             assert figure.caption.startswith("Confidential.")
-            assert svg(figure, "one").startswith("<svg")
-            assert "nan" not in svg(figure, "one")
-            assert description(figure)
-    for only, name in enumerate(parts_of(trace, "ranks")):
+            assert figure_svg(figure, "one").startswith("<svg")
+            assert "nan" not in figure_svg(figure, "one")
+            assert describe_figure(figure)
+    for only, name in enumerate(plot_part_names(trace, "ranks")):
         assert trace_figure(trace, "ranks", 0, "", only).panels[0].series[0].name == name
 
 
 def test_densities_are_those_of_the_draws(done):
-    chains, importance = (model.trace for model in traces_of(done, 1)[:2])
+    chains, importance = (model.trace for model in read_traces(done, 1)[:2])
     everything = trace_figure(chains, "density", 0, "").panels[0].series[-1]
     assert np.trapezoid(everything.y, everything.x) == pytest.approx(1, abs=0.02)
     settled = chains.values[:, chains.step > chains.burn_in, 0]
@@ -214,9 +217,9 @@ def test_densities_are_those_of_the_draws(done):
 
 
 def test_nothing_is_drawn_of_what_has_no_chain():
-    assert plots_of(NoTrace("")) == ()
-    assert plots_of(None) == ()
-    assert parts_of(None, "trace") == ()
+    assert plot_names(NoTrace("")) == ()
+    assert plot_names(None) == ()
+    assert plot_part_names(None, "trace") == ()
 
 
 @pytest.mark.slow
@@ -224,7 +227,7 @@ def test_the_report_has_the_parameters_and_the_traces_of_the_worst(done):
     page = report_page(done, 1, traces=True)
     assert "R-hat at most 1.01, effective sample sizes at least 400" in page
     assert "✗ R-hat over 1.01" in page
-    assert sum(f'id="trace-1-{i}-title"' in page for i in range(1, 20)) == WORST
+    assert sum(f'id="trace-1-{i}-title"' in page for i in range(1, 20)) == WORST_PARAMETERS
     assert "income: no convergence check; its posterior draws are exact and independent." in page
     assert "which are as confidential as the data: this page is not for release" in page
     assert report_page(done, 1, traces=True) == page
@@ -233,7 +236,7 @@ def test_the_report_has_the_parameters_and_the_traces_of_the_worst(done):
 @pytest.mark.slow
 def test_no_trace_enters_a_release(done, tmp_path):
     files = write_run_release(done, 1, tmp_path / "out", reason="simulated data").files
-    names = {parameter for model in traces_of(done, 1) for parameter in getattr(model.trace, "parameters", ())}
+    names = {parameter for model in read_traces(done, 1) for parameter in getattr(model.trace, "parameters", ())}
     assert "log posterior" in names
     for name in files:
         content = (tmp_path / "out" / name).read_bytes()
@@ -249,16 +252,16 @@ def test_no_trace_enters_a_release(done, tmp_path):
 def test_chains_that_have_not_converged_fail_the_run_and_are_kept_to_be_looked_at(tmp_path):
     step = {name: value for name, value in RECIPE["synthesis"][0].items() if name != "accept_unconverged"}
     other = entered(tmp_path / "other", synthesis=[step])
-    work(other.directory, idle=0)
+    run_worker(other.directory, idle=0)
     for _ in range(2):
         assert "days: " in find_run(other, 1).error
         assert "has not converged: r_hat" in find_run(other, 1).error
-        model = traces_of(other, 1)[0]
+        model = read_traces(other, 1)[0]
         assert isinstance(model.trace, ChainTrace)
-        lines = parameter_lines(diagnostics_of(other, 1))
+        lines = convergence_by_parameter(read_diagnostics(other, 1))
         assert len(lines) == 6
-        assert sum("R-hat over 1.01" in line.flags for line in lines) >= 3
+        assert sum("R-hat over 1.01" in line.exceeded_limits for line in lines) >= 3
         assert "fit/0" not in hashes(other)
-        resume(other, 1)
-        work(other.directory, idle=0)
+        requeue_run(other, 1)
+        run_worker(other.directory, idle=0)
     other.close()

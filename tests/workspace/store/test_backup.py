@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.workspace.store import database, runs
-from sfumato.workspace.store.database import DATABASE, MIGRATIONS, back_up, connect, version_of
+from sfumato.workspace.store.database import DATABASE, MIGRATIONS, back_up_database, database_version, open_database
 from sfumato.workspace.store.runs import list_runs
 from sfumato.workspace.store.workspace import Workspace
 
@@ -20,9 +20,9 @@ def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A workspace of version 2, with a project."""
     directory = tmp_path / "old"
     directory.mkdir(mode=0o700)
-    with monkeypatch.context() as earlier, contextlib.closing(connect(directory / DATABASE)) as connection:
+    with monkeypatch.context() as earlier, contextlib.closing(open_database(directory / DATABASE)) as connection:
         earlier.setattr(database, "MIGRATIONS", MIGRATIONS[:2])
-        database.migrate(connection)
+        database.migrate_database(connection)
         connection.execute("INSERT INTO project (name, created) VALUES ('kept', '2026')")
     return directory
 
@@ -34,13 +34,13 @@ def projects(path: Path) -> list[str]:
 
 def test_the_copy_is_the_database_as_it_was(old: Path) -> None:
     workspace = Workspace.open(old)
-    assert version_of(workspace.connection) == len(MIGRATIONS)
-    assert [project.name for project in runs.projects(workspace)] == ["kept"]
+    assert database_version(workspace.connection) == len(MIGRATIONS)
+    assert [project.name for project in runs.list_project_summaries(workspace)] == ["kept"]
     assert list_runs(workspace) == []
     workspace.close()
     copy = old / f"{DATABASE}.v2.backup"
     with contextlib.closing(sqlite3.connect(copy)) as connection:
-        assert version_of(connection) == 2
+        assert database_version(connection) == 2
         assert connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
     assert projects(copy) == ["kept"]
     assert copy.stat().st_mode & 0o077 == 0
@@ -53,7 +53,7 @@ def test_a_new_workspace_and_one_of_this_version_leave_no_copy(workspace: Worksp
 
 
 def test_no_copy_is_made_under_the_name_of_a_version_that_it_has_not(workspace: Workspace) -> None:
-    assert back_up(workspace.connection, 1) is None
+    assert back_up_database(workspace.connection, 1) is None
     assert not list(workspace.directory.glob("*back*"))
 
 

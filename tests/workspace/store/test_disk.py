@@ -20,13 +20,13 @@ from prepared_workspaces import enter_recipe, run_recipe
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.store import disk
-from sfumato.workspace.store.disk import NotEnoughDisk, bytes_needed, disk_error
+from sfumato.workspace.store.disk import NotEnoughDisk, disk_error_message, estimate_run_bytes
 from sfumato.workspace.store.runs import RunState, find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.upkeep.maintenance import AGE_SECONDS, find_orphans, remove_orphans
-from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.results import read_result_rows
 
 Enter = Callable[..., int]
 MANY = {"m": 40, "seed": 3}
@@ -76,23 +76,23 @@ def test_the_estimate_is_more_than_what_a_run_leaves(
     recipe = small_recipe(release=MANY)
     run_recipe(workspace, recipe, small_data, "simulated.csv", b"")
     left = sum(file.stat().st_size for file in workspace.directory.rglob("*") if file.is_file())
-    needed = bytes_needed(recipe, small_data)
-    assert left < needed < left + 2 * disk.ALWAYS_BYTES
+    needed = estimate_run_bytes(recipe, small_data)
+    assert left < needed < left + 2 * disk.BASE_BYTES
 
 
 def test_what_a_disk_refuses_is_told_from_other_errors(tmp_path: Path) -> None:
-    assert "full" in disk_error(OSError(errno.ENOSPC, "x"))
-    assert "full" in disk_error(OSError(errno.EDQUOT, "x"))
-    assert "read-only" in disk_error(OSError(errno.EROFS, "x"))
-    assert disk_error(FileNotFoundError(errno.ENOENT, "x")) == ""
-    assert disk_error(ValueError("disk full")) == ""
+    assert "full" in disk_error_message(OSError(errno.ENOSPC, "x"))
+    assert "full" in disk_error_message(OSError(errno.EDQUOT, "x"))
+    assert "read-only" in disk_error_message(OSError(errno.EROFS, "x"))
+    assert disk_error_message(FileNotFoundError(errno.ENOENT, "x")) == ""
+    assert disk_error_message(ValueError("disk full")) == ""
     connection = sqlite3.connect(f"file:{tmp_path / 'none.db'}?mode=ro", uri=True, isolation_level=None, timeout=0) if (
         sqlite3.connect(tmp_path / "none.db").close() is None) else None  # fmt: skip
     assert connection is not None
     with pytest.raises(sqlite3.OperationalError) as refused:
         connection.execute("CREATE TABLE a (b)")
     connection.close()
-    assert "read-only" in disk_error(refused.value)
+    assert "read-only" in disk_error_message(refused.value)
 
 
 @pytest.mark.slow
@@ -121,11 +121,11 @@ def test_a_disk_that_fills_in_mid_run_stops_it_in_words_and_it_goes_on_when_ther
         assert status in (0, 1), said
         assert find_run(workspace, run_id).state is RunState.DONE
         assert workspace.connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
-        rows = result_rows(workspace, run_id)
+        rows = read_result_rows(workspace, run_id)
         workspace.close()
     elsewhere = Workspace.create(tmp_path / "roomy", PUBLIC)
     other = run_recipe(elsewhere, recipe, small_data, "simulated.csv", b"")
-    assert rows == result_rows(elsewhere, other)
+    assert rows == read_result_rows(elsewhere, other)
     elsewhere.close()
 
 
@@ -134,8 +134,8 @@ def test_a_read_only_workspace_is_refused_in_words_by_every_command_and_stays_as
     workspace: Workspace, enter: Enter
 ) -> None:
     run_id = enter()
-    work(workspace.directory, idle=0)
-    rows = result_rows(workspace, run_id)
+    run_worker(workspace.directory, idle=0)
+    rows = read_result_rows(workspace, run_id)
     workspace.close()
     with mounted(workspace.directory, "--bind", str(workspace.directory)):
         subprocess.run(["mount", "-o", "remount,bind,ro", str(workspace.directory)], check=True)
@@ -147,7 +147,7 @@ def test_a_read_only_workspace_is_refused_in_words_by_every_command_and_stays_as
         for arguments in (["results"], ["runs"], ["runs", "1"], ["audit", "verify"]):
             done = run_loaded(*arguments, "--workspace", str(workspace.directory))
             assert (done.returncode, done.stderr) == (0, ""), arguments
-    assert result_rows(workspace, run_id) == rows
+    assert read_result_rows(workspace, run_id) == rows
 
 
 def orphan(workspace: Workspace, name: str, age: float) -> Path:
@@ -160,7 +160,7 @@ def orphan(workspace: Workspace, name: str, age: float) -> Path:
 
 def test_only_old_files_that_no_row_names_are_removed(workspace: Workspace, enter: Enter) -> None:
     enter()
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     named = sorted(workspace.tables.directory.iterdir())
     for table in named:
         os.utime(table, (0, 0))
@@ -179,8 +179,8 @@ def test_only_old_files_that_no_row_names_are_removed(workspace: Workspace, ente
 
 def test_an_old_table_that_is_written_again_counts_as_new(workspace: Workspace, small_data: Microdata) -> None:
     sha256 = workspace.tables.write_microdata(small_data)
-    os.utime(workspace.tables.path(sha256), (0, 0))
-    assert find_orphans(workspace) == [workspace.tables.path(sha256)]
+    os.utime(workspace.tables.path_of(sha256), (0, 0))
+    assert find_orphans(workspace) == [workspace.tables.path_of(sha256)]
     assert workspace.tables.write_microdata(small_data) == sha256
     assert find_orphans(workspace) == []
 
@@ -190,7 +190,7 @@ def test_a_flipped_byte_in_any_table_is_found_and_the_table_named(workspace: Wor
     from sfumato.workspace.upkeep.maintenance import check_workspace_health
 
     enter()
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     assert not [
         finding
         for finding in check_workspace_health(workspace.directory)

@@ -16,20 +16,20 @@ from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC as ENGINES_PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import audit_rows
-from sfumato.workspace.ingest.files import Source
-from sfumato.workspace.jobs.queue import claim, resume
-from sfumato.workspace.jobs.run_task import task_input
-from sfumato.workspace.jobs.runs import enter_again, enter_run
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.ingest.files import SourceFile
+from sfumato.workspace.jobs.queue import claim_task, requeue_run
+from sfumato.workspace.jobs.run_task import read_task_input
+from sfumato.workspace.jobs.runs import enter_run, reenter_run
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store import database
-from sfumato.workspace.store.keys import PUBLIC, NoKey, fingerprint, new_key, read_key, write_key
+from sfumato.workspace.store.keys import PUBLIC_KEY, NoKey, compute_fingerprint, generate_key, read_key, write_key
 from sfumato.workspace.store.runs import RunState, find_run, list_runs
-from sfumato.workspace.store.workspace import Workspace, export_key, key_beforehand
+from sfumato.workspace.store.workspace import Workspace, export_key, future_workspace_key
 from sfumato.workspace.upkeep.maintenance import check_workspace_health
-from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.results import read_result_rows
 
-SOURCE = Source("simulated.csv", b"simulated")
+SOURCE = SourceFile("simulated.csv", b"simulated")
 
 
 @pytest.fixture(autouse=True)
@@ -49,18 +49,22 @@ def mode(path: Path) -> int:
 
 def test_a_workspace_is_made_with_a_key_that_no_other_has(tmp_path: Path, own: Workspace) -> None:
     with Workspace.create(tmp_path / "other") as other:
-        assert len(own.key()) == len(other.key()) == 32
-        assert own.key() != other.key()
+        assert len(own.read_workspace_key()) == len(other.read_workspace_key()) == 32
+        assert own.read_workspace_key() != other.read_workspace_key()
     assert mode(own.directory / "key") == 0o600
-    assert own.key_fingerprint == fingerprint(own.key()) != fingerprint(other.key())
-    assert PUBLIC == ENGINES_PUBLIC
-    assert (fingerprint(PUBLIC), len(own.key_fingerprint)) == ("public", 16)
+    assert (
+        own.stored_fingerprint
+        == compute_fingerprint(own.read_workspace_key())
+        != compute_fingerprint(other.read_workspace_key())
+    )
+    assert PUBLIC_KEY == ENGINES_PUBLIC
+    assert (compute_fingerprint(PUBLIC_KEY), len(own.stored_fingerprint)) == ("public", 16)
 
 
 def test_the_mode_does_not_depend_on_the_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        write_key(tmp_path / "key", new_key())
+        write_key(tmp_path / "key", generate_key())
     finally:
         os.umask(before)
     assert mode(tmp_path / "key") == 0o600
@@ -84,7 +88,7 @@ def test_no_link_is_followed_and_nothing_is_written_over(tmp_path: Path) -> None
             read_key(tmp_path / name)
     for name in ("target", "link", "dangling"):
         with pytest.raises(NoKey, match="name a new file"):
-            write_key(tmp_path / name, new_key())
+            write_key(tmp_path / name, generate_key())
     assert (tmp_path / "target").read_bytes() == b"x" * 32
     assert not (tmp_path / "nothing").exists()
 
@@ -100,8 +104,8 @@ def test_a_workspace_without_its_key_is_looked_at_and_computes_nothing(
         assert [run.id for run in list_runs(opened)] == [run_id]
         for act in (
             lambda: enter_run(opened, small_recipe(), SOURCE, small_data),
-            lambda: enter_again(opened, run_id),
-            lambda: resume(opened, run_id),
+            lambda: reenter_run(opened, run_id),
+            lambda: requeue_run(opened, run_id),
         ):
             with pytest.raises(NoKey, match=r"sfumato init .* --key FILE"):
                 act()
@@ -110,10 +114,10 @@ def test_a_workspace_without_its_key_is_looked_at_and_computes_nothing(
     (check,) = [one for one in check_workspace_health(own.directory) if one.what == "key"]
     assert check.state == "problem"
     with pytest.raises(NoKey, match="another key"):
-        Workspace.create(own.directory, new_key())
+        Workspace.create(own.directory, generate_key())
     assert not (own.directory / "key").exists()
     with Workspace.create(own.directory, read_key(tmp_path / "kept")) as restored:
-        assert resume(restored, run_id)
+        assert requeue_run(restored, run_id)
         assert [row.act for row in audit_rows(restored.connection)][-3:] == [
             "key exported",
             "key restored",
@@ -126,11 +130,11 @@ def test_a_key_put_in_the_place_of_another_is_noticed(
 ) -> None:
     enter_run(own, small_recipe(), SOURCE, small_data)
     (own.directory / "key").unlink()
-    for planted in (new_key(), PUBLIC):
+    for planted in (generate_key(), PUBLIC_KEY):
         write_key(own.directory / "key", planted)
         with pytest.raises(NoKey, match="another key than the workspace's"):
             enter_run(own, small_recipe(), SOURCE, small_data)
-        work(own.directory, idle=0)
+        run_worker(own.directory, idle=0)
         run = find_run(own, 1)
         assert run.state is RunState.FAILED
         assert "another key" in run.error
@@ -139,11 +143,11 @@ def test_a_key_put_in_the_place_of_another_is_noticed(
 
 def test_a_leftover_key_of_a_workspace_that_was_never_made_is_its_key(tmp_path: Path) -> None:
     (tmp_path / "w").mkdir()
-    write_key(tmp_path / "w" / "key", new_key())
+    write_key(tmp_path / "w" / "key", generate_key())
     kept = read_key(tmp_path / "w" / "key")
-    assert key_beforehand(tmp_path / "w") == kept
+    assert future_workspace_key(tmp_path / "w") == kept
     with Workspace.create(tmp_path / "w", kept) as made:
-        assert made.key() == kept
+        assert made.read_workspace_key() == kept
 
 
 @pytest.fixture
@@ -155,7 +159,7 @@ def older(
 ) -> Path:
     """A workspace of the version before keys, with a run half done."""
     directory = tmp_path / "older"
-    with Workspace.create(directory, PUBLIC) as made:
+    with Workspace.create(directory, PUBLIC_KEY) as made:
         enter_run(made, small_recipe(), SOURCE, small_data)
         made.connection.execute("UPDATE run SET state = 'interrupted'")
         before_seals(made)
@@ -174,22 +178,22 @@ def test_a_workspace_of_the_version_before_gets_a_key_and_its_runs_stay_public(
     older: Path, small_recipe: Callable[..., Recipe], small_data: Microdata
 ) -> None:
     with Workspace.open(older) as migrated:
-        assert len(migrated.key()) == 32
+        assert len(migrated.read_workspace_key()) == 32
         assert [row.act for row in audit_rows(migrated.connection)][-1] == "key made"
         assert find_run(migrated, 1).key_public
-        resume(migrated, 1)
-        again = enter_again(migrated, 1)
+        requeue_run(migrated, 1)
+        again = reenter_run(migrated, 1)
         assert not find_run(migrated, again).key_public
-        work(older, idle=0)
-        plain = list(execute_run(small_recipe(), small_data, key=PUBLIC).rows)
-        assert result_rows(migrated, 1) == plain, "what it began without a key it ends without"
+        run_worker(older, idle=0)
+        plain = list(execute_run(small_recipe(), small_data, key=PUBLIC_KEY).rows)
+        assert read_result_rows(migrated, 1) == plain, "what it began without a key it ends without"
         assert (
-            result_rows(migrated, again)
-            == list(execute_run(small_recipe(), small_data, key=migrated.key()).rows)
+            read_result_rows(migrated, again)
+            == list(execute_run(small_recipe(), small_data, key=migrated.read_workspace_key()).rows)
             != plain
         )
     with Workspace.open(older) as opened:
-        assert opened.key() == migrated.key()
+        assert opened.read_workspace_key() == migrated.read_workspace_key()
 
 
 def test_what_a_task_is_sent_with_has_the_fingerprint_and_not_the_key(
@@ -197,11 +201,11 @@ def test_what_a_task_is_sent_with_has_the_fingerprint_and_not_the_key(
 ) -> None:
     """It goes to other processes and machines, and a scheduler may keep or show it."""
     enter_run(own, small_recipe(), SOURCE, small_data)
-    held = claim(own, "w")
+    held = claim_task(own, "w")
     assert held is not None
-    sent = pickle.dumps(task_input(own, held))
-    assert own.key() not in sent
-    assert own.key_fingerprint.encode() in sent
+    sent = pickle.dumps(read_task_input(own, held))
+    assert own.read_workspace_key() not in sent
+    assert own.stored_fingerprint.encode() in sent
 
 
 @pytest.mark.slow
@@ -209,7 +213,7 @@ def test_a_shuffled_release_needs_the_key_that_its_run_was_entered_with(
     own: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata, tmp_path: Path
 ) -> None:
     run_id = enter_run(own, small_recipe(), SOURCE, small_data)
-    work(own.directory, idle=0)
+    run_worker(own.directory, idle=0)
     (own.directory / "key").rename(tmp_path / "kept")
     with pytest.raises(NoKey, match="is missing"):
         write_run_release(own, run_id, tmp_path / "out")
@@ -224,11 +228,11 @@ def test_workers_read_the_key_and_no_row_or_log_has_it(
     own: Workspace, small_recipe: Callable[..., Recipe], small_data: Microdata, jobs: int
 ) -> None:
     run_id = enter_run(own, small_recipe(), SOURCE, small_data)
-    work(own.directory, jobs=jobs, idle=0)
-    key = own.key()
-    assert result_rows(own, run_id) == list(execute_run(small_recipe(), small_data, key=key).rows)
+    run_worker(own.directory, jobs=jobs, idle=0)
+    key = own.read_workspace_key()
+    assert read_result_rows(own, run_id) == list(execute_run(small_recipe(), small_data, key=key).rows)
     own.close()
-    with contextlib.closing(database.connect(own.directory / database.DATABASE)) as connection:
+    with contextlib.closing(database.open_database(own.directory / database.DATABASE)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     for path in own.directory.rglob("*"):
         if path.is_file() and path.name != "key":

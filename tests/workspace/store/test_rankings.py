@@ -17,26 +17,26 @@ from hypothesis.extra import numpy as arrays
 
 from sfumato.engine.execution.record_risk import RecordRisk, average_record_risk
 from sfumato.workspace.errors import DamagedTable
-from sfumato.workspace.store.rankings import Ranking, rank, read_ranking, write_ranking
-from sfumato.workspace.store.tables import Tables
+from sfumato.workspace.store.rankings import RecordRanking, rank_stored_records, read_ranking, write_ranking
+from sfumato.workspace.store.tables import TableStore
 
 KEY = "risk.identification"
 FEW = 12
 
 
 @pytest.fixture
-def tables(tmp_path: Path) -> Tables:
+def tables(tmp_path: Path) -> TableStore:
     (tmp_path / "tables").mkdir()
-    return Tables(tmp_path / "tables")
+    return TableStore(tmp_path / "tables")
 
 
-def in_groups(tables: Tables, values: Mapping[str, Any], size: int = 7) -> str:
+def in_groups(tables: TableStore, values: Mapping[str, Any], size: int = 7) -> str:
     """A table of the workspace with so many rows in a row group; its hash."""
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table(dict(values)), sink, row_group_size=size)
     content = sink.getvalue().to_pybytes()
     sha256 = hashlib.sha256(content).hexdigest()
-    tables.path(sha256).write_bytes(content)
+    tables.path_of(sha256).write_bytes(content)
     return sha256
 
 
@@ -72,44 +72,44 @@ def test_the_first_of_a_ranking_are_the_first_of_all(keys: np.ndarray, most: int
 
 @pytest.mark.parametrize("asked", [1.0, 0.6])
 @pytest.mark.parametrize("seed", range(5))
-def test_ranking_row_groups_apart_is_ranking_all_at_once(tables: Tables, asked: float, seed: int) -> None:
+def test_ranking_row_groups_apart_is_ranking_all_at_once(tables: TableStore, asked: float, seed: int) -> None:
     draws = [simulated_file(50, 10 * seed + draw, asked=asked) for draw in range(3)]
     own = simulated_file(50, 10 * seed + 9, asked=asked)
-    found = rank(tables, KEY, [in_groups(tables, one) for one in draws], in_groups(tables, own), FEW)
+    found = rank_stored_records(tables, KEY, [in_groups(tables, one) for one in draws], in_groups(tables, own), FEW)
     risk, scored = average_record_risk(draws), average_record_risk([own])
     first = risk.ranking()[:FEW]
     assert found.records.tolist() == first.tolist()
     assert same(found.risk, risk.select(first))
-    assert same(found.own, scored.select(first))
-    assert (len(found), found.asked, found.total) == (FEW, int(risk.is_examined.sum()), 50)
-    whole = rank(tables, KEY, [in_groups(tables, one) for one in draws], None, 1_000)
+    assert same(found.confidential_risk, scored.select(first))
+    assert (len(found), found.n_with_risk, found.total) == (FEW, int(risk.is_examined.sum()), 50)
+    whole = rank_stored_records(tables, KEY, [in_groups(tables, one) for one in draws], None, 1_000)
     assert whole.records.tolist() == risk.ranking().tolist()
-    assert whole.own is None
+    assert whole.confidential_risk is None
 
 
-def test_a_ranking_by_another_order_is_another(tables: Tables) -> None:
+def test_a_ranking_by_another_order_is_another(tables: TableStore) -> None:
     """The negative control."""
     draws = [simulated_file(50, 3)]
-    found = rank(tables, KEY, [in_groups(tables, one) for one in draws], None, FEW)
+    found = rank_stored_records(tables, KEY, [in_groups(tables, one) for one in draws], None, FEW)
     assert found.records.tolist() != np.argsort(average_record_risk(draws).probability)[:FEW].tolist()
 
 
 @pytest.mark.parametrize("confidential", [True, False])
-def test_what_is_stored_comes_back_exactly(tables: Tables, confidential: bool) -> None:
+def test_what_is_stored_comes_back_exactly(tables: TableStore, confidential: bool) -> None:
     draws = [in_groups(tables, simulated_file(50, seed)) for seed in range(2)]
-    made = rank(tables, KEY, draws, draws[0] if confidential else None, FEW)
+    made = rank_stored_records(tables, KEY, draws, draws[0] if confidential else None, FEW)
     back = read_ranking(tables, write_ranking(tables, made))
     assert back.records.tolist() == made.records.tolist()
     assert same(back.risk, made.risk)
-    assert same(back.own, made.own)
-    assert (back.asked, back.total, back.risk.datasets) == (50, 50, 2)
+    assert same(back.confidential_risk, made.confidential_risk)
+    assert (back.n_with_risk, back.total, back.risk.datasets) == (50, 50, 2)
 
 
-def test_tables_of_other_records_are_not_ranked_together(tables: Tables) -> None:
+def test_tables_of_other_records_are_not_ranked_together(tables: TableStore) -> None:
     one = in_groups(tables, simulated_file(50, 1))
     for other in (in_groups(tables, simulated_file(49, 1)), in_groups(tables, simulated_file(35, 1))):
         with pytest.raises(DamagedTable, match="not of the same records"):
-            rank(tables, KEY, [one, other], None)
+            rank_stored_records(tables, KEY, [one, other], None)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_tables_of_other_records_are_not_ranked_together(tables: Tables) -> None
         {"counts": np.array([2, 50, 0])},
     ],
 )
-def test_what_is_no_ranking_is_not_read_as_one(tables: Tables, wrong: dict[str, np.ndarray]) -> None:
+def test_what_is_no_ranking_is_not_read_as_one(tables: TableStore, wrong: dict[str, np.ndarray]) -> None:
     right = {
         "records": np.array([4, 2], np.int64),
         "counts": np.array([2, 50, 2]),
@@ -142,25 +142,25 @@ def test_what_is_no_ranking_is_not_read_as_one(tables: Tables, wrong: dict[str, 
 @given(rows=st.lists(st.integers(0, 24), max_size=8))
 def test_some_rows_of_a_table_are_those_of_the_whole(tmp_path_factory: pytest.TempPathFactory, rows: list[int]) -> None:
     directory = tmp_path_factory.mktemp("rows")
-    tables = Tables(directory)
+    tables = TableStore(directory)
     values = {"number": np.arange(25.0), "word": [f"w{i % 3}" for i in range(25)]}
     sha256 = in_groups(tables, values)
-    assert tables.rows(sha256, rows).to_pylist() == pa.table(values).take(pa.array(rows, pa.int64())).to_pylist()
-    assert tables.rows(sha256, rows, ["word"]).column_names == ["word"]
+    assert tables.read_rows(sha256, rows).to_pylist() == pa.table(values).take(pa.array(rows, pa.int64())).to_pylist()
+    assert tables.read_rows(sha256, rows, ["word"]).column_names == ["word"]
     with pytest.raises(DamagedTable, match="fewer rows"):
-        tables.rows(sha256, [*rows, 25])
+        tables.read_rows(sha256, [*rows, 25])
 
 
-def test_bytes_that_changed_anywhere_are_seen_by_who_reads_one_row(tables: Tables) -> None:
+def test_bytes_that_changed_anywhere_are_seen_by_who_reads_one_row(tables: TableStore) -> None:
     sha256 = in_groups(tables, {"number": np.arange(25.0)})
-    content = bytearray(tables.path(sha256).read_bytes())
+    content = bytearray(tables.path_of(sha256).read_bytes())
     content[40] ^= 1
-    tables.path(sha256).write_bytes(content)
+    tables.path_of(sha256).write_bytes(content)
     with pytest.raises(DamagedTable, match="has changed"):
-        tables.rows(sha256, [24])
+        tables.read_rows(sha256, [24])
 
 
-def test_a_ranking_is_of_all_records_where_there_are_few(tables: Tables) -> None:
-    ranking = rank(tables, KEY, [in_groups(tables, simulated_file(20, 1))], None)
-    assert isinstance(ranking, Ranking)
-    assert len(ranking) == ranking.asked == ranking.total == 20
+def test_a_ranking_is_of_all_records_where_there_are_few(tables: TableStore) -> None:
+    ranking = rank_stored_records(tables, KEY, [in_groups(tables, simulated_file(20, 1))], None)
+    assert isinstance(ranking, RecordRanking)
+    assert len(ranking) == ranking.n_with_risk == ranking.total == 20

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.audit import AuditAct, audit_rows
 from sfumato.workspace.errors import NotFound
-from sfumato.workspace.jobs.queue import request_stop
+from sfumato.workspace.jobs.queue import stop_run
 from sfumato.workspace.service.deletion import delete_run
 from sfumato.workspace.store import database
-from sfumato.workspace.store.run_names import LONGEST_NAME, LONGEST_NOTE, check_name, name_run
+from sfumato.workspace.store.run_names import MAX_NAME_LENGTH, MAX_NOTE_LENGTH, check_run_name, name_run
 from sfumato.workspace.store.runs import RunState, find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.upkeep.adopting import adopt_workspace
@@ -32,8 +32,8 @@ def test_a_name_finds_its_run_in_any_case_and_form(workspace: Workspace, enter: 
     for written in ("Référence", "RÉFÉRENCE", "Re\u0301fe\u0301rence"):
         assert find_run(workspace, written).id == first
     assert find_run(workspace, second).name == find_run(workspace, second).note == ""
-    assert find_run(workspace, first).called == "Référence"
-    assert find_run(workspace, second).called == find_run(workspace, second).title
+    assert find_run(workspace, first).label == "Référence"
+    assert find_run(workspace, second).label == find_run(workspace, second).title
 
 
 def test_what_is_left_out_stays_and_what_is_empty_goes(workspace: Workspace, enter: Enter) -> None:
@@ -64,7 +64,7 @@ def test_one_name_is_one_run_and_a_refusal_changes_nothing(workspace: Workspace,
 
 @pytest.mark.parametrize(
     "name", ["3", " 03 ", "+3", "3.0", "1e0", "1_0", "\u0663", "\u2462", "0x1", "last", "LAST", "-n", "a\nb", "a\x1b[2J", "a\u202eb",
-             "x" * (LONGEST_NAME + 1)]
+             "x" * (MAX_NAME_LENGTH + 1)]
 )  # fmt: skip
 def test_a_name_that_could_mean_another_run_or_command_a_terminal_is_refused(
     workspace: Workspace, enter: Enter, name: str
@@ -77,7 +77,7 @@ def test_a_name_that_could_mean_another_run_or_command_a_terminal_is_refused(
 
 def test_a_note_is_one_line_of_plain_text(workspace: Workspace, enter: Enter) -> None:
     enter()
-    for note in ("a\nb", "\x1b]52;c;eA==\x07", "x" * (LONGEST_NOTE + 1)):
+    for note in ("a\nb", "\x1b]52;c;eA==\x07", "x" * (MAX_NOTE_LENGTH + 1)):
         with pytest.raises(BadInput, match=r"^note: "):
             name_run(workspace, 1, note=note)
 
@@ -86,10 +86,10 @@ def test_a_note_is_one_line_of_plain_text(workspace: Workspace, enter: Enter) ->
 def test_no_name_is_read_as_a_number_by_the_database(name: str) -> None:
     """SQLite compares text that writes a number with a number; none of these may be a name."""
     try:
-        kept = check_name(name)
+        kept = check_run_name(name)
     except BadInput:
         return
-    with closing(database.connect(Path(":memory:"))) as connection:
+    with closing(database.open_database(Path(":memory:"))) as connection:
         connection.execute("CREATE TABLE run (id INTEGER PRIMARY KEY)")
         connection.executemany("INSERT INTO run VALUES (?)", [(number,) for number in range(200)])
         assert connection.execute("SELECT id FROM run WHERE id = ?", (kept,)).fetchall() == []
@@ -123,7 +123,7 @@ def test_the_audit_log_holds_names_and_never_their_words(workspace: Workspace, e
 def test_a_run_that_is_deleted_gives_its_name_back(workspace: Workspace, enter: Enter) -> None:
     run_id = enter()
     name_run(workspace, run_id, "reference")
-    request_stop(workspace, run_id, RunState.INTERRUPTED)
+    stop_run(workspace, run_id, RunState.INTERRUPTED)
     delete_run(workspace, run_id)
     assert verify_workspace(workspace).wrong == ()
     name_run(workspace, enter(), "reference")
@@ -141,7 +141,7 @@ def test_what_another_program_wrote_is_cut_to_its_length(workspace: Workspace, e
     enter()
     workspace.connection.execute("INSERT INTO run_name VALUES (1, ?, 'x', ?)", ("n" * 10_000, "o" * 10_000))
     found = list_runs(workspace)[0]
-    assert (len(found.name), len(found.note)) == (LONGEST_NAME, LONGEST_NOTE)
+    assert (len(found.name), len(found.note)) == (MAX_NAME_LENGTH, MAX_NOTE_LENGTH)
 
 
 def test_a_workspace_of_the_version_before_gets_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

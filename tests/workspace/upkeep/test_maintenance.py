@@ -11,14 +11,14 @@ import pytest
 
 from sfumato.workspace.audit import AuditAct, audit_rows, verify_audit_log
 from sfumato.workspace.errors import NotFound, NotReady
-from sfumato.workspace.jobs.queue import claim
-from sfumato.workspace.jobs.runs import enter_again
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.queue import claim_task
+from sfumato.workspace.jobs.runs import reenter_run
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.service import deletion
 from sfumato.workspace.service.deletion import delete_project, delete_run
-from sfumato.workspace.store.runs import find_run, list_runs, projects
+from sfumato.workspace.store.runs import find_run, list_project_summaries, list_runs
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.results import read_result_rows
 
 Enter = Callable[..., int]
 
@@ -34,7 +34,7 @@ def grow_old(workspace: Workspace) -> None:
 
 
 def done(workspace: Workspace, run_id: int) -> int:
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     grow_old(workspace)
     assert find_run(workspace, run_id).state.value == "done"
     return run_id
@@ -48,13 +48,13 @@ def counts(workspace: Workspace, run_id: int) -> dict[str, int]:
 
 def test_a_deleted_run_leaves_the_data_and_an_entry_in_the_audit_log(workspace: Workspace, enter: Enter) -> None:
     run_id = done(workspace, enter())
-    run, (data,) = find_run(workspace, run_id), workspace.datasets(1)
+    run, (data,) = find_run(workspace, run_id), workspace.list_datasets(1)
     assert tables(workspace) > {data.table_sha256}
     assert delete_run(workspace, run_id) == 0
     assert list_runs(workspace) == []
     assert set(counts(workspace, run_id).values()) == {0}
     assert tables(workspace) == {data.table_sha256}
-    assert len(workspace.read(data)) == data.records
+    assert len(workspace.read_stored_dataset(data)) == data.records
     last = audit_rows(workspace.connection)[-1]
     assert (last.act, last.subject) == (AuditAct.RUN_DELETED, f"run {run_id}")
     assert run.recipe_sha256 in last.details
@@ -66,14 +66,14 @@ def test_a_deleted_run_leaves_the_data_and_an_entry_in_the_audit_log(workspace: 
 @pytest.mark.slow
 def test_what_another_run_needs_stays(workspace: Workspace, enter: Enter) -> None:
     first = enter()
-    second = enter_again(workspace, first)
+    second = reenter_run(workspace, first)
     done(workspace, second)
-    before, rows = tables(workspace), result_rows(workspace, second)
+    before, rows = tables(workspace), read_result_rows(workspace, second)
     assert delete_run(workspace, first) == 0
     assert tables(workspace) == before
-    assert result_rows(workspace, second) == rows
+    assert read_result_rows(workspace, second) == rows
     assert delete_run(workspace, second) == 0
-    assert tables(workspace) == {workspace.datasets(1)[0].table_sha256}
+    assert tables(workspace) == {workspace.list_datasets(1)[0].table_sha256}
 
 
 def test_a_number_is_never_given_again(workspace: Workspace, enter: Enter) -> None:
@@ -89,14 +89,14 @@ def test_a_run_that_goes_on_is_not_deleted(workspace: Workspace, enter: Enter) -
             delete_run(workspace, run_id)
         with pytest.raises(NotReady, match="goes on; interrupt it first"):
             delete_project(workspace, 1)
-        claim(workspace, "worker")
+        claim_task(workspace, "worker")
     assert counts(workspace, run_id)["task"] > 0
 
 
 def test_tables_stay_while_something_is_computed(workspace: Workspace, enter: Enter) -> None:
     run_id = done(workspace, enter())
-    other = enter_again(workspace, run_id)
-    claim(workspace, "worker")
+    other = reenter_run(workspace, run_id)
+    claim_task(workspace, "worker")
     before = tables(workspace)
     assert delete_run(workspace, run_id) == len(before) - 1
     assert tables(workspace) == before
@@ -105,7 +105,7 @@ def test_tables_stay_while_something_is_computed(workspace: Workspace, enter: En
 
 def test_young_tables_stay_for_the_doctor(workspace: Workspace, enter: Enter) -> None:
     run_id = enter()
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     assert delete_run(workspace, run_id) > 0
 
 
@@ -114,7 +114,7 @@ def test_a_project_goes_with_its_data(workspace: Workspace, enter: Enter) -> Non
     log = workspace.directory / "logs" / f"run-{run_id}.log"
     assert log.is_file()
     assert delete_project(workspace, 1) == 0
-    assert projects(workspace) == []
+    assert list_project_summaries(workspace) == []
     assert tables(workspace) == set()
     assert not log.exists()
     acts = [row.act for row in audit_rows(workspace.connection)]
@@ -142,5 +142,5 @@ def test_a_kill_before_the_files_are_gone_leaves_only_orphans(
     grow_old(workspace)
     left = find_orphans(workspace, age=0)
     assert left
-    assert {Path(path).stem for path in left} == tables(workspace) - {workspace.datasets(1)[0].table_sha256}
+    assert {Path(path).stem for path in left} == tables(workspace) - {workspace.list_datasets(1)[0].table_sha256}
     assert remove_orphans(workspace, age=0) == len(left)

@@ -17,11 +17,11 @@ from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import Cancelled
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.jobs.processes import call_in_process, from_json, to_json
-from sfumato.workspace.plan.drafts import Draft, draft_of, keep_missing
-from sfumato.workspace.plan.variables import with_variables
+from sfumato.workspace.plan.drafts import PlanDraft, find_draft, store_missing_counts
+from sfumato.workspace.plan.variables import change_variables
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views import data_view
-from sfumato.workspace.views.data_view import DataView, FoundColumn, found_columns, outline
+from sfumato.workspace.views.data_view import DataView, ProfiledColumn, profile_stored_columns, read_data_view
 
 SCHEMA = Schema(
     (
@@ -47,34 +47,34 @@ def people() -> Microdata:
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
     made = Workspace.create(tmp_path / "w")
-    with made.writing():
+    with made.write_transaction():
         made.add_dataset(made.ensure_project("people"), "people.csv", "0" * 64, people())
     yield made
     made.close()
 
 
-def draft(workspace: Workspace) -> Draft:
-    found = draft_of(workspace, 1)
+def draft(workspace: Workspace) -> PlanDraft:
+    found = find_draft(workspace, 1)
     assert found is not None
     return found
 
 
-def found(workspace: Workspace, *variables: Variable) -> dict[str, FoundColumn]:
-    columns = found_columns(workspace.directory, 1, variables or tuple(SCHEMA))
+def found(workspace: Workspace, *variables: Variable) -> dict[str, ProfiledColumn]:
+    columns = profile_stored_columns(workspace.directory, 1, variables or tuple(SCHEMA))
     return {column.name: column for column in columns}
 
 
 def test_what_is_found_of_columns_comes_back_from_its_json_as_it_was(workspace: Workspace) -> None:
-    columns = found_columns(workspace.directory, 1, tuple(SCHEMA))
+    columns = profile_stored_columns(workspace.directory, 1, tuple(SCHEMA))
     assert [column.profile is not None for column in columns] == [True] * 4
-    hint = get_type_hints(found_columns)["return"]
+    hint = get_type_hints(profile_stored_columns)["return"]
     assert from_json(hint, json.loads(json.dumps(to_json(columns)))) == columns
 
 
 def test_every_stored_column_has_a_line_at_once(workspace: Workspace) -> None:
-    known = outline(workspace, draft(workspace))
+    known = read_data_view(workspace, draft(workspace))
     assert (known.stored.name, known.stored.records, known.stored.dropped) == ("people.csv", 80, 0)
-    assert [(line.variable, line.planned, line.stored) for line in known.lines] == [
+    assert [(line.variable, line.is_planned, line.is_stored) for line in known.lines] == [
         (variable, True, True) for variable in SCHEMA
     ]
 
@@ -99,33 +99,42 @@ def test_only_the_columns_that_are_asked_for_are_read_whatever_they_are_called(t
     frame = pd.DataFrame({name: [1.5, 2.5, float(place)] for place, name in enumerate(names)})
     schema = Schema(tuple(Variable(name, Kind.CONTINUOUS) for name in names))
     with Workspace.create(tmp_path / "w") as made:
-        with made.writing():
+        with made.write_transaction():
             made.add_dataset(made.ensure_project("p"), "p.csv", "0" * 64, conform_to_schema(frame, schema))
         for name in names:
-            (column,) = found_columns(made.directory, 1, (schema[name],))
+            (column,) = profile_stored_columns(made.directory, 1, (schema[name],))
             assert (column.name, column.profile and column.profile.mean) == (name, pytest.approx(frame[name].mean()))
 
 
 def test_columns_that_were_counted_and_not_stored_are_left_out_and_told_apart(workspace: Workspace) -> None:
-    with workspace.writing() as connection:
-        keep_missing(connection, 1, {"name": 3, "town": 0}, 80)
+    with workspace.write_transaction() as connection:
+        store_missing_counts(connection, 1, {"name": 3, "town": 0}, 80)
     text = draft(workspace).toml
-    line = next(line for line in outline(workspace, draft(workspace)).lines if line.variable.name == "name")
-    assert (line.planned, line.stored, line.missing, line.variable.role) == (False, False, 3 / 80, Role.IDENTIFIER)
-    taken = with_variables(text, {"name": line.variable.to_table(), "gone": {"kind": "count"}})
-    lines = {line.variable.name: line for line in outline(workspace, draft(workspace).saying(taken)).lines}
-    assert (lines["name"].planned, lines["name"].stored, lines["name"].problem) == (True, False, "")
+    line = next(line for line in read_data_view(workspace, draft(workspace)).lines if line.variable.name == "name")
+    assert (line.is_planned, line.is_stored, line.missing, line.variable.role) == (
+        False,
+        False,
+        3 / 80,
+        Role.IDENTIFIER,
+    )
+    taken = change_variables(text, {"name": line.variable.to_table(), "gone": {"kind": "count"}})
+    lines = {line.variable.name: line for line in read_data_view(workspace, draft(workspace).with_text(taken)).lines}
+    assert (lines["name"].is_planned, lines["name"].is_stored, lines["name"].problem) == (True, False, "")
     assert "no such column" in lines["gone"].problem
-    assert found_columns(workspace.directory, 1, (lines["name"].variable,)) == ()
+    assert profile_stored_columns(workspace.directory, 1, (lines["name"].variable,)) == ()
 
 
 def test_a_column_that_is_left_out_is_as_it_was_described(workspace: Workspace) -> None:
-    text = with_variables(draft(workspace).toml, {"visits": {"kind": "count", "role": "sensitive", "bounds": [0, 90]}})
-    out = with_variables(text, {"visits": None})
-    line = next(
-        line for line in outline(workspace, draft(workspace).saying(out)).lines if line.variable.name == "visits"
+    text = change_variables(
+        draft(workspace).toml, {"visits": {"kind": "count", "role": "sensitive", "bounds": [0, 90]}}
     )
-    assert (line.planned, line.variable.role, line.variable.bounds) == (False, Role.SENSITIVE, (0, 90))
+    out = change_variables(text, {"visits": None})
+    line = next(
+        line
+        for line in read_data_view(workspace, draft(workspace).with_text(out)).lines
+        if line.variable.name == "visits"
+    )
+    assert (line.is_planned, line.variable.role, line.variable.bounds) == (False, Role.SENSITIVE, (0, 90))
 
 
 @pytest.mark.parametrize(
@@ -139,25 +148,25 @@ def test_a_column_that_is_left_out_is_as_it_was_described(workspace: Workspace) 
 def test_a_plan_that_cannot_be_read_leaves_the_variables_as_they_were_stored(
     workspace: Workspace, toml: str, planned: list[bool], problem: str
 ) -> None:
-    known = outline(workspace, draft(workspace).saying(toml))
-    assert [line.planned for line in known.lines] == planned
+    known = read_data_view(workspace, draft(workspace).with_text(toml))
+    assert [line.is_planned for line in known.lines] == planned
     assert problem in known.problem
-    by_name = {line.variable.name: line.variable for line in known.lines if line.stored}
+    by_name = {line.variable.name: line.variable for line in known.lines if line.is_stored}
     assert by_name == {variable.name: variable for variable in SCHEMA}
     assert any("nonsense" in line.problem for line in known.lines) is ("nonsense" in toml)
 
 
 @pytest.mark.slow
 def test_lines_taken_over_from_the_view_before_an_edit_are_those_that_would_be_made_anew(workspace: Workspace) -> None:
-    before = outline(workspace, draft(workspace))
+    before = read_data_view(workspace, draft(workspace))
     edits = {
         "income": {"kind": "continuous", "role": "sensitive"}, "visits": None, "new": {"kind": "count", "role": "other"},
         "town": {"kind": "count", "role": "other", "levels": ["a"]},
     }  # fmt: skip
     for name, said in edits.items():
-        now = before.draft.saying(with_variables(before.draft.toml, {name: said}))
-        after = DataView.of(now, before.stored, before)
-        assert after == DataView.of(now, before.stored)
+        now = before.draft.with_text(change_variables(before.draft.toml, {name: said}))
+        after = DataView.from_draft(now, before.stored, before)
+        assert after == DataView.from_draft(now, before.stored)
         assert after != before
         kept = {line.variable.name: line for line in before.lines}
         same = [line.variable.name for line in after.lines if line is kept.get(line.variable.name)]
@@ -165,17 +174,17 @@ def test_lines_taken_over_from_the_view_before_an_edit_are_those_that_would_be_m
             "nothing else is made anew"
         )
         before = after
-    assert DataView.of(before.draft.saying("no TOML"), before.stored, before) == DataView.of(
-        before.draft.saying("no TOML"), before.stored
+    assert DataView.from_draft(before.draft.with_text("no TOML"), before.stored, before) == DataView.from_draft(
+        before.draft.with_text("no TOML"), before.stored
     )
 
 
 @pytest.mark.slow
 def test_another_process_finds_the_same(workspace: Workspace) -> None:
     variables = (replace(SCHEMA["visits"], bounds=(0.0, 2.0)), SCHEMA["town"], SCHEMA["entered"])
-    here = found_columns(workspace.directory, 1, variables)
+    here = profile_stored_columns(workspace.directory, 1, variables)
     assert any(column.problem for column in here)
-    assert call_in_process(found_columns, workspace.directory, 1, variables, what="reading") == here
+    assert call_in_process(profile_stored_columns, workspace.directory, 1, variables, what="reading") == here
 
 
 @pytest.mark.slow
@@ -183,18 +192,20 @@ def test_what_another_process_is_refused_is_told(workspace: Workspace) -> None:
     for table in workspace.tables.directory.glob("*.parquet"):
         table.unlink()
     with pytest.raises(WorkspaceError, match="is gone from the workspace"):
-        call_in_process(found_columns, workspace.directory, 1, tuple(SCHEMA), what="reading")
+        call_in_process(profile_stored_columns, workspace.directory, 1, tuple(SCHEMA), what="reading")
 
 
 def test_nobody_waits_for_an_answer_that_is_not_wanted_any_more(workspace: Workspace) -> None:
     with pytest.raises(Cancelled):
-        call_in_process(found_columns, workspace.directory, 1, tuple(SCHEMA), what="reading", unwanted=lambda: True)
+        call_in_process(
+            profile_stored_columns, workspace.directory, 1, tuple(SCHEMA), what="reading", is_unwanted=lambda: True
+        )
 
 
 def test_columns_are_found_alike_however_many_are_read_at_once(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = found_columns(workspace.directory, 1, tuple(SCHEMA))
+    expected = profile_stored_columns(workspace.directory, 1, tuple(SCHEMA))
     for at_once in (1, 160):
         monkeypatch.setattr(data_view, "READ_AT_ONCE", at_once)
-        assert found_columns(workspace.directory, 1, tuple(SCHEMA)) == expected
+        assert profile_stored_columns(workspace.directory, 1, tuple(SCHEMA)) == expected

@@ -12,12 +12,12 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import NotFound, NotReady
-from sfumato.workspace.ingest.files import Source
+from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
-from sfumato.workspace.store.runs import done_together
+from sfumato.workspace.jobs.worker import run_worker
+from sfumato.workspace.store.runs import finished_with_companions
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.figures import figures_of
+from sfumato.workspace.views.figures import draw_run_figures
 
 SWEEP = {"method": "studies.intruder_uncertainty", "variable": "age", "levels": [0.0, 0.1]}
 INTERVALS = {"method": "utility.interval_overlap", "means": ["income"]}
@@ -30,7 +30,7 @@ def shown(
 ) -> Iterator[tuple[Workspace, list[int]]]:
     """Two runs, the second beside the first, in a workspace that nobody writes in."""
     with Workspace.create(tmp_path_factory.mktemp("shown") / "workspace", PUBLIC) as workspace:
-        table, source = small[0].to_table(), Source("simulated.csv", b"simulated")
+        table, source = small[0].to_table(), SourceFile("simulated.csv", b"simulated")
         both = [
             enter_run(
                 workspace,
@@ -40,9 +40,9 @@ def shown(
             )
             for label in ("first", "second")
         ]
-        with workspace.writing() as connection:
+        with workspace.write_transaction() as connection:
             connection.execute("INSERT INTO companion VALUES (?, 0, ?)", both)
-        work(workspace.directory, idle=0)
+        run_worker(workspace.directory, idle=0)
         yield workspace, both
 
 
@@ -51,13 +51,13 @@ def test_a_run_with_one_beside_it_has_distributions_intervals_and_sweeps(
     shown: tuple[Workspace, list[int]],
 ) -> None:
     workspace, runs = shown
-    done = done_together(workspace, runs[0])
+    done = finished_with_companions(workspace, runs[0])
     assert [run.id for run in done] == runs
-    figures = figures_of(workspace, done)
+    figures = draw_run_figures(workspace, done)
     assert [figure.kind for figure in figures] == ["histogram", "density", "heat", "intervals", "sweep"]
     visits = figures[0]
     assert [panel.title for panel in visits.panels] == ["first", "second"]
-    assert visits.names == ("confidential", "dataset 1", "dataset 2", "dataset 3")
+    assert visits.series_names == ("confidential", "dataset 1", "dataset 2", "dataset 3")
     assert visits.panels[0].series[1].y.sum() == pytest.approx(1)
     assert 0.5 < np.nansum(visits.panels[0].series[0].y) <= 1 + 1e-9
     assert [panel.title for panel in figures[2].panels] == [
@@ -72,8 +72,8 @@ def test_a_run_with_one_beside_it_has_distributions_intervals_and_sweeps(
 @pytest.mark.slow
 def test_how_many_datasets_and_how_wide_bins_can_be_chosen(shown: tuple[Workspace, list[int]]) -> None:
     workspace, runs = shown
-    figures = figures_of(
-        workspace, done_together(workspace, runs[1]), datasets=1, bin_widths={"income": 200, "age": 10}
+    figures = draw_run_figures(
+        workspace, finished_with_companions(workspace, runs[1]), datasets=1, bin_widths={"income": 200, "age": 10}
     )
     assert [figure.title for figure in figures[:3]] == [
         "Histogram of visits",
@@ -81,8 +81,8 @@ def test_how_many_datasets_and_how_wide_bins_can_be_chosen(shown: tuple[Workspac
         "Histogram of age",
     ]
     assert [panel.title for panel in figures[0].panels] == ["second"]
-    assert figures[1].panels[0].bar == 200
-    assert figures[0].names == ("confidential", "dataset 1")
+    assert figures[1].panels[0].bar_width == 200
+    assert figures[0].series_names == ("confidential", "dataset 1")
     age = figures[2].panels[0]
     np.testing.assert_array_equal(age.series[0].y[age.series[0].y >= 3], age.series[1].y[age.series[1].y >= 3])
 
@@ -98,13 +98,13 @@ def test_bins_that_cannot_be_are_refused(
 ) -> None:
     workspace, runs = shown
     with pytest.raises(BadInput, match=says) as caught:
-        figures_of(workspace, done_together(workspace, runs[0]), bin_widths=widths)
+        draw_run_figures(workspace, finished_with_companions(workspace, runs[0]), bin_widths=widths)
     assert caught.value.place.startswith("--bin-width")
 
 
 def test_a_run_that_has_not_ended_has_no_figures_yet(workspace: Workspace, enter: Callable[..., int]) -> None:
     run_id = enter()
     with pytest.raises(NotReady, match=f"run {run_id} is queued"):
-        done_together(workspace, run_id)
+        finished_with_companions(workspace, run_id)
     with pytest.raises(NotFound):
-        done_together(workspace, 17)
+        finished_with_companions(workspace, 17)

@@ -13,7 +13,7 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.store.keys import KEY_FILE
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.columns_beside import point_streams
+from sfumato.workspace.views.columns_beside import point_sampling_streams
 
 
 def test_points_are_chosen_by_the_key_of_the_run(
@@ -22,10 +22,10 @@ def test_points_are_chosen_by_the_key_of_the_run(
     for name, key in (("own", None), ("public", PUBLIC)):
         with Workspace.create(tmp_path / name, key) as workspace:
             run = find_run(workspace, enter_recipe(workspace, small_recipe(), small_data, "people.csv", b"x"))
-            before, of_run = (point_streams(workspace, run.dataset_id, one) for one in (None, run))
+            before, of_run = (point_sampling_streams(workspace, run.dataset_id, one) for one in (None, run))
             assert before is not None
             assert of_run is not None
-            assert before.key == of_run.key == workspace.key()
+            assert before.key == of_run.key == workspace.read_workspace_key()
             assert (before.seed, of_run.seed) == (1, 7)
             assert before.bound_to == of_run.bound_to, "of another dataset other lines are chosen"
 
@@ -36,4 +36,8 @@ def test_without_the_key_there_are_no_streams_to_choose_by(
     with Workspace.create(tmp_path / "own") as workspace:
         run = find_run(workspace, enter_recipe(workspace, small_recipe(), small_data, "people.csv", b"x"))
         (workspace.directory / KEY_FILE).unlink()
-        assert point_streams(workspace, run.dataset_id, run) is point_streams(workspace, run.dataset_id, None) is None
+        assert (
+            point_sampling_streams(workspace, run.dataset_id, run)
+            is point_sampling_streams(workspace, run.dataset_id, None)
+            is None
+        )

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.workspace.store.database import migrate, transaction
+from sfumato.workspace.store.database import immediate_transaction, migrate_database
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import (
-    MOST_KEPT,
+    MOST_SELECTIONS,
     SORTS,
-    ResultOrders,
-    Selection,
-    numbered_rows,
-    result_numbers,
-    selected_rows,
+    ResultSelection,
+    SortedResultIds,
+    read_rows_by_id,
+    read_selected_ids,
+    read_selected_rows,
 )
 
 
@@ -33,7 +33,7 @@ class Connection:
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
     made = Connection(tmp_path / "workspace.db")
-    migrate(made.connection)
+    migrate_database(made.connection)
     write = made.connection.execute
     write("INSERT INTO project VALUES (1, 'p', '')")
     write("INSERT INTO dataset VALUES (1, 1, 'd', 'confidential', '', '', '{}', 1, 0, '')")
@@ -45,7 +45,7 @@ def workspace(tmp_path: Path) -> Workspace:
         (f"m{i % 4}", f"v{i % 7}", "synthetic", i % 3 or None, None if i % 5 else i / 100, (i * 37) % 101 / 7)
         for i in range(240)
     ]
-    with transaction(made.connection):
+    with immediate_transaction(made.connection):
         made.connection.executemany(
             """INSERT INTO result (run_id, task_id, family, method, measure, target, dataset, draw, level, value, unit, status,
                reason, params) VALUES (1, 1, 'risk', 'identification', ?, ?, ?, ?, ?, ?, '', 'computed', '', '{"k": 1}')""",
@@ -58,17 +58,17 @@ def workspace(tmp_path: Path) -> Workspace:
 @pytest.mark.parametrize("sort", SORTS)
 @pytest.mark.parametrize(("draws", "text"), [(False, ""), (True, ""), (True, "v3 !m1"), (False, "nothing")])
 def test_pages_are_those_of_sql(workspace: Workspace, sort: str, draws: bool, text: str) -> None:
-    orders, selection = ResultOrders(), Selection(1, draws, text, sort)
-    whole = selected_rows(workspace, selection, 0, -1)
-    assert len(orders.numbers(workspace, selection)) == len(whole)
-    pages = [line for offset in range(0, 250, 50) for line in orders.rows(workspace, selection, offset, 50)]
+    orders, selection = SortedResultIds(), ResultSelection(1, draws, text, sort)
+    whole = read_selected_rows(workspace, selection, 0, -1)
+    assert len(orders.row_ids(workspace, selection)) == len(whole)
+    pages = [line for offset in range(0, 250, 50) for line in orders.read_rows(workspace, selection, offset, 50)]
     assert pages == whole
 
 
 def test_rows_come_in_the_order_of_their_numbers_and_gone_ones_are_left_out(workspace: Workspace) -> None:
-    first, second = numbered_rows(workspace, [7, 3])
-    assert [first, second] == numbered_rows(workspace, [7, 999, 3])
-    assert [second, first] == numbered_rows(workspace, [3, 7])
+    first, second = read_rows_by_id(workspace, [7, 3])
+    assert [first, second] == read_rows_by_id(workspace, [7, 999, 3])
+    assert [second, first] == read_rows_by_id(workspace, [3, 7])
 
 
 def test_what_was_sorted_is_not_sorted_again_and_the_oldest_is_forgotten(
@@ -76,61 +76,61 @@ def test_what_was_sorted_is_not_sorted_again_and_the_oldest_is_forgotten(
 ) -> None:
     sorted_now = []
 
-    def counted(workspace: Workspace, selection: Selection) -> object:
+    def counted(workspace: Workspace, selection: ResultSelection) -> object:
         sorted_now.append(selection)
-        return result_numbers(workspace, selection)
+        return read_selected_ids(workspace, selection)
 
-    monkeypatch.setattr("sfumato.workspace.views.results.result_numbers", counted)
-    orders = ResultOrders()
-    orders.prepare(workspace, Selection(1), lambda: False)
-    shown, names = Selection(1).sort, list(SORTS)
+    monkeypatch.setattr("sfumato.workspace.views.results.read_selected_ids", counted)
+    orders = SortedResultIds()
+    orders.sort_ahead(workspace, ResultSelection(1), lambda: False)
+    shown, names = ResultSelection(1).sort, list(SORTS)
     others = names[names.index(shown) + 1 :] + names[: names.index(shown)]
     assert [one.sort for one in sorted_now] == [*others, shown], "those come first that o leads to first"
-    assert sorted_now[-1].draws
+    assert sorted_now[-1].with_draws
     for sort in others:
-        orders.rows(workspace, Selection(1, sort=sort), 0, 5)
+        orders.read_rows(workspace, ResultSelection(1, sort=sort), 0, 5)
     assert len(sorted_now) == len(SORTS)
-    for number in range(MOST_KEPT):
-        orders.numbers(workspace, Selection(1, text=f"v{number}"))
+    for number in range(MOST_SELECTIONS):
+        orders.row_ids(workspace, ResultSelection(1, filter_text=f"v{number}"))
     before = len(sorted_now)
-    orders.numbers(workspace, Selection(1, sort="target"))
+    orders.row_ids(workspace, ResultSelection(1, sort="target"))
     assert len(sorted_now) == before + 1
 
 
 def test_two_who_ask_at_once_have_it_sorted_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go_on, times = threading.Event(), threading.Event(), []
 
-    def slow(workspace: Workspace, selection: Selection) -> object:
+    def slow(workspace: Workspace, selection: ResultSelection) -> object:
         times.append(selection)
         begun.set()
         go_on.wait(10)
-        return result_numbers(workspace, selection)
+        return read_selected_ids(workspace, selection)
 
-    monkeypatch.setattr("sfumato.workspace.views.results.result_numbers", slow)
-    orders = ResultOrders()
+    monkeypatch.setattr("sfumato.workspace.views.results.read_selected_ids", slow)
+    orders = SortedResultIds()
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(orders.numbers, workspace, Selection(1))
+        first = pool.submit(orders.row_ids, workspace, ResultSelection(1))
         begun.wait(10)
-        second = pool.submit(orders.numbers, workspace, Selection(1))
+        second = pool.submit(orders.row_ids, workspace, ResultSelection(1))
         go_on.set()
         assert first.result(10) == second.result(10)
     assert len(times) == 1
 
 
 def test_a_failure_is_told_and_tried_again(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(workspace: Workspace, selection: Selection) -> object:
+    def fails(workspace: Workspace, selection: ResultSelection) -> object:
         raise sqlite3.OperationalError("locked")
 
-    orders = ResultOrders()
+    orders = SortedResultIds()
     with monkeypatch.context() as patched:
-        patched.setattr("sfumato.workspace.views.results.result_numbers", fails)
+        patched.setattr("sfumato.workspace.views.results.read_selected_ids", fails)
         with pytest.raises(sqlite3.OperationalError):
-            orders.numbers(workspace, Selection(1))
-    assert orders.numbers(workspace, Selection(1, draws=True))
-    assert len(orders.numbers(workspace, Selection(1))) == 80
+            orders.row_ids(workspace, ResultSelection(1))
+    assert orders.row_ids(workspace, ResultSelection(1, with_draws=True))
+    assert len(orders.row_ids(workspace, ResultSelection(1))) == 80
 
 
 def test_nothing_is_prepared_that_nobody_wants(workspace: Workspace) -> None:
-    orders = ResultOrders()
-    orders.prepare(workspace, Selection(1), lambda: True)
+    orders = SortedResultIds()
+    orders.sort_ahead(workspace, ResultSelection(1), lambda: True)
     assert not orders._kept

@@ -12,10 +12,10 @@ from prepared_workspaces import enter_recipe
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import DifferentData, NotFound, NotReady
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.comparison import compare_runs
-from sfumato.workspace.views.results import result_rows
+from sfumato.workspace.views.results import read_result_rows
 
 Enter = Callable[..., int]
 SPARSE = [
@@ -32,22 +32,24 @@ def test_two_recipes_on_the_same_data(workspace: Workspace, enter: Enter) -> Non
         {"value": "utility.ecdf.max_abs_difference", "max": 0.3},
     ]
     one, two = enter(), enter(synthesis=SPARSE, measure=wider, threshold=limits)
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     found = compare_runs(workspace, one, "last")
-    assert (found.same_data, [run.id for run in found.runs]) == (True, [one, two])
+    assert (found.is_same_data, [run.id for run in found.runs]) == (True, [one, two])
     own = {
-        row.series: row.value for row in result_rows(workspace, two) if row.draw is None and row.dataset == "synthetic"
+        row.series: row.value
+        for row in read_result_rows(workspace, two)
+        if row.draw is None and row.dataset == "synthetic"
     }
-    shared = [row for row in found.shared if row.second]
+    shared = [row for row in found.shared_rows if row.second]
     assert {row.key for row in shared} == {"utility.ecdf.max_abs_difference", "utility.ecdf.mean_squared_difference"}
     for row in shared:
         assert row.second is not None
         assert row.second.value == own[row.key, row.target, json.dumps(row.params), row.level]
         assert len(row.second.draws) == 3
-    assert [{row.key.rpartition(".")[0] for row in found.only(place)} for place in (0, 1)] == [
+    assert [{row.key.rpartition(".")[0] for row in found.rows_of_one_run(place)} for place in (0, 1)] == [
         {"risk.identification"}
     ] * 2
-    assert [row.params["radius"]["income"] for row in found.only(1)] == ["50%"] * 6
+    assert [row.params["radius"]["income"] for row in found.rows_of_one_run(1)] == ["50%"] * 6
     assert [(v.value, v.first is None) for v in found.verdicts] == [
         ("risk.identification.true_match_rate", False),
         ("risk.identification.true_match_rate", True),
@@ -63,7 +65,7 @@ def test_two_recipes_on_the_same_data(workspace: Workspace, enter: Enter) -> Non
 def test_a_run_compared_with_its_repetition_differs_in_nothing(workspace: Workspace, enter: Enter) -> None:
     """The negative control: with another model the ecdf differs."""
     one, two, other = enter(), enter(), enter(synthesis=SPARSE, release={"m": 3, "seed": 8})
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     same = compare_runs(workspace, one, two)
     assert all(row.difference in (0, None) and not row.better_run for row in same.rows)
     assert any(row.difference and row.better_run for row in compare_runs(workspace, one, other).rows)
@@ -96,7 +98,7 @@ def on_data(workspace: Workspace, small_recipe: Callable[..., Recipe], small_dat
 
 def test_other_records_are_refused_unless_any_data_will_do(workspace: Workspace, on_data: Callable[..., int]) -> None:
     one, two = on_data(), on_data(slice(0, 60), data={"sample": 60, "where": "age > 1"})
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     with pytest.raises(DifferentData) as refused:
         compare_runs(workspace, one, two)
     message = str(refused.value)
@@ -105,13 +107,13 @@ def test_other_records_are_refused_unless_any_data_will_do(workspace: Workspace,
     assert 'where "age > 1", a sample with seed 7' in message
     assert "--any-data" in message
     found = compare_runs(workspace, one, two, any_data=True)
-    assert (found.same_data, len(found.shared)) == (False, 4)
+    assert (found.is_same_data, len(found.shared_rows)) == (False, 4)
 
 
 def test_samples_of_the_same_file_differ_by_their_seed(workspace: Workspace, on_data: Callable[..., int]) -> None:
     drawn = {"data": {"sample": 60}}
     one, two = on_data(slice(0, 60), **drawn), on_data(slice(20, 80), **drawn, release={"m": 3, "seed": 8})
-    work(workspace.directory, idle=0)
+    run_worker(workspace.directory, idle=0)
     with pytest.raises(DifferentData):
         compare_runs(workspace, one, two)
 
@@ -124,7 +126,7 @@ def test_the_same_records_with_other_variables_are_the_same_data(
     fewer = {name: variables[name] for name in ("region", "visits", "income")}
     one, two = on_data(), on_data(variables=fewer, synthesis=SPARSE)
     elsewhere = on_data(content=b"another file", variables=fewer, synthesis=SPARSE)
-    work(workspace.directory, idle=0)
-    assert compare_runs(workspace, one, two).same_data
+    run_worker(workspace.directory, idle=0)
+    assert compare_runs(workspace, one, two).is_same_data
     with pytest.raises(DifferentData):
         compare_runs(workspace, one, elsewhere)

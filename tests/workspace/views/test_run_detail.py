@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.run_detail import run_detail
+from sfumato.workspace.views.run_detail import read_run_detail
 
 Enter = Callable[..., int]
 
@@ -19,16 +19,16 @@ def test_a_run_says_its_data_its_phases_and_what_changed(
     workspace: Workspace, enter: Enter, small_recipe: Callable[..., Recipe]
 ) -> None:
     first, second = enter(), enter()
-    detail = run_detail(workspace, second)
-    (data,) = workspace.datasets(1)
-    assert (detail.data, detail.records, detail.seed) == (data.name, data.records, small_recipe().seed)
-    assert (detail.against, detail.changes) == (first, ())
-    assert run_detail(workspace, first).against is None
-    assert sum(phase.tasks for phase in detail.phases) == len(list(small_recipe_tasks(workspace, second)))
-    assert {phase.done for phase in detail.phases} == {0}
-    work(workspace.directory, idle=0)
-    done = run_detail(workspace, second).phases
-    assert all(phase.done == phase.tasks and phase.seconds > 0 for phase in done)
+    detail = read_run_detail(workspace, second)
+    (data,) = workspace.list_datasets(1)
+    assert (detail.dataset_name, detail.records, detail.seed) == (data.name, data.records, small_recipe().seed)
+    assert (detail.previous_run_id, detail.changes) == (first, ())
+    assert read_run_detail(workspace, first).previous_run_id is None
+    assert sum(phase.n_tasks for phase in detail.phases) == len(list(small_recipe_tasks(workspace, second)))
+    assert {phase.n_done for phase in detail.phases} == {0}
+    run_worker(workspace.directory, idle=0)
+    done = read_run_detail(workspace, second).phases
+    assert all(phase.n_done == phase.n_tasks and phase.seconds > 0 for phase in done)
 
 
 def small_recipe_tasks(workspace: Workspace, run_id: int) -> list[object]:

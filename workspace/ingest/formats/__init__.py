@@ -1,1 +1,1 @@
-"""One file format a file, found by listing this folder; what several share is `_name.py`."""
+"""File formats, one a module, found by listing this folder; what several share is `_name.py`."""

@@ -14,77 +14,82 @@ from numpy.typing import NDArray
 
 from sfumato.engine.data.missing_codes import format_code_range
 
-from ..raw_tables import Description, RawTable
+from ..raw_tables import ColumnDescription, RawTable
 
-WESTERN = "WINDOWS-1252"
+FALLBACK_ENCODING = "WINDOWS-1252"
 MICROSECONDS = {"day": 86_400_000_000, "second": 1_000_000, "millisecond": 1_000}
-MOST_DAYS = 3_000_000
-FALLEN_BACK = "text is not in the encoding that the file says; it was read as Windows-1252"
+MAX_DAYS = 3_000_000
+FALLBACK_NOTE = "text is not in the encoding that the file says; it was read as Windows-1252"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Program:
-    """How files of a program are read.
+class StatisticalProgram:
+    """How files of a statistical program are read.
 
-    ``reader`` is pyreadstat's. ``unit`` says what a column of a format counts from ``epoch``, empty where it holds no dates. ``kinds``:
-    pyreadstat gives kinds of missing value; ``letters``: they are letters, of which labels may be too. ``kinds_of_missing`` finds those that it
-    does not, (n,) by name, from content and number of records. ``fixed``: the encoding is not to be set. ``notes`` are of each file.
+    reader: reader of pyreadstat
+    epoch: date from which it counts
+    unit: returns what a column of a format counts from ``epoch``, empty where it holds no dates
+    has_kinds: pyreadstat returns kinds of missing value
+    kinds_are_letters: these are letters, of which labels may be too
+    kinds_of_missing: finds those that it does not return, (n,) by name, from content and number of records
+    fixed_encoding: the encoding is not to be set
+    notes: remarks on each file
     """
 
     reader: Callable[..., tuple[pd.DataFrame, Any]]
     epoch: str
     unit: Callable[[str], str]
-    kinds: bool = True
-    letters: bool = True
+    has_kinds: bool = True
+    kinds_are_letters: bool = True
     kinds_of_missing: Callable[[bytes, int], Mapping[str, NDArray[np.object_]]] | None = None
-    fixed: bool = False
+    fixed_encoding: bool = False
     notes: tuple[str, ...] = ()
 
 
-def read_statistical(content: bytes, program: Program) -> RawTable:
-    """The table of a file of ``program``. Raises what pyreadstat raises."""
-    frame, about, notes = _read(content, program)
+def read_statistical_file(content: bytes, program: StatisticalProgram) -> RawTable:
+    """Read the table of a file of ``program``. Raises what pyreadstat raises."""
+    frame, about, notes = _read_with_fallback(content, program)
     if len(set(frame.columns)) != frame.shape[1]:
         raise ValueError("two columns have one name")
     kinds = {} if program.kinds_of_missing is None else program.kinds_of_missing(content, len(frame))
     columns, tags, described = {}, {}, {}
     for name in map(str, frame.columns):
-        values, tag = _untagged(frame[name], about, name)
+        values, tag = _split_missing_kinds(frame[name], about, name)
         tag = pd.Series(kinds[name], index=frame.index) if name in kinds else tag
-        missing = _missing(about, name, tag)
+        missing = _declared_missing(about, name, tag)
         unit = program.unit(str(about.original_variable_types.get(name) or ""))
         if unit:
-            values, missing = _dates(values, missing, about, name, unit, program.epoch)
-        columns[name] = values.where(values != "") if _is_text(values) else values
+            values, missing = _dates_from_counts(values, missing, about, name, unit, program.epoch)
+        columns[name] = values.where(values != "") if _is_text_column(values) else values
         if tag is not None:
             tags[name] = tag
         measure = (about.variable_measure or {}).get(name, "unknown")
-        labels = _labels((about.variable_value_labels or {}).get(name, {}), program)
+        labels = _labels_by_code((about.variable_value_labels or {}).get(name, {}), program)
         title = str(about.column_names_to_labels.get(name) or "")
-        described[name] = Description(title, labels, missing, "" if measure == "unknown" else str(measure))
-    return RawTable.of(
+        described[name] = ColumnDescription(title, labels, missing, "" if measure == "unknown" else str(measure))
+    return RawTable.from_frame(
         pd.DataFrame(columns, index=frame.index), described, pd.DataFrame(tags) if tags else None, notes + program.notes
     )
 
 
-def _read(content: bytes, program: Program) -> tuple[pd.DataFrame, Any, tuple[str, ...]]:
+def _read_with_fallback(content: bytes, program: StatisticalProgram) -> tuple[pd.DataFrame, Any, tuple[str, ...]]:
     options: dict[str, Any] = {"disable_datetime_conversion": True}
-    if program.kinds:
+    if program.has_kinds:
         options["user_missing"] = True
     try:
         return *program.reader(BytesIO(content), **options), ()
     except (UnicodeDecodeError, pyreadstat.ReadstatError) as error:
-        if program.fixed or not (isinstance(error, UnicodeDecodeError) or "encoding" in str(error)):
+        if program.fixed_encoding or not (isinstance(error, UnicodeDecodeError) or "encoding" in str(error)):
             raise
-        return *program.reader(BytesIO(content), encoding=WESTERN, **options), (FALLEN_BACK,)
+        return *program.reader(BytesIO(content), encoding=FALLBACK_ENCODING, **options), (FALLBACK_NOTE,)
 
 
-def _is_text(values: pd.Series) -> bool:
+def _is_text_column(values: pd.Series) -> bool:
     return values.dtype == object or pd.api.types.is_string_dtype(values.dtype)
 
 
-def _untagged(values: pd.Series, about: Any, name: str) -> tuple[pd.Series, pd.Series | None]:
-    """The numbers of a column (n,) of Stata or SAS, and the kinds of its missing values where some have one."""
+def _split_missing_kinds(values: pd.Series, about: Any, name: str) -> tuple[pd.Series, pd.Series | None]:
+    """Return the numbers of a column (n,) of Stata or SAS, and the kinds of its missing values where some have one."""
     kinds: Sequence[str] = (about.missing_user_values or {}).get(name, ())
     if not kinds or about.readstat_variable_types.get(name) == "string":
         return values, None
@@ -92,38 +97,38 @@ def _untagged(values: pd.Series, about: Any, name: str) -> tuple[pd.Series, pd.S
     return pd.to_numeric(values.mask(tags.notna()).astype("object"), errors="coerce").astype("float64"), tags
 
 
-def _missing(about: Any, name: str, tags: pd.Series | None) -> tuple[str | float, ...]:
+def _declared_missing(about: Any, name: str, tags: pd.Series | None) -> tuple[str | float, ...]:
     if tags is not None:
         return tuple(sorted(map(str, tags.dropna().unique())))
     found: list[str | float] = []
     for limits in (about.missing_ranges or {}).get(name, ()):
         low, high = limits["lo"], limits["hi"]
-        found.append(_plain(low) if low == high else format_code_range(low, high))
+        found.append(_whole_number_code(low) if low == high else format_code_range(low, high))
     return tuple(found)
 
 
-def _plain(code: str | float) -> str | float:
+def _whole_number_code(code: str | float) -> str | float:
     return code if isinstance(code, str) else int(code) if float(code).is_integer() else float(code)
 
 
-def _labels(labels: Mapping[Any, Any], program: Program) -> dict[str, str]:
-    """Labels by the text of the code that they are of; a kind of missing value by its name, ``.a``."""
+def _labels_by_code(labels: Mapping[Any, Any], program: StatisticalProgram) -> dict[str, str]:
+    """Return labels by the text of the code that they are of; a kind of missing value by its name, ``.a``."""
     found = {}
     for code, label in labels.items():
-        tagged = isinstance(code, str) and program.letters
+        tagged = isinstance(code, str) and program.kinds_are_letters
         text = f".{code}" if tagged else code if isinstance(code, str) else f"{code:.15g}"
         found[text] = str(label)
     return found
 
 
-def _dates(
+def _dates_from_counts(
     values: pd.Series, missing: tuple[str | float, ...], about: Any, name: str, unit: str, epoch: str
 ) -> tuple[pd.Series, tuple[str | float, ...]]:
-    """Dates (n,) from counts of a unit since the epoch, without missing codes among them; the counts where some are no dates."""
+    """Return dates (n,) from counts of a unit since the epoch, without missing codes among them; the counts where some are no dates."""
     numbers = pd.to_numeric(values, errors="coerce").astype("float64")
     for limits in (about.missing_ranges or {}).get(name, ()):
         numbers = numbers.mask(numbers.between(limits["lo"], limits["hi"]))
-    if (numbers.abs() * (MICROSECONDS[unit] / MICROSECONDS["day"]) > MOST_DAYS).any():
+    if (numbers.abs() * (MICROSECONDS[unit] / MICROSECONDS["day"]) > MAX_DAYS).any():
         return values, missing
     counts = np.rint(numbers.fillna(0).to_numpy() * MICROSECONDS[unit]).astype("timedelta64[us]")
     dates = pd.Series(np.datetime64(epoch, "us") + counts, index=values.index)

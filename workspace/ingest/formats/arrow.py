@@ -4,54 +4,54 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..file_formats import Asked, Format, Outgoing
+from ..file_formats import FileFormat, OutputTable, ReadRequest
 
 if TYPE_CHECKING:
     from ..raw_tables import RawTable
-    from ..sources import Source
+    from ..sources import SourceFile
 
-FILE, STREAM = b"ARROW1", b"\xff\xff\xff\xff"
+FILE_SIGNATURE, STREAM_SIGNATURE = b"ARROW1", b"\xff\xff\xff\xff"
 
 
-def read(source: Source, asked: Asked) -> RawTable:
-    """The table of an Arrow file or stream. Raises BadInput, and what pyarrow raises."""
+def read_arrow(source: SourceFile, request: ReadRequest) -> RawTable:
+    """Read the table of an Arrow file or stream. Raises BadInput, and what pyarrow raises."""
     import pyarrow as pa
 
     from ..raw_tables import RawTable
-    from ._arrow_columns import check_types, titles
+    from ._arrow_columns import check_column_types, column_titles
 
     content = source.content
-    opened = pa.ipc.open_file(content) if content.startswith(FILE) else pa.ipc.open_stream(content)
+    opened = pa.ipc.open_file(content) if content.startswith(FILE_SIGNATURE) else pa.ipc.open_stream(content)
     with opened as reader:
-        check_types(reader.schema, source.name, asked.place)
+        check_column_types(reader.schema, source.name, request.place)
         table = reader.read_all()
     table.validate(full=True)
-    return RawTable.of(table.to_pandas(ignore_metadata=True), titles(table.schema))
+    return RawTable.from_frame(table.to_pandas(ignore_metadata=True), column_titles(table.schema))
 
 
-def write(out: Outgoing) -> bytes:
+def write_arrow(out: OutputTable) -> bytes:
     from io import BytesIO
 
     import pyarrow as pa
 
-    from ._arrow_columns import with_titles
+    from ._arrow_columns import to_arrow_table
 
-    table, sink = with_titles(out), BytesIO()
+    table, sink = to_arrow_table(out), BytesIO()
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
     return sink.getvalue()
 
 
-FORMAT = Format(
+FORMAT = FileFormat(
     kind="an Arrow",
     suffixes=(".arrow", ".feather", ".ipc"),
-    recognised=lambda head: head.startswith((FILE, STREAM)),
-    refused={b"FEA1": "is a Feather file of version 1; write it as version 2 (.arrow)"},
-    read=read,
-    subprocess=True,
-    write=write,
+    recognises=lambda head: head.startswith((FILE_SIGNATURE, STREAM_SIGNATURE)),
+    refused_signatures={b"FEA1": "is a Feather file of version 1; write it as version 2 (.arrow)"},
+    read=read_arrow,
+    uses_subprocess=True,
+    write=write_arrow,
     media_type="application/vnd.apache.arrow.file",
-    needs=("pyarrow",),
-    manual="Files, Feather version 2, and streams.",
+    required_modules=("pyarrow",),
+    manual_sentence="Files, Feather version 2, and streams.",
     order=3,
 )

@@ -8,36 +8,38 @@ from sfumato.engine.errors import BadInput
 
 from ...errors import NotReleased
 from ...visible_text import plain_cell
-from ..file_formats import Asked, Format, Outgoing, readable, refusal_of
+from ..file_formats import FileFormat, OutputTable, ReadRequest, readable_formats_text, refusal_reason
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..raw_tables import RawTable
-    from ..sources import Source
+    from ..sources import SourceFile
 
-CELLS = 100_000
+CELLS_PER_WRITE = 100_000
 """Cells that are written in one way: moments of which none has a time of day as dates. By pandas' own default, which files have had."""
 BLOCK_CHUNKS = 10
-"""So many times as much is text at a time."""
+"""Number of such chunks that are text at a time."""
 
 
-def read(source: Source, asked: Asked) -> RawTable:
-    """The table of a file of text, as the format of the recipe says, or as its first line shows. Raises BadInput."""
-    from ..text_columns import table_of_text
+def read_csv_table(source: SourceFile, request: ReadRequest) -> RawTable:
+    """Read the table of a text file, as the format of the recipe says, or as its first line shows. Raises BadInput."""
+    from ..text_columns import read_text_table
 
     head = source.head
     if not head.strip():
-        raise BadInput(asked.place, f'"{source.name}" is empty')
-    if why := refusal_of(head):
-        raise BadInput(asked.place, f'"{source.name}" {why}')
-    if asked.form is None and b"\0" in head[:65536]:
-        raise BadInput(asked.place, f'"{source.name}" is not a table; these files can be read: {readable()}')
-    return table_of_text(source, asked)
+        raise BadInput(request.place, f'"{source.name}" is empty')
+    if why := refusal_reason(head):
+        raise BadInput(request.place, f'"{source.name}" {why}')
+    if request.form is None and b"\0" in head[:65536]:
+        raise BadInput(
+            request.place, f'"{source.name}" is not a table; these files can be read: {readable_formats_text()}'
+        )
+    return read_text_table(source, request)
 
 
-def write(out: Outgoing) -> bytes:
-    """A CSV file in which no text is a formula to a spreadsheet program."""
+def write_csv_file(out: OutputTable) -> bytes:
+    """Write a CSV file in which no text is a formula to a spreadsheet program."""
     from io import BytesIO
 
     import pandas as pd
@@ -49,17 +51,17 @@ def write(out: Outgoing) -> bytes:
         raise NotReleased(
             "the names of two variables differ only by characters that a CSV file does not show; choose another --format"
         )
-    plain = pd.DataFrame({name: _plain_cells(frame[name], str(name)) for name in frame}, copy=False).rename(
+    plain = pd.DataFrame({name: _neutralise_formulas(frame[name], str(name)) for name in frame}, copy=False).rename(
         columns=plain_cell
     )
-    at_once, sink = max(1, CELLS // max(1, plain.shape[1])), BytesIO()
+    at_once, sink = max(1, CELLS_PER_WRITE // max(1, plain.shape[1])), BytesIO()
     for rows in [*row_blocks(len(plain), 1, BLOCK_CHUNKS * at_once)] or [slice(0)]:
         some = plain.iloc[rows].to_csv(index=False, header=not rows.start, lineterminator="\n", chunksize=at_once)
         sink.write(some.encode())
     return sink.getvalue()
 
 
-def _plain_cells(values: pd.Series, name: str) -> pd.Series:
+def _neutralise_formulas(values: pd.Series, name: str) -> pd.Series:
     import pandas as pd
 
     if isinstance(values.dtype, pd.CategoricalDtype):
@@ -75,16 +77,16 @@ def _plain_cells(values: pd.Series, name: str) -> pd.Series:
     return values
 
 
-FORMAT = Format(
+FORMAT = FileFormat(
     kind="a CSV",
-    listed="CSV, TSV",
+    list_title="CSV, TSV",
     suffixes=(".csv", ".tsv", ".txt"),
-    read=read,
-    write=write,
+    read=read_csv_table,
+    write=write_csv_file,
     spreadsheet_safe=True,
     media_type="text/csv",
     charset="UTF-8",
-    needs=("pandas",),
-    manual="Any separator, encoding and decimal sign, found or set in `[data.format]`.",
+    required_modules=("pandas",),
+    manual_sentence="Any separator, encoding and decimal sign, found or set in `[data.format]`.",
     order=1,
 )

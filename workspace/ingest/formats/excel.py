@@ -17,29 +17,29 @@ from sfumato.engine.errors import BadInput, near_miss_hint
 from sfumato.engine.wording import count_noun
 
 from ...errors import NotReleased
-from ..file_formats import Asked, Format, Outgoing
-from ..limits import MOST_COLUMNS
-from ..sheet_limits import MOST_CELLS, check_archive
+from ..file_formats import FileFormat, OutputTable, ReadRequest
+from ..limits import MAX_COLUMNS
+from ..sheet_limits import MAX_CELLS, check_archive
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..raw_tables import RawTable
-    from ..sources import Source
+    from ..sources import SourceFile
 
-MOST_ROWS = 1_048_576
-MOST_WRITTEN = 16_384
+MAX_SHEET_ROWS = 1_048_576
+MAX_SHEET_COLUMNS = 16_384
 """Variables that a sheet has room for."""
-LONGEST_TEXT = 32_767
-MOMENT = (1980, 1, 1, 0, 0, 0)
-"""When a released file and its parts say that they were written: it is no matter of its readers."""
+MAX_CELL_TEXT = 32_767
+FIXED_TIMESTAMP = (1980, 1, 1, 0, 0, 0)
+"""Time of writing of a released file and its parts: the same for all, since it does not concern the readers."""
 _DATES = re.compile(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*")
-ERRORS = frozenset({"#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"})
-"""What a cell shows whose formula has no value."""
+ERROR_CELLS = frozenset({"#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"})
+"""Texts that a cell shows if its formula has no value."""
 
 
-def read(source: Source, asked: Asked) -> RawTable:
-    """The table of one sheet, the first unless one is named: names in its first row that holds something.
+def read_sheet(source: SourceFile, request: ReadRequest) -> RawTable:
+    """Read the table of one sheet, the first unless one is named: names in its first row that holds something.
 
     Raises BadInput, and what zipfile and openpyxl raise.
     """
@@ -47,7 +47,7 @@ def read(source: Source, asked: Asked) -> RawTable:
 
     from ..raw_tables import RawTable
 
-    sheet, content = asked.sheet, source.content
+    sheet, content = request.sheet, source.content
     with zipfile.ZipFile(BytesIO(content)) as archive:
         if "xl/workbook.xml" not in archive.namelist():
             raise BadInput("", "{name} is a zip archive, not a table; unpack it")
@@ -62,27 +62,27 @@ def read(source: Source, asked: Asked) -> RawTable:
             raise BadInput("data.sheet", f'{{name}} has no sheet "{sheet}"{near}')
         chosen = book.worksheets[names.index(sheet) if sheet else 0]
         chosen.reset_dimensions()
-        rows = _rows(chosen.iter_rows(values_only=True))
+        rows = _sheet_rows(chosen.iter_rows(values_only=True))
     finally:
         book.close()
     if not rows:
         raise BadInput("", f'the sheet "{chosen.title}" of {{name}} is empty')
-    frame, errors = _table(rows)
+    frame, errors = _sheet_table(rows)
     more = f", the first of {len(names)}; --sheet NAME reads another" if not sheet else ""
     notes = [f'the sheet "{chosen.title}" is read{more}'] if len(names) > 1 else []
     notes += [f"{errors:,} cells show an error such as #N/A: they are missing"] if errors else []
-    return RawTable.of(frame, notes=tuple(notes))
+    return RawTable.from_frame(frame, notes=tuple(notes))
 
 
-def _rows(cells: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def _sheet_rows(cells: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
     places = 0
     for number, row in enumerate(cells, start=1):
         places += len(row)
-        if number > MOST_ROWS:
-            raise BadInput("", f"{{name}} has more than {MOST_ROWS:,} rows, which no sheet has")
-        if places > MOST_CELLS:
-            raise BadInput("", f"{{name}} spans more than {MOST_CELLS:,} cells; save the sheet that you need as CSV")
+        if number > MAX_SHEET_ROWS:
+            raise BadInput("", f"{{name}} has more than {MAX_SHEET_ROWS:,} rows, which no sheet has")
+        if places > MAX_CELLS:
+            raise BadInput("", f"{{name}} spans more than {MAX_CELLS:,} cells; save the sheet that you need as CSV")
         if rows or any(cell is not None for cell in row):
             rows.append(row)
     while rows and all(cell is None for cell in rows[-1]):
@@ -90,7 +90,7 @@ def _rows(cells: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return rows
 
 
-def _table(rows: list[tuple[Any, ...]]) -> tuple[pd.DataFrame, int]:
+def _sheet_table(rows: list[tuple[Any, ...]]) -> tuple[pd.DataFrame, int]:
     import pandas as pd
 
     header, body = list(rows[0]), rows[1:]
@@ -99,10 +99,10 @@ def _table(rows: list[tuple[Any, ...]]) -> tuple[pd.DataFrame, int]:
     if any(cell is None for cell in header):
         place = 1 + next(i for i, cell in enumerate(header) if cell is None)
         raise BadInput("", f"column {place} of {{name}} has no name; the first row must hold one for each column")
-    if len(header) > MOST_COLUMNS:
+    if len(header) > MAX_COLUMNS:
         raise BadInput(
             "",
-            f"{{name}} has {count_noun(len(header), 'column')}; at most {MOST_COLUMNS:,} can be read: leave some out",
+            f"{{name}} has {count_noun(len(header), 'column')}; at most {MAX_COLUMNS:,} can be read: leave some out",
         )
     if wide := sum(any(cell is not None for cell in row[len(header) :]) for row in body):
         raise BadInput("", f"{count_noun(wide, 'row')} of {{name}} have cells beyond the columns that have a name")
@@ -110,18 +110,22 @@ def _table(rows: list[tuple[Any, ...]]) -> tuple[pd.DataFrame, int]:
     columns: dict[int, pd.Series] = {}
     for j in range(len(header)):
         values = [row[j] if j < len(row) else None for row in body]
-        shown = [None if isinstance(cell, str) and (cell in ERRORS or not cell.strip()) else cell for cell in values]
-        errors += sum(isinstance(cell, str) and cell in ERRORS for cell in values)
-        columns[j] = _column(shown)
-    return pd.DataFrame(columns, index=range(len(body))).set_axis([_name(cell) for cell in header], axis=1), errors
+        shown = [
+            None if isinstance(cell, str) and (cell in ERROR_CELLS or not cell.strip()) else cell for cell in values
+        ]
+        errors += sum(isinstance(cell, str) and cell in ERROR_CELLS for cell in values)
+        columns[j] = _sheet_column(shown)
+    return pd.DataFrame(columns, index=range(len(body))).set_axis(
+        [_sheet_text(cell) for cell in header], axis=1
+    ), errors
 
 
-def _name(cell: object) -> str:
+def _sheet_text(cell: object) -> str:
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
-def _column(values: list[Any]) -> pd.Series:
-    """Numbers, dates or truth values where all cells are such; text where they are mixed."""
+def _sheet_column(values: list[Any]) -> pd.Series:
+    """Return numbers, dates or truth values where all cells are such; text where they are mixed."""
     import pandas as pd
 
     kinds = {type(cell) for cell in values if cell is not None}
@@ -134,28 +138,28 @@ def _column(values: list[Any]) -> pd.Series:
     if kinds <= {dt.datetime, dt.date}:
         moments = [None if cell is None else dt.datetime.fromisoformat(cell.isoformat()[:26]) for cell in values]
         return pd.Series(pd.array(moments, dtype="datetime64[us]"))
-    return pd.Series([None if cell is None else _name(cell) for cell in values], dtype="object")
+    return pd.Series([None if cell is None else _sheet_text(cell) for cell in values], dtype="object")
 
 
-def write(out: Outgoing) -> bytes:
-    """Raises NotReleased where a sheet has no room for the columns."""
+def write_sheet(out: OutputTable) -> bytes:
+    """Write the dataset as an Excel file. Raises NotReleased where a sheet has no room for the columns."""
     import openpyxl
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.utils.exceptions import IllegalCharacterError
 
     frame = out.frame
-    if len(frame) >= MOST_ROWS or frame.shape[1] > MOST_WRITTEN:
+    if len(frame) >= MAX_SHEET_ROWS or frame.shape[1] > MAX_SHEET_COLUMNS:
         raise NotReleased(
-            f"a sheet has room for {MOST_ROWS - 1:,} records of {MOST_WRITTEN:,} variables; choose another --format"
+            f"a sheet has room for {MAX_SHEET_ROWS - 1:,} records of {MAX_SHEET_COLUMNS:,} variables; choose another --format"
         )
     book = openpyxl.Workbook(write_only=True)
     book.properties.title = out.note or None
     book.properties.creator = "Sfumato"
     sheet = book.create_sheet("data")
-    columns = [_cells(frame[name]) for name in frame]
+    columns = [_sheet_cells(frame[name]) for name in frame]
 
     def text(value: str) -> WriteOnlyCell:
-        if len(value) > LONGEST_TEXT:
+        if len(value) > MAX_CELL_TEXT:
             raise NotReleased("a text is too long for a cell of a sheet; choose another --format")
         cell = WriteOnlyCell(sheet, value)
         cell.data_type = "s"  # one that begins with = too
@@ -169,11 +173,11 @@ def write(out: Outgoing) -> bytes:
         raise NotReleased("a text has a character that a sheet cannot hold; choose another --format") from None
     sink = BytesIO()
     book.save(sink)
-    return _undated(sink.getvalue())
+    return _remove_dates(sink.getvalue())
 
 
-def _cells(values: pd.Series) -> list[object]:
-    """The cells of a column (n,): numbers, texts, dates; None for a missing one."""
+def _sheet_cells(values: pd.Series) -> list[object]:
+    """Return the cells of a column (n,): numbers, texts, dates; None for a missing one."""
     import pandas as pd
 
     if isinstance(values.dtype, pd.CategoricalDtype):
@@ -183,31 +187,31 @@ def _cells(values: pd.Series) -> list[object]:
     return [None if pd.isna(value) else value for value in values.astype("object")]
 
 
-def _undated(content: bytes) -> bytes:
+def _remove_dates(content: bytes) -> bytes:
     sink = BytesIO()
     with zipfile.ZipFile(BytesIO(content)) as given, zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as made:
         for entry in given.infolist():
             part = given.read(entry)
             if entry.filename == "docProps/core.xml":
                 part = _DATES.sub(rb"\g<1>1980-01-01T00:00:00Z", part)
-            about = zipfile.ZipInfo(entry.filename, MOMENT)
+            about = zipfile.ZipInfo(entry.filename, FIXED_TIMESTAMP)
             about.compress_type, about.external_attr = zipfile.ZIP_DEFLATED, entry.external_attr
             made.writestr(about, part)
     return sink.getvalue()
 
 
-FORMAT = Format(
+FORMAT = FileFormat(
     kind="an Excel",
-    listed="Excel (.xlsx)",
+    list_title="Excel (.xlsx)",
     suffixes=(".xlsx",),
-    recognised=lambda head: head.startswith(b"PK\x03\x04"),
-    refused={b"\xd0\xcf\x11\xe0": "is an Excel file of before 2007; save it as .xlsx"},
-    read=read,
-    subprocess=True,
-    sheets=True,
-    write=write,
+    recognises=lambda head: head.startswith(b"PK\x03\x04"),
+    refused_signatures={b"\xd0\xcf\x11\xe0": "is an Excel file of before 2007; save it as .xlsx"},
+    read=read_sheet,
+    uses_subprocess=True,
+    has_sheets=True,
+    write=write_sheet,
     media_type="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    needs=("openpyxl",),
-    manual="One sheet: its stored values, and nothing is computed.",
+    required_modules=("openpyxl",),
+    manual_sentence="One sheet: its stored values, and nothing is computed.",
     order=4,
 )

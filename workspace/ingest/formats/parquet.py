@@ -9,56 +9,58 @@ from typing import TYPE_CHECKING
 
 from sfumato.engine.errors import BadInput
 
-from ..file_formats import Asked, Format, Outgoing
+from ..file_formats import FileFormat, OutputTable, ReadRequest
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-    from ..raw_tables import Held, RawTable
-    from ..sources import Source
+    from ..raw_tables import ColumnBuffer, RawTable
+    from ..sources import SourceFile
 
 
-def read(source: Source, asked: Asked) -> RawTable:
-    """The table of a file whose columns are read as they are asked for. Raises BadInput."""
+def read_parquet(source: SourceFile, request: ReadRequest) -> RawTable:
+    """Return the table of a file whose columns are read on demand. Raises BadInput."""
     from ..raw_tables import RawTable
     from ..text_files import check_header
-    from ._arrow_columns import check_types, titles
+    from ._arrow_columns import check_column_types, column_titles
 
-    columns = _Columns(source, asked.place)
-    with columns.opened() as file:
+    columns = _ParquetColumns(source, request.place)
+    with columns.open_parquet() as file:
         schema = file.schema_arrow
-        check_header(schema.names, source.name, asked.place)
-        check_types(schema, f'"{source.name}"', asked.place)
-    return RawTable.read(columns, schema.names, titles(schema))
+        check_header(schema.names, source.name, request.place)
+        check_column_types(schema, f'"{source.name}"', request.place)
+    return RawTable.from_reader(columns, schema.names, column_titles(schema))
 
 
 @dataclass(frozen=True)
-class _Columns:
-    source: Source
+class _ParquetColumns:
+    """Reader of the columns of a Parquet file."""
+
+    source: SourceFile
     place: str
 
-    def gathered(self, names: Sequence[str], most_bytes: int) -> dict[str, Held]:
-        from ..raw_tables import Held
+    def read_columns(self, names: Sequence[str], max_bytes: int) -> dict[str, ColumnBuffer]:
+        from ..raw_tables import ColumnBuffer
 
-        found: dict[str, Held] = {}
+        found: dict[str, ColumnBuffer] = {}
         size = 0
-        with self.opened() as file:
+        with self.open_parquet() as file:
             for name in names:
                 values = file.read([name]).select([name]).to_pandas(ignore_metadata=True)[name]
-                found[name] = Held(values)
-                size += found[name].size
-                if size >= most_bytes:
+                found[name] = ColumnBuffer(values)
+                size += found[name].n_bytes
+                if size >= max_bytes:
                     break
         return found
 
     @contextmanager
-    def opened(self) -> Iterator[pq.ParquetFile]:
-        """The file, within the block. Raises BadInput where it is damaged, or changed."""
+    def open_parquet(self) -> Iterator[pq.ParquetFile]:
+        """Open the file, within the block. Raises BadInput where it is damaged, or changed."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         try:
-            with self.source.opened() as opened:
+            with self.source.open_with_arrow() as opened:
                 yield pq.ParquetFile(opened, pre_buffer=False)
         except (BadInput, MemoryError):
             raise
@@ -67,26 +69,26 @@ class _Columns:
         self.source.check_unchanged()
 
 
-def write(out: Outgoing) -> bytes:
+def write_parquet(out: OutputTable) -> bytes:
     from io import BytesIO
 
     import pyarrow.parquet as pq
 
-    from ._arrow_columns import with_titles
+    from ._arrow_columns import to_arrow_table
 
     sink = BytesIO()
-    pq.write_table(with_titles(out), sink, compression="zstd")
+    pq.write_table(to_arrow_table(out), sink, compression="zstd")
     return sink.getvalue()
 
 
-FORMAT = Format(
+FORMAT = FileFormat(
     kind="a Parquet",
     suffixes=(".parquet", ".pq"),
-    recognised=lambda head: head.startswith(b"PAR1"),
-    read=read,
-    write=write,
+    recognises=lambda head: head.startswith(b"PAR1"),
+    read=read_parquet,
+    write=write_parquet,
     media_type="application/vnd.apache.parquet",
     croissant_type="application/x-parquet",
-    needs=("pyarrow",),
+    required_modules=("pyarrow",),
     order=2,
 )

@@ -1,15 +1,15 @@
-"""Files of SAS (.sas7bdat), which are read alone. Untrusted: the bytes."""
+"""Files of SAS (.sas7bdat), which can only be read. Untrusted: the bytes."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from ..file_formats import Asked, Format
+from ..file_formats import FileFormat, ReadRequest
 
 if TYPE_CHECKING:
     from ..raw_tables import RawTable
-    from ..sources import Source
+    from ..sources import SourceFile
 
 EPOCH = "1960-01-01"
 MAGIC = bytes.fromhex("000000000000000000000000c2ea8160b31411cfbd92080009c7318c181f1011")
@@ -19,28 +19,30 @@ _DAYS = re.compile(
 _SECONDS = re.compile(r"(DATETIME|E8601DT|B8601DT|IS8601DT|DATEAMPM|NLDATM|MDYAMPM)\d*(\.\d+)?")
 
 
-def unit(form: str) -> str:
-    """What a column of this format counts from the epoch; empty where it holds no dates."""
+def sas_date_unit(form: str) -> str:
+    """Return what a column of this format counts from the epoch; empty where it holds no dates."""
     form = form.upper()
     return "second" if _SECONDS.fullmatch(form) else "day" if _DAYS.fullmatch(form) else ""
 
 
-def read(source: Source, _asked: Asked | None = None) -> RawTable:
+def read_sas(source: SourceFile, _asked: ReadRequest | None = None) -> RawTable:
     import pyreadstat
 
-    from ._statistical import Program, read_statistical
+    from ._statistical import StatisticalProgram, read_statistical_file
 
-    return read_statistical(source.content, Program(reader=pyreadstat.read_sas7bdat, epoch=EPOCH, unit=unit))
+    return read_statistical_file(
+        source.content, StatisticalProgram(reader=pyreadstat.read_sas7bdat, epoch=EPOCH, unit=sas_date_unit)
+    )
 
 
-FORMAT = Format(
+FORMAT = FileFormat(
     kind="a SAS",
     suffixes=(".sas7bdat",),
-    recognised=lambda head: head.startswith(MAGIC),
-    read=read,
-    subprocess=True,
+    recognises=lambda head: head.startswith(MAGIC),
+    read=read_sas,
+    uses_subprocess=True,
     released_as="sas-xpt",
-    needs=("pyreadstat",),
-    manual="Titles; `.A` to `.Z` and `._`. Labels of values stand in another file.",
+    required_modules=("pyreadstat",),
+    manual_sentence="Titles; `.A` to `.Z` and `._`. Labels of values stand in another file.",
     order=8,
 )

@@ -1,4 +1,6 @@
-"""Transport files of SAS (.xpt): kinds of missing value are .A to .Z and ._, which lie where ``sas_transport`` finds them. Untrusted: the bytes."""
+"""Transport files of SAS (.xpt): kinds of missing value are .A to .Z and ._, in the positions that ``sas_transport`` finds. Untrusted: the
+bytes.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..file_formats import Asked, Format, Outgoing
-from .sas import EPOCH, unit
+from ..file_formats import FileFormat, OutputTable, ReadRequest
+from .sas import EPOCH, sas_date_unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,29 +17,33 @@ if TYPE_CHECKING:
     from sfumato.engine.data.schema import Variable
 
     from ..raw_tables import RawTable
-    from ..sources import Source
-    from ._labelled import Column, Columns, Rules
+    from ..sources import SourceFile
+    from ._labelled import Columns, FileRules, WrittenColumn
 
 MAGIC = (b"HEADER RECORD*******LIBRARY HEADER", b"HEADER RECORD*******LIBV8   HEADER")
 _STAMP = re.compile(rb"\d\d[A-Z]{3}\d\d:\d\d:\d\d:\d\d")
 
 
-def read(source: Source, _asked: Asked | None = None) -> RawTable:
+def read_transport(source: SourceFile, _asked: ReadRequest | None = None) -> RawTable:
     import pyreadstat
 
-    from ..sas_transport import kinds_of_missing
-    from ._statistical import Program, read_statistical
+    from ..sas_transport import read_missing_kinds
+    from ._statistical import StatisticalProgram, read_statistical_file
 
-    program = Program(
-        reader=pyreadstat.read_xport, epoch=EPOCH, unit=unit, kinds=False, kinds_of_missing=kinds_of_missing
+    program = StatisticalProgram(
+        reader=pyreadstat.read_xport,
+        epoch=EPOCH,
+        unit=sas_date_unit,
+        has_kinds=False,
+        kinds_of_missing=read_missing_kinds,
     )
-    return read_statistical(source.content, program)
+    return read_statistical_file(source.content, program)
 
 
-def write(out: Outgoing) -> bytes:
-    from ._labelled import Rules, labelled_file
+def write_transport(out: OutputTable) -> bytes:
+    from ._labelled import FileRules, write_labelled_file
 
-    rules = Rules(
+    rules = FileRules(
         title=FORMAT.title,
         epoch=EPOCH,
         day=("YYMMDD10.", 1.0),
@@ -47,58 +53,60 @@ def write(out: Outgoing) -> bytes:
         longest_text=32_767,
         longest_note=40,
         stamps=(_STAMP, b"01JAN80:00:00:00"),
-        with_kinds=_with_tags,
-        write=_written,
-        read=read,
-        finish=_with_tags_in_place,
-        exact=False,
+        with_kinds=_add_sas_kinds,
+        write=_write_transport_bytes,
+        read=read_transport,
+        finish=_insert_sas_kinds,
+        is_exact=False,
     )
-    return labelled_file(out, rules)
+    return write_labelled_file(out, rules)
 
 
-def _with_tags(column: Column, _variable: Variable, kinds: pd.Series, named: Sequence[str], _rules: Rules) -> None:
+def _add_sas_kinds(
+    column: WrittenColumn, _variable: Variable, kinds: pd.Series, named: Sequence[str], _rules: FileRules
+) -> None:
     import numpy as np
 
-    from ._labelled import letters_of
+    from ._labelled import missing_letters
 
-    of_each = kinds.map(letters_of(named).get, na_action="ignore")
+    of_each = kinds.map(missing_letters(named).get, na_action="ignore")
     column.tags = np.array([f".{kind.upper()}" if isinstance(kind, str) else None for kind in of_each], dtype=object)
 
 
-def _written(
+def _write_transport_bytes(
     frame: pd.DataFrame, columns: Columns, _variables: Mapping[str, Variable], common: dict[str, Any]
 ) -> bytes:
-    """Of version 5 where it has room for names, titles and texts, else of version 8."""
+    """Write a file of version 5 where it has room for names, titles and texts, else of version 8."""
     import pyreadstat
 
-    from ._labelled import into_bytes
+    from ._labelled import capture_written_file
 
     titles = common["column_labels"].values()
     short = all(len(name) <= 8 and name.isupper() for name in columns) and all(len(title) <= 40 for title in titles)
     texts = (one.values for one in columns.values() if one.values.dtype == object)
     narrow = all(len(str(text).encode()) <= 200 for column in texts for text in column.unique())
     version: Literal[5, 8] = 5 if short and narrow else 8
-    return into_bytes(lambda path: pyreadstat.write_xport(frame, path, **common, file_format_version=version))
+    return capture_written_file(lambda path: pyreadstat.write_xport(frame, path, **common, file_format_version=version))
 
 
-def _with_tags_in_place(content: bytes, columns: Columns) -> bytes:
-    from ..sas_transport import with_kinds
+def _insert_sas_kinds(content: bytes, columns: Columns) -> bytes:
+    from ..sas_transport import write_missing_kinds
 
     tags = {name: one.tags for name, one in columns.items() if one.tags is not None}
-    return with_kinds(content, tags, len(next(iter(tags.values())))) if tags else content
+    return write_missing_kinds(content, tags, len(next(iter(tags.values())))) if tags else content
 
 
-FORMAT = Format(
+FORMAT = FileFormat(
     kind="a SAS transport",
-    listed="SAS",
+    list_title="SAS",
     suffixes=(".xpt",),
-    recognised=lambda head: head.startswith(MAGIC),
-    read=read,
-    subprocess=True,
-    write=write,
+    recognises=lambda head: head.startswith(MAGIC),
+    read=read_transport,
+    uses_subprocess=True,
+    write=write_transport,
     keeps_codes=True,
     media_type="application/x-sas-xport",
-    needs=("pyreadstat",),
-    manual="Titles; `.A` to `.Z` and `._`. The format has no room for labels of values.",
+    required_modules=("pyreadstat",),
+    manual_sentence="Titles; `.A` to `.Z` and `._`. The format has no room for labels of values.",
     order=9,
 )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..file_formats import Asked, Format, Outgoing
+from ..file_formats import FileFormat, OutputTable, ReadRequest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,31 +14,34 @@ if TYPE_CHECKING:
     from sfumato.engine.data.schema import Variable
 
     from ..raw_tables import RawTable
-    from ..sources import Source
-    from ._labelled import Column, Columns, Rules
+    from ..sources import SourceFile
+    from ._labelled import Columns, FileRules, WrittenColumn
 
 EPOCH = "1582-10-14"
 _DATES = re.compile(r"(DATE|ADATE|EDATE|SDATE|JDATE|DATETIME|YMDHMS)\d*(\.\d+)?")
 _STAMP = re.compile(rb"(?<=\A.{92})[ \d]\d [A-Z][a-z]{2} \d\d\d\d:\d\d:\d\d", re.DOTALL)
 
 
-def unit(form: str) -> str:
-    """What a column of this format counts from the epoch; empty where it holds no dates."""
+def spss_date_unit(form: str) -> str:
+    """Return what a column of this format counts from the epoch; empty where it holds no dates."""
     return "second" if _DATES.fullmatch(form.upper()) else ""
 
 
-def read(source: Source, _asked: Asked | None = None) -> RawTable:
+def read_spss(source: SourceFile, _asked: ReadRequest | None = None) -> RawTable:
     import pyreadstat
 
-    from ._statistical import Program, read_statistical
+    from ._statistical import StatisticalProgram, read_statistical_file
 
-    return read_statistical(source.content, Program(reader=pyreadstat.read_sav, epoch=EPOCH, unit=unit, letters=False))
+    return read_statistical_file(
+        source.content,
+        StatisticalProgram(reader=pyreadstat.read_sav, epoch=EPOCH, unit=spss_date_unit, kinds_are_letters=False),
+    )
 
 
-def write(out: Outgoing) -> bytes:
-    from ._labelled import Rules, labelled_file
+def write_spss(out: OutputTable) -> bytes:
+    from ._labelled import FileRules, write_labelled_file
 
-    rules = Rules(
+    rules = FileRules(
         title=FORMAT.title,
         epoch=EPOCH,
         day=("SDATE10", 86_400.0),
@@ -48,33 +51,39 @@ def write(out: Outgoing) -> bytes:
         longest_text=32_767,
         longest_note=60,
         stamps=(_STAMP, b"01 Jan 8000:00:00"),
-        with_kinds=_with_codes,
-        write=_written,
-        read=read,
-        labels_texts=True,
-        codes=True,
+        with_kinds=_add_spss_codes,
+        write=_write_spss_bytes,
+        read=read_spss,
+        can_label_texts=True,
+        kinds_are_codes=True,
     )
-    return labelled_file(out, rules)
+    return write_labelled_file(out, rules)
 
 
-def _with_codes(column: Column, variable: Variable, kinds: pd.Series, named: Sequence[str], rules: Rules) -> None:
-    from ._labelled import cut, declared, is_code
+def _add_spss_codes(
+    column: WrittenColumn, variable: Variable, kinds: pd.Series, named: Sequence[str], rules: FileRules
+) -> None:
+    from ._labelled import declared_missing_codes, is_plain_number, truncate_to_bytes
 
-    codes = [kind for kind in named if is_code(kind)]
+    codes = [kind for kind in named if is_plain_number(kind)]
     column.values = column.values.fillna(
         kinds.where(kinds.isin(codes)).map(float, na_action="ignore").astype("float64")
     )
     labels = {kind: variable.labels.get(kind) for kind in codes}
-    column.labels |= {float(kind): cut(label, rules.longest_label) for kind, label in labels.items() if label}
-    column.ranges = declared(variable, codes)
+    column.labels |= {
+        float(kind): truncate_to_bytes(label, rules.longest_label) for kind, label in labels.items() if label
+    }
+    column.ranges = declared_missing_codes(variable, codes)
 
 
-def _written(frame: pd.DataFrame, columns: Columns, variables: Mapping[str, Variable], common: dict[str, Any]) -> bytes:
+def _write_spss_bytes(
+    frame: pd.DataFrame, columns: Columns, variables: Mapping[str, Variable], common: dict[str, Any]
+) -> bytes:
     import pyreadstat
 
     from sfumato.engine.data.schema import Kind
 
-    from ._labelled import into_bytes
+    from ._labelled import capture_written_file
 
     measures = {Kind.CATEGORICAL: "nominal", Kind.BINARY: "nominal", Kind.ORDINAL: "ordinal"}
     measure = {name: measures.get(variables[name].kind, "scale") for name in columns}
@@ -84,23 +93,23 @@ def _written(frame: pd.DataFrame, columns: Columns, variables: Mapping[str, Vari
         for name, one in columns.items()
         if one.labels
     }
-    return into_bytes(
+    return capture_written_file(
         lambda path: pyreadstat.write_sav(
             frame, path, **common, variable_value_labels=labels, missing_ranges=ranges, variable_measure=measure
         )
     )
 
 
-FORMAT = Format(
+FORMAT = FileFormat(
     kind="an SPSS",
     suffixes=(".sav", ".zsav"),
-    recognised=lambda head: head.startswith((b"$FL2", b"$FL3")),
-    read=read,
-    subprocess=True,
-    write=write,
+    recognises=lambda head: head.startswith((b"$FL2", b"$FL3")),
+    read=read_spss,
+    uses_subprocess=True,
+    write=write_spss,
     keeps_codes=True,
     media_type="application/x-spss-sav",
-    needs=("pyreadstat",),
-    manual="Labels; missing codes and ranges of them.",
+    required_modules=("pyreadstat",),
+    manual_sentence="Labels; missing codes and ranges of them.",
     order=5,
 )

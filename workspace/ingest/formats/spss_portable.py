@@ -1,44 +1,50 @@
-"""Portable files of SPSS (.por), which are read alone. Untrusted: the bytes."""
+"""Portable files of SPSS (.por), which can only be read. Untrusted: the bytes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..file_formats import Asked, Format
-from .spss import EPOCH, unit
+from ..file_formats import FileFormat, ReadRequest
+from .spss import EPOCH, spss_date_unit
 
 if TYPE_CHECKING:
     from ..raw_tables import RawTable
-    from ..sources import Source
+    from ..sources import SourceFile
 
 NO_KINDS = "an SPSS portable file is read with all its missing codes as one kind of missing value"
 
 
-def recognised(head: bytes) -> bool:
-    """Whether the file's lines, which may end anywhere, begin one."""
+def is_portable(head: bytes) -> bool:
+    """Return whether the file begins as a portable file does; its lines may end anywhere."""
     return b"SPSSPORT" in head.replace(b"\r", b"").replace(b"\n", b"") and b"PORT" in head[:200]
 
 
-def read(source: Source, _asked: Asked | None = None) -> RawTable:
+def read_portable(source: SourceFile, _asked: ReadRequest | None = None) -> RawTable:
     import pyreadstat
 
-    from ._statistical import Program, read_statistical
+    from ._statistical import StatisticalProgram, read_statistical_file
 
-    program = Program(
-        reader=pyreadstat.read_por, epoch=EPOCH, unit=unit, kinds=False, letters=False, fixed=True, notes=(NO_KINDS,)
+    program = StatisticalProgram(
+        reader=pyreadstat.read_por,
+        epoch=EPOCH,
+        unit=spss_date_unit,
+        has_kinds=False,
+        kinds_are_letters=False,
+        fixed_encoding=True,
+        notes=(NO_KINDS,),
     )
-    return read_statistical(source.content, program)
+    return read_statistical_file(source.content, program)
 
 
-FORMAT = Format(
+FORMAT = FileFormat(
     kind="an SPSS portable",
-    listed="SPSS",
+    list_title="SPSS",
     suffixes=(".por",),
-    recognised=recognised,
-    read=read,
-    subprocess=True,
+    recognises=is_portable,
+    read=read_portable,
+    uses_subprocess=True,
     released_as="spss",
-    needs=("pyreadstat",),
-    manual="Labels; all missing codes are one kind of missing value.",
+    required_modules=("pyreadstat",),
+    manual_sentence="Labels; all missing codes are one kind of missing value.",
     order=6,
 )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..file_formats import Asked, Format, Outgoing
+from ..file_formats import FileFormat, OutputTable, ReadRequest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,39 +14,41 @@ if TYPE_CHECKING:
     from sfumato.engine.data.schema import Variable
 
     from ..raw_tables import RawTable
-    from ..sources import Source
-    from ._labelled import Column, Columns, Rules
+    from ..sources import SourceFile
+    from ._labelled import Columns, FileRules, WrittenColumn
 
 EPOCH = "1960-01-01"
 _OLD_VERSIONS = range(0x67, 0x74)
 _STAMP = re.compile(rb"(?<=<timestamp>\x11)[ \d]\d [A-Z][a-z]{2} \d{4} \d\d:\d\d")
 
 
-def recognised(head: bytes) -> bool:
-    """Whether a file of version 13 or later begins so, or one of an older version."""
+def is_stata(head: bytes) -> bool:
+    """Return whether the file begins as one of version 13 or later does, or as an older one."""
     old = len(head) > 4 and head[0] in _OLD_VERSIONS and head[1] in (1, 2) and head[2:4] == b"\x01\x00"
     return old or head.startswith(b"<stata_dta>")
 
 
-def _unit(form: str) -> str:
+def _stata_date_unit(form: str) -> str:
     plain = form.removeprefix("%").removeprefix("-")
     if plain.startswith(("td", "d")):
         return "day"
     return "millisecond" if plain.startswith("tc") and (plain == "tc" or set("YyDd") & set(plain[2:])) else ""
 
 
-def read(source: Source, _asked: Asked | None = None) -> RawTable:
+def read_stata(source: SourceFile, _asked: ReadRequest | None = None) -> RawTable:
     import pyreadstat
 
-    from ._statistical import Program, read_statistical
+    from ._statistical import StatisticalProgram, read_statistical_file
 
-    return read_statistical(source.content, Program(reader=pyreadstat.read_dta, epoch=EPOCH, unit=_unit))
+    return read_statistical_file(
+        source.content, StatisticalProgram(reader=pyreadstat.read_dta, epoch=EPOCH, unit=_stata_date_unit)
+    )
 
 
-def write(out: Outgoing) -> bytes:
-    from ._labelled import Rules, labelled_file
+def write_stata(out: OutputTable) -> bytes:
+    from ._labelled import FileRules, write_labelled_file
 
-    rules = Rules(
+    rules = FileRules(
         title=FORMAT.title,
         epoch=EPOCH,
         day=("%td", 1.0),
@@ -56,32 +58,36 @@ def write(out: Outgoing) -> bytes:
         longest_text=2_045,
         longest_note=60,
         stamps=(_STAMP, b"01 Jan 1980 00:00"),
-        with_kinds=_with_letters,
-        write=_written,
-        read=read,
+        with_kinds=_add_stata_letters,
+        write=_write_stata_bytes,
+        read=read_stata,
     )
-    return labelled_file(out, rules)
+    return write_labelled_file(out, rules)
 
 
-def _with_letters(column: Column, variable: Variable, kinds: pd.Series, named: Sequence[str], rules: Rules) -> None:
-    from ._labelled import cut, letters_of
+def _add_stata_letters(
+    column: WrittenColumn, variable: Variable, kinds: pd.Series, named: Sequence[str], rules: FileRules
+) -> None:
+    from ._labelled import missing_letters, truncate_to_bytes
 
-    letters = letters_of(named)
+    letters = missing_letters(named)
     of_each = kinds.map(letters.get, na_action="ignore")
     own = {kind: letter for kind, letter in letters.items() if letter != "_"}
     column.letters = sorted(own.values())
     labels = {letter: variable.labels.get(kind) for kind, letter in own.items()}
-    column.labels |= {letter: cut(label, rules.longest_label) for letter, label in labels.items() if label}
+    column.labels |= {
+        letter: truncate_to_bytes(label, rules.longest_label) for letter, label in labels.items() if label
+    }
     tagged = of_each.where(of_each.isin(column.letters))
     column.values = column.values.astype("object").where(tagged.isna().to_numpy(), tagged)
 
 
-def _written(
+def _write_stata_bytes(
     frame: pd.DataFrame, columns: Columns, _variables: Mapping[str, Variable], common: dict[str, Any]
 ) -> bytes:
     import pyreadstat
 
-    from ._labelled import into_bytes
+    from ._labelled import capture_written_file
 
     letters = {name: one.letters for name, one in columns.items() if one.letters}
     whole = {
@@ -89,23 +95,23 @@ def _written(
         for name, one in columns.items()
         if one.labels and not any(isinstance(code, float) for code in one.labels)
     }
-    return into_bytes(
+    return capture_written_file(
         lambda path: pyreadstat.write_dta(
             frame, path, **common, version=14, variable_value_labels=whole, missing_user_values=letters
         )
     )
 
 
-FORMAT = Format(
+FORMAT = FileFormat(
     kind="a Stata",
     suffixes=(".dta",),
-    recognised=recognised,
-    read=read,
-    subprocess=True,
-    write=write,
+    recognises=is_stata,
+    read=read_stata,
+    uses_subprocess=True,
+    write=write_stata,
     keeps_codes=True,
     media_type="application/x-stata-dta",
-    needs=("pyreadstat",),
-    manual="Labels; `.a` to `.z`.",
+    required_modules=("pyreadstat",),
+    manual_sentence="Labels; `.a` to `.z`.",
     order=7,
 )

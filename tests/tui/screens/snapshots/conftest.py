@@ -18,8 +18,8 @@ from prepared_workspaces import enter_recipe
 from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.jobs.queue import claim, fail, request_stop
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.queue import claim_task, fail_task, stop_run
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.store.database import DATABASE
 from sfumato.workspace.store.runs import RunState
 from sfumato.workspace.store.workspace import Workspace
@@ -77,11 +77,11 @@ def fixed(tmp_path_factory, reseal, warm):
         workspace = Workspace.create(tmp_path_factory.mktemp("fixed") / "workspace", PUBLIC)
         recipe, data = survey()
         runs = [enter_recipe(workspace, recipe, data, "survey.csv")]
-        work(workspace.directory, idle=0)
+        run_worker(workspace.directory, idle=0)
         runs.append(enter_recipe(workspace, recipe, data, "survey.csv"))
-        fail(workspace, claim(workspace, "w"), "the worst R-hat is 1.2, must be at most 1.01")
+        fail_task(workspace, claim_task(workspace, "w"), "the worst R-hat is 1.2, must be at most 1.01")
         runs.append(enter_recipe(workspace, recipe, data, "survey.csv"))
-        request_stop(workspace, runs[-1], RunState.INTERRUPTED)
+        stop_run(workspace, runs[-1], RunState.INTERRUPTED)
         workspace.close()
     pin(workspace.directory)
     with Workspace.open(workspace.directory) as opened:
