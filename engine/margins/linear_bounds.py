@@ -123,8 +123,8 @@ def audit_margins(
             that are left.
         limit: smallest count that is not small.
         records: smallest and largest number of records that is known in addition to the margins.
-        largest: cells of all variables of a system that is looked at as a whole.
-        most: small counts of a system that get programs of their own.
+        max_cells: cells of all variables of a system that is looked at as a whole.
+        max_programs: small counts of a system that get programs of their own.
     """
     records = _record_count_bounds(released, records)
     exact, left = set[CountOfCategories](), 0

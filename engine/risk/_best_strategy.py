@@ -205,7 +205,7 @@ def largest_excess_estimates(
         controls: the same of controls.
         strategies: what is used by each of the s strategies.
         rng: divides people and controls into halves.
-        choices: how many strategies there are, tried or not: the reason says when they are more.
+        n_strategies: how many strategies there are, tried or not: the reason says when they are more.
         without: the chances of people (q,) and of controls (c,) without the release, by all that is known: how easy each is to guess
             anyway.
         target: the variable that the estimates are about; empty for none.
