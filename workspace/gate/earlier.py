@@ -47,10 +47,10 @@ from ..store.tombstones import (
     RecordHmacs,
     Tombstone,
     deleted_run_tombstones,
+    read_tombstone,
     released_run_manifests,
     tombstone_fault,
 )
-from ..store.tombstones import read_tombstone
 from ..store.workspace import StoredDataset, Workspace, schema_from_json, schema_to_json
 from ..upkeep.integrity import seal_faults_of_runs
 from ..views.records import RecordMeasure, read_record_risks, record_measures
