@@ -58,7 +58,7 @@ os.environ["XDG_STATE_HOME"] = str(STATE / "session")
 os.environ["XDG_DATA_HOME"] = str(STATE / "data")
 
 PICTURES = importlib.import_module("sfumato.workspace.documents.acro")
-DRAWN = functools.lru_cache(512)(vars(PICTURES)["png"])
+DRAWN = functools.lru_cache(512)(vars(PICTURES)["svg_to_png"])
 LOOKED_AT = ("tests/workspace/documents/", "tests/workspace/release/test_what_leaves.py")
 
 
@@ -70,7 +70,7 @@ def picture(drawing: str, *, note: str) -> bytes | None:
     return found
 
 
-vars(PICTURES)["png"] = picture
+vars(PICTURES)["svg_to_png"] = picture
 
 TOO_LONG = 5.0
 """Seconds of processor time after which a test is no quick one: far above what developers_tests.md allows, so that no test fails on a slow day."""

@@ -76,7 +76,7 @@ def test_ends_of_a_variable(kind: Kind, bounds: Any, lower: float | None, upper:
 
 
 text = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=8)
-ends = st.one_of(st.empty(), st.integers(0, 9), st.floats(0, 9))
+ends = st.one_of(st.nothing(), st.integers(0, 9), st.floats(0, 9))
 
 
 @st.composite

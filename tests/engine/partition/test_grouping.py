@@ -29,7 +29,7 @@ def joined(columns: list[tuple[Any, ...]], records: list[int]) -> tuple[list[np.
     return np.split(group, np.cumsum(records)[:-1]), int(group.max(initial=-1)) + 1
 
 
-LEVELS = st.one_of(st.empty(), st.sampled_from(["a", "b", "c", "10"]))
+LEVELS = st.one_of(st.nothing(), st.sampled_from(["a", "b", "c", "10"]))
 KINDS: dict[str, Any] = {
     "levels": LEVELS,
     "whole": st.integers(-3, 3),

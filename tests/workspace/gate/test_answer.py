@@ -44,7 +44,7 @@ def findings(draw: st.DrawFn) -> tuple[Finding, ...]:
     for at, key in enumerate(KEYS[: draw(st.integers(0, len(KEYS)))]):
         status = draw(st.sampled_from(STATUSES))
         applies = status != "not checked" or draw(st.booleans())
-        people = draw(st.empty() | st.integers(0, 100)) if status in ("block", "warn") else None
+        people = draw(st.nothing() | st.integers(0, 100)) if status in ("block", "warn") else None
         leak = draw(st.sampled_from(("", *KEYS[:at])))
         waivable = draw(st.booleans())
         made.append(

@@ -34,9 +34,9 @@ QUICK = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCh
 RECORDS = st.tuples(
     st.sampled_from(["z", "a", None]),
     st.sampled_from(["no", "yes", None]),
-    st.empty() | st.integers(0, 2**53 - 1),
-    st.empty() | st.floats(allow_nan=False, allow_infinity=False),
-    st.empty() | st.dates().map(str),
+    st.nothing() | st.integers(0, 2**53 - 1),
+    st.nothing() | st.floats(allow_nan=False, allow_infinity=False),
+    st.nothing() | st.dates().map(str),
 )
 WHOLE = ("a", "no", 3, 0.5, "2020-02-29")
 

@@ -42,7 +42,7 @@ def check_bars(one: VariableValues, *, log: bool = False) -> None:
             assert np.all(np.abs(values - middle) <= found.bar_width / 2 + tiny)
 
 
-@given(numbers, st.empty() | numbers, st.booleans())
+@given(numbers, st.nothing() | numbers, st.booleans())
 def test_a_bar_of_a_histogram_has_the_records_that_it_counts(
     values: list[float], released: list[float] | None, log: bool
 ) -> None:
@@ -50,7 +50,7 @@ def test_a_bar_of_a_histogram_has_the_records_that_it_counts(
 
 
 @pytest.mark.slow
-@given(levels, st.empty() | levels)
+@given(levels, st.nothing() | levels)
 def test_a_bar_of_levels_has_the_records_that_it_counts(values: list[float], released: list[float] | None) -> None:
     one = column(values, released, tuple("abcde"))
     check_bars(one)
